@@ -1,0 +1,1 @@
+//! From the typed program to the pipeline IR, and the architecture models.

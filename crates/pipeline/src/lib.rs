@@ -1,0 +1,1 @@
+//! The pipeline IR: types, builder, verifier, text form and passes.

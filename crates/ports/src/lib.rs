@@ -1,0 +1,1 @@
+//! Port drivers behind one trait: pcap, packet, tap.

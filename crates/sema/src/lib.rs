@@ -1,0 +1,1 @@
+//! Names, types, generics and constant evaluation: from the syntax tree to the typed program.

@@ -1,0 +1,1 @@
+//! One running switch: worker, replication, clone, recirculate, digest, counters.

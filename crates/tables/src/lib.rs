@@ -1,0 +1,1 @@
+//! Match engines and stateful objects, over byte strings and indices.
