@@ -1,0 +1,21 @@
+//! The written limits of a program, checked by the verifier and before that by whoever builds one.
+
+/// The widest `bit<W>` or `int<W>`, in bits.
+pub const MAX_WIDTH: u32 = 1 << 16;
+/// The widest `varbit<W>`, in bits: a frame.
+pub const MAX_VARBIT: u32 = 1 << 19;
+/// Blocks that one body may enter for one packet. A parser that exceeds it rejects with `ParserTimeout`; a control
+/// that exceeds it drops the packet.
+pub const MAX_STEPS: u32 = 1 << 16;
+/// Slots in a program.
+pub const MAX_SLOTS: usize = 1 << 18;
+/// Blocks in a program, all bodies together.
+pub const MAX_BLOCKS: usize = 1 << 20;
+/// Instructions in a program, all bodies together.
+pub const MAX_INSTS: usize = 1 << 22;
+/// Depth of an expression tree.
+pub const MAX_EXPR_DEPTH: usize = 512;
+/// Entries that a table may be declared with.
+pub const MAX_TABLE_SIZE: u64 = 1 << 24;
+/// Cells of one register, counter or meter array.
+pub const MAX_ARRAY_SIZE: u64 = 1 << 26;
