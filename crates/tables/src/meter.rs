@@ -1,0 +1,334 @@
+//! Two-rate three-colour meters (RFC 2698), exact and deterministic.
+//!
+//! Tokens are kept in units of 10^-15: a rate in millionths of a unit per second times nanoseconds is exact in them,
+//! so no rounding accumulates and the same packets at the same times get the same colours on every machine.
+//! (2^64 rate steps times 2^64 ns, and 2^64 units of burst times 10^15, both fit 128 bits.)
+
+use crate::counter::check_cells;
+use crate::error::{MeterError, SpecError};
+
+/// 10^15: token steps in one unit (byte or packet).
+const STEPS_PER_UNIT: u128 = 1_000_000_000_000_000;
+
+/// The colour of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Color {
+    /// Within the committed rate.
+    #[default]
+    Green = 0,
+    /// Above the committed rate, within the peak rate.
+    Yellow = 1,
+    /// Above the peak rate.
+    Red = 2,
+}
+
+/// What a meter measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MeterUnit {
+    /// Every packet counts 1.
+    Packets,
+    /// Every packet counts its length.
+    Bytes,
+}
+
+/// A rate in units (bytes or packets) per second, in steps of one millionth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// Whole units per second; the largest is about 1.8 * 10^13, above which the rate stays there.
+    pub fn per_second(units: u64) -> Rate {
+        Rate(units.saturating_mul(1_000_000))
+    }
+
+    /// Millionths of a unit per second. One unit per microsecond, the step of the bmv2 commands, is 10^12 of them.
+    pub fn per_second_millionths(millionths: u64) -> Rate {
+        Rate(millionths)
+    }
+
+    /// The rate in millionths of a unit per second.
+    pub fn millionths(self) -> u64 {
+        self.0
+    }
+}
+
+/// The parameters of a meter (RFC 2698 section 2). A burst of 0 lets nothing through its bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MeterConfig {
+    /// Committed information rate.
+    pub cir: Rate,
+    /// Committed burst size, in units.
+    pub cbs: u64,
+    /// Peak information rate, not below the committed one.
+    pub pir: Rate,
+    /// Peak burst size, in units.
+    pub pbs: u64,
+}
+
+/// One meter. Without a configuration it colours every packet green.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Meter {
+    config: Option<MeterConfig>,
+    committed: Bucket,
+    peak: Bucket,
+    last_ns: u64,
+}
+
+/// A token bucket in token steps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    tokens: u128,
+}
+
+impl Bucket {
+    fn full(burst: u64) -> Bucket {
+        Bucket { tokens: u128::from(burst) * STEPS_PER_UNIT }
+    }
+
+    fn refill(&mut self, rate: Rate, burst: u64, elapsed_ns: u64) {
+        let gained = u128::from(rate.0) * u128::from(elapsed_ns);
+        self.tokens = self.tokens.saturating_add(gained).min(Bucket::full(burst).tokens);
+    }
+}
+
+impl Meter {
+    /// Sets the parameters and fills both buckets; `None` makes the meter colour everything green again.
+    ///
+    /// # Errors
+    /// [`MeterError::PeakBelowCommitted`].
+    pub fn configure(&mut self, config: Option<MeterConfig>) -> Result<(), MeterError> {
+        let Some(parameters) = config else {
+            *self = Meter::default();
+            return Ok(());
+        };
+        if parameters.pir < parameters.cir {
+            return Err(MeterError::PeakBelowCommitted);
+        }
+        // The time of the last packet stays 0: whatever has elapsed until the first packet cannot fill more than full.
+        *self = Meter {
+            config,
+            committed: Bucket::full(parameters.cbs),
+            peak: Bucket::full(parameters.pbs),
+            last_ns: 0,
+        };
+        Ok(())
+    }
+
+    /// The parameters, `None` when unconfigured.
+    pub fn config(&self) -> Option<MeterConfig> {
+        self.config
+    }
+
+    /// Colours a packet of `units` (1, or its length in bytes) that arrives at `now_ns`. `before` is the colour it
+    /// came with: green for the colour-blind mode of RFC 2698 section 3, whose result is then that of the
+    /// colour-aware mode. Time that runs backwards counts as standing still.
+    pub fn execute(&mut self, now_ns: u64, units: u64, before: Color) -> Color {
+        let Some(config) = self.config else { return Color::Green };
+        let elapsed_ns = now_ns.saturating_sub(self.last_ns);
+        self.last_ns = self.last_ns.max(now_ns);
+        self.committed.refill(config.cir, config.cbs, elapsed_ns);
+        self.peak.refill(config.pir, config.pbs, elapsed_ns);
+
+        let cost = u128::from(units) * STEPS_PER_UNIT;
+        if before == Color::Red || self.peak.tokens < cost {
+            return Color::Red;
+        }
+        self.peak.tokens -= cost;
+        if before == Color::Yellow || self.committed.tokens < cost {
+            return Color::Yellow;
+        }
+        self.committed.tokens -= cost;
+        Color::Green
+    }
+}
+
+/// An array of meters, all unconfigured at first.
+#[derive(Clone, Debug)]
+pub struct MeterArray {
+    unit: MeterUnit,
+    meters: Vec<Meter>,
+}
+
+impl MeterArray {
+    /// `size` meters.
+    ///
+    /// # Errors
+    /// [`SpecError::TooLarge`] when the number of meters or their memory is above its limit.
+    pub fn new(unit: MeterUnit, size: u64) -> Result<MeterArray, SpecError> {
+        check_cells("the number of meters", size, size_of::<Meter>() as u64)?;
+        Ok(MeterArray { unit, meters: vec![Meter::default(); size as usize] })
+    }
+
+    /// What the meters measure.
+    pub fn unit(&self) -> MeterUnit {
+        self.unit
+    }
+
+    /// The number of meters.
+    pub fn size(&self) -> u64 {
+        self.meters.len() as u64
+    }
+
+    /// Colours a packet of `bytes` bytes that arrives at `now_ns` ([`Meter::execute`]). `None`, and no meter changes,
+    /// when there is no such meter.
+    pub fn execute(&mut self, index: u64, now_ns: u64, bytes: u64, before: Color) -> Option<Color> {
+        let units = self.unit.units(bytes);
+        Some(self.meters.get_mut(usize::try_from(index).ok()?)?.execute(now_ns, units, before))
+    }
+
+    /// Sets the parameters of one meter and fills its buckets ([`Meter::configure`]).
+    ///
+    /// # Errors
+    /// [`MeterError`]; the meter is then as it was.
+    pub fn configure(&mut self, index: u64, config: Option<MeterConfig>) -> Result<(), MeterError> {
+        let size = self.size();
+        let meter = usize::try_from(index).ok().and_then(|index| self.meters.get_mut(index));
+        meter.ok_or(MeterError::OutOfRange { index, size })?.configure(config)
+    }
+
+    /// Sets the parameters of all meters.
+    ///
+    /// # Errors
+    /// [`MeterError::PeakBelowCommitted`]; the meters are then as they were.
+    pub fn configure_all(&mut self, config: Option<MeterConfig>) -> Result<(), MeterError> {
+        self.meters.iter_mut().try_for_each(|meter| meter.configure(config))
+    }
+
+    /// One meter; `None` when there is no such meter.
+    pub fn meter(&self, index: u64) -> Option<&Meter> {
+        self.meters.get(usize::try_from(index).ok()?)
+    }
+}
+
+impl MeterUnit {
+    /// What a packet of `bytes` bytes counts.
+    pub(crate) fn units(self, bytes: u64) -> u64 {
+        match self {
+            MeterUnit::Packets => 1,
+            MeterUnit::Bytes => bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Color::{Green, Red, Yellow};
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn config(cir: u64, cbs: u64, pir: u64, pbs: u64) -> Option<MeterConfig> {
+        Some(MeterConfig { cir: Rate::per_second(cir), cbs, pir: Rate::per_second(pir), pbs })
+    }
+
+    fn meter(cir: u64, cbs: u64, pir: u64, pbs: u64) -> Meter {
+        let mut meter = Meter::default();
+        meter.configure(config(cir, cbs, pir, pbs)).unwrap();
+        meter
+    }
+
+    #[test]
+    fn unconfigured_is_green() {
+        let mut meter = Meter::default();
+        assert_eq!(meter.execute(0, u64::MAX, Green), Green);
+        assert_eq!(meter.execute(0, 1, Red), Green);
+    }
+
+    /// CIR 1000 B/s, CBS 1500; PIR 2000 B/s, PBS 3000. Worked out on paper after RFC 2698 section 3 (Tc, Tp after).
+    #[test]
+    fn colour_blind_by_hand() {
+        let mut meter = meter(1000, 1500, 2000, 3000);
+        assert_eq!(meter.execute(0, 1000, Green), Green); // 500, 2000
+        assert_eq!(meter.execute(0, 1000, Green), Yellow); // 500, 1000
+        assert_eq!(meter.execute(0, 500, Green), Green); // 0, 500
+        assert_eq!(meter.execute(0, 501, Green), Red); // 0, 500
+        assert_eq!(meter.execute(0, 500, Green), Yellow); // 0, 0
+        // A quarter of a second brings 250 and 500.
+        assert_eq!(meter.execute(SECOND / 4, 500, Green), Yellow); // 250, 0
+        // Another quarter: 500 and 500.
+        assert_eq!(meter.execute(SECOND / 2, 500, Green), Green); // 0, 0
+        // Two seconds bring 2000 and 4000, capped at 1500 and 3000.
+        assert_eq!(meter.execute(5 * SECOND / 2, 1500, Green), Green); // 0, 1500
+        assert_eq!(meter.execute(5 * SECOND / 2, 1501, Green), Red);
+        assert_eq!(meter.execute(5 * SECOND / 2, 1500, Green), Yellow); // 0, 0
+    }
+
+    /// RFC 2698 section 3, colour-aware: a red packet takes no tokens, a yellow one only peak tokens.
+    #[test]
+    fn colour_aware_by_hand() {
+        let mut meter = meter(1000, 1000, 1000, 2000);
+        assert_eq!(meter.execute(0, 500, Red), Red); // 1000, 2000
+        assert_eq!(meter.execute(0, 500, Yellow), Yellow); // 1000, 1500
+        assert_eq!(meter.execute(0, 1000, Green), Green); // 0, 500
+        assert_eq!(meter.execute(0, 600, Yellow), Red); // 0, 500
+        assert_eq!(meter.execute(0, 500, Green), Yellow); // 0, 0
+        assert_eq!(meter.execute(0, 1, Yellow), Red);
+    }
+
+    #[test]
+    fn slow_rates_lose_nothing_to_rounding() {
+        // One packet in 3 s, asked once a nanosecond short of it and then exactly there.
+        let mut meter = Meter::default();
+        let third = Rate::per_second_millionths(333_334);
+        meter.configure(Some(MeterConfig { cir: third, cbs: 1, pir: third, pbs: 1 })).unwrap();
+        assert_eq!(meter.execute(0, 1, Green), Green);
+        // 10^15 / 333334 = 2999994000.01...: the token is there at ...001 and not at ...000.
+        for asked in (0..2_999_994_000).step_by(99_999_800) {
+            assert_eq!(meter.execute(asked, 1, Green), Red, "at {asked}");
+        }
+        assert_eq!(meter.execute(2_999_994_000, 1, Green), Red);
+        assert_eq!(meter.execute(2_999_994_001, 1, Green), Green);
+    }
+
+    #[test]
+    fn time_running_backwards_stands_still() {
+        let mut meter = meter(1, 1, 1, 1);
+        assert_eq!(meter.execute(10 * SECOND, 1, Green), Green);
+        assert_eq!(meter.execute(9 * SECOND, 1, Green), Red);
+        assert_eq!(meter.execute(10 * SECOND, 1, Green), Red);
+        assert_eq!(meter.execute(11 * SECOND, 1, Green), Green);
+    }
+
+    #[test]
+    fn extreme_values_do_not_overflow() {
+        let mut meter = meter(u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+        assert_eq!(meter.execute(u64::MAX, u64::MAX, Green), Green);
+        assert_eq!(meter.execute(u64::MAX, 1, Green), Red);
+    }
+
+    #[test]
+    fn a_bad_configuration_is_refused_and_changes_nothing() {
+        let mut meters = MeterArray::new(MeterUnit::Bytes, 2).unwrap();
+        meters.configure(1, config(10, 20, 30, 40)).unwrap();
+        assert_eq!(meters.configure(1, config(10, 1, 9, 1)), Err(MeterError::PeakBelowCommitted));
+        assert_eq!(meters.meter(1).unwrap().config(), config(10, 20, 30, 40));
+        assert_eq!(
+            meters.configure(2, config(1, 1, 1, 1)),
+            Err(MeterError::OutOfRange { index: 2, size: 2 })
+        );
+        meters.configure(1, None).unwrap();
+        assert_eq!(meters.meter(1).unwrap().config(), None);
+    }
+
+    #[test]
+    fn packets_count_one_and_bytes_their_length() {
+        let mut packets = MeterArray::new(MeterUnit::Packets, 1).unwrap();
+        packets.configure_all(config(1, 2, 1, 2)).unwrap();
+        assert_eq!(packets.execute(0, 0, 1500, Green), Some(Green));
+        assert_eq!(packets.execute(0, 0, 1500, Green), Some(Green));
+        assert_eq!(packets.execute(0, 0, 1500, Green), Some(Red));
+        assert_eq!(packets.execute(1, 0, 1500, Green), None);
+
+        let mut bytes = MeterArray::new(MeterUnit::Bytes, 1).unwrap();
+        bytes.configure_all(config(1, 1500, 1, 1500)).unwrap();
+        assert_eq!(bytes.execute(0, 0, 1500, Green), Some(Green));
+        assert_eq!(bytes.execute(0, 0, 1, Green), Some(Red));
+    }
+
+    #[test]
+    fn sizes_are_limited() {
+        assert!(MeterArray::new(MeterUnit::Bytes, u64::MAX).is_err());
+        assert!(MeterArray::new(MeterUnit::Bytes, 1 << 26).is_err(), "the memory limit holds too");
+    }
+}

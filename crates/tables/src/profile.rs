@@ -1,0 +1,296 @@
+//! Action profiles and selectors: actions kept apart from the entries that share them.
+//!
+//! A member is an action; a group is a set of members with weights, of which a hash selects one. An empty group
+//! selects nothing: the entry that names it still counts as a hit, and the caller runs the table's default action.
+
+use crate::action::{ActionCall, ActionDataId, ActionStore};
+use crate::entry::{GroupRef, MemberRef, TargetRef};
+use crate::error::{ProfileError, SpecError};
+use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES, MAX_GROUP_WEIGHT, MAX_GROUPS};
+use crate::table::Table;
+use std::collections::BTreeMap;
+
+/// What an action profile is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfileSpec {
+    /// Most members, at most [`MAX_ENTRIES`].
+    pub max_members: u32,
+    /// Most groups, at most [`MAX_GROUPS`]; 0 for a profile without a selector.
+    pub max_groups: u32,
+    /// Largest sum of the weights in one group, at most [`MAX_GROUP_WEIGHT`].
+    pub max_group_weight: u32,
+}
+
+/// One member of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupMember {
+    /// The member's id.
+    pub member: u32,
+    /// How often it is selected relative to the others; not 0.
+    pub weight: u32,
+}
+
+/// An action profile, with a selector or without. Ids are the control plane's.
+#[derive(Clone, Debug)]
+pub struct ActionProfile {
+    spec: ProfileSpec,
+    actions: ActionStore,
+    members: BTreeMap<u32, ActionDataId>,
+    groups: BTreeMap<u32, Group>,
+}
+
+/// The members of a group by ascending id, each with the sum of the weights up to and with its own.
+#[derive(Clone, Debug, Default)]
+struct Group {
+    members: Vec<GroupMember>,
+    cumulative: Vec<u64>,
+}
+
+impl Group {
+    fn new(members: Vec<GroupMember>) -> Group {
+        let cumulative = members
+            .iter()
+            .scan(0, |sum, member| {
+                *sum += u64::from(member.weight);
+                Some(*sum)
+            })
+            .collect();
+        Group { members, cumulative }
+    }
+
+    fn select(&self, hash: u64) -> Option<u32> {
+        let place = hash % self.cumulative.last()?;
+        let at = self.cumulative.partition_point(|&upto| upto <= place);
+        self.members.get(at).map(|member| member.member)
+    }
+}
+
+impl ActionProfile {
+    /// An empty profile.
+    ///
+    /// # Errors
+    /// [`SpecError::TooLarge`].
+    pub fn new(spec: ProfileSpec) -> Result<ActionProfile, SpecError> {
+        let limits = [
+            ("the size of the action profile in members", spec.max_members, MAX_ENTRIES),
+            ("the number of groups of the action profile", spec.max_groups, MAX_GROUPS),
+            ("the largest group of the action profile", spec.max_group_weight, MAX_GROUP_WEIGHT),
+        ];
+        for (what, asked, limit) in limits {
+            if asked > limit {
+                return Err(SpecError::TooLarge { what, asked: asked.into(), limit: limit.into() });
+            }
+        }
+        Ok(ActionProfile {
+            spec,
+            actions: ActionStore::default(),
+            members: BTreeMap::new(),
+            groups: BTreeMap::new(),
+        })
+    }
+
+    /// What the profile is like.
+    pub fn spec(&self) -> &ProfileSpec {
+        &self.spec
+    }
+
+    // The packet side.
+
+    /// The action of a member; `None` when it does not exist.
+    pub fn member(&self, id: u32) -> Option<&ActionCall> {
+        self.actions.get(*self.members.get(&id)?)
+    }
+
+    /// Selects a member of a group by a hash: the members in ascending order of their ids, each as often as its
+    /// weight, counted round by the hash. `None` when the group is empty or does not exist.
+    pub fn select(&self, group: u32, hash: u64) -> Option<u32> {
+        self.groups.get(&group)?.select(hash)
+    }
+
+    /// The action of an entry's target, selected by `hash` (asked for only when a group is to be selected from).
+    /// `None` for a direct action, which the table holds, and for an empty group: run the default action.
+    pub fn resolve(&self, target: TargetRef, hash: impl FnOnce() -> u64) -> Option<&ActionCall> {
+        match target {
+            TargetRef::Action(_) => None,
+            TargetRef::Member(member) => self.member(member.0),
+            TargetRef::Group(group) => self.member(self.select(group.0, hash())?),
+        }
+    }
+
+    // The control side.
+
+    /// The name of a member that exists, for an entry.
+    ///
+    /// # Errors
+    /// [`ProfileError::NoMember`].
+    pub fn member_ref(&self, id: u32) -> Result<MemberRef, ProfileError> {
+        self.members.contains_key(&id).then_some(MemberRef(id)).ok_or(ProfileError::NoMember(id))
+    }
+
+    /// The name of a group that exists, for an entry.
+    ///
+    /// # Errors
+    /// [`ProfileError::NoGroup`].
+    pub fn group_ref(&self, id: u32) -> Result<GroupRef, ProfileError> {
+        self.groups.contains_key(&id).then_some(GroupRef(id)).ok_or(ProfileError::NoGroup(id))
+    }
+
+    /// The smallest member id that is free: for fronts that leave the choice to the switch.
+    pub fn free_member_id(&self) -> u32 {
+        first_free(self.members.keys())
+    }
+
+    /// The smallest group id that is free.
+    pub fn free_group_id(&self) -> u32 {
+        first_free(self.groups.keys())
+    }
+
+    /// Adds a member.
+    ///
+    /// # Errors
+    /// [`ProfileError::DuplicateMember`], [`ProfileError::MembersFull`], [`ProfileError::ActionTooLong`].
+    pub fn insert_member(&mut self, id: u32, action: ActionCall) -> Result<MemberRef, ProfileError> {
+        check_action(&action)?;
+        if self.members.contains_key(&id) {
+            return Err(ProfileError::DuplicateMember(id));
+        }
+        if self.members.len() >= self.spec.max_members as usize {
+            return Err(ProfileError::MembersFull { limit: self.spec.max_members });
+        }
+        self.members.insert(id, self.actions.intern(action));
+        Ok(MemberRef(id))
+    }
+
+    /// Gives a member another action, which every entry and group that names it follows.
+    ///
+    /// # Errors
+    /// [`ProfileError::NoMember`], [`ProfileError::ActionTooLong`].
+    pub fn modify_member(&mut self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
+        check_action(&action)?;
+        let member = self.members.get_mut(&id).ok_or(ProfileError::NoMember(id))?;
+        let before = std::mem::replace(member, self.actions.intern(action));
+        self.actions.release(before);
+        Ok(())
+    }
+
+    /// Removes a member. `tables` are the tables of this profile.
+    ///
+    /// # Errors
+    /// [`ProfileError::NoMember`]; [`ProfileError::MemberInUse`] when a group or an entry names it.
+    pub fn remove_member<'a>(
+        &mut self,
+        id: u32,
+        tables: impl IntoIterator<Item = &'a Table>,
+    ) -> Result<(), ProfileError> {
+        let action = *self.members.get(&id).ok_or(ProfileError::NoMember(id))?;
+        let in_group =
+            self.groups.values().any(|group| group.members.iter().any(|member| member.member == id));
+        let target = TargetRef::Member(MemberRef(id));
+        if in_group || tables.into_iter().any(|table| table.uses(target)) {
+            return Err(ProfileError::MemberInUse(id));
+        }
+        self.members.remove(&id);
+        self.actions.release(action);
+        Ok(())
+    }
+
+    /// Adds a group, which may be empty.
+    ///
+    /// # Errors
+    /// [`ProfileError`]: the id is taken, there are too many groups, or what is wrong with the members.
+    pub fn insert_group(&mut self, id: u32, members: &[GroupMember]) -> Result<GroupRef, ProfileError> {
+        if self.spec.max_groups == 0 {
+            return Err(ProfileError::NoSelector);
+        }
+        if self.groups.contains_key(&id) {
+            return Err(ProfileError::DuplicateGroup(id));
+        }
+        if self.groups.len() >= self.spec.max_groups as usize {
+            return Err(ProfileError::GroupsFull { limit: self.spec.max_groups });
+        }
+        let group = self.check_group(members)?;
+        self.groups.insert(id, group);
+        Ok(GroupRef(id))
+    }
+
+    /// Gives a group other members, all at once.
+    ///
+    /// # Errors
+    /// [`ProfileError::NoGroup`], or what is wrong with the members.
+    pub fn modify_group(&mut self, id: u32, members: &[GroupMember]) -> Result<(), ProfileError> {
+        self.group_ref(id)?;
+        let group = self.check_group(members)?;
+        self.groups.insert(id, group);
+        Ok(())
+    }
+
+    /// Removes a group. `tables` are the tables of this profile.
+    ///
+    /// # Errors
+    /// [`ProfileError::NoGroup`]; [`ProfileError::GroupInUse`] when an entry names it.
+    pub fn remove_group<'a>(
+        &mut self,
+        id: u32,
+        tables: impl IntoIterator<Item = &'a Table>,
+    ) -> Result<(), ProfileError> {
+        let target = TargetRef::Group(self.group_ref(id)?);
+        if tables.into_iter().any(|table| table.uses(target)) {
+            return Err(ProfileError::GroupInUse(id));
+        }
+        self.groups.remove(&id);
+        Ok(())
+    }
+
+    /// The members by ascending id.
+    pub fn members(&self) -> impl Iterator<Item = (u32, &ActionCall)> {
+        self.members.iter().filter_map(|(&id, &action)| Some((id, self.actions.get(action)?)))
+    }
+
+    /// The groups by ascending id, each with its members by ascending id.
+    pub fn groups(&self) -> impl Iterator<Item = (u32, &[GroupMember])> {
+        self.groups.iter().map(|(&id, group)| (id, group.members.as_slice()))
+    }
+
+    /// The members of a group by ascending id; `None` when it does not exist.
+    pub fn group(&self, id: u32) -> Option<&[GroupMember]> {
+        self.groups.get(&id).map(|group| group.members.as_slice())
+    }
+
+    fn check_group(&self, members: &[GroupMember]) -> Result<Group, ProfileError> {
+        let weight: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
+        if weight > self.spec.max_group_weight.into() {
+            return Err(ProfileError::GroupTooLarge { weight, limit: self.spec.max_group_weight });
+        }
+        for member in members {
+            self.member_ref(member.member)?;
+            if member.weight == 0 {
+                return Err(ProfileError::ZeroWeight { member: member.member });
+            }
+        }
+        let mut members = members.to_vec();
+        members.sort_unstable_by_key(|member| member.member);
+        match members.windows(2).find(|pair| pair[0].member == pair[1].member) {
+            Some(pair) => Err(ProfileError::RepeatedMember { member: pair[0].member }),
+            None => Ok(Group::new(members)),
+        }
+    }
+}
+
+fn check_action(action: &ActionCall) -> Result<(), ProfileError> {
+    if action.data.len() > MAX_ACTION_BYTES {
+        return Err(ProfileError::ActionTooLong { bytes: action.data.len(), limit: MAX_ACTION_BYTES });
+    }
+    Ok(())
+}
+
+/// The smallest number that ascending ids leave out. There are fewer ids than numbers.
+fn first_free<'a>(ids: impl Iterator<Item = &'a u32>) -> u32 {
+    let mut free = 0;
+    for &id in ids {
+        if id != free {
+            break;
+        }
+        free += 1;
+    }
+    free
+}
