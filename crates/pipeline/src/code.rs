@@ -352,7 +352,7 @@ pub enum BinaryOp {
 /// Hash and checksum algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HashAlgorithm {
-    /// The concatenation itself, its lowest bits (as bmv2: at most 64).
+    /// The data itself as a number; of more than 64 bits the first 64 (as bmv2).
     Identity,
     /// CRC-32 (IEEE 802.3): reflected, polynomial 0x04c11db7, initial and final 0xffffffff.
     Crc32,

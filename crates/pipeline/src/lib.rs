@@ -25,11 +25,13 @@
 
 pub mod bits;
 mod code;
+pub mod hash;
 mod ids;
 mod intrinsic;
 pub mod limits;
 mod objects;
 mod program;
+pub mod semantics;
 
 pub use bits::Bits;
 pub use code::*;

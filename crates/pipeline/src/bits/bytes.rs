@@ -1,0 +1,142 @@
+//! Between bit strings and bytes in network order: the most significant bit first.
+
+use super::{Bits, Repr};
+use num_bigint::BigUint;
+
+impl Bits {
+    /// The number that these big-endian bytes are, cut to `width` bits.
+    pub fn from_bytes(width: u32, bytes: &[u8]) -> Bits {
+        if bytes.len() <= 16 {
+            let value = bytes.iter().fold(0u128, |v, b| v << 8 | u128::from(*b));
+            return Bits::new(width, value);
+        }
+        Bits::from_biguint(width, &BigUint::from_bytes_be(bytes))
+    }
+
+    /// Big-endian bytes, as many as the width needs; the bits above the width in the first byte are 0.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let len = self.width.div_ceil(8) as usize;
+        match &self.repr {
+            Repr::Small(v) => v.to_be_bytes()[16 - len..].to_vec(),
+            Repr::Big(v) => {
+                let digits = v.to_bytes_be();
+                let mut bytes = vec![0; len.saturating_sub(digits.len())];
+                bytes.extend_from_slice(&digits);
+                bytes
+            }
+        }
+    }
+
+    /// `width` bits of `bytes` from bit `offset` on, where bit 0 is the highest of the first byte; `None` when they
+    /// reach past the end.
+    pub fn read_at(bytes: &[u8], offset: usize, width: u32) -> Option<Bits> {
+        let end = offset.checked_add(width as usize)?;
+        let covering = bytes.get(offset / 8..end.div_ceil(8))?;
+        let below = (end.div_ceil(8) * 8 - end) as u64;
+        let wide = Bits::from_bytes(covering.len() as u32 * 8, covering);
+        Some(wide.shr_by(below).zero_extend(width))
+    }
+}
+
+/// Puts bit strings one behind another into bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BitWriter {
+    bytes: Vec<u8>,
+    /// The free low bits of the last byte, 0 to 7.
+    free: u32,
+}
+
+impl BitWriter {
+    /// Without any bits yet.
+    pub fn new() -> BitWriter {
+        BitWriter::default()
+    }
+
+    /// The bits written so far.
+    pub fn len_bits(&self) -> usize {
+        self.bytes.len() * 8 - self.free as usize
+    }
+
+    /// Appends all bits of a string, the highest first.
+    pub fn push(&mut self, bits: &Bits) {
+        // Shifted to the left, the string starts right behind the last bit written.
+        let used = (8 - self.free) % 8;
+        let total = used + bits.width();
+        let free = (8 - total % 8) % 8;
+        let aligned = bits.zero_extend(total + free).shl_by(u64::from(free)).to_bytes();
+        let mut fresh = aligned.as_slice();
+        if let (true, Some(last), Some((first, rest))) =
+            (used > 0, self.bytes.last_mut(), fresh.split_first())
+        {
+            *last |= first;
+            fresh = rest;
+        }
+        self.bytes.extend_from_slice(fresh);
+        self.free = free;
+    }
+
+    /// Appends whole bytes.
+    pub fn push_bytes(&mut self, bytes: &[u8]) {
+        if self.free == 0 {
+            self.bytes.extend_from_slice(bytes);
+        } else {
+            bytes.iter().for_each(|b| self.push(&Bits::new(8, u128::from(*b))));
+        }
+    }
+
+    /// The bytes; the last is filled up with zero bits.
+    pub fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn bytes_by_hand() {
+        assert_eq!(Bits::new(12, 0xabc).to_bytes(), [0x0a, 0xbc]);
+        assert_eq!(Bits::from_bytes(12, &[0xfa, 0xbc]), Bits::new(12, 0xabc));
+        assert_eq!(Bits::new(129, 1).to_bytes().len(), 17);
+        assert_eq!(Bits::from_bytes(136, &[1; 17]).to_bytes(), [1; 17]);
+        assert_eq!(Bits::read_at(&[0x45, 0x00, 0x12], 4, 12), Some(Bits::new(12, 0x500)));
+        assert_eq!(Bits::read_at(&[0x45, 0x00, 0x12], 3, 3), Some(Bits::new(3, 1)));
+        assert_eq!(Bits::read_at(&[0x45], 4, 5), None);
+        assert_eq!(Bits::read_at(&[0x45], usize::MAX, 5), None);
+    }
+
+    #[test]
+    fn written_by_hand() {
+        let mut w = BitWriter::new();
+        w.push(&Bits::new(4, 4));
+        w.push(&Bits::new(4, 5));
+        w.push(&Bits::new(3, 7));
+        w.push_bytes(&[0xff, 0]);
+        assert_eq!(w.len_bits(), 27);
+        assert_eq!(w.finish(), [0x45, 0b1111_1111, 0b1110_0000, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(fields in proptest::collection::vec((1u32..200, any::<u128>()), 0..12)) {
+            let fields: Vec<Bits> = fields
+                .into_iter()
+                .map(|(w, v)| Bits::new(w.min(128), v).concat(&Bits::ones(w)))
+                .collect();
+            let mut writer = BitWriter::new();
+            fields.iter().for_each(|f| writer.push(f));
+            let total = writer.len_bits();
+            let bytes = writer.finish();
+            let mut at = 0;
+            for f in &fields {
+                let read = Bits::read_at(&bytes, at, f.width());
+                prop_assert_eq!(read.as_ref(), Some(f));
+                at += f.width() as usize;
+            }
+            prop_assert_eq!(total, at);
+            prop_assert_eq!(bytes.len(), at.div_ceil(8));
+        }
+    }
+}
