@@ -1,0 +1,302 @@
+//! The control side of tables: entries and default actions.
+
+use crate::pack;
+use crate::state::State;
+use crate::{Selected, WriteError};
+use millrace_pipeline::*;
+use millrace_tables::{
+    self as tables, CounterValue, EntryIndex, EntrySpec, EntryTarget, FieldMatch, MeterConfig, TableError,
+    TargetRef,
+};
+
+/// An entry to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryWrite {
+    /// One for each key field. [`EntryMatch::Exact`] is accepted for a field of any kind.
+    pub matches: Vec<EntryMatch>,
+    /// The largest wins; 0 in a table without ternary, range or optional fields.
+    pub priority: u32,
+    /// What it does.
+    pub target: Target,
+    /// Idle for that long and it is expired; 0: never.
+    pub idle_timeout_ns: u64,
+}
+
+/// What an entry does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Target {
+    /// Runs an action; the index is that in [`Table::actions`].
+    Action(ActionCall),
+    /// Runs the action of a member of the table's profile.
+    Member(u32),
+    /// Runs the action of a member selected from a group of the table's profile.
+    Group(u32),
+}
+
+/// An entry as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntryView {
+    /// Its name for further writes.
+    pub index: EntryIndex,
+    /// One for each key field, in canonical form: of the kind of the field, no bits outside a mask or prefix.
+    pub matches: Vec<EntryMatch>,
+    /// The largest wins.
+    pub priority: u32,
+    /// What it does.
+    pub target: Target,
+    /// Whether the control side may not change it.
+    pub is_const: bool,
+    /// Its direct counter, when the table has one.
+    pub counter: Option<CounterValue>,
+    /// The configuration of its direct meter, when it has one.
+    pub meter: Option<MeterConfig>,
+    /// Its idle timeout; 0: none.
+    pub idle_timeout_ns: u64,
+}
+
+impl State {
+    /// Adds an entry. `now_ns` is when its idleness starts.
+    ///
+    /// # Errors
+    /// Everything that does not fit; nothing is changed then.
+    pub fn insert(
+        &mut self,
+        table: TableId,
+        entry: &EntryWrite,
+        now_ns: u64,
+    ) -> Result<EntryIndex, WriteError> {
+        self.insert_as(table, entry, false, now_ns)
+    }
+
+    pub(crate) fn insert_as(
+        &mut self,
+        table: TableId,
+        entry: &EntryWrite,
+        is_const: bool,
+        now_ns: u64,
+    ) -> Result<EntryIndex, WriteError> {
+        let spec = EntrySpec {
+            matches: self.field_matches(table, &entry.matches)?,
+            priority: entry.priority,
+            target: self.entry_target(table, &entry.target)?,
+            is_const,
+            idle_timeout_ns: entry.idle_timeout_ns,
+            created_ns: now_ns,
+        };
+        self.tables[table].table.insert(spec).map_err(|error| self.name_key(table, error))
+    }
+
+    /// Gives an entry another target.
+    ///
+    /// # Errors
+    /// No such entry, a const one, or a target that does not fit.
+    pub fn modify(&mut self, table: TableId, index: EntryIndex, target: &Target) -> Result<(), WriteError> {
+        let target = self.entry_target(table, target)?;
+        Ok(self.tables[table].table.modify(index, target)?)
+    }
+
+    /// Removes an entry.
+    ///
+    /// # Errors
+    /// No such entry, or a const one.
+    pub fn remove(&mut self, table: TableId, index: EntryIndex) -> Result<(), WriteError> {
+        Ok(self.tables[table].table.remove(index)?)
+    }
+
+    /// Removes all entries that are not const.
+    pub fn clear(&mut self, table: TableId) {
+        self.tables[table].table.clear();
+    }
+
+    /// The entry with exactly these matches and this priority.
+    ///
+    /// # Errors
+    /// No such entry, or matches that do not fit the key.
+    pub fn find(
+        &self,
+        table: TableId,
+        matches: &[EntryMatch],
+        priority: u32,
+    ) -> Result<EntryIndex, WriteError> {
+        let matches = self.field_matches(table, matches)?;
+        self.tables[table].table.find(&matches, priority).map_err(|error| self.name_key(table, error))
+    }
+
+    /// Gives an entry another idle timeout; 0: none.
+    ///
+    /// # Errors
+    /// No such entry, a const one, or a table without timeouts.
+    pub fn set_idle_timeout(&mut self, table: TableId, index: EntryIndex, ns: u64) -> Result<(), WriteError> {
+        Ok(self.tables[table].table.set_idle_timeout(index, ns)?)
+    }
+
+    /// The entries that are idle for longer than their timeout.
+    pub fn expired(&self, table: TableId, now_ns: u64) -> impl Iterator<Item = EntryIndex> {
+        self.tables[table].table.expired(now_ns)
+    }
+
+    /// Sets the default action.
+    ///
+    /// # Errors
+    /// A const default, an action that may not be one, or arguments that do not fit.
+    pub fn set_default(&mut self, table: TableId, call: &ActionCall) -> Result<(), WriteError> {
+        let call = self.table_call(table, call, ActionScope::TableOnly)?;
+        Ok(self.tables[table].table.set_default(call)?)
+    }
+
+    /// Sets the default action back to that of the program.
+    ///
+    /// # Errors
+    /// A const default.
+    pub fn reset_default(&mut self, table: TableId) -> Result<(), WriteError> {
+        Ok(self.tables[table].table.reset_default()?)
+    }
+
+    /// The default action.
+    pub fn default_action(&self, table: TableId) -> ActionCall {
+        self.call_view(table, self.tables[table].table.default_action())
+    }
+
+    /// How many entries there are.
+    pub fn entry_count(&self, table: TableId) -> u32 {
+        self.tables[table].table.len()
+    }
+
+    /// Whether entries of a table need a priority: it has a ternary, range or optional field.
+    pub fn needs_priority(&self, table: TableId) -> bool {
+        self.tables[table].table.spec().schema.needs_priority()
+    }
+
+    /// The widths of the key fields in bits.
+    pub fn key_widths(&self, table: TableId) -> &[u32] {
+        &self.tables[table].widths
+    }
+
+    /// The widths of the parameters of an action in bits; a truth value has 1.
+    pub fn param_widths(&self, action: ActionId) -> &[u32] {
+        &self.params[action]
+    }
+
+    /// An entry.
+    pub fn entry(&self, table: TableId, index: EntryIndex) -> Option<EntryView> {
+        let kept = self.tables[table].table.entry(index).filter(|_| index.is_hit())?;
+        Some(self.view(table, index, kept))
+    }
+
+    /// All entries, in the order in which they were added.
+    pub fn entries(&self, table: TableId) -> impl Iterator<Item = EntryView> {
+        self.tables[table].table.iter().map(move |(index, kept)| self.view(table, index, kept))
+    }
+
+    fn view(&self, table: TableId, index: EntryIndex, kept: &tables::Entry) -> EntryView {
+        let widths = &self.tables[table].widths;
+        EntryView {
+            index,
+            matches: widths
+                .iter()
+                .zip(kept.matches())
+                .map(|(width, m)| pack::entry_match(*width, m))
+                .collect(),
+            priority: kept.priority(),
+            target: match kept.target() {
+                TargetRef::Member(member) => Target::Member(member.id()),
+                TargetRef::Group(group) => Target::Group(group.id()),
+                TargetRef::Action(_) => {
+                    let table_of = &self.tables[table].table;
+                    let call = table_of.action_of(index).unwrap_or_else(|| table_of.default_action());
+                    Target::Action(self.call_view(table, call))
+                }
+            },
+            is_const: kept.is_const(),
+            counter: self.tables[table].table.counter(index).ok(),
+            meter: kept.meter().config(),
+            idle_timeout_ns: kept.idle_timeout_ns(),
+        }
+    }
+
+    fn call_view(&self, table: TableId, call: &tables::ActionCall) -> ActionCall {
+        ActionCall { action: call.action as usize, args: self.args_of(table, call) }
+    }
+
+    fn field_matches(&self, table: TableId, matches: &[EntryMatch]) -> Result<Vec<FieldMatch>, WriteError> {
+        let keys = &self.program.tables[table].keys;
+        if matches.len() != keys.len() {
+            return Err(WriteError::MatchCount {
+                keys: keys.iter().map(|key| key.name.clone()).collect(),
+                found: matches.len(),
+            });
+        }
+        for ((key, width), given) in keys.iter().zip(&self.tables[table].widths).zip(matches) {
+            if let Some(value) = pack::match_values(given).find(|value| value.width() != *width) {
+                return Err(WriteError::KeyWidth {
+                    key: key.name.clone(),
+                    width: *width,
+                    found: value.width(),
+                });
+            }
+        }
+        Ok(matches.iter().map(pack::field_match).collect())
+    }
+
+    fn entry_target(&self, table: TableId, target: &Target) -> Result<EntryTarget, WriteError> {
+        match target {
+            Target::Action(call) => {
+                Ok(EntryTarget::Action(self.table_call(table, call, ActionScope::DefaultOnly)?))
+            }
+            Target::Member(id) => {
+                let profile = self.profile_of(table)?;
+                Ok(EntryTarget::Member(self.profiles[profile].member_ref(*id)?))
+            }
+            Target::Group(id) => {
+                let profile = self.profile_of(table)?;
+                Ok(EntryTarget::Group(self.profiles[profile].group_ref(*id)?))
+            }
+        }
+    }
+
+    /// A call as the table keeps it, when the action is in the table, has not the scope `refused`, and the arguments
+    /// fit.
+    fn table_call(
+        &self,
+        table: TableId,
+        call: &ActionCall,
+        refused: ActionScope,
+    ) -> Result<tables::ActionCall, WriteError> {
+        let listed = self.program.tables[table]
+            .actions
+            .get(call.action)
+            .ok_or(WriteError::NoAction { action: call.action })?;
+        if listed.scope == refused {
+            return Err(WriteError::ActionScope {
+                action: self.program.actions[listed.action].name.clone(),
+                as_default: refused == ActionScope::TableOnly,
+            });
+        }
+        Ok(tables::ActionCall::new(call.action as u32, self.pack_args(listed.action, &call.args)?))
+    }
+
+    /// Says the name of the key field that an error of the table counts.
+    fn name_key(&self, table: TableId, error: TableError) -> WriteError {
+        let field = match error {
+            TableError::WrongKind { field, .. }
+            | TableError::WrongWidth { field, .. }
+            | TableError::BadPrefix { field, .. }
+            | TableError::EmptyRange { field } => field,
+            _ => return WriteError::Table(error),
+        };
+        match self.program.tables[table].keys.get(field) {
+            Some(key) => WriteError::Key { key: key.name.clone(), error },
+            None => WriteError::Table(error),
+        }
+    }
+}
+
+impl Target {
+    /// The member or group of a lookup's result, for people.
+    pub fn of_selected(selected: Selected) -> Target {
+        match selected.group {
+            Some(group) => Target::Group(group),
+            None => Target::Member(selected.member),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The objects of one running program: what it remembers between packets.
+//!
+//! A [`State`] is made from a program of the pipeline IR and holds its tables with their entries, its action profiles,
+//! counters, meters, registers and value sets, each under its typed id. Engines look up and count here, the control
+//! side writes here by the names of the program.
+//!
+//! It promises:
+//! - **Values are [`Bits`](millrace_pipeline::Bits) at the edges and packed bytes inside**: the match engines of
+//!   `millrace-tables` see no P4 and this crate is the only place that converts.
+//! - **Every write is checked against the program** (which action in which table, how many arguments of which width,
+//!   which kind of match, what is const) and a refused write leaves everything as it was. Errors name the object, the
+//!   field, and what was expected.
+//! - **One priority order**: the largest number wins, as in the IR. Fronts whose users think otherwise translate.
+//! - **Memory is bounded**: see [`MAX_STATE_BYTES`].
+//!
+//! It never reads a clock (time is an argument, in nanoseconds), never runs code of the program and never sees a
+//! packet.
+
+mod cells;
+mod entries;
+mod error;
+mod lookup;
+mod names;
+mod pack;
+mod profiles;
+mod random;
+mod state;
+
+pub use cells::{CounterRef, MeterRef};
+pub use entries::{EntryView, EntryWrite, Target};
+pub use error::{BuildError, ObjectKind, WriteError};
+pub use lookup::{Lookup, Selected};
+pub use profiles::MemberWrite;
+pub use random::Random;
+pub use state::{MAX_STATE_BYTES, State};
+
+pub use millrace_tables::{
+    Color, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterUnit,
+    ProfileError, Rate, SpecError, TableError,
+};

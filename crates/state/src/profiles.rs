@@ -1,0 +1,188 @@
+//! The control side of action profiles: members and groups.
+
+use crate::WriteError;
+use crate::pack;
+use crate::state::State;
+use millrace_pipeline::*;
+use millrace_tables::{self as tables, GroupMember, ProfileError};
+
+/// A member to be written, or as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemberWrite {
+    /// The action, one of the tables that use the profile ([`State::member_action_named`]).
+    pub action: ActionId,
+    /// The values of its parameters.
+    pub args: Vec<Bits>,
+}
+
+impl State {
+    /// Adds a member under an id of the caller's choice, or the smallest that is free. Gives the id.
+    ///
+    /// # Errors
+    /// The id is taken, the profile is full, or the action does not fit.
+    pub fn insert_member(
+        &mut self,
+        profile: ProfileId,
+        id: Option<u32>,
+        member: &MemberWrite,
+    ) -> Result<u32, WriteError> {
+        let call = self.member_call(profile, member)?;
+        let id = id.unwrap_or_else(|| self.profiles[profile].free_member_id());
+        Ok(self.profiles[profile].insert_member(id, call)?.id())
+    }
+
+    /// Gives a member another action, which all entries and groups that name it follow.
+    ///
+    /// # Errors
+    /// No such member, or the action does not fit.
+    pub fn modify_member(
+        &mut self,
+        profile: ProfileId,
+        id: u32,
+        member: &MemberWrite,
+    ) -> Result<(), WriteError> {
+        let call = self.member_call(profile, member)?;
+        Ok(self.profiles[profile].modify_member(id, call)?)
+    }
+
+    /// Removes a member.
+    ///
+    /// # Errors
+    /// No such member, or it is in use.
+    pub fn remove_member(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
+        let tables = tables_of(&self.program, &self.tables, profile);
+        Ok(self.profiles[profile].remove_member(id, tables)?)
+    }
+
+    /// Adds a group under an id of the caller's choice, or the smallest that is free. Gives the id.
+    ///
+    /// # Errors
+    /// No selector, the id is taken, too many groups, or members that do not fit.
+    pub fn insert_group(
+        &mut self,
+        profile: ProfileId,
+        id: Option<u32>,
+        members: &[GroupMember],
+    ) -> Result<u32, WriteError> {
+        let id = id.unwrap_or_else(|| self.profiles[profile].free_group_id());
+        Ok(self.profiles[profile].insert_group(id, members)?.id())
+    }
+
+    /// Gives a group other members.
+    ///
+    /// # Errors
+    /// No such group, or members that do not fit.
+    pub fn modify_group(
+        &mut self,
+        profile: ProfileId,
+        id: u32,
+        members: &[GroupMember],
+    ) -> Result<(), WriteError> {
+        Ok(self.profiles[profile].modify_group(id, members)?)
+    }
+
+    /// Adds one member of weight 1 to a group.
+    ///
+    /// # Errors
+    /// No such group or member, or it is in the group already.
+    pub fn add_to_group(&mut self, profile: ProfileId, group: u32, member: u32) -> Result<(), WriteError> {
+        let mut members = self.group(profile, group)?.to_vec();
+        members.push(GroupMember { member, weight: 1 });
+        self.modify_group(profile, group, &members)
+    }
+
+    /// Takes one member out of a group.
+    ///
+    /// # Errors
+    /// No such group, or the member is not in it.
+    pub fn remove_from_group(
+        &mut self,
+        profile: ProfileId,
+        group: u32,
+        member: u32,
+    ) -> Result<(), WriteError> {
+        let members = self.group(profile, group)?;
+        let rest: Vec<GroupMember> = members.iter().filter(|other| other.member != member).copied().collect();
+        if rest.len() == members.len() {
+            return Err(ProfileError::NoMember(member).into());
+        }
+        self.modify_group(profile, group, &rest)
+    }
+
+    /// Removes a group.
+    ///
+    /// # Errors
+    /// No such group, or it is in use.
+    pub fn remove_group(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
+        let tables = tables_of(&self.program, &self.tables, profile);
+        Ok(self.profiles[profile].remove_group(id, tables)?)
+    }
+
+    /// The members of a group, by id.
+    ///
+    /// # Errors
+    /// No such group.
+    pub fn group(&self, profile: ProfileId, id: u32) -> Result<&[GroupMember], WriteError> {
+        Ok(self.profiles[profile].group(id).ok_or(ProfileError::NoGroup(id))?)
+    }
+
+    /// A member.
+    ///
+    /// # Errors
+    /// No such member.
+    pub fn member(&self, profile: ProfileId, id: u32) -> Result<MemberWrite, WriteError> {
+        let call = self.profiles[profile].member(id).ok_or(ProfileError::NoMember(id))?;
+        Ok(self.member_view(call))
+    }
+
+    /// All members, by id.
+    pub fn members(&self, profile: ProfileId) -> impl Iterator<Item = (u32, MemberWrite)> {
+        self.profiles[profile].members().map(|(id, call)| (id, self.member_view(call)))
+    }
+
+    /// All groups, by id, with their members.
+    pub fn groups(&self, profile: ProfileId) -> impl Iterator<Item = (u32, &[GroupMember])> {
+        self.profiles[profile].groups()
+    }
+
+    fn member_view(&self, call: &tables::ActionCall) -> MemberWrite {
+        let action = ActionId::from_u32(call.action);
+        MemberWrite { action, args: pack::unpack(&self.params[action], &call.data) }
+    }
+
+    /// A call as the profile keeps it: an action may be a member's when every table of the profile lists one of its
+    /// name for entries.
+    fn member_call(
+        &self,
+        profile: ProfileId,
+        member: &MemberWrite,
+    ) -> Result<tables::ActionCall, WriteError> {
+        let action = member.action;
+        if !self.program.actions.is_valid(action) {
+            return Err(WriteError::NoAction { action: action.as_u32() as usize });
+        }
+        let users = self.program.tables.iter().filter(|(_, table)| table.profile == Some(profile));
+        for (id, table) in users {
+            let at = self.action_in_table(id, action);
+            let listed = at.and_then(|at| table.actions.get(at));
+            match listed {
+                None => return Err(WriteError::NoAction { action: action.as_u32() as usize }),
+                Some(listed) if listed.scope == ActionScope::DefaultOnly => {
+                    let action = self.program.actions[action].name.clone();
+                    return Err(WriteError::ActionScope { action, as_default: false });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(tables::ActionCall::new(action.as_u32(), self.pack_args(action, &member.args)?))
+    }
+}
+
+fn tables_of<'a>(
+    program: &'a Program,
+    tables: &'a entity::PrimaryMap<TableId, crate::state::TableState>,
+    profile: ProfileId,
+) -> impl Iterator<Item = &'a tables::Table> {
+    let users = program.tables.iter().filter(move |(_, table)| table.profile == Some(profile));
+    users.map(|(id, _)| &tables[id].table)
+}
