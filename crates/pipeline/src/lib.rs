@@ -24,16 +24,22 @@
 //! This crate never knows where a program came from or where it goes.
 
 pub mod bits;
+mod builder;
 mod code;
+mod expr;
+pub mod fold;
 pub mod hash;
 mod ids;
 mod intrinsic;
 pub mod limits;
 mod objects;
+pub mod passes;
 mod program;
 pub mod semantics;
+mod visit;
 
 pub use bits::Bits;
+pub use builder::{BodyBuilder, BuildError, ProgramBuilder};
 pub use code::*;
 pub use ids::*;
 pub use intrinsic::*;

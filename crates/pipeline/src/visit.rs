@@ -1,0 +1,307 @@
+//! Walking over code: the expressions and slots of instructions and terminators, and the edges of the graph.
+
+use crate::{Block, BlockId, Body, DataItem, Expr, HeaderId, Inst, SlotId, Terminator};
+use cranelift_entity::EntitySet;
+
+impl Expr {
+    /// Calls `f` with this and every expression below it.
+    pub fn walk<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        f(self);
+        match self {
+            Expr::Const(_)
+            | Expr::Bool(_)
+            | Expr::Read(_)
+            | Expr::IsValid(_)
+            | Expr::PacketLength
+            | Expr::Cursor => {}
+            Expr::Unary(_, a)
+            | Expr::Slice(a, _, _)
+            | Expr::ZeroExtend(a, _)
+            | Expr::SignExtend(a, _)
+            | Expr::BoolToBits(a) => a.walk(f),
+            Expr::Binary(_, a, b) | Expr::Concat(a, b) => {
+                a.walk(f);
+                b.walk(f);
+            }
+            Expr::Mux(c, a, b) => {
+                c.walk(f);
+                a.walk(f);
+                b.walk(f);
+            }
+        }
+    }
+
+    /// Calls `f` with every slot that is read; a slot read twice comes twice.
+    pub fn for_each_read(&self, f: &mut impl FnMut(SlotId)) {
+        self.walk(&mut |e| {
+            if let Expr::Read(slot) = e {
+                f(*slot);
+            }
+        });
+    }
+
+    /// Whether that slot is read.
+    pub fn reads(&self, slot: SlotId) -> bool {
+        let mut found = false;
+        self.for_each_read(&mut |s| found |= s == slot);
+        found
+    }
+
+    /// The number of nodes.
+    pub fn size(&self) -> usize {
+        let mut nodes = 0;
+        self.walk(&mut |_| nodes += 1);
+        nodes
+    }
+}
+
+impl Inst {
+    /// The slot that this writes by itself. (Extracting and validity change the fields of a header as well.)
+    pub fn dst(&self) -> Option<SlotId> {
+        match self {
+            Inst::Assign { dst, .. }
+            | Inst::Lookahead { dst, .. }
+            | Inst::Meter { dst, .. }
+            | Inst::MeterDirect { dst, .. }
+            | Inst::RegisterRead { dst, .. }
+            | Inst::Hash { dst, .. }
+            | Inst::Random { dst, .. } => Some(*dst),
+            _ => None,
+        }
+    }
+
+    /// The header whose validity and fields this changes.
+    pub fn header_changed(&self) -> Option<HeaderId> {
+        match self {
+            Inst::SetValid(h)
+            | Inst::SetInvalid(h)
+            | Inst::Extract(h)
+            | Inst::ExtractVar { header: h, .. } => Some(*h),
+            _ => None,
+        }
+    }
+
+    /// The headers that this reads as a whole.
+    pub fn for_each_header_read(&self, f: &mut impl FnMut(HeaderId)) {
+        match self {
+            Inst::Emit(header) => f(*header),
+            Inst::Hash { data, .. } => data.iter().for_each(|item| {
+                if let DataItem::Header(header) = item {
+                    f(*header);
+                }
+            }),
+            _ => {}
+        }
+    }
+
+    /// Calls `f` with every expression that this evaluates.
+    pub fn for_each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        match self {
+            Inst::SetValid(_)
+            | Inst::SetInvalid(_)
+            | Inst::Extract(_)
+            | Inst::Lookahead { .. }
+            | Inst::Emit(_)
+            | Inst::CountDirect(_) => {}
+            Inst::Assign { value: e, .. }
+            | Inst::ExtractVar { bits: e, .. }
+            | Inst::Advance { bits: e }
+            | Inst::Count { index: e, .. }
+            | Inst::RegisterRead { index: e, .. }
+            | Inst::Assert { cond: e, .. } => f(e),
+            Inst::Meter { index, color, .. } => {
+                f(index);
+                color.iter().for_each(f);
+            }
+            Inst::MeterDirect { color, .. } => color.iter().for_each(f),
+            Inst::RegisterWrite { index, value, .. } => {
+                f(index);
+                f(value);
+            }
+            Inst::Hash { data, .. } => data.iter().for_each(|item| {
+                if let DataItem::Value(e) = item {
+                    f(e);
+                }
+            }),
+            Inst::Random { low, high, .. } => {
+                f(low);
+                f(high);
+            }
+            Inst::Digest { values, .. } => values.iter().for_each(f),
+            Inst::Log { args, .. } => args.iter().for_each(f),
+        }
+    }
+
+    /// As [`Inst::for_each_expr`], to change them.
+    pub fn for_each_expr_mut(&mut self, f: &mut impl FnMut(&mut Expr)) {
+        match self {
+            Inst::SetValid(_)
+            | Inst::SetInvalid(_)
+            | Inst::Extract(_)
+            | Inst::Lookahead { .. }
+            | Inst::Emit(_)
+            | Inst::CountDirect(_) => {}
+            Inst::Assign { value: e, .. }
+            | Inst::ExtractVar { bits: e, .. }
+            | Inst::Advance { bits: e }
+            | Inst::Count { index: e, .. }
+            | Inst::RegisterRead { index: e, .. }
+            | Inst::Assert { cond: e, .. } => f(e),
+            Inst::Meter { index, color, .. } => {
+                f(index);
+                color.iter_mut().for_each(f);
+            }
+            Inst::MeterDirect { color, .. } => color.iter_mut().for_each(f),
+            Inst::RegisterWrite { index, value, .. } => {
+                f(index);
+                f(value);
+            }
+            Inst::Hash { data, .. } => data.iter_mut().for_each(|item| {
+                if let DataItem::Value(e) = item {
+                    f(e);
+                }
+            }),
+            Inst::Random { low, high, .. } => {
+                f(low);
+                f(high);
+            }
+            Inst::Digest { values, .. } => values.iter_mut().for_each(f),
+            Inst::Log { args, .. } => args.iter_mut().for_each(f),
+        }
+    }
+}
+
+impl Terminator {
+    /// Calls `f` with every block this may go to, once for each edge.
+    pub fn for_each_successor(&self, f: &mut impl FnMut(BlockId)) {
+        match self {
+            Terminator::Goto(to) => f(*to),
+            Terminator::Branch { then, els, .. } => {
+                f(*then);
+                f(*els);
+            }
+            Terminator::Select { cases, default, .. } => {
+                cases.iter().for_each(|case| f(case.target));
+                f(*default);
+            }
+            Terminator::Apply { next, exit, .. } => {
+                f(*next);
+                f(*exit);
+            }
+            Terminator::End | Terminator::Reject | Terminator::Exit => {}
+        }
+    }
+
+    /// As [`Terminator::for_each_successor`], to change them.
+    pub fn for_each_successor_mut(&mut self, f: &mut impl FnMut(&mut BlockId)) {
+        match self {
+            Terminator::Goto(to) => f(to),
+            Terminator::Branch { then, els, .. } => {
+                f(then);
+                f(els);
+            }
+            Terminator::Select { cases, default, .. } => {
+                cases.iter_mut().for_each(|case| f(&mut case.target));
+                f(default);
+            }
+            Terminator::Apply { next, exit, .. } => {
+                f(next);
+                f(exit);
+            }
+            Terminator::End | Terminator::Reject | Terminator::Exit => {}
+        }
+    }
+
+    /// Calls `f` with every expression that this evaluates (not with a table's keys).
+    pub fn for_each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        match self {
+            Terminator::Branch { cond, .. } => f(cond),
+            Terminator::Select { keys, .. } => keys.iter().for_each(f),
+            _ => {}
+        }
+    }
+
+    /// As [`Terminator::for_each_expr`], to change them.
+    pub fn for_each_expr_mut(&mut self, f: &mut impl FnMut(&mut Expr)) {
+        match self {
+            Terminator::Branch { cond, .. } => f(cond),
+            Terminator::Select { keys, .. } => keys.iter_mut().for_each(f),
+            _ => {}
+        }
+    }
+}
+
+impl Block {
+    /// Calls `f` with every expression that this evaluates.
+    pub fn for_each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        self.insts.iter().for_each(|inst| inst.for_each_expr(f));
+        self.term.for_each_expr(f);
+    }
+
+    /// As [`Block::for_each_expr`], to change them.
+    pub fn for_each_expr_mut(&mut self, f: &mut impl FnMut(&mut Expr)) {
+        self.insts.iter_mut().for_each(|inst| inst.for_each_expr_mut(f));
+        self.term.for_each_expr_mut(f);
+    }
+}
+
+impl Body {
+    /// The blocks that the entry reaches, in postorder: but for loops, a block comes after its successors.
+    pub fn postorder(&self) -> Vec<BlockId> {
+        let mut seen = EntitySet::with_capacity(self.blocks.len());
+        let mut order = Vec::new();
+        let mut stack = vec![(self.entry, false)];
+        while let Some((block, done)) = stack.pop() {
+            if done {
+                order.push(block);
+            } else if self.blocks.is_valid(block) && seen.insert(block) {
+                stack.push((block, true));
+                self.blocks[block].term.for_each_successor(&mut |next| stack.push((next, false)));
+            }
+        }
+        order
+    }
+
+    /// For each block the number of edges that enter it from reachable blocks; the entry has one more.
+    pub fn edges_in(&self) -> cranelift_entity::SecondaryMap<BlockId, u32> {
+        let mut edges = cranelift_entity::SecondaryMap::with_capacity(self.blocks.len());
+        edges[self.entry] = 1;
+        for block in self.postorder() {
+            self.blocks[block].term.for_each_successor(&mut |next| edges[next] += 1);
+        }
+        edges
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BodyKind;
+
+    fn block(term: Terminator) -> Block {
+        Block { state: None, insts: Vec::new(), term }
+    }
+
+    #[test]
+    fn postorder_and_edges() {
+        let id = BlockId::from_u32;
+        let mut blocks = cranelift_entity::PrimaryMap::new();
+        blocks.push(block(Terminator::Branch { cond: Expr::Bool(true), then: id(1), els: id(2) }));
+        blocks.push(block(Terminator::Goto(id(2))));
+        blocks.push(block(Terminator::End));
+        blocks.push(block(Terminator::Goto(id(2))));
+        let body = Body { name: "b".into(), kind: BodyKind::Control, blocks, entry: id(0) };
+        assert_eq!(body.postorder(), [id(2), id(1), id(0)]);
+        let edges = body.edges_in();
+        assert_eq!((edges[id(0)], edges[id(1)], edges[id(2)], edges[id(3)]), (1, 1, 2, 0));
+    }
+
+    #[test]
+    fn expression_walks() {
+        let slot = SlotId::from_u32(3);
+        let e =
+            Expr::Concat(Box::new(Expr::Read(slot)), Box::new(Expr::Slice(Box::new(Expr::Read(slot)), 1, 0)));
+        assert_eq!(e.size(), 4);
+        assert!(e.reads(slot) && !e.reads(SlotId::from_u32(4)));
+    }
+}
