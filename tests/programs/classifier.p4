@@ -208,10 +208,16 @@ control ClassifierIngress(inout headers_t hdr,
             return;
         }
         standard_metadata.egress_spec = 1;
-        networks.apply();
+        switch (networks.apply().action_run) {
+            report: { return; }
+        }
 
         if (hdr.vxlan.isValid()) {
             // The tunnel ends here: what was inside goes on.
+            if (!hdr.inner.ipv4.isValid()) {
+                mark_to_drop(standard_metadata);
+                return;
+            }
             hdr.outer = hdr.inner;
             hdr.vxlan.setInvalid();
             hdr.inner.ethernet.setInvalid();

@@ -139,8 +139,8 @@ control OptionsIngress(inout headers_t hdr,
 
     table policy {
         key = {
-            hdr.options.isValid(): exact;
-            meta.first_option:     exact;
+            hdr.options.isValid(): exact @name("has_options");
+            meta.first_option:     exact @name("first_option");
         }
         actions = { forward; strip; drop; }
         default_action = drop();

@@ -119,11 +119,11 @@ control LsrIngress(inout headers_t hdr,
         mark_to_drop(standard_metadata);
     }
 
-    action send(bit<9> port) {
+    action send(in bit<9> port) {
         standard_metadata.egress_spec = port;
     }
 
-    action push(bit<20> label, bit<8> ttl, bit<1> bottom) {
+    action push(in bit<20> label, in bit<8> ttl, in bit<1> bottom) {
         hdr.mpls.push_front(1);
         hdr.mpls[0].setValid();
         hdr.mpls[0].label = label;
@@ -184,7 +184,7 @@ control LsrIngress(inout headers_t hdr,
     }
 
     table lfib {
-        key = { hdr.mpls[0].label: exact; }
+        key = { hdr.mpls[0].label: exact @name("label"); }
         actions = { swap; swap_and_push; pop; drop; }
         default_action = drop();
     }
