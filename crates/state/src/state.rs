@@ -4,7 +4,6 @@ use crate::entries::{EntryWrite, Target};
 use crate::pack;
 use crate::{BuildError, Random, WriteError};
 use millrace_pipeline::entity::{PrimaryMap, SecondaryMap};
-use millrace_pipeline::semantics::{self, Value};
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RegisterArray,
@@ -142,16 +141,6 @@ pub(crate) fn width(ty: Type) -> u32 {
     }
 }
 
-/// The width of a key field, read off the value that its expression has when all that it reads is zero.
-fn key_width(program: &Program, value: &Expr) -> u32 {
-    let zero = |leaf| match leaf {
-        semantics::Leaf::Slot(slot) => Value::zero(program.slots[slot].ty),
-        semantics::Leaf::Valid(_) => Value::Bool(false),
-        semantics::Leaf::PacketLength | semantics::Leaf::Cursor => Value::Bits(Bits::zero(32)),
-    };
-    semantics::evaluate(value, &zero).as_bits().width()
-}
-
 fn named<T>(object: &str, made: Result<T, SpecError>) -> Result<T, BuildError> {
     made.map_err(|error| BuildError::Spec { object: object.to_owned(), error })
 }
@@ -161,7 +150,7 @@ fn make_table(
     table: &Table,
     params: &SecondaryMap<ActionId, Vec<u32>>,
 ) -> Result<TableState, SpecError> {
-    let widths: Vec<u32> = table.keys.iter().map(|key| key_width(program, &key.value)).collect();
+    let widths: Vec<u32> = table.keys.iter().map(|key| width(key.value.ty(program))).collect();
     let fields = table.keys.iter().zip(&widths);
     let schema = KeySchema::new(
         fields.map(|(key, width)| KeyField { width: *width, kind: pack::match_kind(key.kind) }).collect(),

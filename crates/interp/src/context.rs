@@ -1,0 +1,156 @@
+//! One packet on its way through a program, and what the program sends out beside it.
+
+use crate::Phv;
+use millrace_pipeline::semantics::Value;
+use millrace_pipeline::*;
+use millrace_state::EntryIndex;
+
+/// One packet: its bytes, where the parser stands in them, and its storage.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The slots and headers.
+    pub phv: Phv,
+    /// The packet as received, or as a deparser put it together.
+    pub bytes: Vec<u8>,
+    /// The cursor of the parser, in bits from the start of the packet; never behind its end.
+    pub cursor: usize,
+    /// What the running deparser has emitted.
+    pub(crate) emitted: bits::BitWriter,
+    /// The entry that the latest application of each table hit.
+    hits: Vec<(TableId, EntryIndex)>,
+}
+
+impl Context {
+    /// A packet that no body has seen: storage at its start values, the cursor at the start.
+    pub fn new(program: &Program, bytes: Vec<u8>) -> Context {
+        Context {
+            phv: Phv::new(program),
+            bytes,
+            cursor: 0,
+            emitted: bits::BitWriter::new(),
+            hits: Vec::new(),
+        }
+    }
+
+    /// Writes the slot of a role, when the program has it. A value of another width is cut or zero-extended.
+    pub fn set(&mut self, program: &Program, role: Intrinsic, value: u64) {
+        if let Some(slot) = program.intrinsics.get(role) {
+            let value = match program.slots[slot].ty {
+                Type::Bool => Value::Bool(value != 0),
+                Type::Bits(width) => Value::Bits(Bits::new(width, u128::from(value))),
+                Type::Varbit(_) => return,
+            };
+            self.phv.write(program, slot, value);
+        }
+    }
+
+    /// Reads the slot of a role; 0 when the program does not have it.
+    pub fn get(&self, program: &Program, role: Intrinsic) -> u64 {
+        let slot = program.intrinsics.get(role);
+        slot.map_or(0, |slot| self.phv.read(program, slot).as_bits().to_u64_saturating())
+    }
+
+    /// The length of the packet in bytes.
+    pub fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What the parser has not reached, from the cursor on, filled up with zero bits to whole bytes.
+    pub fn payload(&self) -> Vec<u8> {
+        let mut writer = bits::BitWriter::new();
+        self.write_payload(&mut writer);
+        writer.finish()
+    }
+
+    pub(crate) fn write_payload(&self, to: &mut bits::BitWriter) {
+        let whole = self.cursor.div_ceil(8);
+        let partial = (whole * 8 - self.cursor) as u32;
+        if partial > 0
+            && let Some(bits) = Bits::read_at(&self.bytes, self.cursor, partial)
+        {
+            to.push(&bits);
+        }
+        to.push_bytes(self.bytes.get(whole..).unwrap_or(&[]));
+    }
+
+    /// Puts the packet together: what was emitted, then what the parser has not reached. The cursor is at its start.
+    pub(crate) fn put_together(&mut self) {
+        let mut writer = std::mem::take(&mut self.emitted);
+        self.write_payload(&mut writer);
+        self.bytes = writer.finish();
+        self.cursor = 0;
+    }
+
+    pub(crate) fn set_hit(&mut self, table: TableId, entry: EntryIndex) {
+        match self.hits.iter_mut().find(|(other, _)| *other == table) {
+            Some((_, latest)) => *latest = entry,
+            None => self.hits.push((table, entry)),
+        }
+    }
+
+    /// The entry that the latest application of the table hit.
+    pub(crate) fn hit(&self, table: TableId) -> Option<EntryIndex> {
+        let latest = self.hits.iter().find(|(other, _)| *other == table)?.1;
+        latest.is_hit().then_some(latest)
+    }
+}
+
+/// What a program sends out beside the packet, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Effects {
+    /// Messages to the control plane.
+    pub digests: Vec<DigestMessage>,
+    /// Lines for the log.
+    pub log: Vec<String>,
+}
+
+/// A message to the control plane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DigestMessage {
+    /// Its kind.
+    pub digest: DigestId,
+    /// The values of [`Digest::members`].
+    pub values: Vec<Value>,
+}
+
+/// Puts the arguments where `{}` stands in the format, numbers in decimal. A `{}` without an argument stays, an
+/// argument without a `{}` is left out.
+pub(crate) fn format_log(format: &str, args: &[Value]) -> String {
+    let mut line = String::with_capacity(format.len());
+    let mut args = args.iter();
+    let mut rest = format;
+    while let Some((before, after)) = rest.split_once("{}") {
+        line.push_str(before);
+        match args.next() {
+            Some(Value::Bool(truth)) => line.push_str(if *truth { "true" } else { "false" }),
+            Some(value) => line.push_str(&value.as_bits().to_biguint().to_string()),
+            None => line.push_str("{}"),
+        }
+        rest = after;
+    }
+    line.push_str(rest);
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_lines_take_their_arguments_in_order() {
+        let args = [Value::Bits(Bits::new(8, 7)), Value::Bool(true)];
+        assert_eq!(format_log("a {} b {} c {}", &args), "a 7 b true c {}");
+        assert_eq!(format_log("none", &args), "none");
+        assert_eq!(format_log("{}{}", &args), "7true");
+    }
+
+    #[test]
+    fn the_payload_starts_at_the_bit_of_the_cursor() {
+        let mut context = Context::new(&Program::default(), vec![0xab, 0xcd, 0xef]);
+        assert_eq!(context.payload(), [0xab, 0xcd, 0xef]);
+        context.cursor = 12;
+        assert_eq!(context.payload(), [0xde, 0xf0]);
+        context.cursor = 24;
+        assert_eq!(context.payload(), []);
+    }
+}
