@@ -36,6 +36,7 @@ mod objects;
 pub mod passes;
 mod program;
 pub mod semantics;
+pub mod verify;
 mod visit;
 
 pub use bits::Bits;
@@ -45,5 +46,6 @@ pub use ids::*;
 pub use intrinsic::*;
 pub use objects::*;
 pub use program::*;
+pub use verify::{VerifierError, verify};
 
 pub use cranelift_entity as entity;

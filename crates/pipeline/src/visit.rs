@@ -262,12 +262,28 @@ impl Body {
         order
     }
 
+    /// Whether a run can come to a block twice.
+    pub fn has_loop(&self) -> bool {
+        let order = self.postorder();
+        let mut rank = cranelift_entity::SecondaryMap::<BlockId, usize>::with_capacity(self.blocks.len());
+        order.iter().enumerate().for_each(|(i, block)| rank[*block] = i);
+        let mut found = false;
+        for block in &order {
+            self.blocks[*block].term.for_each_successor(&mut |to| found |= rank[to] >= rank[*block]);
+        }
+        found
+    }
+
     /// For each block the number of edges that enter it from reachable blocks; the entry has one more.
     pub fn edges_in(&self) -> cranelift_entity::SecondaryMap<BlockId, u32> {
         let mut edges = cranelift_entity::SecondaryMap::with_capacity(self.blocks.len());
         edges[self.entry] = 1;
         for block in self.postorder() {
-            self.blocks[block].term.for_each_successor(&mut |next| edges[next] += 1);
+            self.blocks[block].term.for_each_successor(&mut |next| {
+                if self.blocks.is_valid(next) {
+                    edges[next] += 1;
+                }
+            });
         }
         edges
     }
@@ -292,6 +308,12 @@ mod tests {
         blocks.push(block(Terminator::Goto(id(2))));
         let body = Body { name: "b".into(), kind: BodyKind::Control, blocks, entry: id(0) };
         assert_eq!(body.postorder(), [id(2), id(1), id(0)]);
+        assert!(!body.has_loop());
+        let mut looping = body.clone();
+        looping.blocks[id(2)].term = Terminator::Goto(id(1));
+        assert!(looping.has_loop());
+        looping.blocks[id(2)].term = Terminator::Goto(id(2));
+        assert!(looping.has_loop());
         let edges = body.edges_in();
         assert_eq!((edges[id(0)], edges[id(1)], edges[id(2)], edges[id(3)]), (1, 1, 2, 0));
     }

@@ -1,0 +1,222 @@
+//! The verifier: what makes a program well formed.
+//!
+//! A program that passes keeps every promise that the documentation of its data types makes: all indices are in range,
+//! all operands have the types their operation asks for, all widths and sizes are within [`crate::limits`]. Consumers
+//! take verified programs and need not check again. The verifier itself takes any program and never panics.
+//!
+//! The rules stand with what they check: `storage` (slots, headers, stacks, field lists, intrinsics), `expr` (types),
+//! `body` (instructions, terminators, who may use a local slot), `objects` (actions, tables, stateful objects).
+
+mod body;
+mod expr;
+mod objects;
+mod storage;
+
+use crate::*;
+use std::collections::HashSet;
+use std::fmt;
+
+/// One rule broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifierError {
+    /// Where: `body ingress, block3, instruction 2`, `table ingress.acl`, `slot hdr.ipv4.ttl`, `program`.
+    pub location: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for VerifierError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location, self.message)
+    }
+}
+
+impl std::error::Error for VerifierError {}
+
+/// The most errors that [`verify`] returns.
+pub const MAX_ERRORS: usize = 100;
+
+/// Checks every rule.
+///
+/// # Errors
+/// The rules broken, in the order of storage, bodies, objects; the first [`MAX_ERRORS`] of them.
+pub fn verify(program: &Program) -> Result<(), Vec<VerifierError>> {
+    let mut verifier = Verifier { program, errors: Vec::new() };
+    verifier.program_wide();
+    verifier.storage();
+    if verifier.program.bodies.len() <= limits::MAX_BLOCKS {
+        verifier.bodies();
+    }
+    verifier.objects();
+    if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
+}
+
+struct Verifier<'a> {
+    program: &'a Program,
+    errors: Vec<VerifierError>,
+}
+
+/// Where in the program a rule is checked.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Program,
+    /// A named thing of that kind.
+    Object(&'a str, &'a str),
+    Body(&'a Body),
+    Inst(&'a Body, BlockId, usize),
+    Terminator(&'a Body, BlockId),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Program => write!(f, "program"),
+            Place::Object(kind, name) => write!(f, "{kind} {name}"),
+            Place::Body(body) => write!(f, "body {}", body.name),
+            Place::Inst(body, block, index) => write!(f, "body {}, {block}, instruction {index}", body.name),
+            Place::Terminator(body, block) => write!(f, "body {}, {block}, terminator", body.name),
+        }
+    }
+}
+
+/// How types read in messages and in the text form.
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Bool => write!(f, "bool"),
+            Type::Bits(width) => write!(f, "bit<{width}>"),
+            Type::Varbit(width) => write!(f, "varbit<{width}>"),
+        }
+    }
+}
+
+impl<'a> Verifier<'a> {
+    fn report(&mut self, place: Place<'_>, message: impl Into<String>) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(VerifierError { location: place.to_string(), message: message.into() });
+        }
+    }
+
+    fn require(&mut self, holds: bool, place: Place<'_>, message: impl FnOnce() -> String) {
+        if !holds {
+            self.report(place, message());
+        }
+    }
+
+    /// The slot, or a report that there is none.
+    fn slot(&mut self, place: Place<'_>, slot: SlotId) -> Option<&'a Slot> {
+        let found = self.program.slots.get(slot);
+        self.require(found.is_some(), place, || format!("{slot} does not exist"));
+        found
+    }
+
+    fn header(&mut self, place: Place<'_>, header: HeaderId) -> Option<&'a Header> {
+        let found = self.program.headers.get(header);
+        self.require(found.is_some(), place, || format!("{header} does not exist"));
+        found
+    }
+
+    /// A slot that is written: it exists and has that type.
+    fn slot_of_type(&mut self, place: Place<'_>, slot: SlotId, ty: Type) {
+        if let Some(found) = self.slot(place, slot) {
+            self.require(found.ty == ty, place, || format!("{} is {}, not {ty}", found.name, found.ty));
+        }
+    }
+
+    /// A slot that is written and holds a number of any width.
+    fn bits_slot(&mut self, place: Place<'_>, slot: SlotId) -> Option<u32> {
+        let found = self.slot(place, slot)?;
+        let width = found.ty.bits();
+        self.require(width.is_some(), place, || format!("{} is {}, not a number", found.name, found.ty));
+        width
+    }
+
+    fn unique_names<'n>(&mut self, kind: &str, names: impl Iterator<Item = &'n str>) {
+        let mut seen = HashSet::new();
+        for name in names {
+            self.require(!name.is_empty(), Place::Program, || format!("a {kind} has no name"));
+            self.require(seen.insert(name), Place::Program, || format!("two {kind}s are called {name}"));
+        }
+    }
+
+    fn width(&mut self, place: Place<'_>, width: u32) {
+        self.require((1..=limits::MAX_WIDTH).contains(&width), place, || {
+            format!("a width of {width} bits is not within 1 to {}", limits::MAX_WIDTH)
+        });
+    }
+
+    fn ty(&mut self, place: Place<'_>, ty: Type) {
+        match ty {
+            Type::Bool => {}
+            Type::Bits(width) => self.width(place, width),
+            Type::Varbit(width) => self.require((1..=limits::MAX_VARBIT).contains(&width), place, || {
+                format!("a varbit of {width} bits is not within 1 to {}", limits::MAX_VARBIT)
+            }),
+        }
+    }
+
+    fn at_most(&mut self, place: Place<'_>, what: &str, number: u64, limit: u64) {
+        self.require(number <= limit, place, || format!("{number} {what} are more than {limit}"));
+    }
+
+    fn program_wide(&mut self) {
+        let p = self.program;
+        let no_error = p.errors.first().is_some_and(|e| e == "NoError");
+        self.require(no_error, Place::Program, || "error 0 is not NoError".into());
+        self.unique_names("error", p.errors.iter().map(String::as_str));
+        self.at_most(Place::Program, "errors", p.errors.len() as u64, 1 << 16);
+        for (list, bodies) in [("ingress", &p.ingress), ("egress", &p.egress)] {
+            for id in bodies {
+                match p.bodies.get(*id) {
+                    None => self.report(Place::Program, format!("{id} in {list} does not exist")),
+                    Some(body) => self.require(body.kind != BodyKind::Action, Place::Program, || {
+                        format!("{} in {list} is the body of an action", body.name)
+                    }),
+                }
+            }
+        }
+        self.parser_errors();
+    }
+
+    /// The errors that parsers can fail with, and the slot where the error goes.
+    fn parser_errors(&mut self) {
+        let p = self.program;
+        let mut needed: Vec<(&Body, &str)> = Vec::new();
+        for body in p.bodies.values().filter(|b| b.kind == BodyKind::Parser && b.blocks.is_valid(b.entry)) {
+            if body.has_loop() {
+                needed.push((body, "ParserTimeout"));
+            }
+            for inst in body.blocks.values().flat_map(|b| &b.insts) {
+                let errors: &[&str] = match inst {
+                    Inst::Extract(_) | Inst::Lookahead { .. } => &["PacketTooShort"],
+                    Inst::ExtractVar { .. } => &["PacketTooShort", "HeaderTooShort", "ParserInvalidArgument"],
+                    Inst::Advance { .. } => &["PacketTooShort", "ParserInvalidArgument"],
+                    _ => &[],
+                };
+                needed.extend(errors.iter().map(|e| (body, *e)));
+            }
+            let rejects = body.blocks.values().any(|b| b.term == Terminator::Reject);
+            if rejects || needed.last().is_some_and(|(b, _)| std::ptr::eq(*b, body)) {
+                self.require(p.intrinsics.parser_error.is_some(), Place::Body(body), || {
+                    "the parser can fail, and no slot has the role parser_error".into()
+                });
+            }
+        }
+        let mut missing = HashSet::new();
+        for (body, error) in needed {
+            if p.error_code(error).is_none() && missing.insert(error) {
+                self.report(
+                    Place::Body(body),
+                    format!("the parser can fail with {error}, which the program does not have"),
+                );
+            }
+        }
+    }
+}
+
+impl Program {
+    /// The code of the error with that name.
+    pub fn error_code(&self, name: &str) -> Option<u32> {
+        self.errors.iter().position(|e| e == name).map(|code| code as u32)
+    }
+}
