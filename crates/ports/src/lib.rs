@@ -8,10 +8,23 @@
 //! local sender left to the hardware (checksums, segmentation, a VLAN tag kept aside), so that the switch sees the
 //! frames that a cable would carry.
 
+mod af_packet;
+mod fault;
+mod link;
+#[cfg(test)]
+mod netns;
+mod open;
 mod packet;
+mod pcap;
 mod port;
 mod spec;
+mod tap;
 
+pub use af_packet::PacketPort;
+pub use fault::{FaultInjector, Faults};
+pub use open::open;
 pub use packet::{Batch, FrameLengthError, HEADROOM, MAX_BATCH, MAX_FRAME, Packet, PacketPool};
+pub use pcap::PcapPort;
 pub use port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
 pub use spec::{DRIVERS, Driver, InterfaceSpec, PortSpec, SpecError};
+pub use tap::TapPort;

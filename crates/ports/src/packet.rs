@@ -109,6 +109,20 @@ impl Packet {
         Ok(())
     }
 
+    /// Replaces the frame by what `write` writes: it is given room for [`MAX_FRAME`] bytes and says how many it used.
+    /// Returns false, and leaves an empty frame, when that is more than there was room for.
+    pub(crate) fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<bool, E> {
+        self.start = HEADROOM;
+        self.end = HEADROOM;
+        let room = &mut self.buffer[HEADROOM..];
+        let used = write(room)?;
+        if used > room.len() {
+            return Ok(false);
+        }
+        self.end = HEADROOM + used;
+        Ok(true)
+    }
+
     /// Makes this a copy of another packet: its frame, port and time.
     pub fn copy_from(&mut self, other: &Packet) {
         self.start = other.start;
@@ -353,6 +367,18 @@ impl Batch {
     pub fn recycle_first(&mut self, count: usize, pool: &mut PacketPool) {
         let count = count.min(self.packets.len());
         self.packets.drain(..count).for_each(|packet| pool.put(packet));
+    }
+
+    /// Gives the packets for which `done` says so back to the pool; the others stay, in order.
+    pub(crate) fn recycle_if(&mut self, pool: &mut PacketPool, mut done: impl FnMut(&Packet) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.packets.len() {
+            if !done(&self.packets[at]) {
+                self.packets.swap(at, kept);
+                kept += 1;
+            }
+        }
+        self.packets.drain(kept..).for_each(|packet| pool.put(packet));
     }
 
     /// Gives all packets back to the pool.

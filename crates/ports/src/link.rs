@@ -1,0 +1,123 @@
+//! Linux network interfaces by name: the few requests that drivers make of them.
+
+#![allow(unsafe_code)]
+
+use crate::port::PortError;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// An interface name that fits the kernel's structures.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkName(String);
+
+impl LinkName {
+    /// Checks a name: 1 to 15 bytes, neither space nor slash nor zero byte.
+    pub(crate) fn new(driver: &'static str, name: &str) -> Result<LinkName, PortError> {
+        let bad = |byte: u8| byte == b'/' || byte == 0 || byte.is_ascii_whitespace();
+        if name.is_empty()
+            || name.len() >= libc::IFNAMSIZ
+            || name == "."
+            || name == ".."
+            || name.bytes().any(bad)
+        {
+            let reason =
+                format!("`{name}` is not an interface name (1 to 15 characters, no space, no slash)");
+            return Err(PortError::Arguments { driver, reason });
+        }
+        Ok(LinkName(name.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The kernel's request structure with this name and nothing else.
+    fn request(&self) -> libc::ifreq {
+        // SAFETY: ifreq is a plain C structure for which all bytes zero is a value.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (place, byte) in request.ifr_name.iter_mut().zip(self.0.bytes()) {
+            *place = byte as libc::c_char;
+        }
+        request
+    }
+
+    /// The number of the interface.
+    pub(crate) fn index(&self) -> io::Result<i32> {
+        let request = self.ask(libc::SIOCGIFINDEX as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        Ok(unsafe { request.ifr_ifru.ifru_ifindex })
+    }
+
+    /// The longest payload of a frame in bytes, without the Ethernet header.
+    pub(crate) fn mtu(&self) -> io::Result<usize> {
+        let request = self.ask(libc::SIOCGIFMTU as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+        Ok(usize::try_from(mtu).unwrap_or(0))
+    }
+
+    /// Brings the interface up.
+    pub(crate) fn bring_up(&self) -> io::Result<()> {
+        let mut request = self.ask(libc::SIOCGIFFLAGS as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+        control(control_socket()?.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)
+    }
+
+    /// Makes the open tun device a tap interface of this name, of whole Ethernet frames and nothing else.
+    pub(crate) fn attach_tap(&self, device: &File) -> io::Result<()> {
+        let mut request = self.request();
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+        control(device.as_raw_fd(), libc::TUNSETIFF, &mut request)
+    }
+
+    fn ask(&self, what: libc::Ioctl) -> io::Result<libc::ifreq> {
+        let mut request = self.request();
+        control(control_socket()?.as_raw_fd(), what, &mut request)?;
+        Ok(request)
+    }
+}
+
+fn control(descriptor: RawFd, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: every request used here reads and writes one ifreq, which lives beyond the call.
+    match unsafe { libc::ioctl(descriptor, what, std::ptr::from_mut(request)) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Some socket: requests on interfaces go through any.
+fn control_socket() -> io::Result<OwnedFd> {
+    // SAFETY: takes no pointers.
+    let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        for name in ["", "0123456789abcdef", "a b", "a/b", "a\0", ".."] {
+            let error = LinkName::new("tap", name).unwrap_err().to_string();
+            assert!(error.starts_with("tap: `") && error.contains("is not an interface name"), "{error}");
+        }
+        assert!(LinkName::new("tap", "0123456789abcde").is_ok());
+    }
+
+    #[test]
+    fn the_loopback_interface_answers() {
+        let name = LinkName::new("packet", "lo").unwrap();
+        assert!(name.index().unwrap() > 0);
+        assert!(name.mtu().unwrap() >= 1500);
+        let absent = LinkName::new("packet", "no-such-link").unwrap();
+        assert_eq!(absent.index().unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    }
+}
