@@ -3,12 +3,35 @@
 //! The front door of Millrace: program text in, syntax tree and findings out. It never fails and never panics: on any
 //! input it returns a tree of what could be understood and a diagnostic for everything that could not. It never
 //! resolves a name or a type; that is the work of the crate behind it.
+//!
+//! ```
+//! use millrace_syntax::{Options, parse_text, render};
+//!
+//! let parsed = parse_text("demo.p4", "const bit<8> x = 8w0xFF\nconst bit<8> y = x;", &Options::default());
+//! assert_eq!(parsed.program.declarations.len(), 2);
+//! let first = parsed.diagnostics.iter().next().unwrap();
+//! assert!(render(first, &parsed.sources, false).contains("demo.p4:1:24"));
+//! ```
 
 pub mod ast;
+mod builtin;
 mod diagnostic;
+mod intern;
+mod lexer;
+mod literal;
+mod parser;
+mod preprocess;
+mod render;
 mod span;
+mod token;
 
+use std::path::{Path, PathBuf};
+
+pub use builtin::{builtin_include, builtin_includes};
 pub use diagnostic::{Diagnostic, Diagnostics, MAX_KEPT, Severity};
+pub use literal::{MAX_LITERAL_DIGITS, MAX_LITERAL_WIDTH};
+pub use preprocess::{MAX_EXPANSION_DEPTH, MAX_EXPANSIONS, MAX_INCLUDE_DEPTH, MAX_TOKENS, MAX_TOTAL_BYTES};
+pub use render::render;
 pub use span::{
     Expansion, ExpansionId, FileId, Location, MAX_FILE_BYTES, MAX_FILES, SourceFile, SourceMap, Span,
 };
@@ -16,3 +39,47 @@ pub use span::{
 /// The greatest height of the syntax tree of one declaration: expressions, types, statements and blocks inside each
 /// other. Deeper input is an error.
 pub const MAX_NESTING: usize = 256;
+
+/// How to read a program.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Folders to look for included files in, in order; the embedded files come after them.
+    pub include_dirs: Vec<PathBuf>,
+    /// Macros to define before the program: name (with parameters, if any) and body.
+    pub defines: Vec<(String, String)>,
+    /// Whether the predefined macros (`__MILLRACE__`, `__p4c__` and its version) are there.
+    pub predefined: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { include_dirs: Vec::new(), defines: Vec::new(), predefined: true }
+    }
+}
+
+/// A program as it was read.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The tree; incomplete when there are errors.
+    pub program: ast::Program,
+    /// The texts behind its spans. File 0 is the program, the others were included.
+    pub sources: SourceMap,
+    /// What was found wrong.
+    pub diagnostics: Diagnostics,
+}
+
+/// Reads a program from a file. That the file cannot be read is a diagnostic too.
+pub fn parse_path(path: impl AsRef<Path>, options: &Options) -> Parsed {
+    parse(preprocess::preprocess_file(path.as_ref().to_owned(), options))
+}
+
+/// Reads a program from a text. Its name shows in diagnostics, and quoted includes are looked for beside it.
+pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
+    parse(preprocess::preprocess_text(name, text, options))
+}
+
+fn parse(input: preprocess::Preprocessed) -> Parsed {
+    let preprocess::Preprocessed { tokens, interner, sources, mut diagnostics } = input;
+    let program = parser::parse(tokens, &interner, &mut diagnostics);
+    Parsed { program, sources, diagnostics }
+}

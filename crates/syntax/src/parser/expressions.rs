@@ -1,0 +1,315 @@
+//! Expressions (specification section 8), by precedence climbing.
+//!
+//! The functions here give an expression with its height. [`Parser::node`] refuses to build a tree that would be
+//! higher than [`MAX_NESTING`] together with what is around it.
+
+use crate::MAX_NESTING;
+use crate::ast::{Argument, BinaryOp, Expr, ExprKind, NamedExpr, Type, TypeKind, UnaryOp};
+use crate::diagnostic::Diagnostic;
+use crate::intern::kw;
+use crate::literal;
+use crate::span::Span;
+use crate::token::{Token, TokenKind};
+
+use super::scope::Meaning;
+use super::{Parse, Parser};
+
+/// An expression and its height in nodes.
+type Tall = (Expr, usize);
+
+impl Parser<'_> {
+    /// An expression.
+    pub(super) fn expression(&mut self) -> Parse<Expr> {
+        self.nested(Self::conditional).map(|(expr, _)| expr)
+    }
+
+    /// An integer or an expression in parentheses, where a `>` or `:` behind it ends it: widths, priorities.
+    pub(super) fn delimited_expression(&mut self) -> Parse<Expr> {
+        self.nested(Self::primary).map(|(expr, _)| expr)
+    }
+
+    /// What an assignment or call statement begins with: a name with members, indices, slices and calls.
+    pub(super) fn postfix_expression(&mut self) -> Parse<Expr> {
+        self.nested(Self::postfix).map(|(expr, _)| expr)
+    }
+
+    fn node(&mut self, kind: ExprKind, span: Span, height: usize) -> Parse<Tall> {
+        if self.depth + height > MAX_NESTING {
+            return Err(self.too_deep());
+        }
+        let id = self.expr_id();
+        Ok((Expr { kind, span, id }, height))
+    }
+
+    fn conditional(&mut self) -> Parse<Tall> {
+        let (condition, h1) = self.binary(0)?;
+        if !self.eat(TokenKind::Question) {
+            return Ok((condition, h1));
+        }
+        let start = condition.span;
+        let (then, h2) = self.nested(Self::conditional)?;
+        self.expect(TokenKind::Colon)?;
+        let (otherwise, h3) = self.nested(Self::conditional)?;
+        let kind = ExprKind::Conditional {
+            condition: Box::new(condition),
+            then: Box::new(then),
+            otherwise: Box::new(otherwise),
+        };
+        self.node(kind, self.since(start), h1.max(h2).max(h3) + 1)
+    }
+
+    /// Operators that bind tighter than level `above`.
+    fn binary(&mut self, above: u8) -> Parse<Tall> {
+        let (mut left, mut height) = self.unary()?;
+        while let Some((op, level, tokens)) = self.infix_operator().filter(|(_, level, _)| *level > above) {
+            self.pos += tokens;
+            let (right, right_height) = self.nested(|p| p.binary(level))?;
+            let span = left.span.to(right.span);
+            height = height.max(right_height) + 1;
+            (left, height) =
+                self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), span, height)?;
+        }
+        Ok((left, height))
+    }
+
+    /// The infix operator at hand, its level (higher binds tighter) and its number of tokens.
+    fn infix_operator(&self) -> Option<(BinaryOp, u8, usize)> {
+        use TokenKind as T;
+        let next = self.nth(1);
+        let (op, level) = match self.peek().kind {
+            T::OrOr => (BinaryOp::Or, 1),
+            T::AndAnd => (BinaryOp::And, 2),
+            T::EqEq => (BinaryOp::Eq, 3),
+            T::NotEq => (BinaryOp::Ne, 3),
+            T::Lt => (BinaryOp::Lt, 4),
+            T::Le => (BinaryOp::Le, 4),
+            T::Gt if next.kind == T::Gt && !next.spaced => return Some((BinaryOp::Shr, 8, 2)),
+            T::Gt => (BinaryOp::Gt, 4),
+            T::Ge => (BinaryOp::Ge, 4),
+            T::Pipe => (BinaryOp::BitOr, 5),
+            T::Caret => (BinaryOp::BitXor, 6),
+            T::Amp => (BinaryOp::BitAnd, 7),
+            T::Shl => (BinaryOp::Shl, 8),
+            T::Concat => (BinaryOp::Concat, 9),
+            // `[low +: width]`
+            T::Plus if next.kind == T::Colon => return None,
+            T::Plus => (BinaryOp::Add, 9),
+            T::Minus => (BinaryOp::Sub, 9),
+            T::SatAdd => (BinaryOp::SatAdd, 9),
+            T::SatSub => (BinaryOp::SatSub, 9),
+            T::Star => (BinaryOp::Mul, 10),
+            T::Slash => (BinaryOp::Div, 10),
+            T::Percent => (BinaryOp::Mod, 10),
+            _ => return None,
+        };
+        Some((op, level, 1))
+    }
+
+    fn unary(&mut self) -> Parse<Tall> {
+        let token = self.peek();
+        let op = match token.kind {
+            TokenKind::Not => UnaryOp::Not,
+            TokenKind::Tilde => UnaryOp::Complement,
+            TokenKind::Minus => UnaryOp::Negate,
+            TokenKind::Plus => UnaryOp::Plus,
+            TokenKind::LParen if self.at_cast() => return self.cast(),
+            _ => return self.postfix(),
+        };
+        self.bump();
+        let (operand, height) = self.nested(Self::unary)?;
+        self.node(ExprKind::Unary(op, Box::new(operand)), self.since(token.span), height + 1)
+    }
+
+    fn cast(&mut self) -> Parse<Tall> {
+        let open = self.bump();
+        let ty = self.ty()?;
+        self.expect(TokenKind::RParen)?;
+        let (operand, height) = self.nested(Self::unary)?;
+        let kind = ExprKind::Cast(Box::new(ty), Box::new(operand));
+        self.node(kind, self.since(open.span), height + 1)
+    }
+
+    fn postfix(&mut self) -> Parse<Tall> {
+        let (mut base, mut height) = self.primary()?;
+        loop {
+            let start = base.span;
+            let kind = match self.peek().kind {
+                TokenKind::Dot => {
+                    self.bump();
+                    let member = self.name("a member's name")?;
+                    ExprKind::Member(Box::new(base), member)
+                }
+                TokenKind::LBracket => {
+                    self.bump();
+                    self.index(base)?
+                }
+                TokenKind::LParen => {
+                    let args = self.arguments()?;
+                    ExprKind::Call { callee: Box::new(base), type_args: Vec::new(), args }
+                }
+                TokenKind::Lt => match self.after_type_args(&base) {
+                    Some(TokenKind::LParen) => {
+                        let type_args = self.type_args()?;
+                        let args = self.arguments()?;
+                        ExprKind::Call { callee: Box::new(base), type_args, args }
+                    }
+                    Some(_) => match base.kind {
+                        ExprKind::Name(path) => {
+                            let type_args = self.type_args()?;
+                            let kind = TypeKind::Specialized(path, type_args);
+                            ExprKind::Type(Box::new(Type { kind, span: self.since(start) }))
+                        }
+                        _ => return Err(self.unexpected("`(`")),
+                    },
+                    None => return Ok((base, height)),
+                },
+                _ => return Ok((base, height)),
+            };
+            (base, height) = self.node(kind, self.since(start), height + 1)?;
+        }
+    }
+
+    /// If the `<` at hand opens type arguments, the token behind them: `(` or, behind the name of a type, `.`
+    fn after_type_args(&self, base: &Expr) -> Option<TokenKind> {
+        let plain = match &base.kind {
+            ExprKind::Name(_) => true,
+            ExprKind::Member(..) => false,
+            _ => return None,
+        };
+        let next = self.token_at(self.scan_type_args(self.pos)?).kind;
+        (next == TokenKind::LParen || (plain && next == TokenKind::Dot)).then_some(next)
+    }
+
+    /// What follows an opening bracket.
+    fn index(&mut self, base: Expr) -> Parse<ExprKind> {
+        let base = Box::new(base);
+        let first = Box::new(self.expression()?);
+        let kind = if self.eat(TokenKind::Colon) {
+            ExprKind::Slice { base, high: first, low: Box::new(self.expression()?) }
+        } else if self.at(TokenKind::Plus) && self.nth(1).kind == TokenKind::Colon {
+            self.bump();
+            self.bump();
+            ExprKind::PlusSlice { base, low: first, width: Box::new(self.expression()?) }
+        } else {
+            ExprKind::Index(base, first)
+        };
+        self.expect(TokenKind::RBracket)?;
+        Ok(kind)
+    }
+
+    fn primary(&mut self) -> Parse<Tall> {
+        let token = self.peek();
+        let kind = match token.kind {
+            TokenKind::Int => {
+                self.bump();
+                self.integer(token)
+            }
+            TokenKind::Str => {
+                self.bump();
+                ExprKind::String(literal::string(token.spelling(self.interner)).into())
+            }
+            TokenKind::Dots => {
+                self.bump();
+                ExprKind::Dots
+            }
+            TokenKind::InvalidHeader => {
+                self.bump();
+                ExprKind::InvalidHeader
+            }
+            TokenKind::LParen => return self.parenthesised(),
+            TokenKind::LBrace => self.nested(Self::braces)?,
+            TokenKind::Dot => ExprKind::Name(self.path("a name")?),
+            TokenKind::Word => self.word(token)?,
+            _ => return Err(self.unexpected("an expression")),
+        };
+        self.node(kind, self.since(token.span), 1)
+    }
+
+    fn word(&mut self, token: Token) -> Parse<ExprKind> {
+        let kind = match token.text {
+            kw::TRUE => ExprKind::Bool(true),
+            kw::FALSE => ExprKind::Bool(false),
+            kw::THIS => ExprKind::This,
+            kw::ERROR if self.nth(1).kind == TokenKind::Dot => {
+                ExprKind::Type(Box::new(Type { kind: TypeKind::Error, span: token.span }))
+            }
+            _ if token.is_name() => return Ok(ExprKind::Name(self.path("a name")?)),
+            _ => return Err(self.unexpected("an expression")),
+        };
+        self.bump();
+        Ok(kind)
+    }
+
+    /// The value of an integer token; reports what is wrong with it.
+    pub(super) fn integer(&mut self, token: Token) -> ExprKind {
+        match literal::integer(token.spelling(self.interner)) {
+            Ok(literal) => ExprKind::Int(literal),
+            Err(message) => {
+                self.diagnostics.push(Diagnostic::error("integer-literal", token.span, message));
+                ExprKind::Invalid
+            }
+        }
+    }
+
+    fn parenthesised(&mut self) -> Parse<Tall> {
+        let open = self.bump();
+        let (mut inner, height) = self.nested(Self::conditional)?;
+        self.expect(TokenKind::RParen)?;
+        inner.span = self.since(open.span);
+        Ok((inner, height))
+    }
+
+    /// `{ a, b }` or `{ f = a, g = b, ... }`
+    fn braces(&mut self) -> Parse<ExprKind> {
+        self.bump();
+        let has_names = self.peek().is_name() && self.nth(1).kind == TokenKind::Assign;
+        if !has_names {
+            let elements = self.list(TokenKind::RBrace, true, Self::expression)?;
+            self.expect(TokenKind::RBrace)?;
+            return Ok(ExprKind::List(elements));
+        }
+        let mut fields = Vec::new();
+        let mut dots = None;
+        loop {
+            let token = self.peek();
+            if token.kind == TokenKind::Dots {
+                self.bump();
+                dots = Some(token.span);
+                self.eat(TokenKind::Comma);
+                break;
+            }
+            let name = self.name("a field's name")?;
+            self.expect(TokenKind::Assign)?;
+            fields.push(NamedExpr { name, value: self.expression()? });
+            if !self.eat(TokenKind::Comma) || self.at(TokenKind::RBrace) {
+                break;
+            }
+        }
+        self.expect(TokenKind::RBrace)?;
+        Ok(ExprKind::Struct { fields, dots })
+    }
+
+    /// `(argument, ...)`
+    pub(super) fn arguments(&mut self) -> Parse<Vec<Argument>> {
+        self.expect(TokenKind::LParen)?;
+        let args = self.list(TokenKind::RParen, false, Self::argument)?;
+        self.expect(TokenKind::RParen)?;
+        Ok(args)
+    }
+
+    fn argument(&mut self) -> Parse<Argument> {
+        let start = self.peek();
+        let mut name = None;
+        if start.is_name() && self.nth(1).kind == TokenKind::Assign {
+            name = Some(self.name("a parameter's name")?);
+            self.bump();
+        }
+        let value = if self.eat(TokenKind::DontCare) { None } else { Some(self.expression()?) };
+        Ok(Argument { name, value, span: self.since(start.span) })
+    }
+
+    /// Declares a name as a value where it was parsed already.
+    pub(super) fn declare_value(&mut self, token: Token) {
+        self.scopes.declare(token.text, Meaning::Value);
+    }
+}

@@ -1,0 +1,276 @@
+//! The parser: from tokens to the syntax tree.
+//!
+//! Recursive descent over the grammar of P4_16 1.2.5. After an error it goes on at the next place that looks like the
+//! start of something (see [`recovery`]), so one run reports all errors. The height of the tree is bounded by
+//! [`MAX_NESTING`], checked both where the parser descends and where loops (operators, member accesses) build up
+//! height on the left.
+//!
+//! The grammar needs to know types from values in a few places: casts, and `<` in expressions. For these the parser
+//! keeps the declared names by scope ([`scope`]); everything else is told apart by looking ahead ([`lookahead`]).
+
+mod annotations;
+mod blocks;
+mod declarations;
+mod expressions;
+mod keysets;
+mod lookahead;
+mod recovery;
+mod scope;
+mod statements;
+mod tables;
+mod type_declarations;
+mod types;
+
+use crate::MAX_NESTING;
+use crate::ast::{ExprId, Name, Path, Program};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::intern::{Interner, Symbol, kw};
+use crate::span::Span;
+use crate::token::{Token, TokenKind};
+
+use scope::{Meaning, Scopes};
+
+/// The error was reported; the caller recovers or fails as well.
+#[derive(Debug)]
+struct Failed;
+
+type Parse<T> = Result<T, Failed>;
+
+/// Parses a whole program. The last token must be `Eof`.
+pub(crate) fn parse(tokens: Vec<Token>, interner: &Interner, diagnostics: &mut Diagnostics) -> Program {
+    let mut parser = Parser {
+        tokens,
+        pos: 0,
+        interner,
+        diagnostics,
+        scopes: Scopes::new(),
+        depth: 0,
+        next_expr: 0,
+        last_error: None,
+    };
+    let declarations = parser.program();
+    Program { declarations, expr_count: parser.next_expr }
+}
+
+struct Parser<'a> {
+    tokens: Vec<Token>,
+    pos: usize,
+    interner: &'a Interner,
+    diagnostics: &'a mut Diagnostics,
+    scopes: Scopes,
+    /// How many constructs are being parsed inside each other.
+    depth: usize,
+    next_expr: u32,
+    /// The token of the last error: a second one there is a consequence.
+    last_error: Option<usize>,
+}
+
+impl Parser<'_> {
+    /// The token at hand.
+    fn peek(&self) -> Token {
+        self.nth(0)
+    }
+
+    /// The token `ahead` of the one at hand; `Eof` from the end on.
+    fn nth(&self, ahead: usize) -> Token {
+        self.token_at(self.pos + ahead)
+    }
+
+    fn token_at(&self, pos: usize) -> Token {
+        self.tokens[pos.min(self.tokens.len() - 1)]
+    }
+
+    fn at(&self, kind: TokenKind) -> bool {
+        self.peek().kind == kind
+    }
+
+    fn at_word(&self, word: Symbol) -> bool {
+        self.peek().is_word(word)
+    }
+
+    fn bump(&mut self) -> Token {
+        let token = self.peek();
+        if token.kind != TokenKind::Eof {
+            self.pos += 1;
+        }
+        token
+    }
+
+    fn eat(&mut self, kind: TokenKind) -> bool {
+        let found = self.at(kind);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn eat_word(&mut self, word: Symbol) -> bool {
+        let found = self.at_word(word);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    /// The span of the token before the one at hand.
+    fn previous(&self) -> Span {
+        self.token_at(self.pos.saturating_sub(1)).span
+    }
+
+    /// From a token's start to the end of the last token taken.
+    fn since(&self, start: Span) -> Span {
+        start.to(self.previous())
+    }
+
+    fn expect(&mut self, kind: TokenKind) -> Parse<Token> {
+        if self.at(kind) { Ok(self.bump()) } else { Err(self.unexpected(&format!("`{}`", kind.symbol()))) }
+    }
+
+    fn expect_word(&mut self, word: Symbol) -> Parse<Token> {
+        if self.at_word(word) {
+            return Ok(self.bump());
+        }
+        let text = self.interner.text(word).clone();
+        Err(self.unexpected(&format!("`{text}`")))
+    }
+
+    /// A name; `what` says of what, for the error.
+    fn name(&mut self, what: &str) -> Parse<Name> {
+        let token = self.peek();
+        if token.is_name() {
+            self.bump();
+            return Ok(self.name_of(token));
+        }
+        Err(self.unexpected(what))
+    }
+
+    fn name_of(&self, token: Token) -> Name {
+        Name { text: self.interner.text(token.text).clone(), span: token.span }
+    }
+
+    /// The name of something being declared, known in the scope at hand from now on.
+    fn declared_name(&mut self, meaning: Meaning, what: &str) -> Parse<Name> {
+        let symbol = self.peek().text;
+        let name = self.name(what)?;
+        self.scopes.declare(symbol, meaning);
+        Ok(name)
+    }
+
+    /// A name, possibly with a leading dot.
+    fn path(&mut self, what: &str) -> Parse<Path> {
+        let start = self.peek().span;
+        let absolute = self.eat(TokenKind::Dot);
+        let mut name = self.name(what)?;
+        name.span = start.to(name.span);
+        Ok(Path { absolute, name })
+    }
+
+    fn expr_id(&mut self) -> ExprId {
+        let id = ExprId(self.next_expr);
+        self.next_expr += 1;
+        id
+    }
+
+    /// Parses something one level deeper.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth >= MAX_NESTING {
+            return Err(self.too_deep());
+        }
+        self.depth += 1;
+        let result = parse(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Parses something with a scope of its own.
+    fn scoped<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        self.scopes.push();
+        let result = parse(self);
+        self.scopes.pop();
+        result
+    }
+
+    fn too_deep(&mut self) -> Failed {
+        let span = self.peek().span;
+        let message = format!("this is nested more than {MAX_NESTING} levels deep");
+        self.report(Diagnostic::error("limit", span, message).with_label("here"))
+    }
+
+    /// Reports that something else was expected than the token at hand.
+    fn unexpected(&mut self, expected: &str) -> Failed {
+        let token = self.peek();
+        let found = self.describe(token);
+        let message = format!("expected {expected}, found {found}");
+        let label = format!("expected {expected}");
+        self.report(Diagnostic::error("syntax", token.span, message).with_label(label))
+    }
+
+    fn describe(&self, token: Token) -> String {
+        match token.kind {
+            TokenKind::Eof => "the end of the program".into(),
+            TokenKind::Word if token.text.is_reserved() => {
+                format!("keyword `{}`", token.spelling(self.interner))
+            }
+            TokenKind::Str => "a string".into(),
+            _ => {
+                let text: String = token.spelling(self.interner).chars().take(80).collect();
+                format!("`{text}`")
+            }
+        }
+    }
+
+    /// Reports an error, unless it only follows from the one before.
+    fn report(&mut self, diagnostic: Diagnostic) -> Failed {
+        if self.last_error != Some(self.pos) {
+            self.last_error = Some(self.pos);
+            self.diagnostics.push(diagnostic);
+        }
+        Failed
+    }
+
+    /// Reports an error that does not keep the parser from going on.
+    fn complain(&mut self, span: Span, message: impl Into<String>, help: Option<&str>) {
+        let mut diagnostic = Diagnostic::error("syntax", span, message);
+        diagnostic.help = help.map(str::to_owned);
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Items between separators up to a closing token, which is not taken. An empty list is fine.
+    fn list<T>(
+        &mut self,
+        close: TokenKind,
+        trailing_comma: bool,
+        mut item: impl FnMut(&mut Self) -> Parse<T>,
+    ) -> Parse<Vec<T>> {
+        let mut items = Vec::new();
+        if self.at(close) {
+            return Ok(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if !self.eat(TokenKind::Comma) {
+                return Ok(items);
+            }
+            if trailing_comma && self.at(close) {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Whether the word at hand is a type that needs no declaration.
+    fn at_builtin_type(&self) -> bool {
+        is_builtin_type(self.peek())
+            // `error.NoMatch` is a value.
+            && !(self.at_word(kw::ERROR) && self.nth(1).kind == TokenKind::Dot)
+    }
+}
+
+/// Whether a word is a type that needs no declaration.
+fn is_builtin_type(token: Token) -> bool {
+    const TYPES: [Symbol; 9] =
+        [kw::BIT, kw::BOOL, kw::INT, kw::STRING, kw::VARBIT, kw::TUPLE, kw::VOID, kw::ERROR, kw::MATCH_KIND];
+    token.kind == TokenKind::Word && TYPES.contains(&token.text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Going on after a syntax error.
+//!
+//! Lists of declarations, statements, fields and so on are parsed item by item. When an item fails, the tokens up to
+//! the next `;`, a closing brace, or a keyword that begins something on a new line are skipped, and the list goes
+//! on. A list whose closing brace is missing ends at a keyword that cannot be inside it.
+
+use crate::diagnostic::Diagnostic;
+use crate::intern::{Symbol, kw};
+use crate::token::{Token, TokenKind};
+
+use super::{Parse, Parser};
+
+/// What begins a declaration that stands at the top level only.
+const TOP_LEVEL: [Symbol; 9] = [
+    kw::CONTROL,
+    kw::PARSER,
+    kw::HEADER,
+    kw::HEADER_UNION,
+    kw::STRUCT,
+    kw::ENUM,
+    kw::EXTERN,
+    kw::PACKAGE,
+    kw::TYPEDEF,
+];
+
+/// What begins some other declaration or a statement.
+const INNER: [Symbol; 10] = [
+    kw::ACTION,
+    kw::TABLE,
+    kw::STATE,
+    kw::CONST,
+    kw::IF,
+    kw::SWITCH,
+    kw::FOR,
+    kw::RETURN,
+    kw::TRANSITION,
+    kw::APPLY,
+];
+
+impl Parser<'_> {
+    /// Items up to a closing brace, which is taken. `ends` tells keywords at which the list counts as ended although
+    /// its brace is missing.
+    pub(super) fn braced_items<T>(
+        &mut self,
+        open: Token,
+        ends: impl Fn(&Self) -> bool,
+        mut item: impl FnMut(&mut Self, &mut Vec<T>) -> Parse<()>,
+    ) -> Vec<T> {
+        let mut items = Vec::new();
+        while !self.at(TokenKind::RBrace) && !self.at(TokenKind::Eof) && !ends(self) {
+            let before = self.pos;
+            if item(self, &mut items).is_err() {
+                self.recover(before);
+            } else if self.pos == before {
+                // An item without tokens would never end.
+                self.unexpected("`}`");
+                self.recover(before);
+            }
+        }
+        self.close_brace(open);
+        items
+    }
+
+    /// Takes the closing brace, or reports that it is missing and goes on without.
+    pub(super) fn close_brace(&mut self, open: Token) {
+        if self.eat(TokenKind::RBrace) {
+            return;
+        }
+        let token = self.peek();
+        let message = format!("expected `}}`, found {}", self.describe(token));
+        self.report(
+            Diagnostic::error("syntax", token.span, message)
+                .with_label("expected `}`")
+                .with_secondary(open.span, "to close this one"),
+        );
+    }
+
+    /// Takes the `;` at the end of something. One that is missing at the end of a line is reported, and the parser
+    /// goes on as if it were there.
+    pub(super) fn semicolon(&mut self) -> Parse<()> {
+        if self.eat(TokenKind::Semicolon) {
+            return Ok(());
+        }
+        let next = self.peek();
+        if !next.starts_line && next.kind != TokenKind::RBrace && next.kind != TokenKind::Eof {
+            return Err(self.unexpected("`;`"));
+        }
+        let message = format!("expected `;`, found {}", self.describe(next));
+        let place = self.previous().after();
+        self.report(Diagnostic::error("syntax", place, message).with_label("expected `;`"));
+        // What follows is not a consequence.
+        self.last_error = None;
+        Ok(())
+    }
+
+    /// Whether a top-level declaration begins here, on a new line.
+    pub(super) fn at_top_level_keyword(&self) -> bool {
+        let token = self.peek();
+        token.starts_line && token.kind == TokenKind::Word && TOP_LEVEL.contains(&token.text)
+    }
+
+    /// Whether something begins here that cannot stand in a block of statements.
+    pub(super) fn at_block_end_keyword(&self) -> bool {
+        let token = self.peek();
+        let inner = [kw::ACTION, kw::TABLE];
+        self.at_top_level_keyword()
+            || (token.starts_line && token.kind == TokenKind::Word && inner.contains(&token.text))
+            || (token.starts_line && token.is_word(kw::STATE) && self.nth(1).is_name())
+    }
+
+    /// Skips to where the next item may begin; past at least one token since `before`, the start of the failed item.
+    pub(super) fn recover(&mut self, before: usize) {
+        if self.pos == before {
+            self.skip_one();
+        }
+        loop {
+            let token = self.peek();
+            match token.kind {
+                TokenKind::Eof | TokenKind::RBrace => return,
+                TokenKind::Semicolon => {
+                    self.bump();
+                    return;
+                }
+                TokenKind::LBrace => {
+                    self.skip_one();
+                    // Mostly the body of what failed. A list in an expression goes on with more.
+                    let next = self.peek();
+                    if next.starts_line || next.kind == TokenKind::RBrace {
+                        return;
+                    }
+                }
+                TokenKind::Word
+                    if token.starts_line
+                        && (TOP_LEVEL.contains(&token.text) || INNER.contains(&token.text)) =>
+                {
+                    return;
+                }
+                _ => {
+                    self.bump();
+                }
+            }
+        }
+    }
+
+    /// Skips one token, or all of a group in braces, but no top-level declaration on a new line: there the group's
+    /// closing brace is missing.
+    fn skip_one(&mut self) {
+        let open = self.bump();
+        if open.kind != TokenKind::LBrace {
+            return;
+        }
+        let mut depth = 1usize;
+        while depth > 0 {
+            match self.bump().kind {
+                TokenKind::LBrace => depth += 1,
+                TokenKind::RBrace => depth -= 1,
+                TokenKind::Eof => return,
+                _ => {}
+            }
+            if self.at_top_level_keyword() {
+                return;
+            }
+        }
+    }
+}
