@@ -294,3 +294,138 @@ fn first_free<'a>(ids: impl Iterator<Item = &'a u32>) -> u32 {
     }
     free
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{EntrySpec, EntryTarget};
+    use crate::error::TableError;
+    use crate::key::{FieldMatch, KeyField, KeySchema, MatchKind};
+    use crate::table::TableSpec;
+
+    fn action(number: u32) -> ActionCall {
+        ActionCall::new(number, [])
+    }
+
+    fn profile() -> ActionProfile {
+        let spec = ProfileSpec { max_members: 4, max_groups: 2, max_group_weight: 10 };
+        let mut profile = ActionProfile::new(spec).unwrap();
+        for id in [30, 10, 20] {
+            profile.insert_member(id, action(id)).unwrap();
+        }
+        profile
+    }
+
+    fn members(of: &[(u32, u32)]) -> Vec<GroupMember> {
+        of.iter().map(|&(member, weight)| GroupMember { member, weight }).collect()
+    }
+
+    fn table() -> Table {
+        let schema = KeySchema::new(vec![KeyField { width: 8, kind: MatchKind::Exact }]).unwrap();
+        Table::new(TableSpec { has_profile: true, ..TableSpec::new(schema, 10, action(0)) }).unwrap()
+    }
+
+    #[test]
+    fn a_hash_selects_members_by_weight_in_order_of_ids() {
+        let mut profile = profile();
+        profile.insert_group(1, &members(&[(30, 1), (10, 3), (20, 2)])).unwrap();
+        let selected: Vec<u32> = (0..8).map(|hash| profile.select(1, hash).unwrap()).collect();
+        assert_eq!(selected, [10, 10, 10, 20, 20, 30, 10, 10]);
+        // 2^64 - 1 is 3 modulo 6.
+        assert_eq!(profile.select(1, u64::MAX), Some(20));
+        assert_eq!(profile.select(2, 0), None);
+    }
+
+    #[test]
+    fn an_empty_group_selects_nothing() {
+        let mut profile = profile();
+        let group = profile.insert_group(1, &[]).unwrap();
+        assert_eq!(profile.select(1, 5), None);
+        assert_eq!(profile.resolve(TargetRef::Group(group), || 5), None);
+        profile.modify_group(1, &members(&[(20, 1)])).unwrap();
+        assert_eq!(profile.resolve(TargetRef::Group(group), || 5), Some(&action(20)));
+        let member = profile.member_ref(10).unwrap();
+        assert_eq!(
+            profile.resolve(TargetRef::Member(member), || panic!("no hash needed")),
+            Some(&action(10))
+        );
+        profile.modify_member(10, action(99)).unwrap();
+        assert_eq!(profile.member(10), Some(&action(99)));
+    }
+
+    #[test]
+    fn what_is_in_use_stays() {
+        let (mut profile, mut table) = (profile(), table());
+        let group = profile.insert_group(1, &members(&[(10, 1)])).unwrap();
+        let member = profile.member_ref(20).unwrap();
+        let entry = |key: u8, target| {
+            EntrySpec::new(vec![FieldMatch::Exact(vec![key])], action(0)).with_target(target)
+        };
+        let first = table.insert(entry(1, EntryTarget::Group(group))).unwrap();
+        let second = table.insert(entry(2, EntryTarget::Member(member))).unwrap();
+        let direct = entry(3, EntryTarget::Action(action(1)));
+        assert_eq!(table.insert(direct), Err(TableError::NeedsProfile));
+        assert_eq!(table.action_of(first), None);
+
+        assert_eq!(profile.remove_member(10, [&table]), Err(ProfileError::MemberInUse(10)));
+        assert_eq!(profile.remove_member(20, [&table]), Err(ProfileError::MemberInUse(20)));
+        assert_eq!(profile.remove_group(1, [&table]), Err(ProfileError::GroupInUse(1)));
+        profile.remove_member(30, [&table]).unwrap();
+        table.modify(second, EntryTarget::Group(group)).unwrap();
+        profile.remove_member(20, [&table]).unwrap();
+        table.clear();
+        profile.remove_group(1, [&table]).unwrap();
+        profile.remove_member(10, [&table]).unwrap();
+        assert_eq!((profile.members().count(), profile.groups().count()), (0, 0));
+    }
+
+    #[test]
+    fn a_refused_write_changes_nothing() {
+        let mut profile = profile();
+        profile.insert_group(1, &members(&[(10, 4)])).unwrap();
+        let refused = [
+            (profile.insert_member(10, action(1)).map(|_| ()), ProfileError::DuplicateMember(10)),
+            (profile.modify_member(11, action(1)), ProfileError::NoMember(11)),
+            (profile.remove_member(11, []), ProfileError::NoMember(11)),
+            (profile.insert_group(1, &[]).map(|_| ()), ProfileError::DuplicateGroup(1)),
+            (profile.modify_group(2, &[]), ProfileError::NoGroup(2)),
+            (profile.remove_group(2, []), ProfileError::NoGroup(2)),
+            (profile.modify_group(1, &members(&[(11, 1)])), ProfileError::NoMember(11)),
+            (profile.modify_group(1, &members(&[(10, 0)])), ProfileError::ZeroWeight { member: 10 }),
+            (
+                profile.modify_group(1, &members(&[(20, 1), (10, 1), (20, 2)])),
+                ProfileError::RepeatedMember { member: 20 },
+            ),
+            (
+                profile.modify_group(1, &members(&[(10, 6), (20, 5)])),
+                ProfileError::GroupTooLarge { weight: 11, limit: 10 },
+            ),
+        ];
+        for (result, error) in refused {
+            assert_eq!(result, Err(error));
+        }
+        assert_eq!(profile.group(1), Some(&members(&[(10, 4)])[..]));
+        profile.insert_member(40, action(40)).unwrap();
+        assert_eq!(profile.insert_member(50, action(50)), Err(ProfileError::MembersFull { limit: 4 }));
+        profile.insert_group(2, &[]).unwrap();
+        assert_eq!(profile.insert_group(3, &[]), Err(ProfileError::GroupsFull { limit: 2 }));
+        let plain = ProfileSpec { max_members: 1, max_groups: 0, max_group_weight: 0 };
+        let mut plain = ActionProfile::new(plain).unwrap();
+        assert_eq!(plain.insert_group(1, &[]), Err(ProfileError::NoSelector));
+    }
+
+    #[test]
+    fn free_ids_fill_the_gaps() {
+        let mut profile = profile();
+        assert_eq!((profile.free_member_id(), profile.free_group_id()), (0, 0));
+        profile.insert_member(0, action(0)).unwrap();
+        assert_eq!(profile.free_member_id(), 1);
+    }
+
+    #[test]
+    fn sizes_are_limited() {
+        let spec = ProfileSpec { max_members: 1, max_groups: 1, max_group_weight: MAX_GROUP_WEIGHT + 1 };
+        let error = ActionProfile::new(spec).unwrap_err();
+        assert_eq!(error.to_string(), "the largest group of the action profile is 65537, the limit is 65536");
+    }
+}

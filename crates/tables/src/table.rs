@@ -486,3 +486,6 @@ fn check_action(action: &ActionCall) -> Result<(), TableError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

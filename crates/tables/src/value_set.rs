@@ -120,3 +120,77 @@ impl ValueSet {
 /// Which member is found does not matter, so all have one rank and one index that is not a miss.
 const ANY_RANK: Rank = Rank { priority: 0, serial: 0 };
 const MEMBER: EntryIndex = EntryIndex(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeyField, MatchKind};
+
+    fn set(fields: &[(u32, MatchKind)], size: u32) -> ValueSet {
+        let fields = fields.iter().map(|&(width, kind)| KeyField { width, kind }).collect();
+        ValueSet::new(KeySchema::new(fields).unwrap(), size).unwrap()
+    }
+
+    fn exact(bytes: &[u8]) -> FieldMatch {
+        FieldMatch::Exact(bytes.to_vec())
+    }
+
+    #[test]
+    fn values_are_members_until_removed() {
+        let mut set = set(&[(16, MatchKind::Exact)], 2);
+        assert!(!set.contains(&[8, 0]));
+        set.insert(&[exact(&[8, 0])]).unwrap();
+        set.insert(&[exact(&[8, 6])]).unwrap();
+        assert!(set.contains(&[8, 0]) && set.contains(&[8, 6]) && !set.contains(&[8, 7]));
+        assert!(!set.contains(&[8]) && !set.contains(&[8, 0, 8, 0]));
+        assert_eq!(set.insert(&[exact(&[8, 6])]), Err(TableError::Duplicate));
+        assert_eq!(set.insert(&[exact(&[8, 7])]), Err(TableError::Full { limit: 2 }));
+        set.remove(&[exact(&[8, 0])]).unwrap();
+        assert!(!set.contains(&[8, 0]) && set.contains(&[8, 6]));
+        assert_eq!(set.remove(&[exact(&[8, 0])]), Err(TableError::NotFound));
+        set.clear();
+        assert!(!set.contains(&[8, 6]));
+    }
+
+    #[test]
+    fn masks_ranges_and_prefixes_are_members_too() {
+        let mut set = set(&[(8, MatchKind::Ternary), (8, MatchKind::Range), (8, MatchKind::Lpm)], 5);
+        let member = |value, mask, low, high, prefix, prefix_len| {
+            [
+                FieldMatch::Ternary { value: vec![value], mask: vec![mask] },
+                FieldMatch::Range { low: vec![low], high: vec![high] },
+                FieldMatch::Lpm { value: vec![prefix], prefix_len },
+            ]
+        };
+        set.insert(&member(0x12, 0xf0, 5, 9, 0x80, 1)).unwrap();
+        set.insert(&member(0, 0, 5, 5, 0, 8)).unwrap();
+        assert_eq!(set.insert(&member(0x1f, 0xf0, 5, 9, 0xff, 1)), Err(TableError::Duplicate));
+        assert!(set.contains(&[0x1e, 7, 0xaa]) && set.contains(&[0x77, 5, 0]));
+        assert!(
+            !set.contains(&[0x2e, 7, 0xaa])
+                && !set.contains(&[0x1e, 10, 0xaa])
+                && !set.contains(&[0x1e, 7, 0x2a])
+        );
+        set.remove(&member(0x10, 0xf0, 5, 9, 0x80, 1)).unwrap();
+        assert!(!set.contains(&[0x1e, 7, 0xaa]) && set.contains(&[0x77, 5, 0]));
+        assert_eq!(set.members().count(), 1);
+    }
+
+    #[test]
+    fn a_refused_replacement_changes_nothing() {
+        let mut set = set(&[(8, MatchKind::Exact)], 2);
+        set.replace(&[vec![exact(&[1])], vec![exact(&[2])]]).unwrap();
+        assert_eq!(set.replace(&[vec![exact(&[3])], vec![exact(&[3])]]), Err(TableError::Duplicate));
+        let three = [1, 2, 3].map(|value| vec![exact(&[value])]);
+        assert_eq!(set.replace(&three), Err(TableError::Full { limit: 2 }));
+        assert!(set.contains(&[1]) && set.contains(&[2]) && !set.contains(&[3]));
+        set.replace(&[]).unwrap();
+        assert_eq!(set.members().count(), 0);
+    }
+
+    #[test]
+    fn sizes_are_limited() {
+        let schema = KeySchema::new(vec![]).unwrap();
+        assert!(ValueSet::new(schema, MAX_ENTRIES + 1).is_err());
+    }
+}
