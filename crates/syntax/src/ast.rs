@@ -7,7 +7,8 @@
 //! - `typedef struct S { ... } T;` becomes two declarations, the structure and the `typedef`.
 //! - Names of types and of values look the same in expressions ([`ExprKind::Name`]): `T.member`, `T(args)` and
 //!   `P.apply()` are [`ExprKind::Member`] and [`ExprKind::Call`] on a name. Whoever resolves names knows which it
-//!   is. Only what cannot be a value's name (`error`, `bit<8>`, `C<T>` before a dot) is an [`ExprKind::Type`].
+//!   is. Only what cannot be a value's name (`error` and `C<T>` before a dot) is an [`ExprKind::Type`].
+//! - Sizes behind a name (`T x[n];`, an extension of p4c's) are put into the type (`T[n] x;`).
 //! - Unstructured annotation bodies stay token lists.
 //! - After a syntax error the tree is what could be saved: damaged parts are [`ExprKind::Invalid`],
 //!   [`TypeKind::Invalid`] or left out, and there is at least one error diagnostic.
@@ -206,7 +207,8 @@ pub struct Variable {
 pub struct Instantiation {
     /// Annotations.
     pub annotations: Vec<Annotation>,
-    /// The instantiated type, possibly specialised.
+    /// The instantiated type, possibly specialised; for an array of instances (`T(args) x[n];`, an extension of
+    /// p4c's) a [`TypeKind::Stack`] of it.
     pub ty: Type,
     /// Constructor arguments.
     pub args: Vec<Argument>,
@@ -712,7 +714,7 @@ pub enum ExprKind {
     This,
     /// The name of a value or of a type
     Name(Path),
-    /// A type that is not a plain name, before a dot or as what is called: `error`, `bit<8>`, `C<T>`
+    /// A type that is not a plain name, before a dot: `error`, `C<T>`
     Type(Box<Type>),
     /// `e.member`
     Member(Box<Expr>, Name),

@@ -25,9 +25,8 @@ macro_rules! keywords {
 }
 
 keywords! {
-    // These may be used as names.
-    ACTIONS = "actions", APPLY = "apply", ENTRIES = "entries", KEY = "key", LIST = "list", PRIORITY = "priority",
-    STATE = "state", TYPE = "type",
+    // These may be used as names. So may `actions`, `entries` and `key`, which are read by their text in tables.
+    APPLY = "apply", LIST = "list", PRIORITY = "priority", STATE = "state", TYPE = "type",
     // These are reserved.
     ABSTRACT = "abstract", ACTION = "action", BIT = "bit", BOOL = "bool", BREAK = "break", CONST = "const",
     CONTINUE = "continue", CONTROL = "control", DEFAULT = "default", ELSE = "else", ENUM = "enum", ERROR = "error",

@@ -28,11 +28,6 @@ impl Lexer {
         Self { text, file, pos, line_start: true }
     }
 
-    /// The file being read.
-    pub(crate) fn file(&self) -> FileId {
-        self.file
-    }
-
     /// Where the lexer stands.
     pub(crate) fn here(&self) -> Span {
         self.span_from(self.pos)

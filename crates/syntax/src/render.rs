@@ -10,6 +10,10 @@ use ariadne::{Cache, Color, Config, IndexType, Label, Report, ReportKind, Source
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::span::{FileId, SourceFile, SourceMap, Span};
 
+/// Last line of a file that is shown. The renderer counts lines from the start of what it is given, so the lines
+/// before an excerpt are given to it as empty ones.
+const MAX_LINE_NUMBER: usize = 200_000;
+
 /// Longest line, in bytes, that is shown.
 const MAX_LINE: usize = 500;
 
@@ -55,7 +59,11 @@ struct Excerpt<'a> {
 impl<'a> Excerpt<'a> {
     fn around(file: &'a SourceFile, span: Span) -> Option<Self> {
         let line = file.line_index(span.start);
-        (file.line_range(line).len() <= MAX_LINE).then_some(Self { file, first: line, last: line })
+        (line < MAX_LINE_NUMBER && file.line_range(line).len() <= MAX_LINE).then_some(Self {
+            file,
+            first: line,
+            last: line,
+        })
     }
 
     /// Takes in another line, unless that makes too much of it.
@@ -84,7 +92,7 @@ impl<'a> Excerpt<'a> {
                 if is_break(c) { [' '; 3].into_iter().take(c.len_utf8()) } else { [c; 3].into_iter().take(1) }
             })
             .collect();
-        Source::from(text).with_display_line_offset(self.first)
+        Source::from("\n".repeat(self.first) + &text)
     }
 
     /// A span as bytes of the excerpt, cut at the end of its first line.
@@ -99,7 +107,9 @@ impl<'a> Excerpt<'a> {
             // An empty label shows at no character: take the next one, if the line has one.
             end += text[start..line.end].chars().next().map_or(0, char::len_utf8);
         }
-        start - self.start()..end.max(start) - self.start()
+        // Behind the empty lines.
+        let place = |at: usize| at - self.start() + self.first;
+        place(start)..place(end.max(start))
     }
 }
 

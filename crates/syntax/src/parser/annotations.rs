@@ -54,7 +54,7 @@ impl Parser<'_> {
         Ok(Annotation { name, body, span: self.since(at.span) })
     }
 
-    /// `(tokens)` with balanced parentheses.
+    /// `(tokens)` with balanced parentheses; characters that mean nothing elsewhere may be among them.
     fn unstructured_body(&mut self) -> Parse<Vec<AnnotationToken>> {
         let open = self.bump();
         let mut tokens = Vec::new();

@@ -167,9 +167,10 @@ impl Parser<'_> {
             let open = p.block_open()?;
             let mut apply: Option<Block> = None;
             let locals = p.braced_items(open, Self::at_top_level_keyword, |p, out| {
-                if p.at_word(kw::APPLY) && p.nth(1).kind == TokenKind::LBrace {
+                if p.at_word(kw::APPLY) && matches!(p.nth(1).kind, TokenKind::LBrace | TokenKind::At) {
                     let word = p.bump();
-                    let body = p.block(Vec::new())?;
+                    let annotations = p.annotations()?;
+                    let body = p.block(annotations)?;
                     if apply.is_some() {
                         p.complain(word.span, "a control has one `apply` block", None);
                     }

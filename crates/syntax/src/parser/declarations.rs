@@ -20,7 +20,7 @@ impl Parser<'_> {
                 continue;
             }
             if self.declaration(&mut declarations).is_err() {
-                self.recover(before);
+                self.recover(before, true);
                 // At this level no brace is open.
                 self.eat(TokenKind::RBrace);
             }
@@ -115,6 +115,7 @@ impl Parser<'_> {
         let ty = self.ty()?;
         let args = self.arguments()?;
         let name = self.declared_name(Meaning::Value, "the instance's name")?;
+        let ty = self.sizes_behind_name(ty)?;
         let initializer = if self.eat(TokenKind::Assign) {
             let open = self.expect(TokenKind::LBrace)?;
             let members = self.nested(|p| {

@@ -20,10 +20,21 @@ type Tall = (Expr, usize);
 impl Parser<'_> {
     /// An expression.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
-        self.nested(Self::conditional).map(|(expr, _)| expr)
+        let outer = std::mem::take(&mut self.in_angles);
+        let result = self.nested(Self::conditional);
+        self.in_angles = outer;
+        result.map(|(expr, _)| expr)
     }
 
-    /// An integer or an expression in parentheses, where a `>` or `:` behind it ends it: widths, priorities.
+    /// An expression that a `>` ends: the width in `bit<...>`.
+    pub(super) fn width(&mut self) -> Parse<Expr> {
+        let outer = std::mem::replace(&mut self.in_angles, true);
+        let result = self.nested(Self::conditional);
+        self.in_angles = outer;
+        result.map(|(expr, _)| expr)
+    }
+
+    /// An integer or an expression in parentheses: the priority of a table entry.
     pub(super) fn delimited_expression(&mut self) -> Parse<Expr> {
         self.nested(Self::primary).map(|(expr, _)| expr)
     }
@@ -83,6 +94,7 @@ impl Parser<'_> {
             T::NotEq => (BinaryOp::Ne, 3),
             T::Lt => (BinaryOp::Lt, 4),
             T::Le => (BinaryOp::Le, 4),
+            T::Gt | T::Ge | T::ShrAssign if self.in_angles => return None,
             T::Gt if next.kind == T::Gt && !next.spaced => return Some((BinaryOp::Shr, 8, 2)),
             T::Gt => (BinaryOp::Gt, 4),
             T::Ge => (BinaryOp::Ge, 4),
@@ -253,7 +265,10 @@ impl Parser<'_> {
 
     fn parenthesised(&mut self) -> Parse<Tall> {
         let open = self.bump();
-        let (mut inner, height) = self.nested(Self::conditional)?;
+        let outer = std::mem::take(&mut self.in_angles);
+        let inner = self.nested(Self::conditional);
+        self.in_angles = outer;
+        let (mut inner, height) = inner?;
         self.expect(TokenKind::RParen)?;
         inner.span = self.since(open.span);
         Ok((inner, height))

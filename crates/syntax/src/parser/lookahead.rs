@@ -35,12 +35,7 @@ impl Parser<'_> {
         let mut next = at + 1;
         if token.is_word(kw::BIT) || token.is_word(kw::INT) || token.is_word(kw::VARBIT) {
             if self.token_at(next).kind == TokenKind::Lt {
-                next = match self.token_at(next + 1).kind {
-                    TokenKind::Int => next + 2,
-                    TokenKind::LParen => self.scan_balanced(next + 1)?,
-                    _ => return None,
-                };
-                next = self.scan_kind(next, TokenKind::Gt)?;
+                next = self.scan_width(next + 1, end)?;
             }
         } else if token.is_word(kw::TUPLE)
             || (token.is_word(kw::LIST) && self.token_at(next).kind == TokenKind::Lt)
@@ -83,6 +78,26 @@ impl Parser<'_> {
                 _ => return None,
             }
         }
+    }
+
+    /// The expression in `bit<...>`, and the `>` behind it.
+    fn scan_width(&self, at: usize, end: usize) -> Option<usize> {
+        let mut next = at;
+        while next < end {
+            next = match self.token_at(next).kind {
+                TokenKind::Gt => return (next > at).then_some(next + 1),
+                TokenKind::LParen | TokenKind::LBracket => self.scan_balanced(next)?,
+                TokenKind::Eof
+                | TokenKind::Semicolon
+                | TokenKind::LBrace
+                | TokenKind::RBrace
+                | TokenKind::RParen
+                | TokenKind::RBracket
+                | TokenKind::Assign => return None,
+                _ => next + 1,
+            };
+        }
+        None
     }
 
     fn scan_kind(&self, at: usize, kind: TokenKind) -> Option<usize> {

@@ -45,6 +45,7 @@ pub(crate) fn parse(tokens: Vec<Token>, interner: &Interner, diagnostics: &mut D
         diagnostics,
         scopes: Scopes::new(),
         depth: 0,
+        in_angles: false,
         next_expr: 0,
         last_error: None,
     };
@@ -60,6 +61,8 @@ struct Parser<'a> {
     scopes: Scopes,
     /// How many constructs are being parsed inside each other.
     depth: usize,
+    /// In `bit<...>` outside of all brackets, where `>` ends the expression.
+    in_angles: bool,
     next_expr: u32,
     /// The token of the last error: a second one there is a consequence.
     last_error: Option<usize>,
@@ -214,7 +217,7 @@ impl Parser<'_> {
             TokenKind::Str => "a string".into(),
             _ => {
                 let text: String = token.spelling(self.interner).chars().take(80).collect();
-                format!("`{text}`")
+                format!("`{}`", text.escape_default())
             }
         }
     }

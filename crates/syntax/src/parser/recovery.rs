@@ -50,11 +50,11 @@ impl Parser<'_> {
         while !self.at(TokenKind::RBrace) && !self.at(TokenKind::Eof) && !ends(self) {
             let before = self.pos;
             if item(self, &mut items).is_err() {
-                self.recover(before);
+                self.recover(before, false);
             } else if self.pos == before {
                 // An item without tokens would never end.
                 self.unexpected("`}`");
-                self.recover(before);
+                self.recover(before, false);
             }
         }
         self.close_brace(open);
@@ -109,14 +109,33 @@ impl Parser<'_> {
     }
 
     /// Skips to where the next item may begin; past at least one token since `before`, the start of the failed item.
-    pub(super) fn recover(&mut self, before: usize) {
+    /// A brace that the item opened is skipped to its end if `whole_braces`, else to a `;` inside.
+    pub(super) fn recover(&mut self, before: usize, whole_braces: bool) {
         if self.pos == before {
             self.skip_one();
+        }
+        let mut open = 0usize;
+        for token in &self.tokens[before..self.pos] {
+            match token.kind {
+                TokenKind::LBrace => open += 1,
+                TokenKind::RBrace => open = open.saturating_sub(1),
+                _ => {}
+            }
         }
         loop {
             let token = self.peek();
             match token.kind {
+                TokenKind::RBrace if open > 0 => {
+                    self.bump();
+                    open -= 1;
+                    if open == 0 && self.peek().starts_line {
+                        return;
+                    }
+                }
                 TokenKind::Eof | TokenKind::RBrace => return,
+                TokenKind::Semicolon if open > 0 && whole_braces => {
+                    self.bump();
+                }
                 TokenKind::Semicolon => {
                     self.bump();
                     return;

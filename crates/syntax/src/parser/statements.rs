@@ -285,6 +285,7 @@ impl Parser<'_> {
         let ty = self.ty()?;
         let named = self.peek();
         let name = self.name("a variable's name")?;
+        let ty = self.sizes_behind_name(ty)?;
         let init = if self.eat(TokenKind::Assign) { Some(self.expression()?) } else { None };
         // After its own initial value, which may use an outer one of the same name.
         self.declare_value(named);

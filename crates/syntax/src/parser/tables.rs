@@ -27,7 +27,7 @@ impl Parser<'_> {
         let ends = [kw::ACTION, kw::TABLE];
         self.at_top_level_keyword()
             || (token.starts_line && token.kind == TokenKind::Word && ends.contains(&token.text))
-            || (token.is_word(kw::APPLY) && self.nth(1).kind == TokenKind::LBrace)
+            || (token.is_word(kw::APPLY) && matches!(self.nth(1).kind, TokenKind::LBrace | TokenKind::At))
     }
 
     fn table_property(&mut self) -> Parse<TableProperty> {

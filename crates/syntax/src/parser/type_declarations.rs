@@ -28,6 +28,7 @@ impl Parser<'_> {
                 let annotations = p.annotations()?;
                 let ty = p.ty()?;
                 let name = p.name("a field's name")?;
+                let ty = p.sizes_behind_name(ty)?;
                 p.semicolon()?;
                 out.push(Field { annotations, ty, name, span: p.since(start) });
                 Ok(())

@@ -1,7 +1,9 @@
 //! Types as written (specification section 7).
 
-use crate::ast::{Name, Type, TypeKind};
+use crate::MAX_NESTING;
+use crate::ast::{Expr, Name, Type, TypeKind};
 use crate::intern::kw;
+use crate::span::Span;
 use crate::token::TokenKind;
 
 use super::scope::Meaning;
@@ -22,19 +24,32 @@ impl Parser<'_> {
         self.nested(|p| {
             let start = p.peek().span;
             let kind = p.type_without_sizes()?;
-            let mut ty = Type { kind, span: p.since(start) };
-            let mut height = 0;
-            while p.eat(TokenKind::LBracket) {
-                height += 1;
-                if p.depth + height > crate::MAX_NESTING {
-                    return Err(p.too_deep());
-                }
-                let size = p.expression()?;
-                p.expect(TokenKind::RBracket)?;
-                ty = Type { kind: TypeKind::Stack(Box::new(ty), Box::new(size)), span: p.since(start) };
-            }
-            Ok(ty)
+            let ty = Type { kind, span: p.since(start) };
+            let sizes = p.sizes()?;
+            Ok(sizes.into_iter().fold(ty, |ty, (size, end)| stack(ty, size, start.to(end))))
         })
+    }
+
+    /// `[n]`... behind the name of a variable, field or instance: p4c takes the sizes of an array there too.
+    pub(super) fn sizes_behind_name(&mut self, ty: Type) -> Parse<Type> {
+        let sizes = self.sizes()?;
+        let span = ty.span;
+        // Of `T x[2][3]` the elements are `T[3]`.
+        Ok(sizes.into_iter().rev().fold(ty, |ty, (size, _)| stack(ty, size, span)))
+    }
+
+    /// `[n]`..., each with the place of its end.
+    fn sizes(&mut self) -> Parse<Vec<(Expr, Span)>> {
+        let mut sizes = Vec::new();
+        while self.eat(TokenKind::LBracket) {
+            if self.depth + sizes.len() >= MAX_NESTING {
+                return Err(self.too_deep());
+            }
+            let size = self.expression()?;
+            self.expect(TokenKind::RBracket)?;
+            sizes.push((size, self.previous()));
+        }
+        Ok(sizes)
     }
 
     fn type_without_sizes(&mut self) -> Parse<TypeKind> {
@@ -92,10 +107,8 @@ impl Parser<'_> {
                 _ => Err(self.unexpected("`<`")),
             };
         }
-        let width = match self.peek().kind {
-            TokenKind::Int | TokenKind::LParen => self.delimited_expression()?,
-            _ => return Err(self.unexpected("a width: an integer, or an expression in parentheses")),
-        };
+        // More than the grammar says, which wants parentheses around all but integers: p4c takes `bit<W + 1>`.
+        let width = self.width()?;
         self.expect(TokenKind::Gt)?;
         let width = Box::new(width);
         Ok(match keyword.text {
@@ -132,4 +145,8 @@ impl Parser<'_> {
         self.expect(TokenKind::Gt)?;
         Ok(params)
     }
+}
+
+fn stack(element: Type, size: Expr, span: Span) -> Type {
+    Type { kind: TypeKind::Stack(Box::new(element), Box::new(size)), span }
 }

@@ -184,11 +184,6 @@ impl Preprocessor {
                     tokens.push(Token { span: self.end.span, ..token });
                     break;
                 }
-                TokenKind::Unknown | TokenKind::Hash | TokenKind::HashHash => {
-                    let text = token.spelling(&self.interner);
-                    let message = format!("unexpected character `{}`", text.escape_debug());
-                    self.diagnostics.push(Diagnostic::error("syntax", token.span, message));
-                }
                 TokenKind::Empty => {}
                 _ if tokens.len() >= MAX_TOKENS => {
                     self.stop(token.span, format!("the program has more than {MAX_TOKENS} tokens"));
