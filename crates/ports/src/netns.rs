@@ -5,6 +5,7 @@
 use std::process::Command;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// A host of a test: a thread in a fresh network namespace that runs the jobs it is given.
 pub(crate) struct Host {
@@ -87,10 +88,11 @@ impl Host {
     }
 }
 
-/// Runs an `ip` command in this thread's namespace.
-pub(crate) fn ip(arguments: &str) {
+/// Runs an `ip` command in this thread's namespace and gives its output.
+pub(crate) fn ip(arguments: &str) -> String {
     let output = Command::new("ip").args(arguments.split(' ')).output().expect("iproute2 is installed");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// A pair of connected interfaces, up, in this thread's namespace, that says nothing of its own accord.
@@ -100,5 +102,16 @@ pub(crate) fn veth_pair(one: &str, other: &str) {
         // Absent where the kernel has no IPv6 at all.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
         ip(&format!("link set {interface} up"));
+    }
+    wait_until_up(one);
+    wait_until_up(other);
+}
+
+/// Waits until the kernel has noticed that a link is up; until then it loses what is sent there.
+pub(crate) fn wait_until_up(interface: &str) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !ip(&format!("link show dev {interface}")).contains("state UP") {
+        assert!(Instant::now() < deadline, "{interface} does not come up");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

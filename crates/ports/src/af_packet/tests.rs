@@ -1,7 +1,7 @@
 //! The driver on veth pairs, in network namespaces of the tests' own. Skipped without root.
 
 use super::*;
-use crate::netns::{Host, in_fresh_namespace, ip, veth_pair};
+use crate::netns::{Host, in_fresh_namespace, ip, veth_pair, wait_until_up};
 use crate::port::PortError;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -166,6 +166,7 @@ fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
         ip("link set vb down");
         assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
         ip("link set vb up");
+        wait_until_up("va");
         send(&mut a, &mut pool, &[frame(1, 60)]);
         assert_eq!(receive(&mut b, &mut pool, 1), [frame(1, 60)]);
         ip("link del va");
@@ -220,6 +221,7 @@ fn tcp_and_udp_pass_with_all_offloads_on() {
             host.adopt(inside, &format!("fd00::{number}/64"));
             let inside = inside.to_owned();
             host.start(move || ip(&format!("addr add 10.8.0.{number}/24 dev {inside}"))).wait();
+            wait_until_up(port);
         }
         let stop = Arc::new(AtomicBool::new(false));
         // The wire runs in a thread of this namespace.
