@@ -160,7 +160,8 @@ impl Interp {
         let inputs: Vec<Bits> =
             table.selector_inputs.iter().map(|input| self.eval(input, context).as_bits()).collect();
         let lookup = world.state.lookup(id, &keys, &inputs, world.now_ns);
-        world.observer.event(Event::Applied { table: id, keys: &keys, lookup: &lookup }, &context.phv);
+        let event = Event::Applied { table: id, keys: &keys, lookup: &lookup, state: world.state };
+        world.observer.event(event, &context.phv);
 
         context.set_hit(id, lookup.entry);
         if lookup.is_hit() {

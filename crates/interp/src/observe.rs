@@ -3,11 +3,11 @@
 use crate::Phv;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
-use millrace_state::{Color, Lookup};
+use millrace_state::{Color, Lookup, State};
 
 /// Something that listens to what programs do: a trace, or nobody.
 pub trait Observer {
-    /// Something happened. The storage is as it is behind it.
+    /// Something happened. The storage is as it is behind it, but for [`Event::Assigned`], which comes before.
     fn event(&mut self, event: Event<'_>, phv: &Phv);
 }
 
@@ -60,24 +60,28 @@ pub enum Event<'a> {
         keys: &'a [Bits],
         /// What it gave.
         lookup: &'a Lookup,
+        /// Where the entry is.
+        state: &'a State,
     },
     /// The action called `exit`.
     Exited,
-    /// A slot got a value.
+    /// A slot gets a value.
     Assigned {
         /// The slot.
         slot: SlotId,
         /// The value.
         value: &'a Value,
-        /// Whether it was lost, because the header of the field is invalid.
+        /// Whether it is lost, because the header of the field is invalid.
         lost: bool,
     },
-    /// A header became valid or invalid by instruction; told also when it was so before.
+    /// A header was made valid or invalid by instruction.
     Validity {
         /// The header.
         header: HeaderId,
         /// What it is now.
         valid: bool,
+        /// Whether it was not so before.
+        changed: bool,
     },
     /// A valid header was appended to the packet.
     Emitted(HeaderId),

@@ -33,12 +33,16 @@ impl Interp {
         match inst {
             Inst::Assign { dst, value } => self.write(*dst, self.eval(value, context), context, world),
             Inst::SetValid(header) => {
+                let changed = !context.phv.is_valid(*header);
                 context.phv.set_valid(self.program(), *header);
-                world.observer.event(Event::Validity { header: *header, valid: true }, &context.phv);
+                world.observer.event(Event::Validity { header: *header, valid: true, changed }, &context.phv);
             }
             Inst::SetInvalid(header) => {
+                let changed = context.phv.is_valid(*header);
                 context.phv.set_invalid(*header);
-                world.observer.event(Event::Validity { header: *header, valid: false }, &context.phv);
+                world
+                    .observer
+                    .event(Event::Validity { header: *header, valid: false, changed }, &context.phv);
             }
             Inst::Extract(header) => {
                 let bits = parser::extract(self.program(), context, *header, 0)?;

@@ -19,6 +19,7 @@ mod pcap;
 mod port;
 mod spec;
 mod tap;
+mod wait;
 
 pub use af_packet::PacketPort;
 pub use fault::{FaultInjector, Faults};
@@ -28,3 +29,4 @@ pub use pcap::PcapPort;
 pub use port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
 pub use spec::{DRIVERS, Driver, InterfaceSpec, PortSpec, SpecError};
 pub use tap::TapPort;
+pub use wait::wait_readable;

@@ -45,7 +45,7 @@ impl State {
         let target = table.entry(entry).map(tables::Entry::target);
         if let (Some(target @ (TargetRef::Member(_) | TargetRef::Group(_))), Some(profile)) =
             (target, self.program.tables[id].profile)
-            && let Some((selected, action, args)) = self.from_profile(id, profile, target, inputs)
+            && let Some((selected, action, args)) = self.call_of_profile(id, profile, target, inputs)
         {
             return Lookup { entry, action, args, selected: Some(selected) };
         }
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    fn from_profile(
+    fn call_of_profile(
         &self,
         id: TableId,
         profile: ProfileId,

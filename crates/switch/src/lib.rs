@@ -1,1 +1,55 @@
-//! One running switch: worker, replication, clone, recirculate, digest, counters.
+//! One running switch: a program, its state, its ports, and what is between ingress and egress.
+//!
+//! ```text
+//! rx batch -> ingress bodies -> traffic manager -> egress bodies -> tx
+//!    ^            |  clone, resubmit, multicast,      |  clone, recirculate
+//!    |            |  unicast, drop; queues            |
+//!    +------------+-----------------------------------+
+//! ```
+//!
+//! There are two ways to run it. [`Switch::inject`] is the library form: bytes in, an [`Outcome`] out, with a simulated
+//! clock deterministic to the byte and the nanosecond. [`Worker`] runs live ports over it.
+//!
+//! It promises:
+//! - **What happens behind ingress** is, in this order: a clone of the packet as it came in, then resubmission, else
+//!   multicast, else drop, else unicast. Behind egress: a clone, then drop, else recirculation, else transmission.
+//!   (P4_16 v1model as bmv2's simple_switch, and the Portable Switch Architecture with its drop folded into the others
+//!   by the lowering of its programs.)
+//! - **Every packet that does not leave has a [`DropReason`]**, counted.
+//! - **Everything is bounded**: passes of a packet, copies of it, depth of queues; see [`SwitchConfig`].
+//!
+//! It never knows a port driver by name, nor an architecture.
+
+mod clock;
+mod counters;
+mod drops;
+mod egress;
+mod engine;
+mod flight;
+mod ingress;
+mod outcome;
+mod queues;
+mod replication;
+mod switch;
+mod trace;
+mod tracer;
+mod worker;
+
+pub use clock::Clock;
+pub use counters::{Counters, PortCounters};
+pub use drops::DropReason;
+pub use outcome::{Dropped, Outcome, Sent};
+pub use queues::{DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError};
+pub use replication::{
+    Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica, Replication,
+    ReplicationError, Session,
+};
+pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
+pub use trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
+pub use worker::{Control, MAX_NOTICES, MAX_REQUESTS, Notice, RequestError, RunError, Summary, Worker};
+
+pub use millrace_interp::DigestMessage;
+pub use millrace_state::{BuildError, State};
+
+/// The number of a port. Drivers have numbers up to 65535; architectures use larger ones for what is no cable.
+pub type PortId = u32;

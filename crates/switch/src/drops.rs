@@ -1,0 +1,75 @@
+//! Why packets are dropped.
+
+use millrace_pipeline::Program;
+
+/// Why a packet, or a copy of one, went nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DropReason {
+    /// Its parser rejected it, with this error code of the program.
+    ParserError(u16),
+    /// The program said so in ingress.
+    IngressDrop,
+    /// The program said so in egress.
+    EgressDrop,
+    /// It was sent to a multicast group that does not exist.
+    NoMulticastGroup,
+    /// It was sent to a multicast group without copies.
+    EmptyMulticastGroup,
+    /// It was cloned to a session that does not exist. (The packet itself goes on.)
+    NoCloneSession,
+    /// It was sent to a port that does not exist.
+    UnknownPort,
+    /// Its queue was full.
+    QueueFull,
+    /// It came by more often than it may.
+    RecirculationLimit,
+    /// It would have more copies than it may.
+    CopyLimit,
+    /// One of its bodies entered too many blocks.
+    StepLimit,
+    /// An assertion of the program did not hold.
+    Assert,
+    /// It became longer than a frame can be.
+    Oversize,
+    /// The port did not take it.
+    TxRefused,
+}
+
+impl DropReason {
+    /// The name in counters, traces and messages: `parser_error:PacketTooShort`, `ingress_drop`.
+    pub fn label(self, program: &Program) -> String {
+        match self {
+            DropReason::ParserError(code) => match program.errors.get(usize::from(code)) {
+                Some(name) => format!("parser_error:{name}"),
+                None => format!("parser_error:{code}"),
+            },
+            DropReason::IngressDrop => "ingress_drop".to_owned(),
+            DropReason::EgressDrop => "egress_drop".to_owned(),
+            DropReason::NoMulticastGroup => "no_multicast_group".to_owned(),
+            DropReason::EmptyMulticastGroup => "empty_multicast_group".to_owned(),
+            DropReason::NoCloneSession => "no_clone_session".to_owned(),
+            DropReason::UnknownPort => "unknown_port".to_owned(),
+            DropReason::QueueFull => "queue_full".to_owned(),
+            DropReason::RecirculationLimit => "recirculation_limit".to_owned(),
+            DropReason::CopyLimit => "copy_limit".to_owned(),
+            DropReason::StepLimit => "step_limit".to_owned(),
+            DropReason::Assert => "assert".to_owned(),
+            DropReason::Oversize => "oversize".to_owned(),
+            DropReason::TxRefused => "tx_refused".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parser_errors_are_named_by_the_program() {
+        let program =
+            Program { errors: vec!["NoError".into(), "PacketTooShort".into()], ..Program::default() };
+        assert_eq!(DropReason::ParserError(1).label(&program), "parser_error:PacketTooShort");
+        assert_eq!(DropReason::ParserError(9).label(&program), "parser_error:9");
+        assert_eq!(DropReason::QueueFull.label(&program), "queue_full");
+    }
+}

@@ -1,0 +1,90 @@
+//! Packets between the stages of a switch.
+
+use crate::PortId;
+use crate::trace::JourneyId;
+use millrace_interp::{Context, Phv};
+use millrace_pipeline::semantics::Value;
+use millrace_pipeline::*;
+
+/// What goes with a packet and all that becomes of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The port that it came in on.
+    pub(crate) port: PortId,
+    /// When it came in.
+    pub(crate) time_ns: u64,
+    /// How often it, or what it was copied from, has begun ingress or was cloned in egress.
+    pub(crate) passes: u32,
+    /// How many more copies and passes may come of it.
+    pub(crate) budget: u32,
+    /// The part of the trace that it came from.
+    pub(crate) journey: Option<JourneyId>,
+}
+
+/// A packet in front of ingress.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) path: PacketPath,
+    pub(crate) origin: Origin,
+    /// Metadata kept from an earlier pass.
+    pub(crate) kept: Kept,
+}
+
+/// A packet in front of egress.
+#[derive(Clone, Debug)]
+pub(crate) struct Departure {
+    pub(crate) context: Context,
+    pub(crate) path: PacketPath,
+    pub(crate) origin: Origin,
+    /// The bits that valid headers had behind the parser: what they have more by now, the packet is longer.
+    pub(crate) parsed_bits: u64,
+    /// Where it goes, and which copy it is.
+    pub(crate) port: PortId,
+    pub(crate) rid: u16,
+    /// Its class of service.
+    pub(crate) priority: u8,
+    /// It keeps at most that many bytes, by its clone session.
+    pub(crate) truncate: Option<u32>,
+}
+
+/// What a queue knows of a packet when it gives it out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueStay {
+    pub(crate) enqueued_ns: u64,
+    pub(crate) enqueue_depth: u32,
+    pub(crate) dequeue_depth: u32,
+}
+
+/// Metadata that survives where all other starts anew.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept(Vec<(SlotId, Value)>);
+
+impl Kept {
+    /// The values of a field list; nothing when the program has no list of this number.
+    pub(crate) fn of_list(program: &Program, context: &Context, list: u64) -> Kept {
+        let list = program.field_lists.iter().find(|candidate| u64::from(candidate.id) == list);
+        let slots = list.map_or(&[][..], |list| list.slots.as_slice());
+        Kept(slots.iter().map(|slot| (*slot, context.phv.read(program, *slot))).collect())
+    }
+
+    /// Writes the values into the storage of another pass.
+    pub(crate) fn restore(self, program: &Program, phv: &mut Phv) {
+        self.0.into_iter().for_each(|(slot, value)| phv.write(program, slot, value));
+    }
+}
+
+/// Lets metadata start anew where headers stay: all of it but what belongs to the headers (`nextIndex` of stacks), what
+/// the switch wrote about the arrival, and the parser's error.
+pub(crate) fn reset_metadata(program: &Program, phv: &mut Phv) {
+    let staying = [Intrinsic::IngressPort, Intrinsic::IngressTimestamp, Intrinsic::ParserError];
+    let stays = |slot: SlotId| {
+        staying.iter().any(|role| program.intrinsics.get(*role) == Some(slot))
+            || program.stacks.values().any(|stack| stack.next == slot)
+    };
+    for (id, slot) in &program.slots {
+        if slot.home == Home::Metadata && !stays(id) {
+            phv.clear(program, id);
+        }
+    }
+}

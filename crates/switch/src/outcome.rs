@@ -1,0 +1,54 @@
+//! What came of packets.
+
+use crate::{DropReason, PortId};
+use millrace_interp::DigestMessage;
+
+/// What came of the packets of one call, in the order in which it happened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The packets that left.
+    pub sent: Vec<Sent>,
+    /// The packets and copies that did not.
+    pub drops: Vec<Dropped>,
+    /// Messages to the control plane.
+    pub digests: Vec<DigestMessage>,
+    /// Lines that the program wrote to its log.
+    pub log: Vec<String>,
+}
+
+/// A packet that left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The port it left by.
+    pub port: PortId,
+    /// The whole frame.
+    pub bytes: Vec<u8>,
+    /// When it left, in nanoseconds of the switch's clock.
+    pub time_ns: u64,
+}
+
+/// A packet or copy that did not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Why.
+    pub reason: DropReason,
+    /// The port that the packet came in on.
+    pub ingress_port: PortId,
+    /// The port that it was for, when that was known.
+    pub egress_port: Option<PortId>,
+}
+
+impl Outcome {
+    /// Adds what happened later.
+    pub(crate) fn append(&mut self, mut later: Outcome) {
+        self.sent.append(&mut later.sent);
+        self.drops.append(&mut later.drops);
+        self.digests.append(&mut later.digests);
+        self.log.append(&mut later.log);
+    }
+
+    /// The bytes that left, with their ports.
+    pub fn outputs(&self) -> impl Iterator<Item = (PortId, &[u8])> {
+        self.sent.iter().map(|sent| (sent.port, sent.bytes.as_slice()))
+    }
+}

@@ -1,0 +1,327 @@
+//! The queues between ingress and egress.
+//!
+//! A port with one class of service and no rate has no queue: its packets go on at once, in order. Any other port has a
+//! queue for each class, served by strict priority, the highest class first; a queue with a rate gives out a packet at
+//! most every so often. A full queue drops what comes.
+
+use crate::PortId;
+use crate::flight::{Departure, QueueStay};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+/// Most classes of service of a port.
+pub const MAX_PRIORITIES: u8 = 8;
+/// Most packets that one queue may be set to hold.
+pub const MAX_QUEUE_DEPTH: u32 = 1 << 16;
+/// Most packets that all queues of a switch hold together.
+pub const MAX_QUEUED: usize = 1 << 17;
+/// The packets that a queue holds when nobody says otherwise.
+pub const DEFAULT_QUEUE_DEPTH: u32 = 1024;
+
+/// Classes of service of each port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Classes of service, 1 to [`MAX_PRIORITIES`]. Packets of a class that a port does not have go by class 0.
+    pub priorities: u8,
+    /// Packets that each queue holds, 1 to [`MAX_QUEUE_DEPTH`].
+    pub depth: u32,
+}
+
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig { priorities: 1, depth: DEFAULT_QUEUE_DEPTH }
+    }
+}
+
+/// Why a queue was not configured. Everything is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueError {
+    /// No or too many classes of service.
+    Priorities(u8),
+    /// A queue that holds nothing or too much.
+    Depth(u32),
+    /// A class of service that ports do not have.
+    NoPriority {
+        /// The class given.
+        priority: u8,
+        /// How many there are.
+        priorities: u8,
+    },
+}
+
+impl fmt::Display for QueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueueError::Priorities(given) => {
+                write!(f, "a port has 1 to {MAX_PRIORITIES} classes of service, not {given}")
+            }
+            QueueError::Depth(given) => {
+                write!(f, "a queue holds 1 to {MAX_QUEUE_DEPTH} packets, not {given}")
+            }
+            QueueError::NoPriority { priority, priorities } => {
+                write!(f, "no class of service {priority}: ports have {priorities}, counted from 0")
+            }
+        }
+    }
+}
+
+impl std::error::Error for QueueError {}
+
+/// All queues of a switch.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    config: QueueConfig,
+    /// What every queue is like that is not set otherwise.
+    common: Setting,
+    /// Packets of ports without a queue.
+    direct: VecDeque<(Departure, u64)>,
+    ports: BTreeMap<PortId, PortQueues>,
+    /// Packets in queues.
+    queued: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    depth: u32,
+    /// Packets a second; none: as they come.
+    rate_pps: Option<u64>,
+}
+
+#[derive(Debug)]
+struct PortQueues {
+    queues: Vec<Queue>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    setting: Setting,
+    packets: VecDeque<(Departure, u64, u32)>,
+    /// The earliest time at which the next packet may leave.
+    free_at_ns: u64,
+}
+
+impl Queues {
+    pub(crate) fn new(config: QueueConfig) -> Result<Queues, QueueError> {
+        if !(1..=MAX_PRIORITIES).contains(&config.priorities) {
+            return Err(QueueError::Priorities(config.priorities));
+        }
+        check_depth(config.depth)?;
+        Ok(Queues {
+            config,
+            common: Setting { depth: config.depth, rate_pps: None },
+            direct: VecDeque::new(),
+            ports: BTreeMap::new(),
+            queued: 0,
+        })
+    }
+
+    /// Takes a packet in, or gives it back when its queue is full.
+    pub(crate) fn push(&mut self, departure: Departure, now_ns: u64) -> Result<(), Box<Departure>> {
+        let port = departure.port;
+        if self.is_direct(port) {
+            self.direct.push_back((departure, now_ns));
+            return Ok(());
+        }
+        let queued = self.queued;
+        let queues = self.port(port);
+        let class = match usize::from(departure.priority) {
+            known if known < queues.queues.len() => known,
+            _ => 0,
+        };
+        let queue = &mut queues.queues[class];
+        let depth = queue.packets.len() as u32;
+        if depth >= queue.setting.depth || queued >= MAX_QUEUED {
+            return Err(Box::new(departure));
+        }
+        queue.packets.push_back((departure, now_ns, depth));
+        self.queued += 1;
+        Ok(())
+    }
+
+    /// The next packet that may leave now.
+    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
+        if let Some((departure, enqueued_ns)) = self.direct.pop_front() {
+            return Some((departure, QueueStay { enqueued_ns, ..QueueStay::default() }));
+        }
+        if self.queued == 0 {
+            return None;
+        }
+        let mut ready = self.ports.values_mut().flat_map(|port| port.queues.iter_mut().rev());
+        let queue = ready.find(|queue| !queue.packets.is_empty() && queue.free_at_ns <= now_ns)?;
+        let (departure, enqueued_ns, enqueue_depth) = queue.packets.pop_front()?;
+        if let Some(rate) = queue.setting.rate_pps {
+            queue.free_at_ns = now_ns.saturating_add(1_000_000_000 / rate.max(1));
+        }
+        let dequeue_depth = queue.packets.len() as u32;
+        self.queued -= 1;
+        Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth }))
+    }
+
+    /// When the next packet may leave; none when nothing waits.
+    pub(crate) fn next_departure_ns(&self) -> Option<u64> {
+        if !self.direct.is_empty() {
+            return Some(0);
+        }
+        let queues = self.ports.values().flat_map(|port| &port.queues);
+        queues.filter(|queue| !queue.packets.is_empty()).map(|queue| queue.free_at_ns).min()
+    }
+
+    /// Sets how many packets queues hold: of one class of one port, of one port, or of all.
+    pub(crate) fn set_depth(
+        &mut self,
+        depth: u32,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        check_depth(depth)?;
+        self.change(port, priority, |setting| setting.depth = depth)
+    }
+
+    /// Sets how many packets a second leave queues: of one class of one port, of one port, or of all; 0: no limit.
+    pub(crate) fn set_rate(
+        &mut self,
+        rate_pps: u64,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        self.change(port, priority, |setting| setting.rate_pps = (rate_pps > 0).then_some(rate_pps))
+    }
+
+    fn change(
+        &mut self,
+        port: Option<PortId>,
+        priority: Option<u8>,
+        change: impl Fn(&mut Setting),
+    ) -> Result<(), QueueError> {
+        let priorities = self.config.priorities;
+        if let Some(priority) = priority.filter(|priority| *priority >= priorities) {
+            return Err(QueueError::NoPriority { priority, priorities });
+        }
+        let Some(port) = port else {
+            change(&mut self.common);
+            let all = self.ports.values_mut().flat_map(|port| &mut port.queues);
+            all.for_each(|queue| change(&mut queue.setting));
+            return Ok(());
+        };
+        for (class, queue) in self.port(port).queues.iter_mut().enumerate() {
+            if priority.is_none_or(|priority| usize::from(priority) == class) {
+                change(&mut queue.setting);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether packets of the port go on at once; what waits already goes first. More ports than a switch can have get
+    /// no queues: a program can name any number.
+    fn is_direct(&self, port: PortId) -> bool {
+        match self.ports.get(&port) {
+            Some(port) => match port.queues.as_slice() {
+                [only] => only.setting.rate_pps.is_none() && only.packets.is_empty(),
+                _ => false,
+            },
+            None => {
+                self.ports.len() >= crate::MAX_PORTS
+                    || (self.config.priorities == 1 && self.common.rate_pps.is_none())
+            }
+        }
+    }
+
+    fn port(&mut self, port: PortId) -> &mut PortQueues {
+        let (classes, setting) = (self.config.priorities, self.common);
+        self.ports.entry(port).or_insert_with(|| PortQueues {
+            queues: (0..classes)
+                .map(|_| Queue { setting, packets: VecDeque::new(), free_at_ns: 0 })
+                .collect(),
+        })
+    }
+}
+
+fn check_depth(depth: u32) -> Result<(), QueueError> {
+    if (1..=MAX_QUEUE_DEPTH).contains(&depth) { Ok(()) } else { Err(QueueError::Depth(depth)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flight::Origin;
+    use millrace_interp::Context;
+    use millrace_pipeline::{PacketPath, Program};
+
+    fn packet(port: PortId, priority: u8, tag: u16) -> Departure {
+        Departure {
+            context: Context::new(&Program::default(), Vec::new()),
+            path: PacketPath::Normal,
+            origin: Origin { port: 0, time_ns: 0, passes: 0, budget: 0, journey: None },
+            parsed_bits: 0,
+            port,
+            rid: tag,
+            priority,
+            truncate: None,
+        }
+    }
+
+    fn tags(queues: &mut Queues, now_ns: u64) -> Vec<u16> {
+        std::iter::from_fn(|| queues.pop(now_ns).map(|(departure, _)| departure.rid)).collect()
+    }
+
+    #[test]
+    fn without_classes_and_rates_packets_go_on_in_order_and_at_once() {
+        let mut queues = Queues::new(QueueConfig::default()).unwrap();
+        for tag in 0..3 {
+            queues.push(packet(u32::from(tag), 5, tag), 7).unwrap();
+        }
+        assert_eq!(queues.next_departure_ns(), Some(0));
+        let (_, stay) = queues.pop(9).unwrap();
+        assert_eq!((stay.enqueued_ns, stay.enqueue_depth, stay.dequeue_depth), (7, 0, 0));
+        assert_eq!(tags(&mut queues, 9), [1, 2]);
+        assert_eq!(queues.next_departure_ns(), None);
+    }
+
+    #[test]
+    fn the_highest_class_goes_first_and_an_unknown_class_is_the_lowest() {
+        let mut queues = Queues::new(QueueConfig { priorities: 3, depth: 8 }).unwrap();
+        for (class, tag) in [(0, 1), (2, 2), (1, 3), (2, 4), (7, 5)] {
+            queues.push(packet(1, class, tag), 0).unwrap();
+        }
+        assert_eq!(tags(&mut queues, 0), [2, 4, 3, 1, 5]);
+    }
+
+    #[test]
+    fn depths_are_told_and_kept() {
+        let mut queues = Queues::new(QueueConfig { priorities: 2, depth: 2 }).unwrap();
+        queues.push(packet(1, 0, 1), 0).unwrap();
+        queues.push(packet(1, 0, 2), 0).unwrap();
+        assert_eq!(queues.push(packet(1, 0, 3), 0).unwrap_err().rid, 3);
+        queues.push(packet(1, 1, 4), 0).unwrap();
+        queues.push(packet(2, 0, 5), 0).unwrap();
+        let stays: Vec<(u16, u32, u32)> = std::iter::from_fn(|| queues.pop(0))
+            .map(|(departure, stay)| (departure.rid, stay.enqueue_depth, stay.dequeue_depth))
+            .collect();
+        assert_eq!(stays, [(4, 0, 0), (1, 0, 1), (2, 1, 0), (5, 0, 0)]);
+    }
+
+    #[test]
+    fn a_rate_spaces_packets() {
+        let mut queues = Queues::new(QueueConfig::default()).unwrap();
+        queues.set_rate(1000, Some(1), None).unwrap();
+        queues.push(packet(1, 0, 1), 0).unwrap();
+        queues.push(packet(1, 0, 2), 0).unwrap();
+        queues.push(packet(2, 0, 3), 0).unwrap();
+        assert_eq!(tags(&mut queues, 10), [3, 1]);
+        assert_eq!(queues.next_departure_ns(), Some(1_000_010));
+        assert_eq!(tags(&mut queues, 1_000_009), []);
+        assert_eq!(tags(&mut queues, 1_000_010), [2]);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(Queues::new(QueueConfig { priorities: 0, depth: 1 }).is_err());
+        assert!(Queues::new(QueueConfig { priorities: 9, depth: 1 }).is_err());
+        let mut queues = Queues::new(QueueConfig { priorities: 2, depth: 1 }).unwrap();
+        assert_eq!(queues.set_depth(0, None, None), Err(QueueError::Depth(0)));
+        assert_eq!(
+            queues.set_rate(1, Some(1), Some(2)),
+            Err(QueueError::NoPriority { priority: 2, priorities: 2 })
+        );
+    }
+}

@@ -1,0 +1,391 @@
+//! The switch as a library: packets in, what became of them out.
+
+use crate::counters::Counters;
+use crate::engine::Engine;
+use crate::flight::{Arrival, Departure, Kept, Origin};
+use crate::outcome::{Dropped, Outcome, Sent};
+use crate::queues::Queues;
+use crate::trace::{Fate, JourneyId, JourneyKind, Trace};
+use crate::tracer::{Tracer, hex};
+use crate::{Clock, DropReason, PortId, QueueConfig, QueueError, Replication};
+use millrace_interp::{Context, Effects, Ending, World};
+use millrace_pipeline::*;
+use millrace_ports::MAX_FRAME;
+use millrace_state::{BuildError, State};
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+/// Most ports of a switch.
+pub const MAX_PORTS: usize = 4096;
+
+/// Most copies and passes that come of one packet. Each replication divides what is left between the copies, so that
+/// no configuration makes a packet explode.
+pub const MAX_COPIES: u32 = 1 << 14;
+
+/// How a switch is set up.
+#[derive(Clone, Debug)]
+pub struct SwitchConfig {
+    /// The ports that exist.
+    pub ports: KnownPorts,
+    /// What queues are like at first.
+    pub queues: QueueConfig,
+    /// How often a packet may begin ingress or be cloned in egress: one more and it is dropped.
+    pub max_passes: u32,
+    /// The clock.
+    pub clock: Clock,
+    /// Where the program's random numbers start.
+    pub seed: u64,
+}
+
+impl Default for SwitchConfig {
+    /// Any port, one queue each, 128 passes, a simulated clock at 0, seed 0.
+    fn default() -> SwitchConfig {
+        SwitchConfig {
+            ports: KnownPorts::Any,
+            queues: QueueConfig::default(),
+            max_passes: 128,
+            clock: Clock::simulated(),
+            seed: 0,
+        }
+    }
+}
+
+/// The ports that exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KnownPorts {
+    /// The first [`MAX_PORTS`] numbers that packets come from or go to.
+    Any,
+    /// These. Packets from and to other ports are dropped.
+    Only(BTreeSet<PortId>),
+}
+
+/// Why a switch cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SwitchError {
+    /// The program has objects that cannot be made.
+    State(BuildError),
+    /// The queues cannot be like that.
+    Queues(QueueError),
+    /// More than [`MAX_PORTS`] ports.
+    TooManyPorts(usize),
+}
+
+impl fmt::Display for SwitchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SwitchError::State(error) => error.fmt(f),
+            SwitchError::Queues(error) => error.fmt(f),
+            SwitchError::TooManyPorts(given) => {
+                write!(f, "a switch has at most {MAX_PORTS} ports, {given} given")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SwitchError {}
+
+/// One running switch. See the crate's documentation.
+#[derive(Debug)]
+pub struct Switch {
+    pub(crate) program: Arc<Program>,
+    pub(crate) engine: Engine,
+    pub(crate) state: State,
+    pub(crate) replication: Replication,
+    pub(crate) queues: Queues,
+    pub(crate) counters: Counters,
+    pub(crate) tracer: Tracer,
+    pub(crate) effects: Effects,
+    /// Packets that start again, before others.
+    pub(crate) again: VecDeque<Arrival>,
+    /// The time of the batch.
+    pub(crate) now_ns: u64,
+    pub(crate) max_passes: u32,
+    input: VecDeque<Arrival>,
+    outcome: Outcome,
+    ports: KnownPorts,
+    clock: Clock,
+}
+
+impl Switch {
+    /// A switch that runs a verified program with the reference interpreter.
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn new(program: Arc<Program>, config: SwitchConfig) -> Result<Switch, SwitchError> {
+        let mut state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
+        state.seed(config.seed);
+        let mut counters = Counters::default();
+        if let KnownPorts::Only(ports) = &config.ports {
+            if ports.len() > MAX_PORTS {
+                return Err(SwitchError::TooManyPorts(ports.len()));
+            }
+            ports.iter().for_each(|port| counters.add_port(*port));
+        }
+        Ok(Switch {
+            engine: Engine::interp(&program),
+            state,
+            replication: Replication::default(),
+            queues: Queues::new(config.queues).map_err(SwitchError::Queues)?,
+            counters,
+            tracer: Tracer::off(&program),
+            effects: Effects::default(),
+            again: VecDeque::new(),
+            now_ns: config.clock.now_ns(),
+            max_passes: config.max_passes,
+            input: VecDeque::new(),
+            outcome: Outcome::default(),
+            ports: config.ports,
+            clock: config.clock,
+            program,
+        })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The program's objects.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The program's objects, to be written.
+    pub fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// Multicast groups and clone sessions.
+    pub fn replication(&self) -> &Replication {
+        &self.replication
+    }
+
+    /// Multicast groups and clone sessions, to be written.
+    pub fn replication_mut(&mut self) -> &mut Replication {
+        &mut self.replication
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The clock's time in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Sets how many packets queues hold: of one class of one port, of one port, or of all.
+    ///
+    /// # Errors
+    /// [`QueueError`].
+    pub fn set_queue_depth(
+        &mut self,
+        packets: u32,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        self.queues.set_depth(packets, port, priority)
+    }
+
+    /// Sets how many packets a second leave queues: of one class of one port, of one port, or of all; 0: no limit.
+    ///
+    /// # Errors
+    /// [`QueueError`].
+    pub fn set_queue_rate(
+        &mut self,
+        packets_per_second: u64,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        self.queues.set_rate(packets_per_second, port, priority)
+    }
+
+    /// Takes a packet in at a time (a simulated clock moves there, unless it is ahead) and gives what became of it, and
+    /// of packets that waited in queues until then.
+    pub fn inject(&mut self, port: PortId, bytes: &[u8], time_ns: u64) -> Outcome {
+        self.inject_batch([(port, bytes)], time_ns)
+    }
+
+    /// As [`Switch::inject`] for several packets at one time. All of them pass ingress before the first passes egress.
+    pub fn inject_batch<'a>(
+        &mut self,
+        packets: impl IntoIterator<Item = (PortId, &'a [u8])>,
+        time_ns: u64,
+    ) -> Outcome {
+        self.let_time_pass(time_ns);
+        for (port, bytes) in packets {
+            self.receive(port, bytes);
+        }
+        self.process();
+        self.take_outcome()
+    }
+
+    /// As [`Switch::inject`], with the story of the packet.
+    pub fn inject_traced(&mut self, port: PortId, bytes: &[u8], time_ns: u64) -> (Outcome, Trace) {
+        self.let_time_pass(time_ns);
+        self.tracer.start(port, self.now_ns, bytes);
+        self.receive(port, bytes);
+        self.process();
+        while let Some(next) = self.queues.next_departure_ns() {
+            self.let_time_pass(next);
+            self.process();
+        }
+        (self.take_outcome(), self.tracer.finish())
+    }
+
+    /// Moves a simulated clock and lets packets leave their queues until then, each at its own time. With a real clock:
+    /// until now.
+    pub fn advance_to(&mut self, time_ns: u64) -> Outcome {
+        self.let_time_pass(time_ns);
+        self.take_outcome()
+    }
+
+    /// Moves a simulated clock as far as queues need to run empty.
+    pub fn drain(&mut self) -> Outcome {
+        let mut drained = Outcome::default();
+        while let (Some(next), Clock::Simulated(_)) = (self.queues.next_departure_ns(), &self.clock) {
+            self.let_time_pass(next);
+            drained.append(self.take_outcome());
+        }
+        drained
+    }
+
+    /// When the next packet may leave its queue; none when nothing waits.
+    pub fn next_departure_ns(&self) -> Option<u64> {
+        self.queues.next_departure_ns()
+    }
+
+    fn let_time_pass(&mut self, time_ns: u64) {
+        while let Some(next) = self.queues.next_departure_ns() {
+            if next > time_ns.max(self.clock.now_ns()) {
+                break;
+            }
+            self.clock.advance_to(next);
+            self.process();
+        }
+        self.clock.advance_to(time_ns);
+        self.now_ns = self.clock.now_ns();
+    }
+
+    /// A packet enters the switch.
+    fn receive(&mut self, port: PortId, bytes: &[u8]) {
+        let path = PacketPath::Normal;
+        let journey = self.tracer.open(JourneyKind::Ingress, None, path, (port, 0));
+        let origin = Origin { port, time_ns: self.now_ns, passes: 1, budget: MAX_COPIES, journey };
+        if !self.port_exists(port) {
+            return self.drop_packet(DropReason::UnknownPort, &origin, None);
+        }
+        self.counters.received(port, bytes.len());
+        if bytes.len() > MAX_FRAME {
+            return self.drop_packet(DropReason::Oversize, &origin, None);
+        }
+        self.input.push_back(Arrival { bytes: bytes.to_vec(), path, origin, kept: Kept::default() });
+    }
+
+    /// Works until nothing is left that can go on now.
+    fn process(&mut self) {
+        self.now_ns = self.clock.now_ns();
+        loop {
+            if let Some(arrival) = self.again.pop_front().or_else(|| self.input.pop_front()) {
+                self.ingress(arrival);
+            } else if let Some((departure, stay)) = self.queues.pop(self.now_ns) {
+                self.egress(departure, stay);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn take_outcome(&mut self) -> Outcome {
+        let mut outcome = std::mem::take(&mut self.outcome);
+        outcome.digests = std::mem::take(&mut self.effects.digests);
+        outcome.log = std::mem::take(&mut self.effects.log);
+        outcome
+    }
+
+    /// Runs a body; gives the reason to drop the packet.
+    pub(crate) fn run(&mut self, body: BodyId, context: &mut Context) -> Option<DropReason> {
+        let mut world = World {
+            state: &mut self.state,
+            now_ns: self.now_ns,
+            effects: &mut self.effects,
+            observer: &mut self.tracer,
+        };
+        match self.engine.run(body, context, &mut world) {
+            Ending::Done => None,
+            Ending::Rejected { code } => match self.program.on_reject {
+                OnReject::Drop => Some(DropReason::ParserError(code)),
+                OnReject::Continue => None,
+            },
+            Ending::Aborted(millrace_interp::Abort::Assert) => Some(DropReason::Assert),
+            Ending::Aborted(millrace_interp::Abort::StepLimit) => Some(DropReason::StepLimit),
+        }
+    }
+
+    /// Puts a packet in front of egress, where it has a journey of its own.
+    pub(crate) fn enqueue(&mut self, mut departure: Departure, from: Option<JourneyId>) {
+        let place = (departure.port, departure.rid);
+        let journey = self.tracer.open(JourneyKind::Egress, from, departure.path, place);
+        departure.origin.journey = journey;
+        if let Some(journey) = journey {
+            self.tracer.fate(from, || Fate::Forwarded { port: place.0, rid: place.1, journey });
+        }
+        if let Err(refused) = self.queues.push(departure, self.now_ns) {
+            self.drop_packet(DropReason::QueueFull, &refused.origin, Some(refused.port));
+        }
+    }
+
+    /// A packet starts again at ingress, unless it did so too often.
+    pub(crate) fn start_again(&mut self, mut arrival: Arrival) -> Option<JourneyId> {
+        let origin = &mut arrival.origin;
+        if origin.passes >= self.max_passes || origin.budget == 0 {
+            let origin = *origin;
+            self.drop_packet(DropReason::RecirculationLimit, &origin, None);
+            return None;
+        }
+        origin.passes += 1;
+        origin.budget -= 1;
+        let place = (origin.port, 0);
+        origin.journey = self.tracer.open(JourneyKind::Ingress, origin.journey, arrival.path, place);
+        let journey = origin.journey;
+        self.again.push_back(arrival);
+        journey
+    }
+
+    /// A packet leaves the switch.
+    pub(crate) fn transmit(&mut self, port: PortId, bytes: Vec<u8>, origin: &Origin) {
+        if !self.port_exists(port) {
+            return self.drop_packet(DropReason::UnknownPort, origin, Some(port));
+        }
+        self.tracer.fate(origin.journey, || Fate::Sent { port, bytes: hex(&bytes) });
+        self.counters.sent(port, bytes.len());
+        self.outcome.sent.push(Sent { port, bytes, time_ns: self.now_ns });
+    }
+
+    /// A packet goes nowhere.
+    pub(crate) fn drop_packet(&mut self, reason: DropReason, origin: &Origin, egress_port: Option<PortId>) {
+        self.tracer.dropped(origin.journey, reason);
+        self.count_drop(reason, origin, egress_port);
+    }
+
+    /// A packet or copy goes nowhere, which the trace tells in its own way.
+    pub(crate) fn count_drop(&mut self, reason: DropReason, origin: &Origin, egress_port: Option<PortId>) {
+        self.counters.dropped(reason, Some(origin.port), egress_port);
+        self.outcome.drops.push(Dropped { reason, ingress_port: origin.port, egress_port });
+    }
+
+    fn port_exists(&mut self, port: PortId) -> bool {
+        match &self.ports {
+            KnownPorts::Only(ports) => ports.contains(&port),
+            KnownPorts::Any => {
+                let exists = self.counters.has_port(port) || self.counters.port_count() < MAX_PORTS;
+                if exists {
+                    self.counters.add_port(port);
+                }
+                exists
+            }
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Live ports over a switch: one worker that receives, switches and transmits in rounds.
+//!
+//! A worker owns its switch and its ports; nothing is shared, nothing locks. Whoever wants something of a running switch
+//! sends a request through its [`Control`], which the worker answers between two rounds.
+//!
+//! With ports of real time it takes up to a batch from each port in turn and waits when there is nothing to do. When
+//! all ports are replays of captures, it takes frame after frame in the order of their times, the simulated clock
+//! follows them (0 is the time of the first frame), and it ends when all inputs have: the same captures give the same
+//! output, to the byte and the nanosecond.
+
+use crate::outcome::Outcome;
+use crate::switch::{KnownPorts, Switch, SwitchConfig, SwitchError};
+use crate::{Clock, DigestMessage, PortId};
+use millrace_pipeline::Program;
+use millrace_ports::{
+    Batch, MAX_BATCH, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, wait_readable,
+};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+/// Most requests that wait for a worker; whoever sends one more waits too.
+pub const MAX_REQUESTS: usize = 1024;
+/// Most notices that wait for whoever listens; more are lost, and counted.
+pub const MAX_NOTICES: usize = 4096;
+
+/// What a running switch tells without being asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// The program sent a message to the control plane.
+    Digest(DigestMessage),
+    /// The program wrote a line to its log.
+    Log(String),
+    /// A port is broken for good; the others go on.
+    PortFailed {
+        /// The port.
+        port: PortId,
+        /// Why.
+        error: String,
+    },
+}
+
+type Request = Box<dyn FnOnce(&mut Switch) + Send>;
+
+/// A handle on a worker, for other threads.
+#[derive(Clone, Debug)]
+pub struct Control {
+    requests: SyncSender<Request>,
+    wake: Arc<UnixStream>,
+    stop: Arc<AtomicBool>,
+}
+
+/// The worker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestError;
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the switch is not running any more")
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+impl Control {
+    /// Has the worker call that between two rounds, waits for it, and gives what it gave.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn call<R: Send + 'static>(
+        &self,
+        request: impl FnOnce(&mut Switch) -> R + Send + 'static,
+    ) -> Result<R, RequestError> {
+        let (answer, answered) = sync_channel(1);
+        let boxed: Request = Box::new(move |switch| {
+            // Whoever asked may have gone.
+            let _ = answer.try_send(request(switch));
+        });
+        self.requests.send(boxed).map_err(|_| RequestError)?;
+        self.wake();
+        answered.recv().map_err(|_| RequestError)
+    }
+
+    /// Has the worker end after the round that it is in.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        // A full pipe wakes the worker too, and a closed one has no worker.
+        let _ = (&*self.wake).write(&[1]);
+    }
+}
+
+/// Why a worker cannot be made.
+#[derive(Debug)]
+pub enum RunError {
+    /// The switch cannot be made.
+    Switch(SwitchError),
+    /// Two ports have one number.
+    DuplicatePort(PortId),
+    /// The operating system refused something.
+    System(io::Error),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Switch(error) => error.fmt(f),
+            RunError::DuplicatePort(port) => write!(f, "port {port} is given twice"),
+            RunError::System(error) => write!(f, "cannot make the worker's signal: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// How a worker ended.
+#[derive(Debug)]
+pub struct Summary {
+    /// The switch, with its state and counters.
+    pub switch: Switch,
+    /// What each port counted.
+    pub ports: Vec<(PortId, PortStatistics)>,
+    /// The ports that broke.
+    pub failed: Vec<(PortId, PortError)>,
+    /// Notices that nobody took in time.
+    pub lost_notices: u64,
+}
+
+/// A switch over live ports.
+pub struct Worker {
+    switch: Switch,
+    ports: Vec<LivePort>,
+    pool: PacketPool,
+    received: Batch,
+    requests: Receiver<Request>,
+    control: Control,
+    awake: UnixStream,
+    notices: Option<SyncSender<Notice>>,
+    lost_notices: u64,
+    failed: Vec<(PortId, PortError)>,
+    /// All ports replay captures; the time of the first frame.
+    simulated: Option<Option<u64>>,
+}
+
+struct LivePort {
+    id: PortId,
+    port: Box<dyn Port>,
+    ended: bool,
+    sending: Batch,
+}
+
+impl Worker {
+    /// A worker for a verified program over these ports. The clock and the ports of `config` are those of the ports.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn new(
+        program: Arc<Program>,
+        ports: Vec<(PortId, Box<dyn Port>)>,
+        config: SwitchConfig,
+    ) -> Result<Worker, RunError> {
+        let mut known = std::collections::BTreeSet::new();
+        if let Some((twice, _)) = ports.iter().find(|(id, _)| !known.insert(*id)) {
+            return Err(RunError::DuplicatePort(*twice));
+        }
+        let simulated = ports.iter().all(|(_, port)| port.time_source() == TimeSource::Simulated);
+        let clock = if simulated { Clock::simulated() } else { Clock::real() };
+        let config = SwitchConfig { ports: KnownPorts::Only(known), clock, ..config };
+        let switch = Switch::new(program, config).map_err(RunError::Switch)?;
+        let (awake, wake) = UnixStream::pair().map_err(RunError::System)?;
+        for end in [&awake, &wake] {
+            end.set_nonblocking(true).map_err(RunError::System)?;
+        }
+        let (sender, requests) = sync_channel(MAX_REQUESTS);
+        let control = Control { requests: sender, wake: Arc::new(wake), stop: Arc::default() };
+        let ports: Vec<LivePort> = ports
+            .into_iter()
+            .map(|(id, port)| LivePort { id, port, ended: false, sending: Batch::new() })
+            .collect();
+        Ok(Worker {
+            switch,
+            // A batch on its way in, and one on its way out of each port, which a driver may keep for a round.
+            pool: PacketPool::new(MAX_BATCH * (2 * ports.len() + 2)),
+            ports,
+            received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
+            requests,
+            control,
+            awake,
+            notices: None,
+            lost_notices: 0,
+            failed: Vec::new(),
+            simulated: simulated.then_some(None),
+        })
+    }
+
+    /// The switch, to be set up before it runs.
+    pub fn switch_mut(&mut self) -> &mut Switch {
+        &mut self.switch
+    }
+
+    /// A handle for other threads. Requests wait until the worker runs.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// Listens to the switch. Only the last listener gets notices.
+    pub fn notices(&mut self) -> Receiver<Notice> {
+        let (sender, receiver) = sync_channel(MAX_NOTICES);
+        self.notices = Some(sender);
+        receiver
+    }
+
+    /// Runs until it is stopped or all ports have ended and all queues are empty.
+    pub fn run(mut self) -> Summary {
+        while !self.control.stop.load(Ordering::Acquire) {
+            self.answer_requests();
+            let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
+            self.flush();
+            let ended = self.ports.iter().all(|port| port.ended);
+            if ended && self.switch.next_departure_ns().is_none() {
+                break;
+            }
+            if !busy {
+                self.wait();
+            }
+        }
+        self.flush();
+        Summary {
+            ports: self.ports.iter().map(|port| (port.id, port.port.statistics())).collect(),
+            switch: self.switch,
+            failed: self.failed,
+            lost_notices: self.lost_notices,
+        }
+    }
+
+    /// Takes a batch from each port; says whether there was anything to do.
+    fn live_round(&mut self) -> bool {
+        let mut busy = false;
+        for at in 0..self.ports.len() {
+            let more = self.receive(at);
+            busy |= more || !self.received.is_empty();
+            if !self.received.is_empty() {
+                self.switch_batch(at, 0);
+            }
+        }
+        let due = self.switch.next_departure_ns().is_some_and(|next| next <= self.switch.now_ns());
+        if due {
+            let outcome = self.switch.advance_to(0);
+            self.dispatch(outcome);
+        }
+        busy || due
+    }
+
+    /// Takes up to a batch of frames, one by one in the order of their times.
+    fn replay_round(&mut self) -> bool {
+        for _ in 0..MAX_BATCH {
+            let arrivals = self.ports.iter_mut().enumerate().filter(|(_, port)| !port.ended);
+            let next = arrivals.filter_map(|(at, port)| Some((port.port.next_arrival_ns()?, at))).min();
+            // Without a next arrival, asking tells why: the end, or damage.
+            let at = next.map(|(_, at)| at).or_else(|| self.ports.iter().position(|port| !port.ended));
+            let Some(at) = at else { break };
+            self.receive(at);
+            if let (Some(packet), Some(origin)) = (self.received.packets().first(), &mut self.simulated) {
+                let time_ns = packet.timestamp_ns.saturating_sub(*origin.get_or_insert(packet.timestamp_ns));
+                self.switch_batch(at, time_ns);
+            }
+        }
+        if self.ports.iter().all(|port| port.ended) {
+            let outcome = self.switch.drain();
+            self.dispatch(outcome);
+        }
+        true
+    }
+
+    /// Receives from a port into the batch; says whether there may be more at once.
+    fn receive(&mut self, at: usize) -> bool {
+        let live = &mut self.ports[at];
+        if live.ended {
+            return false;
+        }
+        match live.port.receive(&mut self.received, &mut self.pool) {
+            Ok(Received::More) => true,
+            Ok(Received::Idle) => false,
+            Ok(Received::End) => {
+                live.ended = true;
+                false
+            }
+            Err(error) => {
+                live.ended = true;
+                self.fail(at, error);
+                false
+            }
+        }
+    }
+
+    /// Switches the batch that came from a port.
+    fn switch_batch(&mut self, at: usize, time_ns: u64) {
+        let port = self.ports[at].id;
+        let frames = self.received.packets().iter().map(|packet| (port, packet.data()));
+        let outcome = self.switch.inject_batch(frames, time_ns);
+        self.received.recycle(&mut self.pool);
+        self.dispatch(outcome);
+    }
+
+    /// Gives packets to their ports and notices to whoever listens.
+    fn dispatch(&mut self, outcome: Outcome) {
+        for sent in outcome.sent {
+            let Some(at) = self.ports.iter().position(|port| port.id == sent.port) else { continue };
+            if self.ports[at].sending.is_full() {
+                self.transmit(at);
+            }
+            let packet = self.pool.take().and_then(|mut packet| {
+                packet.timestamp_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
+                packet.set_frame(&sent.bytes).ok().map(|()| packet)
+            });
+            let queued = packet.is_some_and(|packet| self.ports[at].sending.push(packet).is_ok());
+            if !queued {
+                self.switch.counters.refused(sent.port, sent.bytes.len());
+            }
+        }
+        for at in 0..self.ports.len() {
+            self.transmit(at);
+        }
+        let digests = outcome.digests.into_iter().map(Notice::Digest);
+        for notice in digests.chain(outcome.log.into_iter().map(Notice::Log)) {
+            self.tell(notice);
+        }
+    }
+
+    /// Transmits what waits for a port; what it refuses is dropped.
+    fn transmit(&mut self, at: usize) {
+        let LivePort { id, port, sending, .. } = &mut self.ports[at];
+        if sending.is_empty() {
+            return;
+        }
+        let result = port.transmit(sending, &mut self.pool);
+        for packet in sending.packets() {
+            self.switch.counters.refused(*id, packet.len());
+        }
+        sending.recycle(&mut self.pool);
+        if let Err(error) = result {
+            self.fail(at, error);
+        }
+    }
+
+    fn flush(&mut self) {
+        for at in 0..self.ports.len() {
+            if let Err(error) = self.ports[at].port.flush() {
+                self.fail(at, error);
+            }
+        }
+    }
+
+    /// A port is broken: it ends, the others go on.
+    fn fail(&mut self, at: usize, error: PortError) {
+        let port = self.ports[at].id;
+        self.ports[at].ended = true;
+        if self.failed.iter().any(|(failed, _)| *failed == port) {
+            return;
+        }
+        self.tell(Notice::PortFailed { port, error: error.to_string() });
+        self.failed.push((port, error));
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        let Some(listener) = &self.notices else { return };
+        match listener.try_send(notice) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => self.lost_notices += 1,
+            Err(TrySendError::Disconnected(_)) => self.notices = None,
+        }
+    }
+
+    fn answer_requests(&mut self) {
+        while let Ok(request) = self.requests.try_recv() {
+            request(&mut self.switch);
+        }
+    }
+
+    /// Waits until a frame or a request comes or a queued packet may leave.
+    fn wait(&mut self) {
+        let ports = self.ports.iter().filter(|port| !port.ended);
+        let mut descriptors: Vec<RawFd> = vec![self.awake.as_raw_fd()];
+        for live in ports {
+            match live.port.poll_fd() {
+                Some(fd) => descriptors.push(fd),
+                // A port without a descriptor never makes its worker wait.
+                None => return,
+            }
+        }
+        let next = self.switch.next_departure_ns();
+        let timeout = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
+        if wait_readable(&descriptors, timeout).is_err() {
+            std::thread::sleep(FALLBACK_WAIT);
+        }
+        let mut signals = [0; 64];
+        while self.awake.read(&mut signals).is_ok_and(|read| read > 0) {}
+    }
+}
+
+/// How long a worker sleeps when it cannot wait for its descriptors.
+const FALLBACK_WAIT: Duration = Duration::from_millis(1);
