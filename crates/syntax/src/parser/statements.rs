@@ -216,27 +216,29 @@ impl Parser<'_> {
     fn for_loop(&mut self, annotations: Vec<Annotation>) -> Parse<StmtKind> {
         self.bump();
         self.expect(TokenKind::LParen)?;
-        self.scoped(|p| {
-            let start = p.peek();
-            let first = p.annotations()?;
-            if p.at_variable() {
-                let variable = p.variable(first, start)?;
-                if variable.init.is_none() && p.eat_word(kw::IN) {
-                    return p.for_in(annotations, variable);
-                }
-                let span = p.since(start.span);
-                let init = Stmt { kind: StmtKind::Variable(variable), span };
-                return p.for_rest(annotations, vec![init]);
+        self.nested(|p| p.scoped(|p| p.for_head(annotations)))
+    }
+
+    /// What follows `for (`.
+    fn for_head(&mut self, annotations: Vec<Annotation>) -> Parse<StmtKind> {
+        let start = self.peek();
+        let first = self.annotations()?;
+        if self.at_variable() {
+            let variable = self.variable(first, start)?;
+            if variable.init.is_none() && self.eat_word(kw::IN) {
+                return self.for_in(annotations, variable);
             }
-            if let Some(first) = first.first() {
-                p.complain(first.span, "only a declaration takes annotations here", None);
-            }
-            let mut init = Vec::new();
-            if !p.at(TokenKind::Semicolon) {
-                init.push(p.simple_statement()?);
-            }
-            p.for_rest(annotations, init)
-        })
+            let init = Stmt { kind: StmtKind::Variable(variable), span: self.since(start.span) };
+            return self.for_rest(annotations, vec![init]);
+        }
+        if let Some(first) = first.first() {
+            self.complain(first.span, "only a declaration takes annotations here", None);
+        }
+        let mut init = Vec::new();
+        if !self.at(TokenKind::Semicolon) {
+            init.push(self.simple_statement()?);
+        }
+        self.for_rest(annotations, init)
     }
 
     /// What follows `for (T x in`.

@@ -125,7 +125,10 @@ fn embedded_files_are_found_under_both_forms() {
         assert!(result.tokens.len() > 100, "{text}");
     }
     assert_eq!(show("#include <no.p4>"), " | cannot find the include file `no.p4`");
-    assert_eq!(show("#include \"third/party/core.p4\""), " | cannot find the include file `third/party/core.p4`");
+    assert_eq!(
+        show("#include \"third/party/core.p4\""),
+        " | cannot find the include file `third/party/core.p4`"
+    );
     assert_eq!(show("#include core"), " | `#include` needs a file's name in quotes or angle brackets");
     assert_eq!(show("#include <core.p4> x\n").matches('|').count(), 1);
 }
@@ -198,16 +201,19 @@ fn tokens_know_where_they_came_from() {
             format!("{spelling}@{} {}", result.sources.text(t.span), names.join("<"))
         })
         .collect();
-    assert_eq!(places, [
-        "x@x ",
-        "two@WRAP WRAP",
-        "+@WRAP PAIR<WRAP",
-        "one@WRAP PAIR<WRAP",
-        "y@y ",
-        "+@PAIR PAIR",
-        "one@PAIR PAIR",
-        "@ "
-    ]);
+    assert_eq!(
+        places,
+        [
+            "x@x ",
+            "two@WRAP WRAP",
+            "+@WRAP PAIR<WRAP",
+            "one@WRAP PAIR<WRAP",
+            "y@y ",
+            "+@PAIR PAIR",
+            "one@PAIR PAIR",
+            "@ "
+        ]
+    );
 }
 
 #[test]
