@@ -8,34 +8,6 @@ const CRC16: Crc<u16> = Crc::<u16>::new(&CRC_16_ARC);
 const CRC_CCITT: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
 
 impl HashAlgorithm {
-    /// All algorithms.
-    pub const ALL: &[HashAlgorithm] = &[
-        HashAlgorithm::Identity,
-        HashAlgorithm::Crc32,
-        HashAlgorithm::Crc32Custom,
-        HashAlgorithm::Crc16,
-        HashAlgorithm::Crc16Custom,
-        HashAlgorithm::CrcCcitt,
-        HashAlgorithm::Csum16,
-        HashAlgorithm::Xor16,
-        HashAlgorithm::OnesComplementSum,
-    ];
-
-    /// The name in the text form.
-    pub fn name(self) -> &'static str {
-        match self {
-            HashAlgorithm::Identity => "identity",
-            HashAlgorithm::Crc32 => "crc32",
-            HashAlgorithm::Crc32Custom => "crc32_custom",
-            HashAlgorithm::Crc16 => "crc16",
-            HashAlgorithm::Crc16Custom => "crc16_custom",
-            HashAlgorithm::CrcCcitt => "crc_ccitt",
-            HashAlgorithm::Csum16 => "csum16",
-            HashAlgorithm::Xor16 => "xor16",
-            HashAlgorithm::OnesComplementSum => "ones_complement_sum",
-        }
-    }
-
     /// The bits of a result.
     pub fn width(self) -> u32 {
         match self {

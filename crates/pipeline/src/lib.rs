@@ -36,6 +36,7 @@ mod objects;
 pub mod passes;
 mod program;
 pub mod semantics;
+pub mod text;
 pub mod verify;
 mod visit;
 

@@ -36,7 +36,7 @@ impl Verifier<'_> {
             Inst::Emit(_) => (BodyKind::Deparser, "emits"),
             _ => return,
         };
-        self.require(kind == wanted, place, || format!("only a {} {what}", kind_name(wanted)));
+        self.require(kind == wanted, place, || format!("only a {} {what}", wanted.name()));
     }
 
     fn inst(&mut self, place: Place<'_>, inst: &Inst) {
@@ -288,14 +288,5 @@ impl Verifier<'_> {
                 format!("{} is local to body {}", found.name, p.bodies[first].name)
             }),
         }
-    }
-}
-
-fn kind_name(kind: BodyKind) -> &'static str {
-    match kind {
-        BodyKind::Parser => "parser",
-        BodyKind::Control => "control",
-        BodyKind::Deparser => "deparser",
-        BodyKind::Action => "action",
     }
 }

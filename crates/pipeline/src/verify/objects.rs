@@ -233,20 +233,3 @@ impl<'a> Verifier<'a> {
         });
     }
 }
-
-impl MatchKind {
-    /// All kinds.
-    pub const ALL: &[MatchKind] =
-        &[MatchKind::Exact, MatchKind::Lpm, MatchKind::Ternary, MatchKind::Range, MatchKind::Optional];
-
-    /// The name in P4 and in the text form.
-    pub fn name(self) -> &'static str {
-        match self {
-            MatchKind::Exact => "exact",
-            MatchKind::Lpm => "lpm",
-            MatchKind::Ternary => "ternary",
-            MatchKind::Range => "range",
-            MatchKind::Optional => "optional",
-        }
-    }
-}

@@ -1,0 +1,254 @@
+//! Tokens of the text form.
+
+use super::ParseError;
+use crate::Bits;
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+/// One token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Token {
+    /// A word of the language, or a name.
+    Word(String),
+    /// A name or a text in quotes.
+    Quoted(String),
+    /// A number with its width.
+    Bits(Bits),
+    /// A number without.
+    Number(u64),
+    /// Punctuation.
+    Sign(&'static str),
+    /// Behind the last.
+    End,
+}
+
+impl std::fmt::Display for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Token::Word(word) => write!(f, "`{word}`"),
+            Token::Quoted(text) => f.write_str(&super::names::quoted(text)),
+            Token::Bits(bits) => write!(f, "`{bits}`"),
+            Token::Number(number) => write!(f, "`{number}`"),
+            Token::Sign(sign) => write!(f, "`{sign}`"),
+            Token::End => write!(f, "the end of the text"),
+        }
+    }
+}
+
+/// A token and where it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Located {
+    pub(super) token: Token,
+    pub(super) line: u32,
+    pub(super) column: u32,
+}
+
+/// Longer ones first.
+const SIGNS: &[&str] = &["&&&", "=>", "..", "{", "}", "(", ")", "[", "]", "<", ">", ",", ":", "=", "/", "#"];
+
+/// All tokens of a text, the last is [`Token::End`]. A comment goes from `;` to the end of its line.
+pub(super) fn tokens(text: &str) -> Result<Vec<Located>, ParseError> {
+    let mut lexer = Lexer { text, chars: text.char_indices().peekable(), line: 1, column: 1 };
+    let mut tokens = Vec::new();
+    loop {
+        lexer.skip_blanks();
+        let (line, column) = (lexer.line, lexer.column);
+        let token = lexer.token().map_err(|message| ParseError { line, column, message })?;
+        let end = token == Token::End;
+        tokens.push(Located { token, line, column });
+        if end {
+            return Ok(tokens);
+        }
+    }
+}
+
+/// Whether a text is one word, and nothing else.
+pub(super) fn is_word(text: &str) -> bool {
+    let mut lexer = Lexer { text, chars: text.char_indices().peekable(), line: 1, column: 1 };
+    text.starts_with(starts_word) && lexer.word().len() == text.len()
+}
+
+fn starts_word(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || c == '$'
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    chars: Peekable<CharIndices<'a>>,
+    line: u32,
+    column: u32,
+}
+
+impl<'a> Lexer<'a> {
+    fn rest(&mut self) -> &'a str {
+        match self.chars.peek() {
+            Some((at, _)) => &self.text[*at..],
+            None => "",
+        }
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let (_, c) = self.chars.next()?;
+        if c == '\n' {
+            self.line = self.line.saturating_add(1);
+            self.column = 1;
+        } else {
+            self.column = self.column.saturating_add(1);
+        }
+        Some(c)
+    }
+
+    /// Takes `len` bytes, which end at a character.
+    fn take(&mut self, len: usize) -> &'a str {
+        let rest = self.rest();
+        let taken = &rest[..len];
+        taken.chars().for_each(|_| {
+            self.next();
+        });
+        taken
+    }
+
+    fn skip_blanks(&mut self) {
+        while let Some((_, c)) = self.chars.peek().copied() {
+            if c == ';' {
+                let comment = self.rest().find('\n').unwrap_or(self.rest().len());
+                self.take(comment);
+            } else if c.is_whitespace() {
+                self.next();
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn token(&mut self) -> Result<Token, String> {
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return Ok(Token::End) };
+        if starts_word(first) {
+            return Ok(Token::Word(self.word().into()));
+        }
+        if first.is_ascii_digit() {
+            let len = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+            let text = self.take(len);
+            if text.contains('w') {
+                return text.parse().map(Token::Bits).map_err(|e| format!("{e}"));
+            }
+            return text.parse().map(Token::Number).map_err(|_| "a number is at most 64 bits long".into());
+        }
+        if first == '"' {
+            return self.quoted();
+        }
+        match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
+            Some(sign) => {
+                self.take(sign.len());
+                Ok(Token::Sign(sign))
+            }
+            None => Err(format!("no token starts with {first:?}")),
+        }
+    }
+
+    /// Letters, digits, `_`, `$`, single dots between them, and indices such as `[2]`.
+    fn word(&mut self) -> &'a str {
+        let bytes = self.rest().as_bytes();
+        let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$');
+        let mut len = 0;
+        loop {
+            let rest = &bytes[len..];
+            match rest.first() {
+                Some(b) if part(b) => len += 1,
+                Some(b'.') if rest.get(1).is_some_and(part) => len += 1,
+                Some(b'[') => {
+                    let digits = rest[1..].iter().take_while(|b| b.is_ascii_digit()).count();
+                    if digits == 0 || rest.get(1 + digits) != Some(&b']') {
+                        break;
+                    }
+                    len += digits + 2;
+                }
+                _ => break,
+            }
+        }
+        self.take(len)
+    }
+
+    fn quoted(&mut self) -> Result<Token, String> {
+        self.next();
+        let mut text = String::new();
+        loop {
+            match self.next() {
+                Some('"') => return Ok(Token::Quoted(text)),
+                Some('\\') => text.push(self.escape()?),
+                Some('\n') | None => return Err("a quoted text does not end".into()),
+                Some(c) => text.push(c),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, String> {
+        match self.next() {
+            Some('n') => Ok('\n'),
+            Some('t') => Ok('\t'),
+            Some(c @ ('"' | '\\')) => Ok(c),
+            Some('u') if self.rest().starts_with('{') => {
+                let digits = self.rest().find('}').filter(|end| *end <= 7).map(|end| self.take(end + 1));
+                digits
+                    .and_then(|d| u32::from_str_radix(d.get(1..d.len() - 1)?, 16).ok())
+                    .and_then(char::from_u32)
+                    .ok_or_else(|| "an escape is written as \\u{HEX}".into())
+            }
+            _ => Err("an escape is one of \\n \\t \\\" \\\\ \\u{HEX}".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(text: &str) -> Vec<Token> {
+        tokens(text).unwrap().into_iter().map(|t| t.token).collect()
+    }
+
+    #[test]
+    fn all_kinds() {
+        let word = |w: &str| Token::Word(w.into());
+        assert_eq!(
+            kinds("hdr.m[1].x[7:4] = 8w0xff .. 12 ; comment\n=>&&&\"a\\u{e9}\\n\" #3"),
+            [
+                word("hdr.m[1].x"),
+                Token::Sign("["),
+                Token::Number(7),
+                Token::Sign(":"),
+                Token::Number(4),
+                Token::Sign("]"),
+                Token::Sign("="),
+                Token::Bits(Bits::new(8, 255)),
+                Token::Sign(".."),
+                Token::Number(12),
+                Token::Sign("=>"),
+                Token::Sign("&&&"),
+                Token::Quoted("aé\n".into()),
+                Token::Sign("#"),
+                Token::Number(3),
+                Token::End,
+            ]
+        );
+    }
+
+    #[test]
+    fn places() {
+        let all = tokens("a\n  é").unwrap_err();
+        assert_eq!((all.line, all.column), (2, 3));
+        for bad in [
+            "\"abc",
+            "\"\\q\"",
+            "\"\\u{110000}\"",
+            "\"\\u{}\"",
+            "\"\\u{é}\"",
+            "8w256",
+            "99999999999999999999",
+            "12ab",
+        ] {
+            assert!(tokens(bad).is_err(), "{bad}");
+        }
+    }
+}
