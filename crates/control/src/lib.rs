@@ -1,1 +1,30 @@
-//! The control side: P4Info, runtime commands and P4Runtime JSON.
+//! The control side: what a program shows to its control plane, and what the control plane may say.
+//!
+//! - [`p4info`] describes a program as P4Runtime does, with the ids of p4c.
+//! - [`commands`] understands the runtime commands of bmv2 (`table_add`, `mc_mgrp_create`, ...), one a line.
+//! - [`runtime_json`] understands the P4Runtime JSON of the P4 tutorials.
+//! - [`entries`] loads a file of either kind.
+//! - [`value`] and [`matching`] read single values and match fields; test languages use them too.
+//!
+//! It promises that what does not fit the program is refused with the place in the text, the reason and, where one is
+//! near, what was probably meant ([`Refusal`]); and that a refused command, and a file with one, changes nothing.
+//!
+//! It never touches a packet.
+
+pub mod commands;
+pub mod entries;
+pub mod matching;
+mod near;
+pub mod p4info;
+mod priority;
+mod refusal;
+pub mod runtime_json;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+pub mod value;
+
+pub use near::nearest;
+pub use priority::{bmv2_priority, from_bmv2_priority};
+pub use refusal::{MAX_REFUSALS, Refusal, diagnostics};

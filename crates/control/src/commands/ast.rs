@@ -1,0 +1,132 @@
+//! Commands as they are written: split into words, counted, but not yet looked up.
+
+use std::ops::Range;
+
+/// A word of a text, with its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// The word.
+    pub text: &'a str,
+    /// Its first byte in the text.
+    pub start: usize,
+}
+
+impl Word<'_> {
+    /// Its place in the text.
+    pub fn at(&self) -> Range<usize> {
+        self.start..self.start + self.text.len()
+    }
+
+    /// The place of a part of it.
+    pub fn part(&self, part: Range<usize>) -> Range<usize> {
+        self.start + part.start..self.start + part.end
+    }
+}
+
+/// One line that holds a command.
+#[derive(Clone, Debug)]
+pub struct Line<'l, 'a> {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The place of the whole command.
+    pub at: Range<usize>,
+    /// What it says.
+    pub command: Command<'l, 'a>,
+}
+
+/// The profile of a command: its own name, or that of a table that uses it (the older commands say it so).
+#[derive(Clone, Copy, Debug)]
+pub enum ProfileName<'a> {
+    /// `act_prof_...`
+    Profile(Word<'a>),
+    /// `table_indirect_...`
+    Table(Word<'a>),
+}
+
+/// Rates with burst sizes: committed and peak, in millionths of a unit per second and in units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// Committed rate.
+    pub committed: u64,
+    /// Committed burst.
+    pub committed_burst: u64,
+    /// Peak rate.
+    pub peak: u64,
+    /// Peak burst.
+    pub peak_burst: u64,
+}
+
+/// Which queues are meant: one class of one port, a port, or all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueuePlace {
+    /// The port; none: all.
+    pub port: Option<u32>,
+    /// The class of service; none: all of the port.
+    pub priority: Option<u8>,
+}
+
+/// A command. Names and values are words of the text; numbers that need no program to be read are numbers.
+#[derive(Clone, Debug)]
+#[allow(
+    missing_docs,
+    reason = "each is named and shaped as the command of bmv2; see COMMANDS for their usage"
+)]
+pub enum Command<'l, 'a> {
+    TableAdd { table: Word<'a>, action: Word<'a>, matches: &'l [Word<'a>], args: &'l [Word<'a>] },
+    TableSetDefault { table: Word<'a>, action: Word<'a>, args: &'l [Word<'a>] },
+    TableResetDefault { table: Word<'a> },
+    TableModify { table: Word<'a>, action: Word<'a>, handle: (u32, Word<'a>), args: &'l [Word<'a>] },
+    TableDelete { table: Word<'a>, handle: (u32, Word<'a>) },
+    TableSetTimeout { table: Word<'a>, handle: (u32, Word<'a>), milliseconds: u64 },
+    TableClear { table: Word<'a> },
+    TableDump { table: Word<'a> },
+    TableDumpEntry { table: Word<'a>, handle: (u32, Word<'a>) },
+    TableDumpEntryFromKey { table: Word<'a>, key: &'l [Word<'a>] },
+    TableNumEntries { table: Word<'a> },
+    TableInfo { table: Word<'a> },
+    TableShowActions { table: Word<'a> },
+    ShowTables,
+    ShowActions,
+    ShowValueSets,
+    CreateMember { profile: ProfileName<'a>, action: Word<'a>, args: &'l [Word<'a>] },
+    ModifyMember { profile: ProfileName<'a>, action: Word<'a>, member: (u32, Word<'a>), args: &'l [Word<'a>] },
+    DeleteMember { profile: ProfileName<'a>, member: (u32, Word<'a>) },
+    CreateGroup { profile: ProfileName<'a> },
+    DeleteGroup { profile: ProfileName<'a>, group: (u32, Word<'a>) },
+    AddToGroup { profile: ProfileName<'a>, member: (u32, Word<'a>), group: (u32, Word<'a>) },
+    RemoveFromGroup { profile: ProfileName<'a>, member: (u32, Word<'a>), group: (u32, Word<'a>) },
+    DumpProfile { profile: ProfileName<'a> },
+    DumpMember { profile: ProfileName<'a>, member: (u32, Word<'a>) },
+    DumpGroup { profile: ProfileName<'a>, group: (u32, Word<'a>) },
+    IndirectAdd { table: Word<'a>, matches: &'l [Word<'a>], target: &'l [Word<'a>], group: bool },
+    IndirectSetDefault { table: Word<'a>, target: (u32, Word<'a>), group: bool },
+    GroupCreate { group: (u32, Word<'a>) },
+    GroupDestroy { group: (u32, Word<'a>) },
+    NodeCreate { rid: u16, ports: &'l [Word<'a>] },
+    NodeUpdate { node: (u32, Word<'a>), ports: &'l [Word<'a>] },
+    NodeDestroy { node: (u32, Word<'a>) },
+    NodeAssociate { group: (u32, Word<'a>), node: (u32, Word<'a>) },
+    NodeDissociate { group: (u32, Word<'a>), node: (u32, Word<'a>) },
+    MulticastDump,
+    MirroringAdd { session: (u32, Word<'a>), port: u32, truncate: Option<u32> },
+    MirroringAddGroup { session: (u32, Word<'a>), group: u32 },
+    MirroringDelete { session: (u32, Word<'a>) },
+    MirroringGet { session: (u32, Word<'a>) },
+    RegisterRead { register: Word<'a>, index: Option<(u64, Word<'a>)> },
+    RegisterWrite { register: Word<'a>, index: (u64, Word<'a>), value: Word<'a> },
+    RegisterReset { register: Word<'a> },
+    CounterRead { counter: Word<'a>, index: (u64, Word<'a>) },
+    CounterWrite { counter: Word<'a>, index: (u64, Word<'a>), packets: u64, bytes: u64 },
+    CounterReset { counter: Word<'a> },
+    MeterSetRates { meter: Word<'a>, index: (u64, Word<'a>), rates: Rates },
+    MeterArraySetRates { meter: Word<'a>, rates: Rates },
+    MeterGetRates { meter: Word<'a>, index: (u64, Word<'a>) },
+    ValueSetAdd { set: Word<'a>, value: &'l [Word<'a>] },
+    ValueSetRemove { set: Word<'a>, value: &'l [Word<'a>] },
+    ValueSetClear { set: Word<'a> },
+    ValueSetGet { set: Word<'a> },
+    SetQueueDepth { packets: u32, place: QueuePlace },
+    SetQueueRate { packets_per_second: u64, place: QueuePlace },
+    ResetState,
+    Help { command: Option<Word<'a>> },
+}

@@ -1,0 +1,288 @@
+//! Commands about tables.
+
+use super::ast::Word;
+use super::execute::{Executor, Reply, entry_handle, entry_index, refused};
+use crate::{Refusal, from_bmv2_priority, matching, value};
+use millrace_pipeline::{ActionCall, ActionId, Bits, EntryMatch, TableId};
+use millrace_state::{EntryWrite, Target, WriteError};
+use std::ops::Range;
+
+impl<'a> Executor<'_, 'a> {
+    pub(super) fn table_add(
+        &mut self,
+        at: &Range<usize>,
+        table: Word<'a>,
+        action: Word<'a>,
+        matches: &[Word<'a>],
+        args: &[Word<'a>],
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let (listed, action) = self.action(id, action)?;
+        let matches = self.matches(at, id, matches)?;
+        let params = self.switch.state().param_widths(action).len();
+        let (args, priority) = self.split_priority(at, id, args, params)?;
+        let args = self.args(at, action, args)?;
+        let target = Target::Action(ActionCall { action: listed, args });
+        self.insert(at, id, EntryWrite { matches, priority, target, idle_timeout_ns: 0 })
+    }
+
+    pub(super) fn indirect_add(
+        &mut self,
+        at: &Range<usize>,
+        table: Word<'a>,
+        matches: &[Word<'a>],
+        target: &[Word<'a>],
+        group: bool,
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let matches = self.matches(at, id, matches)?;
+        let (target, priority) = self.split_priority(at, id, target, 1)?;
+        let [word] = target else {
+            let what = if group { "group" } else { "member" };
+            return Err(Refusal::new(at.clone(), format!("one {what} is expected, {} given", target.len())));
+        };
+        let handle = value::plain(word.text).ok().and_then(|handle| u32::try_from(handle).ok());
+        let handle =
+            handle.ok_or_else(|| Refusal::new(word.at(), format!("`{}` is not a handle", word.text)))?;
+        let target = if group { Target::Group(handle) } else { Target::Member(handle) };
+        self.insert(at, id, EntryWrite { matches, priority, target, idle_timeout_ns: 0 })
+    }
+
+    fn insert(&mut self, at: &Range<usize>, table: TableId, entry: EntryWrite) -> Result<Reply, Refusal> {
+        let now = self.switch.now_ns();
+        let index = self
+            .switch
+            .state_mut()
+            .insert(table, &entry, now)
+            .map_err(|error| self.about(at, table, error))?;
+        Ok(Reply::Made { what: "entry", handle: entry_handle(index) })
+    }
+
+    /// An error of a whole command, with the table it is about.
+    fn about(&self, at: &Range<usize>, table: TableId, error: WriteError) -> Refusal {
+        let name = &self.switch.state().program().tables[table].name;
+        Refusal::new(at.clone(), format!("`{name}`: {error}"))
+    }
+
+    /// The match fields of an entry.
+    pub(super) fn matches(
+        &self,
+        at: &Range<usize>,
+        table: TableId,
+        words: &[Word<'a>],
+    ) -> Result<Vec<EntryMatch>, Refusal> {
+        let keys = &self.switch.state().program().tables[table].keys;
+        let widths = self.switch.state().key_widths(table);
+        if words.len() != keys.len() {
+            let at = match words {
+                [first, .., last] => first.start..last.at().end,
+                [one] => one.at(),
+                [] => at.clone(),
+            };
+            let keys = keys.iter().map(|key| key.name.clone()).collect();
+            return Err(refused(at, WriteError::MatchCount { keys, found: words.len() }));
+        }
+        let fields = keys.iter().zip(widths).zip(words);
+        fields
+            .map(|((key, width), word)| {
+                matching::parse(word.text, key.kind, *width).map_err(|error| {
+                    Refusal::new(word.part(error.at), format!("key field `{}`: {}", key.name, error.message))
+                        .with_help_if(error.help)
+                })
+            })
+            .collect()
+    }
+
+    /// The values of an action's parameters.
+    pub(super) fn args(
+        &self,
+        at: &Range<usize>,
+        action: ActionId,
+        words: &[Word<'a>],
+    ) -> Result<Vec<Bits>, Refusal> {
+        let program = self.switch.state().program();
+        let called = &program.actions[action];
+        let param = |slot: &millrace_pipeline::SlotId| {
+            let name = program.slots[*slot].name.as_str();
+            name.rsplit('.').next().unwrap_or(name).to_owned()
+        };
+        if words.len() != called.params.len() {
+            let at = match words {
+                [first, .., last] => first.start..last.at().end,
+                [one] => one.at(),
+                [] => at.clone(),
+            };
+            let params = called.params.iter().map(param).collect();
+            let error = WriteError::ArgCount { action: called.name.clone(), params, found: words.len() };
+            return Err(refused(at, error));
+        }
+        let widths = self.switch.state().param_widths(action);
+        called
+            .params
+            .iter()
+            .zip(widths)
+            .zip(words)
+            .map(|((slot, width), word)| {
+                value::parse(word.text, *width).map_err(|error| {
+                    let message = format!("parameter `{}` of `{}`: {error}", param(slot), called.name);
+                    Refusal::new(word.at(), message)
+                })
+            })
+            .collect()
+    }
+
+    /// Takes the priority off the end of the parameters, when the table has priorities.
+    fn split_priority<'l>(
+        &self,
+        at: &Range<usize>,
+        table: TableId,
+        words: &'l [Word<'a>],
+        params: usize,
+    ) -> Result<(&'l [Word<'a>], u32), Refusal> {
+        let needed = self.switch.state().needs_priority(table);
+        let name = &self.switch.state().program().tables[table].name;
+        if !needed {
+            return match words.get(params) {
+                Some(extra) if words.len() == params + 1 => Err(Refusal::new(
+                    extra.at(),
+                    format!(
+                        "`{name}` has no ternary, range or optional field, so its entries have no priority"
+                    ),
+                )),
+                _ => Ok((words, 0)),
+            };
+        }
+        match words.split_last() {
+            Some((last, rest)) if words.len() > params => {
+                let priority =
+                    value::plain(last.text).ok().and_then(from_bmv2_priority).ok_or_else(|| {
+                        let message = format!(
+                            "`{}` is not a priority: a number below {} is expected",
+                            last.text,
+                            i32::MAX
+                        );
+                        Refusal::new(last.at(), message)
+                    })?;
+                Ok((rest, priority))
+            }
+            _ if words.len() == params => {
+                Err(Refusal::new(at.clone(), format!("`{name}` needs a priority at the end"))
+                    .with_help("of the entries that match at once, the one with the smallest number wins"))
+            }
+            _ => Ok((words, 0)),
+        }
+    }
+
+    pub(super) fn set_default(
+        &mut self,
+        at: &Range<usize>,
+        table: Word<'a>,
+        action: Word<'a>,
+        args: &[Word<'a>],
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let (listed, called) = self.action(id, action)?;
+        let args = self.args(at, called, args)?;
+        let call = ActionCall { action: listed, args };
+        self.switch.state_mut().set_default(id, &call).map_err(|error| self.about(at, id, error))?;
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn indirect_set_default(
+        &mut self,
+        table: Word<'a>,
+        target: (u32, Word<'a>),
+        group: bool,
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let profile = self.switch.state().profile_of(id).map_err(|error| refused(table.at(), error))?;
+        let (handle, word) = target;
+        if group {
+            let message = "a group cannot be the default: a miss has no hash to select a member by";
+            return Err(Refusal::new(word.at(), message));
+        }
+        let member =
+            self.switch.state().member(profile, handle).map_err(|error| refused(word.at(), error))?;
+        let program = self.switch.state().program();
+        let wanted = &program.actions[member.action].name;
+        let listed =
+            program.tables[id].actions.iter().position(|a| program.actions[a.action].name == *wanted);
+        let listed = listed.ok_or_else(|| {
+            Refusal::new(word.at(), format!("`{}` has no action `{wanted}`", program.tables[id].name))
+        })?;
+        let call = ActionCall { action: listed, args: member.args };
+        self.switch.state_mut().set_default(id, &call).map_err(|error| refused(table.at(), error))?;
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn reset_default(&mut self, table: Word<'a>) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        self.switch.state_mut().reset_default(id).map_err(|error| refused(table.at(), error))?;
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn table_modify(
+        &mut self,
+        at: &Range<usize>,
+        table: Word<'a>,
+        action: Word<'a>,
+        handle: (u32, Word<'a>),
+        args: &[Word<'a>],
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let (listed, called) = self.action(id, action)?;
+        let args = self.args(at, called, args)?;
+        let target = Target::Action(ActionCall { action: listed, args });
+        let written = self.switch.state_mut().modify(id, entry_index(handle.0), &target);
+        written.map_err(|error| refused(handle.1.at(), error))?;
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn table_delete(
+        &mut self,
+        table: Word<'a>,
+        handle: (u32, Word<'a>),
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let removed = self.switch.state_mut().remove(id, entry_index(handle.0));
+        removed.map_err(|error| refused(handle.1.at(), error))?;
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn set_timeout(
+        &mut self,
+        table: Word<'a>,
+        handle: (u32, Word<'a>),
+        milliseconds: u64,
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let ns = milliseconds.saturating_mul(1_000_000);
+        let set = self.switch.state_mut().set_idle_timeout(id, entry_index(handle.0), ns);
+        set.map_err(|error| refused(handle.1.at(), error))?;
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn table_clear(&mut self, table: Word<'a>) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        if self.switch.state().program().tables[id].const_entries {
+            return Err(refused(table.at(), millrace_state::TableError::ConstTable.into()));
+        }
+        self.switch.state_mut().clear(id);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn dump_entry_from_key(
+        &mut self,
+        at: &Range<usize>,
+        table: Word<'a>,
+        key: &[Word<'a>],
+    ) -> Result<Reply, Refusal> {
+        let id = self.table(table)?;
+        let fields = self.switch.state().key_widths(id).len();
+        let (key, priority) = self.split_priority(at, id, key, fields)?;
+        let matches = self.matches(at, id, key)?;
+        let found = self.switch.state().find(id, &matches, priority);
+        let index = found.map_err(|error| self.about(at, id, error))?;
+        Ok(Reply::Text(self.entry_text(id, index)))
+    }
+}

@@ -1,0 +1,76 @@
+//! Loading a file of entries: runtime commands or P4Runtime JSON, found out by its first character.
+//!
+//! A file is taken whole or not at all: when one line does not fit, all that do not are reported and the switch is as it
+//! was. (Commands that only show something are run too; their text is the answer.)
+
+use crate::commands::{self, Command, Executor, Reply};
+use crate::{MAX_REFUSALS, Refusal, runtime_json};
+use millrace_switch::Switch;
+use std::ops::ControlFlow;
+
+/// What loading a file did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Commands run, or objects of the JSON written.
+    pub commands: usize,
+    /// What commands that show something showed.
+    pub text: String,
+}
+
+/// Loads entries into a switch.
+///
+/// # Errors
+/// Everything that does not fit, at most [`MAX_REFUSALS`] of it; then the switch is as it was.
+pub fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
+    let before = (switch.state().clone(), switch.replication().clone());
+    let loaded = match is_json(text) {
+        true => runtime_json::load(switch, text),
+        false => load_commands(switch, text),
+    };
+    if loaded.is_err() {
+        *switch.state_mut() = before.0;
+        *switch.replication_mut() = before.1;
+    }
+    loaded
+}
+
+/// Whether a text is JSON: no command begins with a brace.
+pub fn is_json(text: &str) -> bool {
+    text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with('{')
+}
+
+fn load_commands(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
+    let mut loaded = Loaded::default();
+    let mut refused = Vec::new();
+    let mut executor = Executor::new(switch);
+    commands::read(text, |line| {
+        // Queues keep what they are set to, so they are set when everything else fits.
+        let result = line.and_then(|line| match line.command {
+            Command::SetQueueDepth { .. } | Command::SetQueueRate { .. } => Ok(Reply::Done),
+            _ => executor.run(&line),
+        });
+        match result {
+            Ok(reply) => {
+                loaded.commands += 1;
+                if let Reply::Text(shown) = reply {
+                    loaded.text.push_str(&shown);
+                }
+            }
+            Err(refusal) => refused.push(refusal),
+        }
+        if refused.len() < MAX_REFUSALS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    if refused.is_empty() {
+        commands::read(text, |line| {
+            if let Ok(line) = line
+                && matches!(line.command, Command::SetQueueDepth { .. } | Command::SetQueueRate { .. })
+                && let Err(refusal) = executor.run(&line)
+            {
+                refused.push(refusal);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    if refused.is_empty() { Ok(loaded) } else { Err(refused) }
+}

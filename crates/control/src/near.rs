@@ -1,0 +1,62 @@
+//! What was probably meant.
+
+/// The known name that is nearest to one that is unknown, if any is near enough. The last part of a dotted name counts,
+/// too: `ipv4_lmp` is near to `ingress.ipv4_lpm`.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Longer names than any sane one are not compared: the cost grows with the product of the lengths.
+    const LONGEST: usize = 128;
+    if name.is_empty() || name.len() > LONGEST {
+        return None;
+    }
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    known
+        .into_iter()
+        .filter(|full| full.len() <= LONGEST)
+        .filter_map(|full| {
+            let short = full.rsplit('.').next().unwrap_or(full);
+            let near = distance(name, full).min(distance(name, short));
+            (near <= allowed).then_some((near, full))
+        })
+        .min_by_key(|(near, _)| *near)
+        .map(|(_, full)| full)
+}
+
+/// The number of single letters to insert, remove, replace or swap with their neighbour to get from one word to the
+/// other.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in rows[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=from.len() {
+        for j in 1..=to.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[from.len()][to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_strangers_are_not() {
+        let known = ["ingress.ipv4_lpm", "ingress.ipv6_lpm", "egress.send_frame"];
+        assert_eq!(nearest("ipv4_lmp", known), Some("ingress.ipv4_lpm"));
+        assert_eq!(nearest("sendframe", known), Some("egress.send_frame"));
+        assert_eq!(nearest("ingres.ipv6_lpm", known), Some("ingress.ipv6_lpm"));
+        assert_eq!(nearest("acl", known), None);
+        assert_eq!(nearest("", known), None);
+        assert_eq!(nearest(&"x".repeat(100_000), known), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! Annotations: names, numbers and notes for P4Info.
+
+use super::{Literal, Notes, StructuredAnnotation, StructuredBody};
+use millrace_syntax::ast::{
+    Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, BinaryOp, Expr, ExprKind, NamedExpr,
+    UnaryOp,
+};
+use num_bigint::BigInt;
+use num_traits::{ToPrimitive, Zero};
+
+/// The annotation of that name.
+pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
+    annotations.iter().find(|a| a.name.as_str() == name)
+}
+
+/// The string of an annotation: `@name("x")`.
+pub(super) fn string(annotations: &[Annotation], name: &str) -> Option<String> {
+    find(annotations, name)?.string()
+}
+
+/// The number of an annotation: `@id(5)`.
+pub(super) fn number(annotations: &[Annotation], name: &str) -> Option<u32> {
+    find(annotations, name)?.integer()?.to_u32()
+}
+
+/// The control plane's name of something declared as `declared` within `prefix`: `@name` wins, and one with a leading
+/// dot stands alone (P4_16 specification, section 20.3.2).
+pub(super) fn qualified(prefix: &str, declared: &str, annotations: &[Annotation]) -> String {
+    let local = string(annotations, "name").unwrap_or_else(|| declared.to_owned());
+    match local.strip_prefix('.') {
+        Some(absolute) => absolute.to_owned(),
+        None if prefix.is_empty() => local,
+        None => format!("{prefix}.{local}"),
+    }
+}
+
+/// What P4Info keeps of annotations: all but those that have fields of their own, and those named in `except`.
+pub(super) fn notes(annotations: &[Annotation], except: &[&str]) -> Notes {
+    let mut notes = Notes {
+        brief: string(annotations, "brief"),
+        description: string(annotations, "description"),
+        ..Notes::default()
+    };
+    for annotation in annotations {
+        let name = annotation.name.as_str();
+        let structured = |body| StructuredAnnotation { name: name.to_owned(), body };
+        match &annotation.body {
+            AnnotationBody::Expressions(list) if list.is_empty() => {
+                notes.structured.push(structured(StructuredBody::Empty));
+            }
+            AnnotationBody::Expressions(list) => {
+                notes
+                    .structured
+                    .push(structured(StructuredBody::List(list.iter().filter_map(literal).collect())));
+            }
+            AnnotationBody::KeyValues(pairs) => {
+                notes
+                    .structured
+                    .push(structured(StructuredBody::Pairs(pairs.iter().filter_map(pair).collect())));
+            }
+            _ if matches!(name, "name" | "id" | "brief" | "description") || except.contains(&name) => {}
+            AnnotationBody::None => notes.annotations.push(format!("@{name}")),
+            AnnotationBody::Tokens(tokens) => notes.annotations.push(format!("@{name}({})", source(tokens))),
+        }
+    }
+    notes
+}
+
+/// The pairs of a `@name[k=v, ...]`.
+pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Literal)> {
+    match &annotation.body {
+        AnnotationBody::KeyValues(pairs) => pairs.iter().filter_map(pair).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn pair(named: &NamedExpr) -> Option<(String, Literal)> {
+    Some((named.name.to_string(), literal(&named.value)?))
+}
+
+/// The tokens as text: a comma is followed by a space, two words are separated by one.
+pub(super) fn source(tokens: &[AnnotationToken]) -> String {
+    let mut text = String::new();
+    let mut word_before = false;
+    for token in tokens {
+        let word = !matches!(token.kind, AnnotationTokenKind::Symbol);
+        if word && (word_before || text.ends_with(',')) {
+            text.push(' ');
+        }
+        text.push_str(&token.text);
+        word_before = word;
+    }
+    text
+}
+
+/// A value of a structured annotation while it is evaluated.
+enum Value {
+    Int(BigInt),
+    Bool(bool),
+    String(String),
+}
+
+fn literal(expr: &Expr) -> Option<Literal> {
+    Some(match evaluate(expr)? {
+        Value::Int(value) => Literal::Int(value.to_i64()?),
+        Value::Bool(value) => Literal::Bool(value),
+        Value::String(value) => Literal::String(value),
+    })
+}
+
+/// Evaluates what needs no names: literals and arithmetic on them.
+fn evaluate(expr: &Expr) -> Option<Value> {
+    Some(match &expr.kind {
+        ExprKind::Int(literal) => Value::Int(literal.value.clone()),
+        ExprKind::Bool(value) => Value::Bool(*value),
+        ExprKind::String(value) => Value::String(value.to_string()),
+        ExprKind::Unary(op, operand) => match (op, evaluate(operand)?) {
+            (UnaryOp::Not, Value::Bool(value)) => Value::Bool(!value),
+            (UnaryOp::Complement, Value::Int(value)) => Value::Int(-value - 1),
+            (UnaryOp::Negate, Value::Int(value)) => Value::Int(-value),
+            (UnaryOp::Plus, Value::Int(value)) => Value::Int(value),
+            _ => return None,
+        },
+        ExprKind::Binary(op, left, right) => binary(*op, evaluate(left)?, evaluate(right)?)?,
+        ExprKind::Conditional { condition, then, otherwise } => match evaluate(condition)? {
+            Value::Bool(true) => evaluate(then)?,
+            Value::Bool(false) => evaluate(otherwise)?,
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+fn binary(op: BinaryOp, left: Value, right: Value) -> Option<Value> {
+    Some(match (left, right) {
+        (Value::Int(a), Value::Int(b)) => match op {
+            BinaryOp::Mul => Value::Int(a * b),
+            BinaryOp::Div if !b.is_zero() => Value::Int(a / b),
+            BinaryOp::Mod if !b.is_zero() => Value::Int(a % b),
+            BinaryOp::Add => Value::Int(a + b),
+            BinaryOp::Sub => Value::Int(a - b),
+            BinaryOp::BitAnd => Value::Int(a & b),
+            BinaryOp::BitOr => Value::Int(a | b),
+            BinaryOp::BitXor => Value::Int(a ^ b),
+            BinaryOp::Shl => Value::Int(a << b.to_u8()?),
+            BinaryOp::Shr => Value::Int(a >> b.to_u8()?),
+            BinaryOp::Lt => Value::Bool(a < b),
+            BinaryOp::Le => Value::Bool(a <= b),
+            BinaryOp::Gt => Value::Bool(a > b),
+            BinaryOp::Ge => Value::Bool(a >= b),
+            BinaryOp::Eq => Value::Bool(a == b),
+            BinaryOp::Ne => Value::Bool(a != b),
+            _ => return None,
+        },
+        (Value::Bool(a), Value::Bool(b)) => match op {
+            BinaryOp::And => Value::Bool(a && b),
+            BinaryOp::Or => Value::Bool(a || b),
+            BinaryOp::Eq => Value::Bool(a == b),
+            BinaryOp::Ne => Value::Bool(a != b),
+            _ => return None,
+        },
+        (Value::String(a), Value::String(b)) if op == BinaryOp::Concat => Value::String(a + &b),
+        _ => return None,
+    })
+}

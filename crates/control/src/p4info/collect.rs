@@ -1,0 +1,390 @@
+//! From `main` to the list of what the control plane can name: instances are walked as a packet meets them.
+
+use super::annotations::{number, qualified, string};
+use super::ids::{Kind, Symbols};
+use super::objects::Builder;
+use super::types::Types;
+use super::uses::Uses;
+use super::{P4Info, annotations};
+use millrace_sema::hir::{
+    ActionId, Call, Callee, ControlId, CtorArg, Expr, ExprKind, InstanceId, Local, ParserId, Program,
+    StructId, StructKind, TableId, Ty, TyKind,
+};
+use millrace_sema::{Constant, evaluate};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// The values of constructor parameters within one instance.
+pub(super) type Values = Rc<HashMap<millrace_sema::hir::VarId, Constant>>;
+
+/// How deep instances may stand in one another; the language forbids recursion, this bounds damage.
+const MAX_DEPTH: usize = 64;
+
+/// The architecture that a program is written for, by the name of its package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Architecture<'a>(pub &'a str);
+
+impl Architecture<'_> {
+    /// As P4Info and p4c spell it.
+    pub fn name(self) -> String {
+        match self.0 {
+            "V1Switch" => "v1model".into(),
+            "PSA_Switch" => "psa".into(),
+            "PNA_NIC" => "pna".into(),
+            "ebpfFilter" => "ebpf".into(),
+            "SimpleSumeSwitch" => "sume".into(),
+            other => other.to_ascii_lowercase(),
+        }
+    }
+}
+
+/// Describes a program that the checker accepted.
+pub fn describe(program: &Program) -> P4Info {
+    let mut found = Found::collect(program);
+    let ids = std::mem::take(&mut found.symbols).assign();
+    Builder { program, found: &found, ids, types: Types::new(program) }.build()
+}
+
+/// A table as it is instantiated.
+pub(super) struct FoundTable {
+    pub(super) table: TableId,
+    pub(super) name: String,
+    /// The prefix of names in its control.
+    pub(super) prefix: String,
+    pub(super) values: Values,
+}
+
+/// An extern instance that has a resource of its own.
+pub(super) struct FoundExtern {
+    pub(super) instance: InstanceId,
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    pub(super) values: Values,
+}
+
+/// What a program shows, before ids.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) tables: Vec<FoundTable>,
+    /// Names and declarations; one action in two controls is two.
+    pub(super) actions: Vec<(String, ActionId)>,
+    pub(super) externs: Vec<FoundExtern>,
+    pub(super) value_sets: Vec<FoundExtern>,
+    /// Name and type of what is sent.
+    pub(super) digests: Vec<(String, Ty)>,
+    pub(super) controller_headers: Vec<StructId>,
+    /// The names of extern instances.
+    pub(super) instance_names: HashMap<InstanceId, String>,
+    /// Anything met that P4Info could describe with types.
+    pub(super) uses_types: bool,
+    symbols: Symbols,
+    seen: HashSet<(Kind, String)>,
+    digests_without_name: usize,
+}
+
+impl Found {
+    fn collect(program: &Program) -> Found {
+        let mut found = Found::default();
+        for &global in &program.globals {
+            if let TyKind::Extern(..) = program.types.kind(program.instances[global].ty) {
+                found.extern_instance(program, global, "", &Values::default());
+            }
+        }
+        if let Some(main) = program.main {
+            found.arguments(program, main, &Values::default(), 0);
+        }
+        for &ty in &program.type_decls {
+            let TyKind::Struct(id) = program.types.kind(ty) else { continue };
+            let declared = &program.types.structs[*id];
+            let header = declared.kind == StructKind::Header;
+            if header && annotations::find(&declared.annotations, "controller_header").is_some() {
+                let name = string(&declared.annotations, "name").unwrap_or_else(|| declared.name.clone());
+                found.symbols.add(Kind::ControllerHeader, &name, number(&declared.annotations, "id"));
+                found.controller_headers.push(*id);
+            }
+        }
+        found
+    }
+
+    /// The instances that are the arguments of a package.
+    fn arguments(&mut self, program: &Program, package: InstanceId, values: &Values, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        for argument in &program.instances[package].args {
+            let CtorArg::Expr(expr) = argument else { continue };
+            let Some(instance) = instance_of(program, expr, values) else { continue };
+            match program.types.kind(program.instances[instance].ty) {
+                TyKind::Package(..) => self.arguments(program, instance, values, depth + 1),
+                TyKind::Parser(parser) => {
+                    let declared = &program.parsers[*parser];
+                    let prefix = qualified("", &declared.name, &declared.annotations);
+                    self.parser(program, *parser, instance, prefix, values, depth + 1);
+                }
+                TyKind::Control(control) => {
+                    let declared = &program.controls[*control];
+                    let prefix = qualified("", &declared.name, &declared.annotations);
+                    self.control(program, *control, instance, prefix, values, depth + 1);
+                }
+                TyKind::Extern(..) => self.extern_instance(program, instance, "", values),
+                _ => {}
+            }
+        }
+    }
+
+    fn parser(
+        &mut self,
+        program: &Program,
+        parser: ParserId,
+        instance: InstanceId,
+        prefix: String,
+        outer: &Values,
+        depth: usize,
+    ) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let declared = &program.parsers[parser];
+        let values = constructor_values(program, &declared.ctor_params, instance, outer);
+        let uses = Uses::of_parser(program, declared);
+        self.locals(program, &declared.locals, &uses, &prefix, &values, depth);
+        self.extern_calls(program, &uses.extern_calls);
+    }
+
+    fn control(
+        &mut self,
+        program: &Program,
+        control: ControlId,
+        instance: InstanceId,
+        prefix: String,
+        outer: &Values,
+        depth: usize,
+    ) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let declared = &program.controls[control];
+        let values = constructor_values(program, &declared.ctor_params, instance, outer);
+        let mut uses = Uses::of_control(program, declared);
+        let applied = uses.tables.clone();
+        let mut actions = Vec::new();
+        for &table in &applied {
+            actions.extend(table_actions(program, table));
+        }
+        for &action in &actions {
+            uses.stmts(program, &program.actions[action].body);
+        }
+        self.locals(program, &declared.locals, &uses, &prefix, &values, depth);
+        for action in actions {
+            self.action(program, action, &prefix);
+        }
+        for local in &declared.locals {
+            let Local::Table(table) = local else { continue };
+            if applied.contains(table) {
+                self.table(program, *table, &prefix, &values);
+            }
+        }
+        self.extern_calls(program, &uses.extern_calls);
+    }
+
+    fn locals(
+        &mut self,
+        program: &Program,
+        locals: &[Local],
+        uses: &Uses<'_>,
+        prefix: &str,
+        values: &Values,
+        depth: usize,
+    ) {
+        let declared = locals.iter().filter_map(|local| match local {
+            Local::Instance(instance) => Some(*instance),
+            _ => None,
+        });
+        let mut instances: Vec<InstanceId> = declared.collect();
+        for instance in &uses.instances {
+            if !instances.contains(instance) && !program.globals.contains(instance) {
+                instances.push(*instance);
+            }
+        }
+        for instance in instances {
+            let made = &program.instances[instance];
+            match program.types.kind(made.ty) {
+                TyKind::Extern(..) => self.extern_instance(program, instance, prefix, values),
+                TyKind::ValueSet(_) => {
+                    let name =
+                        qualified(prefix, made.name.as_deref().unwrap_or("value_set"), &made.annotations);
+                    self.resource(program, Kind::ValueSet, instance, name, values);
+                }
+                TyKind::Parser(parser) => {
+                    let fallback = &program.parsers[*parser].name;
+                    let name = qualified(prefix, made.name.as_ref().unwrap_or(fallback), &made.annotations);
+                    self.parser(program, *parser, instance, name, values, depth + 1);
+                }
+                TyKind::Control(control) => {
+                    let fallback = &program.controls[*control].name;
+                    let name = qualified(prefix, made.name.as_ref().unwrap_or(fallback), &made.annotations);
+                    self.control(program, *control, instance, name, values, depth + 1);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn extern_instance(&mut self, program: &Program, instance: InstanceId, prefix: &str, values: &Values) {
+        let made = &program.instances[instance];
+        let TyKind::Extern(id, _) = program.types.kind(made.ty) else { return };
+        self.uses_types = true;
+        let declared = made.name.as_deref().unwrap_or(&program.externs[*id].name);
+        let name = qualified(prefix, declared, &made.annotations);
+        self.instance_names.insert(instance, name.clone());
+        if let Some(kind) = kind_of(&program.externs[*id].name) {
+            self.resource(program, kind, instance, name, values);
+        }
+    }
+
+    fn resource(
+        &mut self,
+        program: &Program,
+        kind: Kind,
+        instance: InstanceId,
+        name: String,
+        values: &Values,
+    ) {
+        self.symbols.add(kind, &name, number(&program.instances[instance].annotations, "id"));
+        if self.seen.insert((kind, name.clone())) {
+            let found = FoundExtern { instance, kind, name, values: values.clone() };
+            match kind {
+                Kind::ValueSet => self.value_sets.push(found),
+                _ => self.externs.push(found),
+            }
+        }
+    }
+
+    fn action(&mut self, program: &Program, action: ActionId, prefix: &str) {
+        let name = action_name(program, action, prefix);
+        let declared = &program.actions[action];
+        self.symbols.add(Kind::Action, &name, number(&declared.annotations, "id"));
+        if self.seen.insert((Kind::Action, name.clone())) {
+            self.actions.push((name, action));
+        }
+    }
+
+    fn table(&mut self, program: &Program, table: TableId, prefix: &str, values: &Values) {
+        let declared = &program.tables[table];
+        let name = qualified(prefix, &declared.name, &declared.annotations);
+        self.symbols.add(Kind::Table, &name, number(&declared.annotations, "id"));
+        for property in &declared.properties {
+            let Some(instance) = instance_of(program, &property.value, values) else { continue };
+            if self.instance_names.contains_key(&instance) {
+                continue;
+            }
+            // An instance made in place has no name but that of the property which it is.
+            let made = &program.instances[instance];
+            let TyKind::Extern(id, _) = program.types.kind(made.ty) else { continue };
+            let Some(kind) = kind_of(&program.externs[*id].name) else { continue };
+            let within = qualified(&name, &property.name, &made.annotations);
+            self.instance_names.insert(instance, within.clone());
+            self.resource(program, kind, instance, within, values);
+        }
+        if self.seen.insert((Kind::Table, name.clone())) {
+            self.tables.push(FoundTable { table, name, prefix: prefix.to_owned(), values: values.clone() });
+        }
+    }
+
+    fn extern_calls(&mut self, program: &Program, calls: &[&Call]) {
+        for call in calls {
+            let Callee::ExternFunction(function) = call.callee else { continue };
+            self.uses_types = true;
+            if program.extern_functions[function].name != "digest" {
+                continue;
+            }
+            let [ty] = call.type_args[..] else { continue };
+            let name = match program.types.kind(ty) {
+                TyKind::Struct(id) => Types::new(program).struct_name(*id),
+                _ => {
+                    self.digests_without_name += 1;
+                    format!("digest_{}", self.digests_without_name - 1)
+                }
+            };
+            self.symbols.add(Kind::Digest, &name, None);
+            if self.seen.insert((Kind::Digest, name.clone())) {
+                self.digests.push((name, ty));
+            }
+        }
+    }
+}
+
+/// The name of an action within a control; one declared outside stands alone.
+pub(super) fn action_name(program: &Program, action: ActionId, prefix: &str) -> String {
+    let declared = &program.actions[action];
+    let prefix = if declared.control.is_some() { prefix } else { "" };
+    qualified(prefix, &declared.name, &declared.annotations)
+}
+
+/// The actions of a table, its default included.
+fn table_actions(program: &Program, table: TableId) -> Vec<ActionId> {
+    let declared = &program.tables[table];
+    let mut actions: Vec<ActionId> = declared.actions.iter().map(|reference| reference.action).collect();
+    actions.extend(default_action(program, table));
+    actions
+}
+
+/// The default action of a table: what it says, or else `NoAction`.
+pub(super) fn default_action(program: &Program, table: TableId) -> Option<ActionId> {
+    match &program.tables[table].default_action {
+        Some(reference) => Some(reference.action),
+        None => {
+            let mut actions = program.actions.iter();
+            actions.find(|(_, a)| a.control.is_none() && a.name == "NoAction").map(|(id, _)| id)
+        }
+    }
+}
+
+/// The instance that an expression names.
+pub(super) fn instance_of(program: &Program, expr: &Expr, values: &Values) -> Option<InstanceId> {
+    match &expr.kind {
+        ExprKind::Instance(instance) => Some(*instance),
+        ExprKind::Var(_) => match constant(program, expr, values)? {
+            Constant::Instance(instance) => Some(instance),
+            _ => None,
+        },
+        ExprKind::Cast(inner) => instance_of(program, inner, values),
+        _ => None,
+    }
+}
+
+/// The value of an expression within an instance.
+pub(super) fn constant(program: &Program, expr: &Expr, values: &Values) -> Option<Constant> {
+    evaluate(program, expr, &|var| values.get(&var).cloned()).ok()
+}
+
+fn constructor_values(
+    program: &Program,
+    params: &[millrace_sema::hir::VarId],
+    instance: InstanceId,
+    outer: &Values,
+) -> Values {
+    let given = params.iter().zip(&program.instances[instance].args).filter_map(|(param, argument)| {
+        let CtorArg::Expr(expr) = argument else { return None };
+        let value = match instance_of(program, expr, outer) {
+            Some(instance) => Constant::Instance(instance),
+            None => constant(program, expr, outer)?,
+        };
+        Some((*param, value))
+    });
+    Rc::new(given.collect())
+}
+
+/// The resource that an extern object is, by the names of v1model and of PSA (which PNA and uBPF share).
+fn kind_of(extern_name: &str) -> Option<Kind> {
+    Some(match extern_name {
+        "counter" | "Counter" => Kind::Counter,
+        "direct_counter" | "DirectCounter" => Kind::DirectCounter,
+        "meter" | "Meter" => Kind::Meter,
+        "direct_meter" | "DirectMeter" => Kind::DirectMeter,
+        "register" | "Register" => Kind::Register,
+        "action_profile" | "ActionProfile" | "action_selector" | "ActionSelector" => Kind::ActionProfile,
+        "Digest" => Kind::Digest,
+        _ => return None,
+    })
+}

@@ -1,0 +1,153 @@
+//! What a piece of code uses: the tables that it applies, the extern functions that it calls, the instances it applies.
+
+use millrace_sema::hir::{
+    ActionId, Arg, Call, Callee, Control, Expr, ExprKind, ForCollection, FunctionId, InstanceId, Parser,
+    Program, Stmt, StmtKind, TableId, Transition,
+};
+use std::collections::HashSet;
+
+/// The uses, in order of first appearance.
+#[derive(Default)]
+pub(super) struct Uses<'a> {
+    /// Tables applied.
+    pub(super) tables: Vec<TableId>,
+    /// Calls of extern functions.
+    pub(super) extern_calls: Vec<&'a Call>,
+    /// Instances declared in the code or applied by it.
+    pub(super) instances: Vec<InstanceId>,
+    functions: HashSet<FunctionId>,
+    actions: HashSet<ActionId>,
+}
+
+impl<'a> Uses<'a> {
+    /// Of the body of a control.
+    pub(super) fn of_control(program: &'a Program, control: &'a Control) -> Uses<'a> {
+        let mut uses = Uses::default();
+        uses.stmts(program, &control.body);
+        uses
+    }
+
+    /// Of the states of a parser.
+    pub(super) fn of_parser(program: &'a Program, parser: &'a Parser) -> Uses<'a> {
+        let mut uses = Uses::default();
+        for state in &parser.states {
+            uses.stmts(program, &state.body);
+            if let Transition::Select { keys, .. } = &state.transition {
+                keys.iter().for_each(|key| uses.expr(program, key));
+            }
+        }
+        uses
+    }
+
+    /// Adds those of further statements (an action's body).
+    pub(super) fn stmts(&mut self, program: &'a Program, stmts: &'a [Stmt]) {
+        stmts.iter().for_each(|stmt| self.stmt(program, stmt));
+    }
+
+    fn stmt(&mut self, program: &'a Program, stmt: &'a Stmt) {
+        match &stmt.kind {
+            StmtKind::Assign { lhs, rhs } | StmtKind::AssignOp { lhs, rhs, .. } => {
+                self.expr(program, lhs);
+                self.expr(program, rhs);
+            }
+            StmtKind::Call(call) => self.call(program, call),
+            StmtKind::Var(_, value) => value.iter().for_each(|value| self.expr(program, value)),
+            StmtKind::Instance(instance) => add(&mut self.instances, *instance),
+            StmtKind::If { cond, then, els } => {
+                self.expr(program, cond);
+                self.stmts(program, then);
+                self.stmts(program, els);
+            }
+            StmtKind::Block(body) => self.stmts(program, body),
+            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(program, value)),
+            StmtKind::SwitchAction { table, cases, default } => {
+                add(&mut self.tables, *table);
+                cases.iter().for_each(|case| self.stmts(program, &case.body));
+                default.iter().for_each(|body| self.stmts(program, body));
+            }
+            StmtKind::SwitchValue { value, cases, default } => {
+                self.expr(program, value);
+                cases.iter().for_each(|case| self.stmts(program, &case.body));
+                default.iter().for_each(|body| self.stmts(program, body));
+            }
+            StmtKind::For { init, cond, update, body } => {
+                self.stmts(program, init);
+                self.expr(program, cond);
+                self.stmts(program, update);
+                self.stmts(program, body);
+            }
+            StmtKind::ForIn { collection, body, .. } => {
+                match collection {
+                    ForCollection::Range(low, high) => {
+                        self.expr(program, low);
+                        self.expr(program, high);
+                    }
+                    ForCollection::Elements(elements) => self.expr(program, elements),
+                }
+                self.stmts(program, body);
+            }
+            StmtKind::Exit | StmtKind::Break | StmtKind::Continue => {}
+        }
+    }
+
+    fn expr(&mut self, program: &'a Program, expr: &'a Expr) {
+        match &expr.kind {
+            ExprKind::TableHit(table) | ExprKind::TableMiss(table) => add(&mut self.tables, *table),
+            ExprKind::Call(call) => self.call(program, call),
+            ExprKind::Field(base, _)
+            | ExprKind::StackNext(base)
+            | ExprKind::StackLast(base)
+            | ExprKind::StackLastIndex(base)
+            | ExprKind::Slice(base, ..)
+            | ExprKind::Unary(_, base)
+            | ExprKind::Cast(base)
+            | ExprKind::IsValid(base) => self.expr(program, base),
+            ExprKind::Index(left, right) | ExprKind::Binary(_, left, right) => {
+                self.expr(program, left);
+                self.expr(program, right);
+            }
+            ExprKind::Mux(cond, then, els) => {
+                [cond, then, els].iter().for_each(|part| self.expr(program, part))
+            }
+            ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => {
+                members.iter().for_each(|member| self.expr(program, member));
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, program: &'a Program, call: &'a Call) {
+        match &call.callee {
+            Callee::Table(table) => add(&mut self.tables, *table),
+            Callee::ExternFunction(_) => self.extern_calls.push(call),
+            Callee::Function(id) => {
+                // Neither functions nor actions recurse, but one may be called at many places.
+                if self.functions.insert(*id) {
+                    self.stmts(program, &program.functions[*id].body);
+                }
+            }
+            Callee::Action(id) => {
+                if self.actions.insert(*id) {
+                    self.stmts(program, &program.actions[*id].body);
+                }
+            }
+            Callee::Apply(object) => match object.kind {
+                ExprKind::Instance(instance) => add(&mut self.instances, instance),
+                _ => self.expr(program, object),
+            },
+            Callee::ExternMethod(object, _)
+            | Callee::SetValid(object)
+            | Callee::SetInvalid(object)
+            | Callee::PushFront(object, _)
+            | Callee::PopFront(object, _) => self.expr(program, object),
+        }
+        let values = call.args.iter().filter_map(|Arg { value, .. }| value.as_ref());
+        values.for_each(|value| self.expr(program, value));
+    }
+}
+
+fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
+}
