@@ -1,0 +1,32 @@
+#include <core.p4>
+#include "v1model.p4"
+#ifndef __MILLRACE__
+#error the predefined name is missing
+#endif
+#if defined(__p4c__) && __p4c_major__ >= 1
+#define WIDTH 8
+#else
+#define WIDTH 16
+#endif
+#define FIELD(type, name) type name;
+#define NAMED(prefix, n) prefix ## _ ## n
+#define STR(x) #x
+#define LOG(fmt, ...) log_msg(fmt, { __VA_ARGS__ })
+#define LONG \
+    bit<WIDTH> \
+    long
+
+header h_t {
+    FIELD(bit<WIDTH>, first)
+    FIELD(bit<(WIDTH * 2)>, NAMED(second, x))
+    LONG;
+}
+#undef WIDTH
+const string text = STR(a + "b");
+@name(STR(ctrl)) @pragma fast
+control NAMED(my, control)(inout h_t h) {
+    apply {
+        h = {#};
+        LOG("first {}", h.first);
+    }
+}
