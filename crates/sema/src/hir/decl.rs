@@ -337,6 +337,19 @@ pub struct Package {
     pub span: Span,
 }
 
+/// A parser type or control type.
+#[derive(Clone, Debug)]
+pub struct BlockType {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a parser type rather than a control type.
+    pub is_parser: bool,
+    /// What stands before it.
+    pub annotations: Arc<[Annotation]>,
+    /// The declaration.
+    pub span: Span,
+}
+
 /// A declared instance, or one made in place as an argument.
 #[derive(Clone, Debug)]
 pub struct Instance {

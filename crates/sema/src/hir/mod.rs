@@ -51,6 +51,8 @@ ids! {
     ExternFunctionId = "extern_function";
     /// A package type.
     PackageId = "package";
+    /// A parser type or control type: a signature without a body.
+    BlockTypeId = "block_type";
     /// A declared instance, global or local, of an extern, parser, control, package or value set.
     InstanceId = "instance";
 }
@@ -82,6 +84,8 @@ pub struct Program {
     pub extern_functions: PrimaryMap<ExternFunctionId, ExternFunction>,
     /// All package types.
     pub packages: PrimaryMap<PackageId, Package>,
+    /// All parser types and control types.
+    pub block_types: PrimaryMap<BlockTypeId, BlockType>,
     /// All instances.
     pub instances: PrimaryMap<InstanceId, Instance>,
     /// The instances at the top level, in order.

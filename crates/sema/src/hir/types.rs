@@ -62,6 +62,12 @@ pub enum TyKind {
     Table(TableId),
     /// A value set over T.
     ValueSet(Ty),
+    /// A declared parser type or control type, instantiated with types: the type of a parameter that takes any parser
+    /// or control of that signature.
+    BlockType(BlockTypeId, Vec<Ty>),
+    /// A type variable, bound or not, by number. Only while a program is checked: never in what a finished program's
+    /// parsers, controls and functions hold.
+    Var(u32),
     /// `_` given for an argument, or a type that an error left unknown: fits anything, silently.
     Unknown,
 }

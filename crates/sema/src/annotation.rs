@@ -1,0 +1,73 @@
+//! Annotations whose bodies have a shape that the specification fixes.
+
+use crate::check::Checker;
+use crate::codes;
+use crate::fold::is_literal;
+use crate::hir::TyKind;
+use millrace_syntax::Diagnostic;
+use millrace_syntax::ast::{Annotation, AnnotationBody, Expr};
+
+impl<'a> Checker<'a> {
+    /// Reports annotations of one declaration that are malformed.
+    pub(crate) fn check_annotations(&mut self, annotations: &'a [Annotation]) {
+        for (i, annotation) in annotations.iter().enumerate() {
+            let name = annotation.name.as_str();
+            let structured = |a: &Annotation| {
+                matches!(a.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
+            };
+            if structured(annotation)
+                && let Some(earlier) = annotations[..i].iter().find(|a| a.name.as_str() == name)
+            {
+                self.report(
+                    Diagnostic::error(
+                        codes::BAD_ANNOTATION,
+                        annotation.span,
+                        format!("`@{name}` is given twice"),
+                    )
+                    .with_secondary(earlier.span, "first given here"),
+                );
+            }
+            match &annotation.body {
+                AnnotationBody::Expressions(list) => list.iter().for_each(|e| self.annotation_value(e)),
+                AnnotationBody::KeyValues(list) => {
+                    for (i, pair) in list.iter().enumerate() {
+                        if let Some(earlier) =
+                            list[..i].iter().find(|p| p.name.as_str() == pair.name.as_str())
+                        {
+                            let message = format!("the key `{}` is given twice", pair.name);
+                            self.report(
+                                Diagnostic::error(codes::BAD_ANNOTATION, pair.name.span, message)
+                                    .with_secondary(earlier.name.span, "first given here"),
+                            );
+                        }
+                        self.annotation_value(&pair.value);
+                    }
+                }
+                AnnotationBody::None | AnnotationBody::Tokens(_) => {}
+            }
+            if matches!(name, "name" | "deprecated" | "noWarn") && annotation.string().is_none() {
+                let message = format!("`@{name}` takes a string");
+                self.error(codes::BAD_ANNOTATION, annotation.span, message);
+            }
+        }
+    }
+
+    fn annotation_value(&mut self, e: &'a Expr) {
+        let value = self.check_expr(e, None);
+        if self.is_unknown(value.ty) {
+            return;
+        }
+        let plain = matches!(
+            self.kind(value.ty),
+            TyKind::Int | TyKind::Bits(_) | TyKind::SignedBits(_) | TyKind::String | TyKind::Bool
+        );
+        if !plain {
+            let shown = self.show(value.ty);
+            let message = format!("an annotation holds numbers, strings and truth values, not a `{shown}`");
+            self.error(codes::BAD_ANNOTATION, e.span, message);
+        } else if !is_literal(&value) {
+            let message = "the value of an annotation must be known at compile time";
+            self.error(codes::NOT_CONSTANT, e.span, message);
+        }
+    }
+}

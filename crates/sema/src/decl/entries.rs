@@ -1,0 +1,175 @@
+//! Tables: initial entries and their priorities (specification, "Entries").
+
+use super::properties::{Priorities, has};
+use crate::check::Checker;
+use crate::codes;
+use crate::hir::{self, Expr, ExprKind, TableId, Ty, TyKind};
+use millrace_syntax::ast;
+use millrace_syntax::{Diagnostic, Span};
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive};
+
+impl<'a> Checker<'a> {
+    /// `entries = { ... }`, `const entries = { ... }`.
+    pub(super) fn table_entries(
+        &mut self,
+        id: TableId,
+        property: &'a ast::TableProperty,
+        list: &'a [ast::Entry],
+        priorities: &Priorities,
+    ) {
+        self.hir.tables[id].const_entries = property.is_const;
+        let types: Vec<Ty> = self.hir.tables[id].keys.iter().map(|k| k.expr.ty).collect();
+        if types.is_empty() {
+            if !list.is_empty() {
+                let message = "a table without a key cannot have entries";
+                self.error(codes::BAD_ENTRY, property.name.span, message);
+            }
+            return;
+        }
+        let mut entries: Vec<hir::Entry> = Vec::with_capacity(list.len());
+        let mut written: Vec<Option<(BigInt, Span)>> = Vec::with_capacity(list.len());
+        for entry in list {
+            self.check_annotations(&entry.annotations);
+            let priority = entry.priority.as_ref().and_then(|p| {
+                let value = self.constant_integer(p, "a priority")?;
+                Some((value, p.span))
+            });
+            let keysets = self.keysets(&entry.keyset, &types, true);
+            let Some(action) = self.entry_action(id, entry) else { continue };
+            let Some(keysets) = keysets else { continue };
+            written.push(priority);
+            entries.push(hir::Entry {
+                keysets,
+                action,
+                priority: None,
+                is_const: entry.is_const,
+                annotations: entry.annotations.clone().into(),
+                span: entry.span,
+            });
+        }
+        self.assign_priorities(id, property, &mut entries, &written, priorities);
+        self.hir.tables[id].entries = entries;
+    }
+
+    fn entry_action(&mut self, id: TableId, entry: &'a ast::Entry) -> Option<hir::ActionRef> {
+        let listed = self.listed_action(id, &entry.action.action, entry.action.span)?;
+        if has(&listed.annotations, "defaultonly") {
+            let message = "an action marked `@defaultonly` cannot be in an entry";
+            self.error(codes::NOT_IN_ACTIONS, entry.action.span, message);
+        }
+        let args = self.full_args(&listed, entry.action.args.as_deref().unwrap_or(&[]), entry.action.span)?;
+        Some(hir::ActionRef {
+            action: listed.action,
+            args,
+            annotations: entry.action.annotations.clone().into(),
+            span: entry.action.span,
+        })
+    }
+
+    /// Gives every entry its priority, where the table's match kinds need one.
+    fn assign_priorities(
+        &mut self,
+        id: TableId,
+        property: &'a ast::TableProperty,
+        entries: &mut [hir::Entry],
+        written: &[Option<(BigInt, Span)>],
+        priorities: &Priorities,
+    ) {
+        let table = &self.hir.tables[id];
+        let largest_wins = table.largest_priority_wins;
+        let matters = table.keys.iter().any(|k| !matches!(k.match_kind.as_str(), "exact" | "lpm"));
+        let first_written = written.iter().flatten().next().map(|(_, span)| *span);
+        if !matters {
+            if let Some(span) = first_written {
+                let message = "entries of a table with exact and longest-prefix keys only have no priorities";
+                self.error(codes::BAD_PRIORITY, span, message);
+            }
+            return;
+        }
+        if let Some(span) = first_written
+            && written.first().is_some_and(Option::is_none)
+        {
+            let at = entries.first().map_or(span, |e| e.span);
+            self.report(
+                Diagnostic::error(
+                    codes::BAD_PRIORITY,
+                    at,
+                    "the first entry needs a priority when others have one",
+                )
+                .with_secondary(span, "this one has"),
+            );
+            return;
+        }
+        let count = BigInt::from(entries.len());
+        let mut next = match first_written {
+            None if largest_wins => (count - 1) * &priorities.delta + 1,
+            _ => BigInt::from(1),
+        };
+        let mut values: Vec<(BigInt, Span)> = Vec::with_capacity(entries.len());
+        for (entry, written) in entries.iter().zip(written) {
+            if let Some((value, _)) = written {
+                next = value.clone();
+            }
+            values.push((next.clone(), written.as_ref().map_or(entry.span, |(_, s)| *s)));
+            if largest_wins {
+                next -= &priorities.delta;
+            } else {
+                next += &priorities.delta;
+            }
+        }
+        for (value, span) in &values {
+            if value.is_negative() || value.to_i32().is_none() {
+                let message =
+                    format!("the priority {value} is out of bounds: it must be between 0 and {}", i32::MAX);
+                self.error(codes::BAD_PRIORITY, *span, message);
+                return;
+            }
+        }
+        if first_written.is_some() {
+            self.warn_about_order(property, &values, largest_wins);
+        }
+        let ty = self.intern(TyKind::Int);
+        for (entry, (value, span)) in entries.iter_mut().zip(values) {
+            entry.priority = Some(Expr { kind: ExprKind::Int(value), ty, span });
+        }
+    }
+
+    fn warn_about_order(
+        &mut self,
+        property: &'a ast::TableProperty,
+        values: &[(BigInt, Span)],
+        largest_wins: bool,
+    ) {
+        let silenced = |what: &str| {
+            property
+                .annotations
+                .iter()
+                .any(|a| a.name.as_str() == "noWarn" && a.string().is_some_and(|s| s == what))
+        };
+        if !silenced("duplicate_priorities") {
+            let mut seen: std::collections::HashMap<&BigInt, Span> = Default::default();
+            for (value, span) in values {
+                if let Some(earlier) = seen.insert(value, *span) {
+                    self.report(
+                        Diagnostic::warning(
+                            codes::PRIORITY_ORDER,
+                            *span,
+                            format!("two entries have the priority {value}"),
+                        )
+                        .with_secondary(earlier, "the other one"),
+                    );
+                }
+            }
+        }
+        if !silenced("entries_out_of_priority_order") {
+            for pair in values.windows(2) {
+                let [(a, _), (b, span)] = pair else { continue };
+                if (largest_wins && a < b) || (!largest_wins && a > b) {
+                    let message = "this entry is matched before the one above it";
+                    self.warn(codes::PRIORITY_ORDER, *span, message);
+                }
+            }
+        }
+    }
+}

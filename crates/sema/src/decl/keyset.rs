@@ -1,0 +1,201 @@
+//! Sets of values in select cases and table entries (specification, "Operations on sets").
+
+use crate::check::Checker;
+use crate::codes;
+use crate::hir::{Expr, ExprKind, KeySet, Ty, TyKind};
+use millrace_syntax::Diagnostic;
+use millrace_syntax::Span;
+use millrace_syntax::ast::{self, Keyset, KeysetKind};
+
+impl<'a> Checker<'a> {
+    /// One set for each key; a lone set may stand for all. `constant`: only values known at compile time.
+    pub(crate) fn keysets(
+        &mut self,
+        keyset: &'a Keyset,
+        types: &[Ty],
+        constant: bool,
+    ) -> Option<Vec<KeySet>> {
+        match &keyset.kind {
+            KeysetKind::Default | KeysetKind::DontCare => Some(vec![KeySet::Any]),
+            KeysetKind::Tuple(members) => {
+                if members.len() != types.len() {
+                    self.wrong_count(members.len(), types.len(), keyset.span);
+                    return None;
+                }
+                members.iter().zip(types).map(|(m, &ty)| self.keyset(m, ty, constant)).collect()
+            }
+            KeysetKind::Value(value) => self.value_keysets(value, types, constant),
+            _ => match types {
+                [ty] => self.keyset(keyset, *ty, constant).map(|k| vec![k]),
+                _ => {
+                    self.wrong_count(1, types.len(), keyset.span);
+                    None
+                }
+            },
+        }
+    }
+
+    fn wrong_count(&mut self, have: usize, want: usize, span: Span) {
+        let message = format!("{have} set(s) of values are given for {want} key(s)");
+        self.error(codes::BAD_KEYSET, span, message);
+    }
+
+    /// A value that stands for all keys: one value, a value set, or a tuple of values.
+    fn value_keysets(&mut self, value: &'a ast::Expr, types: &[Ty], constant: bool) -> Option<Vec<KeySet>> {
+        let wanted = match types {
+            [ty] => *ty,
+            _ => self.intern(TyKind::Tuple(types.to_vec())),
+        };
+        let checked = self.check_expr(value, Some(wanted));
+        if let TyKind::ValueSet(element) = self.kind(checked.ty) {
+            return self.value_set_keyset(checked, element, types).map(|k| vec![k]);
+        }
+        if let [ty] = types {
+            return self.value_keyset(checked, *ty, constant).map(|k| vec![k]);
+        }
+        if self.is_unknown(checked.ty) {
+            return None;
+        }
+        let Some(members) = self.members_of(&checked).filter(|m| m.len() == types.len()) else {
+            self.wrong_count(1, types.len(), value.span);
+            return None;
+        };
+        members.into_iter().zip(types).map(|(m, &ty)| self.value_keyset(m, ty, constant)).collect()
+    }
+
+    fn value_set_keyset(&mut self, set: Expr, element: Ty, types: &[Ty]) -> Option<KeySet> {
+        let fits = match self.kind(element) {
+            TyKind::Struct(id) => {
+                let fields = self.hir.types.structs[id].fields.iter().map(|f| f.ty);
+                fields.eq(types.iter().copied()) || types == [element]
+            }
+            TyKind::Tuple(parts) => parts == types || types == [element],
+            _ => types == [element],
+        };
+        if !fits && !self.is_unknown(element) && !types.iter().any(|&t| self.is_unknown(t)) {
+            let have = self.show(element);
+            let want: Vec<String> = types.iter().map(|&t| self.show(t)).collect();
+            let message = format!("a value set over `{have}` cannot match keys of `{}`", want.join(", "));
+            self.error(codes::BAD_KEYSET, set.span, message);
+            return None;
+        }
+        match set.kind {
+            ExprKind::Instance(id) => Some(KeySet::ValueSet(id)),
+            _ => None,
+        }
+    }
+
+    /// The set that one key is matched against.
+    fn keyset(&mut self, keyset: &'a Keyset, ty: Ty, constant: bool) -> Option<KeySet> {
+        match &keyset.kind {
+            KeysetKind::Default | KeysetKind::DontCare => Some(KeySet::Any),
+            KeysetKind::Value(value) => {
+                let checked = self.check_expr(value, Some(ty));
+                if let TyKind::ValueSet(element) = self.kind(checked.ty) {
+                    return self.value_set_keyset(checked, element, &[ty]);
+                }
+                self.value_keyset(checked, ty, constant)
+            }
+            KeysetKind::Mask(value, mask) => {
+                let value = self.set_bound(value, ty, constant)?;
+                let mask = self.set_bound(mask, ty, constant)?;
+                let numeric = matches!(
+                    self.number_kind(ty),
+                    TyKind::Bits(_) | TyKind::SignedBits(_) | TyKind::Bool | TyKind::Unknown | TyKind::Var(_)
+                );
+                if !numeric {
+                    let shown = self.show(ty);
+                    let message = format!("`&&&` is not defined on `{shown}`");
+                    self.error(codes::BAD_OPERANDS, keyset.span, message);
+                    return None;
+                }
+                Some(KeySet::Mask(value, mask))
+            }
+            KeysetKind::Range(low, high) => {
+                let low = self.set_bound(low, ty, true)?;
+                let high = self.set_bound(high, ty, true)?;
+                let numeric = matches!(
+                    self.number_kind(ty),
+                    TyKind::Bits(_) | TyKind::SignedBits(_) | TyKind::Unknown | TyKind::Var(_)
+                );
+                if !numeric {
+                    let shown = self.show(ty);
+                    self.error(codes::BAD_OPERANDS, keyset.span, format!("`..` is not defined on `{shown}`"));
+                    return None;
+                }
+                if let (ExprKind::Int(a), ExprKind::Int(b)) = (&low.kind, &high.kind)
+                    && a > b
+                {
+                    self.warn(codes::UNREACHABLE, keyset.span, format!("the range {a} .. {b} is empty"));
+                }
+                Some(KeySet::Range(low, high))
+            }
+            KeysetKind::Tuple(members) => {
+                self.wrong_count(members.len(), 1, keyset.span);
+                None
+            }
+        }
+    }
+
+    /// The number type behind a key's type.
+    fn number_kind(&self, ty: Ty) -> TyKind {
+        match self.kind(ty) {
+            TyKind::New(id) => self.number_kind(self.hir.types.new_types[id].base),
+            TyKind::Enum(id) => match self.hir.types.enums[id].repr {
+                Some(repr) => self.number_kind(repr),
+                None => self.kind(ty),
+            },
+            kind => kind,
+        }
+    }
+
+    /// An end of a range or one side of a mask.
+    fn set_bound(&mut self, e: &'a ast::Expr, ty: Ty, constant: bool) -> Option<Expr> {
+        let checked = self.check_expr(e, Some(ty));
+        match self.value_keyset(checked, ty, constant)? {
+            KeySet::Value(e) => Some(e),
+            _ => None,
+        }
+    }
+
+    fn value_keyset(&mut self, value: Expr, ty: Ty, constant: bool) -> Option<KeySet> {
+        if self.is_unknown(value.ty) {
+            return None;
+        }
+        let value = match self.convert(value, ty) {
+            Ok(value) => value,
+            Err(value) => self.as_key_value(value, ty)?,
+        };
+        if constant && !self.is_known(&value) {
+            self.report(
+                Diagnostic::error(codes::NOT_CONSTANT, value.span, "this must be known at compile time")
+                    .with_label("its value is not known at compile time"),
+            );
+            return None;
+        }
+        Some(KeySet::Value(value))
+    }
+
+    /// Values of a representation stand for those of an enumeration or a new type: masks and ranges need them.
+    fn as_key_value(&mut self, value: Expr, ty: Ty) -> Option<Expr> {
+        let base = match self.kind(ty) {
+            TyKind::Enum(id) => self.hir.types.enums[id].repr,
+            TyKind::New(id) => Some(self.hir.types.new_types[id].base),
+            _ => None,
+        };
+        let Some(base) = base else {
+            self.mismatch(&value, ty);
+            return None;
+        };
+        match self.convert(value, base) {
+            Ok(value) => {
+                let cast = Expr { span: value.span, ty, kind: ExprKind::Cast(Box::new(value)) };
+                Some(self.fold(cast))
+            }
+            Err(value) => {
+                self.mismatch(&value, ty);
+                None
+            }
+        }
+    }
+}

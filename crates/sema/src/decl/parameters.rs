@@ -1,0 +1,185 @@
+//! Which parameters a declaration may have.
+
+use crate::check::Checker;
+use crate::codes;
+use crate::hir::{Direction, Ty, TyKind, Var, VarId, VarKind};
+use crate::scope::Entity;
+use millrace_syntax::Diagnostic;
+use millrace_syntax::ast;
+
+/// What the parameters belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ParamOf {
+    /// A function, or the definition of an abstract method.
+    Function,
+    /// An action.
+    Action,
+    /// A parser or parser type.
+    Parser,
+    /// A control or control type.
+    Control,
+    /// A parser's constructor.
+    ParserConstructor,
+    /// A control's constructor.
+    ControlConstructor,
+    /// A package.
+    Package,
+    /// An extern function or method.
+    Extern,
+    /// An extern object's constructor.
+    ExternConstructor,
+}
+
+impl ParamOf {
+    fn is_constructor(self) -> bool {
+        matches!(
+            self,
+            Self::ParserConstructor | Self::ControlConstructor | Self::Package | Self::ExternConstructor
+        )
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Function => "a function",
+            Self::Action => "an action",
+            Self::Parser => "a parser",
+            Self::Control => "a control",
+            Self::ParserConstructor => "a parser's constructor",
+            Self::ControlConstructor => "a control's constructor",
+            Self::Package => "a package",
+            Self::Extern => "an extern",
+            Self::ExternConstructor => "an extern's constructor",
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// Reads parameters and reports those that such a declaration cannot have.
+    pub(crate) fn check_params(&mut self, params: &'a [ast::Parameter], of: ParamOf) -> Vec<Ty> {
+        let mut types = Vec::with_capacity(params.len());
+        for (i, param) in params.iter().enumerate() {
+            self.check_annotations(&param.annotations);
+            if let Some(earlier) = params[..i].iter().find(|p| p.name.as_str() == param.name.as_str()) {
+                self.duplicate(&param.name, earlier.name.span);
+            }
+            let ty = self.resolve_type(&param.ty);
+            self.check_param_type(param, ty, of);
+            self.check_param_extras(param, ty, of);
+            types.push(ty);
+        }
+        types
+    }
+
+    fn check_param_type(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) {
+        let directed = param.direction != ast::Direction::None;
+        if directed && of.is_constructor() {
+            let message = format!("a parameter of {} has no direction", of.noun());
+            self.error(codes::BAD_DIRECTION, param.span, message);
+            return;
+        }
+        let shown = self.show(ty);
+        let allowed = match self.kind(ty) {
+            TyKind::Unknown | TyKind::Var(_) => true,
+            TyKind::Void => false,
+            TyKind::Package(..) => of == ParamOf::Package,
+            TyKind::Parser(_) => matches!(of, ParamOf::Package | ParamOf::ParserConstructor),
+            TyKind::Control(_) => matches!(of, ParamOf::Package | ParamOf::ControlConstructor),
+            TyKind::BlockType(id, _) => match self.hir.block_types[id].is_parser {
+                true => matches!(of, ParamOf::Package | ParamOf::ParserConstructor),
+                false => matches!(of, ParamOf::Package | ParamOf::ControlConstructor),
+            },
+            TyKind::Extern(..) => !matches!(of, ParamOf::Action | ParamOf::Function),
+            TyKind::Int => of != ParamOf::Action,
+            _ => true,
+        };
+        if !allowed {
+            let message = format!("a parameter of {} cannot have the type `{shown}`", of.noun());
+            self.error(codes::BAD_TYPE_HERE, param.span, message);
+            return;
+        }
+        let undirected = matches!(
+            self.kind(ty),
+            TyKind::Extern(..) | TyKind::Int | TyKind::String | TyKind::MatchKind | TyKind::List(_)
+        );
+        if directed && undirected {
+            let message = format!("a parameter of type `{shown}` cannot have a direction");
+            self.error(codes::BAD_DIRECTION, param.span, message);
+        }
+    }
+
+    fn check_param_extras(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) {
+        let optional = param.annotations.iter().find(|a| a.name.as_str() == "optional");
+        if let Some(optional) = optional {
+            let allowed = matches!(
+                of,
+                ParamOf::Package
+                    | ParamOf::Parser
+                    | ParamOf::Control
+                    | ParamOf::Extern
+                    | ParamOf::ExternConstructor
+            );
+            if !allowed {
+                let message = format!("a parameter of {} cannot be optional", of.noun());
+                self.error(codes::BAD_DEFAULT, optional.span, message);
+            }
+            if let Some(default) = &param.default {
+                self.error(
+                    codes::BAD_DEFAULT,
+                    default.span,
+                    "an optional parameter cannot have a default value",
+                );
+            }
+        }
+        let Some(default) = &param.default else { return };
+        if matches!(param.direction, ast::Direction::Out | ast::Direction::InOut) {
+            self.report(
+                Diagnostic::error(
+                    codes::BAD_DEFAULT,
+                    default.span,
+                    "only values that go in can have a default",
+                )
+                .with_secondary(param.span, "this parameter goes out"),
+            );
+            return;
+        }
+        if of.is_constructor() && matches!(default.kind, ast::ExprKind::Call { .. }) {
+            // An instance: made anew where the default is used.
+            return;
+        }
+        let checked = self.check_expr(default, Some(ty));
+        if !self.mentions_vars(ty) {
+            let checked = self.coerce(checked, ty);
+            if !self.is_known(&checked) {
+                let message = "a default value must be known at compile time";
+                self.error(codes::NOT_CONSTANT, default.span, message);
+            }
+        }
+    }
+
+    /// Declares parameters as variables in the innermost scope.
+    pub(crate) fn declare_params(&mut self, params: &'a [ast::Parameter], of: ParamOf) -> Vec<VarId> {
+        let types = self.check_params(params, of);
+        let mut vars = Vec::with_capacity(params.len());
+        for (param, ty) in params.iter().zip(types) {
+            let direction = match param.direction {
+                ast::Direction::None => Direction::None,
+                ast::Direction::In => Direction::In,
+                ast::Direction::Out => Direction::Out,
+                ast::Direction::InOut => Direction::InOut,
+            };
+            let kind = if of.is_constructor() { VarKind::CtorParam } else { VarKind::Param(direction) };
+            let ty = self.finish_type(ty).unwrap_or(ty);
+            let var = self.hir.vars.push(Var {
+                name: param.name.to_string(),
+                ty,
+                kind,
+                annotations: param.annotations.clone().into(),
+                span: param.name.span,
+            });
+            // Two parameters of one name were reported with the list.
+            let _ = self.scopes.declare(&param.name.text, Entity::Var(var), param.name.span);
+            vars.push(var);
+        }
+        vars
+    }
+}

@@ -1,0 +1,126 @@
+//! Constants and variables.
+
+use crate::check::Checker;
+use crate::codes;
+use crate::fold::is_literal;
+use crate::hir::{Expr, Ty, TyKind, Var, VarId, VarKind};
+use crate::scope::Entity;
+use millrace_syntax::Diagnostic;
+use millrace_syntax::ast;
+use std::rc::Rc;
+
+impl<'a> Checker<'a> {
+    /// `const T x = e;`. One that depends on constructor parameters becomes a variable, which is given back.
+    pub(crate) fn constant_declaration(&mut self, d: &'a ast::Constant) -> Option<(VarId, Expr)> {
+        self.check_annotations(&d.annotations);
+        let ty = self.resolve_type(&d.ty);
+        let fine = self.is_value_type(ty)
+            || matches!(self.kind(ty), TyKind::Int | TyKind::String | TyKind::MatchKind | TyKind::Unknown);
+        if !fine {
+            let shown = self.show(ty);
+            self.error(codes::BAD_TYPE_HERE, d.ty.span, format!("a constant cannot have the type `{shown}`"));
+            self.declare_or_report_shadow(&d.name, Entity::Broken);
+            return None;
+        }
+        let value = self.check_expr(&d.value, Some(ty));
+        self.unify(ty, value.ty);
+        let ty = self.finish_type(ty).unwrap_or(ty);
+        let value = self.coerce(value, ty);
+        if is_literal(&value) {
+            self.declare_or_report_shadow(&d.name, Entity::Const(Rc::new(value)));
+            return None;
+        }
+        if self.is_unknown(value.ty) || matches!(value.kind, crate::hir::ExprKind::Unknown) {
+            self.declare_or_report_shadow(&d.name, Entity::Broken);
+            return None;
+        }
+        if !self.is_known(&value) || self.scopes.at_top_level() {
+            self.report(
+                Diagnostic::error(
+                    codes::NOT_CONSTANT,
+                    value.span,
+                    format!("the value of the constant `{}` is not known at compile time", d.name),
+                )
+                .with_label("not known at compile time"),
+            );
+            self.declare_or_report_shadow(&d.name, Entity::Broken);
+            return None;
+        }
+        let var = self.new_local(&d.name, ty, &d.annotations);
+        self.here.constants.insert(var);
+        self.declare_or_report_shadow(&d.name, Entity::Var(var));
+        Some((var, value))
+    }
+
+    /// `T x;`, `T x = e;`
+    pub(crate) fn variable_declaration(&mut self, d: &'a ast::Variable) -> (VarId, Option<Expr>) {
+        self.check_annotations(&d.annotations);
+        let ty = self.resolve_type(&d.ty);
+        let ty = self.check_variable_type(ty, &d.ty);
+        let init = d.init.as_ref().map(|e| {
+            let value = self.check_expr(e, Some(ty));
+            self.unify(ty, value.ty);
+            self.coerce(value, ty)
+        });
+        let ty = match self.finish_type(ty) {
+            Ok(ty) => ty,
+            Err(_) => ty,
+        };
+        let var = self.new_local(&d.name, ty, &d.annotations);
+        self.declare_or_report_shadow(&d.name, Entity::Var(var));
+        (var, init)
+    }
+
+    /// Reports a type that no variable can have.
+    pub(crate) fn check_variable_type(&mut self, ty: Ty, written: &'a ast::Type) -> Ty {
+        if self.is_value_type(ty) || self.is_unknown(ty) {
+            return ty;
+        }
+        let shown = self.show(ty);
+        let mut found = Diagnostic::error(
+            codes::BAD_TYPE_HERE,
+            written.span,
+            format!("a variable cannot have the type `{shown}`"),
+        );
+        if matches!(
+            self.kind(ty),
+            TyKind::Extern(..)
+                | TyKind::Parser(_)
+                | TyKind::Control(_)
+                | TyKind::Package(..)
+                | TyKind::BlockType(..)
+        ) {
+            found = found.with_help("make an instance: `T(...) name;`");
+        }
+        self.report(found);
+        self.unknown_ty()
+    }
+
+    /// A new local variable.
+    pub(crate) fn new_local(&mut self, name: &ast::Name, ty: Ty, annotations: &[ast::Annotation]) -> VarId {
+        self.hir.vars.push(Var {
+            name: name.to_string(),
+            ty,
+            kind: VarKind::Local,
+            annotations: annotations.into(),
+            span: name.span,
+        })
+    }
+
+    /// Declares a name that must not hide a parameter of the parser or control around.
+    pub(crate) fn declare_or_report_shadow(&mut self, name: &ast::Name, entity: Entity) {
+        if let Some((Entity::Var(var), declared)) = self.scopes.lookup(name.as_str(), false)
+            && self.scopes.in_enclosing_scope(name.as_str())
+            && matches!(self.hir.vars[*var].kind, VarKind::Param(_) | VarKind::CtorParam)
+        {
+            let found = Diagnostic::error(
+                codes::SHADOWS_PARAMETER,
+                name.span,
+                format!("`{name}` hides the parameter of the same name"),
+            )
+            .with_secondary(declared, "the parameter");
+            self.report(found);
+        }
+        self.declare(name, entity);
+    }
+}

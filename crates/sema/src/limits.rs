@@ -1,0 +1,22 @@
+//! Every size that a program can ask for has a limit here.
+
+/// Widest `bit<W>`, `int<W>` and `varbit<W>`, in bits.
+pub const MAX_WIDTH: u32 = 1 << 16;
+
+/// Most elements in an array or header stack.
+pub const MAX_STACK: u32 = 1 << 16;
+
+/// Furthest shift of a number of type `int`, in bits.
+pub const MAX_INT_SHIFT: u32 = 1 << 16;
+
+/// Widest result of an operation on numbers of type `int`, in bits.
+pub const MAX_INT_BITS: u64 = 1 << 20;
+
+/// Most instantiations of generic declarations inside each other.
+pub const MAX_INSTANTIATION_DEPTH: u32 = 64;
+
+/// Most instantiations of one generic declaration.
+pub const MAX_INSTANTIATIONS: usize = 4096;
+
+/// Most members, those of members included, that a default value or a literal is written out with.
+pub const MAX_LITERAL_NODES: usize = 1 << 20;
