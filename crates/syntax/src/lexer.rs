@@ -257,15 +257,12 @@ impl Lexer {
 
     fn symbol(&mut self, interner: &mut Interner) -> (TokenKind, Symbol) {
         let rest = &self.text.as_bytes()[self.pos..];
-        let kind = match rest[0] {
-            b'(' => Some(TokenKind::LParen),
-            b')' => Some(TokenKind::RParen),
-            b'}' => Some(TokenKind::RBrace),
-            b';' => Some(TokenKind::Semicolon),
-            b',' => Some(TokenKind::Comma),
-            b':' => Some(TokenKind::Colon),
-            _ => TokenKind::SYMBOLS.iter().copied().find(|k| rest.starts_with(k.symbol().as_bytes())),
-        };
+        // Most symbols are one character with none behind it that could make it longer.
+        let alone =
+            !matches!(rest.get(1), Some(b'.' | b'=' | b'&' | b'|' | b'+' | b'-' | b'<' | b'>' | b'#'));
+        let kind = single_symbol(rest[0])
+            .filter(|_| alone)
+            .or_else(|| TokenKind::SYMBOLS.iter().copied().find(|k| rest.starts_with(k.symbol().as_bytes())));
         if let Some(kind) = kind {
             self.pos += kind.symbol().len();
             return (kind, Symbol::NONE);
@@ -275,6 +272,29 @@ impl Lexer {
         self.pos += length;
         (TokenKind::Unknown, interner.intern(&rest[..length]))
     }
+}
+
+fn single_symbol(byte: u8) -> Option<TokenKind> {
+    Some(match byte {
+        b'(' => TokenKind::LParen,
+        b')' => TokenKind::RParen,
+        b'{' => TokenKind::LBrace,
+        b'}' => TokenKind::RBrace,
+        b'[' => TokenKind::LBracket,
+        b']' => TokenKind::RBracket,
+        b'<' => TokenKind::Lt,
+        b'>' => TokenKind::Gt,
+        b';' => TokenKind::Semicolon,
+        b',' => TokenKind::Comma,
+        b':' => TokenKind::Colon,
+        b'.' => TokenKind::Dot,
+        b'=' => TokenKind::Assign,
+        b'@' => TokenKind::At,
+        b'+' => TokenKind::Plus,
+        b'-' => TokenKind::Minus,
+        b'!' => TokenKind::Not,
+        _ => return None,
+    })
 }
 
 fn is_word_byte(byte: u8) -> bool {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub const MAX_FILES: usize = 10_000;
 
 /// Most bytes in one source file. Offsets are 32 bits wide; this keeps far away from their end.
-pub const MAX_FILE_BYTES: usize = 64 << 20;
+pub const MAX_FILE_BYTES: usize = 32 << 20;
 
 /// Names one source file of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

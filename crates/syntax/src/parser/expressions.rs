@@ -20,28 +20,40 @@ type Tall = (Expr, usize);
 impl Parser<'_> {
     /// An expression.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
-        let outer = std::mem::take(&mut self.in_angles);
-        let result = self.nested(Self::conditional);
+        self.standalone(false, Self::conditional)
+    }
+
+    /// Parses an expression inside of something else, and takes its height into account there.
+    fn standalone(&mut self, in_angles: bool, parse: fn(&mut Self) -> Parse<Tall>) -> Parse<Expr> {
+        let outer = std::mem::replace(&mut self.in_angles, in_angles);
+        let result = self.nested(parse);
         self.in_angles = outer;
-        result.map(|(expr, _)| expr)
+        let (expr, height) = result?;
+        self.inner_height = self.inner_height.max(height);
+        Ok(expr)
+    }
+
+    /// Parses something, and says how high the expressions inside of it are.
+    fn measured<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<(T, usize)> {
+        let outer = std::mem::take(&mut self.inner_height);
+        let result = parse(self);
+        let inner = std::mem::replace(&mut self.inner_height, outer);
+        Ok((result?, inner))
     }
 
     /// An expression that a `>` ends: the width in `bit<...>`.
     pub(super) fn width(&mut self) -> Parse<Expr> {
-        let outer = std::mem::replace(&mut self.in_angles, true);
-        let result = self.nested(Self::conditional);
-        self.in_angles = outer;
-        result.map(|(expr, _)| expr)
+        self.standalone(true, Self::conditional)
     }
 
     /// An integer or an expression in parentheses: the priority of a table entry.
     pub(super) fn delimited_expression(&mut self) -> Parse<Expr> {
-        self.nested(Self::primary).map(|(expr, _)| expr)
+        self.standalone(false, Self::primary)
     }
 
     /// What an assignment or call statement begins with: a name with members, indices, slices and calls.
     pub(super) fn postfix_expression(&mut self) -> Parse<Expr> {
-        self.nested(Self::postfix).map(|(expr, _)| expr)
+        self.standalone(false, Self::postfix)
     }
 
     fn node(&mut self, kind: ExprKind, span: Span, height: usize) -> Parse<Tall> {
@@ -134,51 +146,60 @@ impl Parser<'_> {
 
     fn cast(&mut self) -> Parse<Tall> {
         let open = self.bump();
-        let ty = self.ty()?;
+        let (ty, type_height) = self.measured(Self::ty)?;
         self.expect(TokenKind::RParen)?;
         let (operand, height) = self.nested(Self::unary)?;
+        let height = height.max(type_height);
         let kind = ExprKind::Cast(Box::new(ty), Box::new(operand));
         self.node(kind, self.since(open.span), height + 1)
     }
 
     fn postfix(&mut self) -> Parse<Tall> {
         let (mut base, mut height) = self.primary()?;
-        loop {
+        while self.at_suffix(&base) {
             let start = base.span;
-            let kind = match self.peek().kind {
-                TokenKind::Dot => {
-                    self.bump();
-                    let member = self.name("a member's name")?;
-                    ExprKind::Member(Box::new(base), member)
-                }
-                TokenKind::LBracket => {
-                    self.bump();
-                    self.index(base)?
-                }
-                TokenKind::LParen => {
-                    let args = self.arguments()?;
-                    ExprKind::Call { callee: Box::new(base), type_args: Vec::new(), args }
-                }
-                TokenKind::Lt => match self.after_type_args(&base) {
-                    Some(TokenKind::LParen) => {
-                        let type_args = self.type_args()?;
-                        let args = self.arguments()?;
-                        ExprKind::Call { callee: Box::new(base), type_args, args }
-                    }
-                    Some(_) => match base.kind {
-                        ExprKind::Name(path) => {
-                            let type_args = self.type_args()?;
-                            let kind = TypeKind::Specialized(path, type_args);
-                            ExprKind::Type(Box::new(Type { kind, span: self.since(start) }))
-                        }
-                        _ => return Err(self.unexpected("`(`")),
-                    },
-                    None => return Ok((base, height)),
-                },
-                _ => return Ok((base, height)),
-            };
-            (base, height) = self.node(kind, self.since(start), height + 1)?;
+            let (kind, inner) = self.measured(|p| p.suffix(base))?;
+            (base, height) = self.node(kind, self.since(start), height.max(inner) + 1)?;
         }
+        Ok((base, height))
+    }
+
+    /// Whether a member access, index, call or the type arguments of one follow.
+    fn at_suffix(&self, base: &Expr) -> bool {
+        match self.peek().kind {
+            TokenKind::Dot | TokenKind::LBracket | TokenKind::LParen => true,
+            TokenKind::Lt => self.after_type_args(base).is_some(),
+            _ => false,
+        }
+    }
+
+    fn suffix(&mut self, base: Expr) -> Parse<ExprKind> {
+        match self.peek().kind {
+            TokenKind::Dot => {
+                self.bump();
+                Ok(ExprKind::Member(Box::new(base), self.name("a member's name")?))
+            }
+            TokenKind::LBracket => {
+                self.bump();
+                self.index(base)
+            }
+            TokenKind::LParen => self.call(base, Vec::new()),
+            _ => {
+                let start = base.span;
+                let type_args = self.type_args()?;
+                match base.kind {
+                    ExprKind::Name(path) if self.at(TokenKind::Dot) => {
+                        let kind = TypeKind::Specialized(path, type_args);
+                        Ok(ExprKind::Type(Box::new(Type { kind, span: self.since(start) })))
+                    }
+                    _ => self.call(base, type_args),
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, callee: Expr, type_args: Vec<Type>) -> Parse<ExprKind> {
+        Ok(ExprKind::Call { callee: Box::new(callee), type_args, args: self.arguments()? })
     }
 
     /// If the `<` at hand opens type arguments, the token behind them: `(` or, behind the name of a type, `.`
@@ -229,7 +250,10 @@ impl Parser<'_> {
                 ExprKind::InvalidHeader
             }
             TokenKind::LParen => return self.parenthesised(),
-            TokenKind::LBrace => self.nested(Self::braces)?,
+            TokenKind::LBrace => {
+                let (kind, inner) = self.measured(|p| p.nested(Self::braces))?;
+                return self.node(kind, self.since(token.span), inner + 1);
+            }
             TokenKind::Dot => ExprKind::Name(self.path("a name")?),
             TokenKind::Word => self.word(token)?,
             _ => return Err(self.unexpected("an expression")),

@@ -142,7 +142,7 @@ impl Parser<'_> {
             return false;
         }
         let next = self.token_at(close + 1);
-        let begins_operand = match next.kind {
+        match next.kind {
             TokenKind::Word => {
                 next.is_name() || [kw::TRUE, kw::FALSE, kw::THIS, kw::ERROR].contains(&next.text)
             }
@@ -163,7 +163,6 @@ impl Parser<'_> {
                 meaning == Some(Meaning::Type)
             }
             _ => false,
-        };
-        begins_operand
+        }
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn parse(tokens: Vec<Token>, interner: &Interner, diagnostics: &mut D
         diagnostics,
         scopes: Scopes::new(),
         depth: 0,
+        inner_height: 0,
         in_angles: false,
         next_expr: 0,
         last_error: None,
@@ -61,6 +62,8 @@ struct Parser<'a> {
     scopes: Scopes,
     /// How many constructs are being parsed inside each other.
     depth: usize,
+    /// The greatest height of the expressions inside of the one being parsed, in arguments, indices and so on.
+    inner_height: usize,
     /// In `bit<...>` outside of all brackets, where `>` ends the expression.
     in_angles: bool,
     next_expr: u32,

@@ -420,6 +420,31 @@ fn depth_is_limited_in_every_direction() {
     accepted(&fine);
 }
 
+fn height(expr: &Expr) -> usize {
+    let args =
+        |list: &[Argument]| list.iter().filter_map(|a| a.value.as_ref()).map(height).max().unwrap_or(0);
+    1 + match &expr.kind {
+        ExprKind::Call { callee, args: list, .. } => height(callee).max(args(list)),
+        ExprKind::Member(base, _) => height(base),
+        ExprKind::List(list) => list.iter().map(height).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+#[test]
+fn chains_inside_of_arguments_add_up() {
+    let grow = |open: &str, close: &str| {
+        let suffix = format!("{close}{}", ".x".repeat(40));
+        format!("const int x = {}1{};", open.repeat(100), suffix.repeat(100))
+    };
+    for text in [grow("f(", ")"), grow("{", "}"), grow("a[", "]"), grow("((bit<(", ")>) a)")] {
+        assert_eq!(parse(&text).diagnostics.iter().next().map(|d| d.code), Some("limit"), "{}", &text[..40]);
+    }
+    let program = accepted(&format!("const int x = f({{a{}}}){};", ".x".repeat(50), ".y".repeat(60)));
+    let Declaration::Constant(c) = &program.declarations[0] else { panic!() };
+    assert_eq!(height(&c.value), 1 + 50 + 1 + 1 + 60);
+}
+
 #[test]
 fn several_errors_are_reported_each_at_its_place() {
     let text = "\

@@ -12,7 +12,11 @@ use crate::token::{Token, TokenKind};
 const MAX_DEPTH: u32 = 64;
 
 /// The value of the expression, which must be all of `tokens`. `directive` is where to report a missing one.
-pub(crate) fn evaluate(tokens: &[Token], directive: Span, interner: &Interner) -> Result<bool, Diagnostic> {
+pub(crate) fn evaluate(
+    tokens: &[Token],
+    directive: Span,
+    interner: &Interner,
+) -> Result<bool, Box<Diagnostic>> {
     let end = tokens.last().map_or(directive, |t| t.span).after();
     let mut condition = Condition { tokens, pos: 0, end, depth: 0, interner };
     if tokens.is_empty() {
@@ -25,8 +29,8 @@ pub(crate) fn evaluate(tokens: &[Token], directive: Span, interner: &Interner) -
     }
 }
 
-fn error(span: Span, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error("preprocessor", span, message).with_label("in this condition")
+fn error(span: Span, message: impl Into<String>) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error("preprocessor", span, message).with_label("in this condition"))
 }
 
 struct Condition<'a> {
@@ -53,7 +57,7 @@ impl Condition<'_> {
     }
 
     /// `live`: the value matters; a division by zero where it does not is no error.
-    fn conditional(&mut self, live: bool) -> Result<i128, Diagnostic> {
+    fn conditional(&mut self, live: bool) -> Result<i128, Box<Diagnostic>> {
         let value = self.binary(0, live)?;
         if !self.take(TokenKind::Question) {
             return Ok(value);
@@ -66,7 +70,10 @@ impl Condition<'_> {
         Ok(if value != 0 { then } else { otherwise })
     }
 
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
+    fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Box<Diagnostic>>,
+    ) -> Result<T, Box<Diagnostic>> {
         if self.depth >= MAX_DEPTH {
             return Err(error(self.here(), "this condition is nested too deeply"));
         }
@@ -99,7 +106,7 @@ impl Condition<'_> {
         Some((level, kind, 1))
     }
 
-    fn binary(&mut self, above: u8, live: bool) -> Result<i128, Diagnostic> {
+    fn binary(&mut self, above: u8, live: bool) -> Result<i128, Box<Diagnostic>> {
         let mut left = self.unary(live)?;
         while let Some((level, kind, width)) = self.operator().filter(|(level, ..)| *level > above) {
             let at = self.here();
@@ -117,7 +124,7 @@ impl Condition<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self, live: bool) -> Result<i128, Diagnostic> {
+    fn unary(&mut self, live: bool) -> Result<i128, Box<Diagnostic>> {
         let Some(token) = self.tokens.get(self.pos) else {
             return Err(error(self.end, "the condition ends too early"));
         };

@@ -264,7 +264,7 @@ impl Preprocessor {
         let tokens = self.resolve_defined(tokens);
         let tokens = self.expand_all(tokens);
         condition::evaluate(&tokens, directive, &self.interner).unwrap_or_else(|error| {
-            self.diagnostics.push(error);
+            self.diagnostics.push(*error);
             false
         })
     }

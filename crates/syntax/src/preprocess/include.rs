@@ -73,8 +73,14 @@ impl Loader {
         let in_dirs: Vec<Origin> = self.include_dirs.iter().map(|dir| Origin::Disk(dir.join(name))).collect();
         let embedded = Origin::Builtin(name.to_owned());
         for origin in beside.into_iter().chain(in_dirs).chain([embedded]) {
+            if let Origin::Disk(path) = &origin
+                && !path.is_file()
+            {
+                // Not there, a folder, or a device or pipe that might never end.
+                continue;
+            }
             match self.read(&origin) {
-                Err(error) if is_absent(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 result => return Some((origin, result)),
             }
         }
@@ -94,14 +100,6 @@ impl Loader {
         self.texts.insert(origin.clone(), text.clone());
         Ok(text)
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    // A folder of that name, and a path through a file, are no candidates either.
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory
-    ) || error.kind() == io::ErrorKind::InvalidInput
 }
 
 fn read_limited(path: &Path) -> io::Result<String> {

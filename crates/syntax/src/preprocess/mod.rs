@@ -32,10 +32,10 @@ use macros::{Builtin, Context, Macro};
 pub const MAX_INCLUDE_DEPTH: usize = 64;
 
 /// Most bytes of source text, each inclusion of a file counted.
-pub const MAX_TOTAL_BYTES: usize = 128 << 20;
+pub const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// Most tokens of a program after preprocessing.
-pub const MAX_TOKENS: usize = 4_000_000;
+pub const MAX_TOKENS: usize = 2_000_000;
 
 /// Most macro expansions in a program.
 pub const MAX_EXPANSIONS: usize = 1_000_000;

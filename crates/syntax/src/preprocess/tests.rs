@@ -129,6 +129,7 @@ fn embedded_files_are_found_under_both_forms() {
         show("#include \"third/party/core.p4\""),
         " | cannot find the include file `third/party/core.p4`"
     );
+    assert_eq!(show("#include </dev/zero>"), " | cannot find the include file `/dev/zero`");
     assert_eq!(show("#include core"), " | `#include` needs a file's name in quotes or angle brackets");
     assert_eq!(show("#include <core.p4> x\n").matches('|').count(), 1);
 }
