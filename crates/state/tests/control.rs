@@ -1,0 +1,417 @@
+//! The control side: entries checked against the program, by name, and nothing changed by a refused write.
+
+use millrace_pipeline::{ActionCall, Bits, EntryMatch, text, verify};
+use millrace_state::{
+    BuildError, CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember, MemberWrite,
+    MeterConfig, ProfileError, Rate, State, TableError, Target, WriteError,
+};
+use std::sync::Arc;
+
+const PROGRAM: &str = r#"
+program control
+errors (NoError)
+ingress (c)
+metadata a: bit<9>
+metadata b: bit<32>
+metadata flag: bool
+local fwd.port: bit<9>
+local fwd.flag: bool
+local both.v: bit<8>
+action "ingress.fwd" (fwd.port, fwd.flag) = fwd
+action "ingress.drop" () = drop
+action "ingress.only_table" () = only_table
+action "ingress.only_default" () = only_default
+action "ingress.both" (both.v) = both
+counter "ingress.cnt" size 4 packets
+meter "ingress.met" size 2 bytes
+register "ingress.reg": bit<100> size 2
+value_set "parser.vs" (x: bit<8> exact, y: bit<8> ternary) size 2
+profile "ingress.ap" size 2 selector crc16 width 14 max_group_size 2
+table "ingress.routes" {
+    key hdr.dst: lpm = b
+    action "ingress.fwd"
+    action "ingress.drop"
+    default "ingress.drop"()
+    size 2
+    direct_counter "ingress.routes_cnt" packets_and_bytes
+    direct_meter "ingress.routes_met" bytes
+}
+table "ingress.acl" {
+    key a: ternary = a
+    key b: range = b
+    key o: optional = bool_to_bits(flag)
+    action "ingress.only_table" table_only
+    action "ingress.only_default" default_only
+    default "ingress.only_default"()
+    size 10
+}
+table "ingress.fixed" {
+    key a: exact = a
+    action "ingress.drop"
+    const_default "ingress.drop"()
+    size 4
+    const_entries
+    entry const (9w1) => "ingress.drop"()
+}
+table "ingress.sub.selected" {
+    key a: exact = a
+    action "ingress.both"
+    default "ingress.both"(8w1)
+    size 4
+    profile "ingress.ap"
+}
+body action fwd { block0: a = fwd.port flag = fwd.flag end }
+body action drop { block0: end }
+body action only_table { block0: end }
+body action only_default { block0: end }
+body action both { block0: b = zext(both.v, 32) end }
+body control c { block0: end }
+"#;
+
+fn state() -> State {
+    let program = text::parse(PROGRAM).unwrap();
+    verify::verify(&program).unwrap();
+    State::new(Arc::new(program)).unwrap()
+}
+
+fn call(action: usize, args: &[Bits]) -> ActionCall {
+    ActionCall { action, args: args.to_vec() }
+}
+
+fn entry(matches: Vec<EntryMatch>, target: Target) -> EntryWrite {
+    EntryWrite { matches, priority: 0, target, idle_timeout_ns: 0 }
+}
+
+fn prefix(value: u128, length: u32) -> Vec<EntryMatch> {
+    vec![EntryMatch::Lpm(Bits::new(32, value), length)]
+}
+
+fn forward(port: u128) -> Target {
+    Target::Action(call(0, &[Bits::new(9, port), Bits::new(1, 1)]))
+}
+
+#[test]
+fn entries_are_written_looked_up_changed_and_removed() {
+    let mut state = state();
+    let routes = state.table_named("routes").unwrap();
+    let index = state.insert(routes, &entry(prefix(0x0a010203, 8), forward(3)), 0).unwrap();
+    assert_eq!(index, EntryIndex(1));
+    assert_eq!(
+        state.find(routes, &prefix(0x0aff0000, 8), 0),
+        Ok(index),
+        "bits beyond the prefix do not count"
+    );
+
+    let found = state.lookup(routes, &[Bits::new(32, 0x0a999999)], &[], 0);
+    assert_eq!((found.entry, found.action), (index, 0));
+    assert_eq!(found.args, [Bits::new(9, 3), Bits::new(1, 1)]);
+
+    state.modify(routes, index, &Target::Action(call(1, &[]))).unwrap();
+    assert_eq!(state.lookup(routes, &[Bits::new(32, 0x0a000000)], &[], 0).action, 1);
+    let view = state.entry(routes, index).unwrap();
+    assert_eq!(
+        view,
+        EntryView {
+            index,
+            matches: prefix(0x0a000000, 8),
+            priority: 0,
+            target: Target::Action(call(1, &[])),
+            is_const: false,
+            counter: Some(CounterValue::default()),
+            meter: None,
+            idle_timeout_ns: 0,
+        }
+    );
+    state.remove(routes, index).unwrap();
+    assert!(!state.lookup(routes, &[Bits::new(32, 0x0a000000)], &[], 0).is_hit());
+    assert_eq!(state.remove(routes, index), Err(WriteError::Table(TableError::NotFound)));
+}
+
+#[test]
+fn refused_entries_say_why_and_change_nothing() {
+    let mut state = state();
+    let routes = state.table_named("ingress.routes").unwrap();
+    state.insert(routes, &entry(prefix(0x0a000000, 8), forward(1)), 0).unwrap();
+    let before: Vec<EntryView> = state.entries(routes).collect();
+    let drop = || Target::Action(call(1, &[]));
+    let refusals = [
+        (entry(vec![], drop()), "the key has 1 field(s) (hdr.dst), the entry matches on 0"),
+        (
+            entry(vec![EntryMatch::Lpm(Bits::new(31, 0), 8)], drop()),
+            "key field `hdr.dst` is 32 bit(s) wide, the value has 31",
+        ),
+        (entry(prefix(0, 33), drop()), "`hdr.dst`: key field 1 is 32 bits wide, a prefix of 33 is too long"),
+        (
+            entry(vec![EntryMatch::Ternary(Bits::zero(32), Bits::zero(32))], drop()),
+            "`hdr.dst`: key field 1 matches by lpm, the entry gives ternary",
+        ),
+        (
+            entry(prefix(0x0b000000, 8), Target::Action(call(0, &[Bits::new(9, 1)]))),
+            "action `ingress.fwd` takes 2 argument(s) (port, flag), 1 given",
+        ),
+        (
+            entry(prefix(0x0b000000, 8), Target::Action(call(0, &[Bits::new(8, 1), Bits::new(1, 0)]))),
+            "parameter `port` of action `ingress.fwd` is 9 bit(s) wide, the value has 8",
+        ),
+        (
+            entry(prefix(0x0b000000, 8), Target::Action(call(1, &[Bits::new(8, 1)]))),
+            "action `ingress.drop` takes no arguments, 1 given",
+        ),
+        (entry(prefix(0x0b000000, 8), Target::Action(call(2, &[]))), "no action with number 2"),
+        (entry(prefix(0x0b000000, 8), Target::Member(0)), "the table has no action profile"),
+        (
+            entry(prefix(0x0a777777, 8), drop()),
+            "an entry with this match and priority is already in the table",
+        ),
+        (
+            EntryWrite { priority: 5, ..entry(prefix(0x0b000000, 8), drop()) },
+            "priority 5 given, but a table without ternary, range or optional keys has no priorities",
+        ),
+        (
+            EntryWrite { idle_timeout_ns: 5, ..entry(prefix(0x0b000000, 8), drop()) },
+            "the table does not support idle timeouts",
+        ),
+    ];
+    for (write, reason) in refusals {
+        assert_eq!(state.insert(routes, &write, 0).unwrap_err().to_string(), reason);
+        assert_eq!(state.entries(routes).collect::<Vec<_>>(), before);
+    }
+    state.insert(routes, &entry(prefix(0x0b000000, 8), drop()), 0).unwrap();
+    let full = state.insert(routes, &entry(prefix(0x0c000000, 8), drop()), 0).unwrap_err();
+    assert_eq!(full.to_string(), "the table is full: it holds 2 entries, its limit");
+    assert_eq!(state.entry_count(routes), 2);
+}
+
+#[test]
+fn scopes_priorities_and_all_kinds_of_match() {
+    let mut state = state();
+    let acl = state.table_named("acl").unwrap();
+    assert!(state.needs_priority(acl));
+    assert_eq!(state.key_widths(acl), [9, 32, 1]);
+    let any = |priority| EntryWrite {
+        matches: vec![
+            EntryMatch::Ternary(Bits::new(9, 0x1ff), Bits::zero(9)),
+            EntryMatch::Range(Bits::new(32, 5), Bits::new(32, 9)),
+            EntryMatch::Optional(None),
+        ],
+        priority,
+        target: Target::Action(call(0, &[])),
+        idle_timeout_ns: 0,
+    };
+    let low = state.insert(acl, &any(1), 0).unwrap();
+    let high = state.insert(acl, &any(2), 0).unwrap();
+    assert_ne!(low, high);
+    assert_eq!(state.lookup(acl, &[Bits::zero(9), Bits::new(32, 5), Bits::zero(1)], &[], 0).entry, high);
+    assert_eq!(state.entry(acl, low).unwrap().matches[0], EntryMatch::Ternary(Bits::zero(9), Bits::zero(9)));
+    assert!(!state.lookup(acl, &[Bits::zero(9), Bits::new(32, 10), Bits::zero(1)], &[], 0).is_hit());
+
+    let refused = EntryWrite { target: Target::Action(call(1, &[])), ..any(3) };
+    assert_eq!(
+        state.insert(acl, &refused, 0).unwrap_err().to_string(),
+        "action `ingress.only_default` is for the default action only, an entry cannot use it"
+    );
+    assert_eq!(
+        state.set_default(acl, &call(0, &[])).unwrap_err().to_string(),
+        "action `ingress.only_table` is for entries only, it cannot be the default action"
+    );
+    let mut reversed = any(3);
+    reversed.matches[1] = EntryMatch::Range(Bits::new(32, 9), Bits::new(32, 5));
+    assert_eq!(
+        state.insert(acl, &reversed, 0).unwrap_err().to_string(),
+        "`b`: the range of key field 2 is empty: its low end is above its high end"
+    );
+    assert_eq!(state.entry_count(acl), 2);
+}
+
+#[test]
+fn const_is_const() {
+    let mut state = state();
+    let fixed = state.table_named("fixed").unwrap();
+    let index = state.entries(fixed).next().unwrap().index;
+    let new = entry(vec![EntryMatch::Exact(Bits::new(9, 2))], Target::Action(call(0, &[])));
+    assert_eq!(state.insert(fixed, &new, 0), Err(WriteError::Table(TableError::ConstTable)));
+    assert_eq!(state.remove(fixed, index), Err(WriteError::Table(TableError::ConstEntry)));
+    assert_eq!(state.modify(fixed, index, &new.target), Err(WriteError::Table(TableError::ConstEntry)));
+    assert_eq!(state.set_default(fixed, &call(0, &[])), Err(WriteError::Table(TableError::ConstDefault)));
+    state.clear(fixed);
+    assert_eq!(state.entry_count(fixed), 1);
+}
+
+#[test]
+fn default_actions_are_set_and_set_back() {
+    let mut state = state();
+    let routes = state.table_named("routes").unwrap();
+    let other = call(0, &[Bits::new(9, 5), Bits::new(1, 0)]);
+    state.set_default(routes, &other).unwrap();
+    assert_eq!(state.default_action(routes), other);
+    let missed = state.lookup(routes, &[Bits::zero(32)], &[], 0);
+    assert_eq!((missed.is_hit(), missed.action, missed.args), (false, 0, other.args));
+    state.reset_default(routes).unwrap();
+    assert_eq!(state.default_action(routes), call(1, &[]));
+}
+
+#[test]
+fn profiles_hold_members_and_groups() {
+    let mut state = state();
+    let table = state.table_named("selected").unwrap();
+    let profile = state.profile_named("ap").unwrap();
+    assert_eq!(state.profile_of(table), Ok(profile));
+    let action = state.member_action_named(profile, "both").unwrap();
+    let member = |value| MemberWrite { action, args: vec![Bits::new(8, value)] };
+    assert_eq!(state.insert_member(profile, None, &member(10)), Ok(0));
+    assert_eq!(state.insert_member(profile, None, &member(11)), Ok(1));
+    assert_eq!(
+        state.insert_member(profile, None, &member(12)).unwrap_err().to_string(),
+        "the action profile is full: it holds 2 members, its limit"
+    );
+    assert_eq!(state.insert_group(profile, Some(7), &[GroupMember { member: 1, weight: 1 }]), Ok(7));
+    state.add_to_group(profile, 7, 0).unwrap();
+    state.remove_from_group(profile, 7, 0).unwrap();
+    assert_eq!(state.remove_from_group(profile, 7, 0), Err(WriteError::Profile(ProfileError::NoMember(0))));
+
+    let key = |value| vec![EntryMatch::Exact(Bits::new(9, value))];
+    assert!(state.insert(table, &entry(key(1), Target::Action(call(0, &[Bits::new(8, 1)]))), 0).is_err());
+    assert!(state.insert(table, &entry(key(1), Target::Member(9)), 0).is_err());
+    state.insert(table, &entry(key(1), Target::Member(0)), 0).unwrap();
+    state.insert(table, &entry(key(2), Target::Group(7)), 0).unwrap();
+    assert_eq!(state.lookup(table, &[Bits::new(9, 1)], &[], 0).args, [Bits::new(8, 10)]);
+    let grouped = state.lookup(table, &[Bits::new(9, 2)], &[], 0);
+    assert_eq!(grouped.args, [Bits::new(8, 11)]);
+    assert_eq!(grouped.selected.map(|selected| (selected.member, selected.group)), Some((1, Some(7))));
+    assert_eq!(state.remove_member(profile, 0), Err(WriteError::Profile(ProfileError::MemberInUse(0))));
+    assert_eq!(state.remove_group(profile, 7), Err(WriteError::Profile(ProfileError::GroupInUse(7))));
+    state.modify_member(profile, 0, &member(20)).unwrap();
+    assert_eq!(state.lookup(table, &[Bits::new(9, 1)], &[], 0).args, [Bits::new(8, 20)]);
+    assert_eq!(state.member(profile, 0), Ok(member(20)));
+}
+
+#[test]
+fn members_are_checked_like_entries() {
+    let mut state = state();
+    let profile = state.profile_named("ap").unwrap();
+    assert!(state.member_action_named(profile, "drop").is_err(), "no table of the profile has it");
+    let action = state.member_action_named(profile, "ingress.both").unwrap();
+    let narrow = MemberWrite { action, args: vec![Bits::new(7, 1)] };
+    assert!(matches!(state.insert_member(profile, None, &narrow), Err(WriteError::ArgWidth { .. })));
+    let foreign = MemberWrite { action: millrace_pipeline::ActionId::from_u32(1), args: vec![] };
+    assert!(matches!(state.insert_member(profile, None, &foreign), Err(WriteError::NoAction { .. })));
+    let nowhere = MemberWrite { action: millrace_pipeline::ActionId::from_u32(99), args: vec![] };
+    assert!(matches!(state.insert_member(profile, None, &nowhere), Err(WriteError::NoAction { .. })));
+    assert_eq!(state.members(profile).count(), 0);
+}
+
+#[test]
+fn cells_are_read_and_written() {
+    let mut state = state();
+    let counter = state.counter_named("cnt").unwrap();
+    let value = CounterValue { packets: 3, bytes: 4 };
+    state.set_counter(counter, 3, value).unwrap();
+    assert_eq!(state.counter_value(counter, 3), Ok(value));
+    assert_eq!(
+        state.set_counter(counter, 4, value).unwrap_err().to_string(),
+        "no cell 4: there are 4, counted from 0"
+    );
+    state.reset_counter(counter).unwrap();
+    assert_eq!(state.counter_value(counter, 3), Ok(CounterValue::default()));
+
+    let register = state.register_named("reg").unwrap();
+    state.set_register(register, 1, &Bits::new(100, 77)).unwrap();
+    assert_eq!(state.register_value(register, 1), Ok(Bits::new(100, 77)));
+    assert_eq!(
+        state.set_register(register, 1, &Bits::new(99, 1)).unwrap_err().to_string(),
+        "a cell is 100 bit(s) wide, the value has 99"
+    );
+    assert!(state.register_value(register, 2).is_err());
+
+    let meter = state.meter_named("met").unwrap();
+    let config = MeterConfig { cir: Rate::per_second(1), cbs: 2, pir: Rate::per_second(3), pbs: 4 };
+    state.set_meter(meter, 1, Some(config)).unwrap();
+    assert_eq!(state.meter_config(meter, 1), Ok(Some(config)));
+    let wrong = MeterConfig { pir: Rate::per_second(0), ..config };
+    assert_eq!(
+        state.set_meter(meter, 1, Some(wrong)).unwrap_err().to_string(),
+        "the peak rate is below the committed rate"
+    );
+    assert_eq!(state.meter_config(meter, 1), Ok(Some(config)));
+    assert!(state.set_meter(meter, 2, Some(config)).is_err());
+}
+
+#[test]
+fn direct_cells_are_named_by_entry() {
+    let mut state = state();
+    let routes = state.table_named("routes").unwrap();
+    let counter = state.counter_named("routes_cnt").unwrap();
+    assert_eq!(counter, CounterRef::Direct(routes));
+    let index = state.insert(routes, &entry(prefix(0, 0), forward(1)), 0).unwrap();
+    state.count_direct(routes, index, 100);
+    assert_eq!(state.counter_value(counter, 1), Ok(CounterValue { packets: 1, bytes: 100 }));
+    assert_eq!(state.counter_value(counter, 9), Err(WriteError::Table(TableError::NotFound)));
+    assert_eq!(state.counter_value(counter, u64::MAX), Err(WriteError::Table(TableError::NotFound)));
+    let meter = state.meter_named("routes_met").unwrap();
+    state.set_all_meters(meter, Some(MeterConfig::default())).unwrap();
+    assert_eq!(state.meter_config(meter, 1), Ok(Some(MeterConfig::default())));
+}
+
+#[test]
+fn value_sets_have_members() {
+    let mut state = state();
+    let set = state.value_set_named("vs").unwrap();
+    let member = |x| {
+        vec![EntryMatch::Exact(Bits::new(8, x)), EntryMatch::Ternary(Bits::new(8, 0xf0), Bits::new(8, 0xf0))]
+    };
+    state.insert_value(set, &member(1)).unwrap();
+    assert!(state.is_member(set, &[Bits::new(8, 1), Bits::new(8, 0xf5)]));
+    assert!(!state.is_member(set, &[Bits::new(8, 1), Bits::new(8, 0x05)]));
+    assert_eq!(state.insert_value(set, &member(1)), Err(WriteError::Table(TableError::Duplicate)));
+    assert!(matches!(state.insert_value(set, &member(1)[..1]), Err(WriteError::MatchCount { .. })));
+    let narrow = [EntryMatch::Exact(Bits::new(7, 1)), EntryMatch::Exact(Bits::new(8, 1))];
+    assert!(matches!(state.insert_value(set, &narrow), Err(WriteError::KeyWidth { .. })));
+    assert!(state.replace_values(set, &[member(2), member(3), member(4)]).is_err(), "more than fit");
+    assert_eq!(state.values(set).collect::<Vec<_>>(), [member(1)]);
+    state.remove_value(set, &member(1)).unwrap();
+    assert_eq!(state.values(set).count(), 0);
+}
+
+#[test]
+fn reset_gives_what_the_program_says() {
+    let mut state = state();
+    let routes = state.table_named("routes").unwrap();
+    let register = state.register_named("reg").unwrap();
+    state.insert(routes, &entry(prefix(0, 0), forward(1)), 0).unwrap();
+    state.set_register(register, 0, &Bits::new(100, 1)).unwrap();
+    state.reset().unwrap();
+    assert_eq!(state.entry_count(routes), 0);
+    assert_eq!(state.register_value(register, 0), Ok(Bits::zero(100)));
+}
+
+#[test]
+fn programs_that_take_too_much_memory_are_refused() {
+    let text = "program big errors (NoError)
+        register a: bit<512> size 16000000
+        register b: bit<512> size 16000000
+        register c: bit<512> size 16000000
+        register d: bit<512> size 16000000
+        register e: bit<512> size 16000000";
+    let program = text::parse(text).unwrap();
+    let error = State::new(Arc::new(program)).unwrap_err();
+    assert_eq!(error, BuildError::Memory { bytes: 5 * 16_000_000 * 64, limit: 4 << 30 });
+}
+
+#[test]
+fn entries_in_the_source_that_do_not_fit_are_named() {
+    let text = r#"program twice errors (NoError) metadata a: bit<8>
+        action x () = x body action x { block0: end }
+        table t {
+            key a: exact = a
+            action x
+            default x()
+            size 1
+            entry (8w1) => x()
+            entry (8w1) => x()
+        }"#;
+    let error = State::new(Arc::new(text::parse(text).unwrap())).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "t: entry 2: an entry with this match and priority is already in the table"
+    );
+}
