@@ -1,1 +1,108 @@
 //! From the typed program to the pipeline IR, and the architecture models.
+//!
+//! [`lower`] elaborates a program from its `main`: it instantiates every parser, control and extern, inlines every call
+//! into the block of the architecture that runs it, flattens every structure into scalars and headers, and gives every
+//! extern its meaning. What comes out passes [`millrace_pipeline::verify()`].
+//!
+//! # What it promises
+//! - Evaluation order, copy-in and copy-out are those of the specification; where it leaves something open, the IR's
+//!   rules apply (a fresh variable is 0, a field of an invalid header reads 0, ...).
+//! - Every growth (inlining, flattening, unrolling) has a written limit ([`limits`]) and ends in a diagnostic, never in
+//!   a panic.
+//!
+//! # What it never does
+//! - It never looks at source text, and never at types again that the checker found right.
+//! - Nothing but the modules of `arch` knows an architecture.
+
+mod action;
+mod arch;
+mod code;
+mod context;
+mod entries;
+mod fail;
+mod homes;
+pub mod limits;
+mod names;
+mod objects;
+mod packet;
+mod parser;
+mod place;
+mod show;
+mod survey;
+mod table;
+mod types;
+mod value;
+
+use millrace_pipeline as pipeline;
+use millrace_sema::hir;
+use millrace_syntax::{Diagnostic, Span};
+
+use arch::Architecture;
+use context::Lowering;
+use fail::{Lower, fail, internal};
+use objects::{CtorValue, Object, ObjectId};
+
+/// Lowers a program that the checker found right. `name` is the name of the result, by custom the stem of the file.
+///
+/// # Errors
+/// What this program asks for and the architecture or the limits do not give; a program without `main`, or with one of
+/// a package that is not known.
+pub fn lower(program: &hir::Program, name: &str) -> Result<pipeline::Program, Vec<Diagnostic>> {
+    // Inlining nests as deep as calls do in the source; the thread has the stack for the written limits.
+    let result = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("lower".into()).stack_size(limits::STACK_BYTES);
+        match thread.spawn_scoped(scope, || lower_program(program, name)) {
+            Ok(handle) => match handle.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+            Err(e) => fail(
+                fail::code::LIMIT,
+                Span::default(),
+                format!("no thread with {} bytes of stack: {e}", limits::STACK_BYTES),
+            ),
+        }
+    });
+    result.map_err(|diagnostic| vec![*diagnostic])
+}
+
+fn lower_program(hir: &hir::Program, name: &str) -> Lower<pipeline::Program> {
+    let Some(main) = hir.main else {
+        let diagnostic = Diagnostic::error("no-main", Span::default(), "the program has no `main`")
+            .with_help("instantiate the package of the architecture: `V1Switch(...) main;`");
+        return Err(Box::new(diagnostic));
+    };
+    let declared = &hir.instances[main];
+    let hir::TyKind::Package(package, _) = hir.types.kind(declared.ty) else {
+        return fail(fail::code::ARCHITECTURE, declared.span, "`main` must be a package");
+    };
+    let package = &hir.packages[*package];
+    let Some(arch) = Architecture::of_package(&package.name) else {
+        let message = format!("the package `{}` is not one of an architecture that is known", package.name);
+        let diagnostic = Diagnostic::error(fail::code::ARCHITECTURE, declared.span, message)
+            .with_help(format!("known are {}", Architecture::PACKAGES));
+        return Err(Box::new(diagnostic));
+    };
+    let mut cx = Lowering::new(hir, name, arch);
+    cx.elaborate_globals()?;
+    let blocks = main_blocks(&mut cx, main)?;
+    cx.assemble(declared, &blocks)?;
+    let mut program = cx.ir.finish();
+    homes::settle(&mut program);
+    Ok(program)
+}
+
+/// The blocks given to the package.
+fn main_blocks(cx: &mut Lowering<'_>, main: hir::InstanceId) -> Lower<Vec<ObjectId>> {
+    let span = cx.hir.instances[main].span;
+    let object = cx.instance(main, None)?;
+    let Object::Package(args) = cx.objects.get(object) else {
+        return internal(span, "`main` is no package");
+    };
+    args.iter()
+        .map(|arg| match arg {
+            CtorValue::Object(block) => Ok(*block),
+            _ => fail(fail::code::ARCHITECTURE, span, "a package takes parsers and controls"),
+        })
+        .collect()
+}

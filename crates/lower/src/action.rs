@@ -1,0 +1,114 @@
+//! Actions that tables run: bodies of their own. A table that binds arguments to parameters gets a copy of the action.
+
+use millrace_pipeline::{self as ir, BodyKind, Home};
+use millrace_sema::hir::{ActionId, ActionRef, Direction, VarKind};
+
+use crate::code::Alias;
+use crate::code::Code;
+use crate::fail::{Lower, code, fail};
+use crate::names::control_plane_name;
+use crate::objects::Binding;
+use crate::place::Place;
+use crate::survey;
+
+/// An action in the list of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BoundAction {
+    /// In the typed program.
+    pub(crate) hir: ActionId,
+    /// In the IR.
+    pub(crate) id: ir::ActionId,
+}
+
+impl<'a> Code<'_, 'a> {
+    /// An action for the list of a table.
+    pub(crate) fn table_action(&mut self, reference: &'a ActionRef) -> Lower<BoundAction> {
+        let id = reference.action;
+        let hir = self.cx.hir;
+        let bound =
+            hir.actions[id].params.iter().any(|p| hir.vars[*p].kind != VarKind::Param(Direction::None));
+        // Actions without bound arguments are shared by the tables of one block.
+        let owner = self.scope();
+        let known = owner.and_then(|o| self.cx.objects.block(o)).and_then(|b| b.actions.get(&id)).copied();
+        if let (Some(lowered), false) = (known, bound) {
+            return Ok(BoundAction { hir: id, id: lowered });
+        }
+        let lowered = self.lower_action(reference)?;
+        if !bound && let Some(block) = owner.and_then(|o| self.cx.objects.block_mut(o)) {
+            block.actions.insert(id, lowered);
+        }
+        Ok(BoundAction { hir: id, id: lowered })
+    }
+
+    fn lower_action(&mut self, reference: &'a ActionRef) -> Lower<ir::ActionId> {
+        let hir = self.cx.hir;
+        let action = &hir.actions[reference.action];
+        let owner = self.scope();
+        let prefix = match (action.control, owner.and_then(|o| self.cx.objects.block(o))) {
+            (Some(_), Some(block)) => block.path.as_str(),
+            _ => "",
+        };
+        let name = control_plane_name(prefix, &action.name, &action.annotations);
+        // The body's name is unique, and so are the names of the parameters behind it.
+        let unique = self.cx.object_name("action", &name);
+        let mut params = Vec::new();
+        let (mut code, end) = Code::new(self.cx, &unique, BodyKind::Action, owner, action.span);
+        let (bound, data): (Vec<_>, Vec<_>) =
+            action.params.iter().copied().partition(|p| hir.vars[*p].kind != VarKind::Param(Direction::None));
+        for var in data {
+            let declared = &hir.vars[var];
+            let name = format!("{unique}.{}", declared.name);
+            let place = code.cx.allocate(declared.ty, &name, Home::Local, declared.span)?;
+            if !is_plain(&place, code.cx.ir.program()) {
+                return fail(
+                    crate::fail::code::PLACE,
+                    declared.span,
+                    "the control plane cannot give a value of this type",
+                );
+            }
+            place.for_each_slot(&mut |slot| params.push(slot));
+            code.bind_var(var, Binding::Place(place));
+        }
+        let alias = Alias::Except(survey::mentions(hir, reference.action));
+        let bindings = code.bind(&bound, &reference.args, &alias, None)?;
+        code.open(bindings);
+        code.stmts(&action.body)?;
+        code.body.goto(end);
+        code.close(end)?;
+        let body = code.finish()?;
+        Ok(self.cx.ir.action(&name, params, body))
+    }
+
+    /// The action that does nothing.
+    pub(crate) fn no_action(&mut self) -> Lower<BoundAction> {
+        let hir = self.cx.hir;
+        let declared = hir.actions.iter().find(|(_, a)| a.name == "NoAction" && a.control.is_none());
+        let Some((id, action)) = declared else {
+            return fail(code::PLACE, self.span, "the action `NoAction` is not declared; include <core.p4>");
+        };
+        let owner = self.scope();
+        let known = owner.and_then(|o| self.cx.objects.block(o)).and_then(|b| b.actions.get(&id)).copied();
+        if let Some(lowered) = known {
+            return Ok(BoundAction { hir: id, id: lowered });
+        }
+        let (mut code, end) = Code::new(self.cx, "NoAction", BodyKind::Action, owner, action.span);
+        code.body.goto(end);
+        code.close(end)?;
+        let body = code.finish()?;
+        let lowered = self.cx.ir.action("NoAction", Vec::new(), body);
+        if let Some(block) = owner.and_then(|o| self.cx.objects.block_mut(o)) {
+            block.actions.insert(id, lowered);
+        }
+        Ok(BoundAction { hir: id, id: lowered })
+    }
+}
+
+/// Whether the control plane can give the value of a place: numbers and truth values, also in structures.
+fn is_plain(place: &Place, program: &ir::Program) -> bool {
+    match place {
+        Place::Unit => true,
+        Place::Scalar(slot) => !matches!(program.slots[*slot].ty, ir::Type::Varbit(_)),
+        Place::Struct(members) => members.iter().all(|p| is_plain(p, program)),
+        _ => false,
+    }
+}

@@ -1,0 +1,149 @@
+//! `standard_metadata` and the contract with the switch.
+//!
+//! Fields that the switch gives are filled where the parser and egress start, but only those that the program reads.
+//! What the program asks for is told to the switch where ingress and egress end, so that a later assignment to
+//! `egress_spec` or `mcast_grp` still counts, as it does in bmv2.
+
+use millrace_pipeline::{BinaryOp, BlockId, BodyId, Expr, Inst, Intrinsic, SlotId, Type};
+use millrace_sema::hir::Ty;
+use std::collections::HashSet;
+
+use super::{DROP_PORT, field, standard_slot};
+use crate::code::Code;
+use crate::context::Lowering;
+use crate::fail::Lower;
+use crate::homes;
+use crate::place::Place;
+
+/// Nanoseconds in a microsecond, the unit of v1model's times.
+const MICROSECOND: u128 = 1000;
+
+/// What the parser starts with.
+const AT_INGRESS: &[(&str, Source)] = &[
+    ("ingress_port", Source::Number(Intrinsic::IngressPort)),
+    ("packet_length", Source::Number(Intrinsic::PacketLength)),
+    ("instance_type", Source::Number(Intrinsic::PacketPath)),
+    ("ingress_global_timestamp", Source::Time(Intrinsic::IngressTimestamp)),
+];
+
+/// What egress starts with. `egress_spec` is not the drop port there, whatever ingress made of it.
+const AT_EGRESS: &[(&str, Source)] = &[
+    ("egress_port", Source::Number(Intrinsic::EgressPort)),
+    ("egress_spec", Source::Zero),
+    ("packet_length", Source::Number(Intrinsic::PacketLength)),
+    ("instance_type", Source::Number(Intrinsic::PacketPath)),
+    ("egress_rid", Source::Number(Intrinsic::EgressRid)),
+    ("enq_timestamp", Source::Time(Intrinsic::EnqueueTimestamp)),
+    ("enq_qdepth", Source::Number(Intrinsic::EnqueueDepth)),
+    ("deq_timedelta", Source::Time(Intrinsic::QueueDelay)),
+    ("deq_qdepth", Source::Number(Intrinsic::DequeueDepth)),
+    ("egress_global_timestamp", Source::Time(Intrinsic::EgressTimestamp)),
+];
+
+#[derive(Clone, Copy)]
+enum Source {
+    /// As it is, cut or widened to the field.
+    Number(Intrinsic),
+    /// Nanoseconds to microseconds.
+    Time(Intrinsic),
+    Zero,
+}
+
+/// The field that is itself a slot of the contract: `parser_error`.
+pub(super) fn give_roles(cx: &mut Lowering<'_>, standard: &Place, ty: Ty) {
+    if let Some(Place::Scalar(slot)) = field(cx, standard, ty, "parser_error")
+        && cx.ir.program().slots[slot].ty == Intrinsic::ParserError.ty()
+    {
+        cx.ir.program_mut().intrinsics.set(Intrinsic::ParserError, Some(slot));
+    }
+}
+
+/// Fills the fields that the switch gives and the program reads.
+pub(super) fn fill_at_start(cx: &mut Lowering<'_>, parser: BodyId, egress: BodyId) -> Lower<()> {
+    let read = homes::slots_read(cx.ir.program());
+    for (body, sources) in [(parser, AT_INGRESS), (egress, AT_EGRESS)] {
+        let insts = fill(cx, sources, &read);
+        let body = &mut cx.ir.program_mut().bodies[body];
+        let entry = body.entry;
+        // The entry may be the target of a jump back; then it gets a block before it.
+        if body.edges_in()[entry] > 1 && !insts.is_empty() {
+            let block = millrace_pipeline::Block {
+                state: None,
+                insts,
+                term: millrace_pipeline::Terminator::Goto(entry),
+            };
+            let first: BlockId = body.blocks.push(block);
+            body.entry = first;
+        } else {
+            body.blocks[entry].insts.splice(0..0, insts);
+        }
+    }
+    Ok(())
+}
+
+fn fill(cx: &mut Lowering<'_>, sources: &[(&str, Source)], read: &HashSet<SlotId>) -> Vec<Inst> {
+    let mut insts = Vec::new();
+    for (name, source) in sources {
+        let Some(dst) = standard_slot(cx, name).filter(|s| read.contains(s)) else { continue };
+        let Type::Bits(width) = cx.ir.program().slots[dst].ty else { continue };
+        let value = match source {
+            Source::Number(role) => Expr::Read(cx.ir.intrinsic(*role)),
+            Source::Time(role) => {
+                let nanoseconds = Expr::Read(cx.ir.intrinsic(*role));
+                Expr::binary(BinaryOp::Div, nanoseconds, Expr::bits(64, MICROSECOND))
+            }
+            Source::Zero => Expr::bits(width, 0),
+        };
+        let value = value.zext_to(width, cx.ir.program());
+        insts.push(Inst::Assign { dst, value });
+    }
+    insts
+}
+
+/// Whether `egress_spec` asks to drop.
+fn drops(code: &Code<'_, '_>) -> Expr {
+    match standard_slot(code.cx, "egress_spec") {
+        Some(slot) => {
+            let width = code.cx.ir.program().slots[slot].ty.bits().unwrap_or(9);
+            Expr::Read(slot).eq(Expr::bits(width, DROP_PORT))
+        }
+        None => Expr::Bool(false),
+    }
+}
+
+/// The end of ingress. Resubmission comes before multicast, that before dropping, that before unicast.
+pub(super) fn leave_ingress(code: &mut Code<'_, '_>) -> Lower<()> {
+    let mut drop = drops(code);
+    let number = |code: &mut Code<'_, '_>, name: &str, role: Intrinsic| {
+        let slot = standard_slot(code.cx, name)?;
+        let width = role.ty().bits()?;
+        let value = Expr::Read(slot).zext_to(width, code.cx.ir.program());
+        let dst = code.cx.ir.intrinsic(role);
+        code.assign(dst, value);
+        Some(slot)
+    };
+    number(code, "egress_spec", Intrinsic::EgressSpec);
+    if let Some(group) = number(code, "mcast_grp", Intrinsic::MulticastGroup) {
+        let width = code.cx.ir.program().slots[group].ty.bits().unwrap_or(16);
+        drop = drop.and(Expr::Read(group).eq(Expr::bits(width, 0)));
+    }
+    number(code, "priority", Intrinsic::Priority);
+    if let Some(resubmit) = code.cx.ir.program().intrinsics.get(Intrinsic::Resubmit) {
+        drop = drop.and(Expr::Read(resubmit).not());
+    }
+    let dst = code.cx.ir.intrinsic(Intrinsic::Drop);
+    code.assign(dst, drop);
+    Ok(())
+}
+
+/// The end of egress. Dropping comes before recirculation.
+pub(super) fn leave_egress(code: &mut Code<'_, '_>) -> Lower<()> {
+    let drop = drops(code);
+    let dst = code.cx.ir.intrinsic(Intrinsic::Drop);
+    code.assign(dst, drop);
+    if let Some(recirculate) = code.cx.ir.program().intrinsics.get(Intrinsic::Recirculate) {
+        let wanted = Expr::Read(recirculate).and(Expr::Read(dst).not());
+        code.assign(recirculate, wanted);
+    }
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! Writing values to storage.
+
+use millrace_pipeline::{Case, Expr, HeaderId, Inst, Matcher, SlotId};
+
+use super::Code;
+use crate::fail::{Lower, internal};
+use crate::place::{Footprint, HeaderPlace, LValue, Place};
+use crate::value::{Value, zero_scalar};
+
+impl<'a> Code<'_, 'a> {
+    /// Writes a value to an l-value.
+    pub(crate) fn store(&mut self, lvalue: &LValue, value: Value) -> Lower<()> {
+        match lvalue {
+            LValue::Place(place) => self.store_place(place, value),
+            LValue::Missing(_) => Ok(()),
+            LValue::Value(_) => internal(self.span, "a value cannot be written to"),
+            LValue::Slice(base, high, low) => {
+                let Value::Scalar(part) = value else { return Ok(()) };
+                let Value::Scalar(whole) = self.load(base)? else {
+                    return internal(self.span, "a slice of what is no number");
+                };
+                let program = self.cx.ir.program();
+                let whole = whole.with_slice(*high, *low, part, program);
+                self.store(base, Value::Scalar(whole))
+            }
+            LValue::Choice(index, alternatives) => self.store_choice(index, alternatives, value),
+        }
+    }
+
+    fn store_choice(&mut self, index: &Expr, alternatives: &[LValue], value: Value) -> Lower<()> {
+        let scalars: Option<Vec<SlotId>> = alternatives
+            .iter()
+            .map(|a| match a {
+                LValue::Place(Place::Scalar(slot)) => Some(*slot),
+                _ => None,
+            })
+            .collect();
+        match (scalars, value) {
+            // Every alternative is written, all but one with what it holds.
+            (Some(slots), Value::Scalar(value)) => {
+                let value = self.simple_apart(value, &slots);
+                let width = self.type_of(index).bits().unwrap_or(1);
+                for (i, slot) in slots.into_iter().enumerate() {
+                    if width < 32 && i >> width != 0 {
+                        break;
+                    }
+                    let here = index.clone().eq(Expr::bits(width, i as u128));
+                    let value = Expr::mux(here, value.clone(), Expr::Read(slot));
+                    self.assign(slot, value);
+                }
+                Ok(())
+            }
+            (_, value) => {
+                let value = if value.is_constant() { value } else { self.settle(value) };
+                self.each_alternative(index, alternatives, &mut |code, lvalue| {
+                    code.store(lvalue, value.clone())
+                })
+            }
+        }
+    }
+
+    /// The value so that writes to these slots do not change it.
+    fn simple_apart(&mut self, value: Expr, slots: &[SlotId]) -> Expr {
+        let mut touched = false;
+        value.for_each_read(&mut |s| touched |= slots.contains(&s));
+        if touched { self.in_temp(value) } else { self.simple(value) }
+    }
+
+    /// Runs code once for each alternative, in a block that runs when the index is its number.
+    pub(crate) fn each_alternative(
+        &mut self,
+        index: &Expr,
+        alternatives: &[LValue],
+        f: &mut dyn FnMut(&mut Self, &LValue) -> Lower<()>,
+    ) -> Lower<()> {
+        if let Some(constant) = index.as_const() {
+            let at = usize::try_from(constant.to_u64_saturating()).unwrap_or(usize::MAX);
+            return alternatives.get(at).map_or(Ok(()), |a| f(self, a));
+        }
+        let width = self.type_of(index).bits().unwrap_or(1);
+        let join = self.block();
+        let mut cases = Vec::new();
+        let mut blocks = Vec::new();
+        for i in 0..alternatives.len() {
+            if width < 32 && i >> width != 0 {
+                break;
+            }
+            let block = self.block();
+            let value = millrace_pipeline::Bits::new(width, i as u128);
+            cases.push(Case { matchers: vec![Matcher::Value(value)], target: block });
+            blocks.push(block);
+        }
+        self.body.select(vec![index.clone()], cases, join);
+        for (block, alternative) in blocks.into_iter().zip(alternatives) {
+            self.body.switch_to(block);
+            f(self, alternative)?;
+            self.body.goto(join);
+        }
+        self.body.switch_to(join);
+        Ok(())
+    }
+
+    /// Runs code for the place or, for an element that is chosen at run time, for each place that it may be.
+    pub(crate) fn each_place(
+        &mut self,
+        lvalue: &LValue,
+        f: &mut dyn FnMut(&mut Self, &Place) -> Lower<()>,
+    ) -> Lower<()> {
+        match lvalue {
+            LValue::Place(place) => f(self, place),
+            LValue::Missing(_) => Ok(()),
+            LValue::Choice(index, alternatives) => {
+                self.each_alternative(index, alternatives, &mut |code, l| code.each_place(l, f))
+            }
+            LValue::Slice(..) | LValue::Value(_) => internal(self.span, "storage was expected here"),
+        }
+    }
+
+    /// Writes a value to a place, all at once: the value is read as it was before.
+    pub(crate) fn store_place(&mut self, place: &Place, value: Value) -> Lower<()> {
+        let several = !matches!(value, Value::Scalar(_));
+        if several && !value.is_constant() {
+            if value == Value::read(place) {
+                return Ok(());
+            }
+            let (mut written, mut read) = (Footprint::default(), Footprint::default());
+            written.add_place(place);
+            read.add_value(&value, self.cx.ir.program());
+            if written.meets(&read) {
+                let settled = self.settle(value);
+                return self.write(place, settled, true);
+            }
+        }
+        self.write(place, value, true)
+    }
+
+    /// Writes part after part. In a union that is written as a whole, the members do not invalidate each other.
+    fn write(&mut self, place: &Place, value: Value, alone: bool) -> Lower<()> {
+        match (place, value) {
+            (Place::Unit, _) => Ok(()),
+            (Place::Scalar(slot), Value::Scalar(value)) => {
+                self.assign(*slot, value);
+                Ok(())
+            }
+            (Place::Scalar(slot), Value::Int(number)) => {
+                let width = self.cx.ir.program().slots[*slot].ty.bits().unwrap_or(1);
+                self.assign(*slot, Expr::Const(millrace_pipeline::Bits::from_bigint(width, &number)));
+                Ok(())
+            }
+            (Place::Struct(places), Value::Tuple(values)) => {
+                places.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, true))
+            }
+            (Place::Union(places), Value::Union(values)) => {
+                places.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, false))
+            }
+            (Place::Header(header), Value::Header(value)) => match value.valid {
+                Expr::Bool(true) => self.write_header(header, value.fields, alone),
+                Expr::Bool(false) => {
+                    self.push(Inst::SetInvalid(header.id));
+                    Ok(())
+                }
+                valid => {
+                    let (_, els) = self.branch(valid);
+                    let join = self.block();
+                    self.write_header(header, value.fields, alone)?;
+                    self.body.goto(join);
+                    self.body.switch_to(els);
+                    self.push(Inst::SetInvalid(header.id));
+                    self.continue_at(join);
+                    Ok(())
+                }
+            },
+            (Place::Stack(stack), Value::Stack(values, next)) => {
+                let missing = stack.elements.len().saturating_sub(values.len());
+                stack.elements.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, true))?;
+                let behind = stack.elements.len() - missing;
+                for element in &stack.elements[behind..] {
+                    self.reset(element);
+                }
+                if let (Some(slot), Some(next)) = (stack.next, next) {
+                    self.assign(slot, next);
+                }
+                Ok(())
+            }
+            _ => internal(self.span, "a value and its place differ in shape"),
+        }
+    }
+
+    fn write_header(&mut self, header: &HeaderPlace, fields: Vec<Value>, alone: bool) -> Lower<()> {
+        self.make_valid(header, alone);
+        header.fields.iter().zip(fields).try_for_each(|(p, v)| self.write(p, v, true))
+    }
+
+    /// Makes a header valid, and the other members of its union invalid.
+    pub(crate) fn make_valid(&mut self, header: &HeaderPlace, alone: bool) {
+        self.push(Inst::SetValid(header.id));
+        if alone {
+            self.invalidate(&header.siblings);
+        }
+    }
+
+    /// Makes headers invalid.
+    pub(crate) fn invalidate(&mut self, headers: &[HeaderId]) {
+        for header in headers {
+            self.push(Inst::SetInvalid(*header));
+        }
+    }
+
+    /// Gives a place what an uninitialised variable has: headers invalid, all else 0.
+    pub(crate) fn reset(&mut self, place: &Place) {
+        match place {
+            Place::Unit => {}
+            Place::Scalar(slot) => {
+                let ty = self.cx.ir.program().slots[*slot].ty;
+                let zero = zero_scalar(ty, |w| self.cx.empty_varbit(w));
+                self.push(Inst::Assign { dst: *slot, value: zero });
+            }
+            Place::Struct(members) | Place::Union(members) => members.iter().for_each(|p| self.reset(p)),
+            Place::Header(header) => self.push(Inst::SetInvalid(header.id)),
+            Place::Stack(stack) => {
+                stack.elements.iter().for_each(|p| self.reset(p));
+                if let Some(next) = stack.next {
+                    self.assign(next, Expr::bits(32, 0));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! How lowering fails: with one diagnostic, at the place in the source that it is about.
+
+use millrace_syntax::{Diagnostic, Span};
+
+/// The result of lowering something.
+pub(crate) type Lower<T> = Result<T, Box<Diagnostic>>;
+
+/// Kinds of findings.
+pub(crate) mod code {
+    /// A construct that this place of the pipeline cannot hold.
+    pub(crate) const PLACE: &str = "not-here";
+    /// A written limit is exceeded.
+    pub(crate) const LIMIT: &str = "limit";
+    /// A value must be known at compile time.
+    pub(crate) const CONSTANT: &str = "not-constant";
+    /// The architecture does not know that.
+    pub(crate) const ARCHITECTURE: &str = "architecture";
+    /// The typed program contradicts itself: a fault of the compiler, not of the source.
+    pub(crate) const INTERNAL: &str = "internal";
+}
+
+/// Fails.
+pub(crate) fn fail<T>(code: &'static str, span: Span, message: impl Into<String>) -> Lower<T> {
+    Err(Box::new(Diagnostic::error(code, span, message)))
+}
+
+/// Fails with what the checker should have excluded.
+pub(crate) fn internal<T>(span: Span, message: impl Into<String>) -> Lower<T> {
+    let mut diagnostic = Diagnostic::error(code::INTERNAL, span, message);
+    diagnostic.notes.push("this is a fault in Millrace, not in the program".into());
+    Err(Box::new(diagnostic))
+}

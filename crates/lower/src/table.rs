@@ -1,0 +1,228 @@
+//! Tables: keys, the list of actions, the default, sizes. A table is lowered when it is applied first; its key is
+//! evaluated by the application itself when it is pure, and before it otherwise.
+
+use millrace_pipeline::{self as ir, ActionScope, Expr, MatchKind, SlotId, Type};
+use millrace_sema::hir::{self, ActionId, ActionRef, TableId};
+use num_traits::ToPrimitive;
+use std::rc::Rc;
+
+use crate::action::BoundAction;
+use crate::code::Code;
+use crate::fail::{Lower, code, fail, internal};
+use crate::names::{control_plane_name, has_annotation};
+use crate::types;
+use crate::value::Value;
+
+/// A table that was applied at least once.
+pub(crate) struct TableState {
+    /// In the IR.
+    pub(crate) id: ir::TableId,
+    /// What its list of actions names, in order: what an action index means.
+    pub(crate) actions: Vec<ActionId>,
+    /// Where the key is put before each application, if evaluating it takes code.
+    prepared: Option<Vec<SlotId>>,
+}
+
+/// The match kind with that name, but for `selector`.
+pub(crate) fn match_kind(name: &str) -> Option<MatchKind> {
+    Some(match name {
+        "exact" => MatchKind::Exact,
+        "lpm" => MatchKind::Lpm,
+        "ternary" => MatchKind::Ternary,
+        "range" => MatchKind::Range,
+        "optional" => MatchKind::Optional,
+        _ => return None,
+    })
+}
+
+impl<'a> Code<'_, 'a> {
+    /// A table of the block at hand, ready to be applied here.
+    pub(crate) fn table(&mut self, id: TableId) -> Lower<Rc<TableState>> {
+        let hir = self.cx.hir;
+        let table = &hir.tables[id];
+        let Some(scope) = self.scope() else { return internal(table.span, "a table outside a control") };
+        let known = self.cx.objects.block(scope).and_then(|b| b.tables.get(&id)).cloned();
+        match known {
+            Some(state) => {
+                if let Some(slots) = &state.prepared {
+                    for (value, slot) in self.key_values(table)?.into_iter().zip(slots) {
+                        self.assign(*slot, value);
+                    }
+                }
+                Ok(state)
+            }
+            None => {
+                let state = Rc::new(self.lower_table(table)?);
+                if let Some(block) = self.cx.objects.block_mut(scope) {
+                    block.tables.insert(id, state.clone());
+                }
+                Ok(state)
+            }
+        }
+    }
+
+    fn key_values(&mut self, table: &'a hir::Table) -> Lower<Vec<Expr>> {
+        let values = self.eval_all(table.keys.iter().map(|k| &k.expr))?;
+        let mut list = Vec::with_capacity(values.len());
+        for (value, key) in values.into_iter().zip(&table.keys) {
+            let value = match value {
+                Value::Scalar(e) => e,
+                Value::Unit => Expr::bits(1, 0),
+                Value::Int(n) => Expr::Const(ir::Bits::from_bigint(self.width(key.expr.ty), &n)),
+                _ => return internal(key.span, "a key must be a scalar"),
+            };
+            list.push(match self.type_of(&value) {
+                Type::Bool => value.bool_to_bits(),
+                Type::Bits(_) => value,
+                Type::Varbit(_) => {
+                    return fail(code::PLACE, key.span, "a `varbit` cannot be matched by a table");
+                }
+            });
+        }
+        Ok(list)
+    }
+
+    fn lower_table(&mut self, table: &'a hir::Table) -> Lower<TableState> {
+        let path = self.scope().and_then(|s| self.cx.objects.block(s)).map_or("", |b| b.path.as_str());
+        let name = control_plane_name(path, &table.name, &table.annotations);
+        let name = self.cx.object_name("table", &name);
+        let before = self.mark();
+        let mut values = self.key_values(table)?;
+        let mut prepared = None;
+        if self.mark() != before {
+            let mut slots = Vec::with_capacity(values.len());
+            for (value, key) in values.iter_mut().zip(&table.keys) {
+                let ty = self.type_of(value);
+                let slot = self.cx.ir.metadata(&format!("{name}.key.{}", key.name), ty);
+                let computed = std::mem::replace(value, Expr::Read(slot));
+                self.assign(slot, computed);
+                slots.push(slot);
+            }
+            prepared = Some(slots);
+        }
+        let mut lowered = ir::Table {
+            name,
+            keys: Vec::new(),
+            actions: Vec::new(),
+            default: ir::ActionCall { action: 0, args: Vec::new() },
+            const_default: table.const_default,
+            size: self.table_size(table)?,
+            entries: Vec::new(),
+            const_entries: table.const_entries && !table.entries.is_empty(),
+            profile: None,
+            selector_inputs: Vec::new(),
+            direct_counter: None,
+            direct_meter: None,
+            idle_timeout: false,
+        };
+        for (value, key) in values.into_iter().zip(&table.keys) {
+            match match_kind(&key.match_kind) {
+                Some(kind) => lowered.keys.push(ir::TableKey { name: key.name.clone(), value, kind }),
+                None if key.match_kind == "selector" => lowered.selector_inputs.push(value),
+                None => {
+                    let kind = &key.match_kind;
+                    return fail(
+                        code::ARCHITECTURE,
+                        key.span,
+                        format!("the architecture does not know the match kind `{kind}`"),
+                    );
+                }
+            }
+        }
+        let actions = self.table_actions(table, &mut lowered)?;
+        lowered.entries = self.entries(table, &lowered, &actions)?;
+        let n = lowered.entries.len() as u64;
+        lowered.size = lowered.size.max(n);
+        self.table_properties(table, &mut lowered)?;
+        let id = self.cx.ir.program_mut().tables.push(lowered);
+        Ok(TableState { id, actions: actions.into_iter().map(|a| a.hir).collect(), prepared })
+    }
+
+    fn table_size(&mut self, table: &'a hir::Table) -> Lower<u64> {
+        let Some(size) = &table.size else { return Ok(self.default_table_size()) };
+        let number = self.cx.constant_number(size, self.scope())?;
+        match number.to_u64() {
+            Some(n) if n <= ir::limits::MAX_TABLE_SIZE => Ok(n),
+            _ => {
+                let limit = ir::limits::MAX_TABLE_SIZE;
+                fail(code::LIMIT, size.span, format!("the size of a table is 0 to {limit}, not {number}"))
+            }
+        }
+    }
+
+    /// The actions of a table, and what runs at a miss.
+    fn table_actions(&mut self, table: &'a hir::Table, lowered: &mut ir::Table) -> Lower<Vec<BoundAction>> {
+        let mut actions: Vec<BoundAction> = Vec::new();
+        for reference in &table.actions {
+            if actions.iter().any(|a| a.hir == reference.action) {
+                continue;
+            }
+            let action = self.table_action(reference)?;
+            let scope = match () {
+                () if has_annotation(&reference.annotations, "tableonly") => ActionScope::TableOnly,
+                () if has_annotation(&reference.annotations, "defaultonly") => ActionScope::DefaultOnly,
+                () => ActionScope::Both,
+            };
+            lowered.actions.push(ir::TableAction { action: action.id, scope });
+            actions.push(action);
+        }
+        match &table.default_action {
+            Some(default) => {
+                if !actions.iter().any(|a| a.hir == default.action) {
+                    let action = self.table_action(default)?;
+                    lowered
+                        .actions
+                        .push(ir::TableAction { action: action.id, scope: ActionScope::DefaultOnly });
+                    actions.push(action);
+                }
+                lowered.default = self.action_call(default, &actions)?;
+            }
+            None => {
+                let no_action = self.no_action()?;
+                let at = match actions.iter().position(|a| a.id == no_action.id) {
+                    Some(at) => at,
+                    None => {
+                        lowered
+                            .actions
+                            .push(ir::TableAction { action: no_action.id, scope: ActionScope::DefaultOnly });
+                        actions.push(no_action);
+                        actions.len() - 1
+                    }
+                };
+                lowered.default = ir::ActionCall { action: at, args: Vec::new() };
+            }
+        }
+        Ok(actions)
+    }
+
+    /// An action with its data, as default or in an entry.
+    pub(crate) fn action_call(
+        &mut self,
+        reference: &'a ActionRef,
+        actions: &[BoundAction],
+    ) -> Lower<ir::ActionCall> {
+        let Some(at) = actions.iter().position(|a| a.hir == reference.action) else {
+            return internal(reference.span, "an action that the table does not list");
+        };
+        let hir = self.cx.hir;
+        let params = &hir.actions[reference.action].params;
+        let mut args = Vec::new();
+        for (param, arg) in params.iter().zip(&reference.args) {
+            let declared = &hir.vars[*param];
+            if declared.kind != hir::VarKind::Param(hir::Direction::None) {
+                continue;
+            }
+            let Some(value) = &arg.value else {
+                return internal(reference.span, "an argument is missing");
+            };
+            let value = self.cx.must_be_constant(value, self.scope())?;
+            self.cx.constant_scalars(&value, declared.ty, &mut args);
+        }
+        Ok(ir::ActionCall { action: at, args })
+    }
+
+    /// The width of a key.
+    pub(crate) fn key_width(&self, key: &hir::Key) -> u32 {
+        types::bit_width(&self.cx.hir.types, key.expr.ty).unwrap_or(1).max(1)
+    }
+}
