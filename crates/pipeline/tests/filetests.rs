@@ -31,6 +31,15 @@ fn filetests() {
     assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), files.len(), failures.join("\n"));
 }
 
+/// The program that the documentation starts with.
+#[test]
+fn documented_program() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ir.md");
+    let docs = fs::read_to_string(docs).expect("docs/ir.md");
+    let program = docs.split("```").nth(1).expect("a program in the documentation");
+    run(&format!("; test verify\n; test roundtrip\n; test print\n{program}")).unwrap();
+}
+
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of file tests") {
         let path = entry.expect("a folder that can be read").path();

@@ -1,6 +1,6 @@
 //! Passes over the graph of blocks.
 
-use crate::{BlockId, Body};
+use crate::{Block, BlockId, Body, Program, Terminator};
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 
 /// Removes the blocks that the entry does not reach. The others keep their order; their numbers close up.
@@ -24,4 +24,49 @@ pub fn remove_unreachable_blocks(body: &mut Body) {
     }
     body.blocks = kept;
     body.entry = number[body.entry];
+}
+
+/// Leads edges past blocks that only go elsewhere, and joins a block with its only successor when it is the only
+/// predecessor. Blocks where a parser state starts stay apart, for traces.
+pub fn merge_blocks(program: &mut Program) {
+    for body in program.bodies.values_mut() {
+        skip_empty_blocks(body);
+        join_blocks(body);
+        remove_unreachable_blocks(body);
+    }
+}
+
+fn skip_empty_blocks(body: &mut Body) {
+    let mut target: SecondaryMap<BlockId, BlockId> = SecondaryMap::with_default(body.entry);
+    body.blocks.keys().for_each(|id| target[id] = id);
+    // In postorder it is known already where the successor leads, but in a loop, where the successor itself will do.
+    for id in body.postorder() {
+        if let Block { state: None, insts, term: Terminator::Goto(to) } = &body.blocks[id]
+            && insts.is_empty()
+        {
+            target[id] = target[*to];
+        }
+    }
+    for block in body.blocks.values_mut() {
+        block.term.for_each_successor_mut(&mut |to| *to = target[*to]);
+    }
+    body.entry = target[body.entry];
+}
+
+fn join_blocks(body: &mut Body) {
+    let edges = body.edges_in();
+    for id in body.postorder() {
+        // In postorder the successor took in its own successors before.
+        if let Terminator::Goto(to) = body.blocks[id].term
+            && to != id
+            && edges[to] == 1
+            && body.blocks[to].state.is_none()
+        {
+            let empty = Block { state: None, insts: Vec::new(), term: Terminator::End };
+            let mut next = std::mem::replace(&mut body.blocks[to], empty);
+            let block = &mut body.blocks[id];
+            block.insts.append(&mut next.insts);
+            block.term = next.term;
+        }
+    }
 }
