@@ -157,12 +157,8 @@ impl Bench {
         let (name, index) = cell_of(cell)?;
         let numbers: Vec<u64> = numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         let [cir, cbs, pir, pbs] = numbers.as_slice() else { return Err("four numbers are wanted".into()) };
-        let config = MeterConfig {
-            cir: Rate::per_second(*cir),
-            cbs: *cbs,
-            pir: Rate::per_second(*pir),
-            pbs: *pbs,
-        };
+        let config =
+            MeterConfig { cir: Rate::per_second(*cir), cbs: *cbs, pir: Rate::per_second(*pir), pbs: *pbs };
         let meter = self.state.meter_named(name).map_err(|error| error.to_string())?;
         self.state.set_meter(meter, index, Some(config)).map_err(|error| error.to_string())
     }
@@ -291,8 +287,9 @@ fn cell_of(text: &str) -> Result<(&str, u64), String> {
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    let digits: Vec<u32> = text.chars().filter(|c| !c.is_whitespace()).filter_map(|c| c.to_digit(16)).collect();
-    if digits.len() % 2 != 0 {
+    let digits: Vec<u32> =
+        text.chars().filter(|c| !c.is_whitespace()).filter_map(|c| c.to_digit(16)).collect();
+    if !digits.len().is_multiple_of(2) {
         return Err("half a byte".into());
     }
     Ok(digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect())

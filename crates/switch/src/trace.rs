@@ -373,7 +373,7 @@ impl fmt::Display for Step {
                 }
                 write!(f, "\n      action {action}(")?;
                 for (at, arg) in args.iter().enumerate() {
-                    write!(f, "{}{} = {}", if at == 0 { "" } else { ", " }, short(&arg.name), arg.value)?;
+                    write!(f, "{}{} = {}", if at == 0 { "" } else { ", " }, arg.name, arg.value)?;
                 }
                 f.write_str(")")
             }
@@ -430,7 +430,7 @@ impl fmt::Display for Fate {
 }
 
 /// The last part of a dotted name.
-fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 

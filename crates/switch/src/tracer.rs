@@ -1,6 +1,6 @@
 //! Listening to the program and to the switch, to tell the story of one packet.
 
-use crate::trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
+use crate::trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace, short};
 use crate::{DropReason, PortId};
 use millrace_interp::{Event, Observer, Phv};
 use millrace_pipeline::semantics::Value;
@@ -112,7 +112,7 @@ impl Tracer {
             action: action.map_or_else(String::new, |action| action.name.clone()),
             args: args
                 .map(|(slot, arg)| Field {
-                    name: self.program.slots[*slot].name.clone(),
+                    name: short(&self.program.slots[*slot].name).to_owned(),
                     value: hex_bits(arg),
                 })
                 .collect(),
