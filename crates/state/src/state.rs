@@ -162,8 +162,6 @@ fn make_table(
         None => Vec::new(),
     };
     let default = tables::ActionCall::new(table.default.action as u32, pack::pack(&args));
-    // The entries in the source fit always, also when the declared size is smaller.
-    let size = clamp(table.size.max(table.entries.len() as u64));
     let spec = TableSpec {
         const_default: table.const_default,
         const_entries: table.const_entries,
@@ -171,7 +169,7 @@ fn make_table(
         counter: table.direct_counter.as_ref().map(|counter| pack::counter_kind(counter.unit)),
         meter: table.direct_meter.as_ref().map(|meter| pack::meter_unit(meter.unit)),
         idle_timeout: table.idle_timeout,
-        ..TableSpec::new(schema, size, default)
+        ..TableSpec::new(schema, clamp(table.size), default)
     };
     Ok(TableState { table: tables::Table::new(spec)?, widths })
 }

@@ -405,7 +405,7 @@ fn entries_in_the_source_that_do_not_fit_are_named() {
             key a: exact = a
             action x
             default x()
-            size 1
+            size 2
             entry (8w1) => x()
             entry (8w1) => x()
         }"#;
