@@ -5,7 +5,7 @@ use crate::codes;
 use crate::fold::is_literal;
 use crate::hir::TyKind;
 use millrace_syntax::Diagnostic;
-use millrace_syntax::ast::{Annotation, AnnotationBody, Expr};
+use millrace_syntax::ast::{Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, Expr};
 
 impl<'a> Checker<'a> {
     /// Reports annotations of one declaration that are malformed.
@@ -45,10 +45,29 @@ impl<'a> Checker<'a> {
                 }
                 AnnotationBody::None | AnnotationBody::Tokens(_) => {}
             }
-            if matches!(name, "name" | "deprecated" | "noWarn") && annotation.string().is_none() {
+            if name == "pkginfo" && matches!(annotation.body, AnnotationBody::None) {
+                self.error(codes::BAD_ANNOTATION, annotation.span, "`@pkginfo` needs a body in brackets");
+            }
+            if name == "match" {
+                self.match_annotation(annotation);
+            }
+            if matches!(name, "name" | "deprecated" | "noWarn") && !is_text(annotation) {
                 let message = format!("`@{name}` takes a string");
                 self.error(codes::BAD_ANNOTATION, annotation.span, message);
             }
+        }
+    }
+
+    /// `@match(kind)` before a member of a value set's struct.
+    fn match_annotation(&mut self, annotation: &'a Annotation) {
+        let AnnotationBody::Tokens(tokens) = &annotation.body else { return };
+        let known = match tokens.as_slice() {
+            [token] => self.hir.match_kinds.iter().any(|k| **k == *token.text),
+            _ => false,
+        };
+        if !known {
+            let at = tokens.first().map_or(annotation.span, |t| t.span);
+            self.error(codes::BAD_ANNOTATION, at, "`@match` takes the name of a match kind");
         }
     }
 
@@ -69,5 +88,16 @@ impl<'a> Checker<'a> {
             let message = "the value of an annotation must be known at compile time";
             self.error(codes::NOT_CONSTANT, e.span, message);
         }
+    }
+}
+
+/// Whether an annotation's body is a string, or several put together.
+fn is_text(annotation: &Annotation) -> bool {
+    match &annotation.body {
+        AnnotationBody::Tokens(tokens) => {
+            let string = |t: &AnnotationToken| matches!(t.kind, AnnotationTokenKind::String(_));
+            tokens.iter().any(string) && tokens.iter().all(|t| string(t) || &*t.text == "++")
+        }
+        _ => annotation.string().is_some(),
     }
 }

@@ -3,12 +3,12 @@
 use crate::codes;
 use crate::context::Here;
 use crate::declarations::Declarations;
-use crate::hir::{self, Program, Ty, TyKind};
+use crate::hir::{self, ControlId, Program, Ty, TyKind};
 use crate::scope::{Entity, Scopes, nearest};
 use crate::types::Inference;
 use millrace_syntax::ast::{self, Declaration, Name};
 use millrace_syntax::{Diagnostic, Diagnostics, Span};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A checked program.
 #[derive(Clone, Debug)]
@@ -185,6 +185,7 @@ impl<'a> Checker<'a> {
 
     /// What can be said only when all is read.
     fn finish(&mut self) {
+        self.check_control_plane_names();
         self.hir.main = None;
         for &id in &self.hir.globals {
             if self.hir.instances[id].name.as_deref() == Some("main") {
@@ -198,8 +199,46 @@ impl<'a> Checker<'a> {
                 let found = self.show(ty);
                 self.error(codes::BAD_MAIN, span, format!("`main` must be a package, not `{found}`"));
             }
-        } else if let Some((_, span)) = self.scopes.lookup("main", true) {
+        } else if let Some((entity, span)) = self.scopes.lookup("main", true)
+            && !matches!(entity, Entity::Function(_) | Entity::Broken)
+        {
             self.error(codes::BAD_MAIN, span, "`main` must be an instance of a package");
+        }
+    }
+
+    /// Reports actions and tables that would share a name in the control plane.
+    fn check_control_plane_names(&mut self) {
+        let name = |annotations: &[ast::Annotation], name: &str, control: Option<ControlId>| {
+            let written = annotations.iter().find(|a| a.name.as_str() == "name").and_then(|a| a.string());
+            let local = written.unwrap_or_else(|| name.to_string());
+            match local.strip_prefix('.') {
+                Some(absolute) => (None, absolute.to_string()),
+                None => (control, local),
+            }
+        };
+        let actions = self.hir.actions.values().map(|a| (name(&a.annotations, &a.name, a.control), a.span));
+        let tables = self.hir.tables.values().map(|t| (name(&t.annotations, &t.name, t.control), t.span));
+        let (actions, tables): (Vec<_>, Vec<_>) = (actions.collect(), tables.collect());
+        for (what, all) in [("actions", actions), ("tables", tables)] {
+            let mut seen: HashMap<(Option<ControlId>, String), Span> = HashMap::new();
+            for (key, span) in all {
+                let shown = key.1.clone();
+                if shown == "NoAction" {
+                    // A program may have its own beside that of core.p4.
+                    continue;
+                }
+                match seen.insert(key, span) {
+                    Some(earlier) if earlier != span => self.report(
+                        Diagnostic::error(
+                            codes::CONTROL_PLANE_NAME,
+                            span,
+                            format!("two {what} have the name `{shown}` for the control plane"),
+                        )
+                        .with_secondary(earlier, "the other one"),
+                    ),
+                    _ => {}
+                }
+            }
         }
     }
 

@@ -20,8 +20,6 @@ codes! {
     UNKNOWN_MEMBER = "E0104";
     /// A declaration that uses itself.
     RECURSION = "E0105";
-    /// A local declaration hides a parameter.
-    SHADOWS_PARAMETER = "E0106";
     /// Two things would have one name for the control plane.
     CONTROL_PLANE_NAME = "E0107";
 

@@ -141,20 +141,8 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The base of new types, and the numbers of serializable enumerations.
     fn representation(&self, ty: Ty) -> &TyKind {
-        let types = &self.program.types;
-        let mut kind = types.kind(ty);
-        loop {
-            kind = match kind {
-                TyKind::New(id) => types.kind(types.new_types[*id].base),
-                TyKind::Enum(id) => match types.enums[*id].repr {
-                    Some(repr) => types.kind(repr),
-                    None => return kind,
-                },
-                _ => return kind,
-            };
-        }
+        representation(self.program, ty)
     }
 
     fn wrap(&self, value: BigInt, ty: Ty) -> BigInt {
@@ -276,6 +264,22 @@ impl Evaluator<'_> {
         let amount = r.to_u32().map_or(width, |r| r.min(width));
         let exact = if op == BinaryOp::Shl { l << amount } else { l >> amount };
         Ok(Constant::Int(self.wrap(exact, e.ty)))
+    }
+}
+
+/// The shape of a type below new types and serializable enumerations.
+pub(crate) fn representation(program: &Program, ty: Ty) -> &TyKind {
+    let types = &program.types;
+    let mut kind = types.kind(ty);
+    loop {
+        kind = match kind {
+            TyKind::New(id) => types.kind(types.new_types[*id].base),
+            TyKind::Enum(id) => match types.enums[*id].repr {
+                Some(repr) => types.kind(repr),
+                None => return kind,
+            },
+            _ => return kind,
+        };
     }
 }
 

@@ -75,6 +75,8 @@ pub(crate) struct Here {
     pub(crate) constants: HashSet<VarId>,
     /// Inside the argument of a call.
     pub(crate) in_argument: bool,
+    /// Inside the receiver of a size method, which is not evaluated: an index may be out of bounds.
+    pub(crate) unevaluated: bool,
     /// The table whose properties are being checked.
     pub(crate) table: Option<crate::hir::TableId>,
 }

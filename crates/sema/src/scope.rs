@@ -170,6 +170,24 @@ impl Scopes {
         Ok(())
     }
 
+    /// Declares one more global of a name that is taken.
+    pub(crate) fn declare_overload(&mut self, name: &Text, entity: Entity, span: Span) {
+        let mark = self.now;
+        self.globals.entry(name.clone()).or_default().push(Global { mark, entity, span });
+    }
+
+    /// The types that a name means at the top level, in order of declaration.
+    pub(crate) fn global_types(&self, name: &str) -> Vec<(TypeEntity, Span)> {
+        let all = self.globals.get(name).map_or(&[][..], Vec::as_slice);
+        let visible = all.iter().filter(|g| g.mark <= self.visible);
+        visible
+            .filter_map(|g| match &g.entity {
+                Entity::Type(entity) => Some((entity.clone(), g.span)),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// What a name means here, and where it was declared.
     pub(crate) fn lookup(&self, name: &str, absolute: bool) -> Option<(&Entity, Span)> {
         if !absolute {

@@ -21,7 +21,7 @@ impl<'a> Checker<'a> {
         let index = self.decls.blocks.len();
         let mark = self.scopes.mark();
         self.decls.blocks.push(BlockSource { ast, mark, instances: Default::default() });
-        self.declare(&header.name, Entity::Type(TypeEntity::Block(index)));
+        self.declare_constructible(&header.name, TypeEntity::Block(index));
         let args = self.rigid_args(&header.type_params);
         self.abstractly(|c| {
             c.with_types(mark, &header.type_params, &args, |c| c.new_block(ast, false));

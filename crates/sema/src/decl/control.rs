@@ -5,7 +5,7 @@ use crate::check::Checker;
 use crate::context::Place;
 use crate::declarations::{BlockAst, Source};
 use crate::hir::{self, Ty, TyKind};
-use crate::scope::{Entity, TypeEntity};
+use crate::scope::TypeEntity;
 use millrace_syntax::ast;
 
 impl<'a> Checker<'a> {
@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
         let ty = self.intern(TyKind::Control(id));
         self.decls.controls.insert(id, Source { ast: d, mark: self.scopes.mark() });
         if declare {
-            self.declare(&d.header.name, Entity::Type(TypeEntity::Known(ty)));
+            self.declare_constructible(&d.header.name, TypeEntity::Known(ty));
         }
         self.decls.open_controls.push(id);
         let outer = self.enter(Place::ControlLocals);

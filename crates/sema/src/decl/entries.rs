@@ -3,11 +3,12 @@
 use super::properties::{Priorities, has};
 use crate::check::Checker;
 use crate::codes;
-use crate::hir::{self, Expr, ExprKind, TableId, Ty, TyKind};
+use crate::hir::{self, Expr, ExprKind, KeySet, TableId, Ty, TyKind};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
+use std::collections::HashMap;
 
 impl<'a> Checker<'a> {
     /// `entries = { ... }`, `const entries = { ... }`.
@@ -36,6 +37,7 @@ impl<'a> Checker<'a> {
                 Some((value, p.span))
             });
             let keysets = self.keysets(&entry.keyset, &types, true);
+            let keysets = keysets.filter(|k| self.check_match_kinds(id, k, entry.keyset.span));
             let Some(action) = self.entry_action(id, entry) else { continue };
             let Some(keysets) = keysets else { continue };
             written.push(priority);
@@ -48,8 +50,65 @@ impl<'a> Checker<'a> {
                 span: entry.span,
             });
         }
+        self.check_duplicate_keys(id, &entries);
         self.assign_priorities(id, property, &mut entries, &written, priorities);
         self.hir.tables[id].entries = entries;
+    }
+
+    /// Reports entries with one key, in tables where nothing could choose between them.
+    fn check_duplicate_keys(&mut self, id: TableId, entries: &[hir::Entry]) {
+        let keys = &self.hir.tables[id].keys;
+        if !keys.iter().all(|k| matches!(k.match_kind.as_str(), "exact" | "lpm")) {
+            return;
+        }
+        let mut seen: HashMap<String, Span> = HashMap::new();
+        for entry in entries {
+            let shown: Option<Vec<String>> = entry.keysets.iter().map(shape).collect();
+            let Some(shown) = shown else { continue };
+            if let Some(earlier) = seen.insert(shown.join(","), entry.span) {
+                self.report(
+                    Diagnostic::error(codes::BAD_ENTRY, entry.span, "another entry has the same key")
+                        .with_secondary(earlier, "this one"),
+                );
+            }
+        }
+    }
+
+    /// Reports sets that a key's match kind does not know. Match kinds of architectures may know all.
+    fn check_match_kinds(&mut self, id: TableId, keysets: &[KeySet], span: Span) -> bool {
+        let keys = &self.hir.tables[id].keys;
+        for (key, keyset) in keys.iter().zip(keysets) {
+            let kind = key.match_kind.as_str();
+            let at = match keyset {
+                KeySet::Value(e) | KeySet::Mask(e, _) | KeySet::Range(e, _) => e.span,
+                KeySet::Any | KeySet::ValueSet(_) => span,
+            };
+            let problem = match keyset {
+                KeySet::Mask(..) if matches!(kind, "exact" | "optional" | "range") => "a mask",
+                KeySet::Range(..) if matches!(kind, "exact" | "optional" | "lpm" | "ternary") => "a range",
+                KeySet::ValueSet(_) => "a value set",
+                KeySet::Mask(_, mask) if kind == "lpm" && !self.is_prefix(mask) => {
+                    let message = "the mask of a longest-prefix key must be ones followed by zeros";
+                    self.error(codes::BAD_ENTRY, at, message);
+                    return false;
+                }
+                _ => continue,
+            };
+            let message = format!("{problem} cannot match a key of the kind `{kind}`");
+            self.error(codes::BAD_ENTRY, at, message);
+            return false;
+        }
+        true
+    }
+
+    /// Whether a mask keeps a number of high bits; of one that is not known yet, perhaps.
+    fn is_prefix(&self, mask: &Expr) -> bool {
+        let ExprKind::Int(value) = &mask.kind else { return true };
+        let kind = crate::constant::representation(&self.hir, mask.ty).clone();
+        let (TyKind::Bits(width) | TyKind::SignedBits(width)) = kind else { return true };
+        let ones = crate::constant::wrap(value, &TyKind::Bits(width));
+        let gap = (BigInt::from(1) << width) - 1 - ones;
+        (&gap + 1u32) & &gap == BigInt::ZERO
     }
 
     fn entry_action(&mut self, id: TableId, entry: &'a ast::Entry) -> Option<hir::ActionRef> {
@@ -148,7 +207,7 @@ impl<'a> Checker<'a> {
                 .any(|a| a.name.as_str() == "noWarn" && a.string().is_some_and(|s| s == what))
         };
         if !silenced("duplicate_priorities") {
-            let mut seen: std::collections::HashMap<&BigInt, Span> = Default::default();
+            let mut seen: HashMap<&BigInt, Span> = Default::default();
             for (value, span) in values {
                 if let Some(earlier) = seen.insert(value, *span) {
                     self.report(
@@ -171,5 +230,25 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+    }
+}
+
+/// A set of literals in a form that equal sets share.
+fn shape(keyset: &KeySet) -> Option<String> {
+    let literal = |e: &Expr| match &e.kind {
+        ExprKind::Int(value) => Some(value.to_string()),
+        ExprKind::Bool(value) => Some(value.to_string()),
+        ExprKind::EnumMember(index) => Some(format!("member {index}")),
+        ExprKind::ErrorMember(index) => Some(format!("error {index}")),
+        _ => None,
+    };
+    match keyset {
+        KeySet::Any => Some("_".into()),
+        KeySet::Value(e) => literal(e),
+        KeySet::Mask(e, m) => match (&e.kind, &m.kind) {
+            (ExprKind::Int(value), ExprKind::Int(mask)) => Some(format!("{}/{mask}", value & mask)),
+            _ => None,
+        },
+        KeySet::Range(..) | KeySet::ValueSet(_) => None,
     }
 }

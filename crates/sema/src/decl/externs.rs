@@ -45,13 +45,13 @@ impl<'a> Checker<'a> {
         });
         self.decls.externs.insert(id, Source { ast: d, mark: self.scopes.mark() });
         self.decls.methods.insert(id, numbers);
-        // Methods may name the object itself.
-        self.declare(&d.name, Entity::Type(TypeEntity::Extern(id)));
         self.check_type_params(&d.type_params);
         let args = self.rigid_args(&d.type_params);
         self.here.abstract_depth += 1;
         self.with_types(self.scopes.mark(), &d.type_params, &args, |c| c.check_methods(d));
         self.here.abstract_depth -= 1;
+        // Behind its methods: they cannot name the object itself.
+        self.declare(&d.name, Entity::Type(TypeEntity::Extern(id)));
     }
 
     fn check_methods(&mut self, d: &'a ast::ExternObject) {
@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
             let of = if is_constructor { ParamOf::ExternConstructor } else { ParamOf::Extern };
             self.check_params(&method.params, of);
             if let Some(ret) = &method.return_type {
-                self.check_result_type(ret);
+                self.check_result_type(ret, of);
             }
             self.scopes.pop();
             let same = |m: &ast::Method| {
@@ -91,13 +91,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports a type that no function or method can return.
-    pub(crate) fn check_result_type(&mut self, ret: &'a ast::Type) -> Ty {
+    pub(crate) fn check_result_type(&mut self, ret: &'a ast::Type, of: ParamOf) -> Ty {
         let ty = self.resolve_type(ret);
         let fine = self.is_value_type(ty)
-            || matches!(
-                self.kind(ty),
-                TyKind::Void | TyKind::Unknown | TyKind::Var(_) | TyKind::Int | TyKind::String
-            );
+            || matches!(self.kind(ty), TyKind::Void | TyKind::Unknown | TyKind::Var(_) | TyKind::String)
+            || (of == ParamOf::Extern && matches!(self.kind(ty), TyKind::Extern(..)));
         if !fine {
             let shown = self.show(ty);
             self.error(codes::BAD_TYPE_HERE, ret.span, format!("`{shown}` cannot be returned"));
@@ -125,7 +123,7 @@ impl<'a> Checker<'a> {
         self.here.abstract_depth += 1;
         self.with_types(self.scopes.mark(), &d.type_params, &args, |c| {
             c.check_params(&d.params, of);
-            c.check_result_type(&d.return_type);
+            c.check_result_type(&d.return_type, of);
         });
         self.here.abstract_depth -= 1;
     }
@@ -160,7 +158,7 @@ impl<'a> Checker<'a> {
         });
         self.decls.packages.insert(id, Source { ast: d, mark: self.scopes.mark() });
         self.check_block_type_params(d, ParamOf::Package);
-        self.declare(&d.name, Entity::Type(TypeEntity::Package(id)));
+        self.declare_constructible(&d.name, TypeEntity::Package(id));
     }
 
     /// `parser P(...);`, `control C(...);`
@@ -196,7 +194,15 @@ impl<'a> Checker<'a> {
             }),
             None => Vec::new(),
         };
-        Signature { name, params, ret, type_args: Vec::new(), mark: source.map(|s| s.mark), span }
+        Signature {
+            name,
+            params,
+            ret,
+            type_args: Vec::new(),
+            type_scope: Vec::new(),
+            mark: source.map(|s| s.mark),
+            span,
+        }
     }
 
     /// Reports an instance that has initialisers for what is not abstract, and abstract methods without any.

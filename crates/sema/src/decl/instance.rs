@@ -24,7 +24,13 @@ impl<'a> Checker<'a> {
     }
 
     fn make_instance(&mut self, d: &'a ast::Instantiation) -> Option<InstanceId> {
-        let (path, type_args) = match &d.ty.kind {
+        let mut written = &d.ty;
+        let mut sizes = Vec::new();
+        while let TypeKind::Stack(element, size) = &written.kind {
+            sizes.push(size.as_ref());
+            written = element;
+        }
+        let (path, type_args) = match &written.kind {
             TypeKind::Name(path) => (path, &[][..]),
             TypeKind::Specialized(path, args) => (path, args.as_slice()),
             _ => {
@@ -41,7 +47,7 @@ impl<'a> Checker<'a> {
                 return None;
             }
         };
-        self.construct(Construction {
+        let id = self.construct(Construction {
             entity,
             type_name: &path.name,
             type_args,
@@ -51,7 +57,21 @@ impl<'a> Checker<'a> {
             initializer: d.initializer.as_deref(),
             span: d.name.span,
             expected: None,
-        })
+        })?;
+        for size in sizes.into_iter().rev() {
+            let ty = self.hir.instances[id].ty;
+            if !matches!(self.kind(ty), TyKind::Extern(..) | TyKind::Stack(..)) {
+                self.error(
+                    codes::INSTANCE_NOT_ALLOWED,
+                    d.ty.span,
+                    "only externs can be instantiated as an array",
+                );
+                return None;
+            }
+            let n = self.element_count(size)?;
+            self.hir.instances[id].ty = self.intern(TyKind::Stack(ty, n));
+        }
+        Some(id)
     }
 
     /// Checks the definitions of an instance's abstract methods.
@@ -68,7 +88,8 @@ impl<'a> Checker<'a> {
         let declarations = match c.initializer {
             Some(declarations) => declarations,
             None => {
-                if let Some(first) = wanted.first() {
+                let needed = |m: &&&ast::Method| !m.annotations.iter().any(|a| a.name.as_str() == "optional");
+                if let Some(first) = wanted.iter().find(needed) {
                     self.missing_method(first.name.as_str(), object, first.name.span, c.span);
                 }
                 return;
@@ -108,7 +129,8 @@ impl<'a> Checker<'a> {
         }
         self.scopes.pop();
         for method in wanted {
-            if !defined.iter().any(|(n, _)| n == method.name.as_str()) {
+            let optional = method.annotations.iter().any(|a| a.name.as_str() == "optional");
+            if !optional && !defined.iter().any(|(n, _)| n == method.name.as_str()) {
                 self.missing_method(method.name.as_str(), object, method.name.span, c.span);
             }
         }
@@ -146,8 +168,12 @@ impl<'a> Checker<'a> {
             })
             .collect();
         let same = |c: &Self, a: Ty, b: Ty| a == b || c.is_unknown(a) || c.is_unknown(b);
-        let fits = wanted.len() == have.len()
-            && wanted.iter().zip(&have).all(|(w, (d, t))| w.direction == *d && same(self, w.ty, *t))
+        // Optional parameters may be left out of the definition.
+        let names: Vec<&str> = f.params.iter().map(|p| p.name.as_str()).collect();
+        let kept: Vec<_> =
+            wanted.iter().filter(|w| !w.optional || names.contains(&w.name.as_str())).collect();
+        let fits = kept.len() == have.len()
+            && kept.iter().zip(&have).all(|(w, (d, t))| w.direction == *d && same(self, w.ty, *t))
             && same(self, wanted_ret, ret);
         if !fits {
             self.report(

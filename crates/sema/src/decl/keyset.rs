@@ -46,6 +46,15 @@ impl<'a> Checker<'a> {
             [ty] => *ty,
             _ => self.intern(TyKind::Tuple(types.to_vec())),
         };
+        let value = match (&value.kind, types) {
+            // A product of one set.
+            (ast::ExprKind::List(elements), [ty])
+                if elements.len() == 1 && !matches!(self.kind(*ty), TyKind::Tuple(_) | TyKind::Struct(_)) =>
+            {
+                &elements[0]
+            }
+            _ => value,
+        };
         let checked = self.check_expr(value, Some(wanted));
         if let TyKind::ValueSet(element) = self.kind(checked.ty) {
             return self.value_set_keyset(checked, element, types).map(|k| vec![k]);
@@ -65,11 +74,11 @@ impl<'a> Checker<'a> {
 
     fn value_set_keyset(&mut self, set: Expr, element: Ty, types: &[Ty]) -> Option<KeySet> {
         let fits = match self.kind(element) {
-            TyKind::Struct(id) => {
-                let fields = self.hir.types.structs[id].fields.iter().map(|f| f.ty);
-                fields.eq(types.iter().copied()) || types == [element]
+            TyKind::Struct(_) | TyKind::Tuple(_) => {
+                let mut leaves = Vec::new();
+                self.leaves(element, &mut leaves);
+                leaves == types || types == [element]
             }
-            TyKind::Tuple(parts) => parts == types || types == [element],
             _ => types == [element],
         };
         if !fits && !self.is_unknown(element) && !types.iter().any(|&t| self.is_unknown(t)) {
@@ -85,6 +94,17 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The types of the innermost members of structs and tuples, in order.
+    fn leaves(&self, ty: Ty, out: &mut Vec<Ty>) {
+        match self.kind(ty) {
+            TyKind::Struct(id) => {
+                self.hir.types.structs[id].fields.iter().for_each(|f| self.leaves(f.ty, out))
+            }
+            TyKind::Tuple(parts) => parts.into_iter().for_each(|t| self.leaves(t, out)),
+            _ => out.push(ty),
+        }
+    }
+
     /// The set that one key is matched against.
     fn keyset(&mut self, keyset: &'a Keyset, ty: Ty, constant: bool) -> Option<KeySet> {
         match &keyset.kind {
@@ -97,8 +117,8 @@ impl<'a> Checker<'a> {
                 self.value_keyset(checked, ty, constant)
             }
             KeysetKind::Mask(value, mask) => {
-                let value = self.set_bound(value, ty, constant)?;
-                let mask = self.set_bound(mask, ty, constant)?;
+                let value = self.set_bound(value, ty, true)?;
+                let mask = self.set_bound(mask, ty, true)?;
                 let numeric = matches!(
                     self.number_kind(ty),
                     TyKind::Bits(_) | TyKind::SignedBits(_) | TyKind::Bool | TyKind::Unknown | TyKind::Var(_)
@@ -166,6 +186,10 @@ impl<'a> Checker<'a> {
             Ok(value) => value,
             Err(value) => self.as_key_value(value, ty)?,
         };
+        if has_call(&value) {
+            self.error(codes::CALL_NOT_ALLOWED, value.span, "nothing can be called in a set of values");
+            return None;
+        }
         if constant && !self.is_known(&value) {
             self.report(
                 Diagnostic::error(codes::NOT_CONSTANT, value.span, "this must be known at compile time")
@@ -197,5 +221,21 @@ impl<'a> Checker<'a> {
                 None
             }
         }
+    }
+}
+
+/// Whether evaluating an expression calls something.
+fn has_call(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Call(_) | ExprKind::TableHit(_) | ExprKind::TableMiss(_) => true,
+        ExprKind::Field(a, _)
+        | ExprKind::Slice(a, _, _)
+        | ExprKind::Unary(_, a)
+        | ExprKind::Cast(a)
+        | ExprKind::IsValid(a) => has_call(a),
+        ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => has_call(a) || has_call(b),
+        ExprKind::Mux(a, b, c) => has_call(a) || has_call(b) || has_call(c),
+        ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => members.iter().any(has_call),
+        _ => false,
     }
 }

@@ -15,4 +15,5 @@ mod table;
 mod types;
 mod variable;
 
+pub(crate) use externs::same_parameters;
 pub(crate) use parameters::ParamOf;

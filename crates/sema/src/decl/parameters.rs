@@ -82,8 +82,8 @@ impl<'a> Checker<'a> {
             TyKind::Unknown | TyKind::Var(_) => true,
             TyKind::Void => false,
             TyKind::Package(..) => of == ParamOf::Package,
-            TyKind::Parser(_) => matches!(of, ParamOf::Package | ParamOf::ParserConstructor),
-            TyKind::Control(_) => matches!(of, ParamOf::Package | ParamOf::ControlConstructor),
+            // A signature is wanted, so that any parser or control that has it can be given.
+            TyKind::Parser(_) | TyKind::Control(_) => false,
             TyKind::BlockType(id, _) => match self.hir.block_types[id].is_parser {
                 true => matches!(of, ParamOf::Package | ParamOf::ParserConstructor),
                 false => matches!(of, ParamOf::Package | ParamOf::ControlConstructor),
@@ -176,8 +176,16 @@ impl<'a> Checker<'a> {
                 annotations: param.annotations.clone().into(),
                 span: param.name.span,
             });
-            // Two parameters of one name were reported with the list.
-            let _ = self.scopes.declare(&param.name.text, Entity::Var(var), param.name.span);
+            if let Some((Entity::Type(_), declared)) = self.scopes.lookup(param.name.as_str(), false)
+                && self.scopes.in_enclosing_scope(param.name.as_str())
+            {
+                self.duplicate(&param.name, declared);
+            }
+            let taken = self.scopes.declare(&param.name.text, Entity::Var(var), param.name.span);
+            let in_list = params.iter().filter(|p| p.name.as_str() == param.name.as_str()).count() > 1;
+            if let (Err(earlier), false) = (taken, in_list) {
+                self.duplicate(&param.name, earlier);
+            }
             vars.push(var);
         }
         vars

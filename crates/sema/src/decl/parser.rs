@@ -6,7 +6,7 @@ use crate::codes;
 use crate::context::Place;
 use crate::declarations::{BlockAst, Source};
 use crate::hir::{self, ExprKind, KeySet, StateRef, Transition, Ty, TyKind};
-use crate::scope::{Entity, TypeEntity, nearest};
+use crate::scope::{TypeEntity, nearest};
 use millrace_syntax::Diagnostic;
 use millrace_syntax::ast::{self, KeysetKind, Name};
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ impl<'a> Checker<'a> {
         let ty = self.intern(TyKind::Parser(id));
         self.decls.parsers.insert(id, Source { ast: d, mark: self.scopes.mark() });
         if declare {
-            self.declare(&d.header.name, Entity::Type(TypeEntity::Known(ty)));
+            self.declare_constructible(&d.header.name, TypeEntity::Known(ty));
         }
         self.decls.open_parsers.push(id);
         let outer = self.enter(Place::ParserLocals);
@@ -189,10 +189,6 @@ impl<'a> Checker<'a> {
             | TyKind::Var(_) => true,
             TyKind::New(id) => self.is_selectable(self.hir.types.new_types[id].base),
             TyKind::Tuple(parts) => parts.into_iter().all(|t| self.is_selectable(t)),
-            TyKind::Struct(id) => {
-                let s = &self.hir.types.structs[id];
-                s.kind == hir::StructKind::Struct && s.fields.iter().all(|f| self.is_selectable(f.ty))
-            }
             _ => false,
         }
     }

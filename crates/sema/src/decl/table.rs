@@ -28,6 +28,7 @@ impl<'a> Checker<'a> {
             annotations: d.annotations.clone().into(),
             span: d.name.span,
         });
+        self.declare_or_report_shadow(&d.name, Entity::Table(id));
         let outer = std::mem::replace(&mut self.here.place, Place::Table);
         self.here.table = Some(id);
         self.check_repeated_properties(d);
@@ -51,7 +52,6 @@ impl<'a> Checker<'a> {
         }
         self.here.table = None;
         self.here.place = outer;
-        self.declare_or_report_shadow(&d.name, Entity::Table(id));
         id
     }
 
@@ -114,7 +114,10 @@ impl<'a> Checker<'a> {
     }
 
     fn table_key_expr(&mut self, e: &'a ast::Expr) -> Expr {
+        // A key may apply another table or call a function.
+        let outer = std::mem::replace(&mut self.here.place, Place::ControlApply);
         let expr = self.check_expr(e, None);
+        self.here.place = outer;
         let fine = match self.kind(expr.ty) {
             TyKind::Bits(_)
             | TyKind::SignedBits(_)
@@ -129,6 +132,9 @@ impl<'a> Checker<'a> {
         };
         if fine {
             return expr;
+        }
+        if matches!(&expr.kind, hir::ExprKind::Table(id) if self.here.table == Some(*id)) {
+            return self.fail(codes::RECURSION, e.span, "a table cannot refer to itself");
         }
         let shown = self.show(expr.ty);
         self.fail(codes::TYPE_MISMATCH, e.span, format!("a table cannot match on a `{shown}`"))

@@ -23,6 +23,8 @@ impl<'a> Checker<'a> {
             ty
         });
         let mut members: Vec<hir::EnumMember> = Vec::with_capacity(d.members.len());
+        // A value may name the members before it.
+        self.scopes.push();
         for member in &d.members {
             if let Some(earlier) = members.iter().find(|m| m.name == member.name.as_str()) {
                 let earlier = earlier.span;
@@ -30,6 +32,11 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let value = self.member_value(d, member, repr);
+            if let (Some(value), Some(repr)) = (&value, repr) {
+                let kind = hir::ExprKind::Int(value.clone());
+                let literal = hir::Expr { kind, ty: repr, span: member.name.span };
+                self.declare(&member.name, Entity::Const(std::rc::Rc::new(literal)));
+            }
             members.push(hir::EnumMember {
                 name: member.name.to_string(),
                 value,
@@ -37,6 +44,7 @@ impl<'a> Checker<'a> {
                 span: member.name.span,
             });
         }
+        self.scopes.pop();
         if members.is_empty() && d.members.is_empty() {
             self.error(codes::BAD_UNDERLYING, d.name.span, "an enumeration needs at least one member");
         }

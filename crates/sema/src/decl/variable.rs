@@ -113,8 +113,8 @@ impl<'a> Checker<'a> {
             && self.scopes.in_enclosing_scope(name.as_str())
             && matches!(self.hir.vars[*var].kind, VarKind::Param(_) | VarKind::CtorParam)
         {
-            let found = Diagnostic::error(
-                codes::SHADOWS_PARAMETER,
+            let found = Diagnostic::warning(
+                codes::SHADOWING,
                 name.span,
                 format!("`{name}` hides the parameter of the same name"),
             )

@@ -37,6 +37,8 @@ pub(crate) struct Signature<'a> {
     pub(crate) type_args: Vec<Ty>,
     /// Where default values are read; none: here.
     pub(crate) mark: Option<Mark>,
+    /// The type parameters that default values may name, and what they stand for.
+    pub(crate) type_scope: Vec<(&'a [ast::Name], Vec<Ty>)>,
     /// The declaration.
     pub(crate) span: Span,
 }
@@ -172,37 +174,17 @@ impl<'a> Checker<'a> {
         let mut values: Vec<Option<Expr>> = Vec::with_capacity(bound.len());
         for (param, arg) in signature.params.iter().zip(&bound) {
             let value = match arg {
-                Some(Argument { value: Some(value), .. }) => {
-                    let wanted = self.settle(param.ty);
-                    let expected = (!self.has_free_vars(wanted)).then_some(wanted);
-                    let value = self.check_expr_expecting(value, expected, wanted);
-                    self.unify(param.ty, value.ty);
-                    Some(value)
+                Some(Argument { value: Some(value), .. }) => Some(self.argument(param, value)),
+                Some(arg) if param.direction != Direction::Out && !param.optional => {
+                    let message = "`_` can be given only for `out` and for optional parameters";
+                    self.error(codes::MISPLACED_DOTS, arg.span, message);
+                    return None;
                 }
-                Some(arg) => {
-                    if param.direction != Direction::Out && !param.optional {
-                        let message = "`_` can be given only for `out` and for optional parameters";
-                        self.error(codes::MISPLACED_DOTS, arg.span, message);
-                        return None;
-                    }
-                    None
-                }
-                None if param.optional => None,
-                None => match param.default {
-                    Some(default) => {
-                        let aside = signature.mark.map(|mark| self.scopes.leave_local_names(mark));
-                        let value = self.check_expr(default, Some(param.ty));
-                        if let Some(aside) = aside {
-                            self.scopes.return_to(aside);
-                        }
-                        self.unify(param.ty, value.ty);
-                        Some(value)
-                    }
-                    None => None,
-                },
+                _ => None,
             };
             values.push(value);
         }
+        self.omitted_args(signature, &bound, &mut values);
         self.infer_type_args(signature, &values, mode, span)?;
         let mut result = Vec::with_capacity(values.len());
         let mut fine = true;
@@ -219,6 +201,46 @@ impl<'a> Checker<'a> {
             result.push(Arg { direction: param.direction, ty, value });
         }
         fine.then_some(result)
+    }
+
+    fn argument(&mut self, param: &Param<'a>, value: &'a ast::Expr) -> Expr {
+        let wanted = self.settle(param.ty);
+        let expected = (!self.has_free_vars(wanted)).then_some(wanted);
+        let value = self.check_expr_expecting(value, expected, wanted);
+        self.unify(param.ty, value.ty);
+        value
+    }
+
+    /// Default values for arguments left out, once the others have told what they can about types.
+    fn omitted_args(
+        &mut self,
+        signature: &Signature<'a>,
+        bound: &[Option<&'a Argument>],
+        values: &mut [Option<Expr>],
+    ) {
+        for ((param, arg), value) in signature.params.iter().zip(bound).zip(values) {
+            if arg.is_some_and(|a| a.value.is_some()) {
+                continue;
+            }
+            match param.default {
+                Some(default) if arg.is_none() => {
+                    let aside = signature.mark.map(|mark| self.scopes.leave_local_names(mark));
+                    self.scopes.push();
+                    for (params, types) in &signature.type_scope {
+                        self.declare_type_params(params, types);
+                    }
+                    let checked = self.argument(param, default);
+                    self.scopes.pop();
+                    if let Some(aside) = aside {
+                        self.scopes.return_to(aside);
+                    }
+                    *value = Some(checked);
+                }
+                // What is left out tells nothing about the types that only it mentions.
+                _ if arg.is_none() || param.optional => self.close_vars(param.ty),
+                _ => {}
+            }
+        }
     }
 
     /// Types an argument; a constructor call in it may learn its own type arguments from the parameter.
@@ -255,6 +277,19 @@ impl<'a> Checker<'a> {
                     return None;
                 }
             };
+            if self.contains_record(settled) {
+                let culprit =
+                    values.iter().flatten().find(|v| self.contains_record(v.ty)).map_or(span, |v| v.span);
+                self.report(
+                    Diagnostic::error(
+                        codes::CANNOT_INFER,
+                        culprit,
+                        "the type of this structure is not known",
+                    )
+                    .with_help("write the type before it: `(S){ ... }`"),
+                );
+                return None;
+            }
             if self.contains_int(settled) && mode != ArgMode::AnyValue {
                 let culprit =
                     values.iter().flatten().find(|v| self.contains_int(v.ty)).map_or(span, |v| v.span);
@@ -281,8 +316,39 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Whether a structure without a declared type is a type or part of it.
+    pub(crate) fn contains_record(&self, ty: Ty) -> bool {
+        match self.kind(ty) {
+            TyKind::Tuple(parts) => parts.into_iter().any(|t| self.contains_record(t)),
+            TyKind::List(t) => self.contains_record(t),
+            TyKind::Struct(id) => !self.decls.struct_origin.contains_key(&id),
+            _ => false,
+        }
+    }
+
     /// Passes a value for a parameter.
     fn pass(&mut self, param: &Param<'a>, ty: Ty, value: Expr, mode: ArgMode) -> Expr {
+        let bad = match self.kind(value.ty) {
+            TyKind::Table(_)
+            | TyKind::ApplyResult(_)
+            | TyKind::ActionRun(_)
+            | TyKind::ValueSet(_)
+            | TyKind::Void => true,
+            TyKind::Parser(_) | TyKind::Control(_) | TyKind::BlockType(..) => mode != ArgMode::Constructor,
+            TyKind::String | TyKind::Int => {
+                param.direction != Direction::None && matches!(self.kind(ty), TyKind::String | TyKind::Int)
+            }
+            _ => false,
+        };
+        if bad {
+            let shown = self.show(value.ty);
+            let message = format!("a `{shown}` cannot be passed for the parameter `{}`", param.name);
+            self.report(
+                Diagnostic::error(codes::BAD_TYPE_HERE, value.span, message)
+                    .with_secondary(param.span, "the parameter"),
+            );
+            return self.unknown(value.span);
+        }
         match param.direction {
             Direction::Out | Direction::InOut => {
                 if value.ty != ty && !self.is_unknown(value.ty) && !self.is_unknown(ty) {
@@ -296,15 +362,17 @@ impl<'a> Checker<'a> {
             }
             Direction::In => self.coerce(value, ty),
             Direction::None => {
-                let value = self.coerce(value, ty);
+                // A number of any width is fine for `int`.
+                let fixed = matches!(self.kind(value.ty), TyKind::Bits(_) | TyKind::SignedBits(_));
+                let is_int = matches!(self.kind(ty), TyKind::Int) && fixed && mode == ArgMode::Runtime;
+                let value = if is_int { value } else { self.coerce(value, ty) };
                 let is_object = matches!(self.kind(ty), TyKind::Extern(..));
-                let needs_constant = match mode {
-                    ArgMode::AnyValue => false,
-                    ArgMode::Runtime => !is_object,
-                    ArgMode::Constructor => true,
+                let fine = match mode {
+                    ArgMode::AnyValue => true,
+                    ArgMode::Runtime => is_object || self.is_undirected(&value),
+                    ArgMode::Constructor => is_object || self.is_known(&value),
                 };
-                let is_object_here = mode == ArgMode::Constructor && is_object;
-                if needs_constant && !self.is_known(&value) && !is_object_here {
+                if !fine {
                     let message = format!("the argument for `{}` must be known at compile time", param.name);
                     self.report(
                         Diagnostic::error(codes::NOT_CONSTANT, value.span, message)

@@ -69,6 +69,10 @@ impl<'a> Checker<'a> {
         };
         let candidates: Vec<(FunctionRef, Span, &'a [ast::Parameter])> =
             all.iter().filter_map(|&(f, s)| Some((f, s, ast_of(self, f)?.params.as_slice()))).collect();
+        // A function that is being checked cannot be meant, unless it is the only one.
+        let open = |f: &FunctionRef| matches!(f, FunctionRef::Plain(i) if self.decls.functions[*i].open);
+        let closed: Vec<_> = candidates.iter().filter(|(f, ..)| !open(f)).copied().collect();
+        let candidates = if closed.is_empty() { candidates } else { closed };
         let Some(chosen) = self.choose_overload(path.name.as_str(), &candidates, args, span) else {
             return self.unknown(span);
         };
@@ -89,6 +93,7 @@ impl<'a> Checker<'a> {
                     ret: c.resolve_type(&source.ast.return_type),
                     type_args: vars.clone(),
                     mark: Some(source.mark),
+                    type_scope: vec![(&source.ast.type_params, vars.clone())],
                     span: source.ast.name.span,
                 });
                 self.unify_result(&signature, expected);
@@ -98,8 +103,11 @@ impl<'a> Checker<'a> {
                 if let Some(folded) = self.core_function(path.name.as_str(), source.ast, &checked, span) {
                     return folded;
                 }
-                self.extern_place(span);
-                self.finish_call(Callee::ExternFunction(id), vars, checked, signature.ret, span)
+                let call = self.finish_call(Callee::ExternFunction(id), vars, checked, signature.ret, span);
+                if !self.is_known(&call) {
+                    self.extern_place(span);
+                }
+                call
             }
             FunctionRef::Plain(index) => self.plain_call(index, type_args, args, span, expected),
         }
@@ -132,6 +140,7 @@ impl<'a> Checker<'a> {
             ret: c.resolve_type(&source.ast.return_type),
             type_args: vars.clone(),
             mark: Some(source.mark),
+            type_scope: vec![(&source.ast.type_params, vars.clone())],
             span: source.ast.name.span,
         });
         self.unify_result(&signature, expected);
@@ -202,7 +211,7 @@ impl<'a> Checker<'a> {
         });
         let params = params.collect();
         let ret = self.intern(TyKind::Void);
-        Signature { name, params, ret, type_args: Vec::new(), mark: None, span }
+        Signature { name, params, ret, type_args: Vec::new(), type_scope: Vec::new(), mark: None, span }
     }
 
     /// The type arguments of a call: those written, or variables to be found out.

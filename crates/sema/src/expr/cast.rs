@@ -73,6 +73,10 @@ impl<'a> Checker<'a> {
         }
         match (self.kind(ty), self.kind(e.ty)) {
             (TyKind::Bits(_) | TyKind::SignedBits(_), TyKind::Int) => Ok(self.int_to_fixed(e, ty)),
+            (TyKind::Int, TyKind::Bits(_) | TyKind::SignedBits(_)) if self.is_known(&e) => {
+                let cast = Expr { span: e.span, ty, kind: ExprKind::Cast(Box::new(e)) };
+                Ok(self.fold(cast))
+            }
             (_, TyKind::Enum(id)) => match self.hir.types.enums[id].repr {
                 Some(repr) if repr == ty => {
                     let cast = Expr { span: e.span, ty, kind: ExprKind::Cast(Box::new(e)) };

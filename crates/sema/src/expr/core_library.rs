@@ -79,6 +79,7 @@ impl<'a> Checker<'a> {
         }
         let varbits = self.varbits(ty);
         let problem = match (args.len(), varbits) {
+            (_, 2..) => "has more than one varbit member, whose sizes cannot be told apart",
             (1, 1..) => "has a varbit member: say how many bits it takes with a second argument",
             (2, 0) => "has no varbit member that the second argument could be the size of",
             _ => return true,

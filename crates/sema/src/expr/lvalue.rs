@@ -2,7 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
-use crate::hir::{Direction, Expr, ExprKind, TyKind, VarId, VarKind};
+use crate::hir::{Direction, Expr, ExprKind, VarId, VarKind};
 use millrace_syntax::{Diagnostic, Span};
 
 /// Why something cannot be assigned to.
@@ -44,9 +44,6 @@ impl Checker<'_> {
                 VarKind::Local if self.here.constants.contains(id) => Some(Obstacle::Var(*id, "a constant")),
                 VarKind::Local => None,
             },
-            ExprKind::Field(base, _) if matches!(self.kind(base.ty), TyKind::Tuple(_)) => {
-                Some(Obstacle::Other(e.span, "the members of a tuple cannot be assigned one by one"))
-            }
             ExprKind::Field(base, _) | ExprKind::Slice(base, _, _) | ExprKind::Index(base, _) => {
                 self.obstacle(base)
             }

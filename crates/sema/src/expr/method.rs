@@ -26,7 +26,10 @@ impl<'a> Checker<'a> {
         if let Some(named) = self.named_by(base) {
             return self.type_method(named, base, method, args, span);
         }
+        let outer = self.here.unevaluated;
+        self.here.unevaluated = outer || is_size_method(method.as_str());
         let receiver = self.check_expr(base, None);
+        self.here.unevaluated = outer;
         if self.is_unknown(receiver.ty) {
             self.check_loose_args(args);
             return self.unknown(span);
@@ -191,6 +194,9 @@ impl<'a> Checker<'a> {
         if let Some(first) = args.first() {
             self.error(codes::BAD_ARGUMENTS, first.span, "applying a table takes no arguments");
         }
+        if self.here.table == Some(id) {
+            return self.fail(codes::RECURSION, span, "a table cannot apply itself");
+        }
         if self.here.place != Place::ControlApply {
             let message = format!("tables cannot be applied {}", self.here.place.describe());
             return self.fail(codes::CALL_NOT_ALLOWED, span, message);
@@ -281,7 +287,7 @@ impl<'a> Checker<'a> {
         });
         let params = params.collect();
         let ret = self.intern(TyKind::Void);
-        Signature { name, params, ret, type_args: Vec::new(), mark, span }
+        Signature { name, params, ret, type_args: Vec::new(), type_scope: Vec::new(), mark, span }
     }
 
     /// `C.apply(...)`: an instance of its own for this call (specification, "Direct type invocation").
@@ -389,6 +395,7 @@ impl<'a> Checker<'a> {
                 ret,
                 type_args: vars.clone(),
                 mark: Some(source.mark),
+                type_scope: vec![(&source.ast.type_params, types.to_vec()), (&ast.type_params, vars.clone())],
                 span: ast.name.span,
             }
         });
@@ -396,6 +403,10 @@ impl<'a> Checker<'a> {
         let Some(checked) = self.check_args(&signature, args, ArgMode::Runtime, span) else {
             return self.unknown_of(signature.ret, span);
         };
+        if signature.params.iter().zip(&checked).any(|(p, a)| self.is_unknown(p.ty) && a.value.is_some()) {
+            let message = format!("the type of a parameter of `{}` was left open with `_`", signature.name);
+            return self.fail(codes::CANNOT_INFER, span, message);
+        }
         let found: Vec<Ty> = vars.iter().map(|&v| self.settle(v)).collect();
         if !self.core_method(source.ast.name.as_str(), method, &found, &checked, span) {
             return self.unknown_of(signature.ret, span);

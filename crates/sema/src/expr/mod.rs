@@ -5,6 +5,7 @@ mod arguments;
 mod call;
 mod cast;
 mod construct;
+mod constructor;
 mod core_library;
 mod known;
 mod lvalue;

@@ -136,7 +136,7 @@ impl<'a> Checker<'a> {
     fn equality(&mut self, op: BinaryOp, l: Expr, r: Expr) -> Operands {
         let bool_ty = self.intern(TyKind::Bool);
         let (l, r) = if l.ty == r.ty { (l, r) } else { self.same_type(l, r)? };
-        if !self.comparable(l.ty) {
+        if !self.comparable(l.ty) || self.contains_record(l.ty) {
             return Err((l, r));
         }
         Ok((op, l, r, bool_ty))
@@ -148,10 +148,18 @@ impl<'a> Checker<'a> {
             return Ok((l, r));
         }
         let (lt, rt) = (l.ty, r.ty);
-        let l = match self.convert(l, rt) {
-            Ok(l) => return Ok((l, r)),
-            Err(l) => l,
+        // A number without width takes the other's, never the other way round.
+        let l = match self.kind(rt) {
+            TyKind::Int => l,
+            _ => match self.convert(l, rt) {
+                Ok(l) => return Ok((l, r)),
+                Err(l) => l,
+            },
         };
+        if matches!(self.kind(lt), TyKind::Int) {
+            let (l, r) = (l, self.without_enum(r));
+            return if r.ty == rt { Err((l, r)) } else { self.same_type(l, r) };
+        }
         let r = match self.convert(r, lt) {
             Ok(r) => return Ok((l, r)),
             Err(r) => r,
@@ -204,7 +212,12 @@ impl<'a> Checker<'a> {
             _ => (l, r),
         };
         let numeric = match self.kind(l.ty) {
-            TyKind::Int => !matches!(op, B::And | B::Or | B::Xor | B::AddSat | B::SubSat),
+            TyKind::Int => match op {
+                // Not in the specification, but of literals there is no doubt.
+                B::And | B::Or | B::Xor => matches!((&l.kind, &r.kind), (ExprKind::Int(_), ExprKind::Int(_))),
+                B::AddSat | B::SubSat => false,
+                _ => true,
+            },
             TyKind::Bits(_) | TyKind::SignedBits(_) => true,
             _ => false,
         };
@@ -218,9 +231,14 @@ impl<'a> Checker<'a> {
         Ok((op, l, r, ty))
     }
 
-    /// `/` and `%`: of positive numbers known at compile time; of bit strings also by a power of two.
+    /// `/` and `%` of positive numbers and of bit strings.
     fn division(&mut self, op: BinaryOp, l: Expr, r: Expr, span: Span) -> Expr {
-        let symbol = if op == BinaryOp::Div { "/" } else { "%" };
+        let (symbol, name) = if op == BinaryOp::Div { ("/", "division") } else { ("%", "modulo") };
+        let negative = |e: &Expr| matches!(&e.kind, ExprKind::Int(v) if v.sign() == Sign::Minus);
+        if negative(&l) || negative(&r) {
+            let message = format!("{name} is not defined for negative numbers");
+            return self.fail(codes::BAD_DIVISION, span, message);
+        }
         let (l, r, ty) = match self.arithmetic(op, l, r) {
             Ok((_, l, r, ty)) => (l, r, ty),
             Err((l, r)) => return self.bad_operands(symbol, &l, &r, span),
@@ -229,14 +247,8 @@ impl<'a> Checker<'a> {
             return self.bad_operands(symbol, &l, &r, span);
         }
         if let ExprKind::Int(divisor) = &r.kind {
-            let name = if op == BinaryOp::Div { "division" } else { "modulo" };
             if divisor.is_zero() {
                 return self.fail(codes::BAD_DIVISION, r.span, format!("{name} by zero"));
-            }
-            let negative = |e: &Expr| matches!(&e.kind, ExprKind::Int(v) if v.sign() == Sign::Minus);
-            if negative(&l) || negative(&r) {
-                let message = format!("{name} is not defined for negative numbers");
-                return self.fail(codes::BAD_DIVISION, span, message);
             }
         }
         let e = Expr { kind: ExprKind::Binary(op, Box::new(l), Box::new(r)), ty, span };

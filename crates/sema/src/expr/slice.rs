@@ -156,7 +156,8 @@ impl<'a> Checker<'a> {
                 return self.fail(codes::BAD_INDEX, span, format!("`{shown}` has no elements"));
             }
         };
-        if let ExprKind::Int(value) = &index.kind
+        if !self.here.unevaluated
+            && let ExprKind::Int(value) = &index.kind
             && (value.sign() == Sign::Minus || *value >= BigInt::from(count))
         {
             let message = match value.sign() {

@@ -178,6 +178,29 @@ impl Checker<'_> {
         parts.into_iter().find_map(|t| self.free_var(t, close))
     }
 
+    /// Makes the variables of a type that are still free unknown.
+    pub(crate) fn close_vars(&mut self, ty: Ty) {
+        let ty = self.settle(ty);
+        while let Some(var) = self.first_free(ty) {
+            let unknown = self.unknown_ty();
+            self.infer.bind(var, unknown);
+        }
+    }
+
+    fn first_free(&self, ty: Ty) -> Option<u32> {
+        match self.kind(ty) {
+            TyKind::Var(var) => matches!(self.infer.get(var), TypeVar::Free { .. }).then_some(var),
+            TyKind::Tuple(p) | TyKind::Extern(_, p) | TyKind::Package(_, p) | TyKind::BlockType(_, p) => {
+                p.into_iter().find_map(|t| self.first_free(t))
+            }
+            TyKind::List(t) | TyKind::Stack(t, _) | TyKind::Set(t) | TyKind::ValueSet(t) => {
+                self.first_free(t)
+            }
+            TyKind::Struct(id) => self.hir.types.structs[id].args.iter().find_map(|&t| self.first_free(t)),
+            _ => None,
+        }
+    }
+
     /// Whether a variable that is still to be found out is part of a type.
     pub(crate) fn has_free_vars(&mut self, ty: Ty) -> bool {
         let ty = self.settle(ty);
@@ -321,7 +344,13 @@ impl Checker<'_> {
             TyKind::Control(id) => self.hir.controls[id].params.clone(),
             TyKind::BlockType(id, args) => {
                 let signature = self.block_type_signature(id, &args);
-                return Some(signature.params.into_iter().map(|p| (p.direction, p.ty, p.optional)).collect());
+                return Some(
+                    signature
+                        .params
+                        .into_iter()
+                        .map(|p| (p.direction, p.ty, p.optional || p.default.is_some()))
+                        .collect(),
+                );
             }
             _ => return None,
         };

@@ -58,6 +58,14 @@ impl<'a> Checker<'a> {
             TypeKind::Tuple(parts) => {
                 let resolve = |part: &'a ast::Type| {
                     let ty = self.resolve_type(part);
+                    if matches!(part.kind, TypeKind::DontCare) {
+                        self.error(
+                            codes::BAD_TYPE_HERE,
+                            part.span,
+                            "the type of a member cannot be left open",
+                        );
+                        return self.unknown_ty();
+                    }
                     self.check_nesting(Container::Tuple, ty, part.span);
                     ty
                 };
@@ -80,7 +88,7 @@ impl<'a> Checker<'a> {
             SizeOf::Bits => (0, MAX_WIDTH, "width of a `bit` type"),
             SizeOf::SignedBits => (1, MAX_WIDTH, "width of an `int` type"),
             SizeOf::Varbit => (0, MAX_WIDTH, "width of a `varbit` type"),
-            SizeOf::Stack => (1, MAX_STACK, "number of elements"),
+            SizeOf::Stack => (0, MAX_STACK, "number of elements"),
         };
         match value.to_u32().filter(|v| (least..=most).contains(v)) {
             Some(value) => Some(value),
@@ -90,6 +98,11 @@ impl<'a> Checker<'a> {
                 None
             }
         }
+    }
+
+    /// The number of elements of an array.
+    pub(crate) fn element_count(&mut self, expr: &'a ast::Expr) -> Option<u32> {
+        self.size(expr, SizeOf::Stack)
     }
 
     /// The value of an expression that must be a number known here and now.
@@ -205,7 +218,32 @@ impl<'a> Checker<'a> {
                 return self.unknown_ty();
             }
         };
+        if args.iter().any(|&arg| self.mentions_entity(arg, entity)) {
+            let message = format!("`{name}` cannot be a type argument of itself");
+            self.error(codes::RECURSION, span, message);
+            return self.unknown_ty();
+        }
         self.specialize(entity, args)
+    }
+
+    /// Whether something generic is part of a type.
+    pub(crate) fn mentions_entity(&self, ty: Ty, entity: &TypeEntity) -> bool {
+        let parts = match (self.kind(ty), entity) {
+            (TyKind::Extern(id, _), TypeEntity::Extern(other)) if id == *other => return true,
+            (TyKind::Struct(id), TypeEntity::Struct(index))
+                if self.decls.struct_origin.get(&id) == Some(index) =>
+            {
+                return true;
+            }
+            (
+                TyKind::Tuple(p) | TyKind::Extern(_, p) | TyKind::Package(_, p) | TyKind::BlockType(_, p),
+                _,
+            ) => p,
+            (TyKind::List(t) | TyKind::Stack(t, _) | TyKind::Set(t) | TyKind::ValueSet(t), _) => vec![t],
+            (TyKind::Struct(id), _) => self.hir.types.structs[id].args.clone(),
+            _ => Vec::new(),
+        };
+        parts.into_iter().any(|t| self.mentions_entity(t, entity))
     }
 
     /// The type that an entity makes with the right number of type arguments.
