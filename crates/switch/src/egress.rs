@@ -95,8 +95,8 @@ impl Switch {
         if context.get(&program, Intrinsic::Clone) == 0 {
             return;
         }
-        origin.budget /= 2;
         let Some((number, session)) = self.clone_session(context, origin) else { return };
+        origin.budget /= 2;
         if origin.passes >= self.max_passes {
             return self.drop_packet(DropReason::RecirculationLimit, origin, None);
         }

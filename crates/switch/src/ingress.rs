@@ -70,8 +70,7 @@ impl Switch {
     ) {
         let program = Arc::clone(&self.program);
         if context.get(&program, Intrinsic::Clone) != 0 {
-            origin.budget /= 2;
-            self.clone_ingress(&context, &received, &origin);
+            self.clone_ingress(&context, &received, &mut origin);
         }
 
         if context.get(&program, Intrinsic::Resubmit) != 0 {
@@ -133,9 +132,10 @@ impl Switch {
 
     /// A clone of the packet as it came in. Where headers pass through the traffic manager, it is parsed again; all
     /// metadata but the field list starts anew.
-    fn clone_ingress(&mut self, context: &Context, received: &[u8], origin: &Origin) {
+    fn clone_ingress(&mut self, context: &Context, received: &[u8], origin: &mut Origin) {
         let program = Arc::clone(&self.program);
         let Some((number, session)) = self.clone_session(context, origin) else { return };
+        origin.budget /= 2;
         let kept = Kept::of_list(&program, context, context.get(&program, Intrinsic::CloneList));
         let path = PacketPath::IngressClone;
         let journey = self.tracer.open(JourneyKind::Reparse, origin.journey, path, (origin.port, 0));

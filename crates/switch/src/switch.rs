@@ -222,15 +222,14 @@ impl Switch {
         self.take_outcome()
     }
 
-    /// As [`Switch::inject`], with the story of the packet.
+    /// As [`Switch::inject`], with the story of the packet. A simulated clock moves as far as queues need to run empty.
     pub fn inject_traced(&mut self, port: PortId, bytes: &[u8], time_ns: u64) -> (Outcome, Trace) {
         self.let_time_pass(time_ns);
         self.tracer.start(port, self.now_ns, bytes);
         self.receive(port, bytes);
         self.process();
-        while let Some(next) = self.queues.next_departure_ns() {
+        while let (Some(next), Clock::Simulated(_)) = (self.queues.next_departure_ns(), &self.clock) {
             self.let_time_pass(next);
-            self.process();
         }
         (self.take_outcome(), self.tracer.finish())
     }
@@ -259,10 +258,10 @@ impl Switch {
 
     fn let_time_pass(&mut self, time_ns: u64) {
         while let Some(next) = self.queues.next_departure_ns() {
-            if next > time_ns.max(self.clock.now_ns()) {
+            self.clock.advance_to(next.min(time_ns));
+            if next > self.clock.now_ns() {
                 break;
             }
-            self.clock.advance_to(next);
             self.process();
         }
         self.clock.advance_to(time_ns);
