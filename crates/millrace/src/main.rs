@@ -1,3 +1,50 @@
-//! The `millrace` command.
+//! The `millrace` command: P4 source in, running switch out.
+//!
+//! Exit status 0: done, and nothing wrong. 1: the program, the entries or the test is wrong, or something could not be
+//! read or opened; the reasons are on standard error. 2: wrong usage. With `--json` one JSON object is on standard output,
+//! whatever happened.
 
-fn main() {}
+mod capture;
+mod check;
+mod cli;
+mod compile;
+mod demo;
+mod entries;
+mod findings;
+mod frame;
+mod p4info;
+mod progress;
+mod run;
+mod source;
+mod statistics;
+mod stf;
+mod trace;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use findings::{Failure, Findings};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let json = cli.command.json();
+    let mut findings = Findings::new();
+    let done = match cli.command {
+        Command::Check(args) => check::check(&args, &mut findings),
+        Command::P4info(args) => p4info::p4info(&args, &mut findings),
+        Command::Compile(args) => compile::compile(&args, &mut findings),
+        Command::Stf(args) => stf::stf(&args, &mut findings),
+        Command::Run(args) => run::run(&args, &mut findings),
+        Command::Trace(args) => trace::trace(&args, &mut findings),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.show();
+            if json && !matches!(failure, Failure::Told) {
+                println!("{}", findings.as_json(&failure));
+            }
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The command line as it is written.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use millrace_ports::PortSpec;
+use std::path::PathBuf;
+
+/// A P4 switch: P4 source in, running switch out.
+#[derive(Debug, Parser)]
+#[command(name = "millrace", version, about, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Parses and type-checks a program
+    Check(CheckArgs),
+    /// Prints the P4Info of a program as protobuf text
+    P4info(P4infoArgs),
+    /// Prints the pipeline IR of a program
+    Compile(CompileArgs),
+    /// Runs STF tests on a program
+    Stf(StfArgs),
+    /// Runs a program on ports; without a program, a demonstration
+    Run(RunArgs),
+    /// Tells what happens to a packet, step by step
+    Trace(TraceArgs),
+}
+
+impl Command {
+    /// Whether one JSON object is wanted on standard output.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Command::Check(args) => args.json,
+            Command::Stf(args) => args.json,
+            Command::Run(args) => args.json,
+            Command::Trace(args) => args.json,
+            Command::P4info(_) | Command::Compile(_) => false,
+        }
+    }
+}
+
+/// How to read a program.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SourceArgs {
+    /// Folder to look for included files in, before the built-in ones
+    #[arg(short = 'I', value_name = "DIR")]
+    pub(crate) include_dirs: Vec<PathBuf>,
+    /// Macro to define, as 1 or as VALUE
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    pub(crate) defines: Vec<String>,
+    /// Version of the language
+    #[arg(long, value_enum, default_value_t = Standard::P4_16)]
+    pub(crate) std: Standard,
+}
+
+/// A version of the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Standard {
+    /// P4_16
+    #[value(name = "p4-16")]
+    P4_16,
+    /// P4_14
+    #[value(name = "p4-14")]
+    P4_14,
+}
+
+/// What runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// The reference interpreter
+    Interp,
+    /// Machine code
+    Jit,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) program: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct P4infoArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) program: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Where to write it; standard output if not given
+    #[arg(short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) program: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// Which form
+    #[arg(long, value_enum)]
+    pub(crate) emit: Emit,
+    /// Where to write it; standard output if not given
+    #[arg(short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// A form of a compiled program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Emit {
+    /// The text of the pipeline IR
+    Ir,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StfArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) program: PathBuf,
+    /// The tests
+    #[arg(value_name = "TEST", required = true)]
+    pub(crate) tests: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    pub(crate) engine: Engine,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The program; without one a router, entries and packets that are built in
+    #[arg(value_name = "PROG")]
+    pub(crate) program: Option<PathBuf>,
+    /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN[,OUT]
+    #[arg(short = 'i', value_name = "PORT@IFACE")]
+    pub(crate) ports: Vec<PortSpec>,
+    /// Entries: runtime commands of bmv2 or P4Runtime JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) entries: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    pub(crate) engine: Engine,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) program: PathBuf,
+    /// Entries: runtime commands of bmv2 or P4Runtime JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) entries: Option<PathBuf>,
+    /// The port that the packet comes in on
+    #[arg(long, value_name = "N")]
+    pub(crate) port: u32,
+    /// The packet: hexadecimal digits, or a capture file
+    #[arg(long, value_name = "HEX|PCAP")]
+    pub(crate) packet: String,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    pub(crate) engine: Engine,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

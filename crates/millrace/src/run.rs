@@ -1,0 +1,128 @@
+//! `millrace run`.
+
+use crate::cli::RunArgs;
+use crate::entries::load_file;
+use crate::findings::{Failure, Findings};
+use crate::source::{engine, load};
+use crate::{demo, progress, statistics};
+use millrace_switch::{Control, Notice, PortId, Summary, SwitchConfig, Worker};
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
+    engine(args.engine)?;
+    let Some(path) = &args.program else {
+        if !args.ports.is_empty() || args.entries.is_some() {
+            return Err(Failure::Usage("PROG is missing: ports and entries need a program".into()));
+        }
+        return demo::run(args, findings);
+    };
+    if args.ports.is_empty() {
+        return Err(Failure::Usage("a port is missing: `-i PORT@IFACE`, as in `-i 0@eth0`".into()));
+    }
+    let program = load(path, &args.source, findings)?.lower(findings)?;
+    let name = program.name.clone();
+    let mut ports = Vec::new();
+    for spec in &args.ports {
+        let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
+        ports.push((PortId::from(spec.port), port));
+    }
+    let mut worker = Worker::new(program, ports, SwitchConfig::default())
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    if let Some(entries) = &args.entries {
+        load_file(worker.switch_mut(), entries, findings)?;
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure::failed("signals", error))?;
+    let stopping = signals.handle();
+    let control = worker.control();
+    let notices = worker.notices();
+    let specs: Vec<String> = args.ports.iter().map(ToString::to_string).collect();
+    eprintln!("{name} is running on {}", specs.join(", "));
+    let digests = AtomicU64::new(0);
+    let summary = std::thread::scope(|scope| {
+        let digests = &digests;
+        scope.spawn(move || listen(&notices, digests));
+        let (ended, end) = channel::<()>();
+        if std::io::stderr().is_terminal() {
+            let control = control.clone();
+            scope.spawn(move || show_status(&control, &end));
+        }
+        scope.spawn(move || stop_when_told(&mut signals, &control));
+        let summary = worker.run();
+        drop(ended);
+        stopping.close();
+        summary
+    });
+    finish(args, &summary, digests.into_inner())
+}
+
+/// Shows what the switch tells until it ends.
+fn listen(notices: &Receiver<Notice>, digests: &AtomicU64) {
+    for notice in notices {
+        match notice {
+            Notice::Digest(_) => drop(digests.fetch_add(1, Ordering::Relaxed)),
+            // Somebody who closed standard error does not want to know.
+            Notice::Log(line) => drop(writeln!(std::io::stderr(), "log: {line}")),
+            Notice::PortFailed { port, error } => {
+                drop(writeln!(std::io::stderr(), "port {port} failed: {error}"))
+            }
+        }
+    }
+}
+
+/// The first signal asks the switch to end, a second one does not wait for it.
+fn stop_when_told(signals: &mut Signals, control: &Control) {
+    for (earlier, _) in signals.forever().enumerate() {
+        match earlier {
+            0 => control.stop(),
+            _ => std::process::exit(1),
+        }
+    }
+}
+
+/// A line on the terminal, once a second, until the switch ends.
+fn show_status(control: &Control, end: &Receiver<()>) {
+    loop {
+        let counted = control.call(|switch| {
+            let mut totals = (0, 0);
+            for (_, counters) in switch.counters().ports() {
+                totals.0 += counters.rx_packets;
+                totals.1 += counters.tx_packets;
+            }
+            (totals, switch.counters().all_drops().map(|(_, count)| count).sum::<u64>())
+        });
+        let Ok(((received, sent), dropped)) = counted else { return progress::status("") };
+        progress::status(&format!("{received} packets in, {sent} out, {dropped} dropped"));
+        if end.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
+            return progress::status("");
+        }
+    }
+}
+
+fn finish(args: &RunArgs, summary: &Summary, digests: u64) -> Result<(), Failure> {
+    let ok = summary.failed.is_empty();
+    if args.json {
+        let mut object = statistics::json(&summary.switch, &summary.ports);
+        let failed =
+            summary.failed.iter().map(|(port, error)| json!({ "port": port, "error": error.to_string() }));
+        object.insert("ok".into(), ok.into());
+        object.insert("digests".into(), digests.into());
+        object.insert("lost_notices".into(), summary.lost_notices.into());
+        object.insert("failed_ports".into(), failed.collect());
+        println!("{}", Value::from(object));
+    } else {
+        print!("{}", statistics::text(&summary.switch, &summary.ports));
+        if digests > 0 {
+            println!("{digests} digests");
+        }
+        if summary.lost_notices > 0 {
+            println!("{} digests and log lines came too fast to be shown", summary.lost_notices);
+        }
+    }
+    if ok { Ok(()) } else { Err(Failure::Told) }
+}

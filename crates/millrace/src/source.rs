@@ -1,0 +1,124 @@
+//! From program text to a program that can be run.
+
+use crate::cli::{Engine, SourceArgs, Standard};
+use crate::findings::{Failure, Findings};
+use millrace_lower::lower;
+use millrace_pipeline::{Program, verify};
+use millrace_sema::{check, hir};
+use millrace_syntax::{Diagnostic, Options, Parsed, SourceMap, parse_path, parse_text};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A program that the checker found right.
+pub(crate) struct CheckedProgram {
+    pub(crate) typed: hir::Program,
+    sources: SourceMap,
+    name: String,
+}
+
+/// Reads and checks a program from a file; what is wrong is shown.
+pub(crate) fn load(
+    path: &Path,
+    args: &SourceArgs,
+    findings: &mut Findings,
+) -> Result<CheckedProgram, Failure> {
+    if args.std == Standard::P4_14 {
+        let message = "P4_14 programs are not understood yet: this version reads P4_16 (--std p4-16)";
+        return Err(Failure::Usage(message.into()));
+    }
+    let options = Options {
+        include_dirs: args.include_dirs.clone(),
+        defines: args.defines.iter().map(|define| definition(define)).collect(),
+        predefined: true,
+    };
+    let name = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy().into_owned());
+    finish(parse_path(path, &options), name, findings)
+}
+
+/// Reads and checks a program from a text.
+pub(crate) fn load_text(name: &str, text: &str, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
+    let stem =
+        Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    finish(parse_text(name, text, &Options::default()), stem, findings)
+}
+
+/// `NAME` defines 1, `NAME=VALUE` the value.
+fn definition(text: &str) -> (String, String) {
+    match text.split_once('=') {
+        Some((name, value)) => (name.to_owned(), value.to_owned()),
+        None => (text.to_owned(), "1".to_owned()),
+    }
+}
+
+fn finish(parsed: Parsed, name: String, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
+    let Parsed { program, sources, diagnostics } = parsed;
+    let mut errors = diagnostics.has_errors();
+    let mut suppressed = diagnostics.suppressed();
+    diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &sources));
+    let checked = check(&program);
+    // After syntax errors the checker would report what it could not see.
+    if !errors {
+        errors = checked.diagnostics.has_errors();
+        suppressed += checked.diagnostics.suppressed();
+        checked.diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &sources));
+    }
+    if errors || !findings.list().is_empty() {
+        findings.summary(suppressed);
+    }
+    if errors {
+        return Err(Failure::Found);
+    }
+    Ok(CheckedProgram { typed: checked.program, sources, name })
+}
+
+impl CheckedProgram {
+    /// Lowers it to a verified program.
+    pub(crate) fn lower(&self, findings: &mut Findings) -> Result<Arc<Program>, Failure> {
+        let program = match lower(&self.typed, &self.name) {
+            Ok(program) => program,
+            Err(diagnostics) => return Err(self.found(&diagnostics, findings)),
+        };
+        // Engines rely on what the verifier checks; a program that breaks a rule is our mistake, and is not run.
+        if let Err(errors) = verify(&program) {
+            let listed = errors.iter().map(|error| format!("\n  {error}")).collect::<String>();
+            return Err(Failure::Failed(format!(
+                "the compiled program breaks rules of the IR (a bug):{listed}"
+            )));
+        }
+        Ok(Arc::new(program))
+    }
+
+    fn found(&self, diagnostics: &[Diagnostic], findings: &mut Findings) -> Failure {
+        diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &self.sources));
+        findings.summary(0);
+        Failure::Found
+    }
+}
+
+/// Refuses an engine that there is not yet.
+pub(crate) fn engine(engine: Engine) -> Result<(), Failure> {
+    match engine {
+        Engine::Interp => Ok(()),
+        Engine::Jit => Err(Failure::Usage(
+            "this version has no machine code engine: use `--engine interp`, the reference interpreter"
+                .into(),
+        )),
+    }
+}
+
+/// Writes to a file, or to standard output.
+pub(crate) fn write_output(path: Option<&Path>, text: &str) -> Result<(), Failure> {
+    match path {
+        Some(path) => std::fs::write(path, text).map_err(|error| Failure::failed(path.display(), error)),
+        None => {
+            use std::io::Write;
+            // A reader that has seen enough is no error.
+            match std::io::stdout().lock().write_all(text.as_bytes()) {
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    Err(Failure::failed("standard output", error))
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `millrace stf`.
+
+use crate::cli::StfArgs;
+use crate::entries::read;
+use crate::findings::{Failure, Findings};
+use crate::source::{engine, load};
+use millrace_control::Refusal;
+use millrace_pipeline::Program;
+use millrace_stf::{FailureKind, Report, parse, run};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) fn stf(args: &StfArgs, findings: &mut Findings) -> Result<(), Failure> {
+    engine(args.engine)?;
+    let program = load(&args.program, &args.source, findings)?.lower(findings)?;
+    let mut results = Vec::new();
+    let mut failed = 0;
+    for path in &args.tests {
+        let result = test(path, &program, findings, args.json)?;
+        failed += usize::from(result["ok"] == false);
+        results.push(result);
+    }
+    if args.json {
+        let passed = results.len() - failed;
+        let object = json!({ "ok": failed == 0, "passed": passed, "failed": failed, "tests": results });
+        println!("{object}");
+    }
+    if failed == 0 { Ok(()) } else { Err(Failure::Told) }
+}
+
+/// Runs one test and says how it went.
+fn test(path: &Path, program: &Arc<Program>, findings: &mut Findings, json: bool) -> Result<Value, Failure> {
+    let name = path.display().to_string();
+    let text = read(path)?;
+    let test = match parse(&text) {
+        Ok(test) => test,
+        Err(refusals) => {
+            findings.refused(&name, &text, &refusals, "stf");
+            let failures: Vec<Value> =
+                refusals.iter().map(|r| json!({ "line": r.line(&text), "message": r.message })).collect();
+            return Ok(json!({ "file": name, "ok": false, "failures": failures }));
+        }
+    };
+    let report =
+        run(&text, &test, Arc::clone(program)).map_err(|error| Failure::Failed(error.to_string()))?;
+    for failure in &report.failures {
+        let message = failure.kind.to_string();
+        let help = match &failure.kind {
+            FailureKind::Refused { help, .. } => help.clone(),
+            _ => None,
+        };
+        let refusal = Refusal::new(failure.at.clone(), message).with_help_if(help);
+        let (sources, diagnostics) = millrace_control::diagnostics(&name, &text, &[refusal], "stf");
+        diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &sources));
+        eprint!("{}", failure.kind.packets());
+    }
+    let Report { packets, passed, failures, .. } = &report;
+    if !json {
+        match failures.len() {
+            0 => println!("{name}: ok ({packets} packets, {passed} checks)"),
+            failed => println!("{name}: FAILED ({packets} packets, {passed} checks passed, {failed} failed)"),
+        }
+    }
+    let failures: Vec<Value> = failures.iter().map(|failure| failure_json(failure, &text)).collect();
+    let ok = report.is_success();
+    Ok(
+        json!({ "file": name, "ok": ok, "packets": packets, "passed": passed, "failures": failures, "log": report.log }),
+    )
+}
+
+fn failure_json(failure: &millrace_stf::Failure, text: &str) -> Value {
+    let line = Refusal::new(failure.at.clone(), "").line(text);
+    let mut object = json!({ "line": line, "message": failure.kind.to_string() });
+    let pattern = |pattern: &millrace_stf::Pattern| -> String {
+        (0..pattern.length()).map(|index| pattern.byte_text(index)).collect()
+    };
+    let hex = |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
+    let details = match &failure.kind {
+        FailureKind::Differs(difference) => json!({
+            "port": difference.port,
+            "packet": difference.number,
+            "expected": pattern(&difference.expected),
+            "got": hex(&difference.got),
+            "differing_bytes": difference.bytes(),
+        }),
+        FailureKind::Missing { port, number, pattern: expected } => {
+            json!({ "port": port, "packet": number, "expected": expected.as_ref().map(pattern) })
+        }
+        FailureKind::Unexpected { port, number, bytes } => {
+            json!({ "port": port, "packet": number, "got": hex(bytes) })
+        }
+        FailureKind::Counter { counter, wanted, found } => {
+            json!({ "counter": counter, "expected": wanted, "got": found })
+        }
+        FailureKind::Refused { help, .. } => json!({ "help": help }),
+    };
+    if let (Some(object), Value::Object(details)) = (object.as_object_mut(), details) {
+        object.extend(details);
+    }
+    object
+}

@@ -1,0 +1,68 @@
+//! `millrace trace`.
+
+use crate::capture::{self, Captured};
+use crate::cli::TraceArgs;
+use crate::entries::load_file;
+use crate::findings::{Failure, Findings};
+use crate::source::{engine, load, write_output};
+use millrace_ports::MAX_FRAME;
+use millrace_switch::{Switch, SwitchConfig};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Failure> {
+    engine(args.engine)?;
+    let packets = packets(&args.packet)?;
+    let program = load(&args.program, &args.source, findings)?.lower(findings)?;
+    let mut switch =
+        Switch::new(program, SwitchConfig::default()).map_err(|error| Failure::Failed(error.to_string()))?;
+    if let Some(path) = &args.entries {
+        load_file(&mut switch, path, findings)?;
+    }
+    let mut stories: Vec<Value> = Vec::new();
+    for (number, packet) in packets.iter().enumerate() {
+        let (_, trace) = switch.inject_traced(args.port, &packet.bytes, packet.time_ns);
+        if args.json {
+            stories.push(serde_json::to_value(&trace).map_err(|error| Failure::failed("the trace", error))?);
+        } else {
+            let rule = if number == 0 { "" } else { "\n" };
+            write_output(None, &format!("{rule}{trace}"))?;
+        }
+    }
+    if args.json {
+        println!("{}", json!({ "ok": true, "packets": stories }));
+    }
+    Ok(())
+}
+
+/// The packets of a capture file, or one of hexadecimal digits; blanks and colons between them do not count.
+fn packets(text: &str) -> Result<Vec<Captured>, Failure> {
+    let path = Path::new(text);
+    if path.is_file() {
+        let file = File::open(path).map_err(|error| Failure::failed(text, error))?;
+        let mut packets =
+            capture::read(BufReader::new(file)).map_err(|error| Failure::failed(text, error))?;
+        capture::from_zero(&mut packets);
+        return Ok(packets);
+    }
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let digits: Option<Vec<u8>> = digits
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != ':')
+        .map(|c| c.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    match digits {
+        Some(digits) if !digits.is_empty() && digits.len() % 2 == 0 && digits.len() / 2 <= MAX_FRAME => {
+            let bytes = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+            Ok(vec![Captured { time_ns: 0, bytes }])
+        }
+        Some(digits) if !digits.is_empty() => Err(Failure::Usage(format!(
+            "--packet: {} hexadecimal digits are no packet: an even number, at most {}, is expected",
+            digits.len(),
+            MAX_FRAME * 2
+        ))),
+        _ => Err(Failure::Usage(format!("--packet: `{text}` is neither a file nor hexadecimal digits"))),
+    }
+}
