@@ -27,17 +27,35 @@ impl<'a> Code<'_, 'a> {
         let hir = self.cx.hir;
         let bound =
             hir.actions[id].params.iter().any(|p| hir.vars[*p].kind != VarKind::Param(Direction::None));
-        // Actions without bound arguments are shared by the tables of one block.
-        let owner = self.scope();
-        let known = owner.and_then(|o| self.cx.objects.block(o)).and_then(|b| b.actions.get(&id)).copied();
-        if let (Some(lowered), false) = (known, bound) {
+        if let (Some(lowered), false) = (self.known_action(id), bound) {
             return Ok(BoundAction { hir: id, id: lowered });
         }
         let lowered = self.lower_action(reference)?;
-        if !bound && let Some(block) = owner.and_then(|o| self.cx.objects.block_mut(o)) {
-            block.actions.insert(id, lowered);
+        if !bound {
+            self.remember_action(id, lowered);
         }
         Ok(BoundAction { hir: id, id: lowered })
+    }
+
+    /// Actions without bound arguments are shared by the tables of one block, those of the top level by all.
+    fn known_action(&self, id: ActionId) -> Option<ir::ActionId> {
+        match self.cx.hir.actions[id].control {
+            Some(_) => self.cx.objects.block(self.scope()?)?.actions.get(&id).copied(),
+            None => self.cx.global_actions.get(&id).copied(),
+        }
+    }
+
+    fn remember_action(&mut self, id: ActionId, lowered: ir::ActionId) {
+        match self.cx.hir.actions[id].control {
+            Some(_) => {
+                if let Some(block) = self.scope().and_then(|o| self.cx.objects.block_mut(o)) {
+                    block.actions.insert(id, lowered);
+                }
+            }
+            None => {
+                self.cx.global_actions.insert(id, lowered);
+            }
+        }
     }
 
     fn lower_action(&mut self, reference: &'a ActionRef) -> Lower<ir::ActionId> {
@@ -86,19 +104,16 @@ impl<'a> Code<'_, 'a> {
         let Some((id, action)) = declared else {
             return fail(code::PLACE, self.span, "the action `NoAction` is not declared; include <core.p4>");
         };
-        let owner = self.scope();
-        let known = owner.and_then(|o| self.cx.objects.block(o)).and_then(|b| b.actions.get(&id)).copied();
-        if let Some(lowered) = known {
+        if let Some(lowered) = self.known_action(id) {
             return Ok(BoundAction { hir: id, id: lowered });
         }
+        let owner = self.scope();
         let (mut code, end) = Code::new(self.cx, "NoAction", BodyKind::Action, owner, action.span);
         code.body.goto(end);
         code.close(end)?;
         let body = code.finish()?;
         let lowered = self.cx.ir.action("NoAction", Vec::new(), body);
-        if let Some(block) = owner.and_then(|o| self.cx.objects.block_mut(o)) {
-            block.actions.insert(id, lowered);
-        }
+        self.remember_action(id, lowered);
         Ok(BoundAction { hir: id, id: lowered })
     }
 }

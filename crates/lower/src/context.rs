@@ -30,6 +30,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) blocks: usize,
     /// Instructions, likewise.
     pub(crate) insts: usize,
+    /// Actions of the top level that a table uses.
+    pub(crate) global_actions: HashMap<hir::ActionId, ir::ActionId>,
     error_codes: Vec<u32>,
     empty_varbits: HashMap<u32, SlotId>,
 }
@@ -46,6 +48,7 @@ impl<'a> Lowering<'a> {
             arch,
             blocks: 0,
             insts: 0,
+            global_actions: HashMap::new(),
             error_codes,
             empty_varbits: HashMap::new(),
         }
@@ -54,14 +57,6 @@ impl<'a> Lowering<'a> {
     /// The shape of a type.
     pub(crate) fn shape(&self, ty: Ty) -> Shape {
         shape(&self.hir.types, ty)
-    }
-
-    /// The IR type of a type that is one scalar.
-    pub(crate) fn scalar_type(&self, ty: Ty) -> Option<Type> {
-        match self.shape(ty) {
-            Shape::Scalar(ty) => Some(ty),
-            _ => None,
-        }
     }
 
     /// The code of an error of the typed program.
@@ -215,7 +210,8 @@ impl<'a> Lowering<'a> {
 
     // ---- Constants ----
 
-    /// The value of an expression that must be known at compile time, in a block (whose constructor parameters count).
+    /// The value of an expression if it is the same whenever it is evaluated, in a block (whose constructor parameters
+    /// count).
     pub(crate) fn constant(
         &self,
         expr: &hir::Expr,
@@ -224,9 +220,18 @@ impl<'a> Lowering<'a> {
         evaluate(self.hir, expr, &|var| self.objects.constant(block?, var).cloned())
     }
 
-    /// As [`Lowering::constant`], failing with a diagnostic.
+    /// The value of an expression that the checker found to be known at compile time.
+    pub(crate) fn known_value(
+        &self,
+        expr: &hir::Expr,
+        block: Option<ObjectId>,
+    ) -> Result<Constant, NotConstant> {
+        evaluate(self.hir, expr, &|var| self.objects.constant_or_initial(block?, var).cloned())
+    }
+
+    /// As [`Lowering::known_value`], failing with a diagnostic.
     pub(crate) fn must_be_constant(&self, expr: &hir::Expr, block: Option<ObjectId>) -> Lower<Constant> {
-        self.constant(expr, block).or_else(|e| fail(code::CONSTANT, e.span, e.message))
+        self.known_value(expr, block).or_else(|e| fail(code::CONSTANT, e.span, e.message))
     }
 
     /// A number that must be known at compile time.

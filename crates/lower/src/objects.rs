@@ -16,7 +16,7 @@ use crate::arch::Resource;
 use crate::context::Lowering;
 use crate::fail::{Lower, code, fail, internal};
 use crate::limits::MAX_INSTANCE_DEPTH;
-use crate::names::control_plane_name;
+use crate::names::{control_plane_name, has_annotation};
 use crate::place::Place;
 use crate::survey;
 use crate::table::TableState;
@@ -45,7 +45,7 @@ pub(crate) enum Binding {
 /// An instance.
 pub(crate) enum Object {
     /// Of a parser or control.
-    Block(Block),
+    Block(Box<Block>),
     /// Of an extern.
     Extern(Rc<ExternObject>, Option<Resource>),
     /// A parser value set.
@@ -69,8 +69,10 @@ pub(crate) struct Block {
     pub(crate) ty: BlockType,
     /// Its control-plane name.
     pub(crate) path: String,
-    /// What was given for its constructor parameters, and the constants that depend on them.
+    /// What was given for its constructor parameters.
     constants: HashMap<VarId, Constant>,
+    /// What its variables start with, where that is known: the value of those that are constants.
+    initial: HashMap<VarId, Constant>,
     /// Its own instances.
     objects: HashMap<InstanceId, ObjectId>,
     /// Parameters and variables.
@@ -150,11 +152,6 @@ impl Objects {
         &self.all[id]
     }
 
-    /// An instance, to change it.
-    pub(crate) fn get_mut(&mut self, id: ObjectId) -> &mut Object {
-        &mut self.all[id]
-    }
-
     /// A parser or control.
     pub(crate) fn block(&self, id: ObjectId) -> Option<&Block> {
         match &self.all[id] {
@@ -171,9 +168,16 @@ impl Objects {
         }
     }
 
-    /// The compile-time value of a variable of a block.
+    /// What was given for a constructor parameter of a block.
     pub(crate) fn constant(&self, block: ObjectId, var: VarId) -> Option<&Constant> {
         self.block(block)?.constants.get(&var)
+    }
+
+    /// As [`Objects::constant`]; also what a variable starts with. Only for expressions that the checker found to be
+    /// known at compile time: they name no variable that changes.
+    pub(crate) fn constant_or_initial(&self, block: ObjectId, var: VarId) -> Option<&Constant> {
+        let block = self.block(block)?;
+        block.constants.get(&var).or_else(|| block.initial.get(&var))
     }
 
     /// The instance that a declaration stands for within a block.
@@ -231,7 +235,7 @@ impl Lowering<'_> {
         match hir.types.kind(declared.ty) {
             TyKind::Parser(id) => {
                 let parser = &hir.parsers[*id];
-                let path = self.block_path(instance, owner, &prefix, &parser.name, &parser.annotations);
+                let path = self.block_path(instance, owner, &prefix, &parser.name);
                 self.elaborate_block(
                     BlockType::Parser(*id),
                     path,
@@ -244,7 +248,7 @@ impl Lowering<'_> {
             }
             TyKind::Control(id) => {
                 let control = &hir.controls[*id];
-                let path = self.block_path(instance, owner, &prefix, &control.name, &control.annotations);
+                let path = self.block_path(instance, owner, &prefix, &control.name);
                 self.elaborate_block(
                     BlockType::Control(*id),
                     path,
@@ -257,7 +261,12 @@ impl Lowering<'_> {
             }
             TyKind::Extern(id, type_args) => {
                 let name = declared.name.clone().unwrap_or_else(|| hir.externs[*id].name.clone());
-                let path = control_plane_name(&prefix, &name, &declared.annotations);
+                // One made in place has a name only where `@name` gives it one, and that is the whole name.
+                let prefix = match &declared.name {
+                    None if has_annotation(&declared.annotations, "name") => "",
+                    _ => &prefix,
+                };
+                let path = control_plane_name(prefix, &name, &declared.annotations);
                 let object = Rc::new(ExternObject {
                     ty: *id,
                     type_args: type_args.clone(),
@@ -283,11 +292,10 @@ impl Lowering<'_> {
         owner: Option<ObjectId>,
         prefix: &str,
         type_name: &str,
-        annotations: &[millrace_syntax::ast::Annotation],
     ) -> String {
         let declared = &self.hir.instances[instance];
         match (&declared.name, owner) {
-            (_, None) => control_plane_name("", type_name, annotations),
+            (_, None) => type_name.to_owned(),
             (Some(name), _) => control_plane_name(prefix, name, &declared.annotations),
             (None, _) => control_plane_name(prefix, &format!("{type_name}_inst"), &declared.annotations),
         }
@@ -314,6 +322,7 @@ impl Lowering<'_> {
             ty,
             path,
             constants: HashMap::new(),
+            initial: HashMap::new(),
             objects: HashMap::new(),
             vars: HashMap::new(),
             storage: HashMap::new(),
@@ -339,17 +348,10 @@ impl Lowering<'_> {
                 CtorValue::Omitted => {}
             }
         }
-        let id = self.objects.all.push(Object::Block(block));
+        let id = self.objects.all.push(Object::Block(Box::new(block)));
         for local in locals {
             match local {
-                Local::Var(var, Some(init)) => {
-                    // Only constants are ever looked up; a variable that starts with a constant does no harm here.
-                    if let Ok(value) = self.constant(init, Some(id))
-                        && let Some(block) = self.objects.block_mut(id)
-                    {
-                        block.constants.insert(*var, value);
-                    }
-                }
+                Local::Var(var, Some(init)) => self.remember_initial(Some(id), *var, init),
                 Local::Instance(instance) => {
                     self.instance(*instance, Some(id))?;
                 }
@@ -431,12 +433,12 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// The compile-time initial value of a variable of a block stays with the block.
-    pub(crate) fn remember_constant(&mut self, block: Option<ObjectId>, var: VarId, init: &hir::Expr) {
-        if let Ok(value) = self.constant(init, block)
+    /// What a variable of a block starts with, if that is known.
+    pub(crate) fn remember_initial(&mut self, block: Option<ObjectId>, var: VarId, init: &hir::Expr) {
+        if let Ok(value) = self.known_value(init, block)
             && let Some(block) = block.and_then(|b| self.objects.block_mut(b))
         {
-            block.constants.insert(var, value);
+            block.initial.insert(var, value);
         }
     }
 }

@@ -33,12 +33,10 @@ impl<'a> Code<'_, 'a> {
         }
         let start = self.state(parser, parser.start);
         self.body.goto(start);
-        let mut done = std::collections::HashSet::new();
         // A state is written when something goes to it, so states that nothing reaches cost nothing.
-        loop {
-            let next = self.frame().states.iter().find(|(number, _)| !done.contains(*number));
-            let Some((&number, &block)) = next else { return Ok(()) };
-            done.insert(number);
+        let mut written = 0;
+        while let Some((&number, &block)) = self.frame().states.get_index(written) {
+            written += 1;
             let state = &parser.states[number];
             self.span = state.span;
             self.body.switch_to(block);
@@ -47,6 +45,7 @@ impl<'a> Code<'_, 'a> {
                 self.transition(parser, &state.transition)?;
             }
         }
+        Ok(())
     }
 
     /// The block of a state.

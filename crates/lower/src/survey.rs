@@ -281,13 +281,3 @@ fn visit_reachable<'a>(hir: &'a hir::Program, stmts: &'a [Stmt], f: Visitor<'_, 
         });
     }
 }
-
-/// The variable at the root of a path of members and elements.
-pub(crate) fn root(expr: &Expr) -> Option<VarId> {
-    match &expr.kind {
-        ExprKind::Var(var) => Some(*var),
-        ExprKind::Field(e, _) | ExprKind::Index(e, _) | ExprKind::Slice(e, _, _) => root(e),
-        ExprKind::StackNext(e) | ExprKind::StackLast(e) => root(e),
-        _ => None,
-    }
-}

@@ -8,6 +8,10 @@ pub(crate) const ERROR_BITS: u32 = 16;
 /// The bits of a plain enumeration at run time.
 pub(crate) const ENUM_BITS: u32 = 32;
 
+/// The bits of an `int` that depends on the packet. The specification keeps `int` to compile time, but programs convert
+/// to it and back within an expression; more bits than any sum of such conversions needs change nothing there.
+pub(crate) const INT_BITS: u32 = 128;
+
 /// What a type is made of at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -77,7 +81,7 @@ pub(crate) fn shape(types: &hir::Types, ty: Ty) -> Shape {
 /// Whether numbers of this type are read in two's complement.
 pub(crate) fn is_signed(types: &hir::Types, ty: Ty) -> bool {
     match types.kind(ty) {
-        TyKind::SignedBits(_) => true,
+        TyKind::SignedBits(_) | TyKind::Int => true,
         TyKind::New(id) => is_signed(types, types.new_types[*id].base),
         TyKind::Enum(id) => types.enums[*id].repr.is_some_and(|repr| is_signed(types, repr)),
         _ => false,

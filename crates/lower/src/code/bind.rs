@@ -56,7 +56,8 @@ pub(crate) struct Bound {
 enum Seen {
     Done(Binding),
     In(LValue, bool),
-    OutOrInOut(LValue, bool),
+    /// The last is storage that the value was copied to already.
+    OutOrInOut(LValue, bool, Option<Place>),
 }
 
 impl<'a> Code<'_, 'a> {
@@ -85,16 +86,16 @@ impl<'a> Code<'_, 'a> {
                             let value = self.load(&lvalue)?;
                             self.store_place(&place, value)?;
                         }
-                        Seen::OutOrInOut(lvalue, false)
+                        Seen::OutOrInOut(lvalue, false, Some(place))
                     } else {
-                        Seen::OutOrInOut(lvalue, alias.allows(value))
+                        Seen::OutOrInOut(lvalue, alias.allows(value), None)
                     }
                 }
-                (_, None) => Seen::OutOrInOut(LValue::Missing(arg.ty), false),
+                (_, None) => Seen::OutOrInOut(LValue::Missing(arg.ty), false, None),
             };
             seen.push(entry);
         }
-        self.settle_bindings(params, args, seen, effects, owner)
+        self.settle_bindings(params, args, seen, owner)
     }
 
     fn look_at_in(
@@ -138,14 +139,13 @@ impl<'a> Code<'_, 'a> {
         params: &[VarId],
         args: &'a [Arg],
         seen: Vec<Seen>,
-        effects: bool,
         owner: Option<ObjectId>,
     ) -> Lower<Bound> {
         let footprints: Vec<Footprint> = seen
             .iter()
             .map(|s| {
                 let mut footprint = Footprint::default();
-                if let Seen::OutOrInOut(lvalue, _) = s {
+                if let Seen::OutOrInOut(lvalue, ..) = s {
                     footprint.add_lvalue(lvalue);
                 }
                 footprint
@@ -159,7 +159,7 @@ impl<'a> Code<'_, 'a> {
             let binding = match entry {
                 Seen::Done(binding) => binding,
                 Seen::In(lvalue, may_alias) => self.bind_in(param, lvalue, may_alias, &written, owner)?,
-                Seen::OutOrInOut(lvalue, may_alias) => {
+                Seen::OutOrInOut(lvalue, may_alias, copied) => {
                     let apart =
                         || footprints.iter().enumerate().all(|(j, f)| i == j || !f.meets(&footprints[i]));
                     match &lvalue {
@@ -172,10 +172,13 @@ impl<'a> Code<'_, 'a> {
                             Binding::Place(place.clone())
                         }
                         _ => {
-                            let place = self.param_storage(param, owner)?;
+                            let (place, done) = match copied {
+                                Some(place) => (place, true),
+                                None => (self.param_storage(param, owner)?, false),
+                            };
                             if args[i].direction == Direction::Out {
                                 fresh.push((i, place.clone()));
-                            } else if !effects {
+                            } else if !done {
                                 let value = self.load(&lvalue)?;
                                 self.store_place(&place, value)?;
                             }

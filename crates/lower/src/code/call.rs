@@ -1,10 +1,10 @@
 //! Calls, inlined: functions, actions, nested parsers and controls, abstract methods, tables.
 
+use indexmap::IndexMap;
 use millrace_pipeline::{BodyKind, Expr, SlotId, Type};
 use millrace_sema::hir::{
     self, ActionId, Call, Callee, ExprKind, FunctionId, Local, Stmt, StmtKind, TableId, Ty, VarId,
 };
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::bind::{Alias, Bound};
@@ -74,7 +74,7 @@ impl<'a> Code<'_, 'a> {
             copy_outs: bound.copy_outs,
             loops: Vec::new(),
             path,
-            states: HashMap::new(),
+            states: IndexMap::new(),
         });
         Ok(())
     }
@@ -239,7 +239,7 @@ impl<'a> Code<'_, 'a> {
         };
         let owner = self.owner();
         if let Some(init) = init {
-            self.cx.remember_constant(owner, var, init);
+            self.cx.remember_initial(owner, var, init);
         }
         let binding = match (self.cx.shape(ty), value) {
             (Shape::CompileTime | Shape::List | Shape::Object, Some(value)) => Binding::Value(value),

@@ -6,7 +6,7 @@ use millrace_syntax::Span;
 
 use super::Code;
 use crate::fail::{Lower, internal};
-use crate::types::{self, Shape};
+use crate::types::{self, INT_BITS, Shape};
 use crate::value::Value;
 
 impl<'a> Code<'_, 'a> {
@@ -22,13 +22,22 @@ impl<'a> Code<'_, 'a> {
             }
             (Value::Int(n), Shape::Scalar(Type::Bool)) => Ok(Value::Scalar(Expr::Bool(n != 0.into()))),
             (value @ Value::Int(_), Shape::CompileTime) => Ok(value),
-            (Value::Scalar(e), Shape::CompileTime) => match e {
-                Expr::Const(bits) if types::is_signed(&self.cx.hir.types, from) => {
-                    Ok(Value::Int(bits.to_bigint_signed()))
-                }
-                Expr::Const(bits) => Ok(Value::Int(bits.to_biguint().into())),
-                _ => internal(span, "an `int` that is not known"),
-            },
+            (Value::Scalar(e), Shape::CompileTime) => {
+                let signed = types::is_signed(&self.cx.hir.types, from);
+                Ok(match e {
+                    Expr::Const(bits) if signed => Value::Int(bits.to_bigint_signed()),
+                    Expr::Const(bits) => Value::Int(bits.to_biguint().into()),
+                    e => {
+                        let program = self.cx.ir.program();
+                        let width = e.ty(program).bits().unwrap_or(1).max(INT_BITS);
+                        Value::Scalar(if signed {
+                            e.sext_to(width, program)
+                        } else {
+                            e.zext_to(width, program)
+                        })
+                    }
+                })
+            }
             (_, Shape::Unit) => Ok(Value::Unit),
             (Value::Unit, _) => self.cx.zero(to, span),
             (Value::Scalar(e), Shape::Scalar(ty)) => Ok(Value::Scalar(self.cast_scalar(e, from, ty))),

@@ -16,7 +16,7 @@ impl<'a> Code<'_, 'a> {
     pub(crate) fn eval(&mut self, expr: &'a hir::Expr) -> Lower<Value> {
         self.descend(expr.span)?;
         let mut value = self.eval_kind(expr)?;
-        if self.nesting % EXPR_PIECE == 0
+        if self.nesting.is_multiple_of(EXPR_PIECE)
             && let Value::Scalar(e) = value
         {
             value = Value::Scalar(self.simple(e));

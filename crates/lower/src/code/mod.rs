@@ -18,6 +18,7 @@ mod switch;
 
 pub(crate) use bind::{Alias, Bound};
 
+use indexmap::IndexMap;
 use millrace_pipeline::{BlockId, BodyBuilder, BodyId, BodyKind, Expr, Home, Inst, SlotId, Terminator, Type};
 use millrace_sema::hir::{InstanceId, Ty, VarId};
 use millrace_syntax::Span;
@@ -68,8 +69,8 @@ pub(crate) struct Frame {
     loops: Vec<Loop>,
     /// For names of storage.
     path: String,
-    /// Blocks of parser states by number.
-    pub(crate) states: HashMap<usize, BlockId>,
+    /// Blocks of parser states by number, in the order in which something went to them first.
+    pub(crate) states: IndexMap<usize, BlockId>,
 }
 
 /// A loop of the source.
@@ -101,7 +102,7 @@ impl<'c, 'a> Code<'c, 'a> {
             copy_outs: Vec::new(),
             loops: Vec::new(),
             path: name.to_owned(),
-            states: HashMap::new(),
+            states: IndexMap::new(),
         };
         let code = Code {
             cx,
@@ -376,12 +377,6 @@ impl<'c, 'a> Code<'c, 'a> {
     }
 
     // ---- Errors of parsers ----
-
-    /// Ends the parser with an error code of the IR.
-    pub(crate) fn reject(&mut self, error: u32) {
-        let block = self.reject_block(error);
-        self.body.goto(block);
-    }
 
     /// The block that ends the parser with an error code of the IR.
     pub(crate) fn reject_block(&mut self, error: u32) -> BlockId {

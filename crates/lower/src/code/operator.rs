@@ -56,6 +56,11 @@ impl<'a> Code<'_, 'a> {
                     _ => Value::Unit,
                 });
             }
+            // An `int` beside a number of fixed width has that width, but for shifts.
+            (Value::Int(x), Value::Scalar(y)) if !matches!(op, BinaryOp::Shl | BinaryOp::Shr) => {
+                let width = self.type_of(&y).bits().unwrap_or(1);
+                (Expr::Const(Bits::from_bigint(width, &x)), Value::Scalar(y))
+            }
             (left, right) => (self.as_scalar(left, a)?, right),
         };
         let right = match (op, right) {

@@ -36,8 +36,8 @@ enum Asked {
 }
 
 fn asked<'a>(code: &mut Code<'_, 'a>, arg: &'a hir::Expr) -> Lower<Asked> {
-    let Constant::EnumMember(member) = code.cx.must_be_constant(arg, code.scope())? else {
-        return fail(kind::ARCHITECTURE, arg.span, "a member of `HashAlgorithm` was expected here");
+    let Ok(Constant::EnumMember(member)) = code.cx.constant(arg, code.scope()) else {
+        return fail(kind::CONSTANT, arg.span, "the hash algorithm must be known at compile time");
     };
     let name = super::objects::enum_member(code.cx, "HashAlgorithm", member);
     match (name, name.and_then(algorithm)) {

@@ -1,6 +1,7 @@
 //! The extern functions of v1model.
 
 use millrace_pipeline::{Digest, DigestId, Expr, Inst, Intrinsic, Type};
+use millrace_sema::Constant;
 use millrace_sema::hir::{self, Arg, Call, Ty, TyKind};
 
 use super::{DROP_PORT, checksum, field_list};
@@ -118,10 +119,10 @@ fn digest<'a>(
     data: &'a hir::Expr,
     call: &'a Call,
 ) -> Lower<Value> {
-    let receiver = match code.cx.constant_number(receiver, code.scope()) {
-        Ok(number) => u32::try_from(number).unwrap_or(0),
+    let receiver = match code.cx.constant(receiver, code.scope()) {
+        Ok(Constant::Int(number)) => u32::try_from(number).unwrap_or(0),
         // bmv2 ignores the receiver; one that is not constant only has no name of its own.
-        Err(_) => 0,
+        _ => 0,
     };
     let values = code.eval(data)?.scalars();
     let digest = digest_kind(code, data.ty, receiver, &values, call)?;
@@ -142,7 +143,8 @@ fn digest_kind(
     }
     let name = match code.cx.hir.types.kind(ty) {
         TyKind::Struct(id) => code.cx.hir.types.structs[*id].name.clone(),
-        _ => "digest".to_owned(),
+        // A message without a named type has a number.
+        _ => format!("digest_{}", code.cx.ir.program().digests.len()),
     };
     let name = code.cx.object_name("digest", &name);
     let mut names = Vec::new();
