@@ -66,12 +66,32 @@ pub(super) fn notes(annotations: &[Annotation], except: &[&str]) -> Notes {
     notes
 }
 
-/// The pairs of a `@name[k=v, ...]`.
+/// The pairs of a `@name[k=v, ...]` or `@name(k=v, ...)`.
 pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Literal)> {
     match &annotation.body {
         AnnotationBody::KeyValues(pairs) => pairs.iter().filter_map(pair).collect(),
+        AnnotationBody::Tokens(tokens) => {
+            tokens.split(|token| &*token.text == ",").filter_map(token_pair).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+fn token_pair(tokens: &[AnnotationToken]) -> Option<(String, Literal)> {
+    let [key, equals, values @ ..] = tokens else { return None };
+    if &*equals.text != "=" {
+        return None;
+    }
+    let value = match values {
+        [value] => match &value.kind {
+            AnnotationTokenKind::Int(literal) => Literal::Int(literal.value.to_i64()?),
+            AnnotationTokenKind::String(text) => Literal::String(text.to_string()),
+            AnnotationTokenKind::Word => Literal::Bool(value.text.parse().ok()?),
+            AnnotationTokenKind::Symbol => return None,
+        },
+        _ => return None,
+    };
+    Some((key.text.to_string(), value))
 }
 
 fn pair(named: &NamedExpr) -> Option<(String, Literal)> {

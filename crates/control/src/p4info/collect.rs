@@ -25,15 +25,17 @@ const MAX_DEPTH: usize = 64;
 pub struct Architecture<'a>(pub &'a str);
 
 impl Architecture<'_> {
-    /// As P4Info and p4c spell it.
-    pub fn name(self) -> String {
+    /// As P4Info and p4c spell it. p4c takes it from its command line, where `v1model` is what it is when nothing is
+    /// said; so it is here for a package that is not known.
+    pub fn name(self) -> &'static str {
         match self.0 {
-            "V1Switch" => "v1model".into(),
-            "PSA_Switch" => "psa".into(),
-            "PNA_NIC" => "pna".into(),
-            "ebpfFilter" => "ebpf".into(),
-            "SimpleSumeSwitch" => "sume".into(),
-            other => other.to_ascii_lowercase(),
+            "PSA_Switch" => "psa",
+            "PNA_NIC" => "pna",
+            "ubpf" => "ubpf",
+            "ebpfFilter" => "ebpf",
+            "xdp" => "xdp",
+            "SimpleSumeSwitch" => "sume",
+            _ => "v1model",
         }
     }
 }
@@ -54,6 +56,14 @@ pub(super) struct FoundTable {
     pub(super) values: Values,
 }
 
+/// An action that a table lists or that is called.
+pub(super) struct FoundAction {
+    pub(super) action: ActionId,
+    pub(super) name: String,
+    /// Whether the control plane can give it data: some table lists it.
+    pub(super) in_table: bool,
+}
+
 /// An extern instance that has a resource of its own.
 pub(super) struct FoundExtern {
     pub(super) instance: InstanceId,
@@ -66,8 +76,8 @@ pub(super) struct FoundExtern {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) tables: Vec<FoundTable>,
-    /// Names and declarations; one action in two controls is two.
-    pub(super) actions: Vec<(String, ActionId)>,
+    /// One action in two controls is two.
+    pub(super) actions: Vec<FoundAction>,
     pub(super) externs: Vec<FoundExtern>,
     pub(super) value_sets: Vec<FoundExtern>,
     /// Name and type of what is sent.
@@ -77,6 +87,7 @@ pub(super) struct Found {
     pub(super) instance_names: HashMap<InstanceId, String>,
     /// Anything met that P4Info could describe with types.
     pub(super) uses_types: bool,
+    architecture: &'static str,
     symbols: Symbols,
     seen: HashSet<(Kind, String)>,
     digests_without_name: usize,
@@ -91,6 +102,9 @@ impl Found {
             }
         }
         if let Some(main) = program.main {
+            if let TyKind::Package(package, _) = program.types.kind(program.instances[main].ty) {
+                found.architecture = Architecture(&program.packages[*package].name).name();
+            }
             found.arguments(program, main, &Values::default(), 0);
         }
         for &ty in &program.type_decls {
@@ -116,14 +130,13 @@ impl Found {
             let Some(instance) = instance_of(program, expr, values) else { continue };
             match program.types.kind(program.instances[instance].ty) {
                 TyKind::Package(..) => self.arguments(program, instance, values, depth + 1),
+                // The names of what is in there begin with the declared name; p4c has it so, whatever its `@name`.
                 TyKind::Parser(parser) => {
-                    let declared = &program.parsers[*parser];
-                    let prefix = qualified("", &declared.name, &declared.annotations);
+                    let prefix = program.parsers[*parser].name.clone();
                     self.parser(program, *parser, instance, prefix, values, depth + 1);
                 }
                 TyKind::Control(control) => {
-                    let declared = &program.controls[*control];
-                    let prefix = qualified("", &declared.name, &declared.annotations);
+                    let prefix = program.controls[*control].name.clone();
                     self.control(program, *control, instance, prefix, values, depth + 1);
                 }
                 TyKind::Extern(..) => self.extern_instance(program, instance, "", values),
@@ -148,7 +161,6 @@ impl Found {
         let values = constructor_values(program, &declared.ctor_params, instance, outer);
         let uses = Uses::of_parser(program, declared);
         self.locals(program, &declared.locals, &uses, &prefix, &values, depth);
-        self.extern_calls(program, &uses.extern_calls);
     }
 
     fn control(
@@ -172,11 +184,14 @@ impl Found {
             actions.extend(table_actions(program, table));
         }
         for &action in &actions {
-            uses.stmts(program, &program.actions[action].body);
+            uses.table_action(program, action);
         }
         self.locals(program, &declared.locals, &uses, &prefix, &values, depth);
         for action in actions {
-            self.action(program, action, &prefix);
+            self.action(program, action, &prefix, true);
+        }
+        for &action in &uses.actions {
+            self.action(program, action, &prefix, false);
         }
         for local in &declared.locals {
             let Local::Table(table) = local else { continue };
@@ -233,7 +248,7 @@ impl Found {
     fn extern_instance(&mut self, program: &Program, instance: InstanceId, prefix: &str, values: &Values) {
         let made = &program.instances[instance];
         let TyKind::Extern(id, _) = program.types.kind(made.ty) else { return };
-        self.uses_types = true;
+        self.uses_types |= made.name.is_some();
         let declared = made.name.as_deref().unwrap_or(&program.externs[*id].name);
         let name = qualified(prefix, declared, &made.annotations);
         self.instance_names.insert(instance, name.clone());
@@ -260,12 +275,12 @@ impl Found {
         }
     }
 
-    fn action(&mut self, program: &Program, action: ActionId, prefix: &str) {
+    fn action(&mut self, program: &Program, action: ActionId, prefix: &str, in_table: bool) {
         let name = action_name(program, action, prefix);
         let declared = &program.actions[action];
         self.symbols.add(Kind::Action, &name, number(&declared.annotations, "id"));
         if self.seen.insert((Kind::Action, name.clone())) {
-            self.actions.push((name, action));
+            self.actions.push(FoundAction { action, name, in_table });
         }
     }
 
@@ -294,7 +309,8 @@ impl Found {
     fn extern_calls(&mut self, program: &Program, calls: &[&Call]) {
         for call in calls {
             let Callee::ExternFunction(function) = call.callee else { continue };
-            self.uses_types = true;
+            // p4c gives an empty `type_info` to programs for v1model that call any extern function.
+            self.uses_types |= self.architecture == "v1model";
             if program.extern_functions[function].name != "digest" {
                 continue;
             }

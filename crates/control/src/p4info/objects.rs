@@ -2,14 +2,16 @@
 
 use super::annotations::{find, notes, number, pairs, string};
 use super::collect::{
-    Architecture, Found, FoundExtern, FoundTable, action_name, constant, default_action, instance_of,
+    Architecture, Found, FoundAction, FoundExtern, FoundTable, action_name, constant, default_action,
+    instance_of,
 };
 use super::ids::{Ids, Kind, field_ids};
 use super::types::{Types, full_width};
 use super::*;
 use millrace_sema::Constant;
 use millrace_sema::hir::{
-    ActionId, ActionRef as HirActionRef, CtorArg, Direction, Instance, Program, StructId, Ty, TyKind,
+    ActionId, ActionRef as HirActionRef, CtorArg, Direction, Instance, Key, Program, StructId, Ty, TyKind,
+    VarKind,
 };
 use millrace_syntax::ast::{Annotation, AnnotationBody, AnnotationTokenKind};
 use num_bigint::BigInt;
@@ -31,7 +33,7 @@ impl Builder<'_> {
         let mut info = P4Info { pkg_info: self.pkg_info(), ..P4Info::default() };
         self.types.touched |= self.found.uses_types || !self.found.tables.is_empty();
         info.tables = self.found.tables.iter().filter_map(|table| self.table(table)).collect();
-        info.actions = self.found.actions.iter().filter_map(|(name, id)| self.action(name, *id)).collect();
+        info.actions = self.found.actions.iter().filter_map(|found| self.action(found)).collect();
         for found in &self.found.externs {
             self.extern_instance(found, &mut info);
         }
@@ -58,7 +60,7 @@ impl Builder<'_> {
     fn pkg_info(&self) -> Option<PkgInfo> {
         let main = &self.program.instances[self.program.main?];
         let arch = match self.program.types.kind(main.ty) {
-            TyKind::Package(id, _) => Architecture(&self.program.packages[*id].name).name(),
+            TyKind::Package(id, _) => Architecture(&self.program.packages[*id].name).name().to_owned(),
             _ => return None,
         };
         let mut info = PkgInfo { arch, ..PkgInfo::default() };
@@ -81,7 +83,7 @@ impl Builder<'_> {
                 info.platform_properties.push((field, i32::try_from(*value).unwrap_or(i32::MAX)));
             }
         }
-        info.notes = notes(&main.annotations, &[]);
+        info.notes = notes(&main.annotations, &["pkginfo", "platform_property"]);
         info.notes.structured.retain(|a| a.name != "pkginfo" && a.name != "platform_property");
         Some(info)
     }
@@ -103,7 +105,7 @@ impl Builder<'_> {
             self.types.describe(key.expr.ty);
             table.match_fields.push(MatchField {
                 id,
-                name: key.name.clone(),
+                name: key_name(key),
                 notes: notes(&key.annotations, &[]),
                 bitwidth: Some(self.types.width(key.expr.ty).unwrap_or(0)),
                 match_type: Some(match_type),
@@ -193,18 +195,18 @@ impl Builder<'_> {
         self.ids.id(Kind::Action, &action_name(self.program, action, prefix))
     }
 
-    fn action(&mut self, name: &str, id: ActionId) -> Option<Action> {
+    fn action(&mut self, found: &FoundAction) -> Option<Action> {
         let program = self.program;
-        let declared = &program.actions[id];
+        let declared = &program.actions[found.action];
         if find(&declared.annotations, "hidden").is_some() {
             return None;
         }
-        let preamble = self.preamble(Kind::Action, name, &declared.annotations, &[]);
+        let preamble = self.preamble(Kind::Action, &found.name, &declared.annotations, &[]);
         let data: Vec<_> = declared
             .params
             .iter()
             .map(|&param| &program.vars[param])
-            .filter(|param| matches!(param.kind, millrace_sema::hir::VarKind::Param(Direction::None)))
+            .filter(|param| found.in_table && matches!(param.kind, VarKind::Param(Direction::None)))
             .collect();
         let given: Vec<Option<u32>> = data.iter().map(|param| number(&param.annotations, "id")).collect();
         let mut params = Vec::new();
@@ -412,6 +414,14 @@ impl Builder<'_> {
             }],
         };
         ValueSet { preamble, matches, size }
+    }
+}
+
+/// The name of a key field. Where the specification says `h.isValid()`, p4c and everything behind it say `h.$valid$`.
+fn key_name(key: &Key) -> String {
+    match key.name.strip_suffix(".isValid()") {
+        Some(header) if find(&key.annotations, "name").is_none() => format!("{header}.$valid$"),
+        _ => key.name.clone(),
     }
 }
 

@@ -60,13 +60,21 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The width in bits of a number, truth value, serializable enum or new type.
+    /// The width in bits of a number, truth value, serializable enum or new type, as the controller sees it; none for
+    /// what is a text to it.
     pub(super) fn width(&self, ty: Ty) -> Option<u32> {
         match self.program.types.kind(ty) {
             TyKind::Bits(width) | TyKind::SignedBits(width) | TyKind::Varbit(width) => Some(*width),
             TyKind::Bool => Some(1),
             TyKind::Enum(id) => self.width(self.program.types.enums[*id].repr?),
-            TyKind::New(id) => self.width(self.program.types.new_types[*id].base),
+            TyKind::New(id) => {
+                let declared = &self.program.types.new_types[*id];
+                match translation(&declared.annotations) {
+                    Some(Representation::TranslatedBits(_, width)) => Some(width),
+                    Some(Representation::TranslatedString(_)) => None,
+                    _ => self.width(self.below_new_types(declared.base)),
+                }
+            }
             _ => None,
         }
     }
@@ -79,15 +87,26 @@ impl<'a> Types<'a> {
         }
     }
 
+    /// What is below all new types. Only the outermost one says how the controller sees its values.
+    fn below_new_types(&self, mut ty: Ty) -> Ty {
+        while let TyKind::New(id) = self.program.types.kind(ty) {
+            ty = self.program.types.new_types[*id].base;
+        }
+        ty
+    }
+
     fn enum_name(&self, id: EnumId) -> String {
         let declared = &self.program.types.enums[id];
         string(&declared.annotations, "name").unwrap_or_else(|| declared.name.clone())
     }
 
-    /// The name of a structure; its type arguments are part of it.
+    /// The name of a structure: `@name`, or the declared one with its type arguments.
     pub(super) fn struct_name(&self, id: StructId) -> String {
         let declared = &self.program.types.structs[id];
-        let mut name = string(&declared.annotations, "name").unwrap_or_else(|| declared.name.clone());
+        if let Some(name) = string(&declared.annotations, "name") {
+            return name;
+        }
+        let mut name = declared.name.clone();
         for &argument in &declared.args {
             name.push('_');
             name.push_str(&self.short_name(argument));
@@ -224,10 +243,7 @@ impl<'a> Types<'a> {
         let declared = &program.types.new_types[id];
         let name = declared.name.clone();
         if !self.info.new_types.iter().any(|(known, _)| *known == name) {
-            let mut base = declared.base;
-            while let TyKind::New(below) = program.types.kind(base) {
-                base = program.types.new_types[*below].base;
-            }
+            let base = self.below_new_types(declared.base);
             let representation = match translation(&declared.annotations) {
                 Some(translated) => translated,
                 None => Representation::Original(self.describe(base)),

@@ -11,12 +11,16 @@ use std::collections::HashSet;
 pub(super) struct Uses<'a> {
     /// Tables applied.
     pub(super) tables: Vec<TableId>,
+    /// Actions that the control itself calls.
+    pub(super) actions: Vec<ActionId>,
     /// Calls of extern functions.
     pub(super) extern_calls: Vec<&'a Call>,
     /// Instances declared in the code or applied by it.
     pub(super) instances: Vec<InstanceId>,
     functions: HashSet<FunctionId>,
-    actions: HashSet<ActionId>,
+    entered: HashSet<ActionId>,
+    /// How deep in actions that call actions.
+    depth: usize,
 }
 
 impl<'a> Uses<'a> {
@@ -24,6 +28,12 @@ impl<'a> Uses<'a> {
     pub(super) fn of_control(program: &'a Program, control: &'a Control) -> Uses<'a> {
         let mut uses = Uses::default();
         uses.stmts(program, &control.body);
+        // The key of a table may apply another one.
+        let mut next = 0;
+        while let Some(&table) = uses.tables.get(next) {
+            program.tables[table].keys.iter().for_each(|key| uses.expr(program, &key.expr));
+            next += 1;
+        }
         uses
     }
 
@@ -39,8 +49,14 @@ impl<'a> Uses<'a> {
         uses
     }
 
-    /// Adds those of further statements (an action's body).
-    pub(super) fn stmts(&mut self, program: &'a Program, stmts: &'a [Stmt]) {
+    /// Adds those of the body of an action of a table.
+    pub(super) fn table_action(&mut self, program: &'a Program, action: ActionId) {
+        self.depth += 1;
+        self.stmts(program, &program.actions[action].body);
+        self.depth -= 1;
+    }
+
+    fn stmts(&mut self, program: &'a Program, stmts: &'a [Stmt]) {
         stmts.iter().for_each(|stmt| self.stmt(program, stmt));
     }
 
@@ -127,8 +143,13 @@ impl<'a> Uses<'a> {
                 }
             }
             Callee::Action(id) => {
-                if self.actions.insert(*id) {
+                if self.depth == 0 {
+                    add(&mut self.actions, *id);
+                }
+                if self.entered.insert(*id) {
+                    self.depth += 1;
                     self.stmts(program, &program.actions[*id].body);
+                    self.depth -= 1;
                 }
             }
             Callee::Apply(object) => match object.kind {
