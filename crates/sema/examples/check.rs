@@ -23,6 +23,11 @@ fn main() {
         let all: Vec<_> = parsed.diagnostics.iter().chain(&checked.diagnostics).collect();
         let errors = all.iter().filter(|d| d.is_error()).count();
         if errors == 0 {
+            for broken in millrace_sema::hir::verify(&checked.program) {
+                println!("BROKEN {file}: {broken}");
+            }
+        }
+        if errors == 0 {
             accepted += 1;
         } else {
             refused += 1;

@@ -118,18 +118,18 @@ impl<'a> Checker<'a> {
         let outer = std::mem::replace(&mut self.here.place, Place::ControlApply);
         let expr = self.check_expr(e, None);
         self.here.place = outer;
-        let fine = match self.kind(expr.ty) {
+        let fine = matches!(
+            self.kind(expr.ty),
             TyKind::Bits(_)
-            | TyKind::SignedBits(_)
-            | TyKind::Varbit(_)
-            | TyKind::Bool
-            | TyKind::Enum(_)
-            | TyKind::Error
-            | TyKind::New(_)
-            | TyKind::Unknown
-            | TyKind::Var(_) => true,
-            _ => false,
-        };
+                | TyKind::SignedBits(_)
+                | TyKind::Varbit(_)
+                | TyKind::Bool
+                | TyKind::Enum(_)
+                | TyKind::Error
+                | TyKind::New(_)
+                | TyKind::Unknown
+                | TyKind::Var(_)
+        );
         if fine {
             return expr;
         }

@@ -246,10 +246,8 @@ impl<'a> Checker<'a> {
         if matches!(self.kind(ty), TyKind::SignedBits(_)) {
             return self.bad_operands(symbol, &l, &r, span);
         }
-        if let ExprKind::Int(divisor) = &r.kind {
-            if divisor.is_zero() {
-                return self.fail(codes::BAD_DIVISION, r.span, format!("{name} by zero"));
-            }
+        if matches!(&r.kind, ExprKind::Int(divisor) if divisor.is_zero()) {
+            return self.fail(codes::BAD_DIVISION, r.span, format!("{name} by zero"));
         }
         let e = Expr { kind: ExprKind::Binary(op, Box::new(l), Box::new(r)), ty, span };
         self.fold(e)

@@ -16,10 +16,12 @@
 mod code;
 mod decl;
 mod types;
+mod verify;
 
 pub use code::*;
 pub use decl::*;
 pub use types::*;
+pub use verify::verify;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 

@@ -130,7 +130,7 @@ impl<'a> Checker<'a> {
             (Some(ty), None) => {
                 let shown = self.show(ty);
                 self.error(codes::BAD_RETURN, span, format!("`return` must give a `{shown}` here"));
-                None
+                Some(StmtKind::Return(None))
             }
             (None, Some(value)) => {
                 let unknown = self.unknown_ty();
