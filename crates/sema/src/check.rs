@@ -4,6 +4,7 @@ use crate::codes;
 use crate::context::Here;
 use crate::declarations::Declarations;
 use crate::hir::{self, ControlId, Program, Ty, TyKind};
+use crate::limits::{MAX_LITERAL_NODES, MAX_TYPE_NODES};
 use crate::scope::{Entity, Scopes, nearest};
 use crate::types::Inference;
 use millrace_syntax::ast::{self, Declaration, Name};
@@ -47,6 +48,10 @@ pub(crate) struct Checker<'a> {
     pub(crate) infer: Inference,
     /// Where in the program this is.
     pub(crate) here: Here,
+    /// The number of types that each type is made of; those not here are single.
+    pub(crate) weights: HashMap<Ty, usize>,
+    copied: usize,
+    declaration: Span,
     reported: HashSet<(&'static str, Span)>,
 }
 
@@ -131,6 +136,7 @@ impl<'a> Checker<'a> {
     }
 
     fn top_level(&mut self, declaration: &'a Declaration) {
+        self.declaration = declaration.name().map_or(declaration.span(), |n| n.span);
         self.check_annotations(declaration.annotations());
         match declaration {
             Declaration::Constant(d) => self.global_constant(d),
@@ -242,9 +248,48 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The type with this shape.
+    /// The type with this shape; unknown, after an error, when it is too large.
     pub(crate) fn intern(&mut self, kind: TyKind) -> Ty {
-        self.hir.types.intern(kind)
+        let weight = match &kind {
+            TyKind::Tuple(parts)
+            | TyKind::Extern(_, parts)
+            | TyKind::Package(_, parts)
+            | TyKind::BlockType(_, parts) => self.weight_of(parts.iter().copied()),
+            TyKind::List(t) | TyKind::Stack(t, _) | TyKind::Set(t) | TyKind::ValueSet(t) => {
+                self.weight_of([*t].into_iter())
+            }
+            _ => return self.hir.types.intern(kind),
+        };
+        if !self.check_weight(weight) {
+            return self.unknown_ty();
+        }
+        let ty = self.hir.types.intern(kind);
+        self.weights.insert(ty, weight);
+        ty
+    }
+
+    /// The number of types that a type is made of, itself included.
+    pub(crate) fn weight_of(&self, parts: impl Iterator<Item = Ty>) -> usize {
+        parts.map(|t| self.weights.get(&t).copied().unwrap_or(1)).fold(1, usize::saturating_add)
+    }
+
+    /// Reports a type that is too large to work with.
+    pub(crate) fn check_weight(&mut self, weight: usize) -> bool {
+        if weight > MAX_TYPE_NODES {
+            let message = format!("a type here is made of more than {MAX_TYPE_NODES} others");
+            self.error(codes::TOO_LARGE, self.declaration, message);
+        }
+        weight <= MAX_TYPE_NODES
+    }
+
+    /// Counts the parts of a literal that is written out once more; reports when they are too many.
+    pub(crate) fn check_copies(&mut self, literal: &hir::Expr, span: Span) -> bool {
+        self.copied = self.copied.saturating_add(crate::fold::literal_nodes(literal));
+        if self.copied > MAX_LITERAL_NODES {
+            let message = format!("constants are used with more than {MAX_LITERAL_NODES} members altogether");
+            self.error(codes::TOO_LARGE, span, message);
+        }
+        self.copied <= MAX_LITERAL_NODES
     }
 
     /// The type of what an error left.

@@ -47,6 +47,8 @@ codes! {
     NO_DEFAULT = "E0210";
     /// A structure-valued expression that misses or repeats members.
     BAD_MEMBERS = "E0211";
+    /// A type or constant that is over a limit.
+    TOO_LARGE = "E0213";
     /// A type without a size in bits.
     NO_BIT_SIZE = "E0212";
 

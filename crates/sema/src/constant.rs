@@ -4,7 +4,7 @@
 //! `lookup` gives the values of constructor parameters.
 
 use crate::hir::{BinaryOp, Expr, ExprKind, InstanceId, Program, Ty, TyKind, UnaryOp, VarId};
-use crate::limits::{MAX_INT_BITS, MAX_INT_SHIFT};
+use crate::limits::{MAX_INT_BITS, MAX_INT_SHIFT, MAX_STRING_BYTES};
 use millrace_syntax::Span;
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer;
@@ -188,6 +188,9 @@ impl Evaluator<'_> {
             (B::BoolAnd | B::BoolOr, _, Constant::Bool(r)) => Ok(Constant::Bool(r)),
             (B::Eq, l, r) => Ok(Constant::Bool(l == r)),
             (B::Ne, l, r) => Ok(Constant::Bool(l != r)),
+            (B::Concat, Constant::String(l), Constant::String(r)) if l.len() + r.len() > MAX_STRING_BYTES => {
+                fail(e.span, "this string is too long")
+            }
             (B::Concat, Constant::String(l), Constant::String(r)) => Ok(Constant::String(l + &r)),
             (op, Constant::Int(l), Constant::Int(r)) => {
                 if l.bits() > MAX_INT_BITS || r.bits() > MAX_INT_BITS {

@@ -3,7 +3,7 @@
 use crate::check::Checker;
 use crate::constant::{Constant, evaluate};
 use crate::hir::{Expr, ExprKind, Ty, TyKind};
-use crate::limits::MAX_INT_BITS;
+use crate::limits::{MAX_INT_BITS, MAX_STRING_BYTES};
 use millrace_syntax::Span;
 
 /// Whether an expression is a literal through and through.
@@ -18,6 +18,16 @@ pub(crate) fn is_literal(e: &Expr) -> bool {
         | ExprKind::InvalidHeader => true,
         ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => members.iter().all(is_literal),
         _ => false,
+    }
+}
+
+/// The number of members of a literal, those of members included; 0 of what has none.
+pub(crate) fn literal_nodes(e: &Expr) -> usize {
+    match &e.kind {
+        ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => {
+            members.iter().map(|m| literal_nodes(m).saturating_add(1)).fold(0, usize::saturating_add)
+        }
+        _ => 0,
     }
 }
 
@@ -77,6 +87,7 @@ impl Checker<'_> {
 fn small(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Int(value) => value.bits() <= MAX_INT_BITS,
+        ExprKind::String(text) => text.len() <= MAX_STRING_BYTES / 2,
         _ => true,
     }
 }

@@ -18,5 +18,12 @@ pub const MAX_INSTANTIATION_DEPTH: u32 = 64;
 /// Most instantiations of one generic declaration.
 pub const MAX_INSTANTIATIONS: usize = 4096;
 
-/// Most members, those of members included, that a default value or a literal is written out with.
+/// Most types, those of members included, that one type is made of.
+pub const MAX_TYPE_NODES: usize = 1 << 16;
+
+/// Longest string put together with `++`, in bytes.
+pub const MAX_STRING_BYTES: usize = 1 << 16;
+
+/// Most members, those of members included, that a default value is written out with, and that all uses of structured
+/// constants are written out with altogether.
 pub const MAX_LITERAL_NODES: usize = 1 << 20;

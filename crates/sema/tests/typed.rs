@@ -274,3 +274,53 @@ fn any_damaged_program_gives_findings_and_no_panic() {
         check(&parsed.program);
     }
 }
+
+/// `open` n times, `middle`, `close` n times.
+fn nested(n: usize, open: &str, middle: &str, close: &str) -> String {
+    [open.repeat(n), middle.to_string(), close.repeat(n)].concat()
+}
+
+#[test]
+fn nesting_up_to_the_limit_of_the_parser_fits_the_stack() {
+    let n = millrace_syntax::MAX_NESTING - 8;
+    let call = nested(n, "f(", "x", ")");
+    let sum = nested(n, "x + (", "x", ")");
+    let choice = nested(n, "x == 1 ? 1 : (", "x", ")");
+    let cast = nested(n, "(bit<8>)(", "x", ")");
+    let list = nested(n, "{ ", "1", " }");
+    let blocks = nested(n, "{ ", "", " }");
+    let ifs = nested(n / 2, "if (x == 1) { ", "", " }");
+    let ty = nested(n / 2, "tuple<", "bit<8>", ">");
+    let text = format!(
+        "bit<8> f(in bit<8> x) {{ return x; }}
+         control C(inout bit<8> x) {{
+            apply {{ x = {call}; x = {sum}; x = {choice}; x = {cast}; {ty} t; t = {list}; {blocks} {ifs} }}
+         }}"
+    );
+    let parsed = parse_text("deep.p4", &text, &Options::default());
+    check(&parsed.program);
+}
+
+#[test]
+fn what_doubles_with_every_line_is_refused_before_it_fills_the_memory() {
+    let double = |first: &str, line: &dyn Fn(usize) -> String| {
+        let mut text = first.to_string();
+        (1..80).for_each(|i| text += &line(i));
+        let parsed = parse_text("double.p4", &text, &Options::default());
+        assert!(!parsed.diagnostics.has_errors());
+        assert!(check(&parsed.program).diagnostics.has_errors());
+    };
+    double("const string s0 = \"ab\";", &|i| format!("const string s{i} = s{0} ++ s{0};", i - 1));
+    double("struct S0 { bit<8> a; }", &|i| format!("struct S{i} {{ S{0} a; S{0} b; }}", i - 1));
+    double("typedef tuple<bool, bool> T0;", &|i| format!("typedef tuple<T{0}, T{0}> T{i};", i - 1));
+    let mut rows = "const tuple<bool, bool> t0 = { true, false };".to_string();
+    (1..30).for_each(|i| {
+        rows += &format!("const bit<8> n{i} = {{ t{0}, t{0} }} == {{ t{0}, t{0} }} ? 1 : 2;", 0)
+    });
+    let parsed = parse_text("rows.p4", &rows, &Options::default());
+    assert!(!check(&parsed.program).diagnostics.has_errors());
+    double("void f0<T>(in T x) {}", &|i| {
+        let call = if i == 79 { "void go(in bit<8> x) { f78(x); }" } else { "" };
+        format!("void f{i}<T>(in T x) {{ tuple<T, T> y = {{ x, x }}; f{}(y); }} {call}", i - 1)
+    });
+}

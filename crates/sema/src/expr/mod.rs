@@ -135,6 +135,9 @@ impl<'a> Checker<'a> {
         match entity.clone() {
             Entity::Var(id) => Expr { kind: ExprKind::Var(id), ty: self.hir.vars[id].ty, span },
             Entity::Const(value) => {
+                if !self.check_copies(&value, span) {
+                    return self.unknown(span);
+                }
                 let mut value = Expr::clone(&value);
                 value.span = span;
                 value

@@ -116,7 +116,9 @@ impl Verifier<'_> {
 
     fn transition(&mut self, transition: &Transition, states: usize) {
         let (keys, cases) = match transition {
-            Transition::Goto(StateRef::State(s)) if *s >= states => return self.fail("a state is out of range"),
+            Transition::Goto(StateRef::State(s)) if *s >= states => {
+                return self.fail("a state is out of range");
+            }
             Transition::Goto(_) => return,
             Transition::Select { keys, cases, .. } => (keys, cases),
         };
@@ -284,7 +286,8 @@ impl Verifier<'_> {
             Callee::ExternMethod(e, index) => {
                 self.expr(e);
                 if let TyKind::Extern(id, _) = self.program.types.kind(e.ty)
-                    && self.program.externs[*id].methods.get(*index).map(|m| m.params.len()) != Some(call.args.len())
+                    && self.program.externs[*id].methods.get(*index).map(|m| m.params.len())
+                        != Some(call.args.len())
                 {
                     self.fail("a method has not all its arguments");
                 }
@@ -316,7 +319,9 @@ impl Verifier<'_> {
                 let types: Vec<Ty> = match kind {
                     TyKind::Tuple(parts) => parts.clone(),
                     TyKind::List(t) => vec![*t; members.len()],
-                    TyKind::Struct(id) => self.program.types.structs[*id].fields.iter().map(|f| f.ty).collect(),
+                    TyKind::Struct(id) => {
+                        self.program.types.structs[*id].fields.iter().map(|f| f.ty).collect()
+                    }
                     _ => return self.fail(format!("members of a {kind:?}")),
                 };
                 if types.len() != members.len() {

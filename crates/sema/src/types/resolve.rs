@@ -311,6 +311,10 @@ impl<'a> Checker<'a> {
         };
         let params = &source.ast.type_params;
         let fields = self.with_types(source.mark, params, &args, |c| c.struct_fields(source.ast, kind));
+        let weight = self.weight_of(fields.iter().map(|f| f.ty));
+        if !self.check_weight(weight) {
+            return self.unknown_ty();
+        }
         let id = self.hir.types.structs.push(hir::Struct {
             kind,
             name: source.ast.name.to_string(),
@@ -320,6 +324,7 @@ impl<'a> Checker<'a> {
             span: source.ast.span,
         });
         let ty = self.intern(TyKind::Struct(id));
+        self.weights.insert(ty, weight);
         self.decls.struct_origin.insert(id, index);
         self.decls.structs[index].instances.insert(args, ty);
         ty
@@ -390,6 +395,8 @@ impl<'a> Checker<'a> {
             span,
         });
         let ty = self.intern(TyKind::Struct(id));
+        let weight = self.weight_of(fields.iter().map(|(_, t)| *t));
+        self.weights.insert(ty, weight);
         self.decls.records.insert(fields, ty);
         ty
     }
