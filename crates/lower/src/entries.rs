@@ -7,6 +7,7 @@ use num_traits::ToPrimitive;
 use crate::action::BoundAction;
 use crate::code::Code;
 use crate::fail::{Lower, code, fail, internal};
+use crate::names::is_called;
 
 impl<'a> Code<'_, 'a> {
     /// The initial entries of a table.
@@ -57,6 +58,12 @@ impl<'a> Code<'_, 'a> {
                 }
                 None => None,
             });
+        }
+        if table.const_entries
+            && let Some(places) = annotated_places(&table.entries)
+        {
+            let last = places.iter().copied().max().unwrap_or(0);
+            return Ok(places.into_iter().map(|place| last - place + 1).collect());
         }
         let largest = given.iter().flatten().copied().max().unwrap_or(0);
         Ok(given
@@ -111,6 +118,20 @@ impl<'a> Code<'_, 'a> {
         };
         Ok(bits.unwrap_or_else(|| Bits::zero(width)))
     }
+}
+
+/// The places of entries in their order when `@priority(n)` gives some of them another than their own: the smallest
+/// place wins. The annotation is bmv2's, from before the language had priorities.
+fn annotated_places(entries: &[Entry]) -> Option<Vec<u32>> {
+    let annotated = |entry: &Entry| {
+        let annotation = entry.annotations.iter().find(|a| is_called(a, "priority"))?;
+        annotation.integer()?.to_u32().filter(|p| *p < u32::MAX)
+    };
+    let places: Vec<Option<u32>> = entries.iter().map(annotated).collect();
+    if places.iter().all(Option::is_none) {
+        return None;
+    }
+    Some(places.into_iter().enumerate().map(|(i, place)| place.unwrap_or(i as u32 + 1)).collect())
 }
 
 /// What an entry says about a key.
