@@ -23,6 +23,8 @@
 //!
 //! This crate never knows where a program came from or where it goes.
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 pub mod bits;
 mod builder;
 mod code;
