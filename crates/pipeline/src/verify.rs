@@ -220,3 +220,109 @@ impl Program {
         self.errors.iter().position(|e| e == name).map(|code| code as u32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cranelift_entity::PrimaryMap;
+
+    /// Names that do not exist cannot be written in the text form, so they are tested here; all other rules have
+    /// their file in `filetests/verifier`.
+    #[test]
+    fn names_that_do_not_exist() {
+        let mut p = Program { errors: vec!["NoError".into(), "PacketTooShort".into()], ..Program::default() };
+        let (slot, header, far) = (SlotId::from_u32(9), HeaderId::from_u32(8), u32::MAX - 1);
+        p.intrinsics.drop = Some(SlotId::from_u32(far));
+        p.ingress.push(BodyId::from_u32(far));
+        p.reset_at_egress.push(SlotId::from_u32(far));
+        p.field_lists.push(FieldList { id: 1, slots: vec![SlotId::from_u32(far)] });
+        p.stacks.push(Stack { name: "s".into(), elements: vec![header], next: slot });
+        p.headers.push(Header { name: "h".into(), type_name: "t".into(), fields: vec![slot], fixed_bits: 8 });
+        let home = Home::Header { header: HeaderId::from_u32(far), offset: 0 };
+        p.slots.push(Slot { name: "x".into(), ty: Type::Bool, home });
+        let index = || Expr::Read(SlotId::from_u32(far));
+        let insts = vec![
+            Inst::Assign { dst: slot, value: index() },
+            Inst::SetValid(HeaderId::from_u32(far)),
+            Inst::Count { counter: CounterId::from_u32(far), index: index() },
+            Inst::CountDirect(TableId::from_u32(far)),
+            Inst::Meter { meter: MeterId::from_u32(far), index: index(), color: Some(index()), dst: slot },
+            Inst::MeterDirect { table: TableId::from_u32(far), color: None, dst: slot },
+            Inst::RegisterRead { dst: slot, register: RegisterId::from_u32(far), index: index() },
+            Inst::RegisterWrite { register: RegisterId::from_u32(far), index: index(), value: index() },
+            Inst::Hash { dst: slot, algorithm: HashAlgorithm::Crc16, data: vec![DataItem::Header(header)] },
+            Inst::Digest { digest: DigestId::from_u32(far), values: vec![] },
+        ];
+        let far_block = BlockId::from_u32(far);
+        let table = TableId::from_u32(far);
+        let mut blocks = PrimaryMap::new();
+        blocks.push(Block { state: None, insts, term: Terminator::Goto(far_block) });
+        blocks.push(Block {
+            state: None,
+            insts: Vec::new(),
+            term: Terminator::Apply {
+                table,
+                hit: Some(slot),
+                action: Some(slot),
+                next: far_block,
+                exit: far_block,
+            },
+        });
+        let set = Matcher::ValueSet(ValueSetId::from_u32(far));
+        let case = Case { matchers: vec![set], target: far_block };
+        let keys = vec![Expr::bits(8, 1)];
+        blocks.push(Block {
+            state: None,
+            insts: Vec::new(),
+            term: Terminator::Select { keys, cases: vec![case], default: BlockId::from_u32(0) },
+        });
+        p.bodies.push(Body {
+            name: "b".into(),
+            kind: BodyKind::Control,
+            blocks,
+            entry: BlockId::from_u32(0),
+        });
+        p.actions.push(Action { name: "a".into(), params: vec![slot], body: BodyId::from_u32(far) });
+        let errors = verify(&p).unwrap_err();
+        let all: Vec<String> = errors.iter().map(VerifierError::to_string).collect();
+        for wanted in [
+            "program: body4294967294 in ingress does not exist",
+            "slot x: header4294967294 does not exist",
+            "header h: slot9 does not exist",
+            "stack s: slot9 does not exist",
+            "stack s: header8 does not exist",
+            "intrinsic drop: slot4294967294 does not exist",
+            "program: slot4294967294 does not exist",
+            "field list 1: slot4294967294 does not exist",
+            "body b, block0, instruction 0: slot9 does not exist",
+            "body b, block0, instruction 1: header4294967294 does not exist",
+            "body b, block0, instruction 2: counter4294967294 does not exist",
+            "body b, block0, instruction 2: slot4294967294 does not exist",
+            "body b, block0, instruction 3: table4294967294 does not exist",
+            "body b, block0, instruction 4: meter4294967294 does not exist",
+            "body b, block0, instruction 5: table4294967294 does not exist",
+            "body b, block0, instruction 6: register4294967294 does not exist",
+            "body b, block0, instruction 7: register4294967294 does not exist",
+            "body b, block0, instruction 8: header8 does not exist",
+            "body b, block0, instruction 9: digest4294967294 does not exist",
+            "body b, block0, terminator: block4294967294 does not exist",
+            "body b, block1, terminator: table4294967294 does not exist",
+            "body b, block2, terminator: value_set4294967294 does not exist",
+            "action a: its body4294967294 does not exist",
+            "action a: slot9 does not exist",
+        ] {
+            assert!(all.iter().any(|e| e == wanted), "no {wanted:?} among {all:#?}");
+        }
+        // What does not exist prints all the same.
+        assert!(p.to_string().contains("set_valid header4294967294?"));
+    }
+
+    #[test]
+    fn errors_are_bounded() {
+        let mut p = Program::default();
+        for _ in 0..1000 {
+            p.slots.push(Slot { name: String::new(), ty: Type::Bits(0), home: Home::Local });
+        }
+        assert_eq!(verify(&p).unwrap_err().len(), MAX_ERRORS);
+    }
+}
