@@ -113,15 +113,21 @@ impl<'a> Checker<'a> {
 
     fn bad_operands(&mut self, symbol: &str, l: &Expr, r: &Expr, span: Span) -> Expr {
         let (left, right) = (self.show(l.ty), self.show(r.ty));
-        self.report(
-            Diagnostic::error(
-                codes::BAD_OPERANDS,
-                span,
-                format!("`{symbol}` is not defined on `{left}` and `{right}`"),
-            )
+        let message = format!("`{symbol}` is not defined on `{left}` and `{right}`");
+        let mut found = Diagnostic::error(codes::BAD_OPERANDS, span, message)
+            .with_label("not defined on these operands")
             .with_secondary(l.span, format!("this is `{left}`"))
-            .with_secondary(r.span, format!("this is `{right}`")),
-        );
+            .with_secondary(r.span, format!("this is `{right}`"));
+        let fixed = |k: TyKind| matches!(k, TyKind::Bits(_) | TyKind::SignedBits(_));
+        let (lk, rk) = (self.kind(l.ty), self.kind(r.ty));
+        if lk == TyKind::String && rk == TyKind::String {
+            found = found.with_help("strings are put together with `++`");
+        } else if fixed(lk.clone()) && fixed(rk) && l.ty != r.ty && !matches!(symbol, "<<" | ">>" | "++") {
+            found = found.with_help(format!("cast one of them: `({left})`"));
+        } else if lk == TyKind::Int && l.ty == r.ty {
+            found = found.with_help("give one of the numbers a width, such as `8w1`");
+        }
+        self.report(found);
         self.unknown(span)
     }
 
