@@ -1,0 +1,83 @@
+//! Running the binary, and a folder for what it reads and writes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// What a run of the command said.
+pub struct Said {
+    /// The exit status.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Said {
+    /// The one JSON object on standard output.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}{}", self.out, self.err))
+    }
+
+    /// Standard error without the frames around source lines, as one line.
+    pub fn err_line(&self) -> String {
+        self.err.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        Said {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// The command, to be started in the root of the repository.
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_millrace"));
+    command.current_dir(root()).env("NO_COLOR", "1");
+    command
+}
+
+/// Runs the command to its end.
+pub fn millrace(args: &[&str]) -> Said {
+    command().args(args).output().unwrap().into()
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A folder that goes when this does.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// A new one; `name` is unique among the tests.
+    pub fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("millrace-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// The path of a file in it.
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Writes a file and gives its path.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,200 @@
+//! `run`: the demonstration, capture files, entries that do not fit, signals.
+
+mod common;
+
+use common::{Folder, Said, command, millrace};
+use pcap_file::pcap::PcapReader;
+use serde_json::json;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_demonstration_says_what_came_in_and_went_out() {
+    let said = millrace(&["run"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(
+        lines[0],
+        "programs/router.p4 with programs/router.entries, packets from programs/demo/in0.pcap and programs/demo/in1.pcap"
+    );
+    // The ping: the router's addresses, one hop less.
+    assert_eq!(
+        lines[2],
+        "in   port 0  06:00:00:00:00:00 > 02:00:00:00:00:00  10.0.0.2 > 10.0.1.2  icmp  ttl 64  60 bytes"
+    );
+    assert_eq!(
+        lines[3],
+        "out  port 1  02:00:00:00:00:01 > 06:00:00:00:00:01  10.0.0.2 > 10.0.1.2  icmp  ttl 63  60 bytes"
+    );
+    assert_eq!(said.out.matches("\nin   port").count(), 9);
+    assert_eq!(said.out.matches("\nout  port").count(), 6);
+    // Expired, wrong checksum, ARP.
+    assert_eq!(said.out.matches("\ndrop         ingress_drop").count(), 3);
+    assert!(said.out.ends_with("dropped:\n         3  ingress_drop\n"), "{}", said.out);
+    let object = millrace(&["run", "--json"]).json();
+    assert_eq!(object["ok"], json!(true));
+    assert_eq!(object["drops"], json!({ "ingress_drop": 3 }));
+    assert_eq!(object["packets"].as_array().unwrap().len(), 9);
+    assert_eq!(object["ports"][0]["rx_packets"], json!(6));
+}
+
+fn frames(path: &str) -> Vec<Vec<u8>> {
+    let mut reader = PcapReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    std::iter::from_fn(|| reader.next_packet().map(|packet| packet.unwrap().data.into_owned())).collect()
+}
+
+#[test]
+fn capture_files_go_in_and_come_out() {
+    let folder = Folder::new("run-pcap");
+    let outputs = [folder.path("out0.pcap"), folder.path("out1.pcap")];
+    let ports = [
+        format!("0@pcap:programs/demo/in0.pcap,{}", outputs[0]),
+        format!("1@pcap:programs/demo/in1.pcap,{}", outputs[1]),
+    ];
+    let args = [
+        "run",
+        "programs/router.p4",
+        "-i",
+        &ports[0],
+        "-i",
+        &ports[1],
+        "--entries",
+        "programs/router.entries",
+    ];
+    let said = millrace(&args);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.starts_with("router is running on 0@pcap:"), "{}", said.err);
+    assert!(said.out.contains("dropped:\n         3  ingress_drop\n"), "{}", said.out);
+    let (to_0, to_1) = (frames(&outputs[0]), frames(&outputs[1]));
+    assert_eq!((to_0.len(), to_1.len()), (3, 3));
+    // The router's own address, and a time to live of 63.
+    assert_eq!((&to_1[0][6..12], to_1[0][22]), (&[2, 0, 0, 0, 0, 1][..], 63));
+    assert_eq!((&to_0[0][..6], to_0[0][22]), (&[6, 0, 0, 0, 0, 0][..], 63));
+    // A run over captures is deterministic to the byte.
+    let before: Vec<Vec<u8>> = outputs.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    let object = millrace(&[&args[..], &["--json"]].concat()).json();
+    let after: Vec<Vec<u8>> = outputs.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    assert_eq!(before, after);
+    assert_eq!((&object["ok"], &object["ports"][1]["tx_packets"]), (&json!(true), &json!(3)));
+    assert_eq!(object["drops"], json!({ "ingress_drop": 3 }));
+}
+
+fn run_with_entries(folder: &Folder, text: &str) -> Said {
+    let entries = folder.file("entries", text);
+    let port = format!("0@pcap:programs/demo/in0.pcap,{}", folder.path("out.pcap"));
+    millrace(&["run", "programs/router.p4", "-i", &port, "--entries", &entries])
+}
+
+#[test]
+fn entries_that_do_not_fit_are_refused_by_line() {
+    let folder = Folder::new("run-entries");
+    let text = "table_add ipv4_lpm set_nhop 10.0.0.0/8 => 1 1\n\
+                table_add ipv4_lmp set_nhop 10.0.0.0/8 => 1 1\n\
+                table_add ipv4_lpm set_nhop 10.0.0.0/8 => 1 512\n\
+                table_add ipv4_lpm set_nhop 10.0.0.0/33 => 1 1\n\
+                table_add ipv4_lpm set_nhop 10.0.0.0/8 => 2 2\n\
+                table_add send_frame rewrite_smac 512 => 1\n";
+    let said = run_with_entries(&folder, text);
+    assert_eq!(said.code, 1);
+    assert_eq!(said.out, "", "nothing was run");
+    let told = said.err_line();
+    for part in [
+        "no table named `ipv4_lmp`",
+        "did you mean `RouterIngress.ipv4_lpm`?",
+        "entries:2:11",
+        "parameter `port` of `RouterIngress.set_nhop`: the value takes 10 bits, the field has 9",
+        "entries:3:45",
+        "a prefix of 33 bits is too long, the field has 32",
+        "entries:4:38",
+        "an entry with this match and priority is already in the table",
+        "entries:5:1",
+        "key field `standard_metadata.egress_port`: the value takes 10 bits, the field has 9",
+        "entries:6:35",
+        "5 errors",
+    ] {
+        assert!(told.contains(part), "{part} in {}", said.err);
+    }
+    // `send_frame` holds 512 entries.
+    let full: String = (0..=512).map(|n| format!("table_add send_frame drop {} =>\n", n % 512)).collect();
+    assert!(run_with_entries(&folder, &full).err_line().contains("entries:513:1"));
+    let said =
+        run_with_entries(&folder, r#"{ "table_entries": [{ "table": "ipv4_lpm", "action_name": "dorp" }] }"#);
+    assert_eq!(said.code, 1);
+    assert!(said.err_line().contains("table_entries[0].action_name: no action named `dorp`"), "{}", said.err);
+    let said = run_with_entries(&folder, "{ \"table_entries\": [ }");
+    assert!(said.err_line().contains("not JSON:"), "{}", said.err);
+    assert!(!std::path::Path::new(&folder.path("none")).exists());
+}
+
+#[test]
+fn json_entries_run_too() {
+    let folder = Folder::new("run-json");
+    let entries = r#"{ "table_entries": [
+        { "table": "RouterIngress.ipv4_lpm", "match": { "hdr.ipv4.dst": ["10.0.1.0", 24] },
+          "action_name": "RouterIngress.set_nhop", "action_params": { "dmac": "06:00:00:00:00:01", "port": 0 } },
+        { "table": "RouterEgress.send_frame", "match": { "standard_metadata.egress_port": 0 },
+          "action_name": "RouterEgress.rewrite_smac", "action_params": { "smac": "02:00:00:00:00:00" } } ] }"#;
+    let said = run_with_entries(&folder, entries);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(frames(&folder.path("out.pcap")).len(), 2);
+}
+
+#[test]
+fn wrong_usage_is_told_from_what_cannot_be_opened() {
+    for (args, code, message) in [
+        (&["run", "programs/router.p4"][..], 2, "a port is missing"),
+        (&["run", "-i", "0@veth0"], 2, "PROG is missing"),
+        (&["run", "--entries", "programs/router.entries"], 2, "PROG is missing"),
+        (&["run", "programs/router.p4", "-i", "veth0"], 2, "PORT@INTERFACE is expected"),
+        (&["run", "programs/router.p4", "-i", "0@pacp:x"], 2, "did you mean `pcap`?"),
+        (&["run", "programs/router.p4", "-i", "0@pcap:/nowhere/in.pcap"], 1, "/nowhere/in.pcap"),
+        (&["run", "programs/router.p4", "-i", "0@no-such-interface"], 1, "no-such-interface"),
+        (&["run", "programs/router.p4", "-i", "0@pcap:programs/router.p4"], 1, "programs/router.p4"),
+    ] {
+        let said = millrace(args);
+        assert_eq!(said.code, code, "{args:?}: {}", said.err);
+        assert!(said.err.contains(message), "{args:?}: {}", said.err);
+    }
+    let twice = ["-i", "0@pcap:programs/demo/in0.pcap", "-i", "0@pcap:programs/demo/in1.pcap"];
+    let said = millrace(&[&["run", "programs/router.p4", "--json"], &twice[..]].concat());
+    assert_eq!(said.code, 1);
+    assert_eq!(said.json()["error"], json!("port 0 is given twice"));
+}
+
+/// Needs the right to make a TAP interface; without it there is nothing to test.
+#[test]
+fn a_live_switch_ends_when_it_is_told_to() {
+    let port = format!("0@tap:mr{}", std::process::id() % 100_000);
+    let mut child = command()
+        .args(["run", "programs/router.p4", "-i", &port, "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    errors.read_line(&mut ready).unwrap();
+    if ready.starts_with("error:") {
+        child.wait().unwrap();
+        eprintln!("skipped: {ready}");
+        return;
+    }
+    assert!(ready.starts_with("router is running on 0@tap:mr"), "{ready}");
+    let signalled =
+        std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(signalled.success());
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None => assert!(start.elapsed() < Duration::from_secs(10), "it does not end"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let mut out = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!(status.code(), Some(0), "{out}");
+    let object: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&object["ok"], &object["ports"][0]["port"]), (&json!(true), &json!(0)));
+}

@@ -1,0 +1,86 @@
+//! `trace`: the story of a packet.
+
+mod common;
+
+use common::millrace;
+use serde_json::json;
+
+const TRACE: [&str; 4] = ["trace", "programs/router.p4", "--port", "0"];
+const ENTRIES: [&str; 2] = ["--entries", "programs/router.entries"];
+
+#[test]
+fn the_story_of_a_forwarded_packet() {
+    let said = millrace(&[&TRACE[..], &ENTRIES, &["--packet", "programs/demo/in0.pcap"]].concat());
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let first = said.out.split("\n\npacket of").next().unwrap();
+    // In this order: states, headers with values, the table with key, entry and action, what changes, the bytes out.
+    let mut rest = first;
+    for part in [
+        "packet of 60 bytes on port 0 at 0 ns",
+        "state start",
+        "extract hdr.ethernet",
+        "type = 0x0800",
+        "state ipv4",
+        "ttl = 0x40",
+        "dst = 0x0a000102",
+        "hdr.ipv4.ttl = 0x3f (was 0x40)",
+        "table RouterIngress.ipv4_lpm",
+        "key hdr.ipv4.dst = 0x0a000102 in 0x0a000100/24",
+        // The second route of the file: handles count from 0.
+        "hit entry 1",
+        "action RouterIngress.set_nhop(dmac = 0x060000000001, port = 0x001)",
+        "to port 1",
+        "egress, port 1",
+        "table RouterEgress.send_frame",
+        "action RouterEgress.rewrite_smac(smac = 0x020000000001)",
+        "hdr.ipv4.checksum = ",
+        "emit hdr.ipv4",
+        "sent on port 1, 60 bytes",
+        "0000: 06 00 00 00 00 01 02 00 00 00 00 01 08 00 45 00",
+    ] {
+        let at = rest.find(part).unwrap_or_else(|| panic!("{part}\nis not in\n{rest}"));
+        rest = &rest[at + part.len()..];
+    }
+    assert_eq!(said.out.matches("packet of ").count(), 6, "one story for each packet of the capture");
+}
+
+#[test]
+fn the_story_of_a_dropped_packet_says_why() {
+    let expired = "020000000000 060000000000 0800 45000014000000000111 a4d6 0a000002 0a000102";
+    let said = millrace(&[&TRACE[..], &ENTRIES, &["--packet", expired]].concat());
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.out.contains("ttl = 0x01"), "{}", said.out);
+    assert!(!said.out.contains("table RouterIngress"), "{}", said.out);
+    assert!(said.out.ends_with("dropped: ingress_drop\n"), "{}", said.out);
+    let miss = "020000000000 060000000000 0800 45000014000000004011 65d6 0a000002 0a000102";
+    let said = millrace(&[&TRACE[..], &["--packet", miss]].concat());
+    assert!(said.out.contains("miss\n      action RouterIngress.drop()"), "{}", said.out);
+}
+
+#[test]
+fn priorities_are_shown_as_they_were_written() {
+    let args = ["trace", "programs/firewall.p4", "--port", "0", "--entries", "programs/firewall.entries"];
+    let said = millrace(&[&args[..], &["--packet", "programs/demo/in0.pcap"]].concat());
+    assert!(said.out.contains("hit entry 7 priority 40"), "{}", said.out);
+}
+
+#[test]
+fn json_and_wrong_packets() {
+    let said = millrace(&[&TRACE[..], &ENTRIES, &["--json", "--packet", "programs/demo/in0.pcap"]].concat());
+    let object = said.json();
+    assert_eq!((said.code, &object["ok"]), (0, &json!(true)));
+    let packets = object["packets"].as_array().unwrap();
+    assert_eq!(packets.len(), 6);
+    assert_eq!(packets[0]["journeys"][1]["fates"][0]["fate"], json!("sent"));
+    let table =
+        packets[0]["journeys"][0]["steps"].as_array().unwrap().iter().find(|step| step["step"] == "table");
+    assert_eq!(table.unwrap()["entry"], json!(1));
+    for wrong in ["xyz", "123", "", "nowhere.pcap"] {
+        let said = millrace(&[&TRACE[..], &["--packet", wrong]].concat());
+        assert_eq!(said.code, 2, "{wrong}: {}", said.err);
+    }
+    let said = millrace(&[&TRACE[..], &["--packet", "programs/router.p4"]].concat());
+    assert_eq!(said.code, 1);
+    assert!(said.err.contains("not a capture file"), "{}", said.err);
+    assert_eq!(millrace(&[&TRACE[..], &["--packet", "00:11:22"]].concat()).code, 0);
+}
