@@ -173,6 +173,14 @@ impl<'a> Lowering<'a> {
     fn header_fields(&self, ty: Ty, prefix: &str, list: &mut Vec<(String, Type)>, span: Span) -> Lower<()> {
         for (name, ty) in types::members(&self.hir.types, ty) {
             let name = format!("{prefix}{name}");
+            let arrays = match self.shape(ty) {
+                Shape::Stack(_, n) => n as usize,
+                _ => 1,
+            };
+            if list.len().saturating_add(arrays) > limits::MAX_SLOTS {
+                let limit = limits::MAX_SLOTS;
+                return fail(code::LIMIT, span, format!("the header has more than {limit} fields"));
+            }
             match self.shape(ty) {
                 Shape::Unit => {}
                 Shape::Scalar(scalar) => {

@@ -142,6 +142,10 @@ impl<'a> Code<'_, 'a> {
                     _ => Value::Tuple(values),
                 })
             }
+            Shape::Stack(_, n) if n as usize > crate::limits::MAX_SLOTS => {
+                let limit = crate::limits::MAX_SLOTS;
+                fail(code::LIMIT, call.span, format!("`lookahead` reads at most {limit} scalars"))
+            }
             Shape::Stack(element, n) => {
                 let mut values = Vec::new();
                 for _ in 0..n {

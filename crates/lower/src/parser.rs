@@ -119,9 +119,10 @@ impl<'a> Code<'_, 'a> {
     fn flatten_key(&mut self, value: Value, ty: hir::Ty, list: &mut Vec<SelectKey>) -> Lower<()> {
         match value {
             Value::Scalar(expr) => {
-                let width = match self.type_of(&expr) {
-                    Type::Bits(w) => w,
-                    Type::Bool => 1,
+                // A truth value is matched as the bit that stands for it in keysets.
+                let (expr, width) = match self.type_of(&expr) {
+                    Type::Bits(w) => (expr, w),
+                    Type::Bool => (expr.bool_to_bits(), 1),
                     Type::Varbit(_) => return internal(self.span, "a varbit as key of a select"),
                 };
                 list.push(SelectKey { expr, ty, width });
@@ -234,9 +235,8 @@ impl<'a> Code<'_, 'a> {
         let scalars = self.eval(value)?.scalars();
         let n = scalars.len();
         for (key, scalar) in keys.iter().skip(at).zip(scalars) {
-            match scalar {
+            match self.as_key(scalar, key.width) {
                 Expr::Const(bits) if bits.width() == key.width => matchers.push(Matcher::Value(bits)),
-                Expr::Bool(b) => matchers.push(Matcher::Value(Bits::new(1, u128::from(b)))),
                 scalar => {
                     matchers.push(Matcher::Any);
                     conditions.push(key.expr.clone().eq(scalar));
@@ -273,30 +273,34 @@ impl<'a> Code<'_, 'a> {
 
     /// Whether a key is in a set that is not known at compile time.
     fn matches(&mut self, key: &SelectKey, keyset: &'a KeySet) -> Lower<Expr> {
-        let fit = |code: &Self, e: Expr| match (&key.expr, code.type_of(&e)) {
-            (_, Type::Bits(w)) if w != key.width => e.zext_to(key.width, code.cx.ir.program()),
-            _ => e,
-        };
         Ok(match keyset {
             KeySet::Value(value) => {
                 let value = self.scalar(value)?;
-                key.expr.clone().eq(fit(self, value))
+                key.expr.clone().eq(self.as_key(value, key.width))
             }
             KeySet::Mask(value, mask) => {
                 let (value, mask) = (self.scalar(value)?, self.scalar(mask)?);
-                let (value, mask) = (fit(self, value), fit(self, mask));
+                let (value, mask) = (self.as_key(value, key.width), self.as_key(mask, key.width));
                 let masked = |e| Expr::binary(BinaryOp::And, e, mask.clone());
                 masked(key.expr.clone()).eq(masked(value))
             }
             KeySet::Range(low, high) => {
                 let (low, high) = (self.scalar(low)?, self.scalar(high)?);
-                let (low, high) = (fit(self, low), fit(self, high));
+                let (low, high) = (self.as_key(low, key.width), self.as_key(high, key.width));
                 let signed = types::is_signed(&self.cx.hir.types, key.ty);
                 let le = if signed { BinaryOp::LeSigned } else { BinaryOp::Le };
                 Expr::binary(le, low, key.expr.clone()).and(Expr::binary(le, key.expr.clone(), high))
             }
             KeySet::Any | KeySet::ValueSet(_) => Expr::Bool(true),
         })
+    }
+
+    /// A value of a keyset in the form of its key.
+    fn as_key(&self, value: Expr, width: u32) -> Expr {
+        match self.type_of(&value) {
+            Type::Bool => value.bool_to_bits(),
+            _ => value.zext_to(width, self.cx.ir.program()),
+        }
     }
 
     /// Runs of constant cases become one `Select` each; a condition is a branch between them.
@@ -334,10 +338,7 @@ impl<'a> Code<'_, 'a> {
 }
 
 fn condition(key: &SelectKey, matcher: &Matcher) -> Expr {
-    let constant = |bits: &Bits| match key.expr {
-        _ if key.width == 1 && matches!(key.expr, Expr::Bool(_)) => Expr::Bool(!bits.is_zero()),
-        _ => Expr::Const(bits.clone()),
-    };
+    let constant = |bits: &Bits| Expr::Const(bits.clone());
     match matcher {
         Matcher::Any | Matcher::ValueSet(_) => Expr::Bool(true),
         Matcher::Value(value) => key.expr.clone().eq(constant(value)),

@@ -24,7 +24,7 @@ fn cases() -> Vec<PathBuf> {
 fn lower(path: &Path) -> Result<String, String> {
     let parsed = parse_path(path, &Options::default());
     let checked = millrace_sema::check(&parsed.program);
-    for d in parsed.diagnostics.iter().chain(&checked.diagnostics).filter(|d| d.is_error()) {
+    if let Some(d) = parsed.diagnostics.iter().chain(&checked.diagnostics).find(|d| d.is_error()) {
         panic!("{}: {} at {}", path.display(), d.message, parsed.sources.location(d.primary));
     }
     let mut program =

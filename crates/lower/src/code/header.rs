@@ -17,7 +17,11 @@ impl<'a> Code<'_, 'a> {
                 code.make_valid(header, true);
                 Ok(())
             }
-            (Place::Header(_) | Place::Union(_), false) => {
+            (Place::Header(header), false) => {
+                code.make_invalid(header, true);
+                Ok(())
+            }
+            (Place::Union(_), false) => {
                 code.reset(place);
                 Ok(())
             }

@@ -199,6 +199,14 @@ impl<'a> Code<'_, 'a> {
         }
     }
 
+    /// Makes a header invalid, and with it the whole union that it is a member of.
+    pub(crate) fn make_invalid(&mut self, header: &HeaderPlace, alone: bool) {
+        self.push(Inst::SetInvalid(header.id));
+        if alone {
+            self.invalidate(&header.siblings);
+        }
+    }
+
     /// Makes headers invalid.
     pub(crate) fn invalidate(&mut self, headers: &[HeaderId]) {
         for header in headers {

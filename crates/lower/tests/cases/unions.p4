@@ -12,6 +12,8 @@
 // check: m.c = bool_or(valid(hdr.u.x), valid(hdr.u.y))
 // check: set_invalid hdr.u.x
 // check: set_invalid hdr.u.y
+// check: set_invalid hdr.u.y
+// check: set_invalid hdr.u.x
 // check: branch valid(hdr.us[0].x), block5, block6
 #include "common.p4"
 INGRESS(ingress) {
@@ -21,6 +23,7 @@ INGRESS(ingress) {
         hdr.u.x = hdr.h;
         m.c = hdr.u.isValid();
         hdr.u = {#};
+        hdr.u.y.setInvalid();
         hdr.us[1] = hdr.us[0];
     }
 }

@@ -4,7 +4,7 @@
 //! What the program asks for is told to the switch where ingress and egress end, so that a later assignment to
 //! `egress_spec` or `mcast_grp` still counts, as it does in bmv2.
 
-use millrace_pipeline::{BinaryOp, BlockId, BodyId, Expr, Inst, Intrinsic, SlotId, Type};
+use millrace_pipeline::{BinaryOp, BlockId, BodyId, Expr, Inst, Intrinsic, PacketPath, SlotId, Type};
 use millrace_sema::hir::Ty;
 use std::collections::HashSet;
 
@@ -26,12 +26,13 @@ const AT_INGRESS: &[(&str, Source)] = &[
     ("ingress_global_timestamp", Source::Time(Intrinsic::IngressTimestamp)),
 ];
 
-/// What egress starts with. `egress_spec` is not the drop port there, whatever ingress made of it.
+/// What egress starts with. `egress_spec` is not the drop port there, whatever ingress made of it. A packet that was
+/// sent back and now leaves by unicast stays one that was sent back.
 const AT_EGRESS: &[(&str, Source)] = &[
     ("egress_port", Source::Number(Intrinsic::EgressPort)),
     ("egress_spec", Source::Zero),
     ("packet_length", Source::Number(Intrinsic::PacketLength)),
-    ("instance_type", Source::Number(Intrinsic::PacketPath)),
+    ("instance_type", Source::Copy(Intrinsic::PacketPath)),
     ("egress_rid", Source::Number(Intrinsic::EgressRid)),
     ("enq_timestamp", Source::Time(Intrinsic::EnqueueTimestamp)),
     ("enq_qdepth", Source::Number(Intrinsic::EnqueueDepth)),
@@ -46,6 +47,8 @@ enum Source {
     Number(Intrinsic),
     /// Nanoseconds to microseconds.
     Time(Intrinsic),
+    /// As a number, unless it is 0: then the field stays.
+    Copy(Intrinsic),
     Zero,
 }
 
@@ -91,6 +94,12 @@ fn fill(cx: &mut Lowering<'_>, sources: &[(&str, Source)], read: &HashSet<SlotId
             Source::Time(role) => {
                 let nanoseconds = Expr::Read(cx.ir.intrinsic(*role));
                 Expr::binary(BinaryOp::Div, nanoseconds, Expr::bits(64, MICROSECOND))
+            }
+            Source::Copy(role) => {
+                let path = Expr::Read(cx.ir.intrinsic(*role));
+                let copied = path.clone().eq(Expr::bits(32, u128::from(PacketPath::Normal as u32))).not();
+                let path = path.zext_to(width, cx.ir.program());
+                Expr::Mux(Box::new(copied), Box::new(path), Box::new(Expr::Read(dst)))
             }
             Source::Zero => Expr::bits(width, 0),
         };
