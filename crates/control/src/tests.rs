@@ -378,3 +378,21 @@ fn any_text_is_survived() {
         let _ = load(&mut switch(), text);
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_is_too_odd(text in "(table_add|table_dump|mc_node_create|register_read|\\{|[ -~]){0,4}( |\n|=>|[ -~é]){0,60}") {
+        let _ = load(&mut switch(), &text);
+    }
+
+    #[test]
+    fn values_that_are_read_are_shown_and_read_again(value: u128, width in 1u32..200) {
+        let text = format!("{value:#x}");
+        if let Ok(bits) = crate::value::parse(&text, width) {
+            let shown = format!("0x{}", crate::value::hex(&bits));
+            proptest::prop_assert_eq!(crate::value::parse(&shown, width), Ok(bits));
+        } else {
+            proptest::prop_assert!(width < 128);
+        }
+    }
+}

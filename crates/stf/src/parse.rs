@@ -434,4 +434,14 @@ mod tests {
         assert_eq!(refusal("add té").1, "a key field or an action is expected here");
         assert_eq!(refusal("expect x").1, "a port is a decimal number");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in "(add|packet|expect|check_counter|setdefault|mc_node_create|[ -~])( |[ -~é\n]){0,60}") {
+            if let Err(refused) = parse(&text) {
+                // Every place can be shown.
+                refused.iter().for_each(|refusal| drop(text[refusal.at.clone()].to_owned()));
+            }
+        }
+    }
 }

@@ -1,8 +1,6 @@
 //! `trace`: the story of a packet.
 
-mod common;
-
-use common::millrace;
+use crate::common::millrace;
 use serde_json::json;
 
 const TRACE: [&str; 4] = ["trace", "programs/router.p4", "--port", "0"];

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// What a run of the command said.
-pub struct Said {
+pub(crate) struct Said {
     /// The exit status.
-    pub code: i32,
+    pub(crate) code: i32,
     /// Standard output.
-    pub out: String,
+    pub(crate) out: String,
     /// Standard error.
-    pub err: String,
+    pub(crate) err: String,
 }
 
 impl Said {
     /// The one JSON object on standard output.
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}{}", self.out, self.err))
     }
 
     /// Standard error without the frames around source lines, as one line.
-    pub fn err_line(&self) -> String {
+    pub(crate) fn err_line(&self) -> String {
         self.err.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
@@ -36,40 +36,40 @@ impl From<Output> for Said {
 }
 
 /// The command, to be started in the root of the repository.
-pub fn command() -> Command {
+pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_millrace"));
     command.current_dir(root()).env("NO_COLOR", "1");
     command
 }
 
 /// Runs the command to its end.
-pub fn millrace(args: &[&str]) -> Said {
+pub(crate) fn millrace(args: &[&str]) -> Said {
     command().args(args).output().unwrap().into()
 }
 
 /// The root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// A folder that goes when this does.
-pub struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     /// A new one; `name` is unique among the tests.
-    pub fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("millrace-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
 
     /// The path of a file in it.
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_str().unwrap().to_owned()
     }
 
     /// Writes a file and gives its path.
-    pub fn file(&self, name: &str, text: &str) -> String {
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         std::fs::write(&path, text).unwrap();
         path

@@ -1,8 +1,6 @@
 //! `run`: the demonstration, capture files, entries that do not fit, signals.
 
-mod common;
-
-use common::{Folder, Said, command, millrace};
+use crate::common::{Folder, Said, command, millrace};
 use pcap_file::pcap::PcapReader;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};

@@ -1,8 +1,6 @@
 //! `stf`: what passes, and what is said about what does not.
 
-mod common;
-
-use common::{Folder, millrace};
+use crate::common::{Folder, millrace};
 use serde_json::json;
 
 /// A packet from 10.0.0.2 to 10.0.1.2, and as it leaves the router by port 1.

@@ -1,8 +1,6 @@
 //! `check`, `p4info`, `compile` and wrong usage: exit status, what is said, and where.
 
-mod common;
-
-use common::{Folder, millrace};
+use crate::common::{Folder, millrace};
 use serde_json::json;
 
 const BROKEN: &str = "#include <core.p4>\n\nconst bit<8> x = y;\nbit<8> f() { return 1 }\n";

@@ -1,0 +1,7 @@
+//! The command line from outside: exit status, standard output, standard error.
+
+mod check;
+mod common;
+mod run;
+mod stf;
+mod trace;
