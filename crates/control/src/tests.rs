@@ -174,6 +174,8 @@ fn what_there_is_is_shown() {
     assert!(run(&mut switch, "show_actions").contains("[dmac(48),\tport(9)]"));
     assert!(run(&mut switch, "table_info acl").contains("ingress.drop"));
     assert!(run(&mut switch, "show_pvs").contains("[high(exact, 8),\tlow(exact, 4)]"));
+    switch.inject(3, &[0; 14], 0);
+    assert!(run(&mut switch, "show_ports").contains("\n3                  1              0\n"));
     assert!(run(&mut switch, "help table_add").starts_with("table_add TABLE ACTION MATCH ... =>"));
     assert!(run(&mut switch, "help").lines().count() > 100);
     assert!(

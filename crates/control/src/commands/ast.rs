@@ -88,6 +88,7 @@ pub enum Command<'l, 'a> {
     ShowTables,
     ShowActions,
     ShowValueSets,
+    ShowPorts,
     CreateMember { profile: ProfileName<'a>, action: Word<'a>, args: &'l [Word<'a>] },
     ModifyMember { profile: ProfileName<'a>, action: Word<'a>, member: (u32, Word<'a>), args: &'l [Word<'a>] },
     DeleteMember { profile: ProfileName<'a>, member: (u32, Word<'a>) },

@@ -51,6 +51,7 @@ pub const COMMANDS: &[(&str, &str, &str)] = &[
     ("set_queue_depth", "PACKETS [PORT [PRIORITY]]", "how many packets queues hold"),
     ("set_queue_rate", "PACKETS_PER_SECOND [PORT [PRIORITY]]", "how fast queues are served; 0: as they come"),
     ("show_actions", "", "show all actions with their parameters"),
+    ("show_ports", "", "show the ports with what they carried"),
     ("show_pvs", "", "show all value sets"),
     ("show_tables", "", "show all tables with their keys"),
     ("table_add", "TABLE ACTION MATCH ... => [PARAMETER ...] [PRIORITY]", "add an entry"),

@@ -52,6 +52,15 @@ impl<'a> Executor<'_, 'a> {
         format!("{:30} [{}]\n", shown.name, params.collect::<Vec<_>>().join(",\t"))
     }
 
+    pub(super) fn show_ports(&self) -> String {
+        let mut text = String::from("port #    packets in    packets out\n");
+        for (port, counters) in self.switch.counters().ports() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{port:<6} {:>13} {:>14}", counters.rx_packets, counters.tx_packets);
+        }
+        text
+    }
+
     pub(super) fn table_info(&mut self, table: Word<'a>) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
         let mut text = self.table_line(id);

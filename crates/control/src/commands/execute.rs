@@ -81,6 +81,7 @@ impl<'s, 'a> Executor<'s, 'a> {
             Command::ShowTables => Ok(Reply::Text(self.show_tables())),
             Command::ShowActions => Ok(Reply::Text(self.show_actions())),
             Command::ShowValueSets => Ok(Reply::Text(self.show_value_sets())),
+            Command::ShowPorts => Ok(Reply::Text(self.show_ports())),
             Command::IndirectAdd { table, matches, target, group } => {
                 self.indirect_add(at, *table, matches, target, *group)
             }

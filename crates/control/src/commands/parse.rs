@@ -110,6 +110,7 @@ fn command<'l, 'a>(name: Word<'a>, words: &'l [Word<'a>]) -> Result<Command<'l, 
         "show_tables" => args.none(Command::ShowTables)?,
         "show_actions" => args.none(Command::ShowActions)?,
         "show_pvs" => args.none(Command::ShowValueSets)?,
+        "show_ports" => args.none(Command::ShowPorts)?,
         "table_indirect_add" | "table_indirect_add_with_group" => {
             args.at_least(2)?;
             let (matches, target) = args.arrow(1)?;
