@@ -2,13 +2,14 @@
 
 use crate::cli::CheckArgs;
 use crate::findings::{Failure, Findings};
+use crate::output::say_line;
 use crate::source::load;
 use serde_json::json;
 
 pub(crate) fn check(args: &CheckArgs, findings: &mut Findings) -> Result<(), Failure> {
     load(&args.program, &args.source, findings)?;
     if args.json {
-        println!("{}", json!({ "ok": true, "diagnostics": findings.list() }));
+        say_line(json!({ "ok": true, "diagnostics": findings.list() }));
     }
     Ok(())
 }

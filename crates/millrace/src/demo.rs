@@ -3,6 +3,7 @@
 use crate::capture::{self, Captured};
 use crate::cli::RunArgs;
 use crate::findings::{Failure, Findings};
+use crate::output::{say, say_line};
 use crate::source::load_text;
 use crate::{frame, statistics};
 use millrace_control::entries::load;
@@ -28,22 +29,24 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     }
     let arrivals = arrivals()?;
     if !args.json {
-        println!(
+        say_line(format_args!(
             "{PROGRAM_NAME} with {ENTRIES_NAME}, packets from {} and {}\n",
             CAPTURES[0].1, CAPTURES[1].1
-        );
+        ));
     }
     let mut story = Vec::new();
     for (port, packet) in arrivals {
         let outcome = switch.inject(port, &packet.bytes, packet.time_ns);
         let label = |reason: millrace_switch::DropReason| reason.label(switch.program());
         if !args.json {
-            println!("in   port {port}  {}", frame::describe(&packet.bytes));
+            say_line(format_args!("in   port {port}  {}", frame::describe(&packet.bytes)));
+            outcome.sent.iter().for_each(|sent| {
+                say_line(format_args!("out  port {}  {}", sent.port, frame::describe(&sent.bytes)))
+            });
             outcome
-                .sent
+                .drops
                 .iter()
-                .for_each(|sent| println!("out  port {}  {}", sent.port, frame::describe(&sent.bytes)));
-            outcome.drops.iter().for_each(|drop| println!("drop         {}", label(drop.reason)));
+                .for_each(|drop| say_line(format_args!("drop         {}", label(drop.reason))));
         }
         story.push(json!({
             "port": port,
@@ -57,9 +60,9 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         let mut object = statistics::json(&switch, &[]);
         object.insert("ok".into(), true.into());
         object.insert("packets".into(), story.into());
-        println!("{}", Value::from(object));
+        say_line(Value::from(object));
     } else {
-        print!("\n{}", statistics::text(&switch, &[]));
+        say(format_args!("\n{}", statistics::text(&switch, &[])));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Entries files.
 
 use crate::findings::{Failure, Findings};
+use crate::output::tell;
 use crate::progress::Progress;
 use millrace_control::entries::load;
 use millrace_switch::Switch;
@@ -18,7 +19,7 @@ pub(crate) fn load_file(switch: &mut Switch, path: &Path, findings: &mut Finding
     drop(progress);
     match loaded {
         Ok(loaded) => {
-            eprint!("{}", loaded.text);
+            tell(loaded.text);
             Ok(())
         }
         Err(refusals) => Err(findings.refused(&name, &text, &refusals, "entry")),

@@ -1,5 +1,6 @@
 //! What was found wrong: shown on standard error as it is found, kept for the JSON object.
 
+use crate::output::{tell, tell_line};
 use millrace_control::Refusal;
 use millrace_syntax::{Diagnostic, Severity, SourceMap, render};
 use serde_json::{Value, json};
@@ -27,8 +28,10 @@ impl Failure {
 
     pub(crate) fn show(&self) {
         match self {
-            Failure::Failed(message) => eprintln!("error: {message}"),
-            Failure::Usage(message) => eprintln!("error: {message}\n\nFor more information, try '--help'."),
+            Failure::Failed(message) => tell_line(format_args!("error: {message}")),
+            Failure::Usage(message) => {
+                tell_line(format_args!("error: {message}\n\nFor more information, try '--help'."))
+            }
             Failure::Found | Failure::Told => {}
         }
     }
@@ -58,7 +61,7 @@ impl Findings {
 
     /// Shows a diagnostic on standard error.
     pub(crate) fn show(&mut self, diagnostic: &Diagnostic, sources: &SourceMap) {
-        eprint!("{}", render(diagnostic, sources, self.colour));
+        tell(render(diagnostic, sources, self.colour));
         let place = sources.location(diagnostic.primary);
         let severity = match diagnostic.severity {
             Severity::Error => {
@@ -110,7 +113,7 @@ impl Findings {
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         if !parts.is_empty() {
-            eprintln!("{}", parts.join(", "));
+            tell_line(parts.join(", "));
         }
     }
 

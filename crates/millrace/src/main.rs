@@ -12,6 +12,7 @@ mod demo;
 mod entries;
 mod findings;
 mod frame;
+mod output;
 mod p4info;
 mod progress;
 mod run;
@@ -20,6 +21,7 @@ mod statistics;
 mod stf;
 mod trace;
 
+use crate::output::say_line;
 use clap::Parser;
 use cli::{Cli, Command};
 use findings::{Failure, Findings};
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             failure.show();
             if json && !matches!(failure, Failure::Told) {
-                println!("{}", findings.as_json(&failure));
+                say_line(findings.as_json(&failure));
             }
             failure.exit_code()
         }

@@ -1,6 +1,6 @@
 //! What is going on, on a terminal, when it takes long; silent otherwise.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -49,7 +49,5 @@ impl Drop for Progress {
 
 /// Replaces the last line of the terminal.
 pub(crate) fn status(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    // Nobody misses a status line that could not be written.
-    let _ = write!(stderr, "\r\x1b[2K{text}").and_then(|()| stderr.flush());
+    crate::output::tell(format_args!("\r\x1b[2K{text}"));
 }

@@ -3,13 +3,14 @@
 use crate::cli::RunArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
+use crate::output::{say, say_line, tell_line};
 use crate::source::{engine, load};
 use crate::{demo, progress, statistics};
 use millrace_switch::{Control, Notice, PortId, Summary, SwitchConfig, Worker};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     let control = worker.control();
     let notices = worker.notices();
     let specs: Vec<String> = args.ports.iter().map(ToString::to_string).collect();
-    eprintln!("{name} is running on {}", specs.join(", "));
+    tell_line(format_args!("{name} is running on {}", specs.join(", ")));
     let digests = AtomicU64::new(0);
     let summary = std::thread::scope(|scope| {
         let digests = &digests;
@@ -66,11 +67,8 @@ fn listen(notices: &Receiver<Notice>, digests: &AtomicU64) {
     for notice in notices {
         match notice {
             Notice::Digest(_) => drop(digests.fetch_add(1, Ordering::Relaxed)),
-            // Somebody who closed standard error does not want to know.
-            Notice::Log(line) => drop(writeln!(std::io::stderr(), "log: {line}")),
-            Notice::PortFailed { port, error } => {
-                drop(writeln!(std::io::stderr(), "port {port} failed: {error}"))
-            }
+            Notice::Log(line) => tell_line(format_args!("log: {line}")),
+            Notice::PortFailed { port, error } => tell_line(format_args!("port {port} failed: {error}")),
         }
     }
 }
@@ -114,14 +112,17 @@ fn finish(args: &RunArgs, summary: &Summary, digests: u64) -> Result<(), Failure
         object.insert("digests".into(), digests.into());
         object.insert("lost_notices".into(), summary.lost_notices.into());
         object.insert("failed_ports".into(), failed.collect());
-        println!("{}", Value::from(object));
+        say_line(Value::from(object));
     } else {
-        print!("{}", statistics::text(&summary.switch, &summary.ports));
+        say(statistics::text(&summary.switch, &summary.ports));
         if digests > 0 {
-            println!("{digests} digests");
+            say_line(format_args!("{digests} digests"));
         }
         if summary.lost_notices > 0 {
-            println!("{} digests and log lines came too fast to be shown", summary.lost_notices);
+            say_line(format_args!(
+                "{} digests and log lines came too fast to be shown",
+                summary.lost_notices
+            ));
         }
     }
     if ok { Ok(()) } else { Err(Failure::Told) }

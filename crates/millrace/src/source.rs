@@ -6,6 +6,7 @@ use millrace_lower::lower;
 use millrace_pipeline::{Program, verify};
 use millrace_sema::{check, hir};
 use millrace_syntax::{Diagnostic, Options, Parsed, SourceMap, parse_path, parse_text};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,15 +111,12 @@ pub(crate) fn engine(engine: Engine) -> Result<(), Failure> {
 pub(crate) fn write_output(path: Option<&Path>, text: &str) -> Result<(), Failure> {
     match path {
         Some(path) => std::fs::write(path, text).map_err(|error| Failure::failed(path.display(), error)),
-        None => {
-            use std::io::Write;
-            // A reader that has seen enough is no error.
-            match std::io::stdout().lock().write_all(text.as_bytes()) {
-                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                    Err(Failure::failed("standard output", error))
-                }
-                _ => Ok(()),
+        None => match std::io::stdout().lock().write_all(text.as_bytes()) {
+            // A reader that has seen enough is no error, a full disk is.
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Failure::failed("standard output", error))
             }
-        }
+            _ => Ok(()),
+        },
     }
 }

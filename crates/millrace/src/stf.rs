@@ -3,6 +3,7 @@
 use crate::cli::StfArgs;
 use crate::entries::read;
 use crate::findings::{Failure, Findings};
+use crate::output::{say_line, tell};
 use crate::source::{engine, load};
 use millrace_control::Refusal;
 use millrace_pipeline::Program;
@@ -24,7 +25,7 @@ pub(crate) fn stf(args: &StfArgs, findings: &mut Findings) -> Result<(), Failure
     if args.json {
         let passed = results.len() - failed;
         let object = json!({ "ok": failed == 0, "passed": passed, "failed": failed, "tests": results });
-        println!("{object}");
+        say_line(format_args!("{object}"));
     }
     if failed == 0 { Ok(()) } else { Err(Failure::Told) }
 }
@@ -53,13 +54,15 @@ fn test(path: &Path, program: &Arc<Program>, findings: &mut Findings, json: bool
         let refusal = Refusal::new(failure.at.clone(), message).with_help_if(help);
         let (sources, diagnostics) = millrace_control::diagnostics(&name, &text, &[refusal], "stf");
         diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &sources));
-        eprint!("{}", failure.kind.packets());
+        tell(failure.kind.packets());
     }
     let Report { packets, passed, failures, .. } = &report;
     if !json {
         match failures.len() {
-            0 => println!("{name}: ok ({packets} packets, {passed} checks)"),
-            failed => println!("{name}: FAILED ({packets} packets, {passed} checks passed, {failed} failed)"),
+            0 => say_line(format_args!("{name}: ok ({packets} packets, {passed} checks)")),
+            failed => say_line(format_args!(
+                "{name}: FAILED ({packets} packets, {passed} checks passed, {failed} failed)"
+            )),
         }
     }
     let failures: Vec<Value> = failures.iter().map(|failure| failure_json(failure, &text)).collect();

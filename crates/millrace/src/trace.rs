@@ -4,7 +4,8 @@ use crate::capture::{self, Captured};
 use crate::cli::TraceArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
-use crate::source::{engine, load, write_output};
+use crate::output::{say, say_line};
+use crate::source::{engine, load};
 use millrace_control::bmv2_priority;
 use millrace_ports::MAX_FRAME;
 use millrace_switch::{Step, Switch, SwitchConfig, Trace};
@@ -30,11 +31,11 @@ pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Fai
             stories.push(serde_json::to_value(&trace).map_err(|error| Failure::failed("the trace", error))?);
         } else {
             let rule = if number == 0 { "" } else { "\n" };
-            write_output(None, &format!("{rule}{trace}"))?;
+            say(format_args!("{rule}{trace}"));
         }
     }
     if args.json {
-        println!("{}", json!({ "ok": true, "packets": stories }));
+        say_line(json!({ "ok": true, "packets": stories }));
     }
     Ok(())
 }

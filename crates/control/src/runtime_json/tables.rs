@@ -102,9 +102,14 @@ fn matches(state: &State, table: TableId, node: &Node<'_>) -> Result<Vec<EntryMa
         Some(given) => given.members()?,
         None => Vec::new(),
     };
-    // A key may be named by the end of its name, as everything else.
+    // A key may be named by the end of its name, as everything else; and what is `isValid()` in a program is `$valid$` in
+    // the P4Info of p4c.
     let fits = |full: &str, name: &str| {
-        full == name || full.strip_suffix(name).is_some_and(|front| front.ends_with('.'))
+        let name = match name.strip_suffix("$valid$") {
+            Some(header) => format!("{header}isValid()"),
+            None => name.to_owned(),
+        };
+        full == name || full.strip_suffix(&name).is_some_and(|front| front.ends_with('.'))
     };
     for (name, member) in &given {
         if !keys.iter().any(|key| fits(&key.name, name)) {
