@@ -16,10 +16,18 @@
 //!
 //! # No undefined operation
 //! Where P4 leaves something open the IR says what happens: see the doc of each operation, and docs/semantics.md.
-//! In short: all slots start as 0 or false; a field of an invalid header reads 0 and a write to it is lost; making an
-//! invalid header valid gives it all-zero fields; arithmetic wraps at its width; a shift by at least the width gives 0
-//! (or the sign); division by zero gives 0 and the remainder of it is 0; an index outside an array reads 0 and writes
-//! nothing.
+//! In short: all headers start invalid, all slots as 0 or false; a field of an invalid header reads 0 and a write to it
+//! is lost; making an invalid header valid gives it all-zero fields; arithmetic wraps at its width; a shift by at least
+//! the width gives 0 (or the sign); division by zero gives 0 and the remainder of it is 0; an index outside an array
+//! reads 0 and writes nothing.
+//!
+//! # What is here
+//! - the data types, and [`bits`], [`semantics`], [`mod@hash`]: what every pure operation means, for all engines alike;
+//! - [`ProgramBuilder`] and [`BodyBuilder`] for producers, with constructors of [`Expr`] that [`mod@fold`] what is plain;
+//! - [`verify()`]: a program that passes keeps every promise of the data types, so consumers need not check again;
+//! - [`text`]: an exact and readable text form (`.mir`), described in docs/ir.md;
+//! - [`passes`]: optimisations that keep the meaning;
+//! - `arbitrary` (with the feature of that name): random verified programs for tests.
 //!
 //! This crate never knows where a program came from or where it goes.
 

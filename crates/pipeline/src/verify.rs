@@ -33,7 +33,7 @@ impl fmt::Display for VerifierError {
 
 impl std::error::Error for VerifierError {}
 
-/// The most errors that [`verify`] returns.
+/// The most errors that [`verify()`] returns.
 pub const MAX_ERRORS: usize = 100;
 
 /// Checks every rule.

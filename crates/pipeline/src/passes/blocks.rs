@@ -1,38 +1,42 @@
 //! Passes over the graph of blocks.
 
 use crate::{Block, BlockId, Body, Program, Terminator};
-use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 /// Removes the blocks that the entry does not reach. The others keep their order; their numbers close up.
 pub fn remove_unreachable_blocks(body: &mut Body) {
-    let mut reached = EntitySet::with_capacity(body.blocks.len());
-    for block in body.postorder() {
-        reached.insert(block);
+    let mut reached = body.postorder();
+    if reached.len() < body.blocks.len() {
+        reached.sort_unstable();
+        renumber(body, &reached);
     }
-    if body.blocks.keys().all(|b| reached.contains(b)) {
-        return;
-    }
-    let mut kept = PrimaryMap::new();
+}
+
+/// Keeps these blocks, in this order.
+fn renumber(body: &mut Body, order: &[BlockId]) {
     let mut number: SecondaryMap<BlockId, BlockId> = SecondaryMap::with_default(body.entry);
-    for (id, block) in std::mem::take(&mut body.blocks) {
-        if reached.contains(id) {
-            number[id] = kept.push(block);
-        }
+    let mut blocks = PrimaryMap::with_capacity(order.len());
+    for id in order {
+        let empty = Block { state: None, insts: Vec::new(), term: Terminator::End };
+        number[*id] = blocks.push(std::mem::replace(&mut body.blocks[*id], empty));
     }
-    for block in kept.values_mut() {
+    for block in blocks.values_mut() {
         block.term.for_each_successor_mut(&mut |to| *to = number[*to]);
     }
-    body.blocks = kept;
+    body.blocks = blocks;
     body.entry = number[body.entry];
 }
 
 /// Leads edges past blocks that only go elsewhere, and joins a block with its only successor when it is the only
-/// predecessor. Blocks where a parser state starts stay apart, for traces.
+/// predecessor. Blocks where a parser state starts stay apart, for traces. Blocks are numbered in the order of the flow,
+/// from the entry on.
 pub fn merge_blocks(program: &mut Program) {
     for body in program.bodies.values_mut() {
         skip_empty_blocks(body);
         join_blocks(body);
-        remove_unreachable_blocks(body);
+        let mut order = body.postorder();
+        order.reverse();
+        renumber(body, &order);
     }
 }
 

@@ -276,7 +276,10 @@ impl Machine<'_> {
             Inst::Extract(header) => self.extract(*header, 0)?,
             Inst::ExtractVar { header, bits } => {
                 let bits = self.eval(bits).as_bits().to_u64_saturating();
-                if bits > 160 {
+                let types = self.program.headers[*header].fields.iter().map(|f| self.program.slots[*f].ty);
+                let room =
+                    types.filter_map(|ty| if let Type::Varbit(width) = ty { Some(width) } else { None });
+                if bits > room.map(u64::from).sum() {
                     return self.fail("HeaderTooShort");
                 }
                 if !bits.is_multiple_of(8) {
