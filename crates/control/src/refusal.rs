@@ -53,7 +53,7 @@ impl fmt::Display for Refusal {
 /// Refusals as diagnostics over the text, to be shown as those of a program are. `code` is the short name of the kind of
 /// finding.
 ///
-/// A text that is too large for a [`SourceMap`] is shown by its lines.
+/// A text that is too large for a [`SourceMap`] is represented by its lines that matter.
 pub fn diagnostics(
     name: &str,
     text: &str,
@@ -66,25 +66,35 @@ pub fn diagnostics(
         .iter()
         .map(|refusal| {
             let at = clamp(&refusal.at, text);
-            let span = match whole {
-                Some(file) => Span::new(file, at.start as u32, at.end as u32),
-                None => excerpt(&mut map, name, text, &at, refusal.line(text)),
+            let (span, note) = match whole {
+                Some(file) => (Span::new(file, at.start as u32, at.end as u32), None),
+                None => one_line(&mut map, name, text, &at, refusal.line(text)),
             };
             let mut diagnostic = Diagnostic::error(code, span, refusal.message.clone());
             diagnostic.help = refusal.help.clone();
+            diagnostic.notes.extend(note);
             diagnostic
         })
         .collect();
     (map, made)
 }
 
-/// The line around a place as a text of its own that knows its number.
-fn excerpt(map: &mut SourceMap, name: &str, text: &str, at: &Range<usize>, line: usize) -> Span {
+/// The line of a place as a text of its own, with empty ones before it so that its number is right, and as a note.
+fn one_line(
+    map: &mut SourceMap,
+    name: &str,
+    text: &str,
+    at: &Range<usize>,
+    line: usize,
+) -> (Span, Option<String>) {
     let start = text[..at.start].rfind('\n').map_or(0, |newline| newline + 1);
     let end = text[at.start..].find('\n').map_or(text.len(), |newline| at.start + newline);
-    let Some(file) = map.add(name, &text[start..end], None) else { return Span::default() };
-    map.mark_line(file, 0, u32::try_from(line).unwrap_or(u32::MAX), name.into());
-    Span::new(file, (at.start - start) as u32, (at.end.min(end) - start) as u32)
+    let before = line.saturating_sub(1);
+    let mut padded = "\n".repeat(before);
+    padded.push_str(&text[start..end]);
+    let Some(file) = map.add(name, padded, None) else { return (Span::default(), None) };
+    let place = |byte: usize| (byte - start + before) as u32;
+    (Span::new(file, place(at.start), place(at.end.min(end))), Some(text[start..end].trim_end().to_owned()))
 }
 
 /// A range that lies within the text and on its characters.
@@ -115,5 +125,16 @@ mod tests {
         assert_eq!(map.text(made[0].primary), "two");
         assert_eq!(map.location(made[0].primary).line, 2);
         assert_eq!(made[0].help.as_deref(), Some("good"));
+    }
+
+    #[test]
+    fn a_text_too_large_to_be_kept_still_shows_its_line() {
+        let text = "filling the file\n".repeat(millrace_syntax::MAX_FILE_BYTES / 16) + "here it is\n";
+        let at = text.len() - 6..text.len() - 4;
+        let (map, made) = diagnostics("big", &text, &[Refusal::new(at, "bad")], "entry");
+        assert_eq!(map.text(made[0].primary), "it");
+        let place = map.location(made[0].primary);
+        assert_eq!((place.line as usize, place.column), (millrace_syntax::MAX_FILE_BYTES / 16 + 1, 6));
+        assert_eq!(made[0].notes, ["here it is"]);
     }
 }
