@@ -124,6 +124,8 @@ pub struct IntLiteral {
     pub value: BigInt,
     /// The width and signedness of the prefix (`8w`, `4s`); none for a plain `int`.
     pub width: Option<IntWidth>,
+    /// The base that it is written in: 2, 8, 10 or 16.
+    pub radix: u32,
 }
 
 /// The `8w` or `4s` in front of an integer.
