@@ -77,7 +77,8 @@ impl<'a> Translator<'a> {
         let call = p14::ActionCall { name: name.clone(), args: Vec::new(), span: name.span };
         if !primitive::WITHOUT_ARGUMENTS.contains(&name.as_str()) {
             if primitive::PRIMITIVES.contains(&name.as_str()) {
-                let message = format!("primitive action `{name}` takes arguments that a table entry cannot give");
+                let message =
+                    format!("primitive action `{name}` takes arguments that a table entry cannot give");
                 self.error(codes::TABLE, name.span, message);
             } else {
                 let known = self.model.actions.keys().copied().chain(primitive::WITHOUT_ARGUMENTS);
@@ -190,7 +191,8 @@ impl<'a> Translator<'a> {
     /// Translates the actions that no table uses, so that what is wrong in them is found.
     pub(crate) fn unused_actions(&mut self) {
         let used: Vec<String> = self.actions.keys().map(|(_, name, _)| name.clone()).collect();
-        let called: Vec<&str> = self.model.actions.values().flat_map(|a| &a.body).map(|c| c.name.as_str()).collect();
+        let called: Vec<&str> =
+            self.model.actions.values().flat_map(|a| &a.body).map(|c| c.name.as_str()).collect();
         let unused: Vec<_> = self.model.actions.values().copied().collect();
         let unused: Vec<_> = unused
             .into_iter()

@@ -24,7 +24,11 @@ impl<'a> Translator<'a> {
         for calculated in self.model.calculated.clone() {
             let Some(place) = self.place(&calculated.field, &Scope::Outside) else { continue };
             if place.field.varies {
-                self.error(codes::TYPE, calculated.field.span, "a field of varying length cannot be calculated");
+                self.error(
+                    codes::TYPE,
+                    calculated.field.span,
+                    "a field of varying length cannot be calculated",
+                );
                 continue;
             }
             for (wanted, body) in [(false, &mut verify), (true, &mut update)] {
@@ -74,7 +78,11 @@ impl<'a> Translator<'a> {
                 (true, true) => "update_checksum_with_payload",
             };
             let Some(field) = self.direct(place) else {
-                self.error(codes::FIELD_LIST, place.span, "this field of the architecture cannot be calculated");
+                self.error(
+                    codes::FIELD_LIST,
+                    place.span,
+                    "this field of the architecture cannot be calculated",
+                );
                 return;
             };
             let args = vec![condition, data.expr, field, algorithm];

@@ -30,7 +30,8 @@ impl<'a> Translator<'a> {
             if pipeline == Pipeline::Ingress
                 && let (Some(first), Some(second)) = (applied.get(name), in_egress.get(name))
             {
-                let message = format!("table `{name}` is applied in ingress and in egress: v1model has them apart");
+                let message =
+                    format!("table `{name}` is applied in ingress and in egress: v1model has them apart");
                 let found = Diagnostic::error(codes::ARCHITECTURE, *second, message);
                 self.report(found.with_secondary(*first, "applied in ingress here"));
             }
@@ -220,7 +221,9 @@ impl<'a> Translator<'a> {
     fn statements(&mut self, body: &'a [p14::Stmt], depth: usize, out: &mut Vec<Stmt>) {
         for stmt in body {
             let span = match stmt {
-                p14::Stmt::Apply { span, .. } | p14::Stmt::If { span, .. } | p14::Stmt::Call { span, .. } => *span,
+                p14::Stmt::Apply { span, .. } | p14::Stmt::If { span, .. } | p14::Stmt::Call { span, .. } => {
+                    *span
+                }
             };
             if !self.count_statement(span) {
                 return;
@@ -267,15 +270,17 @@ impl<'a> Translator<'a> {
         };
         let callee = self.tree.path(&[&table.name, "apply"], name.span);
         let applied = self.tree.call(callee, Vec::new(), Vec::new(), name.span);
-        let by_result = cases.iter().filter(|c| matches!(c.label, ApplyLabel::Hit(_) | ApplyLabel::Miss(_)));
-        let by_result = by_result.count();
+        let all: Vec<&ApplyLabel> = cases.iter().flat_map(|case| &case.labels).collect();
+        let by_result = all.iter().filter(|l| matches!(l, ApplyLabel::Hit(_) | ApplyLabel::Miss(_))).count();
         if cases.is_empty() {
             out.push(Stmt { kind: StmtKind::Call(applied), span });
-        } else if by_result == cases.len() {
+        } else if by_result == all.len() {
             let (mut hit, mut miss) = (Vec::new(), Vec::new());
             for case in cases {
-                let body = if matches!(case.label, ApplyLabel::Hit(_)) { &mut hit } else { &mut miss };
-                self.statements(&case.body, depth + 1, body);
+                for label in &case.labels {
+                    let body = if matches!(label, ApplyLabel::Hit(_)) { &mut hit } else { &mut miss };
+                    self.statements(&case.body, depth + 1, body);
+                }
             }
             let condition = self.tree.member(applied, "hit", span);
             out.push(tree::if_stmt(condition, hit, miss, span));
@@ -284,10 +289,14 @@ impl<'a> Translator<'a> {
             self.error(codes::TABLE, span, message);
         } else {
             let subject = self.tree.member(applied, "action_run", span);
-            let made = cases.iter().filter_map(|case| self.action_case(case, name, &table, depth));
-            let mut cases: Vec<SwitchCase> = made.collect();
             // P4_16 wants `default` at the end.
-            cases.sort_by_key(|case| case.label.is_none());
+            let is_default =
+                |case: &&ApplyCase| case.labels.iter().any(|l| matches!(l, ApplyLabel::Default(_)));
+            let (last, first): (Vec<_>, Vec<_>) = cases.iter().partition(is_default);
+            let mut cases: Vec<SwitchCase> = Vec::new();
+            for case in first.into_iter().chain(last) {
+                self.action_case(case, name, &table, depth, &mut cases);
+            }
             out.push(Stmt { kind: StmtKind::Switch { subject, cases }, span });
         }
     }
@@ -298,22 +307,33 @@ impl<'a> Translator<'a> {
         table_name: &millrace_syntax::ast::Name,
         table: &crate::table::Known,
         depth: usize,
-    ) -> Option<SwitchCase> {
-        let (label, label_span) = match &case.label {
-            ApplyLabel::Action(name) => {
-                let Some(action) = table.actions.get(name.as_str()) else {
-                    let message = format!("table `{table_name}` has no action `{name}`");
-                    let mut found = Diagnostic::error(codes::TABLE, name.span, message);
-                    found.secondary.push((table_name.span, "applied here".into()));
-                    self.report(found);
-                    return None;
-                };
-                (Some(self.tree.var(action.as_str(), name.span)), name.span)
-            }
-            ApplyLabel::Default(span) | ApplyLabel::Hit(span) | ApplyLabel::Miss(span) => (None, *span),
-        };
+        made: &mut Vec<SwitchCase>,
+    ) {
+        let mut labels = Vec::new();
+        for label in &case.labels {
+            labels.push(match label {
+                ApplyLabel::Action(name) => {
+                    let Some(action) = table.actions.get(name.as_str()) else {
+                        let message = format!("table `{table_name}` has no action `{name}`");
+                        let found = Diagnostic::error(codes::TABLE, name.span, message);
+                        self.report(found.with_secondary(table_name.span, "applied here"));
+                        return;
+                    };
+                    (Some(self.tree.var(action.as_str(), name.span)), name.span)
+                }
+                ApplyLabel::Default(span) | ApplyLabel::Hit(span) | ApplyLabel::Miss(span) => (None, *span),
+            });
+        }
+        // Beside `default` the other labels say nothing.
+        if let Some(default) = labels.iter().position(|(label, _)| label.is_none()) {
+            labels = vec![labels.swap_remove(default)];
+        }
         let mut body = Vec::new();
         self.statements(&case.body, depth + 1, &mut body);
-        Some(SwitchCase { label, label_span, body: Some(tree::block(body, case.span)) })
+        let mut body = Some(tree::block(body, case.span));
+        let last = labels.len().saturating_sub(1);
+        for (i, (label, label_span)) in labels.into_iter().enumerate() {
+            made.push(SwitchCase { label, label_span, body: if i == last { body.take() } else { None } });
+        }
     }
 }

@@ -20,7 +20,11 @@ impl<'a> Translator<'a> {
     pub(crate) fn deparser_order(&self) -> Vec<Text> {
         let mut edges = Edges::new();
         let mut first: IndexSet<&'a str> = IndexSet::new();
-        let entries = self.model.states.values().filter(|s| s.pragmas.iter().any(|p| p.name.as_str() == "packet_entry"));
+        let entries = self
+            .model
+            .states
+            .values()
+            .filter(|s| s.pragmas.iter().any(|p| p.name.as_str() == "packet_entry"));
         let starts = self.model.states.get("start").copied().into_iter().chain(entries.copied());
         for start in starts.chain(self.model.states.values().copied()) {
             first.extend(self.first_headers(start));
@@ -41,7 +45,8 @@ impl<'a> Translator<'a> {
             order.extend(pragma.words.iter().map(|w| w.as_str()));
         }
         order.extend(topological(&first, &edges));
-        let is_header = |name: &&&str| self.model.instances.get(**name).is_some_and(|i| i.kind == Kind::Header);
+        let is_header =
+            |name: &&&str| self.model.instances.get(**name).is_some_and(|i| i.kind == Kind::Header);
         order.iter().filter(is_header).map(|name| Text::from(*name)).collect()
     }
 

@@ -108,6 +108,14 @@ impl<'a> Translator<'a> {
                         Argument::Given(e, scope) => self.value(e, scope, 0),
                     };
                 }
+                if self.asks_validity(reference) {
+                    // The pseudo-field of validity as a number of one bit.
+                    let valid = self.validity(reference, scope);
+                    let one = self.tree.number(&1.into(), 1, false, e.span);
+                    let zero = self.tree.number(&0.into(), 1, false, e.span);
+                    let expr = self.tree.conditional(valid, one, zero, e.span);
+                    return Value::Num { expr, width: 1, signed: false };
+                }
                 match self.place(reference, scope) {
                     Some(place) => self.read(&place),
                     None => Value::Error(e.span),
@@ -277,7 +285,7 @@ impl<'a> Translator<'a> {
                     _ => self.tree.expr(Made::Bool(true), e.span),
                 }
             }
-            ExprKind::Reference(reference) if reference.field.as_ref().is_some_and(|f| f.as_str() == "valid") => {
+            ExprKind::Reference(reference) if self.asks_validity(reference) => {
                 self.validity(reference, scope)
             }
             _ => {
@@ -285,6 +293,14 @@ impl<'a> Translator<'a> {
                 self.tree.expr(Made::Bool(true), e.span)
             }
         }
+    }
+
+    /// Whether `valid` behind a header asks for its validity: no field of it is called so.
+    pub(crate) fn asks_validity(&self, reference: &p14::Reference) -> bool {
+        let instance = self.model.instances.get(reference.name.as_str());
+        reference.field.as_ref().is_some_and(|f| f.as_str() == "valid")
+            && instance
+                .is_some_and(|i| i.kind != Kind::Standard && self.model.layout(i).field("valid").is_none())
     }
 
     /// Whether a header, or that of a field, is valid.

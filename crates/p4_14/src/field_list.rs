@@ -79,7 +79,11 @@ impl<'a> Translator<'a> {
                         let width = given.unwrap_or_else(|| constant::bits(&value));
                         items.push(Item::Constant { value, width, span: e.span });
                     }
-                    None => self.error(codes::NOT_CONSTANT, e.span, "a field, header, list or constant is expected"),
+                    None => self.error(
+                        codes::NOT_CONSTANT,
+                        e.span,
+                        "a field, header, list or constant is expected",
+                    ),
                 },
                 FieldListEntry::Reference(reference) => self.unfold_reference(reference, items),
             }
@@ -109,7 +113,8 @@ impl<'a> Translator<'a> {
             Kind::Header => items.push(Item::Header(header)),
             Kind::Metadata => {
                 let Some(instance) = self.model.instances.get(&*header.instance) else { return };
-                let fields: Vec<_> = self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
+                let fields: Vec<_> =
+                    self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
                 for field in fields {
                     items.extend(self.field_of(header.clone(), &field, header.span).map(Item::Field));
                 }
@@ -120,7 +125,11 @@ impl<'a> Translator<'a> {
     }
 
     /// A field list by name, where one is expected.
-    pub(crate) fn field_list(&mut self, e: &'a p14::Expr, scope: &Scope<'a, '_>) -> Option<&'a p14::FieldList> {
+    pub(crate) fn field_list(
+        &mut self,
+        e: &'a p14::Expr,
+        scope: &Scope<'a, '_>,
+    ) -> Option<&'a p14::FieldList> {
         let (e, _) = self.resolve(e, scope);
         let name = match &e.kind {
             p14::ExprKind::Reference(reference) => reference.plain(),
@@ -145,7 +154,8 @@ impl<'a> Translator<'a> {
         for action in self.model.actions.values() {
             for call in &action.body {
                 let at = KEEPING.iter().find(|(name, _)| *name == call.name.as_str()).map(|(_, at)| *at);
-                if let Some(p14::ExprKind::Reference(list)) = at.and_then(|at| call.args.get(at)).map(|e| &e.kind)
+                if let Some(p14::ExprKind::Reference(list)) =
+                    at.and_then(|at| call.args.get(at)).map(|e| &e.kind)
                     && let Some((name, _)) = self.model.field_lists.get_key_value(list.name.as_str())
                 {
                     used.insert(name);

@@ -126,14 +126,21 @@ impl<'a> Translator<'a> {
                 }
                 Item::Payload(at) => {
                     if !rest.is_empty() {
-                        self.error(codes::FIELD_LIST, *at, "v1model takes the payload at the end of a list only");
+                        self.error(
+                            codes::FIELD_LIST,
+                            *at,
+                            "v1model takes the payload at the end of a list only",
+                        );
                     }
                     payload = true;
                     self.headers_behind(last.as_deref(), span, &mut members);
                 }
                 Item::Field(place) => {
-                    last = (place.header.kind == Kind::Header).then(|| place.header.instance.clone()).or(last);
-                    let more = rest.iter().take_while(|i| matches!(i, Item::Field(p) if same(&p.header, &place.header)));
+                    last =
+                        (place.header.kind == Kind::Header).then(|| place.header.instance.clone()).or(last);
+                    let more = rest
+                        .iter()
+                        .take_while(|i| matches!(i, Item::Field(p) if same(&p.header, &place.header)));
                     let count = more.count();
                     let group: Vec<&Place> = std::iter::once(place)
                         .chain(rest[..count].iter().filter_map(|i| match i {

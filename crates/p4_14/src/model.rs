@@ -109,7 +109,11 @@ pub(crate) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    pub(crate) fn new(program: &'a p14::Program, library: &p16::Program, found: &mut Diagnostics) -> Model<'a> {
+    pub(crate) fn new(
+        program: &'a p14::Program,
+        library: &p16::Program,
+        found: &mut Diagnostics,
+    ) -> Model<'a> {
         let mut model = Model::default();
         model.standard_metadata(library);
         let mut taken: HashMap<(&'static str, &'a str), Span> = HashMap::new();
@@ -198,7 +202,8 @@ impl<'a> Model<'a> {
             let p16::TypeKind::Bits(Some(width)) = &field.ty.kind else { continue };
             let p16::ExprKind::Int(width) = &width.kind else { continue };
             let Ok(width) = u32::try_from(&width.value) else { continue };
-            let alias = field.annotations.iter().find(|a| a.name.as_str() == "alias").and_then(|a| a.string());
+            let alias =
+                field.annotations.iter().find(|a| a.name.as_str() == "alias").and_then(|a| a.string());
             let stored = StandardField { member: field.name.text.clone(), width };
             if let Some(alias) = alias {
                 self.aliases.insert(alias, stored.clone());
@@ -326,8 +331,12 @@ fn layout(d: &p14::HeaderType, found: &mut Diagnostics) -> Layout {
     for f in &d.fields {
         if let Some(earlier) = layout.field(&f.name.text) {
             found.push(
-                Diagnostic::error(codes::DUPLICATE, f.name.span, format!("field `{}` is there twice", f.name))
-                    .with_secondary(earlier.span, "first declared here"),
+                Diagnostic::error(
+                    codes::DUPLICATE,
+                    f.name.span,
+                    format!("field `{}` is there twice", f.name),
+                )
+                .with_secondary(earlier.span, "first declared here"),
             );
             continue;
         }
@@ -446,10 +455,8 @@ fn check_instance(d: &p14::Instance, layout: &Layout, found: &mut Diagnostics) {
         }
         InstanceKind::Header => {
             if layout.fixed % 8 != 0 && !layout.varies() {
-                let message = format!(
-                    "header `{}` has {} bits: a header fills whole bytes",
-                    d.name, layout.fixed
-                );
+                let message =
+                    format!("header `{}` has {} bits: a header fills whole bytes", d.name, layout.fixed);
                 found.push(Diagnostic::error(codes::BAD_SIZE, d.span, message));
             }
         }

@@ -1,7 +1,7 @@
 //! Names in the P4_16 program. P4_14 has a namespace for each kind of declaration, P4_16 one for all, so a name that is
 //! taken gets a number. What the control plane calls things is said by annotations and never changes.
 
-use millrace_syntax::ast::Program;
+use millrace_syntax::ast::{Declaration, Program};
 use millrace_syntax::p4_14;
 use std::collections::HashSet;
 
@@ -17,6 +17,11 @@ impl Names {
     pub(crate) fn new(library: &Program, program: &p4_14::ast::Program) -> Names {
         let mut names = Names::default();
         names.taken.extend(library.declarations.iter().filter_map(|d| d.name()).map(|n| n.to_string()));
+        for declaration in &library.declarations {
+            if let Declaration::MatchKinds(list) | Declaration::Errors(list) = declaration {
+                names.taken.extend(list.names.iter().map(|n| n.to_string()));
+            }
+        }
         names.taken.extend(["start", "accept", "reject", "main", "apply"].map(str::to_owned));
         names.taken.extend(BLOCKS.map(str::to_owned));
         names.taken.extend(["headers", "metadata", PACKET].map(str::to_owned));

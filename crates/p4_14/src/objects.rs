@@ -46,7 +46,13 @@ impl<'a> Translator<'a> {
     }
 
     /// `ty(args) name;` for the control plane under its own name.
-    fn instantiate(&mut self, ty: Type, args: Vec<Expr>, original: &str, span: Span) -> (String, Declaration) {
+    fn instantiate(
+        &mut self,
+        ty: Type,
+        args: Vec<Expr>,
+        original: &str,
+        span: Span,
+    ) -> (String, Declaration) {
         let name = self.names.fresh(original);
         let declaration = Declaration::Instantiation(p16::Instantiation {
             annotations: vec![tree::control_plane(original, span)],
@@ -143,8 +149,9 @@ impl<'a> Translator<'a> {
 
     fn register(&mut self, original: &'a str, register: &'a p14::Register) {
         if self.is_direct(register.binding.as_ref(), register.instances.as_ref(), &register.name) {
-            let message = format!("`{original}` is direct: v1model has no registers that are part of a table");
-            self.error(codes::ARCHITECTURE, register.name.span, message);
+            let message =
+                format!("`{original}` is direct: v1model has no registers that are part of a table");
+            self.warn(register.name.span, message);
             return;
         }
         let width = match (&register.width, &register.layout) {
@@ -219,7 +226,8 @@ impl<'a> Translator<'a> {
             if i > 0 {
                 let message = format!("table `{}` has a direct counter: v1model gives it one", table.name);
                 let help = "one counter of `type : packets_and_bytes` counts both";
-                let found = millrace_syntax::Diagnostic::error(codes::ARCHITECTURE, counter.name.span, message);
+                let found =
+                    millrace_syntax::Diagnostic::error(codes::ARCHITECTURE, counter.name.span, message);
                 self.report(found.with_help(help));
                 break;
             }

@@ -6,8 +6,8 @@
 use indexmap::IndexMap;
 use millrace_syntax::Span;
 use millrace_syntax::ast::{
-    self as p16, BinaryOp, Declaration, Expr, ExprKind, Keyset, KeysetKind, Name, Select, SelectCase, State, Stmt,
-    Transition,
+    self as p16, BinaryOp, Declaration, Expr, ExprKind, Keyset, KeysetKind, Name, Select, SelectCase, State,
+    Stmt, Transition,
 };
 use millrace_syntax::p4_14::ast::{self as p14, ParserStmt, Return, Target};
 
@@ -121,13 +121,20 @@ impl<'a> Translator<'a> {
         let Some(first) = self.model.states.get("start").copied() else {
             let message = "there is no parser function `start`";
             self.error(codes::PARSER, Span::default(), message);
-            return state("start", statements, Some(Transition::To(tree::name("accept", Span::default()))), Span::default());
+            return state(
+                "start",
+                statements,
+                Some(Transition::To(tree::name("accept", Span::default()))),
+                Span::default(),
+            );
         };
         let span = first.name.span;
         let normal = graph.states.get("start").cloned().unwrap_or_default();
         let mut entries: Vec<(&'a str, u32)> = Vec::new();
         for entry in self.model.states.values().copied().collect::<Vec<_>>() {
-            let Some(pragma) = entry.pragmas.iter().find(|p| p.name.as_str() == "packet_entry") else { continue };
+            let Some(pragma) = entry.pragmas.iter().find(|p| p.name.as_str() == "packet_entry") else {
+                continue;
+            };
             match ENTRIES.iter().find(|(name, _)| *name == entry.name.as_str()) {
                 Some((_, number)) => entries.push((entry.name.as_str(), *number)),
                 None => {
@@ -256,7 +263,8 @@ impl<'a> Translator<'a> {
             return None;
         }
         if header.is_stack || header.element == Element::Last {
-            let message = format!("`{}` is a header stack: extract to `[next]` or to a number", reference.name);
+            let message =
+                format!("`{}` is a header stack: extract to `[next]` or to a number", reference.name);
             self.error(codes::WRONG_KIND, reference.span, message);
             return None;
         }
@@ -293,7 +301,9 @@ impl<'a> Translator<'a> {
         let value = self.length(length, layout, &ahead, needed)?;
         let bytes = self.temporary(value, LENGTH, out);
         let fixed = layout.fixed / 8;
-        for (error, op, limit) in [(TOO_SHORT, BinaryOp::Ge, fixed), (TOO_LONG, BinaryOp::Le, layout.max_bytes)] {
+        for (error, op, limit) in
+            [(TOO_SHORT, BinaryOp::Ge, fixed), (TOO_LONG, BinaryOp::Le, layout.max_bytes)]
+        {
             self.errors.insert(error.into());
             let found = self.tree.var(bytes.as_str(), span);
             let limit = self.tree.number(&limit.into(), LENGTH.width, true, span);
@@ -334,7 +344,12 @@ impl<'a> Translator<'a> {
                 Some(self.tree.binary(*op, a, b, e.span))
             }
             p14::ExprKind::Binary(
-                op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor),
+                op @ (BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Mul
+                | BinaryOp::BitAnd
+                | BinaryOp::BitOr
+                | BinaryOp::BitXor),
                 a,
                 b,
             ) => {
@@ -343,7 +358,10 @@ impl<'a> Translator<'a> {
                 Some(self.tree.binary(*op, a, b, e.span))
             }
             _ => {
-                self.type_error(e.span, "a length is a sum, difference, product or shift of fields and constants");
+                self.type_error(
+                    e.span,
+                    "a length is a sum, difference, product or shift of fields and constants",
+                );
                 None
             }
         }
@@ -396,7 +414,11 @@ impl<'a> Translator<'a> {
             None => exception.to_string(),
         };
         let handled = self.model.exceptions.contains_key(exception.as_str());
-        if standard.is_none() && !handled && exception.as_str() != "p4_pe_default" && exception.as_str() != CHECKSUM {
+        if standard.is_none()
+            && !handled
+            && exception.as_str() != "p4_pe_default"
+            && exception.as_str() != CHECKSUM
+        {
             let known = self.model.exceptions.keys().copied().chain(EXCEPTIONS.iter().map(|(name, _)| *name));
             model::unknown(&mut self.found, exception, "parser exception", known);
         }
@@ -498,7 +520,13 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn set_case(&mut self, name: &'a Name, width: u32, known: bool, graph: &mut Graph<'a>) -> Option<KeysetKind> {
+    fn set_case(
+        &mut self,
+        name: &'a Name,
+        width: u32,
+        known: bool,
+        graph: &mut Graph<'a>,
+    ) -> Option<KeysetKind> {
         if !known {
             return None;
         }

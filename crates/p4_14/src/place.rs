@@ -62,7 +62,8 @@ impl<'a> Translator<'a> {
         if reference.name.as_str() == "latest" {
             let latest = scope.latest().cloned();
             if latest.is_none() {
-                let message = "`latest` is the header extracted last in the same parser function, and there is none";
+                let message =
+                    "`latest` is the header extracted last in the same parser function, and there is none";
                 self.error(codes::PARSER, reference.name.span, message);
             }
             return latest.map(|h| Header { span, ..h });
@@ -131,10 +132,9 @@ impl<'a> Translator<'a> {
                 let wanted = format!("field of `{ty}`");
                 let mut none = millrace_syntax::Diagnostics::new();
                 model::unknown(&mut none, &name, &wanted, layout.fields.iter().map(|f| &*f.name));
-                self.found.extend(none.into_iter().map(|d| millrace_syntax::Diagnostic {
-                    code: codes::UNKNOWN_FIELD,
-                    ..d
-                }));
+                self.found.extend(
+                    none.into_iter().map(|d| millrace_syntax::Diagnostic { code: codes::UNKNOWN_FIELD, ..d }),
+                );
             }
             return None;
         };
@@ -143,9 +143,7 @@ impl<'a> Translator<'a> {
             Some(alias) if header.kind != Kind::Header => {
                 Some((vec![self.standard.clone(), alias.member.clone()], alias.width))
             }
-            _ if header.kind == Kind::Standard => {
-                Some((self.hidden(&found.name, found.width), found.width))
-            }
+            _ if header.kind == Kind::Standard => Some((self.hidden(&found.name, found.width), found.width)),
             _ => None,
         };
         let span = header.span;

@@ -116,15 +116,21 @@ fn combination(name: &str) -> Option<Combine> {
 
 impl<'a> Translator<'a> {
     /// A call of a primitive action.
-    pub(crate) fn primitive(&mut self, call: &'a p14::ActionCall, scope: &Scope<'a, '_>, out: &mut Vec<Stmt>) {
+    pub(crate) fn primitive(
+        &mut self,
+        call: &'a p14::ActionCall,
+        scope: &Scope<'a, '_>,
+        out: &mut Vec<Stmt>,
+    ) {
         let span = call.span;
         match (call.name.as_str(), call.args.as_slice()) {
             ("no_op" | "drop" | "mark_for_drop", []) => self.simple_primitive(call, out),
             ("add_header", [header]) => self.on_header("setValid", header, scope, span, out),
             ("remove_header", [header]) => self.on_header("setInvalid", header, scope, span, out),
             ("copy_header", [to, from]) => self.copy_header(to, from, scope, span, out),
-            ("push", [stack, count]) => self.shift_stack(true, stack, count, scope, span, out),
-            ("pop", [stack, count]) => self.shift_stack(false, stack, count, scope, span, out),
+            ("push" | "pop", [stack, count @ ..]) if count.len() < 2 => {
+                self.shift_stack(call.name.as_str() == "push", stack, count.first(), scope, span, out);
+            }
             ("modify_field", [to, value]) => {
                 let Some(place) = self.target(to, scope) else { return };
                 let value = self.value(value, scope, place.field.width);
@@ -202,7 +208,10 @@ impl<'a> Translator<'a> {
                 if let (Scope::Action(params), Some(name)) = (scope, reference.plain())
                     && params.contains_key(name.as_str())
                 {
-                    self.type_error(e.span, "a field is expected here; data of a table entry cannot be written");
+                    self.type_error(
+                        e.span,
+                        "a field is expected here; data of a table entry cannot be written",
+                    );
                     return None;
                 }
                 self.place(reference, scope)
@@ -266,7 +275,9 @@ impl<'a> Translator<'a> {
     ) {
         let (to, from) = (self.header_argument(to, scope), self.header_argument(from, scope));
         let (Some(to), Some(from)) = (to, from) else { return };
-        let ty = |h: &Header| self.model.instances.get(&*h.instance).map(|i| (i.ty, h.is_stack, i.size.filter(|_| h.is_stack)));
+        let ty = |h: &Header| {
+            self.model.instances.get(&*h.instance).map(|i| (i.ty, h.is_stack, i.size.filter(|_| h.is_stack)))
+        };
         if ty(&to) != ty(&from) {
             let message = format!("`{}` and `{}` are of different types", to.instance, from.instance);
             self.type_error(span, &message);
@@ -281,7 +292,7 @@ impl<'a> Translator<'a> {
         &mut self,
         push: bool,
         stack: &'a p14::Expr,
-        count: &'a p14::Expr,
+        count: Option<&'a p14::Expr>,
         scope: &Scope<'a, '_>,
         span: Span,
         out: &mut Vec<Stmt>,
@@ -292,8 +303,15 @@ impl<'a> Translator<'a> {
             self.type_error(stack.span, &message);
             return;
         }
-        let (count, _) = self.resolve(count, scope);
-        let Some(count) = self.bounded(count, 0, u32::MAX / 2) else { return };
+        // Before 1.0.3 the count could be left out.
+        let count = match count {
+            None => Some(1),
+            Some(count) => {
+                let (count, _) = self.resolve(count, scope);
+                self.bounded(count, 0, u32::MAX / 2)
+            }
+        };
+        let Some(count) = count else { return };
         let size = self.model.instances.get(&*stack.instance).and_then(|i| i.size).unwrap_or(0);
         let object = self.header_expr(&stack);
         let number = self.tree.int(count.min(size), span);

@@ -90,8 +90,10 @@ impl<'a> Translator<'a> {
             let used = self.mentioned(actions);
             for (object, owner) in &owned {
                 if owner.text != table.name.text && used.contains(object.as_str()) {
-                    let message =
-                        format!("`{object}` belongs to table `{owner}`, but an action of `{}` uses it", table.name);
+                    let message = format!(
+                        "`{object}` belongs to table `{owner}`, but an action of `{}` uses it",
+                        table.name
+                    );
                     let found = millrace_syntax::Diagnostic::error(codes::OBJECT, table.name.span, message);
                     self.report(found.with_secondary(object.span, "declared `static` here"));
                 }

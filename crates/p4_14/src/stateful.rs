@@ -43,8 +43,7 @@ impl<'a> Translator<'a> {
                 let saturating = self.is_saturating(register, scope);
                 let index = self.index(index, scope);
                 let value = self.value(value, scope, ty.width);
-                let value =
-                    if saturating { self.saturate(value, ty, out) } else { self.convert(value, ty) };
+                let value = if saturating { self.saturate(value, ty, out) } else { self.convert(value, ty) };
                 let object = self.tree.global(&object, span);
                 out.push(self.tree.method(object, "write", vec![index, value], span));
             }
@@ -170,7 +169,10 @@ impl<'a> Translator<'a> {
         if let Some(register) = self.registers.get(name.as_str()) {
             return Some(register.clone());
         }
-        if !self.model.registers.contains_key(name.as_str()) {
+        if self.model.registers.contains_key(name.as_str()) {
+            let message = format!("`{name}` is direct: v1model has no registers that are part of a table");
+            self.error(codes::ARCHITECTURE, e.span, message);
+        } else {
             let known: Vec<&str> = self.model.registers.keys().copied().collect();
             self.unknown_object(name, "register", known.into_iter());
         }
@@ -211,7 +213,10 @@ impl<'a> Translator<'a> {
     }
 
     /// `field = base + hash mod size`, the hash cut to the width that the calculation gives.
-    #[expect(clippy::too_many_arguments, reason = "the four arguments of the primitive action and where it stands")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the four arguments of the primitive action and where it stands"
+    )]
     fn hash_offset(
         &mut self,
         field: &'a p14::Expr,
@@ -322,7 +327,8 @@ impl<'a> Translator<'a> {
             }
             Item::Header(header) => {
                 let Some(instance) = self.model.instances.get(&*header.instance) else { return };
-                let fields: Vec<_> = self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
+                let fields: Vec<_> =
+                    self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
                 for field in fields {
                     if let Some(place) = self.field_of(header.clone(), &field, header.span) {
                         self.digest_item(&Item::Field(place), members, values);

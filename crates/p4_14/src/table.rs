@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use crate::codes;
 use crate::expr::Scope;
 use crate::field_list::Item;
-use crate::model::{self, Kind};
+use crate::model;
 use crate::place::{Element, Header};
 use crate::translate::Translator;
 use crate::tree;
@@ -64,8 +64,11 @@ impl<'a> Translator<'a> {
         let default = table.default.as_ref().and_then(|(call, constant)| {
             let action = self.table_action(&call.name, meter)?;
             if !known.actions.contains_key(call.name.as_str()) {
-                let annotation =
-                    Annotation { name: tree::name("defaultonly", span), body: p16::AnnotationBody::None, span };
+                let annotation = Annotation {
+                    name: tree::name("defaultonly", span),
+                    body: p16::AnnotationBody::None,
+                    span,
+                };
                 listed.push(reference(&action.name, vec![annotation], call.span));
             }
             let value = self.default_action(call, &action)?;
@@ -160,7 +163,8 @@ impl<'a> Translator<'a> {
             }
             Item::Header(header) => {
                 let Some(instance) = self.model.instances.get(&*header.instance) else { return };
-                let fields: Vec<_> = self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
+                let fields: Vec<_> =
+                    self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
                 for field in fields {
                     if let Some(place) = self.field_of(header.clone(), &field, header.span) {
                         self.selector_key(&Item::Field(place), span, keys);
@@ -180,10 +184,11 @@ impl<'a> Translator<'a> {
         let span = read.span;
         let scope = Scope::Outside;
         let kind = read.kind.as_str();
-        let validity = read.field.field.as_ref().is_some_and(|f| f.as_str() == "valid" && self.no_such_field(read));
+        let validity = self.asks_validity(&read.field);
         if kind == "valid" || validity {
             if validity && !matches!(kind, "valid" | "exact" | "ternary") {
-                let message = format!("whether a header is valid is matched by `exact` or `ternary`, not `{kind}`");
+                let message =
+                    format!("whether a header is valid is matched by `exact` or `ternary`, not `{kind}`");
                 self.error(codes::TABLE, read.kind.span, message);
                 return None;
             }
@@ -224,12 +229,6 @@ impl<'a> Translator<'a> {
         let annotations = vec![key_name(&place.header, &place.field.name, span)];
         let match_kind = tree::name(kind, read.kind.span);
         Some(KeyElement { expr, match_kind, annotations, span })
-    }
-
-    /// Whether `valid` behind a header asks for its validity: no field of it is called so.
-    fn no_such_field(&self, read: &p14::Read) -> bool {
-        let instance = self.model.instances.get(read.field.name.as_str());
-        instance.is_some_and(|i| i.kind != Kind::Standard && self.model.layout(i).field("valid").is_none())
     }
 }
 

@@ -1,7 +1,9 @@
 //! The whole of a translation: what is shared while a program is translated, and how the pieces are put together.
 
 use indexmap::{IndexMap, IndexSet};
-use millrace_syntax::ast::{self as p16, Annotation, Declaration, Expr, Field, Name, Stmt, StructKind, Text, TypeKind};
+use millrace_syntax::ast::{
+    self as p16, Annotation, Declaration, Expr, Field, Name, Stmt, StructKind, Text, TypeKind,
+};
 use millrace_syntax::p4_14::ast as p14;
 use millrace_syntax::{Diagnostic, Diagnostics, Span};
 use std::collections::HashMap;
@@ -220,7 +222,14 @@ impl<'a> Translator<'a> {
     fn parameter(&self, direction: p16::Direction, ty: &str, name: &str) -> p16::Parameter {
         let span = Span::default();
         let ty = tree::named_type(ty, span);
-        p16::Parameter { annotations: Vec::new(), direction, ty, name: tree::name(name, span), default: None, span }
+        p16::Parameter {
+            annotations: Vec::new(),
+            direction,
+            ty,
+            name: tree::name(name, span),
+            default: None,
+            span,
+        }
     }
 
     /// A block's name and parameters.
@@ -247,7 +256,13 @@ impl<'a> Translator<'a> {
     }
 
     /// A control with its declarations and its body.
-    pub(crate) fn control_block(&self, name: &str, locals: Vec<Declaration>, body: Vec<Stmt>, span: Span) -> Declaration {
+    pub(crate) fn control_block(
+        &self,
+        name: &str,
+        locals: Vec<Declaration>,
+        body: Vec<Stmt>,
+        span: Span,
+    ) -> Declaration {
         Declaration::Control(p16::Control {
             header: self.block_header(name, span),
             constructor_params: Vec::new(),

@@ -540,8 +540,8 @@ pub enum Stmt {
 /// `label { ... }` behind `apply`.
 #[derive(Clone, Debug)]
 pub struct ApplyCase {
-    /// When.
-    pub label: ApplyLabel,
+    /// When: at any of these.
+    pub labels: Vec<ApplyLabel>,
     /// Then.
     pub body: Vec<Stmt>,
     /// Whole case.

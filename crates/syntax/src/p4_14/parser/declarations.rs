@@ -86,10 +86,25 @@ impl Parser<'_> {
 
     fn field(&mut self) -> Parse<Field> {
         let start = self.peek();
-        let name = self.name("a field's name")?;
-        self.expect(TokenKind::Colon)?;
-        let width = if self.eat(TokenKind::Star) { None } else { Some(self.expression()?) };
         let (mut signed, mut saturating) = (false, false);
+        let (name, width);
+        if self.nth(1).kind == TokenKind::Lt {
+            // `bit<8> x;`, as later versions of the language have it.
+            signed = match self.text(start) {
+                "bit" => false,
+                "int" => true,
+                _ => return Err(self.unexpected("`bit` or `int`")),
+            };
+            self.bump();
+            self.bump();
+            width = Some(self.width()?);
+            self.expect(TokenKind::Gt)?;
+            name = self.name("a field's name")?;
+        } else {
+            name = self.name("a field's name")?;
+            self.expect(TokenKind::Colon)?;
+            width = if self.eat(TokenKind::Star) { None } else { Some(self.expression()?) };
+        }
         if self.eat(TokenKind::LParen) {
             self.attributes(&mut signed, &mut saturating)?;
             self.expect(TokenKind::RParen)?;

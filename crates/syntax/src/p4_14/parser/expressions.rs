@@ -1,4 +1,5 @@
-//! Expressions and references. Precedence and associativity are those of C.
+//! Expressions and references. Precedence and associativity are those of C, but for one thing: in the grammar the operands
+//! of a comparison are numbers and its result is none, so `a & 1 == 0` compares `a & 1`.
 
 use num_bigint::BigInt;
 
@@ -31,6 +32,11 @@ impl Parser<'_> {
         self.report(Diagnostic::error("limit", span, message))
     }
 
+    /// The width between the angle brackets of `bit<8>`.
+    pub(super) fn width(&mut self) -> Parse<Expr> {
+        Ok(self.unary(0)?.0)
+    }
+
     /// The operator at hand with its precedence and the number of its tokens.
     fn operator(&self) -> Option<(BinaryOp, u8, usize)> {
         let token = self.peek();
@@ -43,16 +49,16 @@ impl Parser<'_> {
             TokenKind::Word if self.text(token) == "and" => (BinaryOp::And, 2, 1),
             TokenKind::OrOr => (BinaryOp::Or, 1, 1),
             TokenKind::AndAnd => (BinaryOp::And, 2, 1),
-            TokenKind::Pipe => (BinaryOp::BitOr, 3, 1),
-            TokenKind::Caret => (BinaryOp::BitXor, 4, 1),
-            TokenKind::Amp => (BinaryOp::BitAnd, 5, 1),
-            TokenKind::EqEq => (BinaryOp::Eq, 6, 1),
-            TokenKind::NotEq => (BinaryOp::Ne, 6, 1),
+            TokenKind::EqEq => (BinaryOp::Eq, 3, 1),
+            TokenKind::NotEq => (BinaryOp::Ne, 3, 1),
             TokenKind::Gt if joined(TokenKind::Gt) => (BinaryOp::Shr, 8, 2),
-            TokenKind::Lt => (BinaryOp::Lt, 7, 1),
-            TokenKind::Le => (BinaryOp::Le, 7, 1),
-            TokenKind::Gt => (BinaryOp::Gt, 7, 1),
-            TokenKind::Ge => (BinaryOp::Ge, 7, 1),
+            TokenKind::Lt => (BinaryOp::Lt, 4, 1),
+            TokenKind::Le => (BinaryOp::Le, 4, 1),
+            TokenKind::Gt => (BinaryOp::Gt, 4, 1),
+            TokenKind::Ge => (BinaryOp::Ge, 4, 1),
+            TokenKind::Pipe => (BinaryOp::BitOr, 5, 1),
+            TokenKind::Caret => (BinaryOp::BitXor, 6, 1),
+            TokenKind::Amp => (BinaryOp::BitAnd, 7, 1),
             TokenKind::Shl => (BinaryOp::Shl, 8, 1),
             TokenKind::Plus => (BinaryOp::Add, 9, 1),
             TokenKind::Minus => (BinaryOp::Sub, 9, 1),
@@ -147,19 +153,25 @@ impl Parser<'_> {
     /// `42`, `0x2a`, `16'42`
     fn integer(&mut self) -> Parse<ExprKind> {
         let token = self.bump();
-        let number =
+        let read =
             |p: &mut Self, token: crate::token::Token| match literal::integer(token.spelling(p.interner)) {
-                Ok(literal) if literal.width.is_none() => Ok(literal.value),
+                // Programs write widths as in P4_16, too.
+                Ok(literal) if literal.width.is_none_or(|w| !w.signed) => {
+                    (literal.value, literal.width.map(|w| w.bits))
+                }
                 Ok(_) => {
                     p.complain(token.span, "a width is written with an apostrophe in P4_14, as in `8'42`");
-                    Ok(literal::integer("0").map(|l| l.value).unwrap_or_default())
+                    (BigInt::ZERO, None)
                 }
                 Err(message) => {
                     p.complain(token.span, message);
-                    Ok(BigInt::ZERO)
+                    (BigInt::ZERO, None)
                 }
             };
-        let value = number(self, token)?;
+        let (value, width) = read(self, token);
+        if width.is_some() {
+            return Ok(ExprKind::Int { value, width: width.filter(|w| *w > 0) });
+        }
         let quote = self.peek();
         if quote.kind != TokenKind::Unknown || quote.spelling(self.interner) != "'" {
             return Ok(ExprKind::Int { value, width: None });
@@ -174,7 +186,7 @@ impl Parser<'_> {
                 0
             }
         };
-        let value = number(self, digits)?;
+        let (value, _) = read(self, digits);
         Ok(ExprKind::Int { value, width: (width > 0).then_some(width) })
     }
 

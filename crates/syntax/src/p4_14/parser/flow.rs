@@ -230,16 +230,24 @@ impl Parser<'_> {
 
     fn apply_case(&mut self) -> Parse<ApplyCase> {
         let start = self.peek();
-        let label = match self.text(start) {
-            "hit" => ApplyLabel::Hit(start.span),
-            "miss" => ApplyLabel::Miss(start.span),
-            "default" => ApplyLabel::Default(start.span),
-            _ => ApplyLabel::Action(self.name("an action, `hit`, `miss` or `default`")?),
-        };
-        if !matches!(label, ApplyLabel::Action(_)) {
-            self.bump();
+        let mut labels = vec![self.apply_label()?];
+        // Several labels for one block are an extension that programs use.
+        while self.eat(TokenKind::Comma) {
+            labels.push(self.apply_label()?);
         }
         let body = self.statements()?;
-        Ok(ApplyCase { label, body, span: self.since(start.span) })
+        Ok(ApplyCase { labels, body, span: self.since(start.span) })
+    }
+
+    fn apply_label(&mut self) -> Parse<ApplyLabel> {
+        let token = self.peek();
+        let label = match self.text(token) {
+            "hit" => ApplyLabel::Hit(token.span),
+            "miss" => ApplyLabel::Miss(token.span),
+            "default" => ApplyLabel::Default(token.span),
+            _ => return Ok(ApplyLabel::Action(self.name("an action, `hit`, `miss` or `default`")?)),
+        };
+        self.bump();
+        Ok(label)
     }
 }

@@ -1,8 +1,8 @@
 //! Stateful objects, actions and tables (specification sections 7 to 12).
 
 use crate::p4_14::ast::{
-    Action, ActionCall, ActionProfile, ActionSelector, Binding, Counter, Expr, Meter, Name, Pragma, Read,
-    Register, Table, Unit,
+    Action, ActionCall, ActionProfile, ActionSelector, Binding, Counter, Expr, ExprKind, Meter, Name, Pragma,
+    Read, Register, Table, Unit,
 };
 use crate::token::TokenKind;
 
@@ -137,10 +137,27 @@ impl Parser<'_> {
         self.expect(TokenKind::RParen)?;
         let mut body = Vec::new();
         self.braced(|p| {
-            body.push(p.action_call()?);
+            body.push(p.action_statement()?);
             p.semicolon()
         })?;
         Ok(Action { pragmas, name, params, body, span: self.since(start.span) })
+    }
+
+    /// A call, or `field = e`, which programs write for `modify_field(field, e)`.
+    fn action_statement(&mut self) -> Parse<ActionCall> {
+        let start = self.peek();
+        if matches!(self.nth(1).kind, TokenKind::LParen) {
+            return self.action_call();
+        }
+        let field = self.reference()?;
+        if !self.at(TokenKind::Assign) {
+            return Err(self.unexpected(if field.plain().is_some() { "`(`" } else { "`=`" }));
+        }
+        let assign = self.bump();
+        let value = self.expression()?;
+        let name = Name { text: "modify_field".into(), span: assign.span };
+        let field = Expr { span: field.span, kind: ExprKind::Reference(field) };
+        Ok(ActionCall { name, args: vec![field, value], span: self.since(start.span) })
     }
 
     fn action_call(&mut self) -> Parse<ActionCall> {

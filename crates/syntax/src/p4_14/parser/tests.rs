@@ -29,7 +29,19 @@ fn widths_stand_before_an_apostrophe() {
     assert_eq!((u32::try_from(value).unwrap(), *width), (42, Some(16)));
     assert!(matches!(&instance.initial[1].1.kind, ExprKind::Int { width: None, .. }));
     assert!(matches!(&instance.initial[2].1.kind, ExprKind::Unary(..)));
-    assert_eq!(errors("metadata t m { a : 8w1; }"), [1]);
+    assert_eq!(errors("metadata t m { a : 8s1; }"), [1]);
+}
+
+#[test]
+fn what_programs_write_besides() {
+    let all = sound(
+        "header_type t { fields { bit<32> a; int<4> b; c : 8w4; } } action a(x) { h[0].a = x + 1; m.b = 2; }",
+    );
+    let Declaration::HeaderType(ty) = &all[0] else { panic!() };
+    assert_eq!(ty.fields.iter().map(|f| f.signed).collect::<Vec<_>>(), [false, true, false]);
+    let Declaration::Action(action) = &all[1] else { panic!() };
+    assert_eq!(action.body[0].name.as_str(), "modify_field");
+    assert_eq!(action.body[1].args.len(), 2);
 }
 
 #[test]
@@ -49,12 +61,12 @@ fn words_of_the_language_are_names_elsewhere() {
 }
 
 #[test]
-fn expressions_bind_as_in_c() {
+fn expressions_bind_as_in_c_but_for_comparisons() {
     let all = sound("control c { if (not valid(h) or a.b & 0xf == 1 << 2 and x[last].y >> 1 > 3) { } }");
     let Declaration::Control(control) = &all[0] else { panic!() };
     let Stmt::If { condition, .. } = &control.body[0] else { panic!() };
     let shown = format!("{:?}", condition.kind);
-    let order: Vec<usize> = ["Or", "Not", "And,", "BitAnd", "Eq", "Shl", "Gt", "Shr"]
+    let order: Vec<usize> = ["Or", "Not", "And,", "Eq", "BitAnd", "Shl", "Gt", "Shr"]
         .iter()
         .map(|op| shown.find(op).unwrap())
         .collect();
@@ -64,11 +76,11 @@ fn expressions_bind_as_in_c() {
 #[test]
 fn applies_have_cases() {
     let all =
-        sound("control c { apply(t) { hit { apply(u); } miss { d(); } } apply(v) { a { } default { } } }");
+        sound("control c { apply(t) { hit { apply(u); } miss { d(); } } apply(v) { a, b { } default { } } }");
     let Declaration::Control(control) = &all[0] else { panic!() };
     let Stmt::Apply { cases, .. } = &control.body[1] else { panic!() };
-    assert!(matches!(&cases[0].label, ApplyLabel::Action(a) if a.as_str() == "a"));
-    assert!(matches!(cases[1].label, ApplyLabel::Default(_)));
+    assert!(matches!(&cases[0].labels[1], ApplyLabel::Action(a) if a.as_str() == "b"));
+    assert!(matches!(cases[1].labels[0], ApplyLabel::Default(_)));
 }
 
 #[test]
