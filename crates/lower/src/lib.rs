@@ -40,7 +40,7 @@ use millrace_syntax::{Diagnostic, Span};
 use arch::Architecture;
 use context::Lowering;
 use fail::{Lower, fail, internal};
-use objects::{CtorValue, Object, ObjectId};
+use objects::Object;
 
 /// Lowers a program that the checker found right. `name` is the name of the result, by custom the stem of the file.
 ///
@@ -85,24 +85,13 @@ fn lower_program(hir: &hir::Program, name: &str) -> Lower<pipeline::Program> {
     };
     let mut cx = Lowering::new(hir, name, arch);
     cx.elaborate_globals()?;
-    let blocks = main_blocks(&mut cx, main)?;
-    cx.assemble(declared, &blocks)?;
+    let object = cx.instance(main, None)?;
+    let arguments = match cx.objects.get(object) {
+        Object::Package(arguments) => arguments.clone(),
+        _ => return internal(declared.span, "`main` is no package"),
+    };
+    cx.assemble(declared, &arguments)?;
     let mut program = cx.ir.finish();
     homes::settle(&mut program);
     Ok(program)
-}
-
-/// The blocks given to the package.
-fn main_blocks(cx: &mut Lowering<'_>, main: hir::InstanceId) -> Lower<Vec<ObjectId>> {
-    let span = cx.hir.instances[main].span;
-    let object = cx.instance(main, None)?;
-    let Object::Package(args) = cx.objects.get(object) else {
-        return internal(span, "`main` is no package");
-    };
-    args.iter()
-        .map(|arg| match arg {
-            CtorValue::Object(block) => Ok(*block),
-            _ => fail(fail::code::ARCHITECTURE, span, "a package takes parsers and controls"),
-        })
-        .collect()
 }

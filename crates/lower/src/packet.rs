@@ -205,10 +205,7 @@ impl<'a> Code<'_, 'a> {
 
     fn emit_place(&mut self, place: &Place) -> Lower<()> {
         match place {
-            Place::Header(header) => {
-                self.push(Inst::Emit(header.id));
-                Ok(())
-            }
+            Place::Header(header) => self.emit_header(header.id),
             Place::Struct(members) | Place::Union(members) => {
                 members.iter().try_for_each(|p| self.emit_place(p))
             }

@@ -129,11 +129,11 @@ impl<'a> Code<'_, 'a> {
                 }
             }
         }
+        self.table_properties(table, &mut lowered)?;
         let actions = self.table_actions(table, &mut lowered)?;
         lowered.entries = self.entries(table, &lowered, &actions)?;
         let n = lowered.entries.len() as u64;
         lowered.size = lowered.size.max(n);
-        self.table_properties(table, &mut lowered)?;
         // Without a selector there is nothing to select with them.
         let profile = lowered.profile.map(|id| &self.cx.ir.program().profiles[id]);
         if profile.is_none_or(|p| p.selector.is_none()) {

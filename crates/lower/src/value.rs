@@ -77,6 +77,35 @@ impl Value {
         }
     }
 
+    /// The same tree with other expressions, in the order of [`Value::for_each`].
+    pub(crate) fn map(self, f: &mut impl FnMut(Expr) -> Expr) -> Value {
+        let all = |values: Vec<Value>, f: &mut _| values.into_iter().map(|v| v.map(f)).collect::<Vec<_>>();
+        match self {
+            Value::Scalar(e) => Value::Scalar(f(e)),
+            Value::Tuple(members) => Value::Tuple(all(members, f)),
+            Value::Union(members) => Value::Union(all(members, f)),
+            Value::Header(header) => {
+                let HeaderValue { valid, fields } = *header;
+                let valid = f(valid);
+                Value::header(valid, all(fields, f))
+            }
+            Value::Stack(elements, next) => {
+                let elements = all(elements, f);
+                Value::Stack(elements, next.map(f))
+            }
+            value @ (Value::Unit | Value::Int(_) | Value::Text(_)) => value,
+        }
+    }
+
+    /// Whether there are headers in it.
+    pub(crate) fn has_headers(&self) -> bool {
+        match self {
+            Value::Header(_) | Value::Union(_) => true,
+            Value::Tuple(members) | Value::Stack(members, _) => members.iter().any(Value::has_headers),
+            Value::Unit | Value::Scalar(_) | Value::Int(_) | Value::Text(_) => false,
+        }
+    }
+
     /// The scalars in order, without validity and `nextIndex`.
     pub(crate) fn scalars(&self) -> Vec<Expr> {
         fn collect(value: &Value, list: &mut Vec<Expr>) {

@@ -3,9 +3,10 @@
 use crate::cli::{Engine, SourceArgs, Standard};
 use crate::findings::{Failure, Findings};
 use millrace_lower::lower;
+use millrace_p4_14::{LIBRARY, translate};
 use millrace_pipeline::{Program, verify};
 use millrace_sema::{check, hir};
-use millrace_syntax::{Diagnostic, Options, Parsed, SourceMap, parse_path, parse_text};
+use millrace_syntax::{Diagnostic, Options, Parsed, SourceMap, p4_14, parse_path, parse_text};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,17 +24,16 @@ pub(crate) fn load(
     args: &SourceArgs,
     findings: &mut Findings,
 ) -> Result<CheckedProgram, Failure> {
-    if args.std == Standard::P4_14 {
-        let message = "P4_14 programs are not understood yet: this version reads P4_16 (--std p4-16)";
-        return Err(Failure::Usage(message.into()));
-    }
     let options = Options {
         include_dirs: args.include_dirs.clone(),
         defines: args.defines.iter().map(|define| definition(define)).collect(),
         predefined: true,
     };
     let name = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy().into_owned());
-    finish(parse_path(path, &options), name, findings)
+    match args.std {
+        Standard::P4_16 => finish(parse_path(path, &options), name, findings),
+        Standard::P4_14 => finish_14(p4_14::parse_path(path, &options), name, findings),
+    }
 }
 
 /// Reads and checks a program from a text.
@@ -49,6 +49,22 @@ fn definition(text: &str) -> (String, String) {
         Some((name, value)) => (name.to_owned(), value.to_owned()),
         None => (text.to_owned(), "1".to_owned()),
     }
+}
+
+/// Checks a P4_14 program by way of P4_16.
+fn finish_14(
+    mut parsed: p4_14::Parsed,
+    name: String,
+    findings: &mut Findings,
+) -> Result<CheckedProgram, Failure> {
+    let library = parsed.library(LIBRARY);
+    let p4_14::Parsed { program, sources, mut diagnostics } = parsed;
+    let translated = translate(&program, library);
+    // After syntax errors names are missing that were only not understood.
+    if !diagnostics.has_errors() {
+        diagnostics.extend(translated.diagnostics);
+    }
+    finish(Parsed { program: translated.program, sources, diagnostics }, name, findings)
 }
 
 fn finish(parsed: Parsed, name: String, findings: &mut Findings) -> Result<CheckedProgram, Failure> {

@@ -173,7 +173,11 @@ impl Generator {
 
     fn pipeline(&mut self) {
         let size = self.size;
-        let reject = if self.rng.one_in(3) { OnReject::Drop } else { OnReject::Continue };
+        let reject = match self.rng.below(6) {
+            0 | 1 => OnReject::Drop,
+            2 => OnReject::PassOn,
+            _ => OnReject::Continue,
+        };
         let deparse = self.rng.one_in(3);
         let parser = self.body("parser", BodyKind::Parser, size);
         let mut ingress = vec![parser];

@@ -65,7 +65,10 @@ intrinsics! {
     EgressSpec egress_spec: Type::Bits(32);
     /// Replicate to this multicast group; 0: none.
     MulticastGroup multicast_group: Type::Bits(32);
-    /// The class of service; 0 is the lowest.
+    /// Send a copy to each of these ports, when there is no multicast group: bit n is port n. 0: to
+    /// [`Intrinsic::EgressSpec`].
+    EgressPorts egress_ports: Type::Bits(64);
+    /// The class of service; 0 is the lowest. Before egress the switch writes that of this copy.
     Priority priority: Type::Bits(8);
     /// Start again at ingress with the packet as it came in.
     Resubmit resubmit: Type::Bool;

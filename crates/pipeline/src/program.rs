@@ -138,6 +138,8 @@ pub enum OnReject {
     /// It goes on with [`Intrinsic::ParserError`] set (v1model).
     #[default]
     Continue,
-    /// It is dropped with the reason `parser_error` (PSA, PNA at will of the program, ebpf, ubpf).
+    /// It is dropped with the reason `parser_error` (ebpf, xdp, SimpleSumeSwitch).
     Drop,
+    /// It skips the bodies that follow, up to the traffic manager or the port, and goes on as it came (ubpf).
+    PassOn,
 }

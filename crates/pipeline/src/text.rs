@@ -82,7 +82,7 @@ words! { MatchKind {
     Exact = "exact", Lpm = "lpm", Ternary = "ternary", Range = "range", Optional = "optional",
 } }
 
-words! { OnReject { Continue = "continue", Drop = "drop", } }
+words! { OnReject { Continue = "continue", Drop = "drop", PassOn = "pass_on", } }
 
 words! { HashAlgorithm {
     Identity = "identity", Crc32 = "crc32", Crc32Custom = "crc32_custom", Crc16 = "crc16",

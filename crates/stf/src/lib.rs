@@ -17,7 +17,7 @@
 //! - `no_packet`: the packet before made nothing leave.
 //! - `add TABLE [PRIORITY] KEY:VALUE... ACTION(PARAM:VALUE, ...) [= LABEL]`: an entry. Of entries that match at once
 //!   the **largest** priority wins (p4c's runner subtracts it from 10000 before it tells bmv2). `*` in a value is any
-//!   digit; a key that is left out matches anything, an exact one 0.
+//!   digit; a key that is left out matches anything, an exact one 0; a parameter that is left out is 0.
 //! - `setdefault TABLE ACTION(...)`, `remove all`.
 //! - `check_counter NAME(INDEX or $LABEL) [packets|bytes == N]`, with any comparison.
 //! - every runtime command of bmv2 (`mc_mgrp_create`, `mirroring_add`, `register_write`, ...), as

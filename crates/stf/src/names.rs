@@ -45,7 +45,8 @@ fn loosely<T: Copy>(name: &str, objects: &[(T, &str)]) -> Option<T> {
         .or_else(|| one(&|full| full.ends_with(name)))
 }
 
-/// An action with its arguments.
+/// An action with its arguments. A parameter that is left out is 0, as in the C programs that the tests of p4c's back ends
+/// for BPF fill their tables with.
 pub(crate) fn call(
     state: &State,
     table: TableId,
@@ -65,9 +66,9 @@ pub(crate) fn call(
         }
     }
     let values = params.iter().zip(state.param_widths(id)).map(|(param, width)| {
-        let given = args.iter().find(|arg| arg.name.text == *param).ok_or_else(|| {
-            Refusal::new(name.at.clone(), format!("action `{}` needs the parameter `{param}`", called.name))
-        })?;
+        let Some(given) = args.iter().find(|arg| arg.name.text == *param) else {
+            return Ok(Bits::zero(*width));
+        };
         let value = value::number(&given.value.text, *width);
         value.map_err(|error| Refusal::new(given.value.at.clone(), format!("parameter `{param}`: {error}")))
     });
@@ -99,9 +100,27 @@ pub(crate) fn matches(
             let message = format!("`{}` has no key field `{}`", declared.name, named.name.text);
             Refusal::new(named.name.at.clone(), message).with_help(help)
         })?;
-        matches[index] = key_match(&named.value, declared.keys[index].kind, widths[index])?;
+        let one = key_match(&named.value, declared.keys[index].kind, widths[index])?;
+        matches[index] = match one {
+            EntryMatch::Lpm(value, length) if named.name.text.starts_with("key.") => {
+                EntryMatch::Lpm(from_memory(&value), length)
+            }
+            other => other,
+        };
     }
     Ok(matches)
+}
+
+/// A number whose bytes are those in the memory of a little-endian machine: p4c's back ends for BPF match prefixes on the
+/// fields of a C structure as they lie there, and so count the bits of `key.field0:0x010a/16` from the byte 0x0a on.
+fn from_memory(value: &Bits) -> Bits {
+    let width = value.width();
+    if !width.is_multiple_of(8) {
+        return value.clone();
+    }
+    let mut bytes = value.to_bytes();
+    bytes.reverse();
+    Bits::from_bytes(width, &bytes)
 }
 
 fn anything(kind: MatchKind, width: u32) -> EntryMatch {
@@ -266,6 +285,12 @@ mod tests {
         assert_eq!(find("src_ip"), Some(0));
         assert_eq!(find("nothing"), None);
         assert_eq!(find("t"), Some(1), "a part behind a dot comes before a bare end");
+    }
+
+    #[test]
+    fn bytes_in_memory_come_lowest_first() {
+        assert_eq!(from_memory(&Bits::new(32, 0x0000_010a)), Bits::new(32, 0x0a01_0000));
+        assert_eq!(from_memory(&Bits::new(12, 0x123)), Bits::new(12, 0x123));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Egress, and what becomes of a packet behind it.
 
 use crate::DropReason;
-use crate::flight::{Arrival, Departure, Kept, Origin, QueueStay, reset_metadata};
+use crate::flight::{Arrival, Departure, Kept, Next, Origin, QueueStay, reset_metadata};
 use crate::switch::Switch;
 use crate::trace::Fate;
 use millrace_interp::Context;
@@ -13,9 +13,11 @@ impl Switch {
     /// A packet passes the bodies of egress, is cloned, and then dropped, recirculated or sent.
     pub(crate) fn egress(&mut self, departure: Departure, stay: QueueStay) {
         let program = Arc::clone(&self.program);
-        let Departure { mut context, path, mut origin, parsed_bits, port, rid, truncate, .. } = departure;
+        let Departure { mut context, path, mut origin, parsed_bits, port, rid, priority, truncate } =
+            departure;
         let length = length_now(&program, &context, parsed_bits);
         self.tracer.enter(origin.journey, length as usize);
+        context.set(&program, Intrinsic::Priority, u64::from(priority));
         self.describe_departure(&mut context, length, path, (port, rid), stay);
 
         // Where headers pass through the traffic manager, a clone has them as they are in front of the deparser; else it
@@ -29,8 +31,10 @@ impl Switch {
                     return self.drop_packet(DropReason::EgressDrop, &origin, Some(port));
                 }
             }
-            if let Some(reason) = self.run(*body, &mut context) {
-                return self.drop_packet(reason, &origin, Some(port));
+            match self.run(*body, &mut context) {
+                Next::Body => {}
+                Next::Behind => break,
+                Next::Drop(reason) => return self.drop_packet(reason, &origin, Some(port)),
             }
         }
         if !cloned {

@@ -1,7 +1,7 @@
 //! Packets between the stages of a switch.
 
-use crate::PortId;
 use crate::trace::JourneyId;
+use crate::{DropReason, PortId};
 use millrace_interp::{Context, Phv};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
@@ -19,6 +19,17 @@ pub(crate) struct Origin {
     pub(crate) budget: u32,
     /// The part of the trace that it came from.
     pub(crate) journey: Option<JourneyId>,
+}
+
+/// What happens when a body has run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// The next body runs.
+    Body,
+    /// The bodies that follow are left out.
+    Behind,
+    /// The packet is dropped.
+    Drop(DropReason),
 }
 
 /// A packet in front of ingress.

@@ -1,7 +1,7 @@
 //! Ingress, and what the traffic manager does with a packet behind it.
 
 use crate::DropReason;
-use crate::flight::{Arrival, Departure, Kept, Origin, reset_metadata};
+use crate::flight::{Arrival, Departure, Kept, Next, Origin, reset_metadata};
 use crate::replication::{Replica, Session};
 use crate::switch::Switch;
 use crate::trace::{Fate, JourneyKind};
@@ -49,8 +49,10 @@ impl Switch {
         let before = program.deparse_at_ingress.then(|| context.bytes.clone());
         let mut parsed_bits = 0;
         for body in &program.ingress {
-            if let Some(reason) = self.run(*body, &mut context) {
-                return self.drop_packet(reason, &origin, None);
+            match self.run(*body, &mut context) {
+                Next::Body => {}
+                Next::Behind => break,
+                Next::Drop(reason) => return self.drop_packet(reason, &origin, None),
             }
             if program.bodies[*body].kind == BodyKind::Parser {
                 parsed_bits = context.phv.header_bits(&program);
@@ -94,13 +96,21 @@ impl Switch {
             context.phv.invalidate_all();
             context.cursor = 0;
         }
-        let path = if group == 0 { PacketPath::Normal } else { PacketPath::Replication };
+        let ports = context.get(&program, Intrinsic::EgressPorts);
+        let one = group == 0 && ports == 0;
+        let path = if one { PacketPath::Normal } else { PacketPath::Replication };
         let master = Master { context, path, origin, parsed_bits, priority, truncate: None };
-        if group == 0 {
+        if one {
             let budget = origin.budget;
             self.enqueue(master.departure(Replica { port, rid: 0 }, budget), origin.journey);
-        } else {
+        } else if group != 0 {
             self.multicast(&master, group);
+        } else {
+            let copies: Vec<Replica> = (0..u64::BITS)
+                .filter(|port| ports >> port & 1 != 0)
+                .map(|port| Replica { port, rid: 0 })
+                .collect();
+            self.replicate(&master, &copies);
         }
     }
 
@@ -152,7 +162,7 @@ impl Switch {
         if !program.deparse_at_ingress {
             self.tracer.enter(journey, clone.length());
             for body in &program.ingress {
-                if let Some(reason) = self.run(*body, &mut clone) {
+                if let Next::Drop(reason) = self.run(*body, &mut clone) {
                     self.drop_packet(reason, &origin_of_clone, None);
                     return self.tracer.enter_again(origin.journey);
                 }

@@ -2,7 +2,7 @@
 
 use crate::counters::Counters;
 use crate::engine::Engine;
-use crate::flight::{Arrival, Departure, Kept, Origin};
+use crate::flight::{Arrival, Departure, Kept, Next, Origin};
 use crate::outcome::{Dropped, Outcome, Sent};
 use crate::queues::Queues;
 use crate::trace::{Fate, JourneyId, JourneyKind, Trace};
@@ -313,8 +313,8 @@ impl Switch {
         outcome
     }
 
-    /// Runs a body; gives the reason to drop the packet.
-    pub(crate) fn run(&mut self, body: BodyId, context: &mut Context) -> Option<DropReason> {
+    /// Runs a body; tells what happens then.
+    pub(crate) fn run(&mut self, body: BodyId, context: &mut Context) -> Next {
         let mut world = World {
             state: &mut self.state,
             now_ns: self.now_ns,
@@ -322,13 +322,14 @@ impl Switch {
             observer: &mut self.tracer,
         };
         match self.engine.run(body, context, &mut world) {
-            Ending::Done => None,
+            Ending::Done => Next::Body,
             Ending::Rejected { code } => match self.program.on_reject {
-                OnReject::Drop => Some(DropReason::ParserError(code)),
-                OnReject::Continue => None,
+                OnReject::Drop => Next::Drop(DropReason::ParserError(code)),
+                OnReject::Continue => Next::Body,
+                OnReject::PassOn => Next::Behind,
             },
-            Ending::Aborted(millrace_interp::Abort::Assert) => Some(DropReason::Assert),
-            Ending::Aborted(millrace_interp::Abort::StepLimit) => Some(DropReason::StepLimit),
+            Ending::Aborted(millrace_interp::Abort::Assert) => Next::Drop(DropReason::Assert),
+            Ending::Aborted(millrace_interp::Abort::StepLimit) => Next::Drop(DropReason::StepLimit),
         }
     }
 

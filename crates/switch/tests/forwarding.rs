@@ -218,6 +218,44 @@ fn parser_errors_continue_or_drop() {
     assert_eq!(outcome.drops[0].reason.label(switch.program()), "parser_error:PacketTooShort");
 }
 
+/// What neither parser can read leaves as it came.
+#[test]
+fn rejected_packets_may_pass_on() {
+    let source = DEPARSED.replace("on_reject drop", "on_reject pass_on");
+    assert_ne!(source, DEPARSED);
+    let outcome = switch(&source).inject(4, &[1], 0);
+    assert_eq!(sent(&outcome), [(0, vec![1])]);
+    assert!(outcome.drops.is_empty());
+}
+
+/// Bit n is port n, lowest first; a drop comes before.
+#[test]
+fn sets_of_ports() {
+    const SETS: &str = r#"
+program sets
+errors (NoError, PacketTooShort, HeaderTooShort, ParserInvalidArgument, ParserTimeout)
+intrinsic parser_error = error
+intrinsic drop = dropped
+intrinsic egress_ports = ports
+ingress (parse)
+metadata error: bit<16>
+metadata dropped: bool
+metadata ports: bit<64>
+local set: bit<16>
+body parser parse {
+block0:
+    lookahead set, skip 0
+    ports = concat(concat(8w128, zext(set, 40)), 16w2)
+    dropped = eq(set, 16w7)
+    end
+}
+"#;
+    let mut switch = switch(SETS);
+    let ports = |outcome: &Outcome| sent(outcome).into_iter().map(|(port, _)| port).collect::<Vec<_>>();
+    assert_eq!(ports(&switch.inject(4, &[0, 0x81], 0)), [1, 16, 23, 63]);
+    assert_eq!(reasons(&switch.inject(4, &[0, 7], 0)), [DropReason::IngressDrop]);
+}
+
 #[test]
 fn ports_that_do_not_exist() {
     let config = SwitchConfig { ports: KnownPorts::Only([1, 2].into()), ..SwitchConfig::default() };

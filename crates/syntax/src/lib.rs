@@ -1,4 +1,4 @@
-//! Preprocessor, lexer and parser for P4_16, with spans and diagnostics.
+//! Preprocessor, lexer and parsers for P4_16 and ([`p4_14`]) P4_14, with spans and diagnostics.
 //!
 //! The front door of Millrace: program text in, syntax tree and findings out. It never fails and never panics: on any
 //! input it returns a tree of what could be understood and a diagnostic for everything that could not. It never
@@ -19,6 +19,7 @@ mod diagnostic;
 mod intern;
 mod lexer;
 mod literal;
+pub mod p4_14;
 mod parser;
 mod preprocess;
 mod render;

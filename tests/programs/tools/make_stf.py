@@ -14,43 +14,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from frames import *  # noqa: E402,F403
+from stf import Stf  # noqa: E402
+import architectures  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS, TESTS, DEMO = ROOT / "programs", ROOT / "tests/programs", ROOT / "programs/demo"
-
-
-class Stf:
-    def __init__(self, about):
-        self.lines = ["# SPDX-License-Identifier: Apache-2.0", "#"] + [f"# {line}" for line in about.splitlines()]
-        self.lines += ["# Written by tests/programs/tools/make_stf.py."]
-
-    def say(self, text):
-        self.lines += ["", f"# {text}"]
-
-    def do(self, *commands):
-        self.lines += commands
-
-    def packet(self, port, frame):
-        self.lines.append(f"packet {port} {self.hex(frame)}")
-
-    def expect(self, port, frame):
-        self.lines.append(f"expect {port} {self.hex(frame)} $")
-
-    def forward(self, text, port, frame, *out):
-        """A frame in, and (port, frame) for each that must come out; none: it is dropped."""
-        self.say(text)
-        self.packet(port, frame)
-        for to, sent in out:
-            self.expect(to, sent)
-
-    @staticmethod
-    def hex(frame):
-        """Ethernet header, then groups of 16 bytes."""
-        parts = [frame[:6], frame[6:12], frame[12:14]] + [frame[i:i + 16] for i in range(14, len(frame), 16)]
-        return " ".join(p.hex() for p in parts if p)
-
-    def text(self):
-        return "\n".join(self.lines) + "\n"
 
 
 def host(n):
@@ -519,6 +487,7 @@ def classifier():
 def main():
     out = {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in (router, l2_switch, firewall)}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in (mpls, mirror, nat, ip_options, ecmp, sketch, classifier)}
+    out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in architectures.TESTS}
     out |= {DEMO / name: pcap(frames) for name, frames in demo().items()}
     if "--check" not in sys.argv:
         for path, content in out.items():

@@ -1,8 +1,21 @@
 //! Architectures: what their packages, externs and metadata mean.
 //!
 //! An architecture is one module. It names its package, creates what its extern objects stand for, gives the code of
-//! calls to its externs, reads the table properties that it defines, and puts the blocks of the package together.
+//! calls to its externs, reads the table properties that it defines, and puts the blocks of the package together. What
+//! several of them need stands beside them.
 
+mod blocks;
+mod bpf;
+mod carried;
+mod fill;
+mod hashing;
+mod messages;
+mod objects;
+mod pna;
+mod portable;
+mod psa;
+mod registers;
+mod sume;
 mod v1model;
 
 use millrace_pipeline as ir;
@@ -11,13 +24,25 @@ use millrace_sema::hir::{self, Call, Ty};
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::Lower;
-use crate::objects::{ExternObject, ObjectId};
+use crate::objects::{CtorValue, ExternObject, ObjectId};
 use crate::value::Value;
+use portable::Portable;
+
+/// Entries of a table that does not say how many.
+const DEFAULT_TABLE_SIZE: u64 = 1024;
 
 /// The architecture of a program, with what it keeps while the program is lowered.
 pub(crate) enum Architecture {
     /// The architecture of bmv2's simple_switch.
     V1Model(v1model::State),
+    /// The Portable Switch Architecture.
+    Psa(Portable),
+    /// The Portable NIC Architecture.
+    Pna(pna::State),
+    /// A packet filter, the user-space switch, or XDP.
+    Bpf(bpf::State),
+    /// The architecture of P4->NetFPGA.
+    Sume,
 }
 
 /// What an extern object stands for.
@@ -29,39 +54,67 @@ pub(crate) enum Resource {
     DirectCounter(ir::Unit),
     /// An indexed meter.
     Meter(ir::MeterId),
-    /// A meter in each entry of a table, and the slot that has the colour after a hit.
-    DirectMeter(ir::Unit, ir::SlotId),
+    /// A meter in each entry of a table, and the slot that has the colour after a hit where the table meters itself.
+    DirectMeter(ir::Unit, Option<ir::SlotId>),
     /// Arrays for the scalars of a register's type, in order; the type.
     Register(Vec<ir::RegisterId>, Ty),
     /// An action profile or selector.
     Profile(ir::ProfileId),
+    /// A hash function.
+    Hash(portable::Algorithm),
+    /// A checksum under construction.
+    Checksum(portable::Checksum),
+    /// Random numbers of that width between two bounds.
+    Random(u32, ir::Bits, ir::Bits),
+    /// A kind of digest.
+    Digest(ir::DigestId),
+    /// An array of counters that a program also adds numbers to, `sparse` when any index is a key.
+    CounterCells { register: ir::RegisterId, sparse: bool },
+    /// How a table is stored, with that many entries.
+    Storage(u64),
 }
 
 impl Architecture {
     /// The architecture that declares a package with that name.
     pub(crate) fn of_package(name: &str) -> Option<Architecture> {
-        match name {
-            "V1Switch" => Some(Architecture::V1Model(v1model::State::default())),
-            _ => None,
-        }
+        Some(match name {
+            "V1Switch" => Architecture::V1Model(v1model::State::default()),
+            "PSA_Switch" => Architecture::Psa(Portable::new("PSA", "psa")),
+            "PNA_NIC" => Architecture::Pna(pna::State::new()),
+            "ebpfFilter" | "ubpf" | "xdp" => Architecture::Bpf(bpf::State::of_package(name)),
+            "SimpleSumeSwitch" => Architecture::Sume,
+            _ => return None,
+        })
     }
 
     /// The names of all packages that are known.
-    pub(crate) const PACKAGES: &str = "`V1Switch` (v1model.p4)";
+    pub(crate) const PACKAGES: &str = "`V1Switch` (v1model.p4), `PSA_Switch` (psa.p4), `PNA_NIC` (pna.p4), \
+         `SimpleSumeSwitch` (sume_switch.p4), `ebpfFilter` (ebpf_model.p4), `ubpf` (ubpf_model.p4) and `xdp` \
+         (xdp_model.p4)";
 
     /// Its name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Architecture::V1Model(_) => "v1model",
+            Architecture::Psa(_) => "psa",
+            Architecture::Pna(_) => "pna",
+            Architecture::Bpf(state) => state.name(),
+            Architecture::Sume => "sume",
         }
     }
 }
 
 impl Lowering<'_> {
-    /// Lowers all blocks of the package.
-    pub(crate) fn assemble(&mut self, main: &hir::Instance, blocks: &[ObjectId]) -> Lower<()> {
+    /// Lowers all blocks of the package, which got these arguments.
+    pub(crate) fn assemble(&mut self, main: &hir::Instance, arguments: &[CtorValue]) -> Lower<()> {
+        let blocks = blocks::blocks_of(self, arguments, main)?;
+        blocks::declare_errors(self);
         match self.arch {
-            Architecture::V1Model(_) => v1model::assemble(self, main, blocks),
+            Architecture::V1Model(_) => v1model::assemble(self, main, &blocks),
+            Architecture::Psa(_) => psa::assemble(self, main, &blocks),
+            Architecture::Pna(_) => pna::assemble(self, main, &blocks),
+            Architecture::Bpf(_) => bpf::assemble(self, main, &blocks),
+            Architecture::Sume => sume::assemble(self, main, &blocks),
         }
     }
 
@@ -69,6 +122,10 @@ impl Lowering<'_> {
     pub(crate) fn create_resource(&mut self, object: &ExternObject) -> Lower<Option<Resource>> {
         match self.arch {
             Architecture::V1Model(_) => v1model::create_resource(self, object),
+            Architecture::Psa(_) => portable::create_resource(self, object),
+            Architecture::Pna(_) => pna::create_resource(self, object),
+            Architecture::Bpf(_) => bpf::create_resource(self, object),
+            Architecture::Sume => sume::create_resource(self, object),
         }
     }
 }
@@ -78,6 +135,10 @@ impl<'a> Code<'_, 'a> {
     pub(crate) fn arch_function(&mut self, name: &str, call: &'a Call) -> Lower<Value> {
         match self.cx.arch {
             Architecture::V1Model(_) => v1model::call_function(self, name, call),
+            Architecture::Psa(_) => psa::call_function(self, name, call),
+            Architecture::Pna(_) => pna::call_function(self, name, call),
+            Architecture::Bpf(_) => bpf::call_function(self, name, call),
+            Architecture::Sume => sume::call_function(name, call),
         }
     }
 
@@ -91,20 +152,37 @@ impl<'a> Code<'_, 'a> {
     ) -> Lower<Value> {
         match self.cx.arch {
             Architecture::V1Model(_) => v1model::call_method(self, object, instance, method, call),
+            Architecture::Psa(_) => portable::call_method(self, object, instance, method, call),
+            Architecture::Pna(_) => pna::call_method(self, object, instance, method, call),
+            Architecture::Bpf(_) => bpf::call_method(self, object, instance, method, call),
+            Architecture::Sume => sume::call_method(self, instance, method, call),
         }
     }
 
-    /// The properties of a table that the architecture defines.
+    /// The properties of a table that the architecture defines. They are read before the actions of the table.
     pub(crate) fn table_properties(&mut self, table: &'a hir::Table, lowered: &mut ir::Table) -> Lower<()> {
         match self.cx.arch {
             Architecture::V1Model(_) => v1model::table_properties(self, table, lowered),
+            Architecture::Psa(_) => portable::table_properties(self, table, lowered),
+            Architecture::Pna(_) => pna::table_properties(self, table, lowered),
+            Architecture::Bpf(_) => bpf::table_properties(self, table, lowered),
+            Architecture::Sume => Ok(()),
         }
     }
 
     /// The size of a table that does not say.
     pub(crate) fn default_table_size(&self) -> u64 {
+        DEFAULT_TABLE_SIZE
+    }
+
+    /// Emits a header.
+    pub(crate) fn emit_header(&mut self, header: ir::HeaderId) -> Lower<()> {
         match self.cx.arch {
-            Architecture::V1Model(_) => v1model::DEFAULT_TABLE_SIZE,
+            Architecture::Bpf(_) => bpf::emit_header(self, header),
+            _ => {
+                self.push(ir::Inst::Emit(header));
+                Ok(())
+            }
         }
     }
 }

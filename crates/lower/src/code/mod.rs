@@ -29,7 +29,7 @@ use crate::fail::{Lower, code, fail, internal};
 use crate::limits;
 use crate::objects::{Binding, ObjectId};
 use crate::place::{LValue, Place};
-use crate::value::{HeaderValue, Value, is_trivial};
+use crate::value::{Value, is_trivial};
 
 /// A body under construction.
 pub(crate) struct Code<'c, 'a> {
@@ -348,24 +348,7 @@ impl<'c, 'a> Code<'c, 'a> {
 
     /// The same value, which nothing that follows can change.
     pub(crate) fn settle(&mut self, value: Value) -> Value {
-        let settle_all = |code: &mut Self, values: Vec<Value>| -> Vec<Value> {
-            values.into_iter().map(|v| code.settle(v)).collect()
-        };
-        match value {
-            Value::Scalar(e) => Value::Scalar(self.settle_expr(e)),
-            Value::Tuple(members) => Value::Tuple(settle_all(self, members)),
-            Value::Union(members) => Value::Union(settle_all(self, members)),
-            Value::Header(header) => {
-                let HeaderValue { valid, fields } = *header;
-                let valid = self.settle_expr(valid);
-                Value::header(valid, settle_all(self, fields))
-            }
-            Value::Stack(elements, next) => {
-                let elements = settle_all(self, elements);
-                Value::Stack(elements, next.map(|n| self.settle_expr(n)))
-            }
-            value @ (Value::Unit | Value::Int(_) | Value::Text(_)) => value,
-        }
+        value.map(&mut |e| self.settle_expr(e))
     }
 
     /// As [`Code::settle`] for one scalar.

@@ -354,7 +354,8 @@ impl Parser {
             "architecture" => self.program.architecture = self.name()?,
             "errors" => self.program.errors = self.list(Parser::name)?,
             "on_reject" => {
-                self.program.on_reject = self.choice("`continue` or `drop`", OnReject::from_name)?
+                self.program.on_reject =
+                    self.choice("`continue`, `drop` or `pass_on`", OnReject::from_name)?
             }
             "deparse_at_ingress" => self.program.deparse_at_ingress = true,
             "ingress" => self.program.ingress = self.list(|p| p.find("body", |n| &n.bodies))?,

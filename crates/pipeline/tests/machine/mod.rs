@@ -85,6 +85,7 @@ impl Machine<'_> {
             match self.body(*id, &mut emitted) {
                 End::Over(why) => return Some(why),
                 End::Rejected if self.program.on_reject == OnReject::Drop => return Some("rejected"),
+                End::Rejected if self.program.on_reject == OnReject::PassOn => return None,
                 _ => {}
             }
             if self.program.bodies[*id].kind == BodyKind::Deparser {

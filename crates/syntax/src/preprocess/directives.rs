@@ -215,11 +215,11 @@ impl Preprocessor {
             }
             let mut variadic = false;
             match kind(at) {
-                TokenKind::Word if params.contains(&tokens[at].text) => {
+                TokenKind::Word | TokenKind::DontCare if params.contains(&tokens[at].text) => {
                     self.error(span, "two parameters of this macro have the same name");
                     return None;
                 }
-                TokenKind::Word => {
+                TokenKind::Word | TokenKind::DontCare => {
                     params.push(tokens[at].text);
                     if kind(at + 1) == TokenKind::Dots {
                         variadic = true;

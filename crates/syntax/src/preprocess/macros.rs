@@ -65,7 +65,9 @@ impl Macro {
 
     fn param(&self, token: &Token) -> Option<usize> {
         let params = self.params.as_ref()?;
-        params.iter().position(|p| token.is_word(*p))
+        // `_` is a name here as any other.
+        let is_name = matches!(token.kind, TokenKind::Word | TokenKind::DontCare);
+        params.iter().position(|p| is_name && token.text == *p)
     }
 }
 

@@ -75,6 +75,21 @@ pub(crate) fn preprocess_text(name: &str, text: &str, options: &Options) -> Prep
     preprocessor.finish()
 }
 
+/// Preprocesses an embedded file on its own, into a map that has other sources already.
+pub(crate) fn preprocess_embedded(name: &str, sources: SourceMap) -> Preprocessed {
+    let mut preprocessor = Preprocessor::new(&Options::default());
+    preprocessor.sources = sources;
+    let origin = Origin::Builtin(name.to_owned());
+    match preprocessor.loader.read(&origin) {
+        Ok(text) => preprocessor.open(origin, text, None),
+        Err(_) => {
+            let message = format!("there is no embedded file `{name}`");
+            preprocessor.diagnostics.push(Diagnostic::error("file", Span::default(), message));
+        }
+    }
+    preprocessor.finish()
+}
+
 /// A file being read.
 struct OpenFile {
     lexer: Lexer,

@@ -7,11 +7,11 @@ use millrace_syntax::ast::{Annotation, AnnotationBody, AnnotationToken, Annotati
 use num_traits::ToPrimitive;
 use std::collections::BTreeMap;
 
-use super::params;
-use crate::arch::Architecture;
+use super::state_mut;
+use crate::arch::blocks::params;
 use crate::code::Code;
 use crate::context::Lowering;
-use crate::fail::{Lower, code, fail};
+use crate::fail::{Lower, code, fail, internal};
 use crate::names::is_called;
 use crate::objects::ObjectId;
 use crate::place::{LValue, Place};
@@ -100,9 +100,13 @@ pub(super) fn named_by<'a>(code: &mut Code<'_, 'a>, data: &'a hir::Expr) -> Lowe
     {
         return Ok(list.id);
     }
-    let Architecture::V1Model(state) = &mut code.cx.arch;
-    state.lists += 1;
-    let id = FIRST_OWN_LIST + state.lists;
+    let id = match state_mut(&mut code.cx.arch) {
+        Some(state) => {
+            state.lists += 1;
+            FIRST_OWN_LIST + state.lists
+        }
+        None => return internal(code.span, "lists of fields are v1model's"),
+    };
     code.cx.ir.program_mut().field_lists.push(FieldList { id, slots });
     Ok(id)
 }

@@ -1,15 +1,14 @@
 //! The extern functions of v1model.
 
-use millrace_pipeline::{Digest, DigestId, Expr, Inst, Intrinsic, Type};
+use millrace_pipeline::{DigestId, Expr, Inst, Intrinsic};
 use millrace_sema::Constant;
 use millrace_sema::hir::{self, Arg, Call, Ty, TyKind};
 
-use super::{DROP_PORT, checksum, field_list};
-use crate::arch::Architecture;
+use super::{DROP_PORT, checksum, field_list, state, state_mut};
+use crate::arch::messages;
 use crate::code::Code;
 use crate::fail::{Lower, code as kind, fail, internal};
 use crate::place::LValue;
-use crate::show;
 use crate::types;
 use crate::value::Value;
 
@@ -54,12 +53,7 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
         ("recirculate_preserving_field_list", [Some(list)]) => again(code, "recirculate", List::Given(list)),
         ("log_msg", [Some(format)]) => log(code, format, None),
         ("log_msg", [Some(format), Some(data)]) => log(code, format, Some(data)),
-        ("assert" | "assume", [Some(condition)]) => {
-            let cond = code.scalar(condition)?;
-            let text = show::expr(code.cx.hir, condition);
-            code.push(Inst::Assert { cond, text: format!("{name}({text})") });
-            Ok(Value::Unit)
-        }
+        ("assert" | "assume", [Some(condition)]) => messages::assertion(code, name, condition),
         _ => fail(kind::ARCHITECTURE, call.span, format!("v1model has no extern function `{name}`")),
     }
 }
@@ -72,13 +66,10 @@ fn mark_to_drop<'a>(
 ) -> Lower<Value> {
     let (target, ty) = match standard {
         Some(standard) => (code.access(standard)?, standard.ty),
-        None => {
-            let Architecture::V1Model(state) = &code.cx.arch;
-            match &state.standard {
-                Some((place, ty)) => (LValue::Place(place.clone()), *ty),
-                None => return internal(call.span, "no standard metadata"),
-            }
-        }
+        None => match state(&code.cx.arch).and_then(|s| s.standard.as_ref()) {
+            Some(standard) => (LValue::Place(standard.place.clone()), standard.ty),
+            None => return internal(call.span, "no standard metadata"),
+        },
     };
     for (name, value) in [("egress_spec", DROP_PORT), ("mcast_grp", 0)] {
         let members = types::members(&code.cx.hir.types, ty);
@@ -106,9 +97,8 @@ fn random<'a>(code: &mut Code<'_, 'a>, call: &'a Call) -> Lower<Value> {
     let width = code.width(result.ty);
     let low = code.as_scalar(low_value, low)?.zext_to(width, code.cx.ir.program());
     let high = code.as_scalar(high_value, high)?.zext_to(width, code.cx.ir.program());
-    let dst = code.temp(Type::Bits(width));
-    code.push(Inst::Random { dst, low, high });
-    code.store(&target, Value::Scalar(Expr::Read(dst)))?;
+    let drawn = messages::draw(code, width, low, high);
+    code.store(&target, Value::Scalar(drawn))?;
     Ok(Value::Unit)
 }
 
@@ -124,21 +114,14 @@ fn digest<'a>(
         // bmv2 ignores the receiver; one that is not constant only has no name of its own.
         _ => 0,
     };
-    let values = code.eval(data)?.scalars();
-    let digest = digest_kind(code, data.ty, receiver, &values, call)?;
-    code.push(Inst::Digest { digest, values });
+    let value = code.eval(data)?;
+    let digest = digest_kind(code, data.ty, receiver, call)?;
+    messages::send_digest(code, digest, &value);
     Ok(Value::Unit)
 }
 
-fn digest_kind(
-    code: &mut Code<'_, '_>,
-    ty: Ty,
-    receiver: u32,
-    values: &[Expr],
-    call: &Call,
-) -> Lower<DigestId> {
-    let Architecture::V1Model(state) = &code.cx.arch;
-    if let Some(id) = state.digests.get(&(ty, receiver)) {
+fn digest_kind(code: &mut Code<'_, '_>, ty: Ty, receiver: u32, call: &Call) -> Lower<DigestId> {
+    if let Some(id) = state(&code.cx.arch).and_then(|s| s.digests.get(&(ty, receiver))) {
         return Ok(*id);
     }
     let name = match code.cx.hir.types.kind(ty) {
@@ -146,37 +129,11 @@ fn digest_kind(
         // A message without a named type has a number.
         _ => format!("digest_{}", code.cx.ir.program().digests.len()),
     };
-    let name = code.cx.object_name("digest", &name);
-    let mut names = Vec::new();
-    member_names(code, ty, "", &mut names);
-    if names.len() != values.len() {
-        return internal(call.span, "a digest whose members and values differ in number");
+    let id = messages::digest(code.cx, &name, receiver, ty, call.span)?;
+    if let Some(state) = state_mut(&mut code.cx.arch) {
+        state.digests.insert((ty, receiver), id);
     }
-    let members = names.into_iter().zip(values.iter().map(|v| code.type_of(v))).collect();
-    let id = code.cx.ir.program_mut().digests.push(Digest { name, receiver, members });
-    let Architecture::V1Model(state) = &mut code.cx.arch;
-    state.digests.insert((ty, receiver), id);
     Ok(id)
-}
-
-/// The names of the scalars of a type, in the order of [`Value::scalars`].
-fn member_names(code: &Code<'_, '_>, ty: Ty, prefix: &str, list: &mut Vec<String>) {
-    use types::Shape;
-    match code.cx.shape(ty) {
-        Shape::Unit => {}
-        Shape::Struct(_) | Shape::Header(_) | Shape::Union(_) => {
-            for (name, ty) in types::members(&code.cx.hir.types, ty) {
-                let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
-                member_names(code, ty, &name, list);
-            }
-        }
-        Shape::Stack(element, n) => {
-            for i in 0..n {
-                member_names(code, element, &format!("{prefix}[{i}]"), list);
-            }
-        }
-        _ => list.push(if prefix.is_empty() { "value".into() } else { prefix.into() }),
-    }
 }
 
 /// The number of a field list.

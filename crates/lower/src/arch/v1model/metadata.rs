@@ -4,16 +4,14 @@
 //! What the program asks for is told to the switch where ingress and egress end, so that a later assignment to
 //! `egress_spec` or `mcast_grp` still counts, as it does in bmv2.
 
-use millrace_pipeline::{BinaryOp, BlockId, BodyId, Expr, Inst, Intrinsic, PacketPath, SlotId, Type};
-use millrace_sema::hir::Ty;
-use std::collections::HashSet;
+use millrace_pipeline::{BinaryOp, BodyId, Expr, Intrinsic, PacketPath, SlotId};
 
-use super::{DROP_PORT, field, standard_slot};
+use super::{DROP_PORT, standard_slot};
+use crate::arch::blocks::Typed;
+use crate::arch::fill::Fills;
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::Lower;
-use crate::homes;
-use crate::place::Place;
 
 /// Nanoseconds in a microsecond, the unit of v1model's times.
 const MICROSECOND: u128 = 1000;
@@ -53,8 +51,8 @@ enum Source {
 }
 
 /// The field that is itself a slot of the contract: `parser_error`.
-pub(super) fn give_roles(cx: &mut Lowering<'_>, standard: &Place, ty: Ty) {
-    if let Some(Place::Scalar(slot)) = field(cx, standard, ty, "parser_error")
+pub(super) fn give_roles(cx: &mut Lowering<'_>, standard: &Typed) {
+    if let Some(slot) = standard.slot(cx, "parser_error")
         && cx.ir.program().slots[slot].ty == Intrinsic::ParserError.ty()
     {
         cx.ir.program_mut().intrinsics.set(Intrinsic::ParserError, Some(slot));
@@ -62,51 +60,38 @@ pub(super) fn give_roles(cx: &mut Lowering<'_>, standard: &Place, ty: Ty) {
 }
 
 /// Fills the fields that the switch gives and the program reads.
-pub(super) fn fill_at_start(cx: &mut Lowering<'_>, parser: BodyId, egress: BodyId) -> Lower<()> {
-    let read = homes::slots_read(cx.ir.program());
+pub(super) fn fill_at_start(cx: &mut Lowering<'_>, parser: BodyId, egress: BodyId) {
     for (body, sources) in [(parser, AT_INGRESS), (egress, AT_EGRESS)] {
-        let insts = fill(cx, sources, &read);
-        let body = &mut cx.ir.program_mut().bodies[body];
-        let entry = body.entry;
-        // The entry may be the target of a jump back; then it gets a block before it.
-        if body.edges_in()[entry] > 1 && !insts.is_empty() {
-            let block = millrace_pipeline::Block {
-                state: None,
-                insts,
-                term: millrace_pipeline::Terminator::Goto(entry),
-            };
-            let first: BlockId = body.blocks.push(block);
-            body.entry = first;
-        } else {
-            body.blocks[entry].insts.splice(0..0, insts);
+        let mut fills = Fills::default();
+        for (name, source) in sources {
+            let field = standard_slot(cx, name);
+            fills.add(field, move |cx| value(cx, field, *source));
         }
+        fills.write(cx, body);
     }
-    Ok(())
 }
 
-fn fill(cx: &mut Lowering<'_>, sources: &[(&str, Source)], read: &HashSet<SlotId>) -> Vec<Inst> {
-    let mut insts = Vec::new();
-    for (name, source) in sources {
-        let Some(dst) = standard_slot(cx, name).filter(|s| read.contains(s)) else { continue };
-        let Type::Bits(width) = cx.ir.program().slots[dst].ty else { continue };
-        let value = match source {
-            Source::Number(role) => Expr::Read(cx.ir.intrinsic(*role)),
-            Source::Time(role) => {
-                let nanoseconds = Expr::Read(cx.ir.intrinsic(*role));
-                Expr::binary(BinaryOp::Div, nanoseconds, Expr::bits(64, MICROSECOND))
+fn value(cx: &mut Lowering<'_>, field: Option<SlotId>, source: Source) -> Expr {
+    match source {
+        Source::Number(role) => Expr::Read(cx.ir.intrinsic(role)),
+        Source::Time(role) => {
+            let nanoseconds = Expr::Read(cx.ir.intrinsic(role));
+            Expr::binary(BinaryOp::Div, nanoseconds, Expr::bits(64, MICROSECOND))
+        }
+        Source::Copy(role) => {
+            let path = Expr::Read(cx.ir.intrinsic(role));
+            let copied = path.clone().eq(Expr::bits(32, u128::from(PacketPath::Normal as u32))).not();
+            match field {
+                Some(slot) => {
+                    let width = cx.ir.program().slots[slot].ty.bits().unwrap_or(32);
+                    let path = path.zext_to(width, cx.ir.program());
+                    Expr::Mux(Box::new(copied), Box::new(path), Box::new(Expr::Read(slot)))
+                }
+                None => path,
             }
-            Source::Copy(role) => {
-                let path = Expr::Read(cx.ir.intrinsic(*role));
-                let copied = path.clone().eq(Expr::bits(32, u128::from(PacketPath::Normal as u32))).not();
-                let path = path.zext_to(width, cx.ir.program());
-                Expr::Mux(Box::new(copied), Box::new(path), Box::new(Expr::Read(dst)))
-            }
-            Source::Zero => Expr::bits(width, 0),
-        };
-        let value = value.zext_to(width, cx.ir.program());
-        insts.push(Inst::Assign { dst, value });
+        }
+        Source::Zero => Expr::bits(1, 0),
     }
-    insts
 }
 
 /// Whether `egress_spec` asks to drop.

@@ -1,0 +1,106 @@
+//! `truncate` of ubpf: the packet is cut first and headers are written into it then. A header that does not fit whole is
+//! not written; its place shows what was there, the header as it was parsed.
+
+use millrace_pipeline::{Expr, HeaderId, Inst, Intrinsic, SlotId, Type};
+use millrace_sema::hir;
+use std::collections::HashMap;
+
+use super::{state, state_mut};
+use crate::arch::blocks::Typed;
+use crate::code::Code;
+use crate::fail::Lower;
+use crate::place::Place;
+use crate::value::Value;
+
+/// How headers are emitted into a packet that may be cut.
+#[derive(Clone)]
+pub(crate) struct Emission {
+    /// Each header as it was parsed.
+    parsed: HashMap<HeaderId, HeaderId>,
+    /// The bits that were emitted so far.
+    offset: SlotId,
+}
+
+/// `truncate(length)`. The switch knows no cut to 0 bytes, so that is remembered in another place.
+pub(super) fn truncate<'a>(code: &mut Code<'_, 'a>, length: &'a hir::Expr) -> Lower<Value> {
+    let length = code.scalar(length)?.zext_to(32, code.cx.ir.program());
+    let slot = code.cx.ir.intrinsic(Intrinsic::Truncate);
+    code.assign(slot, length);
+    let truncated = truncated(code);
+    code.assign(truncated, Expr::Bool(true));
+    Ok(Value::Unit)
+}
+
+/// Whether the packet is cut at all.
+fn truncated(code: &mut Code<'_, '_>) -> SlotId {
+    const NAME: &str = "truncated";
+    let known = code.cx.ir.program().slots.iter().find(|(_, slot)| slot.name == NAME).map(|(id, _)| id);
+    known.unwrap_or_else(|| code.cx.ir.metadata(NAME, Type::Bool))
+}
+
+/// Whether the packet is cut to 0 bytes: nothing leaves then.
+pub(super) fn cuts_to_nothing(code: &mut Code<'_, '_>) -> Expr {
+    match code.cx.ir.program().intrinsics.get(Intrinsic::Truncate) {
+        Some(length) => Expr::Read(truncated(code)).and(Expr::Read(length).eq(Expr::bits(32, 0))),
+        None => Expr::Bool(false),
+    }
+}
+
+/// Where the parser accepts: keeps the headers as they are, if the program ever cuts a packet.
+pub(super) fn keep_parsed(code: &mut Code<'_, '_>, headers: &Typed) -> Lower<()> {
+    if code.cx.ir.program().intrinsics.get(Intrinsic::Truncate).is_none() {
+        return Ok(());
+    }
+    let kept = code.cx.allocate(headers.ty, "parsed", millrace_pipeline::Home::Metadata, code.span)?;
+    code.store_place(&kept, Value::read(&headers.place))?;
+    let mut parsed = HashMap::new();
+    pair(&headers.place, &kept, &mut parsed);
+    let offset = code.cx.ir.local("emitted", Type::Bits(32));
+    if let Some(state) = state_mut(code.cx) {
+        state.emission = Some(Emission { parsed, offset });
+    }
+    Ok(())
+}
+
+fn pair(place: &Place, kept: &Place, parsed: &mut HashMap<HeaderId, HeaderId>) {
+    match (place, kept) {
+        (Place::Header(header), Place::Header(kept)) => {
+            parsed.insert(header.id, kept.id);
+        }
+        (Place::Struct(members), Place::Struct(kept)) | (Place::Union(members), Place::Union(kept)) => {
+            members.iter().zip(kept.iter()).for_each(|(place, kept)| pair(place, kept, parsed));
+        }
+        (Place::Stack(stack), Place::Stack(kept)) => {
+            stack.elements.iter().zip(&kept.elements).for_each(|(place, kept)| pair(place, kept, parsed));
+        }
+        _ => {}
+    }
+}
+
+/// Emits a header.
+pub(crate) fn emit_header(code: &mut Code<'_, '_>, header: HeaderId) -> Lower<()> {
+    let emission = state(code.cx).and_then(|s| s.emission.clone());
+    let length = code.cx.ir.program().intrinsics.get(Intrinsic::Truncate);
+    let (Some(Emission { parsed, offset }), Some(length)) = (emission, length) else {
+        code.push(Inst::Emit(header));
+        return Ok(());
+    };
+    let bits = code.cx.ir.program().headers[header].fixed_bits;
+    let end = Expr::Read(offset).add(Expr::bits(32, u128::from(bits)));
+    let program = code.cx.ir.program();
+    let room = Expr::Read(length).zext_to(35, program).concat(Expr::bits(3, 0));
+    let fits = end.clone().zext_to(38, program).le(room);
+    let uncut = Expr::Read(truncated(code)).not();
+    let (_, other) = code.branch(fits.or(uncut));
+    let join = code.block();
+    code.push(Inst::Emit(header));
+    code.body.goto(join);
+    code.body.switch_to(other);
+    if let Some(parsed) = parsed.get(&header) {
+        code.push(Inst::Emit(*parsed));
+    }
+    code.continue_at(join);
+    let moved = Expr::mux(Expr::IsValid(header), end, Expr::Read(offset));
+    code.assign(offset, moved);
+    Ok(())
+}

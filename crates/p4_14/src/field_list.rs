@@ -1,0 +1,205 @@
+//! Field lists (specification section 2.4), and the lists of metadata that copies of a packet keep.
+
+use indexmap::IndexSet;
+use millrace_syntax::Span;
+use millrace_syntax::p4_14::ast::{self as p14, FieldListEntry};
+use num_bigint::BigInt;
+
+use crate::codes;
+use crate::constant;
+use crate::expr::Scope;
+use crate::model::{self, Kind};
+use crate::place::{Element, Header, Place};
+use crate::translate::Translator;
+
+/// The most entries of a field list, those of lists in it included.
+const MAX_ENTRIES: usize = 10_000;
+
+/// v1model's lists have numbers of 8 bits; 0 is the list of nothing.
+const MAX_LISTS: u32 = 255;
+
+/// The actions that keep a list of metadata, with the argument that is the list.
+const KEEPING: [(&str, usize); 10] = [
+    ("resubmit", 0),
+    ("recirculate", 0),
+    ("clone_ingress_pkt_to_egress", 1),
+    ("clone_egress_pkt_to_egress", 1),
+    ("clone_ingress_pkt_to_ingress", 1),
+    ("clone_egress_pkt_to_ingress", 1),
+    ("clone_i2e", 1),
+    ("clone_e2e", 1),
+    ("clone_i2i", 1),
+    ("clone_e2i", 1),
+];
+
+/// An entry of a field list, lists in it unfolded.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    Field(Place),
+    /// A packet header as a whole.
+    Header(Header),
+    Constant {
+        value: BigInt,
+        width: u32,
+        span: Span,
+    },
+    /// The packet behind the headers.
+    Payload(Span),
+}
+
+impl<'a> Translator<'a> {
+    /// The entries of a list.
+    pub(crate) fn items(&mut self, list: &'a p14::FieldList) -> Vec<Item> {
+        let mut items = Vec::new();
+        self.unfold(list, &mut items);
+        items
+    }
+
+    fn unfold(&mut self, list: &'a p14::FieldList, items: &mut Vec<Item>) {
+        if self.stack.contains(&list.name.as_str()) {
+            let message = format!("field list `{}` contains itself", list.name);
+            self.error(codes::RECURSION, list.name.span, message);
+            return;
+        }
+        self.stack.push(&list.name.text);
+        for entry in &list.entries {
+            if items.len() > MAX_ENTRIES {
+                let message = format!("this field list has more than {MAX_ENTRIES} entries");
+                self.error(codes::LIMIT, list.name.span, message);
+                break;
+            }
+            match entry {
+                FieldListEntry::Payload(span) => items.push(Item::Payload(*span)),
+                FieldListEntry::Value(e) => match constant::evaluate(e) {
+                    Some(value) => {
+                        let given = match &e.kind {
+                            p14::ExprKind::Int { width, .. } => *width,
+                            _ => None,
+                        };
+                        let width = given.unwrap_or_else(|| constant::bits(&value));
+                        items.push(Item::Constant { value, width, span: e.span });
+                    }
+                    None => self.error(
+                        codes::NOT_CONSTANT,
+                        e.span,
+                        "a field, header, list or constant is expected",
+                    ),
+                },
+                FieldListEntry::Reference(reference) => self.unfold_reference(reference, items),
+            }
+        }
+        self.stack.pop();
+    }
+
+    fn unfold_reference(&mut self, reference: &'a p14::Reference, items: &mut Vec<Item>) {
+        if let Some(name) = reference.plain()
+            && let Some(inner) = self.model.field_lists.get(name.as_str()).copied()
+        {
+            return self.unfold(inner, items);
+        }
+        if reference.field.is_some() {
+            let place = self.place(reference, &Scope::Outside);
+            items.extend(place.map(Item::Field));
+            return;
+        }
+        let Some(header) = self.header(reference, &Scope::Outside) else { return };
+        match header.kind {
+            Kind::Header if header.is_stack => {
+                let size = self.model.instances.get(&*header.instance).and_then(|i| i.size).unwrap_or(0);
+                items.extend((0..size).map(|i| {
+                    Item::Header(Header { element: Element::At(i), is_stack: false, ..header.clone() })
+                }));
+            }
+            Kind::Header => items.push(Item::Header(header)),
+            Kind::Metadata => {
+                let Some(instance) = self.model.instances.get(&*header.instance) else { return };
+                let fields: Vec<_> =
+                    self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
+                for field in fields {
+                    items.extend(self.field_of(header.clone(), &field, header.span).map(Item::Field));
+                }
+            }
+            // The switch gives it to every packet; there is nothing that could be kept or hashed as a whole.
+            Kind::Standard => {}
+        }
+    }
+
+    /// A field list by name, where one is expected.
+    pub(crate) fn field_list(
+        &mut self,
+        e: &'a p14::Expr,
+        scope: &Scope<'a, '_>,
+    ) -> Option<&'a p14::FieldList> {
+        let (e, _) = self.resolve(e, scope);
+        let name = match &e.kind {
+            p14::ExprKind::Reference(reference) => reference.plain(),
+            _ => None,
+        };
+        let found = name.and_then(|name| self.model.field_lists.get(name.as_str()).copied());
+        if found.is_none() {
+            match name {
+                Some(name) if self.muted == 0 && !self.model.instances.contains_key(name.as_str()) => {
+                    let known = self.model.field_lists.keys().copied();
+                    model::unknown(&mut self.found, name, "field list", known);
+                }
+                _ => self.error(codes::FIELD_LIST, e.span, "a field list is expected here"),
+            }
+        }
+        found
+    }
+
+    /// Numbers the lists that are kept, in the order of their first use.
+    pub(crate) fn declare_lists(&mut self) {
+        let mut used: IndexSet<&'a str> = IndexSet::new();
+        for action in self.model.actions.values() {
+            for call in &action.body {
+                let at = KEEPING.iter().find(|(name, _)| *name == call.name.as_str()).map(|(_, at)| *at);
+                if let Some(p14::ExprKind::Reference(list)) =
+                    at.and_then(|at| call.args.get(at)).map(|e| &e.kind)
+                    && let Some((name, _)) = self.model.field_lists.get_key_value(list.name.as_str())
+                {
+                    used.insert(name);
+                }
+            }
+        }
+        // An action may get its list as an argument.
+        let given: Vec<&'a p14::Expr> =
+            self.model.actions.values().flat_map(|a| &a.body).flat_map(|call| &call.args).collect();
+        for e in given {
+            if let p14::ExprKind::Reference(list) = &e.kind
+                && let Some((name, _)) = self.model.field_lists.get_key_value(list.name.as_str())
+                && list.plain().is_some()
+            {
+                used.insert(name);
+            }
+        }
+        for (i, name) in used.into_iter().enumerate() {
+            let number = i as u32 + 1;
+            if number > MAX_LISTS {
+                let span = self.model.field_lists.get(name).map_or(Span::default(), |l| l.name.span);
+                self.error(codes::LIMIT, span, format!("more than {MAX_LISTS} field lists are in use"));
+                return;
+            }
+            self.lists.insert(name, number);
+        }
+    }
+
+    /// The numbers of the lists that keep a field of metadata.
+    pub(crate) fn lists_of(&mut self, instance: &str, field: &str) -> Vec<u32> {
+        let mut numbers = Vec::new();
+        for (name, number) in self.lists.clone() {
+            let Some(list) = self.model.field_lists.get(name).copied() else { continue };
+            self.muted += 1;
+            let items = self.items(list);
+            self.muted -= 1;
+            let kept = items.iter().any(|item| match item {
+                Item::Field(place) => *place.header.instance == *instance && *place.field.name == *field,
+                _ => false,
+            });
+            if kept {
+                numbers.push(number);
+            }
+        }
+        numbers
+    }
+}
