@@ -16,7 +16,11 @@ FUNCTIONS = {
     "control": "crates/control/src/tests.rs",
     "stf": "crates/millrace/tests/cli/stf.rs",
 }
-FILES = {"interp": "crates/interp/filetests/{}.mir", "lower": "crates/lower/tests/cases/{}.p4"}
+FILES = {
+    "interp": "crates/interp/filetests/{}.mir",
+    "lower": "crates/lower/tests/cases/{}.p4",
+    "programs": "tests/programs/{}.stf",
+}
 MODULES = {"tables": "crates/tables", "pipeline": "crates/pipeline"}
 
 

@@ -79,6 +79,7 @@ control pipe(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
                 hdr.result.seen = std.input_port;
                 hdr.result.time = (bit<48>) std.packet_length;
             }
+            10: { std.clone = true; std.clone_port = (bit<32>) hdr.order.port; hdr.data.small = 0xbeef; }
             default: { }
         }
     }

@@ -27,11 +27,13 @@ impl<'a> Code<'_, 'a> {
         let hir = self.cx.hir;
         let bound =
             hir.actions[id].params.iter().any(|p| hir.vars[*p].kind != VarKind::Param(Direction::None));
-        if let (Some(lowered), false) = (self.known_action(id), bound) {
+        // Actions of a table that learns may change that table.
+        let own = bound || self.is_learning();
+        if let (Some(lowered), false) = (self.known_action(id), own) {
             return Ok(BoundAction { hir: id, id: lowered });
         }
         let lowered = self.lower_action(reference)?;
-        if !bound {
+        if !own {
             self.remember_action(id, lowered);
         }
         Ok(BoundAction { hir: id, id: lowered })

@@ -7,6 +7,7 @@ use num_traits::ToPrimitive;
 use std::rc::Rc;
 
 use crate::action::BoundAction;
+use crate::arch::learning::{self, Learned};
 use crate::code::Code;
 use crate::fail::{Lower, code, fail, internal};
 use crate::names::{control_plane_name, has_annotation};
@@ -19,6 +20,8 @@ pub(crate) struct TableState {
     pub(crate) id: ir::TableId,
     /// What its list of actions names, in order: what an action index means.
     pub(crate) actions: Vec<ActionId>,
+    /// What it learns from packets, if it does.
+    pub(crate) learned: Option<Rc<Learned>>,
     /// Where the key is put before each application, if evaluating it takes code.
     prepared: Option<Vec<SlotId>>,
 }
@@ -89,7 +92,8 @@ impl<'a> Code<'_, 'a> {
         let before = self.mark();
         let mut values = self.key_values(table)?;
         let mut prepared = None;
-        if self.mark() != before {
+        let learns = self.table_learns(table)?;
+        if self.mark() != before || learns {
             let mut slots = Vec::with_capacity(values.len());
             for (value, key) in values.iter_mut().zip(&table.keys) {
                 let ty = self.type_of(value);
@@ -117,6 +121,10 @@ impl<'a> Code<'_, 'a> {
         };
         for (value, key) in values.into_iter().zip(&table.keys) {
             match match_kind(&key.match_kind) {
+                Some(MatchKind::Lpm) if lowered.keys.iter().any(|k| k.kind == MatchKind::Lpm) => {
+                    let message = "a table has at most one `lpm` key: which prefix would be the longest?";
+                    return fail(code::ARCHITECTURE, key.span, message);
+                }
                 Some(kind) => lowered.keys.push(ir::TableKey { name: key.name.clone(), value, kind }),
                 None if key.match_kind == "selector" => lowered.selector_inputs.push(value),
                 None => {
@@ -130,7 +138,15 @@ impl<'a> Code<'_, 'a> {
             }
         }
         self.table_properties(table, &mut lowered)?;
+        let learned = match &prepared {
+            Some(key) if learns => {
+                Some(learning::create(self, table, &lowered.name, lowered.size, key.clone())?)
+            }
+            _ => None,
+        };
+        let around = learning::enter(self, learned.clone());
         let actions = self.table_actions(table, &mut lowered)?;
+        learning::enter(self, around);
         lowered.entries = self.entries(table, &lowered, &actions)?;
         let n = lowered.entries.len() as u64;
         lowered.size = lowered.size.max(n);
@@ -140,7 +156,7 @@ impl<'a> Code<'_, 'a> {
             lowered.selector_inputs.clear();
         }
         let id = self.cx.ir.program_mut().tables.push(lowered);
-        Ok(TableState { id, actions: actions.into_iter().map(|a| a.hir).collect(), prepared })
+        Ok(TableState { id, actions: actions.into_iter().map(|a| a.hir).collect(), learned, prepared })
     }
 
     fn table_size(&mut self, table: &'a hir::Table) -> Lower<u64> {

@@ -17,14 +17,15 @@
 //! - `no_packet`: the packet before made nothing leave.
 //! - `add TABLE [PRIORITY] KEY:VALUE... ACTION(PARAM:VALUE, ...) [= LABEL]`: an entry. Of entries that match at once
 //!   the **largest** priority wins (p4c's runner subtracts it from 10000 before it tells bmv2). `*` in a value is any
-//!   digit; a key that is left out matches anything, an exact one 0; a parameter that is left out is 0.
+//!   digit; a key that is left out matches anything, an exact one 0.
 //! - `setdefault TABLE ACTION(...)`, `remove all`.
 //! - `check_counter NAME(INDEX or $LABEL) [packets|bytes == N]`, with any comparison.
 //! - every runtime command of bmv2 (`mc_mgrp_create`, `mirroring_add`, `register_write`, ...), as
 //!   [`millrace_control::commands`] has them.
 //!
 //! Names are those of the control plane, or the end of one, or one mangled as the backends of p4c for eBPF do
-//! (`pipe_Check_src_ip`, `key.field0`).
+//! (`pipe_Check_src_ip`, `key.field0`). An entry with such a key is a C structure there: parameters that it leaves out are
+//! 0, and a prefix counts from its lowest byte on.
 
 mod ast;
 mod names;

@@ -45,13 +45,32 @@ fn loosely<T: Copy>(name: &str, objects: &[(T, &str)]) -> Option<T> {
         .or_else(|| one(&|full| full.ends_with(name)))
 }
 
-/// An action with its arguments. A parameter that is left out is 0, as in the C programs that the tests of p4c's back ends
-/// for BPF fill their tables with.
+/// What becomes of parameters that a test leaves out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// They are missing.
+    Missing,
+    /// They are 0, as in a C structure that is written without them.
+    Zero,
+}
+
+impl LeftOut {
+    /// For an entry with these keys: `key.field0` is a field of a C structure, as the back ends of p4c for BPF have it.
+    pub(crate) fn beside(keys: &[Named<MatchValue>]) -> LeftOut {
+        match keys.iter().any(|key| key.name.text.starts_with("key.")) {
+            true => LeftOut::Zero,
+            false => LeftOut::Missing,
+        }
+    }
+}
+
+/// An action with its arguments.
 pub(crate) fn call(
     state: &State,
     table: TableId,
     name: &Word,
     args: &[Named<Word>],
+    left_out: LeftOut,
 ) -> Result<ActionCall, Refusal> {
     let listed = action(state, table, name)?;
     let program = state.program();
@@ -67,7 +86,13 @@ pub(crate) fn call(
     }
     let values = params.iter().zip(state.param_widths(id)).map(|(param, width)| {
         let Some(given) = args.iter().find(|arg| arg.name.text == *param) else {
-            return Ok(Bits::zero(*width));
+            return match left_out {
+                LeftOut::Zero => Ok(Bits::zero(*width)),
+                LeftOut::Missing => {
+                    let message = format!("action `{}` needs the parameter `{param}`", called.name);
+                    Err(Refusal::new(name.at.clone(), message))
+                }
+            };
         };
         let value = value::number(&given.value.text, *width);
         value.map_err(|error| Refusal::new(given.value.at.clone(), format!("parameter `{param}`: {error}")))

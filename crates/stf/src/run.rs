@@ -1,6 +1,7 @@
 //! Running a test on a switch of its own.
 
 use crate::ast::{Index, MatchValue, Named, Statement, Test, Word};
+use crate::names::LeftOut;
 use crate::pattern::Pattern;
 use crate::report::{Difference, Failure, FailureKind, Report};
 use crate::{Counted, names};
@@ -105,7 +106,7 @@ impl Runner<'_> {
             }
             Statement::SetDefault { table, action, args } => {
                 let id = names::table(self.switch.state(), table)?;
-                let call = names::call(self.switch.state(), id, action, args)?;
+                let call = names::call(self.switch.state(), id, action, args, LeftOut::Missing)?;
                 let set = self.switch.state_mut().set_default(id, &call);
                 set.map_err(|error| Refusal::new(at.clone(), error.to_string()))?;
             }
@@ -172,8 +173,9 @@ impl Runner<'_> {
     ) -> Result<EntryIndex, Refusal> {
         let state = self.switch.state();
         let id = names::table(state, table)?;
+        let left_out = LeftOut::beside(matches);
         let matches = names::matches(state, id, matches)?;
-        let call = names::call(state, id, action, args)?;
+        let call = names::call(state, id, action, args, left_out)?;
         // Tests give priorities also where a table has none.
         let priority = match (state.needs_priority(id), priority) {
             (true, Some((priority, _))) => priority + 1,

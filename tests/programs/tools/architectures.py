@@ -210,6 +210,9 @@ def ubpf_switch():
 
     def packet(what, port=0, length=0, data=b"\0\0\x11\x11\x22\x22\x33\x33", rest=rest):
         return struct.pack(">BBH", what, port, length) + data + rest
+    t.do("mirroring_add 4 6")
+    frame = packet(10, port=4)
+    t.forward("a clone of what came in", 3, frame, (3, frame[:6] + b"\xbe\xef" + frame[8:]), (6, frame))
     t.forward("passes, by the port that it came in on", 3, packet(0), (3, packet(0)))
     t.forward("redirected", 3, packet(1, port=7), (7, packet(1, port=7)))
     for what, name in ((2, "DROP"), (3, "ABORT"), (4, "marked to drop")):
@@ -320,4 +323,45 @@ def pna_nic():
     return t
 
 
-TESTS = [psa_paths, psa_externs, ebpf_filter, ubpf_switch, xdp_redirect, sume_switch, pna_nic]
+def pna_learning():
+    t = Stf("The host has the ports from 256 on, the network is at port 1. A packet comes a millisecond after the one before.\n"
+            "Entries live 20 ms without packets, 3 ms behind the last one of their flow.")
+    t.do("register_write expire_times 1 3000000", "register_write expire_times 2 20000000",
+         "add flows hdr.flow.inside:0x0a000063 hdr.flow.outside:0xc0000263 known(verdict:3, port:300, number:77, odd:0)")
+
+    def packet(host, peer, flags=0, verdict=0, number=0):
+        return ip(f"10.0.0.{host}") + ip(f"192.0.2.{peer}") + struct.pack(">BBI", flags, verdict, number) + b"rest"
+
+    def send(text, port, host, peer, out=None, flags=0, verdict=0, number=0):
+        marked = flags | (0x40 if verdict == 1 else 0x80)
+        frame = packet(host, peer, flags)
+        t.forward(text, port, frame, *([(out, packet(host, peer, marked, verdict, number))] if out else []))
+
+    def idle(milliseconds):
+        """Time passes with packets that are too short for anybody."""
+        for _ in range(milliseconds):
+            t.packet(1, b"\0")
+    send("nobody is let in", 1, 1, 5)
+    send("the host opens a flow", 257, 1, 5, 1, verdict=1, number=0)
+    send("an answer finds it", 1, 1, 5, 257, verdict=2, number=0)
+    send("another from there does not", 1, 1, 6)
+    send("a second flow", 258, 2, 5, 1, verdict=1, number=1)
+    send("its answer", 1, 2, 5, 258, verdict=2, number=0x101)
+    send("the first again, now as known", 257, 1, 5, 1, verdict=2, number=0)
+    send("an entry of the control plane", 1, 99, 99, 300, verdict=3, number=77)
+    idle(16)
+    send("used 18 ms ago: it still lives, and its time begins again", 1, 1, 5, 257, verdict=2, number=0)
+    send("used 20 ms ago: gone", 1, 2, 5)
+    idle(17)
+    send("used 19 ms ago; the time is not restarted", 1, 1, 5, 257, flags=2, verdict=2, number=0)
+    send("20 ms ago: gone", 1, 1, 5)
+    send("opened again", 257, 1, 5, 1, verdict=1, number=2)
+    send("the last packet", 1, 1, 5, 257, flags=1, verdict=2, number=2)
+    idle(1)
+    send("2 ms later: it lives yet", 1, 1, 5, 257, flags=2, verdict=2, number=2)
+    send("3 ms later: gone", 1, 1, 5)
+    send("the entry of the control plane stays", 257, 99, 99, 1, verdict=3, number=77)
+    return t
+
+
+TESTS = [psa_paths, psa_externs, ebpf_filter, ubpf_switch, xdp_redirect, sume_switch, pna_nic, pna_learning]

@@ -28,6 +28,8 @@ use crate::objects::{CtorValue, ExternObject, ObjectId};
 use crate::value::Value;
 use portable::Portable;
 
+pub(crate) use pna::learning;
+
 /// Entries of a table that does not say how many.
 const DEFAULT_TABLE_SIZE: u64 = 1024;
 
@@ -168,6 +170,19 @@ impl<'a> Code<'_, 'a> {
             Architecture::Bpf(_) => bpf::table_properties(self, table, lowered),
             Architecture::Sume => Ok(()),
         }
+    }
+
+    /// Whether a table learns entries from packets.
+    pub(crate) fn table_learns(&self, table: &hir::Table) -> Lower<bool> {
+        match self.cx.arch {
+            Architecture::Pna(_) => learning::learns(self, table),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether the actions of such a table are lowered now.
+    pub(crate) fn is_learning(&self) -> bool {
+        matches!(&self.cx.arch, Architecture::Pna(state) if state.is_learning())
     }
 
     /// The size of a table that does not say.

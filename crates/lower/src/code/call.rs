@@ -3,8 +3,9 @@
 use indexmap::IndexMap;
 use millrace_pipeline::{BodyKind, Expr, SlotId, Type};
 use millrace_sema::hir::{
-    self, ActionId, Call, Callee, ExprKind, FunctionId, Local, Stmt, StmtKind, TableId, Ty, VarId,
+    self, ActionId, ActionRef, Call, Callee, ExprKind, FunctionId, Local, Stmt, StmtKind, TableId, Ty, VarId,
 };
+use millrace_syntax::Span;
 use std::rc::Rc;
 
 use super::bind::{Alias, Bound};
@@ -58,9 +59,9 @@ impl<'a> Code<'_, 'a> {
         }
     }
 
-    fn enter(&mut self, bound: Bound, scope: Scope, path: String, call: &Call) -> Lower<()> {
+    fn enter(&mut self, bound: Bound, scope: Scope, path: String, span: Span) -> Lower<()> {
         if self.frames.len() > MAX_INLINE_DEPTH {
-            return fail(code::LIMIT, call.span, format!("calls nest deeper than {MAX_INLINE_DEPTH}"));
+            return fail(code::LIMIT, span, format!("calls nest deeper than {MAX_INLINE_DEPTH}"));
         }
         let ret = self.block();
         self.frames.push(Frame {
@@ -113,7 +114,7 @@ impl<'a> Code<'_, 'a> {
     ) -> Lower<Value> {
         let plain = bound.copy_outs.is_empty();
         let path = format!("{}.{}", self.name, function.name);
-        self.enter(bound, Scope { block, is_block: false, this }, path, call)?;
+        self.enter(bound, Scope { block, is_block: false, this }, path, call.span)?;
         if let ([Stmt { kind: StmtKind::Return(Some(value)), .. }], true) = (function.body.as_slice(), plain)
         {
             let value = self.eval(value)?;
@@ -136,10 +137,30 @@ impl<'a> Code<'_, 'a> {
         let bound = self.bind(&action.params, &call.args, &alias, None)?;
         let path = format!("{}.{}", self.name, action.name);
         let scope = Scope { block: self.scope(), is_block: false, this: self.frame().this };
-        self.enter(bound, scope, path, call)?;
+        self.enter(bound, scope, path, call.span)?;
         self.stmts(&action.body)?;
         self.leave()?;
         Ok(Value::Unit)
+    }
+
+    /// Runs an action out of a table's list here, with the values of the parameters that entries give.
+    pub(crate) fn run_action(&mut self, reference: &'a ActionRef, data: Vec<(VarId, Value)>) -> Lower<()> {
+        let hir = self.cx.hir;
+        let action = &hir.actions[reference.action];
+        let given = |p: &VarId| data.iter().any(|(var, _)| var == p);
+        let bound: Vec<VarId> = action.params.iter().copied().filter(|p| !given(p)).collect();
+        let alias = Alias::Except(survey::mentions(hir, reference.action));
+        let mut bound = self.bind(&bound, &reference.args, &alias, None)?;
+        for (var, value) in data {
+            let place = self.temp_place(hir.vars[var].ty)?;
+            self.store_place(&place, value)?;
+            bound.vars.push((var, Binding::Place(place)));
+        }
+        let path = format!("{}.{}", self.name, action.name);
+        let scope = Scope { block: self.scope(), is_block: false, this: self.frame().this };
+        self.enter(bound, scope, path, reference.span)?;
+        self.stmts(&action.body)?;
+        self.leave()
     }
 
     // ---- Externs ----
@@ -196,7 +217,7 @@ impl<'a> Code<'_, 'a> {
         };
         let mut bound = self.bind(params, &call.args, &alias, Some(object))?;
         let vars = std::mem::take(&mut bound.vars);
-        self.enter(bound, Scope { block: Some(object), is_block: true, this: None }, path, call)?;
+        self.enter(bound, Scope { block: Some(object), is_block: true, this: None }, path, call.span)?;
         self.run_block(object, ty, vars)?;
         self.leave()?;
         Ok(Value::Unit)
@@ -264,7 +285,7 @@ impl<'a> Code<'_, 'a> {
         id: TableId,
         want_hit: bool,
         want_action: bool,
-        span: millrace_syntax::Span,
+        span: Span,
     ) -> Lower<(Option<SlotId>, Option<SlotId>)> {
         if self.body.kind() != BodyKind::Control {
             return fail(
@@ -283,13 +304,22 @@ impl<'a> Code<'_, 'a> {
         } else {
             next
         };
-        self.body.apply(table.id, hit, action, next, exit);
-        self.body.switch_to(next);
+        let apply = |code: &mut Self| {
+            code.body.apply(table.id, hit, action, next, exit);
+            code.body.switch_to(next);
+        };
+        match &table.learned {
+            Some(learned) => {
+                let (declared, numbers) = (&hir.tables[id], &table.actions);
+                self.apply_learning(learned, declared, numbers, apply, (hit, action))?;
+            }
+            None => apply(self),
+        }
         Ok((hit, action))
     }
 
     /// Whether an application hit.
-    pub(crate) fn table_hit(&mut self, id: TableId, span: millrace_syntax::Span) -> Lower<Expr> {
+    pub(crate) fn table_hit(&mut self, id: TableId, span: Span) -> Lower<Expr> {
         let (hit, _) = self.apply_table(id, true, false, span)?;
         Ok(hit.map_or(Expr::Bool(false), Expr::Read))
     }

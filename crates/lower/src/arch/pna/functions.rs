@@ -3,6 +3,7 @@
 use millrace_pipeline::{Expr, Intrinsic, SlotId, Type};
 use millrace_sema::hir::{self, Call};
 
+use super::learning;
 use super::metadata::is_net_port;
 use crate::arch::Architecture;
 use crate::arch::messages;
@@ -53,9 +54,12 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
         ("is_net_port", [Some(port)]) => return Ok(Value::Scalar(is_net_port(code.scalar(port)?))),
         ("is_host_port", [Some(port)]) => return Ok(Value::Scalar(is_net_port(code.scalar(port)?).not())),
         ("assert" | "assume", [Some(condition)]) => return messages::assertion(code, name, condition),
-        _ => {
-            return fail(kind::ARCHITECTURE, call.span, format!("PNA has no extern function `{name}`"));
-        }
+        _ => match learning::call(code, name, &args, call)? {
+            Some(value) => return Ok(value),
+            None => {
+                return fail(kind::ARCHITECTURE, call.span, format!("PNA has no extern function `{name}`"));
+            }
+        },
     }
     Ok(Value::Unit)
 }

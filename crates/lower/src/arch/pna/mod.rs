@@ -5,10 +5,12 @@
 //! somewhere; the last of `drop_packet`, `send_to_port` and `recirculate` counts.
 
 mod functions;
+pub(crate) mod learning;
 mod metadata;
 
 use millrace_pipeline as ir;
 use millrace_sema::hir::{self, Call};
+use std::rc::Rc;
 
 use super::blocks::{Plan, storage};
 use super::portable::{self, Portable};
@@ -22,6 +24,7 @@ use crate::value::Value;
 pub(crate) use functions::call_function;
 pub(crate) use portable::table_properties;
 
+use learning::Learned;
 use metadata::Told;
 
 /// What is kept while a program is lowered.
@@ -29,12 +32,29 @@ pub(crate) struct State {
     pub(super) portable: Portable,
     /// Whether the packet goes back to the start.
     recirculate: Option<ir::SlotId>,
+    /// The table that learns and whose actions are lowered now.
+    learning: Option<Rc<Learned>>,
+    /// How long learned entries live, by profile.
+    lifetimes: Option<ir::RegisterId>,
+    /// The next flow id.
+    flow_ids: Option<ir::RegisterId>,
 }
 
 impl State {
     /// Nothing yet.
     pub(super) fn new() -> State {
-        State { portable: Portable::new("PNA", "pna"), recirculate: None }
+        State {
+            portable: Portable::new("PNA", "pna"),
+            recirculate: None,
+            learning: None,
+            lifetimes: None,
+            flow_ids: None,
+        }
+    }
+
+    /// Whether actions of a table that learns are lowered now.
+    pub(super) fn is_learning(&self) -> bool {
+        self.learning.is_some()
     }
 }
 
