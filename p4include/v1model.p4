@@ -23,6 +23,9 @@ match_kind {
 }
 
 const bit<32> __v1model_version = V1MODEL_VERSION;
+const bool __v1model_version_is_known =
+    static_assert(V1MODEL_VERSION >= 20180101 && V1MODEL_VERSION <= 20200408,
+                  "V1MODEL_VERSION must be between 20180101 and 20200408");
 
 // ---- Metadata of a packet ----
 

@@ -190,6 +190,70 @@ fn packets_of_the_controller_and_translated_types() {
 }
 
 #[test]
+fn instances_made_in_place_have_the_annotations_of_their_property() {
+    let info = v1model(
+        "",
+        START,
+        r#"
+        action a() {}
+        table t {
+            key = { hdr.h.ttl: exact; hdr.h.kind: selector; }
+            actions = { a; }
+            @name("shared") @max_group_size(200) @selector_size_semantics("sum_of_weights")
+            implementation = action_selector(HashAlgorithm.crc16, 32w64, 32w14);
+        }
+        @name("renamed") table u {
+            key = { hdr.h.ttl: exact; }
+            actions = { a; }
+            implementation = action_profile(32w8);
+        }
+        apply { t.apply(); u.apply(); }
+        "#,
+    );
+    assert_eq!(names(&info.action_profiles, |p| &p.preamble), ["shared", "I.renamed.implementation"]);
+    let shared = &info.action_profiles[0];
+    assert_eq!((shared.max_group_size, shared.size), (Some(200), 64));
+    assert_eq!(shared.semantics, Some(SizeSemantics::SumOfWeights));
+    assert!(shared.preamble.notes.annotations.is_empty());
+    let implementations: Vec<_> = info.tables.iter().map(|t| t.implementation).collect();
+    assert_eq!(implementations, [Some(shared.preamble.id), Some(info.action_profiles[1].preamble.id)]);
+}
+
+#[test]
+fn structured_annotations_may_name_constants() {
+    let info = v1model(
+        "const bit<8> limit = 12;",
+        START,
+        r#"
+        action a() {}
+        @one[limit + 1, limit > 4, "s"] @two[size = limit] table t { actions = { a; } }
+        apply { t.apply(); }
+        "#,
+    );
+    let notes = &info.tables[0].preamble.notes.structured;
+    let values = vec![Literal::Int(13), Literal::Bool(true), Literal::String("s".into())];
+    assert_eq!((notes[0].name.as_str(), &notes[0].body), ("one", &StructuredBody::List(values)));
+    let pairs = vec![("size".to_owned(), Literal::Int(12))];
+    assert_eq!((notes[1].name.as_str(), &notes[1].body), ("two", &StructuredBody::Pairs(pairs)));
+}
+
+#[test]
+fn what_no_packet_meets_is_not_shown() {
+    let info = v1model(
+        "const bool off = false;",
+        START,
+        r#"
+        action a() {}
+        action b() {}
+        table t { actions = { a; } }
+        apply { if (off) { t.apply(); } else { b(); } if (!off) { exit; } else { a(); } }
+        "#,
+    );
+    assert!(info.tables.is_empty());
+    assert_eq!(names(&info.actions, |a| &a.preamble), ["I.b"]);
+}
+
+#[test]
 fn a_program_without_main_shows_nothing() {
     let info = describe_text("const bit<8> x = 1;");
     assert_eq!(info, P4Info::default());

@@ -38,14 +38,6 @@ pub(crate) fn match_kind(name: &str) -> Option<MatchKind> {
     })
 }
 
-/// The control plane calls the validity of a header `$valid$`.
-fn key_name(key: &hir::Key) -> String {
-    match (&key.expr.kind, key.name.strip_suffix(".isValid()")) {
-        (hir::ExprKind::IsValid(_), Some(header)) => format!("{header}.$valid$"),
-        _ => key.name.clone(),
-    }
-}
-
 impl<'a> Code<'_, 'a> {
     /// A table of the block at hand, ready to be applied here.
     pub(crate) fn table(&mut self, id: TableId) -> Lower<Rc<TableState>> {
@@ -133,7 +125,7 @@ impl<'a> Code<'_, 'a> {
                     let message = "a table has at most one `lpm` key: which prefix would be the longest?";
                     return fail(code::ARCHITECTURE, key.span, message);
                 }
-                Some(kind) => lowered.keys.push(ir::TableKey { name: key_name(key), value, kind }),
+                Some(kind) => lowered.keys.push(ir::TableKey { name: key.name.clone(), value, kind }),
                 None if key.match_kind == "selector" => lowered.selector_inputs.push(value),
                 None => {
                     let kind = &key.match_kind;

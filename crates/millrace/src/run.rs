@@ -6,7 +6,7 @@ use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
 use crate::source::{engine, load};
 use crate::{demo, progress, statistics};
-use millrace_switch::{Control, Notice, PortId, Summary, SwitchConfig, Worker};
+use millrace_switch::{Control, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -28,16 +28,18 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     }
     let program = load(path, &args.source, findings)?.lower(findings)?;
     let name = program.name.clone();
+    let mut switch =
+        Switch::new(program, SwitchConfig::default()).map_err(|error| Failure::Failed(error.to_string()))?;
+    // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
+    if let Some(entries) = &args.entries {
+        load_file(&mut switch, entries, findings)?;
+    }
     let mut ports = Vec::new();
     for spec in &args.ports {
         let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
         ports.push((PortId::from(spec.port), port));
     }
-    let mut worker = Worker::new(program, ports, SwitchConfig::default())
-        .map_err(|error| Failure::Failed(error.to_string()))?;
-    if let Some(entries) = &args.entries {
-        load_file(worker.switch_mut(), entries, findings)?;
-    }
+    let mut worker = Worker::new(switch, ports).map_err(|error| Failure::Failed(error.to_string()))?;
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure::failed("signals", error))?;
     let stopping = signals.handle();
     let control = worker.control();

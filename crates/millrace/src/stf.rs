@@ -59,6 +59,9 @@ fn test(path: &Path, program: &Arc<Program>, findings: &mut Findings, json: bool
     let Report { packets, passed, failures, .. } = &report;
     if !json {
         match failures.len() {
+            0 if *passed == 0 => {
+                say_line(format_args!("{name}: ok ({packets} packets, 0 checks: it expects nothing)"));
+            }
             0 => say_line(format_args!("{name}: ok ({packets} packets, {passed} checks)")),
             failed => say_line(format_args!(
                 "{name}: FAILED ({packets} packets, {passed} checks passed, {failed} failed)"

@@ -6,9 +6,9 @@ use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
 use crate::source::{engine, load};
-use millrace_control::bmv2_priority;
+use millrace_control::commands::number_trace;
 use millrace_ports::MAX_FRAME;
-use millrace_switch::{Step, Switch, SwitchConfig, Trace};
+use millrace_switch::{Switch, SwitchConfig};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufReader;
@@ -26,7 +26,7 @@ pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Fai
     let mut stories: Vec<Value> = Vec::new();
     for (number, packet) in packets.iter().enumerate() {
         let (_, mut trace) = switch.inject_traced(args.port, &packet.bytes, packet.time_ns);
-        number_as_commands_do(&mut trace);
+        number_trace(&mut trace);
         if args.json {
             stories.push(serde_json::to_value(&trace).map_err(|error| Failure::failed("the trace", error))?);
         } else {
@@ -38,18 +38,6 @@ pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Fai
         say_line(json!({ "ok": true, "packets": stories }));
     }
     Ok(())
-}
-
-/// Entries get the handles that runtime commands know them by, and priorities that came from such commands are shown as
-/// they were written.
-fn number_as_commands_do(trace: &mut Trace) {
-    // Commands count priorities down from the highest there is; those of programs and of P4Runtime start at 1.
-    const FROM_COMMANDS: u32 = 1 << 30;
-    for step in trace.journeys.iter_mut().flat_map(|journey| &mut journey.steps) {
-        let Step::Table { entry, priority, .. } = step else { continue };
-        *entry = entry.map(|entry| entry.saturating_sub(1));
-        *priority = priority.map(|kept| if kept >= FROM_COMMANDS { bmv2_priority(kept) } else { kept });
-    }
 }
 
 /// The packets of a capture file, or one of hexadecimal digits; blanks and colons between them do not count.

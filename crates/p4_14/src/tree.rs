@@ -51,7 +51,7 @@ impl Tree {
 
     /// A number without width.
     pub(crate) fn int(&mut self, value: u32, span: Span) -> Expr {
-        let literal = IntLiteral { value: value.into(), width: None };
+        let literal = IntLiteral { value: value.into(), width: None, radix: 10 };
         self.expr(ExprKind::Int(literal), span)
     }
 
@@ -62,7 +62,8 @@ impl Tree {
         if rest.is_negative() {
             rest += modulus;
         }
-        let literal = IntLiteral { value: rest, width: Some(IntWidth { bits: width, signed: false }) };
+        let literal =
+            IntLiteral { value: rest, width: Some(IntWidth { bits: width, signed: false }), radix: 10 };
         let bits = self.expr(ExprKind::Int(literal), span);
         if signed { self.cast(bits, width, true) } else { bits }
     }
@@ -192,7 +193,7 @@ pub(crate) fn numbers_annotation(annotation: &str, numbers: &[u32], span: Span) 
         if !tokens.is_empty() {
             tokens.push(AnnotationToken { kind: AnnotationTokenKind::Symbol, text: ",".into(), span });
         }
-        let literal = IntLiteral { value: (*number).into(), width: None };
+        let literal = IntLiteral { value: (*number).into(), width: None, radix: 10 };
         let text = number.to_string().into();
         tokens.push(AnnotationToken { kind: AnnotationTokenKind::Int(literal), text, span });
     }

@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::constant::evaluate;
 use crate::fold::is_literal;
 use crate::hir::TyKind;
 use millrace_syntax::Diagnostic;
@@ -48,8 +49,10 @@ impl<'a> Checker<'a> {
             if name == "pkginfo" && matches!(annotation.body, AnnotationBody::None) {
                 self.error(codes::BAD_ANNOTATION, annotation.span, "`@pkginfo` needs a body in brackets");
             }
-            if name == "match" {
-                self.match_annotation(annotation);
+            match name {
+                "match" => self.match_annotation(annotation),
+                "p4runtime_translation" => self.translation_annotation(annotation),
+                _ => {}
             }
             if matches!(name, "name" | "deprecated" | "noWarn") && !is_text(annotation) {
                 let message = format!("`@{name}` takes a string");
@@ -71,6 +74,33 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// `@p4runtime_translation("uri", type)`: the controller's type is `string`, `bit<W>` or, for the latter, W (P4Runtime
+    /// specification, on user-defined types).
+    fn translation_annotation(&mut self, annotation: &Annotation) {
+        use AnnotationTokenKind::{Int, String};
+        let fine = match &annotation.body {
+            AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
+                [uri, comma, ty @ ..] if matches!(uri.kind, String(_)) && &*comma.text == "," => match ty {
+                    [one] => matches!(one.kind, Int(_)) || &*one.text == "string",
+                    [bit, less, width, greater] => {
+                        &*bit.text == "bit"
+                            && &*less.text == "<"
+                            && matches!(width.kind, Int(_))
+                            && &*greater.text == ">"
+                    }
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        };
+        if !fine {
+            let message = "`@p4runtime_translation` takes a string and the controller's type: `string`, \
+                           `bit<W>` or a width";
+            self.error(codes::BAD_ANNOTATION, annotation.span, message);
+        }
+    }
+
     fn annotation_value(&mut self, e: &'a Expr) {
         let value = self.check_expr(e, None);
         if self.is_unknown(value.ty) {
@@ -87,8 +117,15 @@ impl<'a> Checker<'a> {
         } else if !is_literal(&value) {
             let message = "the value of an annotation must be known at compile time";
             self.error(codes::NOT_CONSTANT, e.span, message);
+        } else if let Ok(constant) = evaluate(&self.hir, &value, &|_| None) {
+            self.hir.annotation_values.insert(e.id, constant);
         }
     }
+}
+
+/// The name that an `@name` gives for the control plane.
+pub(crate) fn name_of(annotations: &[Annotation]) -> Option<String> {
+    annotations.iter().find(|a| a.name.as_str() == "name").and_then(Annotation::string)
 }
 
 /// Whether an annotation's body is a string, or several put together.

@@ -3,7 +3,7 @@
 use crate::codes;
 use crate::context::Here;
 use crate::declarations::Declarations;
-use crate::hir::{self, ControlId, Program, Ty, TyKind};
+use crate::hir::{self, Program, Ty, TyKind};
 use crate::limits::{MAX_LITERAL_NODES, MAX_TYPE_NODES};
 use crate::scope::{Entity, Scopes, nearest};
 use crate::types::Inference;
@@ -191,7 +191,6 @@ impl<'a> Checker<'a> {
 
     /// What can be said only when all is read.
     fn finish(&mut self) {
-        self.check_control_plane_names();
         self.hir.main = None;
         for &id in &self.hir.globals {
             if self.hir.instances[id].name.as_deref() == Some("main") {
@@ -210,42 +209,7 @@ impl<'a> Checker<'a> {
         {
             self.error(codes::BAD_MAIN, span, "`main` must be an instance of a package");
         }
-    }
-
-    /// Reports actions and tables that would share a name in the control plane.
-    fn check_control_plane_names(&mut self) {
-        let name = |annotations: &[ast::Annotation], name: &str, control: Option<ControlId>| {
-            let written = annotations.iter().find(|a| a.name.as_str() == "name").and_then(|a| a.string());
-            let local = written.unwrap_or_else(|| name.to_string());
-            match local.strip_prefix('.') {
-                Some(absolute) => (None, absolute.to_string()),
-                None => (control, local),
-            }
-        };
-        let actions = self.hir.actions.values().map(|a| (name(&a.annotations, &a.name, a.control), a.span));
-        let tables = self.hir.tables.values().map(|t| (name(&t.annotations, &t.name, t.control), t.span));
-        let (actions, tables): (Vec<_>, Vec<_>) = (actions.collect(), tables.collect());
-        for (what, all) in [("actions", actions), ("tables", tables)] {
-            let mut seen: HashMap<(Option<ControlId>, String), Span> = HashMap::new();
-            for (key, span) in all {
-                let shown = key.1.clone();
-                if shown == "NoAction" {
-                    // A program may have its own beside that of core.p4.
-                    continue;
-                }
-                match seen.insert(key, span) {
-                    Some(earlier) if earlier != span => self.report(
-                        Diagnostic::error(
-                            codes::CONTROL_PLANE_NAME,
-                            span,
-                            format!("two {what} have the name `{shown}` for the control plane"),
-                        )
-                        .with_secondary(earlier, "the other one"),
-                    ),
-                    _ => {}
-                }
-            }
-        }
+        self.check_control_plane_names();
     }
 
     /// The type with this shape; unknown, after an error, when it is too large.

@@ -164,4 +164,6 @@ codes! {
     DEPRECATED = "W0004";
     /// A name that hides another.
     SHADOWING = "W0005";
+    /// A function that no call can choose.
+    AMBIGUOUS_OVERLOAD = "W0006";
 }

@@ -9,6 +9,7 @@ mod check;
 mod codes;
 mod constant;
 mod context;
+mod control_plane;
 mod decl;
 mod declarations;
 mod expr;

@@ -28,22 +28,33 @@ fn int(e: &Expr) -> i64 {
 }
 
 #[test]
-fn keys_are_named_as_the_specification_suggests() {
+fn keys_are_named_as_p4c_and_bmv2_name_them() {
     let p = program(
         r#"#include <core.p4>
-        header H { bit<8> f; bit<16> g; }
-        struct S { H h; H[4] s; }
-        const bit<8> top = 1;
-        control C(inout S hdr) {
+        header H { bit<8> f; bit<16> g; @name("renamed") bit<8> r; }
+        struct M { bit<8> x; }
+        struct S { H h; H[4] s; @name("inner") M m; @name(".away") M n; tuple<bit<8>, bool> t; }
+        const bit<8> top = 0x11;
+        const int last = 3;
+        control C(inout S hdr, in bit<8> p) {
             table t {
                 key = {
                     hdr.h.f : exact;
                     hdr.h.isValid() : exact;
                     hdr.s[1].g : exact;
+                    hdr.s[last].r : exact;
                     hdr.h.g[7:4] : exact;
-                    hdr.h.f & 0xF : exact;
+                    hdr.h.g[3+:2] : exact;
+                    hdr.h.f & 0x0F : exact;
+                    hdr.h.f & 8w0b1_0001 : exact;
                     hdr.h.f + 1 : exact @name("sum");
                     .top : exact;
+                    p : exact;
+                    hdr.m.x : exact;
+                    hdr.n.x : exact;
+                    hdr.t[1] : exact;
+                    8w0x3648 : exact;
+                    4s15 : exact;
                 }
                 actions = { NoAction; }
             }
@@ -52,8 +63,58 @@ fn keys_are_named_as_the_specification_suggests() {
     );
     let table = p.tables.values().next().unwrap();
     let names: Vec<&str> = table.keys.iter().map(|k| k.name.as_str()).collect();
-    let wanted = ["hdr.h.f", "hdr.h.isValid()", "hdr.s[1].g", "hdr.h.g[7:4]", "hdr.h.f & 15", "sum", ".top"];
+    let wanted = [
+        "hdr.h.f",
+        "hdr.h.$valid$",
+        "hdr.s[1].g",
+        "hdr.s[3].renamed",
+        "hdr.h.g[7:4]",
+        "hdr.h.g[4:3]",
+        "hdr.h.f & 0xf",
+        "hdr.h.f & 0b10001",
+        "sum",
+        "17",
+        "p",
+        "hdr.inner.x",
+        "away.x",
+        "hdr.t[1]",
+        "0x48",
+        "-1",
+    ];
     assert_eq!(names, wanted);
+}
+
+#[test]
+fn an_instance_made_in_place_is_named_after_its_property() {
+    let p = program(
+        r#"#include <core.p4>
+        extern E { E(bit<32> n); }
+        control C(in bit<8> x) {
+            table a { key = { x : exact; } actions = { NoAction; } @name("given") @note implementation = E(1); }
+            @name("named") table b { actions = { NoAction; } implementation = E(2); }
+            apply { a.apply(); b.apply(); }
+        }"#,
+    );
+    let properties: Vec<&Property> = p.tables.values().map(|t| &t.properties[0]).collect();
+    let made = |property: &Property| match property.value.kind {
+        ExprKind::Instance(id) => p.instances[id].clone(),
+        _ => panic!(),
+    };
+    assert_eq!(properties[0].annotations.len(), 2);
+    let (first, second) = (made(properties[0]), made(properties[1]));
+    assert_eq!((first.name, first.annotations.len()), (None, 2));
+    assert_eq!(second.name.as_deref(), Some("named.implementation"));
+}
+
+#[test]
+fn structured_annotations_are_evaluated() {
+    let p = program(
+        r#"const bit<8> c = 4;
+        @a[c + 1, "x" ++ "y", c == 4] @b[k = -1] struct S { bit<8> f; }"#,
+    );
+    let mut values: Vec<String> = p.annotation_values.values().map(|v| format!("{v:?}")).collect();
+    values.sort();
+    assert_eq!(values, ["Bool(true)", "Int(-1)", "Int(5)", "String(\"xy\")"]);
 }
 
 fn priorities(properties: &str) -> Vec<i64> {

@@ -115,19 +115,12 @@ impl Switch {
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Result<Switch, SwitchError> {
         let mut state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
         state.seed(config.seed);
-        let mut counters = Counters::default();
-        if let KnownPorts::Only(ports) = &config.ports {
-            if ports.len() > MAX_PORTS {
-                return Err(SwitchError::TooManyPorts(ports.len()));
-            }
-            ports.iter().for_each(|port| counters.add_port(*port));
-        }
-        Ok(Switch {
+        let mut switch = Switch {
             engine: Engine::interp(&program),
             state,
             replication: Replication::default(),
             queues: Queues::new(config.queues).map_err(SwitchError::Queues)?,
-            counters,
+            counters: Counters::default(),
             tracer: Tracer::off(&program),
             effects: Effects::default(),
             again: VecDeque::new(),
@@ -135,10 +128,26 @@ impl Switch {
             max_passes: config.max_passes,
             input: VecDeque::new(),
             outcome: Outcome::default(),
-            ports: config.ports,
-            clock: config.clock,
+            ports: KnownPorts::Any,
+            clock: config.clock.clone(),
             program,
-        })
+        };
+        if let KnownPorts::Only(ports) = config.ports {
+            switch.connect(ports, config.clock)?;
+        }
+        Ok(switch)
+    }
+
+    /// Gives it the ports that it knows from now on, and the clock that they go by.
+    pub(crate) fn connect(&mut self, ports: BTreeSet<PortId>, clock: Clock) -> Result<(), SwitchError> {
+        if ports.len() > MAX_PORTS {
+            return Err(SwitchError::TooManyPorts(ports.len()));
+        }
+        ports.iter().for_each(|port| self.counters.add_port(*port));
+        self.ports = KnownPorts::Only(ports);
+        self.now_ns = clock.now_ns();
+        self.clock = clock;
+        Ok(())
     }
 
     /// The program.

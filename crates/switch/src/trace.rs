@@ -132,10 +132,10 @@ pub enum Step {
         keys: Vec<KeyField>,
         /// Whether an entry matched.
         hit: bool,
-        /// The entry.
+        /// The entry: its `millrace_state::EntryIndex`. Fronts give it the number that their users know it by.
         #[serde(skip_serializing_if = "Option::is_none")]
         entry: Option<u32>,
-        /// Its priority, when the table has priorities.
+        /// Its priority, when the table has priorities: as kept, so the largest wins.
         #[serde(skip_serializing_if = "Option::is_none")]
         priority: Option<u32>,
         /// The member of an action profile that it chose.

@@ -9,9 +9,8 @@
 //! output, to the byte and the nanosecond.
 
 use crate::outcome::Outcome;
-use crate::switch::{KnownPorts, Switch, SwitchConfig, SwitchError};
+use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, PortId};
-use millrace_pipeline::Program;
 use millrace_ports::{
     Batch, MAX_BATCH, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, wait_readable,
 };
@@ -101,7 +100,7 @@ impl Control {
 /// Why a worker cannot be made.
 #[derive(Debug)]
 pub enum RunError {
-    /// The switch cannot be made.
+    /// The switch cannot have these ports.
     Switch(SwitchError),
     /// Two ports have one number.
     DuplicatePort(PortId),
@@ -158,23 +157,19 @@ struct LivePort {
 }
 
 impl Worker {
-    /// A worker for a verified program over these ports. The clock and the ports of `config` are those of the ports.
+    /// A worker for a switch over these ports. The switch gets their numbers as those it knows, and their clock: a
+    /// simulated one if all of them replay captures.
     ///
     /// # Errors
     /// [`RunError`].
-    pub fn new(
-        program: Arc<Program>,
-        ports: Vec<(PortId, Box<dyn Port>)>,
-        config: SwitchConfig,
-    ) -> Result<Worker, RunError> {
+    pub fn new(mut switch: Switch, ports: Vec<(PortId, Box<dyn Port>)>) -> Result<Worker, RunError> {
         let mut known = std::collections::BTreeSet::new();
         if let Some((twice, _)) = ports.iter().find(|(id, _)| !known.insert(*id)) {
             return Err(RunError::DuplicatePort(*twice));
         }
         let simulated = ports.iter().all(|(_, port)| port.time_source() == TimeSource::Simulated);
         let clock = if simulated { Clock::simulated() } else { Clock::real() };
-        let config = SwitchConfig { ports: KnownPorts::Only(known), clock, ..config };
-        let switch = Switch::new(program, config).map_err(RunError::Switch)?;
+        switch.connect(known, clock).map_err(RunError::Switch)?;
         let (awake, wake) = UnixStream::pair().map_err(RunError::System)?;
         for end in [&awake, &wake] {
             end.set_nonblocking(true).map_err(RunError::System)?;

@@ -1,7 +1,7 @@
 //! What the P4_16 specification leaves open, from source to packet: docs/semantics.md says what is pinned here.
 
 use millrace_pipeline::verify;
-use millrace_switch::{Switch, SwitchConfig};
+use millrace_switch::{DropReason, PortId, Replica, Switch, SwitchConfig};
 use millrace_syntax::{Options, parse_path};
 use std::path::Path;
 use std::sync::Arc;
@@ -47,6 +47,11 @@ fn an_index_outside_a_stack_reads_zero_and_writes_nothing() {
 #[test]
 fn a_union_has_one_valid_member() {
     expect(&[3, 77, 0], [2, 0, 0, 2], &[]);
+}
+
+#[test]
+fn making_one_member_of_a_union_invalid_makes_all_of_it_invalid() {
+    expect(&[11, 77, 0], [2, 0, 0, 0], &[]);
 }
 
 #[test]
@@ -107,4 +112,35 @@ fn a_select_without_a_match_is_an_error_of_the_parser() {
 fn entries_in_the_source_come_in_order_and_the_default_is_no_action() {
     expect(&[10, 3, 0], [1, 2, 0, 0], &[]);
     expect(&[10, 2, 0], [3, 2, 0, 0], &[]);
+}
+
+/// What was sent: the port, and the result with what follows it. Else why nothing was.
+fn fate(packet: &[u8]) -> Result<(PortId, Vec<u8>), DropReason> {
+    let mut switch = switch();
+    let groups = switch.replication_mut();
+    groups.create_group(1).unwrap();
+    groups.set_copies(1, vec![Replica { port: 3, rid: 0 }]).unwrap();
+    let outcome = switch.inject(0, packet, 0);
+    match (outcome.sent.as_slice(), outcome.drops.as_slice()) {
+        ([sent], []) => Ok((sent.port, sent.bytes.clone())),
+        ([], [dropped]) => Err(dropped.reason),
+        _ => panic!("{outcome:?}"),
+    }
+}
+
+#[test]
+fn a_drop_in_ingress_gives_way_to_resubmission_and_multicast() {
+    assert_eq!(fate(&[12, 0, 0]), Err(DropReason::IngressDrop));
+    // A later assignment counts; `egress_spec` is 0 where egress starts.
+    assert_eq!(fate(&[12, 1, 0]), Ok((2, vec![0, 0, 0, 0])));
+    // Multicast: instance type 5. Resubmitted, then unicast to port 1: 6, in egress too.
+    assert_eq!(fate(&[12, 2, 0]), Ok((3, vec![0, 5, 0, 0])));
+    assert_eq!(fate(&[12, 3, 0]), Ok((1, vec![6, 6, 0, 0])));
+}
+
+#[test]
+fn a_drop_in_egress_comes_before_recirculation_and_who_recirculates_stays_known() {
+    assert_eq!(fate(&[13, 0, 0]), Err(DropReason::EgressDrop));
+    // Recirculated: instance type 4 in ingress and, after unicast, in egress. The fourth byte is payload now.
+    assert_eq!(fate(&[13, 1, 0]), Ok((1, vec![4, 4, 0, 0, 0])));
 }

@@ -1,16 +1,17 @@
 //! A worker over ports: replays in the order of time, live ports that wait, requests between rounds.
 
-use millrace_pipeline::{Program, text};
+use millrace_pipeline::text;
 use millrace_ports::{Batch, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
-use millrace_switch::{Notice, PortId, SwitchConfig, Worker};
+use millrace_switch::{Notice, PortId, Switch, SwitchConfig, Worker};
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn program() -> Arc<Program> {
-    Arc::new(text::parse(include_str!("programs/through.mir")).unwrap())
+fn switch() -> Switch {
+    let program = text::parse(include_str!("programs/through.mir")).unwrap();
+    Switch::new(Arc::new(program), SwitchConfig::default()).unwrap()
 }
 
 /// Frames with their times.
@@ -133,7 +134,7 @@ impl Port for Wire {
 }
 
 fn worker(ports: Vec<(PortId, Box<dyn Port>)>) -> Worker {
-    Worker::new(program(), ports, SwitchConfig::default()).unwrap()
+    Worker::new(switch(), ports).unwrap()
 }
 
 #[test]
@@ -208,5 +209,5 @@ fn live_ports_wait_and_requests_are_answered() {
 #[test]
 fn a_port_is_given_once() {
     let ports: Vec<(PortId, Box<dyn Port>)> = vec![(1, Box::new(wire().0)), (1, Box::new(wire().0))];
-    assert!(Worker::new(program(), ports, SwitchConfig::default()).is_err());
+    assert!(Worker::new(switch(), ports).is_err());
 }

@@ -41,7 +41,7 @@ pub(crate) fn integer(text: &str) -> Result<IntLiteral, String> {
         return Err(format!("`{bad}` is not a digit in base {radix}"));
     }
     let value = BigInt::parse_bytes(plain.as_bytes(), radix).ok_or("this is not an integer")?;
-    Ok(IntLiteral { value, width })
+    Ok(IntLiteral { value, width, radix })
 }
 
 fn width(digits: &str, signed: bool) -> Result<IntWidth, String> {

@@ -66,8 +66,8 @@ def tcp(src, dst, sport, dport, payload=b"", *, seq=1, ack=0, flags=0x18, option
 
 def pcap(frames, interval_us=1000):
     """A capture file: Ethernet, microseconds; frame n at n times the interval."""
-    data = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
+    parts = [struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)]
     for n, frame in enumerate(frames):
         at = n * interval_us
-        data += struct.pack("<IIII", at // 1000000, at % 1000000, len(frame), len(frame)) + frame
-    return data
+        parts.append(struct.pack("<IIII", at // 1000000, at % 1000000, len(frame), len(frame)) + frame)
+    return b"".join(parts)

@@ -16,6 +16,7 @@ mod multicast;
 mod parse;
 mod profiles;
 mod stateful;
+mod story;
 mod tables;
 
 pub use ast::{Command, Line, ProfileName, QueuePlace, Rates, Word};
@@ -23,3 +24,4 @@ pub use catalogue::{COMMANDS, usage};
 pub(crate) use execute::refused;
 pub use execute::{Executor, Reply};
 pub use parse::{MAX_LINE, read};
+pub use story::number_trace;

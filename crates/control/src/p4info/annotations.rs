@@ -1,12 +1,12 @@
 //! Annotations: names, numbers and notes for P4Info.
 
 use super::{Literal, Notes, StructuredAnnotation, StructuredBody};
+use millrace_sema::Constant;
+use millrace_sema::hir::Program;
 use millrace_syntax::ast::{
-    Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, BinaryOp, Expr, ExprKind, NamedExpr,
-    UnaryOp,
+    Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, Expr, NamedExpr,
 };
-use num_bigint::BigInt;
-use num_traits::{ToPrimitive, Zero};
+use num_traits::ToPrimitive;
 
 /// The annotation of that name.
 pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
@@ -35,7 +35,7 @@ pub(super) fn qualified(prefix: &str, declared: &str, annotations: &[Annotation]
 }
 
 /// What P4Info keeps of annotations: all but those that have fields of their own, and those named in `except`.
-pub(super) fn notes(annotations: &[Annotation], except: &[&str]) -> Notes {
+pub(super) fn notes(program: &Program, annotations: &[Annotation], except: &[&str]) -> Notes {
     let mut notes = Notes {
         brief: string(annotations, "brief"),
         description: string(annotations, "description"),
@@ -49,14 +49,14 @@ pub(super) fn notes(annotations: &[Annotation], except: &[&str]) -> Notes {
                 notes.structured.push(structured(StructuredBody::Empty));
             }
             AnnotationBody::Expressions(list) => {
-                notes
-                    .structured
-                    .push(structured(StructuredBody::List(list.iter().filter_map(literal).collect())));
+                notes.structured.push(structured(StructuredBody::List(
+                    list.iter().filter_map(|e| literal(program, e)).collect(),
+                )));
             }
             AnnotationBody::KeyValues(pairs) => {
-                notes
-                    .structured
-                    .push(structured(StructuredBody::Pairs(pairs.iter().filter_map(pair).collect())));
+                notes.structured.push(structured(StructuredBody::Pairs(
+                    pairs.iter().filter_map(|p| pair(program, p)).collect(),
+                )));
             }
             _ if matches!(name, "name" | "id" | "brief" | "description") || except.contains(&name) => {}
             AnnotationBody::None => notes.annotations.push(format!("@{name}")),
@@ -67,9 +67,9 @@ pub(super) fn notes(annotations: &[Annotation], except: &[&str]) -> Notes {
 }
 
 /// The pairs of a `@name[k=v, ...]` or `@name(k=v, ...)`.
-pub(super) fn pairs(annotation: &Annotation) -> Vec<(String, Literal)> {
+pub(super) fn pairs(program: &Program, annotation: &Annotation) -> Vec<(String, Literal)> {
     match &annotation.body {
-        AnnotationBody::KeyValues(pairs) => pairs.iter().filter_map(pair).collect(),
+        AnnotationBody::KeyValues(pairs) => pairs.iter().filter_map(|p| pair(program, p)).collect(),
         AnnotationBody::Tokens(tokens) => {
             tokens.split(|token| &*token.text == ",").filter_map(token_pair).collect()
         }
@@ -94,8 +94,8 @@ fn token_pair(tokens: &[AnnotationToken]) -> Option<(String, Literal)> {
     Some((key.text.to_string(), value))
 }
 
-fn pair(named: &NamedExpr) -> Option<(String, Literal)> {
-    Some((named.name.to_string(), literal(&named.value)?))
+fn pair(program: &Program, named: &NamedExpr) -> Option<(String, Literal)> {
+    Some((named.name.to_string(), literal(program, &named.value)?))
 }
 
 /// The tokens as text: a comma is followed by a space, two words are separated by one.
@@ -113,73 +113,11 @@ pub(super) fn source(tokens: &[AnnotationToken]) -> String {
     text
 }
 
-/// A value of a structured annotation while it is evaluated.
-enum Value {
-    Int(BigInt),
-    Bool(bool),
-    String(String),
-}
-
-fn literal(expr: &Expr) -> Option<Literal> {
-    Some(match evaluate(expr)? {
-        Value::Int(value) => Literal::Int(value.to_i64()?),
-        Value::Bool(value) => Literal::Bool(value),
-        Value::String(value) => Literal::String(value),
-    })
-}
-
-/// Evaluates what needs no names: literals and arithmetic on them.
-fn evaluate(expr: &Expr) -> Option<Value> {
-    Some(match &expr.kind {
-        ExprKind::Int(literal) => Value::Int(literal.value.clone()),
-        ExprKind::Bool(value) => Value::Bool(*value),
-        ExprKind::String(value) => Value::String(value.to_string()),
-        ExprKind::Unary(op, operand) => match (op, evaluate(operand)?) {
-            (UnaryOp::Not, Value::Bool(value)) => Value::Bool(!value),
-            (UnaryOp::Complement, Value::Int(value)) => Value::Int(-value - 1),
-            (UnaryOp::Negate, Value::Int(value)) => Value::Int(-value),
-            (UnaryOp::Plus, Value::Int(value)) => Value::Int(value),
-            _ => return None,
-        },
-        ExprKind::Binary(op, left, right) => binary(*op, evaluate(left)?, evaluate(right)?)?,
-        ExprKind::Conditional { condition, then, otherwise } => match evaluate(condition)? {
-            Value::Bool(true) => evaluate(then)?,
-            Value::Bool(false) => evaluate(otherwise)?,
-            _ => return None,
-        },
-        _ => return None,
-    })
-}
-
-fn binary(op: BinaryOp, left: Value, right: Value) -> Option<Value> {
-    Some(match (left, right) {
-        (Value::Int(a), Value::Int(b)) => match op {
-            BinaryOp::Mul => Value::Int(a * b),
-            BinaryOp::Div if !b.is_zero() => Value::Int(a / b),
-            BinaryOp::Mod if !b.is_zero() => Value::Int(a % b),
-            BinaryOp::Add => Value::Int(a + b),
-            BinaryOp::Sub => Value::Int(a - b),
-            BinaryOp::BitAnd => Value::Int(a & b),
-            BinaryOp::BitOr => Value::Int(a | b),
-            BinaryOp::BitXor => Value::Int(a ^ b),
-            BinaryOp::Shl => Value::Int(a << b.to_u8()?),
-            BinaryOp::Shr => Value::Int(a >> b.to_u8()?),
-            BinaryOp::Lt => Value::Bool(a < b),
-            BinaryOp::Le => Value::Bool(a <= b),
-            BinaryOp::Gt => Value::Bool(a > b),
-            BinaryOp::Ge => Value::Bool(a >= b),
-            BinaryOp::Eq => Value::Bool(a == b),
-            BinaryOp::Ne => Value::Bool(a != b),
-            _ => return None,
-        },
-        (Value::Bool(a), Value::Bool(b)) => match op {
-            BinaryOp::And => Value::Bool(a && b),
-            BinaryOp::Or => Value::Bool(a || b),
-            BinaryOp::Eq => Value::Bool(a == b),
-            BinaryOp::Ne => Value::Bool(a != b),
-            _ => return None,
-        },
-        (Value::String(a), Value::String(b)) if op == BinaryOp::Concat => Value::String(a + &b),
+fn literal(program: &Program, expr: &Expr) -> Option<Literal> {
+    Some(match program.annotation_values.get(&expr.id)? {
+        Constant::Int(value) => Literal::Int(value.to_i64()?),
+        Constant::Bool(value) => Literal::Bool(*value),
+        Constant::String(value) => Literal::String(value.clone()),
         _ => return None,
     })
 }

@@ -293,11 +293,14 @@ impl Found {
             if self.instance_names.contains_key(&instance) {
                 continue;
             }
-            // An instance made in place has no name but that of the property which it is.
+            // An instance made in place: what `@name` gives it is the whole name.
             let made = &program.instances[instance];
             let TyKind::Extern(id, _) = program.types.kind(made.ty) else { continue };
             let Some(kind) = kind_of(&program.externs[*id].name) else { continue };
-            let within = qualified(&name, &property.name, &made.annotations);
+            let within = match &made.name {
+                Some(name) => qualified(prefix, name, &[]),
+                None => qualified("", &property.name, &made.annotations),
+            };
             self.instance_names.insert(instance, within.clone());
             self.resource(program, kind, instance, within, values);
         }

@@ -10,8 +10,7 @@ use super::types::{Types, full_width};
 use super::*;
 use millrace_sema::Constant;
 use millrace_sema::hir::{
-    ActionId, ActionRef as HirActionRef, CtorArg, Direction, Instance, Key, Program, StructId, Ty, TyKind,
-    VarKind,
+    ActionId, ActionRef as HirActionRef, CtorArg, Direction, Instance, Program, StructId, Ty, TyKind, VarKind,
 };
 use millrace_syntax::ast::{Annotation, AnnotationBody, AnnotationTokenKind};
 use num_bigint::BigInt;
@@ -53,7 +52,7 @@ impl Builder<'_> {
             id: self.ids.id(kind, name),
             name: name.to_owned(),
             alias: self.ids.alias(name),
-            notes: notes(annotations, except),
+            notes: notes(self.program, annotations, except),
         }
     }
 
@@ -64,7 +63,7 @@ impl Builder<'_> {
             _ => return None,
         };
         let mut info = PkgInfo { arch, ..PkgInfo::default() };
-        let given = find(&main.annotations, "pkginfo").map(pairs).unwrap_or_default();
+        let given = find(&main.annotations, "pkginfo").map(|a| pairs(self.program, a)).unwrap_or_default();
         for field in ["name", "version", "organization", "contact", "url"] {
             if let Some((_, Literal::String(value))) = given.iter().find(|(key, _)| key == field) {
                 info.fields.push((field, value.clone()));
@@ -73,7 +72,8 @@ impl Builder<'_> {
         if let Some((_, Literal::String(value))) = given.iter().find(|(key, _)| key == "arch") {
             info.arch = value.clone();
         }
-        let given = find(&main.annotations, "platform_property").map(pairs).unwrap_or_default();
+        let given =
+            find(&main.annotations, "platform_property").map(|a| pairs(self.program, a)).unwrap_or_default();
         for field in [
             "multicast_group_table_size",
             "multicast_group_table_total_replicas",
@@ -83,7 +83,7 @@ impl Builder<'_> {
                 info.platform_properties.push((field, i32::try_from(*value).unwrap_or(i32::MAX)));
             }
         }
-        info.notes = notes(&main.annotations, &["pkginfo", "platform_property"]);
+        info.notes = notes(self.program, &main.annotations, &["pkginfo", "platform_property"]);
         info.notes.structured.retain(|a| a.name != "pkginfo" && a.name != "platform_property");
         Some(info)
     }
@@ -105,8 +105,8 @@ impl Builder<'_> {
             self.types.describe(key.expr.ty);
             table.match_fields.push(MatchField {
                 id,
-                name: key_name(key),
-                notes: notes(&key.annotations, &[]),
+                name: key.name.clone(),
+                notes: notes(self.program, &key.annotations, &[]),
                 bitwidth: Some(self.types.width(key.expr.ty).unwrap_or(0)),
                 match_type: Some(match_type),
                 type_name: self.types.new_type_name(key.expr.ty),
@@ -119,7 +119,11 @@ impl Builder<'_> {
                 () => None,
             };
             let id = self.action_id(reference.action, &found.prefix);
-            table.action_refs.push(ActionRef { id, notes: notes(&reference.annotations, &[]), scope });
+            table.action_refs.push(ActionRef {
+                id,
+                notes: notes(self.program, &reference.annotations, &[]),
+                scope,
+            });
         }
         if let Some(default) = default_action(program, found.table) {
             let id = self.action_id(default, &found.prefix);
@@ -215,7 +219,7 @@ impl Builder<'_> {
             params.push(MatchField {
                 id,
                 name: string(&param.annotations, "name").unwrap_or_else(|| param.name.clone()),
-                notes: notes(&param.annotations, &[]),
+                notes: notes(self.program, &param.annotations, &[]),
                 bitwidth: self.types.width(param.ty),
                 match_type: None,
                 type_name: self
@@ -358,7 +362,7 @@ impl Builder<'_> {
             metadata.push(MatchField {
                 id,
                 name,
-                notes: notes(annotations, &[]),
+                notes: notes(self.program, annotations, &[]),
                 bitwidth: self.types.width(ty),
                 match_type: None,
                 type_name: self.types.new_type_name(ty),
@@ -385,7 +389,7 @@ impl Builder<'_> {
                 let field = |(field, id): (&millrace_sema::hir::Field, u32)| MatchField {
                     id,
                     name: string(&field.annotations, "name").unwrap_or_else(|| field.name.clone()),
-                    notes: notes(&field.annotations, &["match"]),
+                    notes: notes(self.program, &field.annotations, &["match"]),
                     bitwidth: self.types.width(field.ty),
                     match_type: word(&field.annotations, "match")
                         .map_or_else(exact, |kind| match_type(&kind)),
@@ -414,14 +418,6 @@ impl Builder<'_> {
             }],
         };
         ValueSet { preamble, matches, size }
-    }
-}
-
-/// The name of a key field. Where the specification says `h.isValid()`, p4c and everything behind it say `h.$valid$`.
-fn key_name(key: &Key) -> String {
-    match key.name.strip_suffix(".isValid()") {
-        Some(header) if find(&key.annotations, "name").is_none() => format!("{header}.$valid$"),
-        _ => key.name.clone(),
     }
 }
 

@@ -248,7 +248,7 @@ impl<'a> Types<'a> {
                 Some(translated) => translated,
                 None => Representation::Original(self.describe(base)),
             };
-            let notes = notes(&declared.annotations, &["p4runtime_translation"]);
+            let notes = notes(program, &declared.annotations, &["p4runtime_translation"]);
             self.info.new_types.push((name.clone(), NewType { representation, notes }));
         }
         TypeSpec::Named("new_type", name)

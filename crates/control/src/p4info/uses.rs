@@ -71,8 +71,13 @@ impl<'a> Uses<'a> {
             StmtKind::Instance(instance) => add(&mut self.instances, *instance),
             StmtKind::If { cond, then, els } => {
                 self.expr(program, cond);
-                self.stmts(program, then);
-                self.stmts(program, els);
+                // What a condition known at compile time leaves out, no packet meets.
+                if !matches!(cond.kind, ExprKind::Bool(false)) {
+                    self.stmts(program, then);
+                }
+                if !matches!(cond.kind, ExprKind::Bool(true)) {
+                    self.stmts(program, els);
+                }
             }
             StmtKind::Block(body) => self.stmts(program, body),
             StmtKind::Return(value) => value.iter().for_each(|value| self.expr(program, value)),

@@ -2,6 +2,7 @@
 
 mod check;
 mod common;
+mod entries;
 mod run;
 mod stf;
 mod trace;

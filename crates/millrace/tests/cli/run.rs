@@ -85,47 +85,6 @@ fn run_with_entries(folder: &Folder, text: &str) -> Said {
 }
 
 #[test]
-fn entries_that_do_not_fit_are_refused_by_line() {
-    let folder = Folder::new("run-entries");
-    let text = "table_add ipv4_lpm set_nhop 10.0.0.0/8 => 1 1\n\
-                table_add ipv4_lmp set_nhop 10.0.0.0/8 => 1 1\n\
-                table_add ipv4_lpm set_nhop 10.0.0.0/8 => 1 512\n\
-                table_add ipv4_lpm set_nhop 10.0.0.0/33 => 1 1\n\
-                table_add ipv4_lpm set_nhop 10.0.0.0/8 => 2 2\n\
-                table_add send_frame rewrite_smac 512 => 1\n";
-    let said = run_with_entries(&folder, text);
-    assert_eq!(said.code, 1);
-    assert_eq!(said.out, "", "nothing was run");
-    let told = said.err_line();
-    for part in [
-        "no table named `ipv4_lmp`",
-        "did you mean `RouterIngress.ipv4_lpm`?",
-        "entries:2:11",
-        "parameter `port` of `RouterIngress.set_nhop`: the value takes 10 bits, the field has 9",
-        "entries:3:45",
-        "a prefix of 33 bits is too long, the field has 32",
-        "entries:4:38",
-        "an entry with this match and priority is already in the table",
-        "entries:5:1",
-        "key field `standard_metadata.egress_port`: the value takes 10 bits, the field has 9",
-        "entries:6:35",
-        "5 errors",
-    ] {
-        assert!(told.contains(part), "{part} in {}", said.err);
-    }
-    // `send_frame` holds 512 entries.
-    let full: String = (0..=512).map(|n| format!("table_add send_frame drop {} =>\n", n % 512)).collect();
-    assert!(run_with_entries(&folder, &full).err_line().contains("entries:513:1"));
-    let said =
-        run_with_entries(&folder, r#"{ "table_entries": [{ "table": "ipv4_lpm", "action_name": "dorp" }] }"#);
-    assert_eq!(said.code, 1);
-    assert!(said.err_line().contains("table_entries[0].action_name: no action named `dorp`"), "{}", said.err);
-    let said = run_with_entries(&folder, "{ \"table_entries\": [ }");
-    assert!(said.err_line().contains("not JSON:"), "{}", said.err);
-    assert!(!std::path::Path::new(&folder.path("none")).exists());
-}
-
-#[test]
 fn json_entries_run_too() {
     let folder = Folder::new("run-json");
     let entries = r#"{ "table_entries": [
@@ -175,7 +134,7 @@ fn a_live_switch_ends_when_it_is_told_to() {
     errors.read_line(&mut ready).unwrap();
     if ready.starts_with("error:") {
         child.wait().unwrap();
-        eprintln!("skipped: {ready}");
+        println!("a_live_switch_ends_when_it_is_told_to: skipped, {}", ready.trim_end());
         return;
     }
     assert!(ready.starts_with("router is running on 0@tap:mr"), "{ready}");

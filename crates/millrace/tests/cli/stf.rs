@@ -82,6 +82,23 @@ fn packets_too_many_and_too_few_are_told() {
 }
 
 #[test]
+fn a_test_that_expects_nothing_passes_and_says_so() {
+    let folder = Folder::new("stf-empty");
+    for (text, packets) in [("", 0), ("# nothing yet\n\n", 0), ("packet 0 00\n", 1)] {
+        let test = folder.file("empty.stf", text);
+        let said = millrace(&["stf", "programs/router.p4", &test]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(
+            said.out.ends_with(&format!("empty.stf: ok ({packets} packets, 0 checks: it expects nothing)\n")),
+            "{}",
+            said.out
+        );
+        let object = millrace(&["stf", "--json", "programs/router.p4", &test]).json();
+        assert_eq!((&object["ok"], &object["tests"][0]["passed"]), (&json!(true), &json!(0)));
+    }
+}
+
+#[test]
 fn what_does_not_fit_the_program_is_told_with_its_place() {
     let folder = Folder::new("stf-refused");
     for (statement, message) in [

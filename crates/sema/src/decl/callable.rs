@@ -45,7 +45,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a generic declaration for its findings alone: everything it makes is thrown away.
+    /// Checks a generic declaration for its findings alone: everything it makes is thrown away,
+    /// except types and the values of annotations.
     pub(crate) fn abstractly(&mut self, work: impl FnOnce(&mut Self)) {
         let types = std::mem::take(&mut self.hir.types);
         let saved = self.hir.clone();
@@ -55,8 +56,9 @@ impl<'a> Checker<'a> {
         work(self);
         self.here.abstract_depth -= 1;
         let types = std::mem::take(&mut self.hir.types);
+        let annotation_values = std::mem::take(&mut self.hir.annotation_values);
         self.hir = saved;
-        self.hir.types = types;
+        (self.hir.types, self.hir.annotation_values) = (types, annotation_values);
         self.decls.blocks = blocks;
     }
 

@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
                 KeySet::Any | KeySet::ValueSet(_) => span,
             };
             let problem = match keyset {
-                KeySet::Mask(..) if matches!(kind, "exact" | "optional" | "range") => "a mask",
+                KeySet::Mask(..) if matches!(kind, "optional" | "range") => "a mask",
                 KeySet::Range(..) if matches!(kind, "exact" | "optional" | "lpm" | "ternary") => "a range",
                 KeySet::ValueSet(_) => "a value set",
                 KeySet::Mask(_, mask) if kind == "lpm" && !self.is_prefix(mask) => {

@@ -128,7 +128,8 @@ impl<'a> Checker<'a> {
         self.here.abstract_depth -= 1;
     }
 
-    /// Declares a function; one with the same parameters must not exist.
+    /// Declares a function. An extern one must not have the parameters of another; of others only a call has to be clear
+    /// (specification, "Extern objects", on overloading).
     pub(crate) fn declare_function(&mut self, d: &'a ast::Function, function: FunctionRef) {
         let others = self.scopes.functions(d.name.as_str(), true);
         for (other, span) in others {
@@ -140,10 +141,21 @@ impl<'a> Checker<'a> {
                     self.decls.functions.get(index).map(|f| f.source.ast.params.as_slice())
                 }
             };
-            if other != function && params.is_some_and(|p| same_parameters(p, &d.params)) {
+            if other == function || !params.is_some_and(|p| same_parameters(p, &d.params)) {
+                continue;
+            }
+            if d.body.is_none() {
                 self.duplicate(&d.name, span);
                 return;
             }
+            let message = format!(
+                "no call can tell this `{}` from the one before: the parameters are the same",
+                d.name
+            );
+            self.report(
+                Diagnostic::warning(codes::AMBIGUOUS_OVERLOAD, d.name.span, message)
+                    .with_secondary(span, "the one before"),
+            );
         }
         self.declare(&d.name, Entity::Function(function));
     }

@@ -142,8 +142,11 @@ impl<'a> Checker<'a> {
             );
             return;
         }
-        if of.is_constructor() && matches!(default.kind, ast::ExprKind::Call { .. }) {
+        if of.is_constructor()
+            && let ast::ExprKind::Call { args, .. } = &default.kind
+        {
             // An instance: made anew where the default is used.
+            self.check_loose_args(args);
             return;
         }
         let checked = self.check_expr(default, Some(ty));

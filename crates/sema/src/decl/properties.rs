@@ -1,5 +1,6 @@
 //! Tables: everything but keys and actions.
 
+use crate::annotation::name_of;
 use crate::check::Checker;
 use crate::codes;
 use crate::expr::Param;
@@ -24,14 +25,19 @@ impl<'a> Checker<'a> {
         let mut entries = None;
         let mut has_default = false;
         let mut key_at = None;
+        let mut actions_seen = false;
         for (i, property) in d.properties.iter().enumerate() {
             match &property.value {
                 TablePropertyValue::Key(_) => key_at = Some(i),
-                TablePropertyValue::Actions(_) => {}
+                TablePropertyValue::Actions(_) => actions_seen = true,
                 TablePropertyValue::Entries(list) => entries = Some((i, property, list)),
                 TablePropertyValue::Expr(value) => match property.name.as_str() {
                     "default_action" => {
                         has_default = true;
+                        if !actions_seen {
+                            let message = "`default_action` must stand behind `actions`";
+                            self.error(codes::BAD_PROPERTY, property.name.span, message);
+                        }
                         self.default_action(id, property, value);
                     }
                     "size" => self.table_size(id, value),
@@ -104,12 +110,36 @@ impl<'a> Checker<'a> {
         if self.is_unknown(value.ty) {
             return;
         }
+        if let ExprKind::Instance(instance) = value.kind {
+            self.name_instance_in_place(id, property, instance);
+        }
         self.hir.tables[id].properties.push(hir::Property {
             name: property.name.to_string(),
             value,
             is_const: property.is_const,
+            annotations: property.annotations.clone().into(),
             span: property.span,
         });
+    }
+
+    /// An instance made in place has the annotations of the property that it is. Without `@name`, its name is
+    /// `table.property`.
+    fn name_instance_in_place(
+        &mut self,
+        id: TableId,
+        property: &'a ast::TableProperty,
+        instance: hir::InstanceId,
+    ) {
+        let made = &mut self.hir.instances[instance];
+        if made.name.is_some() {
+            return;
+        }
+        made.annotations = made.annotations.iter().chain(&property.annotations).cloned().collect();
+        if name_of(&made.annotations).is_none() {
+            let table = &self.hir.tables[id];
+            let table = name_of(&table.annotations).unwrap_or_else(|| table.name.clone());
+            made.name = Some(format!("{table}.{}", property.name));
+        }
     }
 
     /// A table without `default_action` runs `NoAction`, which core.p4 declares.

@@ -1,6 +1,6 @@
 //! Tables: keys and actions.
 
-use super::key_name::key_name;
+use crate::annotation::name_of;
 use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
@@ -87,8 +87,7 @@ impl<'a> Checker<'a> {
                 }
                 self.report(found);
             }
-            let written = key.annotations.iter().find(|a| a.name.as_str() == "name").and_then(|a| a.string());
-            let name = match written.or_else(|| key_name(&key.expr)) {
+            let name = match name_of(&key.annotations).or_else(|| self.key_name(&key.expr, &expr)) {
                 Some(name) => name,
                 None => {
                     self.report(

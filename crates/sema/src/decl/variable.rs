@@ -6,13 +6,14 @@ use crate::fold::is_literal;
 use crate::hir::{Expr, Ty, TyKind, Var, VarId, VarKind};
 use crate::scope::Entity;
 use millrace_syntax::Diagnostic;
-use millrace_syntax::ast;
+use millrace_syntax::ast::{self, TypeKind};
 use std::rc::Rc;
 
 impl<'a> Checker<'a> {
     /// `const T x = e;`. One that depends on constructor parameters becomes a variable, which is given back.
     pub(crate) fn constant_declaration(&mut self, d: &'a ast::Constant) -> Option<(VarId, Expr)> {
         self.check_annotations(&d.annotations);
+        self.check_closed(&d.ty);
         let ty = self.resolve_type(&d.ty);
         let fine = self.is_value_type(ty)
             || matches!(self.kind(ty), TyKind::Int | TyKind::String | TyKind::MatchKind | TyKind::Unknown);
@@ -55,6 +56,7 @@ impl<'a> Checker<'a> {
     /// `T x;`, `T x = e;`
     pub(crate) fn variable_declaration(&mut self, d: &'a ast::Variable) -> (VarId, Option<Expr>) {
         self.check_annotations(&d.annotations);
+        self.check_closed(&d.ty);
         let ty = self.resolve_type(&d.ty);
         let ty = self.check_variable_type(ty, &d.ty);
         let init = d.init.as_ref().map(|e| {
@@ -69,6 +71,23 @@ impl<'a> Checker<'a> {
         let var = self.new_local(&d.name, ty, &d.annotations);
         self.declare_or_report_shadow(&d.name, Entity::Var(var));
         (var, init)
+    }
+
+    /// Reports a `_` in the type of a constant or variable: it stands where a type variable could be bound
+    /// (specification, "Don't care types"), and no declaration of a value binds any.
+    fn check_closed(&mut self, written: &'a ast::Type) {
+        let mut open = vec![written];
+        while let Some(ty) = open.pop() {
+            match &ty.kind {
+                TypeKind::DontCare => {
+                    let message = "the type of a constant or variable cannot be left open";
+                    self.error(codes::BAD_TYPE_HERE, ty.span, message);
+                }
+                TypeKind::Specialized(_, parts) | TypeKind::Tuple(parts) => open.extend(parts),
+                TypeKind::Stack(element, _) | TypeKind::List(element) => open.push(element),
+                _ => {}
+            }
+        }
     }
 
     /// Reports a type that no variable can have.

@@ -234,7 +234,9 @@ pub struct Key {
     pub expr: Expr,
     /// The match kind's name: `exact`, `lpm`, ...
     pub match_kind: String,
-    /// The key's name for the control plane: `@name`, or the source text of the expression as the specification says.
+    /// The key's name for the control plane: `@name`, or the source text of the expression as the specification says,
+    /// but as p4c and bmv2 have it where they differ: `h.$valid$` for `h.isValid()`, fields by their `@name`, masks in
+    /// the base that they are written in.
     pub name: String,
     /// What stands behind the match kind.
     pub annotations: Arc<[Annotation]>,
@@ -281,6 +283,8 @@ pub struct Property {
     pub value: Expr,
     /// Whether it is `const`.
     pub is_const: bool,
+    /// What stands before it. An instance made in place has them, too.
+    pub annotations: Arc<[Annotation]>,
     /// The property.
     pub span: Span,
 }
@@ -353,7 +357,8 @@ pub struct BlockType {
 /// A declared instance, or one made in place as an argument.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    /// Its name; an instance made in place has none.
+    /// Its name. An instance made in place has none, but for one that is a property of a table and has no `@name`:
+    /// that is `table.property`.
     pub name: Option<String>,
     /// Its type: extern, parser, control, package or value set.
     pub ty: Ty,

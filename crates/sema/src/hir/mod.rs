@@ -24,6 +24,8 @@ pub use types::*;
 pub use verify::verify;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use millrace_syntax::ast::ExprId;
+use std::collections::HashMap;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
@@ -96,4 +98,6 @@ pub struct Program {
     pub main: Option<InstanceId>,
     /// Type declarations at the top level in order, for tools that list them (P4Info).
     pub type_decls: Vec<Ty>,
+    /// The values of the expressions in structured annotations, `@a[expression, key = expression]`.
+    pub annotation_values: HashMap<ExprId, crate::Constant>,
 }

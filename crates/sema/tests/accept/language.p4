@@ -97,3 +97,13 @@ parser PType<T>(packet_in p, out T h);
 control CType<T>(inout T x);
 package Switch<A, B>(PType<A> p, CType<B> c, @optional CType<A> extra);
 Switch(P(true), Each(3, 1)) main;
+
+// A mask stands for all entries that it matches, whatever the match kind.
+control Masked(inout bit<8> v) {
+    table t {
+        key = { v : exact; }
+        actions = { NoAction; }
+        const entries = { 0x10 &&& 0xFC : NoAction; }
+    }
+    apply { t.apply(); }
+}

@@ -53,3 +53,13 @@ parser Extract(packet_in p, out H h) {
         transition accept;
     }
 }
+
+bit<8> twin(in bit<8> a) { return a; }
+bit<8> twin(in bit<8> a) { return a + 1; } //~ WARN W0006 no call can tell this `twin` from
+bit<8> twin(in bit<8> b, in bit<8> c) { return b + c; }
+bit<8> which(in bit<8> x) {
+    bit<8> clear = twin(x, x);
+    return twin(x); //~ ERROR E0404 twin
+}
+extern void native(in bit<8> a);
+extern void native(in bit<8> a); //~ ERROR E0102 declared twice

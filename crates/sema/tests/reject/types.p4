@@ -59,3 +59,7 @@ control C(Ext e) {
 }
 struct Deep { tuple<match_kind> m; }
 const Deep deep = ...; //~ ERROR E0210 has no default value
+struct Pair<T> { T a; T b; }
+const Pair<_> open = { a = 8w1, b = 8w2 }; //~ ERROR E0205 cannot be left open
+control Signature<T>(T x);
+package WithDefault<T>(Signature<T> s = Signature(T > 3)); //~ ERROR E0308 `T` is a type

@@ -207,6 +207,34 @@ control IngressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_m
             // Entries of the source without priorities; a table without a default action.
             first_wins.apply();
             hdr.result.r1 = no_default.apply().hit ? 8w1 : 8w2;
+        } else if (hdr.op.op == 11) {
+            // Making one member of a union invalid.
+            hdr.either.left.setValid();
+            hdr.either.left.l = hdr.op.a;
+            hdr.either.right.setInvalid();
+            hdr.result.r0 = hdr.either.left.isValid() ? 8w1 : 8w2;
+            hdr.result.r1 = hdr.either.left.l;
+        } else if (hdr.op.op == 12) {
+            // What comes first behind ingress.
+            hdr.result.r0 = (bit<8>) sm.instance_type;
+            if (sm.instance_type == 0) {
+                mark_to_drop(sm);
+            }
+            if (hdr.op.a == 1) {
+                sm.egress_spec = 2;
+            } else if (hdr.op.a == 2) {
+                sm.mcast_grp = 1;
+            } else if (hdr.op.a == 3 && sm.instance_type == 0) {
+                resubmit_preserving_field_list(0);
+            }
+        } else if (hdr.op.op == 13) {
+            // Behind egress; what recirculates is parsed as case 13 again.
+            if (sm.instance_type == 0) {
+                hdr.result.r0 = 13;
+                hdr.result.r1 = hdr.op.a;
+            } else {
+                hdr.result.r0 = (bit<8>) sm.instance_type;
+            }
         } else {
             hdr.result.r0 = meta.m;
             hdr.result.r1 = sm.parser_error == error.NoError ? 8w0
@@ -221,6 +249,18 @@ control EgressImpl(inout headers_t hdr, inout metadata_t meta, inout standard_me
     apply {
         if (hdr.op.op == 8) {
             hdr.result.r2 = 7;
+        } else if (hdr.op.op == 12) {
+            hdr.result.r1 = (bit<8>) sm.instance_type;
+            hdr.result.r2 = (bit<8>) sm.egress_spec;
+        } else if (hdr.op.op == 13) {
+            if (hdr.result.r0 == 13) {
+                recirculate_preserving_field_list(0);
+            } else {
+                hdr.result.r1 = (bit<8>) sm.instance_type;
+            }
+            if (hdr.op.a == 0) {
+                mark_to_drop(sm);
+            }
         }
     }
 }

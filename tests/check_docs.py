@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""What the documents claim about the repository: links lead somewhere, the tests that docs/semantics.md names exist, and
+docs/dependencies.md lists the dependencies that crates use, no more and no fewer. Exits 1 and says what is wrong."""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Where docs/semantics.md says that tests are: files that hold a function of the name, or folders that hold a file of it.
+FUNCTIONS = {
+    "language": "crates/switch/tests/language.rs",
+    "forwarding": "crates/switch/tests/forwarding.rs",
+    "worker": "crates/switch/tests/worker.rs",
+    "state": "crates/state/tests/control.rs",
+    "control": "crates/control/src/tests.rs",
+    "stf": "crates/millrace/tests/cli/stf.rs",
+}
+FILES = {
+    "interp": "crates/interp/filetests/{}.mir",
+    "lower": "crates/lower/tests/cases/{}.p4",
+    "programs": "tests/programs/{}.stf",
+    "p4_14": "tests/p4_14/{}.stf",
+}
+MODULES = {"tables": "crates/tables", "pipeline": "crates/pipeline"}
+
+
+def files(pattern):
+    listed = subprocess.run(["git", "ls-files", pattern], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.splitlines()]
+
+
+def links():
+    for page in files("*.md"):
+        text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            path = target.split("#")[0]
+            if "://" not in target and path and not (page.parent / path).exists():
+                yield f"{page.relative_to(ROOT)}: {target} leads nowhere"
+
+
+def semantics():
+    named = set(re.findall(r"`(\w+)/(\w+)`", (ROOT / "docs/semantics.md").read_text()))
+    for kind, name in sorted((kind, name) for kind, name in named if name != "NAME" and kind != "crates"):
+        if kind in FUNCTIONS:
+            found = f"fn {name}(" in (ROOT / FUNCTIONS[kind]).read_text()
+        elif kind in FILES:
+            found = (ROOT / FILES[kind].format(name)).exists()
+        else:
+            found = kind in MODULES and any((ROOT / MODULES[kind]).glob(f"*/{name}.rs"))
+        if not found:
+            yield f"docs/semantics.md: there is no test {kind}/{name}"
+
+
+def named_dependencies(manifest):
+    """The names in the sections of a manifest that end in `dependencies`."""
+    section = ""
+    for line in manifest.read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif section.endswith("dependencies") and (name := re.match(r"[\w-]+", line)):
+            yield name[0]
+
+
+def dependencies():
+    used = set()
+    for manifest in files("crates/*/Cargo.toml"):
+        code = "".join(source.read_text() for source in manifest.parent.rglob("*.rs"))
+        for name in named_dependencies(manifest):
+            used.add(name)
+            if not re.search(rf"\b{name.replace('-', '_')}\b", code):
+                yield f"{manifest.relative_to(ROOT)}: nothing uses {name}"
+    declared = set(named_dependencies(ROOT / "Cargo.toml"))
+    rows = re.findall(r"^\| ([a-z][a-z0-9_, -]*?)(?: \(.*?\))? \|", (ROOT / "docs/dependencies.md").read_text(), re.M)
+    listed = {name.strip() for row in rows for name in row.split(",")} - {"crate"}
+    ours = {name for name in used | declared if name.startswith("millrace-")}
+    for name in sorted(declared - used):
+        yield f"Cargo.toml: no crate uses {name}"
+    for name in sorted((used - ours) ^ listed):
+        yield f"docs/dependencies.md: {name} is {'not used' if name in listed else 'missing'}"
+
+
+problems = [*links(), *semantics(), *dependencies()]
+print("\n".join(problems) or "the documents are right")
+sys.exit(bool(problems))
