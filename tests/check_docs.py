@@ -20,6 +20,7 @@ FILES = {
     "interp": "crates/interp/filetests/{}.mir",
     "lower": "crates/lower/tests/cases/{}.p4",
     "programs": "tests/programs/{}.stf",
+    "p4_14": "tests/p4_14/{}.stf",
 }
 MODULES = {"tables": "crates/tables", "pipeline": "crates/pipeline"}
 

@@ -88,7 +88,10 @@ impl<'a> Translator<'a> {
         }
         let mut body = self.colour(meter);
         self.simple_primitive(&call, &mut body);
-        Some(self.declared(name, &[], body, name.span))
+        // It is one action, however often it is made: its place is where it is used first.
+        let first = self.first_uses.entry(name.as_str()).or_insert(name);
+        let (name, span) = (*first, first.span);
+        Some(self.declared(name, &[], body, span))
     }
 
     /// Reads the colour of a direct meter into its result.

@@ -18,6 +18,9 @@ use crate::value::{Number, Value};
 /// The most bits that `current` looks ahead.
 const MAX_AHEAD: u32 = 65_536;
 
+/// The greatest height of an expression whose arguments are put in place.
+const MAX_HEIGHT: usize = 48;
+
 /// What a parameter of an action stands for.
 #[derive(Clone, Debug)]
 pub(crate) enum Argument<'a, 's> {
@@ -157,6 +160,9 @@ impl<'a> Translator<'a> {
 
     /// Finds the widest value, and whether all are signed.
     fn extent(&mut self, e: &'a p14::Expr, scope: &Scope<'a, '_>, extent: &mut Extent) {
+        if !self.count_statement(e.span) {
+            return;
+        }
         if constant::evaluate(e).is_some() {
             let value = self.value(e, scope, 0);
             extent.width = extent.width.max(value.width());
@@ -183,6 +189,23 @@ impl<'a> Translator<'a> {
 
     /// An expression evaluated in a type.
     fn computed(&mut self, e: &'a p14::Expr, scope: &Scope<'a, '_>, ty: Number) -> Option<Expr> {
+        // An argument may be an expression over arguments, and so on: bounded like what is written out.
+        if !self.count_statement(e.span) {
+            return None;
+        }
+        if self.height >= MAX_HEIGHT {
+            let message =
+                format!("with its arguments put in place this expression is over {MAX_HEIGHT} levels high");
+            self.error(codes::LIMIT, e.span, message);
+            return None;
+        }
+        self.height += 1;
+        let made = self.computed_inside(e, scope, ty);
+        self.height -= 1;
+        made
+    }
+
+    fn computed_inside(&mut self, e: &'a p14::Expr, scope: &Scope<'a, '_>, ty: Number) -> Option<Expr> {
         if let Some(value) = constant::evaluate(e) {
             return Some(self.tree.number(&value, ty.width, ty.signed, e.span));
         }

@@ -63,9 +63,17 @@ impl<'a> Translator<'a> {
         }
         self.stack.push(&list.name.text);
         for entry in &list.entries {
-            if items.len() > MAX_ENTRIES {
-                let message = format!("this field list has more than {MAX_ENTRIES} entries");
-                self.error(codes::LIMIT, list.name.span, message);
+            if items.len() >= MAX_ENTRIES || !self.count_statement(list.name.span) {
+                if items.len() == MAX_ENTRIES {
+                    let message = format!("this field list has {MAX_ENTRIES} entries or more");
+                    self.found.push(millrace_syntax::Diagnostic::error(
+                        codes::LIMIT,
+                        list.name.span,
+                        message,
+                    ));
+                    // One more, so that this is said once.
+                    items.push(Item::Constant { value: BigInt::ZERO, width: 1, span: list.name.span });
+                }
                 break;
             }
             match entry {
@@ -130,9 +138,13 @@ impl<'a> Translator<'a> {
         e: &'a p14::Expr,
         scope: &Scope<'a, '_>,
     ) -> Option<&'a p14::FieldList> {
-        let (e, _) = self.resolve(e, scope);
+        let (e, scope) = self.resolve(e, scope);
+        let is_data = |name: &millrace_syntax::ast::Name| match scope {
+            Scope::Action(params) => params.contains_key(name.as_str()),
+            _ => false,
+        };
         let name = match &e.kind {
-            p14::ExprKind::Reference(reference) => reference.plain(),
+            p14::ExprKind::Reference(reference) => reference.plain().filter(|name| !is_data(name)),
             _ => None,
         };
         let found = name.and_then(|name| self.model.field_lists.get(name.as_str()).copied());
@@ -181,25 +193,25 @@ impl<'a> Translator<'a> {
                 return;
             }
             self.lists.insert(name, number);
+            self.muted += 1;
+            let items =
+                self.model.field_lists.get(name).copied().map(|list| self.items(list)).unwrap_or_default();
+            self.muted -= 1;
+            let fields = items.into_iter().filter_map(|item| match item {
+                Item::Field(place) => Some((place.header.instance, place.field.name)),
+                _ => None,
+            });
+            self.kept_fields.push((number, fields.collect()));
         }
     }
 
     /// The numbers of the lists that keep a field of metadata.
-    pub(crate) fn lists_of(&mut self, instance: &str, field: &str) -> Vec<u32> {
-        let mut numbers = Vec::new();
-        for (name, number) in self.lists.clone() {
-            let Some(list) = self.model.field_lists.get(name).copied() else { continue };
-            self.muted += 1;
-            let items = self.items(list);
-            self.muted -= 1;
-            let kept = items.iter().any(|item| match item {
-                Item::Field(place) => *place.header.instance == *instance && *place.field.name == *field,
-                _ => false,
-            });
-            if kept {
-                numbers.push(number);
-            }
-        }
-        numbers
+    pub(crate) fn lists_of(&self, instance: &str, field: &str) -> Vec<u32> {
+        let key = (instance.into(), field.into());
+        self.kept_fields
+            .iter()
+            .filter(|(_, fields)| fields.contains(&key))
+            .map(|(number, _)| *number)
+            .collect()
     }
 }

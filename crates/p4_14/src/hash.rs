@@ -152,7 +152,7 @@ impl<'a> Translator<'a> {
                     let bits: u32 = group.iter().map(|p| p.field.width).sum();
                     let certain = place.header.kind != Kind::Header
                         || valid.iter().any(|h| same(h, &place.header))
-                        || (words && bits % 16 == 0 && group.iter().all(|p| !p.field.varies));
+                        || (words && bits.is_multiple_of(16) && group.iter().all(|p| !p.field.varies));
                     if certain {
                         for place in group {
                             members.push(self.read_expr(place));

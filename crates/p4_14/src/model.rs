@@ -383,7 +383,7 @@ fn variable_length(d: &p14::HeaderType, layout: &mut Layout, varying: Option<Spa
         return;
     };
     length_fields(length, layout, span, found);
-    if layout.fixed % 8 != 0 {
+    if !layout.fixed.is_multiple_of(8) {
         let message = format!("the fixed fields of `{}` do not fill whole bytes", d.name);
         found.push(Diagnostic::error(codes::BAD_SIZE, d.name.span, message));
     }
@@ -446,15 +446,9 @@ fn check_instance(d: &p14::Instance, layout: &Layout, found: &mut Diagnostics) {
                 let message = "only headers can be stacks, not metadata";
                 found.push(Diagnostic::error(codes::WRONG_KIND, size.span, message));
             }
-            for (name, _) in &d.initial {
-                if layout.field(name.as_str()).is_none() {
-                    let message = format!("header type `{}` has no field `{name}`", d.ty);
-                    found.push(Diagnostic::error(codes::UNKNOWN_FIELD, name.span, message));
-                }
-            }
         }
         InstanceKind::Header => {
-            if layout.fixed % 8 != 0 && !layout.varies() {
+            if !layout.fixed.is_multiple_of(8) && !layout.varies() {
                 let message =
                     format!("header `{}` has {} bits: a header fills whole bytes", d.name, layout.fixed);
                 found.push(Diagnostic::error(codes::BAD_SIZE, d.span, message));

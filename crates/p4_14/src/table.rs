@@ -152,6 +152,13 @@ impl<'a> Translator<'a> {
 
     fn selector_key(&mut self, item: &Item, span: Span, keys: &mut Vec<KeyElement>) {
         match item {
+            Item::Field(place) if place.field.varies => {
+                self.error(
+                    codes::TABLE,
+                    place.span,
+                    "a field of varying length cannot choose a member of a group",
+                );
+            }
             Item::Field(place) => {
                 let expr = self.read_expr(place);
                 keys.push(KeyElement {

@@ -6,7 +6,7 @@ use millrace_syntax::ast::{
 };
 use millrace_syntax::p4_14::ast as p14;
 use millrace_syntax::{Diagnostic, Diagnostics, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::Translated;
 use crate::actions::Known;
@@ -50,6 +50,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) meters: HashMap<&'a str, String>,
     pub(crate) registers: HashMap<&'a str, (String, Number)>,
     pub(crate) profiles: HashMap<&'a str, String>,
+    /// Primitive actions in the lists of tables, by where each is used first.
+    pub(crate) first_uses: HashMap<&'a str, &'a Name>,
     /// Structures of digests by field list.
     pub(crate) digests: HashMap<&'a str, String>,
     /// Actions in the tree.
@@ -71,6 +73,10 @@ pub(crate) struct Translator<'a> {
     /// Headers in the order in which they are put together.
     pub(crate) order: Vec<Text>,
     statements: usize,
+    /// How many expressions are being translated inside each other.
+    pub(crate) height: usize,
+    /// The fields of metadata that each numbered list keeps: instance and field.
+    pub(crate) kept_fields: Vec<(u32, HashSet<(Text, Text)>)>,
 }
 
 impl<'a> Translator<'a> {
@@ -102,6 +108,7 @@ impl<'a> Translator<'a> {
             meters: HashMap::new(),
             registers: HashMap::new(),
             profiles: HashMap::new(),
+            first_uses: HashMap::new(),
             digests: HashMap::new(),
             actions: HashMap::new(),
             stack: Vec::new(),
@@ -113,6 +120,8 @@ impl<'a> Translator<'a> {
             errors: IndexSet::new(),
             order: Vec::new(),
             statements: 0,
+            height: 0,
+            kept_fields: Vec::new(),
         }
     }
 
@@ -143,7 +152,8 @@ impl<'a> Translator<'a> {
             let message = format!(
                 "the program becomes more than {MAX_STATEMENTS} statements when what it calls is put in place"
             );
-            self.error(codes::LIMIT, span, message);
+            // Also where the same is looked at a second time: it is not got to again.
+            self.found.push(Diagnostic::error(codes::LIMIT, span, message));
         }
         self.statements < MAX_STATEMENTS
     }
@@ -198,7 +208,12 @@ impl<'a> Translator<'a> {
         declarations.extend([parser, verify, ingress, egress, compute, deparser]);
         declarations.push(self.main());
         let program = p16::Program { declarations, expr_count: self.tree.next };
-        Translated { program, diagnostics: self.found }
+        // Actions are looked at twice, and some of what they use more often.
+        let mut seen = HashSet::new();
+        let once = self.found.into_iter().filter(|d| seen.insert((d.code, d.primary, d.message.clone())));
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.extend(once);
+        Translated { program, diagnostics }
     }
 
     /// `V1Switch(...) main;`

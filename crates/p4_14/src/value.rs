@@ -71,10 +71,6 @@ impl Number {
     fn greatest(self) -> BigInt {
         (BigInt::one() << (self.width - u32::from(self.signed))) - 1
     }
-
-    fn holds(self, other: Number) -> bool {
-        self.least() <= other.least() && other.greatest() <= self.greatest()
-    }
 }
 
 impl Translator<'_> {
@@ -101,16 +97,20 @@ impl Translator<'_> {
         if from.signed == to.signed { e } else { self.tree.cast(e, to.width, to.signed) }
     }
 
-    /// A value for a field that saturates: beyond the ends of its range, the end.
+    /// A value for a field that saturates: one of more bits than the field that is beyond the ends of its range becomes
+    /// the end. A value of as many bits or fewer is taken as [`Self::convert`] does.
     pub(crate) fn saturate(&mut self, value: Value, to: Number, out: &mut Vec<Stmt>) -> Expr {
+        if value.width() <= to.width {
+            return self.convert(value, to);
+        }
         match value {
             Value::Const { value, span, .. } => {
                 let value = value.clamp(to.least(), to.greatest());
                 self.tree.number(&value, to.width, to.signed, span)
             }
-            Value::Num { expr, width, signed } if !to.holds(Number { width, signed }) => {
-                // A width in which both ranges fit.
-                let wide = Number { width: width.max(to.width) + 1, signed: true };
+            Value::Num { expr, width, signed } => {
+                // A signed type that holds all values.
+                let wide = Number { width: width + 1, signed: true };
                 let span = expr.span;
                 let expr = self.cast(expr, Number { width, signed }, wide);
                 let temporary = self.temporary(expr, wide, out);

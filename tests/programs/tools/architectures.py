@@ -296,6 +296,31 @@ def sume_switch():
     return t
 
 
+def sume_flows():
+    t = Stf("A query: flow and value. The answer: cell, its packets, its largest value and whether this is it, the class of the\n"
+            "packet twice, the value before, what is left of a budget, the checksum of a header, the time.")
+    packets, largest, sizes, last, budget = {}, {}, [0, 0], 0, 0
+    check = checksum(ipv4("10.0.0.1", "10.0.0.2", ident=7, flags=2, proto=17)[:10] + bytes(2) + ip("10.0.0.1") + ip("10.0.0.2"))
+    for number, (flow, value) in enumerate([(0, 5), (0, 9), (0x000421, 9), (0xffffff, 100), (0, 7), (0x00041f, 3), (1, 0)]):
+        # Five bits after five bits, from the low end.
+        cell = 0
+        for shift in range(0, 24, 5):
+            cell ^= flow >> shift & 31
+        packets[cell] = packets.get(cell, 0) + 1
+        larger = value > largest.get(cell, 0)
+        largest[cell] = max(value, largest.get(cell, 0))
+        low = 2 > sizes[0]
+        sizes[0 if low else 1] += 1 if low else 10
+        budget = 100 if packets[cell] == 1 and cell == 0 else (budget - 7) % 0x10000
+        query = flow.to_bytes(3, "big") + struct.pack(">H", value)
+        answer = struct.pack(">BHHBHBHHHQ", cell, packets[cell], largest[cell], larger, sizes[0 if low else 1], low, last, budget,
+                             check, (number + 1) * 1_000_000)
+        last = value
+        t.forward(f"cell {cell}", 2, query + b"rest", (2, query + answer + b"rest"))
+    t.do("register_read packets 0", "register_read largest 0")
+    return t
+
+
 # ---- PNA ----
 
 def pna_nic():
@@ -364,4 +389,4 @@ def pna_learning():
     return t
 
 
-TESTS = [psa_paths, psa_externs, ebpf_filter, ubpf_switch, xdp_redirect, sume_switch, pna_nic, pna_learning]
+TESTS = [psa_paths, psa_externs, ebpf_filter, ubpf_switch, xdp_redirect, sume_switch, sume_flows, pna_nic, pna_learning]

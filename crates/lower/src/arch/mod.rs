@@ -44,7 +44,7 @@ pub(crate) enum Architecture {
     /// A packet filter, the user-space switch, or XDP.
     Bpf(bpf::State),
     /// The architecture of P4->NetFPGA.
-    Sume,
+    Sume(sume::State),
 }
 
 /// What an extern object stands for.
@@ -84,7 +84,7 @@ impl Architecture {
             "PSA_Switch" => Architecture::Psa(Portable::new("PSA", "psa")),
             "PNA_NIC" => Architecture::Pna(pna::State::new()),
             "ebpfFilter" | "ubpf" | "xdp" => Architecture::Bpf(bpf::State::of_package(name)),
-            "SimpleSumeSwitch" => Architecture::Sume,
+            "SimpleSumeSwitch" => Architecture::Sume(sume::State::default()),
             _ => return None,
         })
     }
@@ -101,7 +101,7 @@ impl Architecture {
             Architecture::Psa(_) => "psa",
             Architecture::Pna(_) => "pna",
             Architecture::Bpf(state) => state.name(),
-            Architecture::Sume => "sume",
+            Architecture::Sume(_) => "sume",
         }
     }
 }
@@ -116,7 +116,7 @@ impl Lowering<'_> {
             Architecture::Psa(_) => psa::assemble(self, main, &blocks),
             Architecture::Pna(_) => pna::assemble(self, main, &blocks),
             Architecture::Bpf(_) => bpf::assemble(self, main, &blocks),
-            Architecture::Sume => sume::assemble(self, main, &blocks),
+            Architecture::Sume(_) => sume::assemble(self, main, &blocks),
         }
     }
 
@@ -127,7 +127,7 @@ impl Lowering<'_> {
             Architecture::Psa(_) => portable::create_resource(self, object),
             Architecture::Pna(_) => pna::create_resource(self, object),
             Architecture::Bpf(_) => bpf::create_resource(self, object),
-            Architecture::Sume => sume::create_resource(self, object),
+            Architecture::Sume(_) => sume::create_resource(self, object),
         }
     }
 }
@@ -140,7 +140,7 @@ impl<'a> Code<'_, 'a> {
             Architecture::Psa(_) => psa::call_function(self, name, call),
             Architecture::Pna(_) => pna::call_function(self, name, call),
             Architecture::Bpf(_) => bpf::call_function(self, name, call),
-            Architecture::Sume => sume::call_function(name, call),
+            Architecture::Sume(_) => sume::call_function(self, name, call),
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Code<'_, 'a> {
             Architecture::Psa(_) => portable::call_method(self, object, instance, method, call),
             Architecture::Pna(_) => pna::call_method(self, object, instance, method, call),
             Architecture::Bpf(_) => bpf::call_method(self, object, instance, method, call),
-            Architecture::Sume => sume::call_method(self, instance, method, call),
+            Architecture::Sume(_) => sume::call_method(self, instance, method, call),
         }
     }
 
@@ -168,7 +168,7 @@ impl<'a> Code<'_, 'a> {
             Architecture::Psa(_) => portable::table_properties(self, table, lowered),
             Architecture::Pna(_) => pna::table_properties(self, table, lowered),
             Architecture::Bpf(_) => bpf::table_properties(self, table, lowered),
-            Architecture::Sume => Ok(()),
+            Architecture::Sume(_) => Ok(()),
         }
     }
 

@@ -27,6 +27,16 @@ fn the_tests_of_the_programs_pass() {
 }
 
 #[test]
+fn the_tests_of_p4_14_pass() {
+    for name in ["arithmetic", "calculations", "headers", "parsing", "state"] {
+        let (program, test) = (format!("tests/p4_14/{name}.p4"), format!("tests/p4_14/{name}.stf"));
+        let said = millrace(&["stf", "--std", "p4-14", &program, &test]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.out.starts_with(&format!("{test}: ok (")), "{}", said.out);
+    }
+}
+
+#[test]
 fn a_difference_is_shown_byte_by_byte() {
     let folder = Folder::new("stf-differs");
     // The test expects the time to live unchanged.

@@ -41,6 +41,8 @@ pub(crate) struct State {
     kind: Kind,
     /// The standard metadata of ubpf, from the edition that has it on.
     standard: Option<Typed>,
+    /// Whether the packet is cut.
+    truncated: Option<ir::SlotId>,
     /// How headers are emitted into a packet that is cut.
     emission: Option<truncation::Emission>,
     /// The connections that `tcp_conntrack` follows.
@@ -57,7 +59,7 @@ impl State {
             "xdp" => Kind::Xdp,
             _ => Kind::Filter,
         };
-        State { kind, standard: None, emission: None, connections: None, perf_event: None }
+        State { kind, standard: None, truncated: None, emission: None, connections: None, perf_event: None }
     }
 
     /// The name of the architecture.

@@ -33,9 +33,14 @@ pub(super) fn truncate<'a>(code: &mut Code<'_, 'a>, length: &'a hir::Expr) -> Lo
 
 /// Whether the packet is cut at all.
 fn truncated(code: &mut Code<'_, '_>) -> SlotId {
-    const NAME: &str = "truncated";
-    let known = code.cx.ir.program().slots.iter().find(|(_, slot)| slot.name == NAME).map(|(id, _)| id);
-    known.unwrap_or_else(|| code.cx.ir.metadata(NAME, Type::Bool))
+    if let Some(known) = state(code.cx).and_then(|s| s.truncated) {
+        return known;
+    }
+    let slot = code.cx.ir.metadata("truncated", Type::Bool);
+    if let Some(state) = state_mut(code.cx) {
+        state.truncated = Some(slot);
+    }
+    slot
 }
 
 /// Whether the packet is cut to 0 bytes: nothing leaves then.

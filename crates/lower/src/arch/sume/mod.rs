@@ -4,8 +4,11 @@
 //! to the host, which is port 4 + n. The queue sizes are those of an idle card: 0. What the deparser leaves in the
 //! metadata is what counts.
 
-use millrace_pipeline::{Expr, Intrinsic, OnReject};
+mod atoms;
+
+use millrace_pipeline::{Expr, Intrinsic, OnReject, RegisterId};
 use millrace_sema::hir::{self, Call};
+use std::collections::HashMap;
 
 use super::blocks::{Plan, Typed, storage};
 use super::fill::Fills;
@@ -15,6 +18,15 @@ use crate::context::Lowering;
 use crate::fail::{Lower, code as kind, fail};
 use crate::objects::{Binding, ExternObject, ObjectId};
 use crate::value::Value;
+
+pub(crate) use atoms::call_function;
+
+/// What is kept while a program is lowered.
+#[derive(Default)]
+pub(crate) struct State {
+    /// Register arrays by the names in the functions that use them.
+    arrays: HashMap<String, RegisterId>,
+}
 
 /// Network ports, and queues to the host.
 const PORTS: u32 = 4;
@@ -115,12 +127,7 @@ pub(crate) fn create_resource(cx: &mut Lowering<'_>, object: &ExternObject) -> L
     }
 }
 
-/// It has no extern functions of its own.
-pub(crate) fn call_function(name: &str, call: &Call) -> Lower<Value> {
-    fail(kind::ARCHITECTURE, call.span, format!("SimpleSumeSwitch has no extern function `{name}`"))
-}
-
-/// Nor methods.
+/// Nor have what others declare methods.
 pub(crate) fn call_method(
     code: &Code<'_, '_>,
     instance: &ExternObject,
