@@ -222,7 +222,9 @@ impl Dir24 {
                 let spread = first_bits - longer;
                 if spread >= 6 {
                     let prefix = block >> spread;
-                    if self.exists[longer as usize][prefix / 64].load(Ordering::Relaxed) >> (prefix % 64) & 1 != 0 {
+                    if self.exists[longer as usize][prefix / 64].load(Ordering::Relaxed) >> (prefix % 64) & 1
+                        != 0
+                    {
                         covered = !0;
                         break;
                     }

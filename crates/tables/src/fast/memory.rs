@@ -107,9 +107,8 @@ fn map(bytes: usize) -> Result<NonNull<u8>, NoMemory> {
     let asked = bytes.checked_add(HUGE).ok_or(refused)?;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing that exists.
-    let start = unsafe {
-        libc::mmap(std::ptr::null_mut(), asked, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
-    };
+    let start =
+        unsafe { libc::mmap(std::ptr::null_mut(), asked, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     if start == libc::MAP_FAILED {
         return Err(refused);
     }

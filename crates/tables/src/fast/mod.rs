@@ -11,6 +11,7 @@ mod grace;
 mod memory;
 mod shape;
 mod simd;
+mod wide;
 
 pub use dir24::{Dir24, Dir24Reader, MAX_DIR_BITS};
 pub use direct::{Direct, DirectReader, MAX_DIRECT_BITS};
@@ -19,3 +20,4 @@ pub use grace::{Domain, Resting, Stamp, Worker};
 pub use memory::NoMemory;
 pub use shape::{Plan, PlanCell, PlanKind};
 pub use simd::Simd;
+pub use wide::{WideLpm, WideLpmReader};

@@ -111,7 +111,8 @@ mod avx512 {
                 if flagged != 0 {
                     let group = _mm512_cvtepu32_epi64(_mm256_andnot_si256(flag, word));
                     let index = _mm512_add_epi64(_mm512_sll_epi64(group, shift), _mm512_and_si512(key, low));
-                    word = _mm512_mask_i64gather_epi32::<4>(word, flagged, index, words.groups.as_ptr().cast());
+                    word =
+                        _mm512_mask_i64gather_epi32::<4>(word, flagged, index, words.groups.as_ptr().cast());
                 }
                 _mm256_storeu_si256(out.as_mut_ptr().add(at).cast(), word);
             }

@@ -15,7 +15,8 @@ impl Model {
     }
 
     fn find(&self, key: u64, below: u32) -> (u32, u32) {
-        let found = (0..below).rev().find_map(|len| Some((len, *self.routes.get(&(len, self.cut(key, len)))?)));
+        let found =
+            (0..below).rev().find_map(|len| Some((len, *self.routes.get(&(len, self.cut(key, len)))?)));
         found.unwrap_or((0, 0))
     }
 }

@@ -175,7 +175,8 @@ impl Compare for Scalar {
 #[inline(always)]
 unsafe fn limb(line: *const u8, at: usize) -> u64 {
     // SAFETY: lines are arrays of eight AtomicU64.
-    unsafe { &*line.cast::<std::sync::atomic::AtomicU64>().add(at) }.load(std::sync::atomic::Ordering::Relaxed)
+    unsafe { &*line.cast::<std::sync::atomic::AtomicU64>().add(at) }
+        .load(std::sync::atomic::Ordering::Relaxed)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -229,8 +230,10 @@ mod x86 {
         unsafe fn tags(line: *const u8, tag: u16) -> u32 {
             // SAFETY: as above.
             unsafe {
-                u32::from(_mm256_cmpeq_epi16_mask(_mm256_load_si256(line.cast()), _mm256_set1_epi16(tag as i16)))
-                    & 0x3ff
+                u32::from(_mm256_cmpeq_epi16_mask(
+                    _mm256_load_si256(line.cast()),
+                    _mm256_set1_epi16(tag as i16),
+                )) & 0x3ff
             }
         }
     }
@@ -242,8 +245,7 @@ mod x86 {
         unsafe fn one(line: *const u8, key: u64) -> u32 {
             // SAFETY: a line has 64 bytes, and the caller is compiled for AVX2.
             unsafe {
-                let four =
-                    _mm256_cmpeq_epi64(_mm256_load_si256(line.cast()), _mm256_set1_epi64x(key as i64));
+                let four = _mm256_cmpeq_epi64(_mm256_load_si256(line.cast()), _mm256_set1_epi64x(key as i64));
                 _mm256_movemask_pd(_mm256_castsi256_pd(four)) as u32 | u32::from(limb(line, 4) == key) << 4
             }
         }
@@ -258,8 +260,7 @@ mod x86 {
         unsafe fn tags(line: *const u8, tag: u16) -> u32 {
             // SAFETY: as above.
             unsafe {
-                let same =
-                    _mm256_cmpeq_epi16(_mm256_load_si256(line.cast()), _mm256_set1_epi16(tag as i16));
+                let same = _mm256_cmpeq_epi16(_mm256_load_si256(line.cast()), _mm256_set1_epi16(tag as i16));
                 // Two bits for each tag; every other one is kept.
                 _pext_u32(_mm256_movemask_epi8(same) as u32, 0x5555_5555) & 0x3ff
             }

@@ -58,7 +58,8 @@ fn many_keys_fill_overflow_lines_and_stay() {
         let domain = Domain::new();
         let mut table = Exact::new(&domain, limbs, Simd::best()).unwrap();
         let mut model = HashMap::new();
-        let keys: Vec<Vec<u64>> = (0..20_000u64).map(|n| (0..limbs as u64).map(|limb| n << limb).collect()).collect();
+        let keys: Vec<Vec<u64>> =
+            (0..20_000u64).map(|n| (0..limbs as u64).map(|limb| n << limb).collect()).collect();
         for (n, key) in (1..).zip(&keys) {
             table.set(key, n).unwrap();
             model.insert(key.clone(), n);
@@ -87,7 +88,7 @@ fn readers_find_each_key_with_its_own_result_while_others_come_and_go() {
         // Even keys stay, odd ones come and go; the result of n is n + 1 or n + 1001.
         (0..200).for_each(|n| table.set(&key(2 * n), 2 * n as u32 + 1).unwrap());
         std::thread::scope(|scope| {
-        let _stop = StopOnDrop(&stop);
+            let _stop = StopOnDrop(&stop);
             for simd in Simd::all() {
                 let (reader, domain, stop) = (ExactReader { simd, ..table.reader() }, &domain, &stop);
                 scope.spawn(move || {
@@ -114,7 +115,7 @@ fn readers_find_each_key_with_its_own_result_while_others_come_and_go() {
                     }
                 }
             }
-            });
+        });
     }
 }
 
