@@ -4,6 +4,7 @@
 //! one most significant. A batch of keys gives a batch of `u32` results, of which 0 is a miss. Each engine has a
 //! writing side, of which there is one, and readers, which take no lock and write nothing: see [`grace`].
 
+mod acl;
 mod dir24;
 mod direct;
 mod exact;
@@ -13,6 +14,7 @@ mod shape;
 mod simd;
 mod wide;
 
+pub use acl::{Acl, AclReader, Condition, Order};
 pub use dir24::{Dir24, Dir24Reader, MAX_DIR_BITS};
 pub use direct::{Direct, DirectReader, MAX_DIRECT_BITS};
 pub use exact::{Exact, ExactReader};
