@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Tells what happens to a packet, step by step
     Trace(TraceArgs),
+    /// Measures how fast a program forwards a capture from memory
+    Bench(BenchArgs),
 }
 
 impl Command {
@@ -36,6 +38,7 @@ impl Command {
             Command::Stf(args) => args.json,
             Command::Run(args) => args.json,
             Command::Trace(args) => args.json,
+            Command::Bench(args) => args.json,
             Command::P4info(_) | Command::Compile(_) => false,
         }
     }
@@ -174,6 +177,48 @@ pub(crate) struct TraceArgs {
     /// The packet: hexadecimal digits, or a capture file
     #[arg(long, value_name = "HEX|PCAP")]
     pub(crate) packet: String,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    pub(crate) engine: Engine,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) program: PathBuf,
+    /// Entries: runtime commands of bmv2 or P4Runtime JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) entries: Option<PathBuf>,
+    /// The frames
+    #[arg(long, value_name = "PCAP")]
+    pub(crate) trace: PathBuf,
+    /// The port that they come in on
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u32,
+    /// Fills shorter frames up to that many bytes
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) frame_size: Option<usize>,
+    /// Copies each frame into a buffer first, as a receiver does
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Threads that forward
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) cores: usize,
+    /// Receive queues that share the frames; one for each core if not given
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) queues: usize,
+    /// Rounds, each of which gives a rate
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) rounds: u32,
+    /// Milliseconds of each
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub(crate) ms: u64,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// What runs the program

@@ -9,6 +9,7 @@
 //! frames that a cable would carry.
 
 mod af_packet;
+mod burst;
 mod fault;
 mod link;
 mod memory;
@@ -24,6 +25,7 @@ mod tap;
 mod wait;
 
 pub use af_packet::PacketPort;
+pub use burst::{Burst, Place, TAILROOM};
 pub use fault::{FaultInjector, Faults};
 pub use null::NullPort;
 pub use open::open;

@@ -20,6 +20,12 @@ impl Engine {
         Engine::Interp(Interp::new(Arc::clone(program)))
     }
 
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Engine::Interp(_) => "interp",
+        }
+    }
+
     pub(crate) fn run(&self, body: BodyId, context: &mut Context, world: &mut World<'_, Tracer>) -> Ending {
         match self {
             Engine::Interp(interp) => interp.run(body, context, world),

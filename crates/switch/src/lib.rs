@@ -20,6 +20,7 @@
 //!
 //! It never knows a port driver by name, nor an architecture.
 
+mod burst;
 mod clock;
 mod counters;
 mod drops;

@@ -13,6 +13,6 @@ mod sink;
 mod trace;
 
 pub use port::NullPort;
-pub use replay::{Burst, Place, RING_BUFFERS, Replay, Share, TAILROOM, Written};
+pub use replay::{RING_BUFFERS, Replay, Share, Written};
 pub use sink::{Sink, Taken};
 pub use trace::{MAX_TRACE_BYTES, MAX_TRACE_FRAMES, Trace, TraceTooLarge};

@@ -3,12 +3,11 @@
 #![allow(unsafe_code)]
 
 use super::trace::{MAX_TRACE_BYTES, Trace};
+use crate::burst::{Burst, Place, TAILROOM};
 use crate::memory::Memory;
 use crate::packet::MAX_BATCH;
 use crate::port::PortError;
 
-/// Bytes behind a frame that may be read and written back unchanged, so that a field is one access.
-pub const TAILROOM: usize = 16;
 /// Buffers that frames are copied to in turn.
 pub const RING_BUFFERS: usize = 1024;
 
@@ -29,25 +28,6 @@ pub struct Written {
     pub front: usize,
     /// Bytes of the frame, from its start.
     pub behind: usize,
-}
-
-/// Where a frame lies in its memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// Its first byte.
-    pub at: u32,
-    /// Its bytes.
-    pub len: u32,
-}
-
-/// Frames to be switched where they lie. In front of each is the room that was asked for, behind each [`TAILROOM`];
-/// both may be parts of other frames, and are then put back with them.
-#[derive(Debug)]
-pub struct Burst<'m> {
-    /// The memory of all frames.
-    pub memory: &'m mut [u8],
-    /// Where the frames of this burst are in it, in order.
-    pub places: &'m [Place],
 }
 
 /// The bursts of a trace that several queues share: each has every `of`-th, from number `queue` on.
