@@ -103,7 +103,7 @@ impl WideLpm {
             domain: domain.clone(),
             simd: simd.or_less(),
             bits,
-            root: Area::new(0),
+            root: Area::root(),
             garbage: Garbage::default(),
             len: 0,
         })
@@ -171,7 +171,7 @@ impl Drop for WideLpm {
     fn drop(&mut self) {
         // Readers may outlive the writer: from now on they miss.
         self.shared.root.store(0, Ordering::Release);
-        let root = std::mem::replace(&mut self.root, Area::new(0));
+        let root = std::mem::replace(&mut self.root, Area::root());
         self.domain.retire((root, std::mem::take(&mut self.garbage)));
     }
 }

@@ -1,9 +1,9 @@
 //! Which rules lie in which block.
 
+use super::Layer;
 use super::block::{self, Block, MAX_RULES, PIECE_RULES};
 use super::rule::{Dimension, Order, Rule};
-use super::search::{CHILDREN, BOUNDS, Tree};
-use super::Layer;
+use super::search::{BOUNDS, CHILDREN, Tree};
 use std::sync::Arc;
 
 /// Most parts of a layer, so that two levels of search find one.
@@ -52,7 +52,8 @@ impl Layout {
         let mut left = rules.to_vec();
         while left.len() > MAX_RULES {
             let best = dimensions.iter().filter_map(|dimension| cut(&left, dimension));
-            let best = best.max_by_key(|layer| layer.parts.iter().map(|part| part.rules.len()).sum::<usize>());
+            let best =
+                best.max_by_key(|layer| layer.parts.iter().map(|part| part.rules.len()).sum::<usize>());
             let Some(layer) = best.filter(|layer| {
                 layer.parts.iter().map(|part| part.rules.len()).sum::<usize>() * WORTHWHILE >= left.len()
             }) else {
@@ -63,7 +64,12 @@ impl Layout {
         }
         for rules in left.chunks(MAX_RULES) {
             let part = Part { rules: rules.to_vec(), block: None };
-            layout.layers.push(Plan { cut: first, cuts: Vec::new(), parts: vec![part], dimensions: Vec::new() });
+            layout.layers.push(Plan {
+                cut: first,
+                cuts: Vec::new(),
+                parts: vec![part],
+                dimensions: Vec::new(),
+            });
         }
         layout
     }
@@ -170,16 +176,17 @@ fn cut(rules: &[Arc<Rule>], dimension: &Dimension) -> Option<Plan> {
         let (mut in_part, mut crowd, mut end) = (0, 0, 0u32);
         // Where the part so far could end, before the group of overlapping rules that is being gathered.
         let mut before_crowd = 0;
-        let close_crowd = |in_part: &mut usize, crowd: usize, held: &mut usize, cuts: &mut Vec<u32>, before: u32| {
-            if *in_part > 0 && *in_part + crowd > PIECE_RULES {
-                cuts.push(before);
-                *in_part = 0;
-            }
-            if crowd <= PIECE_RULES {
-                *in_part += crowd;
-                *held += crowd;
-            }
-        };
+        let close_crowd =
+            |in_part: &mut usize, crowd: usize, held: &mut usize, cuts: &mut Vec<u32>, before: u32| {
+                if *in_part > 0 && *in_part + crowd > PIECE_RULES {
+                    cuts.push(before);
+                    *in_part = 0;
+                }
+                if crowd <= PIECE_RULES {
+                    *in_part += crowd;
+                    *held += crowd;
+                }
+            };
         for &(low, high) in hulls.iter().filter(|(low, high)| high - low <= widest) {
             if crowd > 0 && low > end {
                 close_crowd(&mut in_part, crowd, &mut held, &mut cuts, before_crowd);

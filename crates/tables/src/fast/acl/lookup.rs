@@ -97,6 +97,24 @@ fn look_through<V: Vectors>(
     if all > ROWS {
         return many_dimensions::<V>(version, layer, &blocks, keys, orders, out);
     }
+    if layer.parts.len() == 1 {
+        for ((table, (dimension, levels)), number) in first.tables.iter().zip(&layer.dimensions).zip(0..) {
+            let (pieces, limbs) = (first.pieces, version.limbs);
+            // SAFETY: the block's tables are of the layer's dimensions and levels.
+            unsafe {
+                match levels {
+                    1 => rows_of_one::<V, 1>(dimension, table, pieces, limbs, keys, &mut rows, number, count),
+                    2 => rows_of_one::<V, 2>(dimension, table, pieces, limbs, keys, &mut rows, number, count),
+                    _ => rows_of_one::<V, 3>(dimension, table, pieces, limbs, keys, &mut rows, number, count),
+                }
+            }
+        }
+        for at in 0..count {
+            let key = &keys[at * version.limbs..(at + 1) * version.limbs];
+            choose::<V>(first, &rows[at][..all], key, &mut orders[at], &mut out[at]);
+        }
+        return;
+    }
     for (number, (dimension, levels)) in layer.dimensions.iter().enumerate() {
         // SAFETY: all blocks of a layer have its dimensions and levels.
         unsafe {
@@ -152,6 +170,34 @@ unsafe fn find_rows<V: Vectors, const LEVELS: usize>(
             let row = table.rows.as_ptr().add(place * block.pieces);
             prefetch(row);
             rows[at][number] = row;
+        }
+    }
+}
+
+/// The same for a layer of one block, which need not be looked at for each key.
+///
+/// # Safety
+/// The table is of this dimension, with this many levels and pieces to a row.
+#[expect(clippy::too_many_arguments, reason = "one loop, kept out of its caller for its constant")]
+#[inline(always)]
+unsafe fn rows_of_one<V: Vectors, const LEVELS: usize>(
+    dimension: &Dimension,
+    table: &Table,
+    pieces: usize,
+    limbs: usize,
+    keys: &[u64],
+    rows: &mut [[*const Piece; ROWS]; BATCH],
+    number: usize,
+    count: usize,
+) {
+    let (dimension, starts, lines) = (*dimension, table.tree.starts, &table.tree.lines[..]);
+    let (first, keys) = (table.rows.as_ptr(), keys.as_ptr());
+    for (at, rows) in rows.iter_mut().enumerate().take(count) {
+        // SAFETY: as the caller says; there is a row for each place.
+        unsafe {
+            let value = value(&dimension, keys.add(at * limbs));
+            let place = place::<V>(lines, LEVELS, &starts, value);
+            *rows.get_unchecked_mut(number) = first.add(place * pieces);
         }
     }
 }
@@ -323,7 +369,8 @@ mod x86 {
                 _mm256_store_si256(bits.0.as_mut_ptr().cast(), low);
                 _mm256_store_si256(bits.0.as_mut_ptr().add(4).cast(), high);
                 let zero = _mm256_setzero_si256();
-                let empty = |half| _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(half, zero))) as u32;
+                let empty =
+                    |half| _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(half, zero))) as u32;
                 let limb = (!(empty(low) | empty(high) << 4)).trailing_zeros() as usize;
                 Some(Found { first: limb * 64 + bits.0[limb & 7].trailing_zeros() as usize, bits })
             }

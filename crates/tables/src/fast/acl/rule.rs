@@ -127,9 +127,10 @@ impl Dimension {
             }
             Condition::Range { low, high } => {
                 let above = self.offset + self.width;
-                let same_above = (above..).step_by(32).take(low.len().max(high.len()) * 2).all(|offset| {
-                    bits(low, offset, 32) == bits(high, offset, 32)
-                });
+                let same_above = (above..)
+                    .step_by(32)
+                    .take(low.len().max(high.len()) * 2)
+                    .all(|offset| bits(low, offset, 32) == bits(high, offset, 32));
                 if same_above {
                     // Below the first dimension that differs, the ends must be checked unless they are round.
                     let low_end = self.of(low);
@@ -181,8 +182,7 @@ impl Rule {
             exact &= says_all;
             intervals.push(kept);
         }
-        let mut rule =
-            Rule { order, result, intervals, exact, value: vec![], mask: vec![], ranges: vec![] };
+        let mut rule = Rule { order, result, intervals, exact, value: vec![], mask: vec![], ranges: vec![] };
         if !exact {
             (rule.value, rule.mask) = (vec![0; limbs], vec![0; limbs]);
             for (condition, &(offset, width)) in conditions.iter().zip(fields) {

@@ -46,7 +46,8 @@ impl Tree {
             for node in 0..count {
                 let mut line = Line([u32::MAX; 16]);
                 for (at, to) in line.0.iter_mut().enumerate() {
-                    let from = if below == 0 { node * BOUNDS + at } else { node * per_line + (at + 1) * span };
+                    let from =
+                        if below == 0 { node * BOUNDS + at } else { node * per_line + (at + 1) * span };
                     *to = bounds.get(from).copied().unwrap_or(u32::MAX);
                 }
                 lines.push(line);

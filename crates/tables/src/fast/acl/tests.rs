@@ -10,7 +10,8 @@ struct Model {
 
 fn field(key: &[u64], offset: u32, width: u32) -> Vec<u64> {
     let bit = |at: u32| key[(offset + at) as usize / 64] >> ((offset + at) % 64) & 1;
-    let limb = |limb: u32| (0..64).filter(|at| limb * 64 + at < width).map(|at| bit(limb * 64 + at) << at).sum();
+    let limb =
+        |limb: u32| (0..64).filter(|at| limb * 64 + at < width).map(|at| bit(limb * 64 + at) << at).sum();
     (0..width.div_ceil(64)).map(limb).collect()
 }
 
@@ -81,15 +82,17 @@ impl Random {
             1 => Condition::Masked { value, mask: all },
             2 | 3 => {
                 let cut = self.below(u64::from(width) + 1) as u32;
-                let mask = all.iter().zip(0..).map(|(limb, at)| {
-                    limb & (!0u64).checked_shl(cut.saturating_sub(at * 64)).unwrap_or(0)
-                });
+                let mask = all
+                    .iter()
+                    .zip(0..)
+                    .map(|(limb, at)| limb & (!0u64).checked_shl(cut.saturating_sub(at * 64)).unwrap_or(0));
                 Condition::Masked { mask: mask.collect(), value }
             }
             4 => Condition::Masked { mask: all.iter().map(|limb| limb & self.next()).collect(), value },
             _ => {
                 let other = self.value(width);
-                let (low, high) = if value.iter().rev().le(other.iter().rev()) { (value, other) } else { (other, value) };
+                let (low, high) =
+                    if value.iter().rev().le(other.iter().rev()) { (value, other) } else { (other, value) };
                 Condition::Range { low, high }
             }
         }
@@ -259,7 +262,11 @@ fn a_commit_is_met_whole_or_not_at_all() {
             });
         }
         for round in 0..3000 {
-            if round % 2 == 0 { write(2, 1) } else { write(1, 2) };
+            if round % 2 == 0 {
+                write(2, 1)
+            } else {
+                write(1, 2)
+            };
         }
     });
 }

@@ -135,7 +135,7 @@ impl Lines {
         for limb in key {
             hash = mix(hash ^ limb, self.seeds[1]);
         }
-        (((hash >> 32) * u64::from(self.buckets) >> 32) as u32, hash as u16)
+        ((((hash >> 32) * u64::from(self.buckets)) >> 32) as u32, hash as u16)
     }
 
     /// The control word of a line.

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Beyond this many prefixes an area is split by an array.
 const SPLIT_AT: usize = 1024;
 
+/// The same for the first digit, of which there is one area only.
+const SPLIT_ROOT_AT: usize = 48;
+
 /// Beyond this many prefixes the first array of a digit is the larger one.
 const LARGE_AT: usize = 40_000;
 
@@ -21,6 +24,7 @@ const STRIDE: u32 = 10;
 /// All keys whose digit has the same first `pos` bits.
 pub(super) struct Area {
     pos: u32,
+    split_at: usize,
     content: Content,
     /// What readers see, when it was last published.
     link: Link,
@@ -123,9 +127,14 @@ impl Garbage {
 }
 
 impl Area {
-    pub(super) fn new(pos: u32) -> Area {
+    /// All keys.
+    pub(super) fn root() -> Area {
+        Area { split_at: SPLIT_ROOT_AT, ..Area::new(0) }
+    }
+
+    fn new(pos: u32) -> Area {
         let content = Content::Few { prefixes: Vec::new(), subs: BTreeMap::new() };
-        Area { pos, content, link: Link(0), base: 0, dirty: true, chunk: None, count: 0 }
+        Area { pos, split_at: SPLIT_AT, content, link: Link(0), base: 0, dirty: true, chunk: None, count: 0 }
     }
 
     /// Whether the prefix was not there yet.
@@ -295,7 +304,7 @@ impl Area {
     /// Puts an array over an area that has become large, or a larger one over the first of a digit.
     fn split_if_large(&mut self, garbage: &mut Garbage) -> Result<(), NoMemory> {
         let stride = match &self.content {
-            Content::Few { .. } if self.count < SPLIT_AT || self.pos + 1 >= DIGIT => return Ok(()),
+            Content::Few { .. } if self.count < self.split_at || self.pos + 1 >= DIGIT => return Ok(()),
             Content::Few { .. } if self.pos > 0 => STRIDE.min(DIGIT - self.pos - 1),
             Content::Few { .. } if self.count < LARGE_AT => FIRST_STRIDE,
             Content::Split(split) if self.pos > 0 || self.count < LARGE_AT || split.stride > FIRST_STRIDE => {

@@ -134,7 +134,7 @@ unsafe fn step<S: Search>(link: Link, digit: u64) -> Step {
                 };
                 let inner = usize::from(flags & CHILD_INNER != 0);
                 let child = address.add((first as usize + (rank << inner)) * 8) as u64;
-                Step::To(Link(child | LEAF + inner as u64))
+                Step::To(Link(child | (LEAF + inner as u64)))
             }
             LEAF => {
                 let rank = S::leaf(address, digit);
