@@ -36,8 +36,8 @@ impl Tree {
         let levels = levels.max(levels_for(bounds.len())).min(MAX_LEVELS);
         let mut lines = Vec::new();
         let mut starts = [0; MAX_LEVELS];
-        for level in 0..levels {
-            starts[level] = lines.len() as u32;
+        for (level, start) in starts.iter_mut().enumerate().take(levels) {
+            *start = lines.len() as u32;
             // How many boundaries of the lowest level lie below one child of a node of this level.
             let below = levels - 1 - level;
             let span = if below == 0 { 1 } else { BOUNDS * CHILDREN.pow(below as u32 - 1) };

@@ -69,7 +69,11 @@ impl Random {
         let limbs = width.div_ceil(64);
         let limb = |limb: u32| {
             let value = seed.wrapping_mul(0x1234_5678_9abc_def1).rotate_left(seed as u32 * 9 + limb);
-            if limb + 1 == limbs && width % 64 != 0 { value & ((1 << (width % 64)) - 1) } else { value }
+            if limb + 1 == limbs && !width.is_multiple_of(64) {
+                value & ((1 << (width % 64)) - 1)
+            } else {
+                value
+            }
         };
         (0..limbs).map(limb).collect()
     }

@@ -34,7 +34,7 @@ proptest! {
         let mut keys = Vec::new();
         for (a, b, result) in writes {
             let mut key = vec![u64::from(a) % spread; limbs];
-            key[limbs - 1] = key[limbs - 1] << 40 | u64::from(b) % 3;
+            key[limbs - 1] = (key[limbs - 1] << 40) | (u64::from(b) % 3);
             match result {
                 Some(result) => {
                     table.set(&key, result).unwrap();

@@ -85,6 +85,7 @@ pub(super) struct Array {
 pub(super) struct Garbage {
     chunks: Vec<Chunk>,
     areas: Vec<Area>,
+    #[expect(clippy::vec_box, reason = "readers hold their addresses")]
     arrays: Vec<Box<Array>>,
     numbers: Vec<u32>,
     free: Vec<u32>,

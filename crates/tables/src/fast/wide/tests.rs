@@ -43,7 +43,7 @@ fn key(bits: u32, seed: (u8, u8, u8)) -> Vec<u64> {
         })
         .collect();
     key[limbs - 1] ^= u64::from(seed.1 % 8) << 37 ^ u64::from(seed.2) << 28;
-    if bits % 64 != 0 {
+    if !bits.is_multiple_of(64) {
         key[limbs - 1] &= (1 << (bits % 64)) - 1;
     }
     key
@@ -182,7 +182,7 @@ fn readers_meet_results_of_their_own_prefix_while_routes_change() {
         }
         for round in 0..60u32 {
             for n in 0..256u64 {
-                let len = if (n as u32 + round) % 3 == 0 { 128 } else { 60 };
+                let len = if (n as u32 + round).is_multiple_of(3) { 128 } else { 60 };
                 table.set(&key(n), len, if len == 128 { 2000 } else { 1000 } + n as u32).unwrap();
                 table.commit().unwrap();
             }
