@@ -50,12 +50,15 @@ pub enum Verdict {
     Stopped = 6,
     /// A clone is wanted in front of the deparser of egress; the context holds the packet's storage.
     CloneBeforeDeparser = 7,
+    /// Egress is done and wants the packet cloned, cut or sent back; `out` is the port that it was for, and the context
+    /// holds its storage.
+    StoppedBehindEgress = 8,
 }
 
 impl Verdict {
     /// The verdict that a number stands for.
     pub fn from_number(number: u32) -> Option<Verdict> {
-        const ALL: [Verdict; 8] = [
+        const ALL: [Verdict; 9] = [
             Verdict::Forward,
             Verdict::IngressDrop,
             Verdict::EgressDrop,
@@ -64,6 +67,7 @@ impl Verdict {
             Verdict::StepLimit,
             Verdict::Stopped,
             Verdict::CloneBeforeDeparser,
+            Verdict::StoppedBehindEgress,
         ];
         ALL.get(number as usize).copied()
     }
@@ -92,6 +96,32 @@ pub struct TableEnv {
     pub table: *const c_void,
     /// The records of action slots, see [`crate::RecordLayout`]. A lookup may move them.
     pub records: *const u8,
+    /// The first array of a table that is looked up by loads, see [`Shape`].
+    pub base: *const u8,
+    /// The second array.
+    pub second: *const u8,
+}
+
+/// How compiled code looks a table up. All but [`Shape::Call`] need a table without direct objects and selector, whose
+/// [`TableEnv::base`] and [`TableEnv::second`] are set. The words that they end at are action slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// By calling [`TableEnv::lookup`].
+    #[default]
+    Call,
+    /// `u32 base[key]`, for a key of at most 16 bits.
+    Direct,
+    /// Two levels of `u16`, for a key of at most 32 bits: `e = base[key >> low]`; when bit 15 of it is set the result is
+    /// `second[((e & 0x7fff) << low) + (key & ((1 << low) - 1))]`, else `e`.
+    Two16 {
+        /// The bits of the key that index the second level.
+        low: u32,
+    },
+    /// The same with `u32` and bit 31.
+    Two32 {
+        /// As above.
+        low: u32,
+    },
 }
 
 /// What surrounds a batch.

@@ -44,6 +44,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) spilled: &'a [SlotId],
     /// The memory of staged tables, by table.
     pub(crate) stages: &'a [Option<crate::stage::Stage>],
+    /// How tables are looked up, by table; those beyond the end by calls.
+    pub(crate) shapes: &'a [abi::Shape],
     /// Texts of the program, which code refers to by number.
     pub(crate) texts: &'a mut crate::runtime::Texts,
 }

@@ -1,6 +1,6 @@
 //! A program as machine code, and running it.
 
-use crate::abi::{Env, Packet};
+use crate::abi::{Env, Packet, Shape};
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
 use crate::flat::flatten;
@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// Tables that are looked up a batch at a time.
     pub staged: Vec<TableId>,
+    /// How each table is looked up, by its number; those beyond the end by calls.
+    pub shapes: Vec<Shape>,
     /// Whether all slots go to the context where storage does, also those that no code reads any more.
     pub keep_all: bool,
     /// How hard Cranelift tries.
@@ -136,6 +138,11 @@ impl Compiled {
         self.statistics
     }
 
+    /// Bytes in front of a packet that the code may write.
+    pub fn headroom(&self) -> usize {
+        crate::abi::HEADROOM
+    }
+
     /// Contexts for a batch of so many packets.
     pub fn contexts(&self, packets: usize) -> Contexts {
         Contexts::new(self.layout.clone(), packets, self.stage_bytes)
@@ -163,11 +170,26 @@ impl Compiled {
         let (contexts, stage) = contexts.memory();
         let tables = host.table_envs().as_ptr();
         let env = Env { tables, host: std::ptr::from_mut(host).cast(), contexts, stage, now_ns };
-        // SAFETY: the code has this signature; the caller promises the packets, and `host` and `contexts` are borrowed.
+        // SAFETY: the caller promises the packets; `host` and `contexts` are borrowed, and the host's tables are there.
+        unsafe { self.enter(&env, &mut packets[..count]) };
+    }
+
+    /// Runs the plan over packets in an environment of the caller's.
+    ///
+    /// # Safety
+    /// As for [`Compiled::run`]; besides, `env` is as [`Env`] and its parts say, with a context for each packet, and there
+    /// are at most [`MAX_BATCH`] packets.
+    pub unsafe fn enter(&self, env: &Env, packets: &mut [Packet]) {
+        // SAFETY: the code has this signature; the caller promises the rest.
         unsafe {
             let entry = std::mem::transmute::<*const std::ffi::c_void, Entry>(self.memory.start());
-            entry(&env, packets.as_mut_ptr(), count as u64);
+            entry(env, packets.as_mut_ptr(), packets.len() as u64);
         }
+    }
+
+    /// The layout of the action slots of each table.
+    pub fn records(&self) -> &[RecordLayout] {
+        &self.records
     }
 }
 
@@ -203,6 +225,7 @@ struct Parts {
     spilled: Vec<SlotId>,
     stages: Vec<Option<crate::stage::Stage>>,
     stage_bytes: usize,
+    shapes: Vec<Shape>,
 }
 
 struct Generated {
@@ -215,7 +238,14 @@ impl Parts {
         let layout = Layout::new(program).ok_or(JitError::ContextSize)?;
         let records = program.tables.values().map(|table| RecordLayout::of_table(program, table)).collect();
         let (stages, stage_bytes) = stages(program, &options.staged);
-        Ok(Parts { layout, records, spilled: spilled(program, options.keep_all), stages, stage_bytes })
+        Ok(Parts {
+            layout,
+            records,
+            spilled: spilled(program, options.keep_all),
+            stages,
+            stage_bytes,
+            shapes: options.shapes.clone(),
+        })
     }
 
     fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa) -> (Generated, usize, Texts) {
@@ -236,6 +266,7 @@ impl Parts {
             records: &self.records,
             spilled: &self.spilled,
             stages: &self.stages,
+            shapes: &self.shapes,
             texts: &mut texts,
         };
         let mut builder_context = FunctionBuilderContext::new();

@@ -1,6 +1,6 @@
 //! The storage of packets outside compiled code.
 
-use crate::layout::{CURSOR, Layout, PARSED};
+use crate::layout::{CURSOR, Layout, PARSED, slot_bytes};
 use crate::runtime::{bits_of, limbs_of};
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
@@ -30,7 +30,8 @@ impl Contexts {
         self.count == 0
     }
 
-    pub(crate) fn memory(&mut self) -> (*mut u8, *mut u8) {
+    /// The memory of contexts and of the schedule, for [`crate::abi::Env`].
+    pub fn memory(&mut self) -> (*mut u8, *mut u8) {
         (self.words.as_mut_ptr().cast(), self.stage.as_mut_ptr().cast())
     }
 
@@ -62,6 +63,42 @@ impl Contexts {
     /// The bits that valid headers had behind the last parser.
     pub fn parsed_bits(&self, packet: usize) -> u64 {
         self.own(packet)[PARSED as usize / 8]
+    }
+
+    /// Makes all headers invalid.
+    pub fn invalidate_headers(&mut self, program: &Program, packet: usize) {
+        for (header, described) in &program.headers {
+            let at = self.layout.valid_at(header) as usize;
+            let word = &mut self.own_mut(packet)[at / 8];
+            *word &= !(0xff << (at % 8 * 8));
+            described.fields.iter().for_each(|field| self.clear_slot(program, packet, *field));
+        }
+    }
+
+    /// Sets a slot to 0, false or empty.
+    pub fn clear_slot(&mut self, program: &Program, packet: usize, slot: SlotId) {
+        let at = self.layout.slots[slot] as usize / 8;
+        let words = slot_bytes(program.slots[slot].ty) as usize / 8;
+        self.own_mut(packet)[at..at + words].fill(0);
+    }
+
+    /// The bits that all valid headers have together.
+    pub fn header_bits(&self, program: &Program, packet: usize) -> u64 {
+        let valid = program.headers.iter().filter(|(header, _)| self.is_valid(packet, *header));
+        valid
+            .map(|(_, header)| {
+                let varbits = header.fields.iter().map(|field| match program.slots[*field].ty {
+                    Type::Varbit(_) => self.own(packet)[self.layout.slots[*field] as usize / 8],
+                    Type::Bool | Type::Bits(_) => 0,
+                });
+                u64::from(header.fixed_bits) + varbits.sum::<u64>()
+            })
+            .sum()
+    }
+
+    /// Makes one context what a context of another set is.
+    pub fn copy_from(&mut self, packet: usize, other: &Contexts, of: usize) {
+        self.own_mut(packet).copy_from_slice(other.own(of));
     }
 
     /// Whether a header is valid.

@@ -86,7 +86,8 @@ fn align(at: u32, to: u32) -> u32 {
 /// bytes; the lowest byte comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLayout {
-    /// Bytes from one record to the next, a multiple of 8.
+    /// Bytes from one record to the next: a power of two up to 64, else a multiple of 64, so that small records do not
+    /// straddle cache lines.
     pub stride: u32,
     /// For each action the offsets of its arguments.
     pub offsets: Vec<Vec<u32>>,
@@ -110,7 +111,8 @@ impl RecordLayout {
                 widths.iter().map(place).collect()
             })
             .collect();
-        RecordLayout { stride: align(end, 8), offsets }
+        let stride = if end <= 64 { end.next_power_of_two().max(8) } else { align(end, 64) };
+        RecordLayout { stride, offsets }
     }
 
     /// The layout of a table.

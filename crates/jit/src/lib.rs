@@ -1,6 +1,7 @@
 //! Machine code from the pipeline IR, with Cranelift.
 
 pub mod abi;
+mod batch;
 mod codegen;
 mod compiled;
 mod contexts;
@@ -14,7 +15,8 @@ mod specialise;
 mod stage;
 mod state;
 
-pub use abi::{Packet, Verdict};
+pub use abi::{Packet, Shape, Verdict};
+pub use batch::{Batch, PacketList, Results};
 pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;
 pub use layout::{Layout, MAX_CONTEXT, RecordLayout};

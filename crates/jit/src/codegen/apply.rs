@@ -2,7 +2,7 @@
 
 use super::values::Num;
 use super::{Cache, Gen, plain};
-use crate::abi::{Env, Packet, TableEnv};
+use crate::abi::{Env, Packet, Shape, TableEnv};
 use crate::layout::{argument_size, limbs, type_width};
 use crate::specialise::NodeId;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -51,6 +51,13 @@ impl Gen<'_> {
             return self.wait(table, next);
         }
         let key = self.key(table);
+        let shape = self.s.shapes.get(table.index()).copied().unwrap_or_default();
+        if let ([key], false) = (key.as_slice(), self.has_entries(table))
+            && let Some(found) = self.by_loads(table, shape, *key)
+        {
+            self.found(table, found);
+            return self.jump_to(next);
+        }
         let keys = self.words_in_memory(0, &key);
         let inputs = self.selector_inputs(table);
         let inputs = if inputs.is_empty() { self.int(0) } else { self.numbers_in_memory(1, &inputs) };
@@ -66,6 +73,55 @@ impl Gen<'_> {
         }
         self.found(table, found);
         self.jump_to(next);
+    }
+
+    /// The action slot of a key, by loads; none for a table that is looked up by calls.
+    fn by_loads(&mut self, table: TableId, shape: Shape, key: Value) -> Option<Value> {
+        let (low, word) = match shape {
+            Shape::Call => return None,
+            Shape::Direct => {
+                let base = self.table_field(table, offset_of!(TableEnv, base));
+                let offset = self.shl(key, 2);
+                let address = self.b.ins().iadd(base, offset);
+                return Some(self.b.ins().uload32(plain(), address, 0));
+            }
+            Shape::Two16 { low } => (low, 2),
+            Shape::Two32 { low } => (low, 4),
+        };
+        let base = self.table_field(table, offset_of!(TableEnv, base));
+        let index = self.shr(key, low);
+        let first = self.load_element(base, index, word);
+        if low == 0 {
+            return Some(first);
+        }
+        let (deeper, done) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(done, types::I64);
+        let mark = 1 << (8 * word - 1);
+        let marked = self.and(first, mark);
+        self.b.set_cold_block(deeper);
+        self.b.ins().brif(marked, deeper, &[], done, &[first.into()]);
+        self.b.switch_to_block(deeper);
+        self.b.seal_block(deeper);
+        let second = self.table_field(table, offset_of!(TableEnv, second));
+        let group = self.and(first, mark - 1);
+        let start = self.shl(group, low);
+        let below = self.and(key, (1 << low) - 1);
+        let index = self.b.ins().iadd(start, below);
+        let found = self.load_element(second, index, word);
+        self.b.ins().jump(done, &[found.into()]);
+        self.b.switch_to_block(done);
+        self.b.seal_block(done);
+        Some(result)
+    }
+
+    /// An element of an array of words of 2 or 4 bytes.
+    fn load_element(&mut self, base: Value, index: Value, word: u32) -> Value {
+        let offset = self.shl(index, word.trailing_zeros());
+        let address = self.b.ins().iadd(base, offset);
+        match word {
+            2 => self.b.ins().uload16(types::I64, plain(), address, 0),
+            _ => self.b.ins().uload32(plain(), address, 0),
+        }
     }
 
     fn words_in_memory(&mut self, buffer: usize, words: &[Value]) -> Value {

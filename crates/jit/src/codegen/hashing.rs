@@ -6,7 +6,7 @@ use super::values::{Form, Num, Val};
 use crate::runtime::{Helper, Writer};
 use crate::state::Place;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use millrace_pipeline::*;
 
 /// Bytes that are put together in stack memory for a hash, at most.
@@ -27,6 +27,10 @@ impl Gen<'_> {
         let mut items = Vec::new();
         for item in data {
             match item {
+                // A field in the packet is read there, even if its value is known: so it adds up with its neighbours.
+                DataItem::Value(Expr::Read(slot)) if self.is_in_packet(*slot) => {
+                    items.push(Expr::Read(*slot))
+                }
                 DataItem::Value(expr) => items.push(crate::simplify::simplify(p, expr, &self.state)),
                 DataItem::Header(header) => match self.state.place(*header) {
                     Place::Invalid => {}
@@ -47,6 +51,13 @@ impl Gen<'_> {
             };
         }
         (bits <= 8 * MAX_STATIC).then_some((items, bits))
+    }
+
+    fn is_in_packet(&self, slot: SlotId) -> bool {
+        match self.s.program.slots[slot].home {
+            Home::Header { header, .. } => matches!(self.state.place(header), Place::At(_) | Place::Pointed),
+            Home::Metadata | Home::Local => false,
+        }
     }
 
     fn hash_static(&mut self, algorithm: HashAlgorithm, items: Vec<Expr>, bits: u32) -> Num {
@@ -127,19 +138,23 @@ impl Gen<'_> {
     /// Folds a sum of 16-bit words to 16 bits. The words have their bytes in the reverse order, and so has the sum, since
     /// the end-around carry goes round either way.
     fn finish_sum(&mut self, algorithm: HashAlgorithm, sum: Value) -> Num {
-        // At most 2^10 words of 32 bits: 42 bits, then 33, 18 and 17.
-        let (high, low) = (self.shr(sum, 32), self.and(sum, 0xffff_ffff));
-        let sum = self.b.ins().iadd(high, low);
-        let (high, low) = (self.shr(sum, 16), self.and(sum, 0xffff));
-        let sum = self.b.ins().iadd(high, low);
-        let (high, low) = (self.shr(sum, 16), self.and(sum, 0xffff));
-        let sum = self.b.ins().iadd(high, low);
-        let (high, low) = (self.shr(sum, 16), self.and(sum, 0xffff));
-        let mut sum = self.b.ins().iadd(high, low);
+        // Each half is added to the other one, the carry of the lower sum included: the upper half is the sum with the
+        // carry brought round. It is 0 only when all words are.
+        let half = self.int(32);
+        let turned = self.b.ins().rotl(sum, half);
+        let both = self.b.ins().iadd(sum, turned);
+        let sum = self.shr(both, 32);
+        let sum = self.b.ins().ireduce(types::I32, sum);
+        let half = self.b.ins().iconst(types::I32, 16);
+        let turned = self.b.ins().rotl(sum, half);
+        let both = self.b.ins().iadd(sum, turned);
+        let both = self.b.ins().uextend(types::I64, both);
+        let mut sum = self.shr(both, 16);
         if algorithm == HashAlgorithm::Csum16 {
-            sum = self.b.ins().bnot(sum);
+            let ones = self.int(0xffff);
+            sum = self.b.ins().bxor(sum, ones);
         }
-        Num { width: 16, form: Form::Swapped(self.and(sum, 0xffff)) }
+        Num { width: 16, form: Form::Swapped(sum) }
     }
 
     /// By a writer that takes whatever comes.

@@ -163,7 +163,7 @@ impl Builder<'_> {
     fn transmit(&mut self, cloned: bool) -> FlatId {
         let forward = self.leave(Verdict::Forward, None, Spill::Nothing);
         let spill = if self.lists_headers() { Spill::Everything } else { Spill::Metadata };
-        let stop = self.leave(Verdict::Stopped, None, spill);
+        let stop = self.leave(Verdict::StoppedBehindEgress, None, spill);
         let drop = self.leave(Verdict::EgressDrop, None, Spill::Nothing);
         let first = self.unless(Intrinsic::Recirculate, stop, forward);
         let first = self.unless(Intrinsic::Truncate, stop, first);

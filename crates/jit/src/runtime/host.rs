@@ -191,7 +191,13 @@ impl<'a> Host<'a> {
 
 impl Records {
     fn env(&self, number: usize) -> TableEnv {
-        TableEnv { lookup: lookup_batch, table: number as *const c_void, records: self.bytes.as_ptr().cast() }
+        TableEnv {
+            lookup: lookup_batch,
+            table: number as *const c_void,
+            records: self.bytes.as_ptr().cast(),
+            base: std::ptr::null(),
+            second: std::ptr::null(),
+        }
     }
 
     fn intern(&mut self, action: usize, args: Vec<Bits>) -> u32 {
