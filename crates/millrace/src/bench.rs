@@ -5,7 +5,7 @@ use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
 use crate::progress::Progress;
-use crate::source::{engine, load};
+use crate::source::load;
 use millrace_bench::{Config, measure};
 use millrace_ports::null::Trace;
 use millrace_switch::{Clock, Switch, SwitchConfig};
@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Failure> {
-    engine(args.engine)?;
     let program = load(&args.program, &args.source, findings)?.lower(findings)?;
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
     let mut trace = Trace::read(&args.trace.to_string_lossy()).map_err(|error| failed(&error))?;
@@ -22,7 +21,8 @@ pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Fai
     }
     let mut switches = Vec::new();
     for _ in 0..args.cores.max(1) {
-        let config = SwitchConfig { clock: Clock::real(), ..SwitchConfig::default() };
+        let config =
+            SwitchConfig { clock: Clock::real(), engine: args.engine.kind(), ..SwitchConfig::default() };
         let mut switch = Switch::new(Arc::clone(&program), config).map_err(|error| failed(&error))?;
         if let Some(entries) = &args.entries {
             load_file(&mut switch, entries, findings)?;

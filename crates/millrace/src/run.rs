@@ -4,7 +4,7 @@ use crate::cli::RunArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
-use crate::source::{engine, load};
+use crate::source::load;
 use crate::{demo, progress, statistics};
 use millrace_switch::{Control, Notice, PortId, Summary, SwitchConfig, Worker};
 use serde_json::{Value, json};
@@ -16,7 +16,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
-    engine(args.engine)?;
     let Some(path) = &args.program else {
         if !args.ports.is_empty() || args.entries.is_some() {
             return Err(Failure::Usage("PROG is missing: ports and entries need a program".into()));
@@ -33,8 +32,9 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
         ports.push((PortId::from(spec.port), port));
     }
-    let mut worker = Worker::new(program, ports, SwitchConfig::default())
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
+    let mut worker =
+        Worker::new(program, ports, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(entries) = &args.entries {
         load_file(worker.switch_mut(), entries, findings)?;
     }
