@@ -3,7 +3,7 @@
 use crate::memory::memory;
 use millrace_pipeline::Program;
 use millrace_ports::{Burst, Place, TAILROOM};
-use millrace_switch::{EngineKind, Outcome, PortId, Switch, SwitchConfig, SwitchError};
+use millrace_switch::{DigestMessage, EngineKind, Outcome, PortId, Switch, SwitchConfig, SwitchError};
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
@@ -68,9 +68,9 @@ impl Trio {
         let found = in_a_burst(&mut self.burst, port, packets, time_ns);
         let sent: Vec<(PortId, Vec<u8>)> =
             wanted.outputs().map(|(port, bytes)| (port, bytes.to_vec())).collect();
-        compare("in a burst", "packets", &sent, &found.0)?;
-        compare("in a burst", "messages", &wanted.digests, &found.1)?;
-        compare("in a burst", "log", &wanted.log, &found.2)?;
+        compare("in a burst", "packets", &sent, &found.sent)?;
+        compare("in a burst", "messages", &wanted.digests, &found.digests)?;
+        compare("in a burst", "log", &wanted.log, &found.log)?;
         for (way, switch) in [("packet by packet", &self.single), ("in a burst", &self.burst)] {
             compare(way, "counters", self.interp.counters(), switch.counters())?;
         }
@@ -93,13 +93,15 @@ impl Trio {
     }
 }
 
+/// What left a switch.
+struct Left {
+    sent: Vec<(PortId, Vec<u8>)>,
+    digests: Vec<DigestMessage>,
+    log: Vec<String>,
+}
+
 /// Switches packets as a burst at a time.
-fn in_a_burst(
-    switch: &mut Switch,
-    port: PortId,
-    packets: &[Vec<u8>],
-    time_ns: u64,
-) -> (Vec<(PortId, Vec<u8>)>, Vec<millrace_switch::DigestMessage>, Vec<String>) {
+fn in_a_burst(switch: &mut Switch, port: PortId, packets: &[Vec<u8>], time_ns: u64) -> Left {
     let mut waited = switch.advance_to(time_ns);
     let mut sent: Vec<(PortId, Vec<u8>)> =
         waited.outputs().map(|(port, bytes)| (port, bytes.to_vec())).collect();
@@ -116,7 +118,7 @@ fn in_a_burst(
     let (digests, log) = switch.take_messages();
     waited.digests.extend(digests);
     waited.log.extend(log);
-    (sent, waited.digests, waited.log)
+    Left { sent, digests: waited.digests, log: waited.log }
 }
 
 fn compare<T: PartialEq + Debug>(way: &str, what: &str, wanted: &T, found: &T) -> Result<(), Difference> {
