@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use millrace_ports::PortSpec;
+use millrace_switch::EngineKind;
 use std::path::PathBuf;
 
 /// A P4 switch: P4 source in, running switch out.
@@ -18,7 +19,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Prints the P4Info of a program as protobuf text
     P4info(P4infoArgs),
-    /// Prints the pipeline IR of a program
+    /// Prints what a program is compiled to, or how long that takes
     Compile(CompileArgs),
     /// Runs STF tests on a program
     Stf(StfArgs),
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Tells what happens to a packet, step by step
     Trace(TraceArgs),
+    /// Measures how fast a program forwards a capture from memory
+    Bench(BenchArgs),
 }
 
 impl Command {
@@ -36,6 +39,7 @@ impl Command {
             Command::Stf(args) => args.json,
             Command::Run(args) => args.json,
             Command::Trace(args) => args.json,
+            Command::Bench(args) => args.json,
             Command::P4info(_) | Command::Compile(_) => false,
         }
     }
@@ -75,6 +79,15 @@ pub(crate) enum Engine {
     Jit,
 }
 
+impl Engine {
+    pub(crate) fn kind(self) -> EngineKind {
+        match self {
+            Engine::Interp => EngineKind::Interp,
+            Engine::Jit => EngineKind::Jit,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The program
@@ -107,8 +120,14 @@ pub(crate) struct CompileArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// Which form
+    #[arg(long, value_enum, required_unless_present = "time")]
+    pub(crate) emit: Option<Emit>,
+    /// Tells how long each step from the source to running code takes, in milliseconds
+    #[arg(long, conflicts_with = "emit")]
+    pub(crate) time: bool,
+    /// The processor of `clif` and `asm`: this machine's if not given
     #[arg(long, value_enum)]
-    pub(crate) emit: Emit,
+    pub(crate) target: Option<Target>,
     /// Where to write it; standard output if not given
     #[arg(short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -119,6 +138,20 @@ pub(crate) struct CompileArgs {
 pub(crate) enum Emit {
     /// The text of the pipeline IR
     Ir,
+    /// The code generator's IR of the way of a burst
+    Clif,
+    /// Its machine code
+    Asm,
+}
+
+/// A processor to generate code for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// 64-bit x86
+    #[value(name = "x86-64")]
+    X86_64,
+    /// 64-bit Arm
+    Aarch64,
 }
 
 #[derive(Debug, Args)]
@@ -144,7 +177,7 @@ pub(crate) struct RunArgs {
     /// The program; without one a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
-    /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN,OUT
+    /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN[,OUT], 0@null:TRACE
     #[arg(short = 'i', value_name = "PORT@IFACE")]
     pub(crate) ports: Vec<PortSpec>,
     /// Entries: runtime commands of bmv2 or P4Runtime JSON
@@ -174,6 +207,48 @@ pub(crate) struct TraceArgs {
     /// The packet: hexadecimal digits, or a capture file
     #[arg(long, value_name = "HEX|PCAP")]
     pub(crate) packet: String,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    pub(crate) engine: Engine,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) program: PathBuf,
+    /// Entries: runtime commands of bmv2 or P4Runtime JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) entries: Option<PathBuf>,
+    /// The frames
+    #[arg(long, value_name = "PCAP")]
+    pub(crate) trace: PathBuf,
+    /// The port that they come in on
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u32,
+    /// Fills shorter frames up to that many bytes
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) frame_size: Option<usize>,
+    /// Copies each frame into a buffer first, as a receiver does
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Threads that forward
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) cores: usize,
+    /// Receive queues that share the frames; one for each core if not given
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) queues: usize,
+    /// Rounds, each of which gives a rate
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) rounds: u32,
+    /// Milliseconds of each
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub(crate) ms: u64,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// What runs the program

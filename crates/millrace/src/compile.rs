@@ -1,12 +1,75 @@
 //! `millrace compile`.
 
-use crate::cli::{CompileArgs, Emit};
+use crate::cli::{CompileArgs, Emit, Target};
 use crate::findings::{Failure, Findings};
+use crate::output::say;
 use crate::source::{load, write_output};
+use millrace_jit::{Compiled, Listing, Options, Plan, listing};
+use millrace_pipeline::{Program, passes};
+use millrace_switch::{EngineKind, Switch, SwitchConfig};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub(crate) fn compile(args: &CompileArgs, findings: &mut Findings) -> Result<(), Failure> {
-    let program = load(&args.program, &args.source, findings)?.lower(findings)?;
-    match args.emit {
-        Emit::Ir => write_output(args.output.as_deref(), &millrace_pipeline::text::print(&program)),
-    }
+    let start = Instant::now();
+    let checked = load(&args.program, &args.source, findings)?;
+    let front = start.elapsed();
+    let lowering = Instant::now();
+    let program = checked.lower(findings)?;
+    let lowering = lowering.elapsed();
+    let Some(emit) = args.emit else { return time(program, front, lowering) };
+    let text = match emit {
+        Emit::Ir => millrace_pipeline::text::print(&program),
+        Emit::Clif => list(&program, args.target)?.clif,
+        Emit::Asm => list(&program, args.target)?.asm,
+    };
+    write_output(args.output.as_deref(), &text)
+}
+
+/// The texts of the code that takes a burst through a program.
+fn list(program: &Program, target: Option<Target>) -> Result<Listing, Failure> {
+    let mut program = program.clone();
+    passes::optimize(&mut program);
+    let target = target.map(|target| match target {
+        Target::X86_64 => "x86_64",
+        Target::Aarch64 => "aarch64",
+    });
+    let plan = Plan::through(&program, true);
+    listing(&program, &plan, &Options::default(), target).map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// Tells how long each step takes. Measured once, as it is when a switch starts.
+fn time(program: Arc<Program>, front: Duration, lowering: Duration) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
+    let start = Instant::now();
+    let mut optimised = (*program).clone();
+    passes::optimize(&mut optimised);
+    let optimising = start.elapsed();
+    let compiled = Compiled::new(&optimised, &Plan::through(&optimised, true), &Options::default())
+        .map_err(|error| failed(&error))?;
+    let code = compiled.statistics();
+    let start = Instant::now();
+    let config = SwitchConfig { engine: EngineKind::Jit, ..SwitchConfig::default() };
+    Switch::new(program, config).map_err(|error| failed(&error))?;
+    let switch = start.elapsed();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    say(format_args!(
+        "source to typed program   {:8.2} ms\n\
+         lowering                  {:8.2} ms\n\
+         optimising                {:8.2} ms\n\
+         specialising              {:8.2} ms  {} nodes\n\
+         code generation           {:8.2} ms  {} bytes\n\
+         a switch with all code    {:8.2} ms\n\
+         source to running switch  {:8.2} ms\n",
+        ms(front),
+        ms(lowering),
+        ms(optimising),
+        ms(code.specialise),
+        code.nodes,
+        ms(code.codegen),
+        code.bytes,
+        ms(switch),
+        ms(front + lowering + switch),
+    ));
+    Ok(())
 }

@@ -4,6 +4,7 @@
 //! read or opened; the reasons are on standard error. 2: wrong usage. With `--json` one JSON object is on standard output,
 //! whatever happened.
 
+mod bench;
 mod capture;
 mod check;
 mod cli;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Stf(args) => stf::stf(&args, &mut findings),
         Command::Run(args) => run::run(&args, &mut findings),
         Command::Trace(args) => trace::trace(&args, &mut findings),
+        Command::Bench(args) => bench::bench(&args, &mut findings),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,7 @@ use crate::cli::RunArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
-use crate::source::{engine, load};
+use crate::source::load;
 use crate::{demo, progress, statistics};
 use millrace_switch::{Control, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use serde_json::{Value, json};
@@ -16,7 +16,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
-    engine(args.engine)?;
     let Some(path) = &args.program else {
         if !args.ports.is_empty() || args.entries.is_some() {
             return Err(Failure::Usage("PROG is missing: ports and entries need a program".into()));
@@ -28,8 +27,8 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     }
     let program = load(path, &args.source, findings)?.lower(findings)?;
     let name = program.name.clone();
-    let mut switch =
-        Switch::new(program, SwitchConfig::default()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
+    let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
     if let Some(entries) = &args.entries {
         load_file(&mut switch, entries, findings)?;

@@ -1,6 +1,6 @@
 //! From program text to a program that can be run.
 
-use crate::cli::{Engine, SourceArgs, Standard};
+use crate::cli::{SourceArgs, Standard};
 use crate::findings::{Failure, Findings};
 use millrace_lower::lower;
 use millrace_p4_14::{LIBRARY, translate};
@@ -109,17 +109,6 @@ impl CheckedProgram {
         diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &self.sources));
         findings.summary(0);
         Failure::Found
-    }
-}
-
-/// Refuses an engine that there is not yet.
-pub(crate) fn engine(engine: Engine) -> Result<(), Failure> {
-    match engine {
-        Engine::Interp => Ok(()),
-        Engine::Jit => Err(Failure::Usage(
-            "this version has no machine code engine: use `--engine interp`, the reference interpreter"
-                .into(),
-        )),
     }
 }
 

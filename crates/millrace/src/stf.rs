@@ -4,21 +4,21 @@ use crate::cli::StfArgs;
 use crate::entries::read;
 use crate::findings::{Failure, Findings};
 use crate::output::{say_line, tell};
-use crate::source::{engine, load};
+use crate::source::load;
 use millrace_control::Refusal;
 use millrace_pipeline::Program;
 use millrace_stf::{FailureKind, Report, parse, run};
+use millrace_switch::SwitchConfig;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) fn stf(args: &StfArgs, findings: &mut Findings) -> Result<(), Failure> {
-    engine(args.engine)?;
     let program = load(&args.program, &args.source, findings)?.lower(findings)?;
     let mut results = Vec::new();
     let mut failed = 0;
     for path in &args.tests {
-        let result = test(path, &program, findings, args.json)?;
+        let result = test(path, &program, findings, args)?;
         failed += usize::from(result["ok"] == false);
         results.push(result);
     }
@@ -31,7 +31,13 @@ pub(crate) fn stf(args: &StfArgs, findings: &mut Findings) -> Result<(), Failure
 }
 
 /// Runs one test and says how it went.
-fn test(path: &Path, program: &Arc<Program>, findings: &mut Findings, json: bool) -> Result<Value, Failure> {
+fn test(
+    path: &Path,
+    program: &Arc<Program>,
+    findings: &mut Findings,
+    args: &StfArgs,
+) -> Result<Value, Failure> {
+    let json = args.json;
     let name = path.display().to_string();
     let text = read(path)?;
     let test = match parse(&text) {
@@ -43,8 +49,9 @@ fn test(path: &Path, program: &Arc<Program>, findings: &mut Findings, json: bool
             return Ok(json!({ "file": name, "ok": false, "failures": failures }));
         }
     };
+    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
     let report =
-        run(&text, &test, Arc::clone(program)).map_err(|error| Failure::Failed(error.to_string()))?;
+        run(&text, &test, Arc::clone(program), config).map_err(|error| Failure::Failed(error.to_string()))?;
     for failure in &report.failures {
         let message = failure.kind.to_string();
         let help = match &failure.kind {

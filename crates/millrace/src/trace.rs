@@ -5,7 +5,7 @@ use crate::cli::TraceArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
-use crate::source::{engine, load};
+use crate::source::load;
 use millrace_control::commands::number_trace;
 use millrace_ports::MAX_FRAME;
 use millrace_switch::{Switch, SwitchConfig};
@@ -15,11 +15,10 @@ use std::io::BufReader;
 use std::path::Path;
 
 pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Failure> {
-    engine(args.engine)?;
     let packets = packets(&args.packet)?;
     let program = load(&args.program, &args.source, findings)?.lower(findings)?;
-    let mut switch =
-        Switch::new(program, SwitchConfig::default()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
+    let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(path) = &args.entries {
         load_file(&mut switch, path, findings)?;
     }

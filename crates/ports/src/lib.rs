@@ -1,4 +1,4 @@
-//! Port drivers behind one trait: capture files, Linux interfaces, tap interfaces.
+//! Port drivers behind one trait: capture files, Linux interfaces, tap interfaces, and a loopback in memory.
 //!
 //! A [`Port`] takes and gives frames in batches ([`Batch`]) of packets ([`Packet`]) that are recycled through a pool
 //! ([`PacketPool`]). It promises that nothing on this way waits, locks or, in steady state, allocates; that a frame that
@@ -9,10 +9,13 @@
 //! frames that a cable would carry.
 
 mod af_packet;
+mod burst;
 mod fault;
 mod link;
+mod memory;
 #[cfg(test)]
 mod netns;
+pub mod null;
 mod open;
 mod packet;
 mod pcap;
@@ -22,7 +25,9 @@ mod tap;
 mod wait;
 
 pub use af_packet::PacketPort;
+pub use burst::{Burst, Place, TAILROOM};
 pub use fault::{FaultInjector, Faults};
+pub use null::NullPort;
 pub use open::open;
 pub use packet::{Batch, FrameLengthError, HEADROOM, MAX_BATCH, MAX_FRAME, Packet, PacketPool};
 pub use pcap::PcapPort;

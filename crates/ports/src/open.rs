@@ -1,6 +1,7 @@
 //! From the name of a port to the port.
 
 use crate::af_packet::PacketPort;
+use crate::null::NullPort;
 use crate::pcap::PcapPort;
 use crate::port::{Port, PortError};
 use crate::spec::{Driver, InterfaceSpec};
@@ -14,6 +15,7 @@ pub fn open(interface: &InterfaceSpec) -> Result<Box<dyn Port>, PortError> {
     Ok(match interface.driver {
         Driver::Packet => Box::new(PacketPort::open(&interface.args)?),
         Driver::Tap => Box::new(TapPort::open(&interface.args)?),
+        Driver::Null => Box::new(NullPort::open(&interface.args)?),
         Driver::Pcap => Box::new(PcapPort::open(&interface.args)?),
     })
 }

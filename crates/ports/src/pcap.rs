@@ -247,6 +247,22 @@ impl Output {
     }
 }
 
+/// Calls `each` with the frames of a capture file, in order, until it ends or fails.
+pub(crate) fn read_frames(
+    path: &str,
+    mut each: impl FnMut(&[u8]) -> Result<(), PortError>,
+) -> Result<(), PortError> {
+    let mut input = Input::open(path)?;
+    loop {
+        match std::mem::replace(&mut input.next, Next::End) {
+            Next::Frame { .. } => each(&input.frame)?,
+            Next::Damage(error) => return Err(error),
+            Next::End => return Ok(()),
+        }
+        input.read_ahead();
+    }
+}
+
 fn nanoseconds_per_tick(resolution: TsResolution) -> u64 {
     match resolution {
         TsResolution::MicroSecond => 1000,

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The drivers by name, with how their arguments look.
-pub const DRIVERS: [(Driver, &str, &str); 3] = [
+pub const DRIVERS: [(Driver, &str, &str); 4] = [
+    (Driver::Null, "null", "null:TRACE[,passes=N] or null:-"),
     (Driver::Packet, "packet", "packet:INTERFACE"),
     (Driver::Pcap, "pcap", "pcap:IN[,OUT]"),
     (Driver::Tap, "tap", "tap:NAME"),
@@ -13,6 +14,8 @@ pub const DRIVERS: [(Driver, &str, &str); 3] = [
 /// A port driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Driver {
+    /// A capture from memory, over and over.
+    Null,
     /// Capture files.
     Pcap,
     /// A Linux interface through an AF_PACKET ring.
@@ -25,6 +28,7 @@ impl Driver {
     /// The name in front of the colon.
     pub fn name(self) -> &'static str {
         match self {
+            Driver::Null => "null",
             Driver::Pcap => "pcap",
             Driver::Packet => "packet",
             Driver::Tap => "tap",
@@ -205,8 +209,8 @@ mod tests {
         assert_eq!(message("0@pcap:"), "nothing follows `pcap:`: pcap:IN[,OUT] is expected");
         assert_eq!(
             message("0@Pacp:in.pcap"),
-            "there is no port driver `Pacp`, did you mean `pcap`? (known: packet, pcap, tap)"
+            "there is no port driver `Pacp`, did you mean `pcap`? (known: null, packet, pcap, tap)"
         );
-        assert_eq!(message("0@dpdk:x"), "there is no port driver `dpdk` (known: packet, pcap, tap)");
+        assert_eq!(message("0@dpdk:x"), "there is no port driver `dpdk` (known: null, packet, pcap, tap)");
     }
 }

@@ -38,4 +38,4 @@ pub use ast::{Comparison, Counted, Index, MatchValue, Named, Statement, Test, Wo
 pub use parse::{MAX_STATEMENTS, parse};
 pub use pattern::Pattern;
 pub use report::{Difference, Failure, FailureKind, Report};
-pub use run::run;
+pub use run::{run, run_on};

@@ -19,15 +19,27 @@ const PACKET_GAP_NS: u64 = 1_000_000;
 /// The time that a `wait` takes, in nanoseconds.
 const WAIT_NS: u64 = 1_000_000_000;
 
-/// Runs a test from its text. The first statement that does not fit the program ends it.
+/// Runs a test from its text on a switch that is set up so. The first statement that does not fit the program ends it.
 ///
 /// # Errors
 /// The program cannot be run at all.
-pub fn run(text: &str, test: &Test, program: Arc<Program>) -> Result<Report, SwitchError> {
-    let switch = Switch::new(program, SwitchConfig::default())?;
+pub fn run(
+    text: &str,
+    test: &Test,
+    program: Arc<Program>,
+    config: SwitchConfig,
+) -> Result<Report, SwitchError> {
+    let mut switch = Switch::new(program, config)?;
+    Ok(run_on(&mut switch, text, test, |_| ()))
+}
+
+/// Runs a test from its text on a switch that nothing has come to yet, and tells what came of each of its packets. The
+/// first statement that does not fit the program ends it.
+pub fn run_on(switch: &mut Switch, text: &str, test: &Test, watch: impl FnMut(&Outcome)) -> Report {
     let mut runner = Runner {
         text,
         switch,
+        watch,
         now_ns: 0,
         sent: BTreeMap::new(),
         expected: BTreeMap::new(),
@@ -40,18 +52,19 @@ pub fn run(text: &str, test: &Test, program: Arc<Program>) -> Result<Report, Swi
         if let Err(refusal) = runner.statement(statement, at) {
             let kind = FailureKind::Refused { message: refusal.message, help: refusal.help };
             runner.report.failures.push(Failure { at: refusal.at, kind });
-            return Ok(runner.report);
+            return runner.report;
         }
     }
     let outcome = runner.switch.drain();
     runner.take(outcome);
     runner.compare();
-    Ok(runner.report)
+    runner.report
 }
 
-struct Runner<'t> {
+struct Runner<'t, W> {
     text: &'t str,
-    switch: Switch,
+    switch: &'t mut Switch,
+    watch: W,
     now_ns: u64,
     /// What left by each port.
     sent: BTreeMap<u32, Vec<Left>>,
@@ -76,7 +89,7 @@ struct Expected {
     at: Range<usize>,
 }
 
-impl Runner<'_> {
+impl<W: FnMut(&Outcome)> Runner<'_, W> {
     fn statement(&mut self, statement: &Statement, at: &Range<usize>) -> Result<(), Refusal> {
         match statement {
             Statement::Packet { port, bytes } => {
@@ -137,6 +150,7 @@ impl Runner<'_> {
 
     /// Keeps what came of a packet.
     fn take(&mut self, outcome: Outcome) {
+        (self.watch)(&outcome);
         for sent in outcome.sent {
             let left = Left { bytes: sent.bytes, cause: self.latest.clone() };
             self.sent.entry(sent.port).or_default().push(left);
@@ -225,7 +239,7 @@ impl Runner<'_> {
     /// Runs a runtime command; its place is moved to where the statement stands.
     fn command(&mut self, at: &Range<usize>) -> Result<(), Refusal> {
         let mut result = Ok(());
-        let mut executor = Executor::new(&mut self.switch);
+        let mut executor = Executor::new(self.switch);
         let text = &self.text[at.clone()];
         let mut answers = Vec::new();
         commands::read(text, |line| {

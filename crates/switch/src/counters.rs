@@ -1,6 +1,7 @@
 //! What a switch counts: packets of each port, drops of each reason.
 
 use crate::{DropReason, PortId};
+use millrace_ports::MAX_FRAME;
 use std::collections::BTreeMap;
 
 /// Counters of one port as the switch sees it. Bytes are of whole frames.
@@ -23,19 +24,19 @@ pub struct PortCounters {
 /// All counters of a switch since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    ports: BTreeMap<PortId, PortCounters>,
+    ports: Ports,
     drops: BTreeMap<DropReason, u64>,
 }
 
 impl Counters {
     /// The counters of a port; all 0 for one that has seen nothing.
     pub fn port(&self, port: PortId) -> PortCounters {
-        self.ports.get(&port).copied().unwrap_or_default()
+        self.ports.get(port).copied().unwrap_or_default()
     }
 
     /// The ports that have seen something, by number.
     pub fn ports(&self) -> impl Iterator<Item = (PortId, PortCounters)> {
-        self.ports.iter().map(|(port, counters)| (*port, *counters))
+        self.ports.iter()
     }
 
     /// Packets and copies dropped for a reason.
@@ -50,11 +51,11 @@ impl Counters {
 
     /// Makes room for a port, so that its counters show before it sees something.
     pub(crate) fn add_port(&mut self, port: PortId) {
-        self.ports.entry(port).or_default();
+        self.ports.entry(port);
     }
 
     pub(crate) fn has_port(&self, port: PortId) -> bool {
-        self.ports.contains_key(&port)
+        self.ports.get(port).is_some()
     }
 
     pub(crate) fn port_count(&self) -> usize {
@@ -62,33 +63,62 @@ impl Counters {
     }
 
     pub(crate) fn received(&mut self, port: PortId, bytes: usize) {
-        let counters = self.ports.entry(port).or_default();
+        let counters = self.ports.entry(port);
         counters.rx_packets += 1;
         counters.rx_bytes += bytes as u64;
     }
 
+    /// As [`Counters::received`] for packets of so many bytes together.
+    pub(crate) fn received_many(&mut self, port: PortId, packets: u64, bytes: u64) {
+        let counters = self.ports.entry(port);
+        counters.rx_packets += packets;
+        counters.rx_bytes += bytes;
+    }
+
+    /// As [`Counters::sent`], for a frame of an allowed length to a port that is known; false, and nothing counted, for
+    /// others.
+    #[inline]
+    pub(crate) fn sent_to_known(&mut self, port: PortId, frame: &[u8]) -> bool {
+        let Some(counters) = self.ports.get_mut(port).filter(|_| frame.len() <= MAX_FRAME) else {
+            return false;
+        };
+        counters.tx_packets += 1;
+        counters.tx_bytes += frame.len() as u64;
+        true
+    }
+
     pub(crate) fn sent(&mut self, port: PortId, bytes: usize) {
-        let counters = self.ports.entry(port).or_default();
+        let counters = self.ports.entry(port);
         counters.tx_packets += 1;
         counters.tx_bytes += bytes as u64;
     }
 
     /// A packet that the port did not take was not sent after all.
     pub(crate) fn refused(&mut self, port: PortId, bytes: usize) {
-        let counters = self.ports.entry(port).or_default();
+        let counters = self.ports.entry(port);
         counters.tx_packets -= counters.tx_packets.min(1);
         counters.tx_bytes -= counters.tx_bytes.min(bytes as u64);
         self.dropped(DropReason::TxRefused, None, Some(port));
+    }
+
+    /// As [`Counters::dropped`] for packets of one port that went to none.
+    pub(crate) fn dropped_many(&mut self, reason: DropReason, from: PortId, packets: u64) {
+        if packets > 0 {
+            *self.drops.entry(reason).or_default() += packets;
+            if let Some(counters) = self.ports.get_mut(from) {
+                counters.rx_drops += packets;
+            }
+        }
     }
 
     /// Counts a drop for the reason, and at the port where it was going, or else where it came from. Ports that do not
     /// exist have no counters.
     pub(crate) fn dropped(&mut self, reason: DropReason, from: Option<PortId>, to: Option<PortId>) {
         *self.drops.entry(reason).or_default() += 1;
-        match (to.and_then(|port| self.ports.get_mut(&port)), from) {
+        match (to.and_then(|port| self.ports.get_mut(port)), from) {
             (Some(counters), _) => counters.tx_drops += 1,
             (None, Some(from)) => {
-                if let Some(counters) = self.ports.get_mut(&from) {
+                if let Some(counters) = self.ports.get_mut(from) {
                     counters.rx_drops += 1;
                 }
             }
@@ -96,3 +126,63 @@ impl Counters {
         }
     }
 }
+
+/// Ports below that number are found by their number.
+const DENSE_PORTS: usize = 1024;
+
+/// The counters of the ports that are known. Their number is bounded by whoever adds them.
+#[derive(Clone, Debug, Default)]
+struct Ports {
+    dense: Vec<Option<PortCounters>>,
+    others: BTreeMap<PortId, PortCounters>,
+    count: usize,
+}
+
+impl Ports {
+    fn get(&self, port: PortId) -> Option<&PortCounters> {
+        match (port as usize) < DENSE_PORTS {
+            true => self.dense.get(port as usize)?.as_ref(),
+            false => self.others.get(&port),
+        }
+    }
+
+    #[inline]
+    fn get_mut(&mut self, port: PortId) -> Option<&mut PortCounters> {
+        match (port as usize) < DENSE_PORTS {
+            true => self.dense.get_mut(port as usize)?.as_mut(),
+            false => self.others.get_mut(&port),
+        }
+    }
+
+    /// The counters of a port, which is known from now on.
+    fn entry(&mut self, port: PortId) -> &mut PortCounters {
+        let known = self.get(port).is_some();
+        self.count += usize::from(!known);
+        let at = port as usize;
+        if at >= DENSE_PORTS {
+            return self.others.entry(port).or_default();
+        }
+        if at >= self.dense.len() {
+            self.dense.resize(at + 1, None);
+        }
+        self.dense[at].get_or_insert_default()
+    }
+
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    /// All of them, by number.
+    fn iter(&self) -> impl Iterator<Item = (PortId, PortCounters)> {
+        let dense = self.dense.iter().zip(0..).filter_map(|(counters, port)| Some((port, (*counters)?)));
+        dense.chain(self.others.iter().map(|(port, counters)| (*port, *counters)))
+    }
+}
+
+impl PartialEq for Ports {
+    fn eq(&self, other: &Ports) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Ports {}

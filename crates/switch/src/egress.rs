@@ -1,10 +1,10 @@
 //! Egress, and what becomes of a packet behind it.
 
-use crate::DropReason;
-use crate::flight::{Arrival, Departure, Kept, Next, Origin, QueueStay, reset_metadata};
+use crate::context::Context;
+use crate::flight::{Arrival, Departure, Kept, Origin, QueueStay, reset_metadata};
 use crate::switch::Switch;
 use crate::trace::Fate;
-use millrace_interp::Context;
+use crate::{DropReason, PortId};
 use millrace_pipeline::*;
 use millrace_ports::MAX_FRAME;
 use std::sync::Arc;
@@ -20,42 +20,54 @@ impl Switch {
         context.set(&program, Intrinsic::Priority, u64::from(priority));
         self.describe_departure(&mut context, length, path, (port, rid), stay);
 
-        // Where headers pass through the traffic manager, a clone has them as they are in front of the deparser; else it
-        // starts from the bytes behind it.
-        let mut cloned = false;
-        for body in &program.egress {
-            if !program.deparse_at_ingress && program.bodies[*body].kind == BodyKind::Deparser {
-                self.clone_egress(&context, &mut origin, parsed_bits);
-                cloned = true;
-                if context.get(&program, Intrinsic::Drop) != 0 {
-                    return self.drop_packet(DropReason::EgressDrop, &origin, Some(port));
-                }
-            }
-            match self.run(*body, &mut context) {
-                Next::Body => {}
-                Next::Behind => break,
-                Next::Drop(reason) => return self.drop_packet(reason, &origin, Some(port)),
-            }
+        if let Err(reason) = self.run_egress(&mut context, &mut origin, parsed_bits) {
+            return self.drop_packet(reason, &origin, Some(port));
         }
-        if !cloned {
-            self.clone_egress(&context, &mut origin, parsed_bits);
-        }
-        if context.get(&program, Intrinsic::Drop) != 0 {
-            return self.drop_packet(DropReason::EgressDrop, &origin, Some(port));
-        }
-        let mut bytes = std::mem::take(&mut context.bytes);
-        let limits =
-            [truncate.map(u64::from), Some(context.get(&program, Intrinsic::Truncate)).filter(|l| *l > 0)];
+        self.send(context, port, origin, truncate);
+    }
+
+    /// Cuts a packet that passed egress, and sends it or sends it back.
+    fn send(&mut self, context: Context, port: PortId, origin: Origin, truncate: Option<u32>) {
+        let program = Arc::clone(&self.program);
+        let asks = |role| context.get(&program, role);
+        let limit = Some(asks(Intrinsic::Truncate)).filter(|limit| *limit > 0);
+        let recirculates = asks(Intrinsic::Recirculate) != 0;
+        let kept = match recirculates {
+            true => Kept::of_list(&program, &context, asks(Intrinsic::RecirculateList)),
+            false => Kept::default(),
+        };
+        let mut bytes = context.into_bytes();
+        let limits = [truncate.map(u64::from), limit];
         if let Some(limit) = limits.into_iter().flatten().min() {
             bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         }
-        if bytes.len() > MAX_FRAME {
-            return self.drop_packet(DropReason::Oversize, &origin, Some(port));
-        }
-        if context.get(&program, Intrinsic::Recirculate) != 0 {
-            self.recirculate(&context, bytes, origin);
+        if bytes.len() <= MAX_FRAME && recirculates {
+            self.recirculate(kept, bytes, origin);
         } else {
-            self.transmit(port, bytes, &origin);
+            self.finish_frame(port, bytes, &origin);
+        }
+    }
+
+    /// A packet is done with egress and only to be sent.
+    pub(crate) fn finish_frame(&mut self, port: PortId, bytes: Vec<u8>, origin: &Origin) {
+        if bytes.len() > MAX_FRAME {
+            return self.drop_packet(DropReason::Oversize, origin, Some(port));
+        }
+        self.transmit(port, bytes, origin);
+    }
+
+    /// Goes on with a packet that compiled code has taken through egress.
+    pub(crate) fn behind_egress(
+        &mut self,
+        context: Context,
+        port: PortId,
+        mut origin: Origin,
+        parsed_bits: u64,
+        truncate: Option<u32>,
+    ) {
+        match self.finish_egress(&context, &mut origin, parsed_bits) {
+            Ok(()) => self.send(context, port, origin, truncate),
+            Err(reason) => self.drop_packet(reason, &origin, Some(port)),
         }
     }
 
@@ -69,7 +81,7 @@ impl Switch {
         stay: QueueStay,
     ) {
         let program = &*self.program;
-        program.reset_at_egress.iter().for_each(|slot| context.phv.clear(program, *slot));
+        program.reset_at_egress.iter().for_each(|slot| context.clear(program, *slot));
         let mut set = |role, value| context.set(program, role, value);
         for asked_in_egress in [
             Intrinsic::Drop,
@@ -94,7 +106,7 @@ impl Switch {
 
     /// Makes a clone of the packet as it is, if the program asks for one: with its headers where they pass through the
     /// traffic manager, else of its bytes. All metadata but the field list starts anew.
-    fn clone_egress(&mut self, context: &Context, origin: &mut Origin, parsed_bits: u64) {
+    pub(crate) fn clone_egress(&mut self, context: &Context, origin: &mut Origin, parsed_bits: u64) {
         let program = Arc::clone(&self.program);
         if context.get(&program, Intrinsic::Clone) == 0 {
             return;
@@ -107,17 +119,17 @@ impl Switch {
         self.tracer.fate(origin.journey, || Fate::Cloned { session: number, reparse: None });
         let kept = Kept::of_list(&program, context, context.get(&program, Intrinsic::CloneList));
         let mut clone = if program.deparse_at_ingress {
-            let mut bytes = context.bytes.clone();
+            let mut bytes = context.bytes().to_vec();
             if let Some(length) = session.truncate {
                 bytes.truncate(length as usize);
             }
-            Context::new(&program, bytes)
+            self.new_context(bytes)
         } else {
             let mut clone = context.clone();
-            reset_metadata(&program, &mut clone.phv);
+            reset_metadata(&program, &mut clone);
             clone
         };
-        kept.restore(&program, &mut clone.phv);
+        kept.restore(&program, &mut clone);
         clone.set(&program, Intrinsic::IngressPort, u64::from(origin.port));
         clone.set(&program, Intrinsic::IngressTimestamp, origin.time_ns);
         let origin_of_clone = Origin { passes: origin.passes + 1, ..*origin };
@@ -125,10 +137,7 @@ impl Switch {
     }
 
     /// Sends a packet back to ingress as it is now.
-    fn recirculate(&mut self, context: &Context, bytes: Vec<u8>, origin: Origin) {
-        let program = Arc::clone(&self.program);
-        let list = context.get(&program, Intrinsic::RecirculateList);
-        let kept = Kept::of_list(&program, context, list);
+    fn recirculate(&mut self, kept: Kept, bytes: Vec<u8>, origin: Origin) {
         let again = Origin { time_ns: self.now_ns, ..origin };
         let arrival = Arrival { bytes, path: PacketPath::Recirculate, origin: again, kept };
         if let Some(journey) = self.start_again(arrival) {
@@ -139,10 +148,10 @@ impl Switch {
 
 /// The length of a packet in bytes, counting headers that became valid or invalid since it was parsed.
 fn length_now(program: &Program, context: &Context, parsed_bits: u64) -> u64 {
-    let received = context.length() as u64;
+    let received = context.bytes().len() as u64;
     if program.deparse_at_ingress {
         return received;
     }
-    let headers = context.phv.header_bits(program);
+    let headers = context.header_bits(program);
     (received + headers / 8).saturating_sub(parsed_bits / 8)
 }

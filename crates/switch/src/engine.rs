@@ -1,28 +1,71 @@
 //! The seam between the switch and what runs the program's code.
 //!
-//! The switch asks one thing of an engine: to run one body over one packet. All else (which body when, copies, queues)
-//! is the switch's, so that every engine has the same meaning there.
+//! The switch asks two things of an engine: to run the bodies of ingress or of egress over one packet, and, of compiled
+//! code alone, to run both over a burst as far as the switch need not act between them. All else (which copy goes where,
+//! queues, counters) is the switch's, so that every engine has the same meaning there.
 
-use crate::tracer::Tracer;
-use millrace_interp::{Context, Ending, Interp, World};
-use millrace_pipeline::{BodyId, Program};
+use crate::context::Context;
+use crate::jit::Jit;
+use millrace_interp::Interp;
+use millrace_pipeline::Program;
 use std::sync::Arc;
 
-/// What runs the code of a program.
-#[derive(Debug)]
-pub(crate) enum Engine {
+/// What runs a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
     /// The reference interpreter.
-    Interp(Interp),
+    #[default]
+    Interp,
+    /// Machine code.
+    Jit,
+}
+
+/// The engines of one switch. Compiled code works where there is some; the interpreter does else, and when somebody
+/// watches.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub(crate) interp: Interp,
+    pub(crate) jit: Option<Box<Jit>>,
+    use_interp: bool,
 }
 
 impl Engine {
-    pub(crate) fn interp(program: &Arc<Program>) -> Engine {
-        Engine::Interp(Interp::new(Arc::clone(program)))
+    /// Engines for a verified program, or why there are none.
+    pub(crate) fn new(kind: EngineKind, program: &Arc<Program>) -> Result<Engine, String> {
+        let jit = match kind {
+            EngineKind::Interp => None,
+            EngineKind::Jit => Some(Box::new(Jit::new(program).map_err(|error| error.to_string())?)),
+        };
+        Ok(Engine { interp: Interp::new(Arc::clone(program)), jit, use_interp: false })
     }
 
-    pub(crate) fn run(&self, body: BodyId, context: &mut Context, world: &mut World<'_, Tracer>) -> Ending {
+    pub(crate) fn kind(&self) -> EngineKind {
+        match &self.jit {
+            Some(_) => EngineKind::Jit,
+            None => EngineKind::Interp,
+        }
+    }
+
+    /// Has the interpreter work on packets that come in from now on, or only where there is no other engine.
+    pub(crate) fn use_interp(&mut self, always: bool) {
+        self.use_interp = always;
+    }
+
+    /// A packet that no body has seen.
+    pub(crate) fn context(&self, bytes: Vec<u8>) -> Context {
+        match &self.jit {
+            Some(jit) if !self.use_interp => Context::Jit(jit.context(&bytes)),
+            _ => Context::Interp(millrace_interp::Context::new(self.interp.program(), bytes)),
+        }
+    }
+}
+
+impl EngineKind {
+    /// `interp` or `jit`.
+    pub fn name(self) -> &'static str {
         match self {
-            Engine::Interp(interp) => interp.run(body, context, world),
+            EngineKind::Interp => "interp",
+            EngineKind::Jit => "jit",
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Packets between the stages of a switch.
 
+use crate::PortId;
+use crate::context::Context;
 use crate::trace::JourneyId;
-use crate::{DropReason, PortId};
-use millrace_interp::{Context, Phv};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 
@@ -28,8 +28,6 @@ pub(crate) enum Next {
     Body,
     /// The bodies that follow are left out.
     Behind,
-    /// The packet is dropped.
-    Drop(DropReason),
 }
 
 /// A packet in front of ingress.
@@ -67,6 +65,13 @@ pub(crate) struct QueueStay {
     pub(crate) dequeue_depth: u32,
 }
 
+impl QueueStay {
+    /// Of a packet that met no queue.
+    pub(crate) fn none(enqueued_ns: u64) -> QueueStay {
+        QueueStay { enqueued_ns, ..QueueStay::default() }
+    }
+}
+
 /// Metadata that survives where all other starts anew.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept(Vec<(SlotId, Value)>);
@@ -76,18 +81,18 @@ impl Kept {
     pub(crate) fn of_list(program: &Program, context: &Context, list: u64) -> Kept {
         let list = program.field_lists.iter().find(|candidate| u64::from(candidate.id) == list);
         let slots = list.map_or(&[][..], |list| list.slots.as_slice());
-        Kept(slots.iter().map(|slot| (*slot, context.phv.read(program, *slot))).collect())
+        Kept(slots.iter().map(|slot| (*slot, context.read(program, *slot))).collect())
     }
 
     /// Writes the values into the storage of another pass.
-    pub(crate) fn restore(self, program: &Program, phv: &mut Phv) {
-        self.0.into_iter().for_each(|(slot, value)| phv.write(program, slot, value));
+    pub(crate) fn restore(self, program: &Program, context: &mut Context) {
+        self.0.into_iter().for_each(|(slot, value)| context.write(program, slot, value));
     }
 }
 
 /// Lets metadata start anew where headers stay: all of it but what belongs to the headers (`nextIndex` of stacks), what
 /// the switch wrote about the arrival, and the parser's error.
-pub(crate) fn reset_metadata(program: &Program, phv: &mut Phv) {
+pub(crate) fn reset_metadata(program: &Program, context: &mut Context) {
     let staying = [Intrinsic::IngressPort, Intrinsic::IngressTimestamp, Intrinsic::ParserError];
     let stays = |slot: SlotId| {
         staying.iter().any(|role| program.intrinsics.get(*role) == Some(slot))
@@ -95,7 +100,7 @@ pub(crate) fn reset_metadata(program: &Program, phv: &mut Phv) {
     };
     for (id, slot) in &program.slots {
         if slot.home == Home::Metadata && !stays(id) {
-            phv.clear(program, id);
+            context.clear(program, id);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Ingress, and what the traffic manager does with a packet behind it.
 
 use crate::DropReason;
-use crate::flight::{Arrival, Departure, Kept, Next, Origin, reset_metadata};
+use crate::context::Context;
+use crate::flight::{Arrival, Departure, Kept, Origin, reset_metadata};
 use crate::replication::{Replica, Session};
 use crate::switch::Switch;
 use crate::trace::{Fate, JourneyKind};
-use millrace_interp::Context;
 use millrace_pipeline::*;
 use std::sync::Arc;
 
@@ -41,29 +41,19 @@ impl Switch {
         let program = Arc::clone(&self.program);
         let Arrival { bytes, path, origin, kept } = arrival;
         self.tracer.enter(origin.journey, bytes.len());
-        let mut context = Context::new(&program, bytes);
-        kept.restore(&program, &mut context.phv);
+        // Bodies change the bytes, and clones and resubmission want them as they were.
+        let received = bytes.clone();
+        let mut context = self.new_context(bytes);
+        kept.restore(&program, &mut context);
         describe_arrival(&program, &mut context, &origin, path);
-
-        // A deparser replaces the bytes, and clones and resubmission want them as they were.
-        let before = program.deparse_at_ingress.then(|| context.bytes.clone());
-        let mut parsed_bits = 0;
-        for body in &program.ingress {
-            match self.run(*body, &mut context) {
-                Next::Body => {}
-                Next::Behind => break,
-                Next::Drop(reason) => return self.drop_packet(reason, &origin, None),
-            }
-            if program.bodies[*body].kind == BodyKind::Parser {
-                parsed_bits = context.phv.header_bits(&program);
-            }
+        match self.run_ingress(&mut context) {
+            Ok(parsed_bits) => self.behind_ingress(context, received, parsed_bits, origin),
+            Err(reason) => self.drop_packet(reason, &origin, None),
         }
-        let received = before.unwrap_or_else(|| context.bytes.clone());
-        self.behind_ingress(context, received, parsed_bits, origin);
     }
 
     /// Clone, then resubmit, else multicast, else drop, else unicast. (Digests went out when they were made.)
-    fn behind_ingress(
+    pub(crate) fn behind_ingress(
         &mut self,
         mut context: Context,
         received: Vec<u8>,
@@ -93,8 +83,7 @@ impl Switch {
         let port = context.get(&program, Intrinsic::EgressSpec) as u32;
         let priority = context.get(&program, Intrinsic::Priority) as u8;
         if program.deparse_at_ingress {
-            context.phv.invalidate_all();
-            context.cursor = 0;
+            context.unparse(&program);
         }
         let ports = context.get(&program, Intrinsic::EgressPorts);
         let one = group == 0 && ports == 0;
@@ -156,25 +145,20 @@ impl Switch {
         if let Some(length) = session.truncate {
             bytes.truncate(length as usize);
         }
-        let mut clone = Context::new(&program, bytes);
+        let mut clone = self.new_context(bytes);
         describe_arrival(&program, &mut clone, origin, path);
         let mut parsed_bits = 0;
         if !program.deparse_at_ingress {
-            self.tracer.enter(journey, clone.length());
-            for body in &program.ingress {
-                if let Next::Drop(reason) = self.run(*body, &mut clone) {
-                    self.drop_packet(reason, &origin_of_clone, None);
-                    return self.tracer.enter_again(origin.journey);
-                }
-                if program.bodies[*body].kind == BodyKind::Parser {
-                    break;
-                }
-            }
-            parsed_bits = clone.phv.header_bits(&program);
-            reset_metadata(&program, &mut clone.phv);
+            self.tracer.enter(journey, clone.bytes().len());
+            let parsed = self.run_parser(&mut clone);
             self.tracer.enter_again(origin.journey);
+            match parsed {
+                Ok(bits) => parsed_bits = bits,
+                Err(reason) => return self.drop_packet(reason, &origin_of_clone, None),
+            }
+            reset_metadata(&program, &mut clone);
         }
-        kept.restore(&program, &mut clone.phv);
+        kept.restore(&program, &mut clone);
         self.send_clone(clone, path, origin_of_clone, parsed_bits, &session);
     }
 
@@ -218,6 +202,6 @@ impl Switch {
 fn describe_arrival(program: &Program, context: &mut Context, origin: &Origin, path: PacketPath) {
     context.set(program, Intrinsic::IngressPort, u64::from(origin.port));
     context.set(program, Intrinsic::IngressTimestamp, origin.time_ns);
-    context.set(program, Intrinsic::PacketLength, context.length() as u64);
+    context.set(program, Intrinsic::PacketLength, context.bytes().len() as u64);
     context.set(program, Intrinsic::PacketPath, path as u64);
 }

@@ -20,16 +20,21 @@
 //!
 //! It never knows a port driver by name, nor an architecture.
 
+mod burst;
 mod clock;
+mod context;
 mod counters;
 mod drops;
 mod egress;
 mod engine;
 mod flight;
 mod ingress;
+mod jit;
+mod order;
 mod outcome;
 mod queues;
 mod replication;
+mod run;
 mod switch;
 mod trace;
 mod tracer;
@@ -38,6 +43,7 @@ mod worker;
 pub use clock::Clock;
 pub use counters::{Counters, PortCounters};
 pub use drops::DropReason;
+pub use engine::EngineKind;
 pub use outcome::{Dropped, Outcome, Sent};
 pub use queues::{DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError};
 pub use replication::{

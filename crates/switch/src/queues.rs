@@ -80,6 +80,25 @@ pub(crate) struct Queues {
     queued: usize,
 }
 
+/// Packets that have passed ingress and wait for nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(VecDeque<(Departure, u64)>);
+
+impl Waiting {
+    pub(crate) fn append(&mut self, mut later: Waiting) {
+        self.0.append(&mut later.0);
+    }
+}
+
+impl Iterator for Waiting {
+    type Item = (Departure, QueueStay);
+
+    fn next(&mut self) -> Option<(Departure, QueueStay)> {
+        let (departure, enqueued_ns) = self.0.pop_front()?;
+        Some((departure, QueueStay::none(enqueued_ns)))
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     depth: u32,
@@ -138,10 +157,21 @@ impl Queues {
         Ok(())
     }
 
+    /// Takes out the packets of ports without a queue.
+    pub(crate) fn take_waiting(&mut self) -> Waiting {
+        Waiting(std::mem::take(&mut self.direct))
+    }
+
+    /// Puts packets of ports without a queue back, in front of others.
+    pub(crate) fn put_waiting(&mut self, mut waiting: Waiting) {
+        waiting.0.append(&mut self.direct);
+        self.direct = waiting.0;
+    }
+
     /// The next packet that may leave now.
     pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
         if let Some((departure, enqueued_ns)) = self.direct.pop_front() {
-            return Some((departure, QueueStay { enqueued_ns, ..QueueStay::default() }));
+            return Some((departure, QueueStay::none(enqueued_ns)));
         }
         if self.queued == 0 {
             return None;
@@ -211,6 +241,14 @@ impl Queues {
         Ok(())
     }
 
+    /// Whether packets of all ports go on at once.
+    pub(crate) fn are_direct(&self) -> bool {
+        self.ports.is_empty()
+            && self.direct.is_empty()
+            && self.config.priorities == 1
+            && self.common.rate_pps.is_none()
+    }
+
     /// Whether packets of the port go on at once; what waits already goes first. More ports than a switch can have get
     /// no queues: a program can name any number.
     fn is_direct(&self, port: PortId) -> bool {
@@ -243,13 +281,13 @@ fn check_depth(depth: u32) -> Result<(), QueueError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::Context;
     use crate::flight::Origin;
-    use millrace_interp::Context;
     use millrace_pipeline::{PacketPath, Program};
 
     fn packet(port: PortId, priority: u8, tag: u16) -> Departure {
         Departure {
-            context: Context::new(&Program::default(), Vec::new()),
+            context: Context::Interp(millrace_interp::Context::new(&Program::default(), Vec::new())),
             path: PacketPath::Normal,
             origin: Origin { port: 0, time_ns: 0, passes: 0, budget: 0, journey: None },
             parsed_bits: 0,

@@ -1,14 +1,14 @@
 //! The switch as a library: packets in, what became of them out.
 
 use crate::counters::Counters;
-use crate::engine::Engine;
-use crate::flight::{Arrival, Departure, Kept, Next, Origin};
+use crate::engine::{Engine, EngineKind};
+use crate::flight::{Arrival, Departure, Kept, Origin};
 use crate::outcome::{Dropped, Outcome, Sent};
 use crate::queues::Queues;
 use crate::trace::{Fate, JourneyId, JourneyKind, Trace};
 use crate::tracer::{Tracer, hex};
-use crate::{Clock, DropReason, PortId, QueueConfig, QueueError, Replication};
-use millrace_interp::{Context, Effects, Ending, World};
+use crate::{Clock, DigestMessage, DropReason, PortId, QueueConfig, QueueError, Replication};
+use millrace_interp::Effects;
 use millrace_pipeline::*;
 use millrace_ports::MAX_FRAME;
 use millrace_state::{BuildError, State};
@@ -36,10 +36,12 @@ pub struct SwitchConfig {
     pub clock: Clock,
     /// Where the program's random numbers start.
     pub seed: u64,
+    /// What runs the program.
+    pub engine: EngineKind,
 }
 
 impl Default for SwitchConfig {
-    /// Any port, one queue each, 128 passes, a simulated clock at 0, seed 0.
+    /// Any port, one queue each, 128 passes, a simulated clock at 0, seed 0, the reference interpreter.
     fn default() -> SwitchConfig {
         SwitchConfig {
             ports: KnownPorts::Any,
@@ -47,6 +49,7 @@ impl Default for SwitchConfig {
             max_passes: 128,
             clock: Clock::simulated(),
             seed: 0,
+            engine: EngineKind::Interp,
         }
     }
 }
@@ -65,6 +68,8 @@ pub enum KnownPorts {
 pub enum SwitchError {
     /// The program has objects that cannot be made.
     State(BuildError),
+    /// The engine does not take the program.
+    Engine(String),
     /// The queues cannot be like that.
     Queues(QueueError),
     /// More than [`MAX_PORTS`] ports.
@@ -75,6 +80,7 @@ impl fmt::Display for SwitchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SwitchError::State(error) => error.fmt(f),
+            SwitchError::Engine(reason) => f.write_str(reason),
             SwitchError::Queues(error) => error.fmt(f),
             SwitchError::TooManyPorts(given) => {
                 write!(f, "a switch has at most {MAX_PORTS} ports, {given} given")
@@ -102,13 +108,13 @@ pub struct Switch {
     pub(crate) now_ns: u64,
     pub(crate) max_passes: u32,
     input: VecDeque<Arrival>,
-    outcome: Outcome,
+    pub(crate) outcome: Outcome,
     ports: KnownPorts,
-    clock: Clock,
+    pub(crate) clock: Clock,
 }
 
 impl Switch {
-    /// A switch that runs a verified program with the reference interpreter.
+    /// A switch that runs a verified program.
     ///
     /// # Errors
     /// [`SwitchError`].
@@ -116,7 +122,7 @@ impl Switch {
         let mut state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
         state.seed(config.seed);
         let mut switch = Switch {
-            engine: Engine::interp(&program),
+            engine: Engine::new(config.engine, &program).map_err(SwitchError::Engine)?,
             state,
             replication: Replication::default(),
             queues: Queues::new(config.queues).map_err(SwitchError::Queues)?,
@@ -235,11 +241,14 @@ impl Switch {
     pub fn inject_traced(&mut self, port: PortId, bytes: &[u8], time_ns: u64) -> (Outcome, Trace) {
         self.let_time_pass(time_ns);
         self.tracer.start(port, self.now_ns, bytes);
+        // Only the interpreter tells its steps; both engines work on the same objects.
+        self.engine.use_interp(true);
         self.receive(port, bytes);
         self.process();
         while let (Some(next), Clock::Simulated(_)) = (self.queues.next_departure_ns(), &self.clock) {
             self.let_time_pass(next);
         }
+        self.engine.use_interp(false);
         (self.take_outcome(), self.tracer.finish())
     }
 
@@ -260,12 +269,18 @@ impl Switch {
         drained
     }
 
+    /// What programs said beside packets of bursts since this was asked last: messages to the control plane, and lines of
+    /// the log.
+    pub fn take_messages(&mut self) -> (Vec<DigestMessage>, Vec<String>) {
+        (std::mem::take(&mut self.effects.digests), std::mem::take(&mut self.effects.log))
+    }
+
     /// When the next packet may leave its queue; none when nothing waits.
     pub fn next_departure_ns(&self) -> Option<u64> {
         self.queues.next_departure_ns()
     }
 
-    fn let_time_pass(&mut self, time_ns: u64) {
+    pub(crate) fn let_time_pass(&mut self, time_ns: u64) {
         while let Some(next) = self.queues.next_departure_ns() {
             self.clock.advance_to(next.min(time_ns));
             if next > self.clock.now_ns() {
@@ -293,7 +308,7 @@ impl Switch {
     }
 
     /// Works until nothing is left that can go on now.
-    fn process(&mut self) {
+    pub(crate) fn process(&mut self) {
         self.now_ns = self.clock.now_ns();
         loop {
             if let Some(arrival) = self.again.pop_front().or_else(|| self.input.pop_front()) {
@@ -306,31 +321,11 @@ impl Switch {
         }
     }
 
-    fn take_outcome(&mut self) -> Outcome {
+    pub(crate) fn take_outcome(&mut self) -> Outcome {
         let mut outcome = std::mem::take(&mut self.outcome);
         outcome.digests = std::mem::take(&mut self.effects.digests);
         outcome.log = std::mem::take(&mut self.effects.log);
         outcome
-    }
-
-    /// Runs a body; tells what happens then.
-    pub(crate) fn run(&mut self, body: BodyId, context: &mut Context) -> Next {
-        let mut world = World {
-            state: &mut self.state,
-            now_ns: self.now_ns,
-            effects: &mut self.effects,
-            observer: &mut self.tracer,
-        };
-        match self.engine.run(body, context, &mut world) {
-            Ending::Done => Next::Body,
-            Ending::Rejected { code } => match self.program.on_reject {
-                OnReject::Drop => Next::Drop(DropReason::ParserError(code)),
-                OnReject::Continue => Next::Body,
-                OnReject::PassOn => Next::Behind,
-            },
-            Ending::Aborted(millrace_interp::Abort::Assert) => Next::Drop(DropReason::Assert),
-            Ending::Aborted(millrace_interp::Abort::StepLimit) => Next::Drop(DropReason::StepLimit),
-        }
     }
 
     /// Puts a packet in front of egress, where it has a journey of its own.
@@ -385,7 +380,7 @@ impl Switch {
         self.outcome.drops.push(Dropped { reason, ingress_port: origin.port, egress_port });
     }
 
-    fn port_exists(&mut self, port: PortId) -> bool {
+    pub(crate) fn port_exists(&mut self, port: PortId) -> bool {
         match &self.ports {
             KnownPorts::Only(ports) => ports.contains(&port),
             KnownPorts::Any => {

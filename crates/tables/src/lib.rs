@@ -25,6 +25,7 @@ mod counter;
 mod engine;
 mod entry;
 mod error;
+pub mod fast;
 mod key;
 pub mod limits;
 mod meter;

@@ -1,0 +1,239 @@
+//! A whole benchmark.
+
+use crate::clock::{Stopwatch, nominal_hz};
+use crate::report::{Rate, Report, Spread};
+use crate::worker::{Pass, Worker};
+use millrace_ports::PortError;
+use millrace_ports::null::{Replay, Share, Trace, Written};
+use millrace_switch::{PortId, Switch};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Barrier;
+use std::time::Duration;
+
+/// Most threads that forward.
+pub const MAX_CORES: usize = 256;
+/// Most receive queues.
+pub const MAX_QUEUES: usize = 1024;
+/// Most rounds.
+pub const MAX_ROUNDS: u32 = 1000;
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Each frame is copied into a buffer first, as a receiver does; else it is switched where it lies.
+    pub copy: bool,
+    /// Rounds, 1 to [`MAX_ROUNDS`].
+    pub rounds: u32,
+    /// How long each round takes at least.
+    pub round: Duration,
+    /// How long the warm-up takes at least.
+    pub warm_up: Duration,
+    /// Receive queues that share the trace, at most [`MAX_QUEUES`]; 0: one for each switch.
+    pub queues: usize,
+    /// The port that the frames come in on.
+    pub port: PortId,
+}
+
+impl Default for Config {
+    /// In place, five rounds of 300 ms, a queue for each switch, port 0.
+    fn default() -> Config {
+        Config {
+            copy: false,
+            rounds: 5,
+            round: Duration::from_millis(300),
+            warm_up: Duration::from_millis(100),
+            queues: 0,
+            port: 0,
+        }
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Debug)]
+pub enum BenchError {
+    /// No switch, or more than [`MAX_CORES`].
+    Cores(usize),
+    /// More queues than [`MAX_QUEUES`], or fewer than switches.
+    Queues {
+        /// How many were asked for.
+        queues: usize,
+        /// How many switches there are.
+        cores: usize,
+    },
+    /// No round, or more than [`MAX_ROUNDS`].
+    Rounds(u32),
+    /// The frames have no place in memory.
+    Memory(PortError),
+    /// A thread that forwards has failed.
+    Thread,
+}
+
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BenchError::Cores(cores) => write!(f, "1 to {MAX_CORES} cores can be measured, not {cores}"),
+            BenchError::Queues { queues, cores } => {
+                write!(f, "{cores} to {MAX_QUEUES} queues are possible with {cores} cores, not {queues}")
+            }
+            BenchError::Rounds(rounds) => write!(f, "1 to {MAX_ROUNDS} rounds are possible, not {rounds}"),
+            BenchError::Memory(error) => error.fmt(f),
+            BenchError::Thread => f.write_str("a thread that forwards could not be started, or has failed"),
+        }
+    }
+}
+
+impl std::error::Error for BenchError {}
+
+/// Measures switches over a trace, each in a thread of its own (a single one in the calling thread). They should be
+/// alike: each gets a part of the frames.
+///
+/// # Errors
+/// [`BenchError`].
+pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<Report, BenchError> {
+    let cores = switches.len();
+    let queues = if config.queues == 0 { cores } else { config.queues };
+    if !(1..=MAX_CORES).contains(&cores) {
+        return Err(BenchError::Cores(cores));
+    }
+    if !(cores..=MAX_QUEUES).contains(&queues) {
+        return Err(BenchError::Queues { queues, cores });
+    }
+    if !(1..=MAX_ROUNDS).contains(&config.rounds) {
+        return Err(BenchError::Rounds(config.rounds));
+    }
+    let written = switches.first().map_or_else(Written::default, Switch::written);
+    let engine = switches.first().map_or("", Switch::engine_name).to_owned();
+    let tables = switches.first().map_or_else(BTreeMap::new, table_entries);
+    let mut workers = Vec::new();
+    for (core, switch) in switches.into_iter().enumerate() {
+        let mine = (core..queues).step_by(cores);
+        let replay = |queue| {
+            let share = Share { queue, of: queues };
+            match config.copy {
+                true => Replay::copying(trace, share, written.front),
+                false => Replay::in_place(trace, share, written),
+            }
+        };
+        let mine: Vec<Replay> = mine.map(replay).collect::<Result<_, _>>().map_err(BenchError::Memory)?;
+        workers.push(Worker::new(switch, mine, config.port));
+    }
+    let measured = match workers.as_mut_slice() {
+        [only] => vec![run(only, config, &Barrier::new(1))],
+        several => in_threads(several, config)?,
+    };
+    let (mut first, mut last) = (Pass::default(), Pass::default());
+    for one in &measured {
+        add(&mut first, &one.first);
+        add(&mut last, &one.last);
+    }
+    let rounds: Vec<Rate> = (0..config.rounds as usize).map(|round| of_round(&measured, round)).collect();
+    let mpps_rounds = Spread::of(rounds.iter().map(|rate| rate.cpu_mpps));
+    let mpps = mpps_rounds.median;
+    let ns_per_frame = if mpps > 0.0 { 1e3 * cores as f64 / mpps } else { 0.0 };
+    let instructions: Option<Vec<f64>> = rounds.iter().map(|rate| rate.instructions).collect();
+    let frame_bits = 8.0 * trace.bytes() as f64 / trace.len().max(1) as f64;
+    Ok(Report {
+        mpps,
+        clock: "cpu",
+        mpps_rounds,
+        wall_mpps_rounds: Spread::of(rounds.iter().map(|rate| rate.wall_mpps)),
+        gbps: mpps * frame_bits / 1e3,
+        ns_per_frame,
+        cycles_per_frame: ns_per_frame * nominal_hz() / 1e9,
+        instructions_per_frame: instructions.map(|counts| Spread::of(counts).median),
+        frames: trace.len() as u64,
+        bytes: trace.bytes() as u64,
+        forwarded: first.sink.frames(),
+        dropped: first.drops.iter().map(|(_, count)| count).sum(),
+        ports: first.sink.ports().map(|(port, taken)| (port, taken.frames)).collect(),
+        drops: first.drops.iter().cloned().collect(),
+        digest: first.sink.digest(),
+        repeatable: first == last,
+        cores,
+        queues,
+        copy: config.copy,
+        engine,
+        tables,
+    })
+}
+
+/// What one thread measured.
+struct Measured {
+    first: Pass,
+    rounds: Vec<Rate>,
+    last: Pass,
+}
+
+fn run(worker: &mut Worker, config: &Config, together: &Barrier) -> Measured {
+    let mut watch = Stopwatch::new();
+    let first = worker.checked_pass();
+    worker.round(&mut watch, config.warm_up);
+    let round = |_| {
+        together.wait();
+        worker.round(&mut watch, config.round)
+    };
+    let rounds = (0..config.rounds).map(round).collect();
+    together.wait();
+    Measured { first, rounds, last: worker.checked_pass() }
+}
+
+fn in_threads(workers: &mut [Worker], config: &Config) -> Result<Vec<Measured>, BenchError> {
+    let together = &Barrier::new(workers.len());
+    let cpus = allowed_cpus();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (workers.iter_mut().enumerate())
+            .map(|(core, worker)| {
+                let cpu = cpus.get(core % cpus.len().max(1)).copied();
+                scope.spawn(move || {
+                    pin(cpu);
+                    run(worker, config, together)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().map_err(|_| BenchError::Thread)).collect()
+    })
+}
+
+/// The processors that this process may use.
+fn allowed_cpus() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Keeps the calling thread on a processor, if the system lets us.
+fn pin(cpu: Option<usize>) {
+    if let Some(cpu) = cpu {
+        let mut set = CpuSet::new();
+        set.set(cpu);
+        // Without it the figures spread more, and that is reported.
+        let _ = sched_setaffinity(None, &set);
+    }
+}
+
+fn add(to: &mut Pass, pass: &Pass) {
+    to.sink.add(&pass.sink);
+    for (reason, count) in &pass.drops {
+        match to.drops.iter_mut().find(|(other, _)| other == reason) {
+            Some((_, sum)) => *sum += count,
+            None => to.drops.push((reason.clone(), *count)),
+        }
+    }
+}
+
+/// The rate of all threads together in a round.
+fn of_round(measured: &[Measured], round: usize) -> Rate {
+    let rates: Vec<&Rate> = measured.iter().filter_map(|one| one.rounds.get(round)).collect();
+    let instructions: Option<Vec<f64>> = rates.iter().map(|rate| rate.instructions).collect();
+    Rate {
+        cpu_mpps: rates.iter().map(|rate| rate.cpu_mpps).sum(),
+        wall_mpps: rates.iter().map(|rate| rate.wall_mpps).sum(),
+        instructions: instructions.map(|counts| counts.iter().sum::<f64>() / counts.len().max(1) as f64),
+    }
+}
+
+fn table_entries(switch: &Switch) -> BTreeMap<String, u64> {
+    let tables = &switch.program().tables;
+    tables.iter().map(|(id, table)| (table.name.clone(), switch.state().entry_count(id).into())).collect()
+}

@@ -1,0 +1,42 @@
+//! Prints what a program is compiled to: `listing [graph|clif|asm] [TARGET] < program.mir`, and the time it took.
+
+use millrace_jit::{Options, Plan, Shape, listing};
+use millrace_pipeline::{passes, text};
+use std::io::Read;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let what = args.next().unwrap_or_else(|| "asm".into());
+    let target = args.next();
+    let mut source = String::new();
+    if let Err(error) = std::io::stdin().read_to_string(&mut source) {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
+    let mut program = match text::parse(&source) {
+        Ok(program) => program,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    passes::optimize(&mut program);
+    let shapes = vec![Shape::Two16 { low: 8 }, Shape::Call, Shape::Direct];
+    let options = Options { shapes, ..Options::default() };
+    match listing(&program, &Plan::through(&program, true), &options, target.as_deref()) {
+        Ok(listing) => {
+            match what.as_str() {
+                "graph" => print!("{}", listing.graph),
+                "clif" => print!("{}", listing.clif),
+                "ir" => print!("{}", text::print(&program)),
+                _ => print!("{}", listing.asm),
+            }
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

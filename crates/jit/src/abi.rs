@@ -1,0 +1,141 @@
+//! What compiled code and its callers agree on: the layout of packets, of the environment, and the verdicts.
+//!
+//! All structures are `repr(C)`; compiled code reads and writes them at the offsets of their fields.
+
+use std::ffi::c_void;
+
+/// Bytes in front of a packet that belong to its buffer, so that a deparser may put headers there.
+pub const HEADROOM: usize = 256;
+/// The most that one deparser takes of the headroom; a packet that grows by more moves to memory of the host.
+pub const GROWTH: usize = 128;
+/// Bytes behind a packet that may be read (and written back unchanged), so that a field is one access.
+pub const TAILROOM: usize = 16;
+
+/// One packet of a batch.
+///
+/// [`HEADROOM`] bytes in front of `data` and [`TAILROOM`] bytes behind its end belong to the buffer. Compiled code
+/// rewrites the packet in place and moves `data` and `len` where headers come or go.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// The first byte.
+    pub data: *mut u8,
+    /// Bytes.
+    pub len: u32,
+    /// The port that it came in on.
+    pub port: u32,
+    /// A [`Verdict`] as a number.
+    pub verdict: u32,
+    /// With [`Verdict::Forward`] the port to send to, with [`Verdict::ParserError`] the error.
+    pub out: u32,
+}
+
+/// What has become of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Verdict {
+    /// It is ready to be sent to the port `out`.
+    Forward = 0,
+    /// The program drops it in ingress.
+    IngressDrop = 1,
+    /// The program drops it in egress.
+    EgressDrop = 2,
+    /// The parser rejected it, and the architecture drops what is rejected; `out` is the error.
+    ParserError = 3,
+    /// An assertion did not hold.
+    Assert = 4,
+    /// A body entered more blocks than [`millrace_pipeline::limits::MAX_STEPS`].
+    StepLimit = 5,
+    /// The bodies are done, or the switch has to act before the next one: the packet's context holds its storage.
+    Stopped = 6,
+    /// A clone is wanted in front of the deparser of egress; the context holds the packet's storage.
+    CloneBeforeDeparser = 7,
+    /// Egress is done and wants the packet cloned, cut or sent back; `out` is the port that it was for, and the context
+    /// holds its storage.
+    StoppedBehindEgress = 8,
+}
+
+impl Verdict {
+    /// The verdict that a number stands for.
+    pub fn from_number(number: u32) -> Option<Verdict> {
+        const ALL: [Verdict; 9] = [
+            Verdict::Forward,
+            Verdict::IngressDrop,
+            Verdict::EgressDrop,
+            Verdict::ParserError,
+            Verdict::Assert,
+            Verdict::StepLimit,
+            Verdict::Stopped,
+            Verdict::CloneBeforeDeparser,
+            Verdict::StoppedBehindEgress,
+        ];
+        ALL.get(number as usize).copied()
+    }
+}
+
+/// Looks up `n` keys, each `ceil(bits/64)` limbs, and as many selector inputs, of their own limbs. Writes for each the
+/// action slot (0: the default action, at a miss) and, unless `entries` is null, the entry plus one (0: a miss). What it
+/// returns means nothing.
+pub type LookupBatch = unsafe extern "C" fn(
+    host: *mut c_void,
+    table: *const c_void,
+    keys: *const u64,
+    inputs: *const u64,
+    n: u64,
+    slots: *mut u32,
+    entries: *mut u32,
+) -> u64;
+
+/// A table as compiled code sees it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TableEnv {
+    /// The lookup.
+    pub lookup: LookupBatch,
+    /// Its second argument.
+    pub table: *const c_void,
+    /// The records of action slots, see [`crate::RecordLayout`]. A lookup may move them.
+    pub records: *const u8,
+    /// The first array of a table that is looked up by loads, see [`Shape`].
+    pub base: *const u8,
+    /// The second array.
+    pub second: *const u8,
+}
+
+/// How compiled code looks a table up. All but [`Shape::Call`] need a table without direct objects and selector, whose
+/// [`TableEnv::base`] and [`TableEnv::second`] are set. The words that they end at are action slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// By calling [`TableEnv::lookup`].
+    #[default]
+    Call,
+    /// `u32 base[key]`, for a key of at most 16 bits.
+    Direct,
+    /// Two levels of `u16`, for a key of at most 32 bits: `e = base[key >> low]`; when bit 15 of it is set the result is
+    /// `second[((e & 0x7fff) << low) + (key & ((1 << low) - 1))]`, else `e`.
+    Two16 {
+        /// The bits of the key that index the second level.
+        low: u32,
+    },
+    /// The same with `u32` and bit 31.
+    Two32 {
+        /// As above.
+        low: u32,
+    },
+}
+
+/// What surrounds a batch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Env {
+    /// One for each table of the program.
+    pub tables: *const TableEnv,
+    /// The first argument of all helpers.
+    pub host: *mut c_void,
+    /// The context of the first packet; those of the others follow.
+    pub contexts: *mut u8,
+    /// Memory for the schedule: keys, results and waiting packets of staged tables.
+    pub stage: *mut u8,
+    /// The time of the batch in nanoseconds.
+    pub now_ns: u64,
+}

@@ -1,0 +1,378 @@
+//! Applying tables: keys, lookups, action data, and the loops of staged tables.
+
+use super::values::Num;
+use super::{Cache, Gen, plain};
+use crate::abi::{Env, Packet, Shape, TableEnv};
+use crate::layout::{argument_size, limbs, type_width};
+use crate::specialise::NodeId;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::Switch;
+use millrace_pipeline::entity::EntityRef;
+use millrace_pipeline::*;
+use std::mem::offset_of;
+
+impl Gen<'_> {
+    /// The limbs of a table's key: its fields as one number, the first field highest.
+    fn key(&mut self, table: TableId) -> Vec<Value> {
+        let keys = &self.s.program.tables[table].keys;
+        let nums: Vec<Num> = keys.iter().map(|key| self.number(&key.value)).collect();
+        let width: u32 = nums.iter().map(|num| num.width).sum();
+        let mut words: Vec<Option<Value>> = vec![None; limbs(width)];
+        let mut above = width;
+        for num in &nums {
+            above -= num.width;
+            let own = self.limbs(num);
+            let moved = self.move_up(&own, above, above + num.width);
+            let moved = self.limbs(&moved);
+            let first = (above / 64) as usize;
+            for (at, limb) in moved.into_iter().enumerate().skip(first) {
+                words[at] = Some(match words[at] {
+                    None => limb,
+                    Some(word) => self.b.ins().bor(word, limb),
+                });
+            }
+        }
+        words.into_iter().map(|word| word.unwrap_or_else(|| self.int(0))).collect()
+    }
+
+    fn selector_inputs(&mut self, table: TableId) -> Vec<Num> {
+        let inputs = &self.s.program.tables[table].selector_inputs;
+        inputs.iter().map(|input| self.number(input)).collect()
+    }
+
+    fn has_entries(&self, table: TableId) -> bool {
+        let table = &self.s.program.tables[table];
+        table.direct_counter.is_some() || table.direct_meter.is_some()
+    }
+
+    pub(super) fn lookup(&mut self, table: TableId, next: NodeId) {
+        if self.waiting.contains_key(&table) {
+            return self.wait(table, next);
+        }
+        let key = self.key(table);
+        let shape = self.s.shapes.get(table.index()).copied().unwrap_or_default();
+        if let ([key], false) = (key.as_slice(), self.has_entries(table))
+            && let Some(found) = self.by_loads(table, shape, *key)
+        {
+            self.found(table, found);
+            return self.jump_to(next);
+        }
+        let keys = self.words_in_memory(0, &key);
+        let inputs = self.selector_inputs(table);
+        let inputs = if inputs.is_empty() { self.int(0) } else { self.numbers_in_memory(1, &inputs) };
+        let results = self.buffer(2, 8);
+        let has_entries = self.has_entries(table);
+        let entries = if has_entries { self.plus(results, 4) } else { self.int(0) };
+        let one = self.int(1);
+        self.call_lookup(table, keys, inputs, one, results, entries);
+        let found = self.b.ins().uload32(plain(), results, 0);
+        if has_entries {
+            let entry = self.b.ins().uload32(plain(), results, 4);
+            self.b.def_var(self.vars.entries[table.index()], entry);
+        }
+        self.found(table, found);
+        self.jump_to(next);
+    }
+
+    /// The action slot of a key, by loads; none for a table that is looked up by calls.
+    fn by_loads(&mut self, table: TableId, shape: Shape, key: Value) -> Option<Value> {
+        let (low, word) = match shape {
+            Shape::Call => return None,
+            Shape::Direct => {
+                let base = self.table_field(table, offset_of!(TableEnv, base));
+                let offset = self.shl(key, 2);
+                let address = self.b.ins().iadd(base, offset);
+                return Some(self.b.ins().uload32(plain(), address, 0));
+            }
+            Shape::Two16 { low } => (low, 2),
+            Shape::Two32 { low } => (low, 4),
+        };
+        let base = self.table_field(table, offset_of!(TableEnv, base));
+        let index = self.shr(key, low);
+        let first = self.load_element(base, index, word);
+        if low == 0 {
+            return Some(first);
+        }
+        let (deeper, done) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(done, types::I64);
+        let mark = 1 << (8 * word - 1);
+        let marked = self.and(first, mark);
+        self.b.set_cold_block(deeper);
+        self.b.ins().brif(marked, deeper, &[], done, &[first.into()]);
+        self.b.switch_to_block(deeper);
+        self.b.seal_block(deeper);
+        let second = self.table_field(table, offset_of!(TableEnv, second));
+        let group = self.and(first, mark - 1);
+        let start = self.shl(group, low);
+        let below = self.and(key, (1 << low) - 1);
+        let index = self.b.ins().iadd(start, below);
+        let found = self.load_element(second, index, word);
+        self.b.ins().jump(done, &[found.into()]);
+        self.b.switch_to_block(done);
+        self.b.seal_block(done);
+        Some(result)
+    }
+
+    /// An element of an array of words of 2 or 4 bytes.
+    fn load_element(&mut self, base: Value, index: Value, word: u32) -> Value {
+        let offset = self.shl(index, word.trailing_zeros());
+        let address = self.b.ins().iadd(base, offset);
+        match word {
+            2 => self.b.ins().uload16(types::I64, plain(), address, 0),
+            _ => self.b.ins().uload32(plain(), address, 0),
+        }
+    }
+
+    fn words_in_memory(&mut self, buffer: usize, words: &[Value]) -> Value {
+        let address = self.buffer(buffer, 8 * words.len() as u32);
+        for (at, word) in words.iter().enumerate() {
+            self.store_word(*word, address, 8 * at as u32);
+        }
+        address
+    }
+
+    fn table_env(&mut self) -> Value {
+        self.load_word(types::I64, self.env, offset_of!(Env, tables) as u32)
+    }
+
+    fn table_field(&mut self, table: TableId, field: usize) -> Value {
+        let tables = self.table_env();
+        let at = table.index() * size_of::<TableEnv>() + field;
+        self.load_word(types::I64, tables, at as u32)
+    }
+
+    fn call_lookup(
+        &mut self,
+        table: TableId,
+        keys: Value,
+        inputs: Value,
+        count: Value,
+        slots: Value,
+        entries: Value,
+    ) {
+        let lookup = self.table_field(table, offset_of!(TableEnv, lookup));
+        let argument = self.table_field(table, offset_of!(TableEnv, table));
+        let host = self.host();
+        self.call_address(lookup, &[host, argument, keys, inputs, count, slots, entries]);
+    }
+
+    /// The lookup gave an action slot.
+    fn found(&mut self, table: TableId, slot: Value) {
+        self.b.def_var(self.vars.found, slot);
+        let records = self.table_field(table, offset_of!(TableEnv, records));
+        let stride = self.s.records[table.index()].stride;
+        let offset = match stride.is_power_of_two() {
+            true => self.shl(slot, stride.trailing_zeros()),
+            false => {
+                let stride = self.int(u64::from(stride));
+                self.b.ins().imul(slot, stride)
+            }
+        };
+        let record = self.b.ins().iadd(records, offset);
+        self.b.def_var(self.vars.record, record);
+    }
+
+    /// Goes to the action that the record names.
+    pub(super) fn dispatch(&mut self, _: TableId, actions: &[NodeId]) {
+        if let [only] = actions {
+            return self.jump_to(*only);
+        }
+        let record = self.b.use_var(self.vars.record);
+        let index = self.b.ins().uload32(plain(), record, 0);
+        if let [first, second] = actions {
+            let (first, second) = (self.edge(*first), self.edge(*second));
+            let zero = self.int(0);
+            let is_first = self.b.ins().icmp(IntCC::Equal, index, zero);
+            self.b.ins().brif(is_first, first, &[], second, &[]);
+            return;
+        }
+        let mut switch = Switch::new();
+        let mut last = None;
+        for (at, action) in actions.iter().enumerate() {
+            let block = self.edge(*action);
+            if at + 1 < actions.len() {
+                switch.set_entry(at as u128, block);
+            }
+            last = Some(block);
+        }
+        if let Some(last) = last {
+            switch.emit(&mut self.b, index, last);
+        }
+    }
+
+    /// An argument of the action, from the record.
+    pub(super) fn argument(&mut self, dst: SlotId, table: TableId, action: usize, param: usize) {
+        let offset = self.s.records[table.index()].offsets[action][param];
+        let record = self.b.use_var(self.vars.record);
+        let width = type_width(self.s.program.slots[dst].ty);
+        let at = offset as i32;
+        let words: Vec<Value> = match argument_size(width).0 {
+            1 => vec![self.b.ins().uload8(types::I64, plain(), record, at)],
+            2 => vec![self.b.ins().uload16(types::I64, plain(), record, at)],
+            4 => vec![self.b.ins().uload32(plain(), record, at)],
+            _ => {
+                (0..limbs(width)).map(|i| self.load_word(types::I64, record, offset + 8 * i as u32)).collect()
+            }
+        };
+        let val = self.as_type(dst, Num::limbs(width, words));
+        self.write(dst, val);
+    }
+
+    /// The packet waits for the lookup of the whole batch.
+    fn wait(&mut self, table: TableId, next: NodeId) {
+        let Some(stage) = self.s.stages[table.index()].clone() else { return };
+        let Some(count) = self.waiting.get(&table).copied() else { return };
+        let key = self.key(table);
+        let inputs = self.selector_inputs(table);
+        let inputs: Vec<Value> = inputs.iter().flat_map(|num| self.limbs(num)).collect();
+        let memory = self.load_word(types::I64, self.env, offset_of!(Env, stage) as u32);
+        let number = self.b.use_var(count);
+        for (start, words) in [(stage.keys, &key), (stage.inputs, &inputs)] {
+            if words.is_empty() {
+                continue;
+            }
+            let stride = self.int(8 * words.len() as u64);
+            let offset = self.b.ins().imul(number, stride);
+            let address = self.b.ins().iadd(memory, offset);
+            for (at, word) in words.iter().enumerate() {
+                self.store_word(*word, address, start + 8 * at as u32);
+            }
+        }
+        // Which packet waits, as its distance from the first one.
+        let packet = self.b.use_var(self.vars.packet);
+        let distance = self.b.ins().isub(packet, self.packets);
+        let offset = self.shl(number, 2);
+        let address = self.b.ins().iadd(memory, offset);
+        self.b.ins().istore32(plain(), distance, address, stage.waiting as i32);
+        let resumes = self.resumes.entry(table).or_default();
+        let resume = match resumes.iter().position(|node| *node == next) {
+            Some(at) => at,
+            None => {
+                resumes.push(next);
+                resumes.len() - 1
+            }
+        };
+        let resume = self.int(resume as u64);
+        let context = self.context();
+        self.store_word(resume, context, crate::layout::RESUME);
+        let wanted = self.special.nodes[next].entry.clone();
+        self.conform(&wanted);
+        self.save(next);
+        let number = self.plus(number, 1);
+        self.b.def_var(count, number);
+        let next = self.next[&self.state.phase];
+        self.b.ins().jump(next, &[]);
+        self.cache = Cache::default();
+    }
+
+    /// The lookup of a staged table for all packets that wait, and the loop in which they go on.
+    pub(super) fn stage(&mut self, table: TableId, order: &[NodeId]) {
+        let Some(stage) = self.s.stages[table.index()].clone() else { return };
+        let Some(count) = self.waiting.get(&table).copied() else { return };
+        let memory = self.load_word(types::I64, self.env, offset_of!(Env, stage) as u32);
+        let number = self.b.use_var(count);
+        let (some, head, first, next, done) = (
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+            self.b.create_block(),
+        );
+        let any = self.not_zero(number);
+        self.b.ins().brif(any, some, &[], done, &[]);
+        self.b.switch_to_block(some);
+        self.b.seal_block(some);
+        let keys = self.plus(memory, i64::from(stage.keys));
+        let inputs = self.plus(memory, i64::from(stage.inputs));
+        let slots = self.plus(memory, i64::from(stage.slots));
+        let has_entries = self.has_entries(table);
+        let entries = if has_entries { self.plus(memory, i64::from(stage.entries)) } else { self.int(0) };
+        self.call_lookup(table, keys, inputs, number, slots, entries);
+        let at = self.b.declare_var(types::I64);
+        let zero = self.int(0);
+        self.b.def_var(at, zero);
+        self.b.ins().jump(head, &[]);
+
+        self.b.switch_to_block(head);
+        let now = self.b.use_var(at);
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, now, number);
+        self.b.ins().brif(more, first, &[], done, &[]);
+        self.b.switch_to_block(first);
+        self.b.seal_block(first);
+        let offset = self.shl(now, 2);
+        let address = self.b.ins().iadd(memory, offset);
+        let distance = self.b.ins().uload32(plain(), address, stage.waiting as i32);
+        let packet = self.b.ins().iadd(self.packets, distance);
+        self.b.def_var(self.vars.packet, packet);
+        let contexts = self.load_word(types::I64, self.env, offset_of!(Env, contexts) as u32);
+        let size = self.int(size_of::<Packet>() as u64);
+        let number_of_packet = self.b.ins().udiv(distance, size);
+        let context_size = self.int(self.s.layout.size() as u64);
+        let offset = self.b.ins().imul(number_of_packet, context_size);
+        let context = self.b.ins().iadd(contexts, offset);
+        self.b.def_var(self.vars.context, context);
+        self.load_packet();
+        let found = self.b.ins().uload32(plain(), address, stage.slots as i32);
+        if has_entries {
+            let entry = self.b.ins().uload32(plain(), address, stage.entries as i32);
+            self.b.def_var(self.vars.entries[table.index()], entry);
+        }
+        self.found(table, found);
+        let phase = stage.phase;
+        self.next.insert(phase, next);
+        let resumes = self.resumes.remove(&table).unwrap_or_default();
+        self.resume(&resumes);
+
+        let nodes: Vec<NodeId> =
+            order.iter().copied().filter(|node| self.special.nodes[*node].entry.phase == phase).collect();
+        self.nodes(&nodes);
+        self.b.switch_to_block(next);
+        self.b.seal_block(next);
+        let now = self.b.use_var(at);
+        let now = self.plus(now, 1);
+        self.b.def_var(at, now);
+        self.b.ins().jump(head, &[]);
+        self.b.seal_block(head);
+        self.b.switch_to_block(done);
+        self.b.seal_block(done);
+    }
+
+    /// Goes on where the packet waited.
+    fn resume(&mut self, resumes: &[NodeId]) {
+        let context = self.context();
+        let number = self.load_word(types::I64, context, crate::layout::RESUME);
+        let mut targets = Vec::new();
+        for _ in resumes {
+            targets.push(self.b.create_block());
+        }
+        match targets.as_slice() {
+            [] => {
+                let next = self.next.values().copied().next();
+                if let Some(next) = next {
+                    self.b.ins().jump(next, &[]);
+                }
+            }
+            [only] => {
+                self.b.ins().jump(*only, &[]);
+            }
+            [others @ .., last] => {
+                let mut switch = Switch::new();
+                for (at, block) in others.iter().enumerate() {
+                    switch.set_entry(at as u128, *block);
+                }
+                switch.emit(&mut self.b, number, *last);
+            }
+        }
+        for (block, node) in targets.into_iter().zip(resumes) {
+            self.b.switch_to_block(block);
+            self.b.seal_block(block);
+            self.cache = Cache::default();
+            self.state = self.special.nodes[*node].entry.clone();
+            self.restore(*node);
+            self.jump_to(*node);
+            // One block for all that wait for this node.
+            self.close_node(*node);
+        }
+    }
+}

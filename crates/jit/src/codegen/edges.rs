@@ -1,0 +1,341 @@
+//! Edges between nodes: what is known at the end of one becomes what the next one expects.
+
+use super::{Cache, Gen};
+use crate::abi;
+use crate::flat::{Leave, Spill, Term};
+use crate::layout::{CURSOR, PARSED, STEPS};
+use crate::specialise::NodeId;
+use crate::state::{Cursor, Place, State};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use millrace_pipeline::entity::EntityRef;
+use millrace_pipeline::*;
+use std::mem::offset_of;
+
+/// An edge whose code is not generated yet.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    block: Block,
+    to: NodeId,
+    state: State,
+    /// What is remembered where the branch is.
+    cache: Cache,
+}
+
+impl Gen<'_> {
+    /// Where a node's code starts.
+    pub(super) fn block_of(&mut self, node: NodeId) -> Block {
+        match self.blocks.get(&node) {
+            Some(block) => *block,
+            None => {
+                let block = self.b.create_block();
+                self.blocks.insert(node, block);
+                block
+            }
+        }
+    }
+
+    /// A block that leads to a node, for a branch of the current code; its code comes at the end of the node.
+    pub(super) fn edge(&mut self, to: NodeId) -> Block {
+        let block = self.b.create_block();
+        self.pending.push(Edge { block, to, state: self.state.clone(), cache: self.cache.clone() });
+        block
+    }
+
+    /// What is remembered now holds also on an edge that was asked for earlier.
+    pub(super) fn remember_on(&mut self, block: Block) {
+        if let Some(edge) = self.pending.iter_mut().find(|edge| edge.block == block) {
+            edge.cache = self.cache.clone();
+        }
+    }
+
+    /// Generates the edges that the terminator asked for.
+    pub(super) fn finish_edges(&mut self) {
+        for edge in std::mem::take(&mut self.pending) {
+            self.b.switch_to_block(edge.block);
+            self.b.seal_block(edge.block);
+            self.state = edge.state;
+            self.cache = edge.cache;
+            self.jump_to(edge.to);
+        }
+    }
+
+    /// Goes to a node from here.
+    pub(super) fn jump_to(&mut self, to: NodeId) {
+        let wanted = &self.special.nodes[to].entry;
+        self.conform(wanted);
+        let block = self.block_of(to);
+        self.b.ins().jump(block, &[]);
+        let left = self.edges_left.entry(to).or_insert(1);
+        *left -= 1;
+        let last = *left == 0;
+        if last {
+            self.b.seal_block(block);
+        }
+        if self.is_only_edge(to) {
+            self.inherited.insert(to, self.cache.clone());
+        }
+    }
+
+    fn is_only_edge(&self, to: NodeId) -> bool {
+        self.single.contains(&to)
+    }
+
+    /// Makes what the current state says into what another, more general one says.
+    pub(super) fn conform(&mut self, wanted: &State) {
+        for (header, _) in &self.s.program.headers {
+            let (from, to) = (self.state.place(header), wanted.place(header));
+            if from == to {
+                continue;
+            }
+            match to {
+                // The condition on the edge told; while a header may be either, its fields are in storage.
+                Place::Stored | Place::Invalid if from == Place::Unknown => {}
+                Place::Pointed => self.point_to(header),
+                Place::Stored => self.store_header(header),
+                Place::Unknown => {
+                    let valid = from != Place::Invalid;
+                    if valid {
+                        self.store_header(header);
+                    } else {
+                        self.clear_fields(header);
+                    }
+                    let flag = self.int(u64::from(valid));
+                    self.b.def_var(self.vars.valid[header.index()], flag);
+                }
+                Place::Invalid | Place::At(_) => debug_assert!(false, "{from:?} does not become {to:?}"),
+            }
+        }
+        if let (Cursor::At(at), Cursor::Byte | Cursor::Bit) = (self.state.cursor, wanted.cursor) {
+            let at = self.int(u64::from(at));
+            self.b.def_var(self.vars.cursor, at);
+        }
+    }
+
+    /// The cursor in bits.
+    pub(super) fn cursor(&mut self) -> Value {
+        match self.state.cursor {
+            Cursor::At(at) => self.int(u64::from(at)),
+            Cursor::Byte | Cursor::Bit => self.b.use_var(self.vars.cursor),
+        }
+    }
+
+    /// At the start of a packet: where it is.
+    pub(super) fn load_packet(&mut self) {
+        let packet = self.b.use_var(self.vars.packet);
+        let data = self.load_word(types::I64, packet, offset_of!(abi::Packet, data) as u32);
+        let len = self.b.ins().uload32(super::fields::plain(), packet, offset_of!(abi::Packet, len) as i32);
+        self.b.def_var(self.vars.data, data);
+        self.b.def_var(self.vars.len, len);
+    }
+
+    /// All storage as it is in front of the program.
+    pub(super) fn start_from_nothing(&mut self) {
+        let zero = self.int(0);
+        self.b.def_var(self.vars.cursor, zero);
+        self.b.def_var(self.vars.parsed, zero);
+        for table in self.s.program.tables.keys() {
+            self.b.def_var(self.vars.entries[table.index()], zero);
+        }
+        for slot in self.s.program.slots.keys() {
+            self.clear_storage(slot);
+        }
+    }
+
+    /// All storage from the packet's context.
+    pub(super) fn load_context(&mut self) {
+        let context = self.context();
+        let cursor = self.load_word(types::I64, context, CURSOR);
+        self.b.def_var(self.vars.cursor, cursor);
+        let parsed = self.load_word(types::I64, context, PARSED);
+        self.b.def_var(self.vars.parsed, parsed);
+        for header in self.s.program.headers.keys() {
+            let at = self.s.layout.valid_at(header) as i32;
+            let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
+            self.b.def_var(self.vars.valid[header.index()], valid);
+        }
+        for table in self.s.program.tables.keys() {
+            let at = self.s.layout.entry_at(table) as i32;
+            let entry = self.b.ins().uload32(super::fields::plain(), context, at);
+            self.b.def_var(self.vars.entries[table.index()], entry);
+        }
+        for slot in self.s.program.slots.keys() {
+            self.storage_from_context(slot);
+        }
+    }
+
+    /// All storage to the packet's context.
+    pub(super) fn spill(&mut self) {
+        let context = self.context();
+        let cursor = self.cursor();
+        self.store_word(cursor, context, CURSOR);
+        let parsed = self.b.use_var(self.vars.parsed);
+        self.store_word(parsed, context, PARSED);
+        for header in self.s.program.headers.keys() {
+            let valid = self.is_valid(header);
+            self.b.ins().istore8(
+                super::fields::plain(),
+                valid,
+                context,
+                self.s.layout.valid_at(header) as i32,
+            );
+        }
+        for (id, table) in &self.s.program.tables {
+            if table.direct_counter.is_some() || table.direct_meter.is_some() {
+                let entry = self.b.use_var(self.vars.entries[id.index()]);
+                let at = self.s.layout.entry_at(id) as i32;
+                self.b.ins().istore32(super::fields::plain(), entry, context, at);
+            }
+        }
+        for slot in self.s.spilled {
+            self.storage_to_context(*slot);
+        }
+    }
+
+    /// Whether a header is valid, as `I64`.
+    pub(super) fn is_valid(&mut self, header: HeaderId) -> Value {
+        match self.state.place(header) {
+            Place::Invalid => self.int(0),
+            Place::Unknown => self.b.use_var(self.vars.valid[header.index()]),
+            Place::At(_) | Place::Pointed | Place::Stored => self.int(1),
+        }
+    }
+
+    /// The packet is done.
+    pub(super) fn leave(&mut self, leave: &Leave) {
+        match leave.spill {
+            Spill::Nothing => {}
+            Spill::Metadata => {
+                self.state.places.fill(Place::Invalid);
+                self.spill();
+            }
+            Spill::Everything => self.spill(),
+        }
+        let packet = self.b.use_var(self.vars.packet);
+        let verdict = self.int(leave.verdict as u64);
+        let at = offset_of!(abi::Packet, verdict) as i32;
+        self.b.ins().istore32(super::fields::plain(), verdict, packet, at);
+        if let Some(out) = leave.out {
+            let out = self.int(u64::from(out));
+            let at = offset_of!(abi::Packet, out) as i32;
+            self.b.ins().istore32(super::fields::plain(), out, packet, at);
+        }
+        let next = self.next[&self.state.phase];
+        self.b.ins().jump(next, &[]);
+        self.cache = Cache::default();
+    }
+
+    /// What a node needs goes to the packet's context, where another loop finds it.
+    pub(super) fn save(&mut self, node: NodeId) {
+        let context = self.context();
+        self.state = self.special.nodes[node].entry.clone();
+        let cursor = self.cursor();
+        self.store_word(cursor, context, CURSOR);
+        let parsed = self.b.use_var(self.vars.parsed);
+        self.store_word(parsed, context, PARSED);
+        for (level, variable) in self.vars.steps.into_iter().enumerate() {
+            let steps = self.b.use_var(variable);
+            self.store_word(steps, context, STEPS + 8 * level as u32);
+        }
+        self.save_headers();
+        for slot in self.s.program.slots.keys() {
+            if self.has_storage(slot) {
+                self.storage_to_context(slot);
+            }
+        }
+    }
+
+    fn save_headers(&mut self) {
+        let context = self.context();
+        for header in self.s.program.headers.keys() {
+            match self.state.place(header) {
+                Place::Unknown => {
+                    let valid = self.is_valid(header);
+                    let at = self.s.layout.valid_at(header) as i32;
+                    self.b.ins().istore8(super::fields::plain(), valid, context, at);
+                }
+                Place::Pointed => {
+                    let pointer = self.pointer(header);
+                    self.store_word(pointer, context, self.s.layout.pointer_at(header));
+                }
+                Place::Invalid | Place::At(_) | Place::Stored => {}
+            }
+        }
+        for table in self.s.program.tables.keys() {
+            let entry = self.b.use_var(self.vars.entries[table.index()]);
+            let at = self.s.layout.entry_at(table) as i32;
+            self.b.ins().istore32(super::fields::plain(), entry, context, at);
+        }
+    }
+
+    /// Whether a slot's value is in its own storage, as the state has it.
+    fn has_storage(&self, slot: SlotId) -> bool {
+        match self.s.program.slots[slot].home {
+            Home::Header { header, .. } => matches!(self.state.place(header), Place::Stored | Place::Unknown),
+            Home::Metadata | Home::Local => true,
+        }
+    }
+
+    /// The reverse of [`Gen::save`].
+    pub(super) fn restore(&mut self, node: NodeId) {
+        let entry_of_table = self.vars.entries.clone();
+        let before: Vec<Value> = entry_of_table.iter().map(|variable| self.b.use_var(*variable)).collect();
+        self.state = self.special.nodes[node].entry.clone();
+        let context = self.context();
+        let cursor = self.load_word(types::I64, context, CURSOR);
+        self.b.def_var(self.vars.cursor, cursor);
+        let parsed = self.load_word(types::I64, context, PARSED);
+        self.b.def_var(self.vars.parsed, parsed);
+        for (level, variable) in self.vars.steps.into_iter().enumerate() {
+            let steps = self.load_word(types::I64, context, STEPS + 8 * level as u32);
+            self.b.def_var(variable, steps);
+        }
+        for header in self.s.program.headers.keys() {
+            let at = self.s.layout.valid_at(header) as i32;
+            let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
+            self.b.def_var(self.vars.valid[header.index()], valid);
+            let pointer = self.load_word(types::I64, context, self.s.layout.pointer_at(header));
+            self.b.def_var(self.vars.pointer[header.index()], pointer);
+        }
+        let staged = self.stage_of_phase(self.state.phase);
+        for table in self.s.program.tables.keys() {
+            let at = self.s.layout.entry_at(table) as i32;
+            let entry = self.b.ins().uload32(super::fields::plain(), context, at);
+            let entry = if staged == Some(table) { before[table.index()] } else { entry };
+            self.b.def_var(self.vars.entries[table.index()], entry);
+        }
+        for slot in self.s.program.slots.keys() {
+            if self.has_storage(slot) {
+                self.storage_from_context(slot);
+            }
+        }
+    }
+
+    fn stage_of_phase(&self, phase: u32) -> Option<TableId> {
+        let mut stages = self.s.stages.iter().enumerate();
+        let found = stages.find(|(_, stage)| stage.as_ref().is_some_and(|stage| stage.phase == phase));
+        found.map(|(table, _)| TableId::new(table))
+    }
+
+    /// All edges into a node are one, which is generated.
+    pub(super) fn close_node(&mut self, node: NodeId) {
+        if self.edges_left.insert(node, 0).unwrap_or(0) > 0 {
+            let block = self.block_of(node);
+            self.b.seal_block(block);
+        }
+    }
+
+    /// The staged tables that nodes look up, in the order of their loops.
+    pub(super) fn staged_in_order(&self, order: &[NodeId]) -> Vec<TableId> {
+        let mut staged: Vec<(u32, TableId)> = Vec::new();
+        for node in order {
+            if let Term::Lookup { table, .. } = &self.special.nodes[*node].term
+                && let Some(stage) = &self.s.stages[table.index()]
+                && !staged.contains(&(stage.phase, *table))
+            {
+                staged.push((stage.phase, *table));
+            }
+        }
+        staged.sort_unstable();
+        staged.into_iter().map(|(_, table)| table).collect()
+    }
+}

@@ -1,0 +1,398 @@
+//! Expressions and conditions.
+
+use super::Gen;
+use super::fields::ones;
+use super::values::{Num, Val};
+use crate::layout::limbs;
+use crate::runtime::{Helper, WideOp};
+use crate::simplify::simplify;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use millrace_pipeline::*;
+
+impl Gen<'_> {
+    /// The value of an expression.
+    pub(super) fn eval(&mut self, expr: &Expr) -> Val {
+        let simple = simplify(self.s.program, expr, &self.state);
+        self.expr(&simple)
+    }
+
+    /// The value of an expression that is a number.
+    pub(super) fn number(&mut self, expr: &Expr) -> Num {
+        match self.eval(expr) {
+            Val::Bits(num) => num,
+            Val::Bool(truth) => {
+                let limb = self.b.ins().uextend(types::I64, truth);
+                Num::one(1, limb)
+            }
+            Val::Varbit(_) => Num::constant(Bits::zero(1)),
+        }
+    }
+
+    fn num(&mut self, expr: &Expr) -> Num {
+        match self.expr(expr) {
+            Val::Bits(num) => num,
+            Val::Bool(truth) => {
+                let limb = self.b.ins().uextend(types::I64, truth);
+                Num::one(1, limb)
+            }
+            Val::Varbit(_) => Num::constant(Bits::zero(1)),
+        }
+    }
+
+    fn truth(&mut self, expr: &Expr) -> Value {
+        match self.expr(expr) {
+            Val::Bool(truth) => truth,
+            Val::Bits(num) => {
+                let limb = self.low(&num);
+                self.not_zero(limb)
+            }
+            Val::Varbit(_) => self.b.ins().iconst(types::I8, 0),
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) -> Val {
+        match expr {
+            Expr::Const(bits) => Val::Bits(Num::constant(bits.clone())),
+            Expr::Bool(truth) => Val::Bool(self.b.ins().iconst(types::I8, i64::from(*truth))),
+            Expr::Read(slot) => self.read(*slot),
+            Expr::IsValid(header) => {
+                let flag = self.is_valid(*header);
+                Val::Bool(self.b.ins().ireduce(types::I8, flag))
+            }
+            Expr::PacketLength => Val::Bits(Num::one(32, self.b.use_var(self.vars.len))),
+            Expr::Cursor => {
+                let cursor = self.cursor();
+                Val::Bits(Num::one(32, cursor))
+            }
+            Expr::Unary(UnaryOp::Not, a) => {
+                let truth = self.truth(a);
+                Val::Bool(self.negate(truth))
+            }
+            Expr::Unary(op, a) => {
+                let a = self.num(a);
+                let width = a.width;
+                let a = self.limbs(&a);
+                let result = match op {
+                    UnaryOp::Neg => {
+                        let zeros = a.iter().map(|_| self.int(0)).collect::<Vec<_>>();
+                        self.sub_limbs(&zeros, &a).0
+                    }
+                    UnaryOp::BitNot | UnaryOp::Not => {
+                        a.into_iter().map(|limb| self.b.ins().bnot(limb)).collect()
+                    }
+                };
+                Val::Bits(self.cut(width, result))
+            }
+            Expr::Binary(op, a, b) => self.binary(*op, a, b),
+            Expr::Mux(cond, a, b) => {
+                let cond = self.truth(cond);
+                match (self.expr(a), self.expr(b)) {
+                    (Val::Bits(a), Val::Bits(b)) => {
+                        let width = a.width;
+                        let (a, b) = (self.limbs(&a), self.limbs(&b));
+                        let pairs = a.into_iter().zip(b);
+                        let limbs = pairs.map(|(a, b)| self.b.ins().select(cond, a, b)).collect();
+                        Val::Bits(Num::limbs(width, limbs))
+                    }
+                    (Val::Bool(a), Val::Bool(b)) => Val::Bool(self.b.ins().select(cond, a, b)),
+                    (Val::Varbit(a), Val::Varbit(b)) => Val::Varbit(self.b.ins().select(cond, a, b)),
+                    (a, _) => a,
+                }
+            }
+            Expr::Slice(a, high, low) => {
+                let a = self.num(a);
+                let a = self.limbs(&a);
+                Val::Bits(self.extract(&a, *low, high - low + 1))
+            }
+            Expr::Concat(high, low) => {
+                let (high, low) = (self.num(high), self.num(low));
+                let width = high.width + low.width;
+                let (high, below) = (self.limbs(&high), self.limbs(&low));
+                let high = self.move_up(&high, low.width, width);
+                let mut limbs = self.limbs(&high);
+                for (limb, below) in limbs.iter_mut().zip(below) {
+                    *limb = self.b.ins().bor(*limb, below);
+                }
+                Val::Bits(Num::limbs(width, limbs))
+            }
+            Expr::ZeroExtend(a, width) => {
+                let a = self.num(a);
+                Val::Bits(self.resize(a, *width))
+            }
+            Expr::SignExtend(a, width) => {
+                let a = self.num(a);
+                Val::Bits(self.sign_extend(&a, *width))
+            }
+            Expr::BoolToBits(a) => {
+                let truth = self.truth(a);
+                let limb = self.b.ins().uextend(types::I64, truth);
+                Val::Bits(Num::one(1, limb))
+            }
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Val {
+        use BinaryOp::*;
+        match op {
+            BoolAnd | BoolOr => {
+                let (a, b) = (self.truth(a), self.truth(b));
+                return Val::Bool(if op == BoolAnd {
+                    self.b.ins().band(a, b)
+                } else {
+                    self.b.ins().bor(a, b)
+                });
+            }
+            Eq | Ne => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                let equal = self.equal_values(&a, &b);
+                return Val::Bool(if op == Eq { equal } else { self.negate(equal) });
+            }
+            _ => {}
+        }
+        let (a, b) = (self.num(a), self.num(b));
+        match op {
+            Lt => return Val::Bool(self.less_than(&a, &b, false)),
+            LtSigned => return Val::Bool(self.less_than(&a, &b, true)),
+            Le | LeSigned => {
+                let greater = self.less_than(&b, &a, op == LeSigned);
+                return Val::Bool(self.negate(greater));
+            }
+            Shl | Shr | ShrSigned => return Val::Bits(self.shift(op, &a, &b)),
+            _ => {}
+        }
+        let width = a.width;
+        let (x, y) = (self.limbs(&a), self.limbs(&b));
+        let bitwise = |gen_: &mut Self, f: &dyn Fn(&mut Self, Value, Value) -> Value| {
+            let pairs: Vec<_> = x.iter().copied().zip(y.iter().copied()).collect();
+            Num::limbs(width, pairs.into_iter().map(|(a, b)| f(gen_, a, b)).collect())
+        };
+        Val::Bits(match op {
+            And => bitwise(self, &|g, a, b| g.b.ins().band(a, b)),
+            Or => bitwise(self, &|g, a, b| g.b.ins().bor(a, b)),
+            Xor => bitwise(self, &|g, a, b| g.b.ins().bxor(a, b)),
+            Add => {
+                let sum = self.add_limbs(&x, &y).0;
+                self.cut(width, sum)
+            }
+            Sub => {
+                let difference = self.sub_limbs(&x, &y).0;
+                self.cut(width, difference)
+            }
+            _ if width > 64 => self.wide(WideOp::of(op), &a, &b),
+            Mul => {
+                let product = self.b.ins().imul(x[0], y[0]);
+                self.cut(width, vec![product])
+            }
+            Div | Mod => {
+                let by_zero = self.is_zero(y[0]);
+                let one = self.int(1);
+                let zero = self.int(0);
+                let divisor = self.b.ins().select(by_zero, one, y[0]);
+                let result = if op == Div {
+                    self.b.ins().udiv(x[0], divisor)
+                } else {
+                    self.b.ins().urem(x[0], divisor)
+                };
+                Num::one(width, self.b.ins().select(by_zero, zero, result))
+            }
+            AddSat | SubSat => Num::one(width, self.saturating(op, x[0], y[0], width)),
+            _ => Num::one(width, self.saturating_signed(op, x[0], y[0], width)),
+        })
+    }
+
+    fn saturating(&mut self, op: BinaryOp, a: Value, b: Value, width: u32) -> Value {
+        if op == BinaryOp::SubSat {
+            let difference = self.b.ins().isub(a, b);
+            let under = self.b.ins().icmp(IntCC::UnsignedLessThan, a, b);
+            let zero = self.int(0);
+            return self.b.ins().select(under, zero, difference);
+        }
+        let sum = self.b.ins().iadd(a, b);
+        let most = self.int(ones(width));
+        let over = match width {
+            64 => self.b.ins().icmp(IntCC::UnsignedLessThan, sum, a),
+            _ => self.b.ins().icmp(IntCC::UnsignedGreaterThan, sum, most),
+        };
+        self.b.ins().select(over, most, sum)
+    }
+
+    fn saturating_signed(&mut self, op: BinaryOp, a: Value, b: Value, width: u32) -> Value {
+        let (a, b) = (self.signed_top(a, width), self.signed_top(b, width));
+        let adds = op == BinaryOp::AddSatSigned;
+        let result = if adds { self.b.ins().iadd(a, b) } else { self.b.ins().isub(a, b) };
+        let least = self.int((-1i64 << (width - 1)) as u64);
+        let most = self.int(ones(width) >> 1);
+        let limited = if width == 64 {
+            // Over: the operands (of a difference: a and the opposite of b) have one sign, the result another.
+            let differ = self.b.ins().bxor(a, result);
+            let other = if adds { self.b.ins().bxor(b, result) } else { self.b.ins().bxor(a, b) };
+            let both = self.b.ins().band(differ, other);
+            let zero = self.int(0);
+            let over = self.b.ins().icmp(IntCC::SignedLessThan, both, zero);
+            let negative = self.b.ins().icmp(IntCC::SignedLessThan, a, zero);
+            let end = self.b.ins().select(negative, least, most);
+            self.b.ins().select(over, end, result)
+        } else {
+            let over = self.b.ins().icmp(IntCC::SignedGreaterThan, result, most);
+            let result = self.b.ins().select(over, most, result);
+            let under = self.b.ins().icmp(IntCC::SignedLessThan, result, least);
+            self.b.ins().select(under, least, result)
+        };
+        self.and(limited, ones(width))
+    }
+
+    fn shift(&mut self, op: BinaryOp, a: &Num, by: &Num) -> Num {
+        let width = a.width;
+        if let Some(by) = by.as_const() {
+            let by = by.to_u64_saturating().min(u64::from(width)) as u32;
+            return self.shift_by(op, a, by);
+        }
+        if width > 64 {
+            let amount = self.saturated(by);
+            let amount = Num::one(64, amount);
+            return self.wide(WideOp::of(op), a, &amount);
+        }
+        let value = self.low(a);
+        let amount = self.saturated(by);
+        let most = self.int(u64::from(width));
+        let beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, amount, most);
+        let zero = self.int(0);
+        let result = match op {
+            BinaryOp::Shl => {
+                let moved = self.b.ins().ishl(value, amount);
+                self.b.ins().select(beyond, zero, moved)
+            }
+            BinaryOp::Shr => {
+                let moved = self.b.ins().ushr(value, amount);
+                self.b.ins().select(beyond, zero, moved)
+            }
+            _ => {
+                let signed = self.signed_top(value, width);
+                let last = self.int(63);
+                let amount = self.b.ins().select(beyond, last, amount);
+                self.b.ins().sshr(signed, amount)
+            }
+        };
+        self.cut(width, vec![result])
+    }
+
+    fn shift_by(&mut self, op: BinaryOp, a: &Num, by: u32) -> Num {
+        let width = a.width;
+        let value = self.limbs(a);
+        match op {
+            BinaryOp::Shl => self.move_up(&value, by, width),
+            BinaryOp::Shr if by >= width => Num::constant(Bits::zero(width)),
+            BinaryOp::Shr => {
+                let moved = self.extract(&value, by, width - by);
+                self.resize(moved, width)
+            }
+            _ => {
+                // The sign goes into as many limbs as the shift looks at, then it is a plain shift.
+                let extended = self.sign_extend(a, width + by);
+                let value = self.limbs(&extended);
+                self.extract(&value, by, width)
+            }
+        }
+    }
+
+    /// An operation on wide numbers, by a helper on memory.
+    fn wide(&mut self, op: WideOp, a: &Num, b: &Num) -> Num {
+        let width = a.width;
+        let first = self.spill_number(0, a);
+        let second = self.spill_number(1, b);
+        let result = self.buffer(2, 8 * limbs(width) as u32);
+        let (op, bits) = (self.int(op as u64), self.int(u64::from(width)));
+        self.call(Helper::Wide, &[op, bits, first, second, result]);
+        self.fill_number(result, width)
+    }
+
+    /// A number in stack memory, as limbs.
+    pub(super) fn spill_number(&mut self, buffer: usize, num: &Num) -> Value {
+        let limbs = self.limbs(num);
+        let address = self.buffer(buffer, 8 * limbs.len() as u32);
+        for (at, limb) in limbs.into_iter().enumerate() {
+            self.store_word(limb, address, 8 * at as u32);
+        }
+        address
+    }
+
+    /// The reverse of [`Gen::to_memory`]; bits above the width count as 0.
+    pub(super) fn fill_number(&mut self, address: Value, width: u32) -> Num {
+        let limbs = (0..limbs(width)).map(|at| self.load_word(types::I64, address, 8 * at as u32)).collect();
+        self.cut(width, limbs)
+    }
+
+    pub(super) fn equal_values(&mut self, a: &Val, b: &Val) -> Value {
+        match (a, b) {
+            (Val::Bool(a), Val::Bool(b)) => self.b.ins().icmp(IntCC::Equal, *a, *b),
+            (Val::Varbit(a), Val::Varbit(b)) => {
+                let equal = self.call(Helper::VarbitsEqual, &[*a, *b]);
+                self.b.ins().ireduce(types::I8, equal)
+            }
+            (Val::Bits(a), Val::Bits(b)) => self.equal(a, b),
+            _ => self.b.ins().iconst(types::I8, 0),
+        }
+    }
+
+    /// Goes by a condition, whose parts are looked at one after another.
+    pub(super) fn branch(&mut self, cond: &Expr, then: Block, els: Block) {
+        match cond {
+            Expr::Bool(truth) => {
+                self.b.ins().jump(if *truth { then } else { els }, &[]);
+            }
+            Expr::Unary(UnaryOp::Not, inner) => self.branch(inner, els, then),
+            Expr::Binary(op @ (BinaryOp::BoolAnd | BinaryOp::BoolOr), a, b) => {
+                let rest = self.b.create_block();
+                if *op == BinaryOp::BoolAnd {
+                    self.branch(a, rest, els);
+                } else {
+                    self.branch(a, then, rest);
+                }
+                self.b.switch_to_block(rest);
+                self.b.seal_block(rest);
+                self.branch(b, then, els);
+            }
+            Expr::Binary(BinaryOp::Ne, a, b) => {
+                let (a, b) = (self.expr(a), self.expr(b));
+                let equal = self.equal_values(&a, &b);
+                self.b.ins().brif(equal, els, &[], then, &[]);
+            }
+            _ => {
+                let truth = self.truth(cond);
+                self.b.ins().brif(truth, then, &[], els, &[]);
+            }
+        }
+    }
+
+    /// Whether a key is between two constants.
+    pub(super) fn between(&mut self, key: &Num, low: &Bits, high: &Bits, signed: bool) -> Value {
+        let (low, high) = (Num::constant(low.clone()), Num::constant(high.clone()));
+        let below = self.less_than(key, &low, signed);
+        let above = self.less_than(&high, key, signed);
+        let outside = self.b.ins().bor(below, above);
+        self.negate(outside)
+    }
+
+    /// Whether a key is equal to a constant under a mask.
+    pub(super) fn masked(&mut self, key: &Num, value: &Bits, mask: &Bits) -> Value {
+        let limbs = self.limbs(key);
+        let masks = super::values::limbs_of(mask);
+        let cut = limbs.into_iter().zip(masks).map(|(limb, mask)| self.and(limb, mask)).collect();
+        let key = Num::limbs(key.width, cut);
+        self.equal(&key, &Num::constant(value.and(mask)))
+    }
+}
+
+/// Whether all parts of a condition were looked at when it holds, and when it does not.
+pub(super) fn evaluates_all(cond: &Expr) -> (bool, bool) {
+    match cond {
+        Expr::Unary(UnaryOp::Not, inner) => {
+            let (holds, fails) = evaluates_all(inner);
+            (fails, holds)
+        }
+        Expr::Binary(BinaryOp::BoolAnd, a, b) => (evaluates_all(a).0 && evaluates_all(b).0, false),
+        Expr::Binary(BinaryOp::BoolOr, a, b) => (false, evaluates_all(a).1 && evaluates_all(b).1),
+        _ => (true, true),
+    }
+}

@@ -1,0 +1,232 @@
+//! Hashes and checksums.
+
+use super::Gen;
+use super::fields::Base;
+use super::values::{Form, Num, Val};
+use crate::runtime::{Helper, Writer};
+use crate::state::Place;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_pipeline::*;
+
+/// Bytes that are put together in stack memory for a hash, at most.
+const MAX_STATIC: u32 = 1024;
+
+impl Gen<'_> {
+    /// The hash of data, as a number of the algorithm's width.
+    pub(super) fn hash(&mut self, algorithm: HashAlgorithm, data: &[DataItem]) -> Num {
+        match self.static_items(data) {
+            Some((items, bits)) => self.hash_static(algorithm, items, bits),
+            None => self.hash_written(algorithm, data),
+        }
+    }
+
+    /// The parts of data whose length is known here, and the bits of all.
+    fn static_items(&mut self, data: &[DataItem]) -> Option<(Vec<Expr>, u32)> {
+        let p = self.s.program;
+        let mut items = Vec::new();
+        for item in data {
+            match item {
+                // A field in the packet is read there, even if its value is known: so it adds up with its neighbours.
+                DataItem::Value(Expr::Read(slot)) if self.is_in_packet(*slot) => {
+                    items.push(Expr::Read(*slot))
+                }
+                DataItem::Value(expr) => items.push(crate::simplify::simplify(p, expr, &self.state)),
+                DataItem::Header(header) => match self.state.place(*header) {
+                    Place::Invalid => {}
+                    Place::Unknown => return None,
+                    Place::At(_) | Place::Pointed | Place::Stored => {
+                        items.extend(p.headers[*header].fields.iter().map(|field| Expr::Read(*field)));
+                    }
+                },
+                DataItem::Payload => return None,
+            }
+        }
+        let mut bits = 0u32;
+        for item in &items {
+            bits += match item.ty(p) {
+                Type::Bool => 1,
+                Type::Bits(width) => width,
+                Type::Varbit(_) => return None,
+            };
+        }
+        (bits <= 8 * MAX_STATIC).then_some((items, bits))
+    }
+
+    fn is_in_packet(&self, slot: SlotId) -> bool {
+        match self.s.program.slots[slot].home {
+            Home::Header { header, .. } => matches!(self.state.place(header), Place::At(_) | Place::Pointed),
+            Home::Metadata | Home::Local => false,
+        }
+    }
+
+    fn hash_static(&mut self, algorithm: HashAlgorithm, items: Vec<Expr>, bits: u32) -> Num {
+        let sums = matches!(algorithm, HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum);
+        if sums && let Some(sum) = self.sum_in_place(&items) {
+            return self.finish_sum(algorithm, sum);
+        }
+        let bytes = bits.div_ceil(8);
+        let buffer = self.buffer(3, bytes + 16);
+        let zero = self.int(0);
+        for at in (0..bytes + 8).step_by(8) {
+            self.store_word(zero, buffer, at);
+        }
+        let mut at = 0;
+        for item in items {
+            let val = self.eval(&item);
+            let num = self.bits_of(val);
+            self.store_bits(Base::Other, buffer, at, &num);
+            at += num.width;
+        }
+        let algorithm_number = self.int(algorithm as u64);
+        let bytes = self.int(u64::from(bytes));
+        let hash = self.call(Helper::Hash, &[algorithm_number, buffer, bytes]);
+        Num::one(algorithm.width(), hash)
+    }
+
+    /// The sum of 16-bit words, as they are in memory, of fields that are in the packet and make up whole bytes one behind
+    /// another, but for gaps of whole words.
+    fn sum_in_place(&mut self, items: &[Expr]) -> Option<Value> {
+        let pieces = self.pieces(items)?;
+        let mut sum = None;
+        for (base, address, mut at, mut bytes) in pieces {
+            while bytes > 0 {
+                let size = [4, 2].into_iter().find(|size| *size <= bytes)?;
+                let part = self.load_raw(base, address, at, size);
+                sum = Some(match sum {
+                    None => part,
+                    Some(sum) => self.b.ins().iadd(sum, part),
+                });
+                (at, bytes) = (at + size, bytes - size);
+            }
+        }
+        sum
+    }
+
+    /// Byte ranges in the packet that fields cover, each an even number of bytes at an even place of the data.
+    fn pieces(&mut self, items: &[Expr]) -> Option<Vec<(Base, Value, u32, u32)>> {
+        let mut pieces: Vec<(Base, u32, u32)> = Vec::new();
+        for item in items {
+            let Expr::Read(slot) = item else { return None };
+            let Home::Header { header, offset } = self.s.program.slots[*slot].home else { return None };
+            let (base, bit) = match self.state.place(header) {
+                Place::At(at) => (Base::Packet, 8 * at + offset),
+                Place::Pointed => (Base::Header(header), offset),
+                _ => return None,
+            };
+            let width = crate::layout::type_width(self.s.program.slots[*slot].ty);
+            match pieces.last_mut() {
+                Some((last, start, bits)) if *last == base && *start + *bits == bit => *bits += width,
+                _ => pieces.push((base, bit, width)),
+            }
+        }
+        let whole = pieces.iter().all(|(_, start, bits)| start.is_multiple_of(8) && bits.is_multiple_of(16));
+        whole.then(|| {
+            pieces
+                .into_iter()
+                .map(|(base, start, bits)| {
+                    let address = match base {
+                        Base::Header(header) => self.pointer(header),
+                        _ => self.data(),
+                    };
+                    (base, address, start / 8, bits / 8)
+                })
+                .collect()
+        })
+    }
+
+    /// Folds a sum of 16-bit words to 16 bits. The words have their bytes in the reverse order, and so has the sum, since
+    /// the end-around carry goes round either way.
+    fn finish_sum(&mut self, algorithm: HashAlgorithm, sum: Value) -> Num {
+        // Each half is added to the other one, the carry of the lower sum included: the upper half is the sum with the
+        // carry brought round. It is 0 only when all words are.
+        let half = self.int(32);
+        let turned = self.b.ins().rotl(sum, half);
+        let both = self.b.ins().iadd(sum, turned);
+        let sum = self.shr(both, 32);
+        let sum = self.b.ins().ireduce(types::I32, sum);
+        let half = self.b.ins().iconst(types::I32, 16);
+        let turned = self.b.ins().rotl(sum, half);
+        let both = self.b.ins().iadd(sum, turned);
+        let both = self.b.ins().uextend(types::I64, both);
+        let mut sum = self.shr(both, 16);
+        if algorithm == HashAlgorithm::Csum16 {
+            let ones = self.int(0xffff);
+            sum = self.b.ins().bxor(sum, ones);
+        }
+        Num { width: 16, form: Form::Swapped(sum) }
+    }
+
+    /// By a writer that takes whatever comes.
+    fn hash_written(&mut self, algorithm: HashAlgorithm, data: &[DataItem]) -> Num {
+        self.start_writer(Writer::Hash);
+        for item in data {
+            match item {
+                DataItem::Value(expr) => {
+                    let val = self.eval(expr);
+                    self.append(Writer::Hash, val);
+                }
+                DataItem::Header(header) => self.append_header(Writer::Hash, *header),
+                DataItem::Payload => {
+                    let (host, data, len, cursor) = (self.host(), self.data(), self.length(), self.cursor());
+                    self.call(Helper::WriterPayload, &[host, data, len, cursor]);
+                }
+            }
+        }
+        let (host, number) = (self.host(), self.int(algorithm as u64));
+        let hash = self.call(Helper::WriterHash, &[host, number]);
+        Num::one(algorithm.width(), hash)
+    }
+
+    /// A writer starts anew.
+    pub(super) fn start_writer(&mut self, writer: Writer) {
+        let (host, writer) = (self.host(), self.int(writer as u64));
+        self.call(Helper::WriterStart, &[host, writer]);
+    }
+
+    /// Appends a value to a writer.
+    fn append(&mut self, to: Writer, val: Val) {
+        let (host, to) = (self.host(), self.int(to as u64));
+        match val {
+            Val::Varbit(pointer) => {
+                self.call(Helper::WriterVarbit, &[host, to, pointer]);
+            }
+            other => {
+                let num = self.bits_of(other);
+                let width = self.int(u64::from(num.width));
+                let limbs = self.spill_number(0, &num);
+                self.call(Helper::WriterBits, &[host, to, width, limbs]);
+            }
+        }
+    }
+
+    /// Appends a header to a writer; nothing when it is invalid.
+    pub(super) fn append_header(&mut self, to: Writer, header: HeaderId) {
+        let place = self.state.place(header);
+        if place == Place::Invalid {
+            return;
+        }
+        let behind = self.b.create_block();
+        if place == Place::Unknown {
+            let valid = self.is_valid(header);
+            let valid = {
+                let zero = self.int(0);
+                self.b.ins().icmp(IntCC::NotEqual, valid, zero)
+            };
+            let inside = self.b.create_block();
+            self.b.ins().brif(valid, inside, &[], behind, &[]);
+            self.b.switch_to_block(inside);
+            self.b.seal_block(inside);
+        }
+        // What is loaded or computed inside holds only there.
+        let cache = self.cache.clone();
+        for field in &self.s.program.headers[header].fields {
+            let val = self.read(*field);
+            self.append(to, val);
+        }
+        self.cache = cache;
+        self.b.ins().jump(behind, &[]);
+        self.b.switch_to_block(behind);
+        self.b.seal_block(behind);
+    }
+}

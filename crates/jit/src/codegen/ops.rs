@@ -1,0 +1,293 @@
+//! Operations that neither branch nor fail.
+
+use super::values::{Num, Val};
+use super::{Gen, plain};
+use crate::abi;
+use crate::flat::{Input, Op};
+use crate::runtime::{Helper, Writer};
+use crate::state::Place;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_pipeline::entity::EntityRef;
+use millrace_pipeline::*;
+use std::mem::offset_of;
+
+impl Gen<'_> {
+    pub(super) fn op(&mut self, op: &Op) {
+        match op {
+            Op::Inst(inst) => self.inst(inst),
+            Op::Clear(slot) => {
+                let zero = self.zero(self.s.program.slots[*slot].ty);
+                self.write(*slot, zero);
+            }
+            Op::Argument { dst, table, action, param } => self.argument(*dst, *table, *action, *param),
+            Op::Hit { dst } => {
+                let found = self.b.use_var(self.vars.found);
+                let hit = self.not_zero(found);
+                self.write(*dst, Val::Bool(hit));
+            }
+            Op::AtHit { table, meter } => self.at_hit(*table, *meter),
+            Op::Input { dst, input } => {
+                let (value, width) = match input {
+                    Input::Port => (self.packet_word(offset_of!(abi::Packet, port)), 32),
+                    Input::Out => (self.packet_word(offset_of!(abi::Packet, out)), 32),
+                    Input::Now => (self.now(), 64),
+                    Input::Length => (self.length(), 64),
+                    Input::LengthNow => (self.length_now(), 64),
+                };
+                let val = self.as_type(*dst, Num::one(width, value));
+                self.write(*dst, val);
+            }
+            Op::Reparse => {}
+            Op::NoteParsed => {
+                let bits = self.header_bits();
+                self.b.def_var(self.vars.parsed, bits);
+            }
+            Op::Deparse { headers, keep, in_place } => self.deparse(headers, *keep, *in_place),
+            Op::StartEmit => self.start_emit(),
+            Op::Emit(header) => self.append_header(Writer::Packet, *header),
+            Op::FinishEmit { keep, in_place } => self.finish_emit(*keep, *in_place),
+            Op::SetOut(expr) => {
+                let port = self.number(expr);
+                let port = self.low(&port);
+                self.set_out(port);
+            }
+            Op::SetError => {
+                let error = match self.s.program.intrinsics.get(Intrinsic::ParserError) {
+                    Some(slot) => {
+                        let val = self.read(slot);
+                        let num = self.bits_of(val);
+                        self.saturated(&num)
+                    }
+                    None => self.int(0),
+                };
+                let error = self.and(error, 0xffff);
+                self.set_out(error);
+            }
+            Op::StartSteps(level) => {
+                let zero = self.int(0);
+                self.b.def_var(self.vars.steps[*level as usize], zero);
+            }
+            Op::AssertFailed(text) => {
+                let host = self.host();
+                let text = self.s.texts.add(text);
+                let text = self.int(text);
+                self.call(Helper::AssertFailed, &[host, text]);
+            }
+        }
+    }
+
+    fn packet_word(&mut self, offset: usize) -> Value {
+        let packet = self.b.use_var(self.vars.packet);
+        self.b.ins().uload32(plain(), packet, offset as i32)
+    }
+
+    fn set_out(&mut self, value: Value) {
+        let packet = self.b.use_var(self.vars.packet);
+        self.b.ins().istore32(plain(), value, packet, offset_of!(abi::Packet, out) as i32);
+    }
+
+    /// The bits that all valid headers have together.
+    fn header_bits(&mut self) -> Value {
+        let mut constant = 0;
+        let mut sum = None;
+        for (id, header) in &self.s.program.headers {
+            let place = self.state.place(id);
+            if place == Place::Invalid {
+                continue;
+            }
+            let varbits = header
+                .fields
+                .iter()
+                .find(|field| matches!(self.s.program.slots[**field].ty, Type::Varbit(_)));
+            let mut own = None;
+            if let Some(field) = varbits {
+                // The length is 0 while the header is invalid.
+                let context = self.context();
+                own = Some(self.load_word(types::I64, context, self.s.layout.slots[*field]));
+            }
+            if place == Place::Unknown {
+                let valid = self.b.use_var(self.vars.valid[id.index()]);
+                let mask = self.b.ins().ineg(valid);
+                let bits = self.and(mask, u64::from(header.fixed_bits));
+                own = Some(match own {
+                    Some(own) => self.b.ins().iadd(own, bits),
+                    None => bits,
+                });
+            } else {
+                constant += i64::from(header.fixed_bits);
+            }
+            sum = match (sum, own) {
+                (Some(sum), Some(own)) => Some(self.b.ins().iadd(sum, own)),
+                (sum, own) => sum.or(own),
+            };
+        }
+        match sum {
+            Some(sum) => self.plus(sum, constant),
+            None => self.int(constant as u64),
+        }
+    }
+
+    /// The length of the packet in bytes with the headers that it has now.
+    fn length_now(&mut self) -> Value {
+        let bits = self.header_bits();
+        let now = self.shr(bits, 3);
+        let parsed = self.b.use_var(self.vars.parsed);
+        let parsed = self.shr(parsed, 3);
+        let len = self.length();
+        let sum = self.b.ins().iadd(len, now);
+        let difference = self.b.ins().isub(sum, parsed);
+        let under = self.b.ins().icmp(IntCC::UnsignedLessThan, sum, parsed);
+        let zero = self.int(0);
+        self.b.ins().select(under, zero, difference)
+    }
+
+    fn inst(&mut self, inst: &Inst) {
+        match inst {
+            Inst::Assign { dst, value } => {
+                let val = self.eval(value);
+                self.write(*dst, val);
+            }
+            Inst::SetValid(header) => {
+                if self.state.place(*header) == Place::Invalid {
+                    self.clear_fields(*header);
+                }
+            }
+            Inst::SetInvalid(_) => {}
+            Inst::Count { counter, index } => {
+                let index = self.index(index);
+                let (host, length) = (self.host(), self.length());
+                let counter = self.int(u64::from(counter.as_u32()));
+                self.call(Helper::Count, &[host, counter, index, length]);
+            }
+            Inst::CountDirect(table) => self.count_direct(*table),
+            Inst::Meter { meter, index, color, dst } => {
+                let index = self.index(index);
+                let color = self.color(color.as_ref());
+                let (host, length) = (self.host(), self.length());
+                let meter = self.int(u64::from(meter.as_u32()));
+                let color = self.call(Helper::Meter, &[host, meter, index, length, color]);
+                let val = self.as_type(*dst, Num::one(8, color));
+                self.write(*dst, val);
+            }
+            Inst::MeterDirect { table, color, dst } => {
+                let color = self.color(color.as_ref());
+                let color = self.meter_direct(*table, color);
+                let val = self.as_type(*dst, Num::one(8, color));
+                self.write(*dst, val);
+            }
+            Inst::RegisterRead { dst, register, index } => {
+                let index = self.index(index);
+                let host = self.host();
+                let width = self.s.program.registers[*register].width;
+                let register = self.int(u64::from(register.as_u32()));
+                let value = self.buffer(0, 8 * crate::layout::limbs(width) as u32);
+                self.call(Helper::RegisterRead, &[host, register, index, value]);
+                let num = self.fill_number(value, width);
+                let val = self.as_type(*dst, num);
+                self.write(*dst, val);
+            }
+            Inst::RegisterWrite { register, index, value } => {
+                let index = self.index(index);
+                let value = self.number(value);
+                let value = self.spill_number(0, &value);
+                let host = self.host();
+                let register = self.int(u64::from(register.as_u32()));
+                self.call(Helper::RegisterWrite, &[host, register, index, value]);
+            }
+            Inst::Hash { dst, algorithm, data } => {
+                let hash = self.hash(*algorithm, data);
+                let val = self.as_type(*dst, hash);
+                self.write(*dst, val);
+            }
+            Inst::Random { dst, low, high } => {
+                let (low, high) = (self.number(low), self.number(high));
+                let width = low.width;
+                let (low, high) = (self.spill_number(0, &low), self.spill_number(1, &high));
+                let result = self.buffer(2, 8 * crate::layout::limbs(width) as u32);
+                let (host, bits) = (self.host(), self.int(u64::from(width)));
+                self.call(Helper::Random, &[host, bits, low, high, result]);
+                let num = self.fill_number(result, width);
+                let val = self.as_type(*dst, num);
+                self.write(*dst, val);
+            }
+            Inst::Digest { digest, values } => {
+                self.hand_over(values);
+                let (host, digest) = (self.host(), self.int(u64::from(digest.as_u32())));
+                self.call(Helper::Digest, &[host, digest]);
+            }
+            Inst::Log { format, args } => {
+                self.hand_over(args);
+                let text = self.s.texts.add(format);
+                let (host, text) = (self.host(), self.int(text));
+                self.call(Helper::Log, &[host, text]);
+            }
+            Inst::Extract(_)
+            | Inst::ExtractVar { .. }
+            | Inst::Advance { .. }
+            | Inst::Lookahead { .. }
+            | Inst::Emit(_)
+            | Inst::Assert { .. } => debug_assert!(false, "the flat graph has edges for {inst:?}"),
+        }
+    }
+
+    /// An index or a length.
+    fn index(&mut self, expr: &Expr) -> Value {
+        let num = self.number(expr);
+        self.saturated(&num)
+    }
+
+    /// The colour that a packet comes with, as a number: 0 green, 1 yellow, all else red.
+    fn color(&mut self, expr: Option<&Expr>) -> Value {
+        match expr {
+            Some(expr) => self.index(expr),
+            None => self.int(0),
+        }
+    }
+
+    /// The entry (plus one) that a table hit last; 0: none.
+    fn entry(&mut self, table: TableId) -> Value {
+        self.b.use_var(self.vars.entries[table.index()])
+    }
+
+    fn count_direct(&mut self, table: TableId) {
+        let entry = self.entry(table);
+        let (host, length) = (self.host(), self.length());
+        let table = self.int(u64::from(table.as_u32()));
+        self.call(Helper::CountDirect, &[host, table, entry, length]);
+    }
+
+    fn meter_direct(&mut self, table: TableId, color: Value) -> Value {
+        let entry = self.entry(table);
+        let (host, length) = (self.host(), self.length());
+        let table = self.int(u64::from(table.as_u32()));
+        self.call(Helper::MeterDirect, &[host, table, entry, length, color])
+    }
+
+    /// What a table does by itself at a hit. (At a miss the helpers do nothing, and the slot keeps its value.)
+    fn at_hit(&mut self, table: TableId, meter: Option<SlotId>) {
+        if self.s.program.tables[table].direct_counter.as_ref().is_some_and(|counter| counter.at_hit) {
+            self.count_direct(table);
+        }
+        if let Some(slot) = meter {
+            let green = self.int(0);
+            let color = self.meter_direct(table, green);
+            let found = self.b.use_var(self.vars.found);
+            let hit = self.not_zero(found);
+            let new = self.as_type(slot, Num::one(8, color));
+            let old = self.read(slot);
+            let val = match (new, old) {
+                (Val::Bool(new), Val::Bool(old)) => Val::Bool(self.b.ins().select(hit, new, old)),
+                (new, old) => {
+                    let (new, old) = (self.bits_of(new), self.bits_of(old));
+                    let width = new.width;
+                    let (new, old) = (self.limbs(&new), self.limbs(&old));
+                    let pairs = new.into_iter().zip(old);
+                    let limbs = pairs.map(|(new, old)| self.b.ins().select(hit, new, old)).collect();
+                    Val::Bits(Num::limbs(width, limbs))
+                }
+            };
+            self.write(slot, val);
+        }
+    }
+}

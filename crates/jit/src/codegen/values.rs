@@ -1,0 +1,358 @@
+//! Numbers in registers: limbs of 64 bits, and arithmetic on them.
+//!
+//! A number of width W is `ceil(W/64)` limbs, the lowest first; the bits above W are 0. All arithmetic keeps that.
+
+use super::Gen;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_pipeline::Bits;
+
+/// The value of an expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Val {
+    /// 0 or 1, of type `I8`.
+    Bool(Value),
+    Bits(Num),
+    /// The address of a varbit: its length in bits and its bytes.
+    Varbit(Value),
+}
+
+/// A number.
+#[derive(Clone, Debug)]
+pub(crate) struct Num {
+    pub(crate) width: u32,
+    pub(crate) form: Form,
+}
+
+/// How a number is held.
+#[derive(Clone, Debug)]
+pub(crate) enum Form {
+    Const(Bits),
+    Limbs(Vec<Value>),
+    /// Of 16, 32 or 64 bits, as it was loaded from the packet: its bytes are in the reverse order.
+    Swapped(Value),
+}
+
+impl Num {
+    pub(crate) fn limbs(width: u32, limbs: Vec<Value>) -> Num {
+        Num { width, form: Form::Limbs(limbs) }
+    }
+
+    pub(crate) fn one(width: u32, limb: Value) -> Num {
+        Num::limbs(width, vec![limb])
+    }
+
+    pub(crate) fn constant(bits: Bits) -> Num {
+        Num { width: bits.width(), form: Form::Const(bits) }
+    }
+
+    pub(crate) fn as_const(&self) -> Option<&Bits> {
+        match &self.form {
+            Form::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+}
+
+/// The limbs of a constant.
+pub(crate) fn limbs_of(bits: &Bits) -> Vec<u64> {
+    let bytes = bits.to_bytes();
+    bytes.rchunks(8).map(|chunk| chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte))).collect()
+}
+
+/// The ones of the highest limb of a number.
+pub(crate) fn top_mask(width: u32) -> u64 {
+    match width % 64 {
+        0 => u64::MAX,
+        bits => (1 << bits) - 1,
+    }
+}
+
+impl Gen<'_> {
+    pub(crate) fn int(&mut self, value: u64) -> Value {
+        self.b.ins().iconst(types::I64, value as i64)
+    }
+
+    pub(crate) fn and(&mut self, a: Value, mask: u64) -> Value {
+        if mask == u64::MAX {
+            return a;
+        }
+        let mask = self.int(mask);
+        self.b.ins().band(a, mask)
+    }
+
+    pub(crate) fn shl(&mut self, a: Value, by: u32) -> Value {
+        if by == 0 {
+            return a;
+        }
+        let by = self.int(u64::from(by));
+        self.b.ins().ishl(a, by)
+    }
+
+    pub(crate) fn shr(&mut self, a: Value, by: u32) -> Value {
+        if by == 0 {
+            return a;
+        }
+        let by = self.int(u64::from(by));
+        self.b.ins().ushr(a, by)
+    }
+
+    pub(crate) fn plus(&mut self, a: Value, by: i64) -> Value {
+        if by == 0 {
+            return a;
+        }
+        let by = self.b.ins().iconst(types::I64, by);
+        self.b.ins().iadd(a, by)
+    }
+
+    /// The limbs of a number.
+    pub(crate) fn limbs(&mut self, num: &Num) -> Vec<Value> {
+        match &num.form {
+            Form::Const(bits) => limbs_of(bits).into_iter().map(|limb| self.int(limb)).collect(),
+            Form::Limbs(limbs) => limbs.clone(),
+            Form::Swapped(raw) => vec![self.swap(*raw, num.width)],
+        }
+    }
+
+    /// The lowest limb.
+    pub(crate) fn low(&mut self, num: &Num) -> Value {
+        self.limbs(num)[0]
+    }
+
+    /// Reverses the bytes of a number of 8, 16, 32 or 64 bits in a limb.
+    pub(crate) fn swap(&mut self, value: Value, width: u32) -> Value {
+        let ty = match width {
+            64 => return self.b.ins().bswap(value),
+            32 => types::I32,
+            16 => types::I16,
+            _ => return value,
+        };
+        let narrow = self.b.ins().ireduce(ty, value);
+        let swapped = self.b.ins().bswap(narrow);
+        self.b.ins().uextend(types::I64, swapped)
+    }
+
+    /// As a number of at most 64 bits, the largest when it does not fit.
+    pub(crate) fn saturated(&mut self, num: &Num) -> Value {
+        let limbs = self.limbs(num);
+        let mut low = limbs[0];
+        if limbs.len() > 1 {
+            let mut high = limbs[1];
+            for limb in &limbs[2..] {
+                high = self.b.ins().bor(high, *limb);
+            }
+            let ones = self.int(u64::MAX);
+            let zero = self.int(0);
+            let over = self.b.ins().icmp(IntCC::NotEqual, high, zero);
+            low = self.b.ins().select(over, ones, low);
+        }
+        low
+    }
+
+    /// Cuts the highest limb to the width.
+    pub(crate) fn cut(&mut self, width: u32, mut limbs: Vec<Value>) -> Num {
+        limbs.truncate(crate::layout::limbs(width));
+        if let Some(top) = limbs.last_mut() {
+            *top = self.and(*top, top_mask(width));
+        }
+        Num::limbs(width, limbs)
+    }
+
+    /// Bits `low` and up of limbs, as many as `width`; what is above the limbs is 0.
+    pub(crate) fn extract(&mut self, limbs: &[Value], low: u32, width: u32) -> Num {
+        let (skip, shift) = ((low / 64) as usize, low % 64);
+        let mut result = Vec::new();
+        for at in 0..crate::layout::limbs(width) {
+            let Some(limb) = limbs.get(skip + at).copied() else {
+                result.push(self.int(0));
+                continue;
+            };
+            let mut part = self.shr(limb, shift);
+            let needed = (width - 64 * at as u32).min(64);
+            if shift > 0
+                && needed > 64 - shift
+                && let Some(next) = limbs.get(skip + at + 1).copied()
+            {
+                let high = self.shl(next, 64 - shift);
+                part = self.b.ins().bor(part, high);
+            }
+            result.push(part);
+        }
+        self.cut(width, result)
+    }
+
+    /// Limbs moved up by a constant, zeros below, cut to `width`.
+    pub(crate) fn move_up(&mut self, limbs: &[Value], by: u32, width: u32) -> Num {
+        let (skip, shift) = ((by / 64) as usize, by % 64);
+        let mut result = Vec::new();
+        for at in 0..crate::layout::limbs(width) {
+            if at < skip {
+                result.push(self.int(0));
+                continue;
+            }
+            let own = limbs.get(at - skip).copied();
+            let below = if at > skip && shift > 0 { limbs.get(at - skip - 1).copied() } else { None };
+            let own = own.map(|own| self.shl(own, shift));
+            let below = below.map(|below| self.shr(below, 64 - shift));
+            result.push(match (own, below) {
+                (Some(a), Some(b)) => self.b.ins().bor(a, b),
+                (Some(a), None) | (None, Some(a)) => a,
+                (None, None) => self.int(0),
+            });
+        }
+        self.cut(width, result)
+    }
+
+    /// Widens with the sign, or cuts.
+    pub(crate) fn sign_extend(&mut self, num: &Num, width: u32) -> Num {
+        let limbs = self.limbs(num);
+        if width <= num.width {
+            return self.cut(width, limbs);
+        }
+        let last = limbs.len() - 1;
+        let top = self.signed_top(limbs[last], num.width);
+        let sign = {
+            let by = self.int(63);
+            self.b.ins().sshr(top, by)
+        };
+        let mut result = limbs;
+        result[last] = top;
+        result.resize(crate::layout::limbs(width), sign);
+        self.cut(width, result)
+    }
+
+    /// A highest limb with the sign in all the bits above.
+    pub(crate) fn signed_top(&mut self, limb: Value, width: u32) -> Value {
+        let free = (64 - width % 64) % 64;
+        if free == 0 {
+            return limb;
+        }
+        let up = self.shl(limb, free);
+        let by = self.int(u64::from(free));
+        self.b.ins().sshr(up, by)
+    }
+
+    /// The sum, with the carry out of the limbs. (`I64`, 0 or 1.)
+    pub(crate) fn add_limbs(&mut self, a: &[Value], b: &[Value]) -> (Vec<Value>, Value) {
+        let mut carry = None;
+        let mut result = Vec::new();
+        for (a, b) in a.iter().zip(b) {
+            let sum = self.b.ins().iadd(*a, *b);
+            let over = self.less(sum, *a);
+            let (sum, over) = match carry {
+                None => (sum, over),
+                Some(carry) => {
+                    let with = self.b.ins().iadd(sum, carry);
+                    let again = self.less(with, sum);
+                    (with, self.b.ins().bor(over, again))
+                }
+            };
+            carry = Some(over);
+            result.push(sum);
+        }
+        let carry = carry.unwrap_or_else(|| self.int(0));
+        (result, carry)
+    }
+
+    /// The difference, with the borrow.
+    pub(crate) fn sub_limbs(&mut self, a: &[Value], b: &[Value]) -> (Vec<Value>, Value) {
+        let mut borrow = None;
+        let mut result = Vec::new();
+        for (a, b) in a.iter().zip(b) {
+            let difference = self.b.ins().isub(*a, *b);
+            let under = self.less(*a, *b);
+            let (difference, under) = match borrow {
+                None => (difference, under),
+                Some(borrow) => {
+                    let with = self.b.ins().isub(difference, borrow);
+                    let again = self.less(difference, borrow);
+                    (with, self.b.ins().bor(under, again))
+                }
+            };
+            borrow = Some(under);
+            result.push(difference);
+        }
+        let borrow = borrow.unwrap_or_else(|| self.int(0));
+        (result, borrow)
+    }
+
+    /// `a < b` unsigned, as `I64`.
+    fn less(&mut self, a: Value, b: Value) -> Value {
+        let less = self.b.ins().icmp(IntCC::UnsignedLessThan, a, b);
+        self.b.ins().uextend(types::I64, less)
+    }
+
+    /// Whether two numbers of one width are equal.
+    pub(crate) fn equal(&mut self, a: &Num, b: &Num) -> Value {
+        let width = a.width;
+        match (&a.form, &b.form) {
+            (Form::Swapped(a), Form::Swapped(b)) => return self.b.ins().icmp(IntCC::Equal, *a, *b),
+            (Form::Swapped(raw), Form::Const(bits)) | (Form::Const(bits), Form::Swapped(raw)) => {
+                let value = limbs_of(bits)[0];
+                let swapped = value.swap_bytes() >> (64 - width);
+                let constant = self.int(swapped);
+                return self.b.ins().icmp(IntCC::Equal, *raw, constant);
+            }
+            (Form::Swapped(raw), Form::Limbs(limbs)) | (Form::Limbs(limbs), Form::Swapped(raw)) => {
+                let other = self.swap(limbs[0], width);
+                return self.b.ins().icmp(IntCC::Equal, *raw, other);
+            }
+            _ => {}
+        }
+        let (a, b) = (self.limbs(a), self.limbs(b));
+        if a.len() == 1 {
+            return self.b.ins().icmp(IntCC::Equal, a[0], b[0]);
+        }
+        let mut all = None;
+        for (a, b) in a.iter().zip(&b) {
+            let differs = self.b.ins().bxor(*a, *b);
+            all = Some(match all {
+                None => differs,
+                Some(all) => self.b.ins().bor(all, differs),
+            });
+        }
+        let all = all.unwrap_or_else(|| self.int(0));
+        let zero = self.int(0);
+        self.b.ins().icmp(IntCC::Equal, all, zero)
+    }
+
+    /// `a < b`, unsigned or in two's complement, of one width.
+    pub(crate) fn less_than(&mut self, a: &Num, b: &Num, signed: bool) -> Value {
+        let width = a.width;
+        let (mut a, mut b) = (self.limbs(a), self.limbs(b));
+        let last = a.len() - 1;
+        if signed {
+            a[last] = self.signed_top(a[last], width);
+            b[last] = self.signed_top(b[last], width);
+        }
+        let top = if signed { IntCC::SignedLessThan } else { IntCC::UnsignedLessThan };
+        if last == 0 {
+            return self.b.ins().icmp(top, a[0], b[0]);
+        }
+        // From the lowest limb up: a higher limb decides unless it is equal.
+        let mut less = self.b.ins().icmp(IntCC::UnsignedLessThan, a[0], b[0]);
+        for at in 1..=last {
+            let code = if at == last { top } else { IntCC::UnsignedLessThan };
+            let here = self.b.ins().icmp(code, a[at], b[at]);
+            let same = self.b.ins().icmp(IntCC::Equal, a[at], b[at]);
+            less = self.b.ins().select(same, less, here);
+        }
+        less
+    }
+
+    pub(crate) fn is_zero(&mut self, value: Value) -> Value {
+        let zero = self.int(0);
+        self.b.ins().icmp(IntCC::Equal, value, zero)
+    }
+
+    pub(crate) fn not_zero(&mut self, value: Value) -> Value {
+        let zero = self.int(0);
+        self.b.ins().icmp(IntCC::NotEqual, value, zero)
+    }
+
+    /// The logical opposite of a truth value.
+    pub(crate) fn negate(&mut self, truth: Value) -> Value {
+        let one = self.b.ins().iconst(types::I8, 1);
+        self.b.ins().bxor(truth, one)
+    }
+}

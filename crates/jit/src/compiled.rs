@@ -1,0 +1,334 @@
+//! A program as machine code, and running it.
+
+use crate::abi::{Env, Packet, Shape};
+use crate::codegen::{self, Shared};
+use crate::contexts::Contexts;
+use crate::flat::flatten;
+use crate::layout::{Layout, RecordLayout};
+use crate::memory::CodeMemory;
+use crate::plan::{Plan, Start};
+use crate::runtime::{Host, Texts};
+use crate::specialise::{Budget, specialise};
+use crate::stage::{MAX_BATCH, stages};
+use crate::state::State as Known;
+use cranelift_codegen::ir::Function;
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use millrace_pipeline::entity::EntitySet;
+use millrace_pipeline::*;
+use millrace_state::State;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// How to compile.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Tables that are looked up a batch at a time.
+    pub staged: Vec<TableId>,
+    /// How each table is looked up, by its number; those beyond the end by calls.
+    pub shapes: Vec<Shape>,
+    /// Whether all slots go to the context where storage does, also those that no code reads any more.
+    pub keep_all: bool,
+    /// How hard Cranelift tries.
+    pub effort: Effort,
+}
+
+/// How hard Cranelift tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// Fast code.
+    #[default]
+    Speed,
+    /// A short time to compile.
+    Quick,
+}
+
+/// Why a program was not compiled.
+#[derive(Debug)]
+pub enum JitError {
+    /// The machine has no code generator, or the operating system gives no memory for code.
+    Machine(String),
+    /// The storage of a packet takes more than [`crate::MAX_CONTEXT`] bytes.
+    ContextSize,
+    /// Cranelift refused the code.
+    Codegen(String),
+}
+
+impl fmt::Display for JitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JitError::Machine(why) => write!(f, "no machine code here: {why}"),
+            JitError::ContextSize => {
+                write!(f, "the storage of a packet takes more than {} bytes", crate::MAX_CONTEXT)
+            }
+            JitError::Codegen(why) => write!(f, "the code generator refuses the program: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for JitError {}
+
+/// What compiling took and gave.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Statistics {
+    /// Until the graph was specialised.
+    pub specialise: Duration,
+    /// Until the code was generated and optimised.
+    pub codegen: Duration,
+    /// Nodes of the specialised graph.
+    pub nodes: usize,
+    /// Bytes of machine code.
+    pub bytes: usize,
+}
+
+/// The texts of a compiled plan, for people.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The specialised graph.
+    pub graph: String,
+    /// Cranelift's IR, before it optimises.
+    pub clif: String,
+    /// Machine code.
+    pub asm: String,
+}
+
+/// A program as machine code for one plan.
+pub struct Compiled {
+    layout: Layout,
+    records: Vec<RecordLayout>,
+    texts: Texts,
+    stage_bytes: usize,
+    memory: CodeMemory,
+    statistics: Statistics,
+}
+
+type Entry = unsafe extern "C" fn(env: *const Env, packets: *mut Packet, n: u64);
+
+impl Compiled {
+    /// Compiles a plan of a verified program for this machine.
+    ///
+    /// # Errors
+    /// [`JitError`].
+    pub fn new(program: &Program, plan: &Plan, options: &Options) -> Result<Compiled, JitError> {
+        let isa = native(options.effort)?;
+        let parts = Parts::new(program, options)?;
+        let start = Instant::now();
+        let (function, nodes, texts) = parts.function(program, plan, &isa);
+        let specialised = start.elapsed();
+        let start = Instant::now();
+        let mut context = cranelift_codegen::Context::for_function(function.function);
+        let code = context
+            .compile(&*isa, &mut Default::default())
+            .map_err(|error| JitError::Codegen(format!("{:?}", error.inner)))?;
+        let memory =
+            CodeMemory::new(code.code_buffer()).map_err(|error| JitError::Machine(error.to_string()))?;
+        let statistics = Statistics {
+            specialise: specialised,
+            codegen: start.elapsed(),
+            nodes,
+            bytes: code.code_buffer().len(),
+        };
+        let Parts { layout, records, stage_bytes, .. } = parts;
+        Ok(Compiled { layout, records, texts, stage_bytes, memory, statistics })
+    }
+
+    /// What compiling took and gave.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Bytes in front of a packet that the code may write.
+    pub fn headroom(&self) -> usize {
+        crate::abi::HEADROOM
+    }
+
+    /// Contexts for a batch of so many packets.
+    pub fn contexts(&self, packets: usize) -> Contexts {
+        Contexts::new(self.layout.clone(), packets, self.stage_bytes)
+    }
+
+    /// The host for runs over this state.
+    pub fn host<'a>(&'a self, state: &'a mut State) -> Host<'a> {
+        Host::new(state, &self.records, &self.texts)
+    }
+
+    /// Runs the plan over a batch of at most [`MAX_BATCH`] packets at a time; packets beyond it, or beyond the contexts,
+    /// are left as they are.
+    ///
+    /// # Safety
+    /// Every packet is as [`Packet`] says, and its memory is used by nothing else meanwhile.
+    pub unsafe fn run(
+        &self,
+        host: &mut Host<'_>,
+        contexts: &mut Contexts,
+        packets: &mut [Packet],
+        now_ns: u64,
+    ) {
+        host.start(now_ns);
+        let count = packets.len().min(MAX_BATCH).min(contexts.len());
+        let (contexts, stage) = contexts.memory();
+        let tables = host.table_envs().as_ptr();
+        let env = Env { tables, host: std::ptr::from_mut(host).cast(), contexts, stage, now_ns };
+        // SAFETY: the caller promises the packets; `host` and `contexts` are borrowed, and the host's tables are there.
+        unsafe { self.enter(&env, &mut packets[..count]) };
+    }
+
+    /// Runs the plan over packets in an environment of the caller's.
+    ///
+    /// # Safety
+    /// As for [`Compiled::run`]; besides, `env` is as [`Env`] and its parts say, with a context for each packet, and there
+    /// are at most [`MAX_BATCH`] packets.
+    pub unsafe fn enter(&self, env: &Env, packets: &mut [Packet]) {
+        // SAFETY: the code has this signature; the caller promises the rest.
+        unsafe {
+            let entry = std::mem::transmute::<*const std::ffi::c_void, Entry>(self.memory.start());
+            entry(env, packets.as_mut_ptr(), packets.len() as u64);
+        }
+    }
+
+    /// The layout of the action slots of each table.
+    pub fn records(&self) -> &[RecordLayout] {
+        &self.records
+    }
+}
+
+/// The texts of a plan, for a target such as `aarch64`; none: this machine.
+///
+/// # Errors
+/// [`JitError`].
+pub fn listing(
+    program: &Program,
+    plan: &Plan,
+    options: &Options,
+    target: Option<&str>,
+) -> Result<Listing, JitError> {
+    let isa = match target {
+        Some(target) => foreign(target, options.effort)?,
+        None => native(options.effort)?,
+    };
+    let parts = Parts::new(program, options)?;
+    let (generated, _, _) = parts.function(program, plan, &isa);
+    let clif = generated.function.display().to_string();
+    let mut context = cranelift_codegen::Context::for_function(generated.function);
+    context.set_disasm(true);
+    let code = context
+        .compile(&*isa, &mut Default::default())
+        .map_err(|error| JitError::Codegen(format!("{:?}", error.inner)))?;
+    Ok(Listing { graph: generated.graph, clif, asm: code.vcode.clone().unwrap_or_default() })
+}
+
+/// What all plans of a program share.
+struct Parts {
+    layout: Layout,
+    records: Vec<RecordLayout>,
+    spilled: Vec<SlotId>,
+    stages: Vec<Option<crate::stage::Stage>>,
+    stage_bytes: usize,
+    shapes: Vec<Shape>,
+}
+
+struct Generated {
+    function: Function,
+    graph: String,
+}
+
+impl Parts {
+    fn new(program: &Program, options: &Options) -> Result<Parts, JitError> {
+        let layout = Layout::new(program).ok_or(JitError::ContextSize)?;
+        let records = program.tables.values().map(|table| RecordLayout::of_table(program, table)).collect();
+        let (stages, stage_bytes) = stages(program, &options.staged);
+        Ok(Parts {
+            layout,
+            records,
+            spilled: spilled(program, options.keep_all),
+            stages,
+            stage_bytes,
+            shapes: options.shapes.clone(),
+        })
+    }
+
+    fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa) -> (Generated, usize, Texts) {
+        let flat = flatten(program, plan);
+        let from_context = plan.start == Start::Context;
+        let entry = if from_context {
+            Known::context(program)
+        } else {
+            Known::arrival(program, program.slots.keys())
+        };
+        let stage_of =
+            |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
+        let special = specialise(program, &flat, entry, Budget::default(), &stage_of);
+        let mut texts = Texts::default();
+        let shared = Shared {
+            program,
+            layout: &self.layout,
+            records: &self.records,
+            spilled: &self.spilled,
+            stages: &self.stages,
+            shapes: &self.shapes,
+            texts: &mut texts,
+        };
+        let mut builder_context = FunctionBuilderContext::new();
+        let config = isa.frontend_config();
+        let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
+        let graph = special.to_text(program, &flat);
+        (Generated { function, graph }, special.order().len(), texts)
+    }
+}
+
+/// The slots that go to the context: those that code reads anywhere, that the switch reads, and whole headers.
+fn spilled(program: &Program, all: bool) -> Vec<SlotId> {
+    let mut read = EntitySet::with_capacity(program.slots.len());
+    for body in program.bodies.values() {
+        for block in body.blocks.values() {
+            block.for_each_expr(&mut |expr| {
+                expr.for_each_read(&mut |slot| {
+                    read.insert(slot);
+                });
+            });
+        }
+    }
+    for table in program.tables.values() {
+        for expr in table.keys.iter().map(|key| &key.value).chain(&table.selector_inputs) {
+            expr.for_each_read(&mut |slot| {
+                read.insert(slot);
+            });
+        }
+    }
+    for role in Intrinsic::ALL {
+        read.extend(program.intrinsics.get(*role));
+    }
+    read.extend(program.field_lists.iter().flat_map(|list| list.slots.iter().copied()));
+    read.extend(program.stacks.values().map(|stack| stack.next));
+    let wanted = |slot: &SlotId| match program.slots[*slot].home {
+        Home::Header { .. } => true,
+        Home::Metadata => all || read.contains(*slot),
+        Home::Local => all,
+    };
+    program.slots.keys().filter(wanted).collect()
+}
+
+fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
+    let mut builder = settings::builder();
+    let level = match effort {
+        Effort::Speed => "speed",
+        Effort::Quick => "none",
+    };
+    let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+    for (name, value) in [("opt_level", level), ("enable_verifier", verify), ("is_pic", "false")] {
+        builder.set(name, value).map_err(|error| JitError::Machine(error.to_string()))?;
+    }
+    Ok(settings::Flags::new(builder))
+}
+
+fn native(effort: Effort) -> Result<OwnedTargetIsa, JitError> {
+    let builder = cranelift_native::builder().map_err(|why| JitError::Machine(why.into()))?;
+    builder.finish(flags(effort)?).map_err(|error| JitError::Machine(error.to_string()))
+}
+
+fn foreign(target: &str, effort: Effort) -> Result<OwnedTargetIsa, JitError> {
+    let builder = cranelift_codegen::isa::lookup_by_name(target)
+        .map_err(|error| JitError::Machine(format!("{target}: {error}")))?;
+    builder.finish(flags(effort)?).map_err(|error| JitError::Machine(error.to_string()))
+}

@@ -1,0 +1,158 @@
+//! Where things are in memory: the storage of a packet in its context, and action data in records.
+
+use millrace_pipeline::entity::{EntityRef, SecondaryMap};
+use millrace_pipeline::*;
+
+/// The layout of a packet's context: the storage that it has where control leaves compiled code.
+///
+/// In this order, each at a multiple of 8 bytes: the cursor (bits), the bits of all valid headers behind the parser, where
+/// to go on, the steps of body and action, a flag for each header, the latest entry (plus one; 0: none) of each table, a
+/// pointer for each header, and the slots: numbers in limbs of 64 bits, the lowest first; varbits as their length in bits
+/// and their bytes in network order.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub(crate) valid: u32,
+    pub(crate) entries: u32,
+    pub(crate) pointers: u32,
+    pub(crate) slots: SecondaryMap<SlotId, u32>,
+    size: u32,
+}
+
+/// Offset of the cursor.
+pub(crate) const CURSOR: u32 = 0;
+/// Offset of the bits of headers behind the parser.
+pub(crate) const PARSED: u32 = 8;
+/// Offset of the number of the node where a waiting packet goes on.
+pub(crate) const RESUME: u32 = 16;
+/// Offset of the steps of the body and of the action.
+pub(crate) const STEPS: u32 = 24;
+/// The largest context, in bytes.
+pub const MAX_CONTEXT: u32 = 1 << 24;
+
+impl Layout {
+    /// The layout for a program; none when a context would be larger than [`MAX_CONTEXT`].
+    pub fn new(program: &Program) -> Option<Layout> {
+        let valid = 40;
+        let entries = align(valid + program.headers.len() as u32, 8);
+        let pointers = align(entries + 4 * program.tables.len() as u32, 8);
+        let mut at = pointers + 8 * program.headers.len() as u32;
+        let mut slots = SecondaryMap::with_capacity(program.slots.len());
+        for (id, slot) in &program.slots {
+            slots[id] = at;
+            at = at.checked_add(slot_bytes(slot.ty)).filter(|at| *at <= MAX_CONTEXT)?;
+        }
+        Some(Layout { valid, entries, pointers, slots, size: align(at, 64) })
+    }
+
+    /// Bytes of a context.
+    pub fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    pub(crate) fn valid_at(&self, header: HeaderId) -> u32 {
+        self.valid + header.index() as u32
+    }
+
+    pub(crate) fn pointer_at(&self, header: HeaderId) -> u32 {
+        self.pointers + 8 * header.index() as u32
+    }
+
+    pub(crate) fn entry_at(&self, table: TableId) -> u32 {
+        self.entries + 4 * table.index() as u32
+    }
+}
+
+/// Bytes of a slot in a context.
+pub(crate) fn slot_bytes(ty: Type) -> u32 {
+    match ty {
+        Type::Bool => 8,
+        Type::Bits(width) => 8 * width.div_ceil(64),
+        Type::Varbit(width) => 8 + align(width.div_ceil(8), 8),
+    }
+}
+
+/// Limbs of a number.
+pub(crate) fn limbs(width: u32) -> usize {
+    width.div_ceil(64) as usize
+}
+
+fn align(at: u32, to: u32) -> u32 {
+    at.div_ceil(to) * to
+}
+
+/// The layout of a table's action slots: records of one size, each the index of an action (`u32`) and its arguments.
+///
+/// An argument takes the next offset that is a multiple of its size: 1, 2, 4, 8 or 16 bytes, or for wider ones limbs of 8
+/// bytes; the lowest byte comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordLayout {
+    /// Bytes from one record to the next: a power of two up to 64, else a multiple of 64, so that small records do not
+    /// straddle cache lines.
+    pub stride: u32,
+    /// For each action the offsets of its arguments.
+    pub offsets: Vec<Vec<u32>>,
+}
+
+impl RecordLayout {
+    /// The layout for actions with parameters of these widths.
+    pub fn new(actions: &[Vec<u32>]) -> RecordLayout {
+        let mut end = 4;
+        let offsets = actions
+            .iter()
+            .map(|widths| {
+                let mut at = 4;
+                let place = |width: &u32| {
+                    let (size, multiple) = argument_size(*width);
+                    let offset = align(at, multiple);
+                    at = offset + size;
+                    end = end.max(at);
+                    offset
+                };
+                widths.iter().map(place).collect()
+            })
+            .collect();
+        let stride = if end <= 64 { end.next_power_of_two().max(8) } else { align(end, 64) };
+        RecordLayout { stride, offsets }
+    }
+
+    /// The layout of a table.
+    pub fn of_table(program: &Program, table: &Table) -> RecordLayout {
+        let widths = |action: &TableAction| {
+            let params = &program.actions[action.action].params;
+            params.iter().map(|slot| type_width(program.slots[*slot].ty)).collect()
+        };
+        RecordLayout::new(&table.actions.iter().map(widths).collect::<Vec<_>>())
+    }
+}
+
+/// The bits of a value in keys and action data: a truth value has 1.
+pub(crate) fn type_width(ty: Type) -> u32 {
+    match ty {
+        Type::Bool => 1,
+        Type::Bits(width) | Type::Varbit(width) => width,
+    }
+}
+
+/// Bytes that an argument takes, and what its offset is a multiple of.
+pub(crate) fn argument_size(width: u32) -> (u32, u32) {
+    match width {
+        0..=8 => (1, 1),
+        9..=16 => (2, 2),
+        17..=32 => (4, 4),
+        33..=64 => (8, 8),
+        65..=128 => (16, 16),
+        _ => (8 * width.div_ceil(64), 8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_aligned_to_their_size() {
+        let layout = RecordLayout::new(&[vec![48, 9], vec![], vec![1, 128, 200]]);
+        assert_eq!(layout.offsets, [vec![8, 16], vec![], vec![4, 16, 32]]);
+        assert_eq!(layout.stride, 64);
+    }
+}

@@ -1,0 +1,25 @@
+//! Machine code from the pipeline IR, with Cranelift.
+
+pub mod abi;
+mod batch;
+mod codegen;
+mod compiled;
+mod contexts;
+mod flat;
+mod layout;
+mod memory;
+mod plan;
+mod runtime;
+mod simplify;
+mod specialise;
+mod stage;
+mod state;
+
+pub use abi::{Packet, Shape, Verdict};
+pub use batch::{Batch, PacketList, Results};
+pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
+pub use contexts::Contexts;
+pub use layout::{Layout, MAX_CONTEXT, RecordLayout};
+pub use plan::{Plan, Start, Step};
+pub use runtime::{DigestMessage, Effects, Host};
+pub use stage::MAX_BATCH;

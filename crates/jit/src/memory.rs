@@ -1,0 +1,88 @@
+//! Memory for code: written first, then executable, never both; freed with its program.
+
+use std::ffi::c_void;
+use std::io;
+use std::ptr::NonNull;
+
+/// Executable code.
+#[derive(Debug)]
+pub(crate) struct CodeMemory {
+    start: NonNull<c_void>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is never written again once it is here, so threads may run it at once.
+unsafe impl Send for CodeMemory {}
+// SAFETY: as above.
+unsafe impl Sync for CodeMemory {}
+
+impl CodeMemory {
+    /// Copies code to memory of its own and makes that executable.
+    ///
+    /// # Errors
+    /// What the operating system says when there is no memory.
+    pub(crate) fn new(code: &[u8]) -> io::Result<CodeMemory> {
+        let bytes = code.len().max(1);
+        // SAFETY: a new private mapping, which nothing else knows.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let Some(start) = NonNull::new(start) else { return Err(io::ErrorKind::OutOfMemory.into()) };
+        let memory = CodeMemory { start, bytes };
+        // SAFETY: the mapping is as long as the code and not yet executable.
+        unsafe {
+            std::ptr::copy_nonoverlapping(code.as_ptr(), start.as_ptr().cast::<u8>(), code.len());
+            if libc::mprotect(start.as_ptr(), bytes, libc::PROT_READ | libc::PROT_EXEC) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            clear_instruction_cache(start.as_ptr().cast(), bytes);
+        }
+        Ok(memory)
+    }
+
+    /// The first instruction.
+    pub(crate) fn start(&self) -> *const c_void {
+        self.start.as_ptr()
+    }
+}
+
+impl Drop for CodeMemory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that `new` made; whoever runs the code borrows this.
+        unsafe { libc::munmap(self.start.as_ptr(), self.bytes) };
+    }
+}
+
+/// Makes new code visible to instruction fetch; x86-64 does so by itself.
+unsafe fn clear_instruction_cache(start: *const u8, bytes: usize) {
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: cache maintenance by address over memory that is mapped (Arm ARM, B2.4.4).
+    unsafe {
+        let line = 4; // the smallest line that the architecture has, in bytes
+        let end = start.add(bytes);
+        let mut at = start;
+        while at < end {
+            std::arch::asm!("dc cvau, {0}", in(reg) at);
+            at = at.add(line);
+        }
+        std::arch::asm!("dsb ish");
+        at = start;
+        while at < end {
+            std::arch::asm!("ic ivau, {0}", in(reg) at);
+            at = at.add(line);
+        }
+        std::arch::asm!("dsb ish", "isb");
+    }
+    #[cfg(not(target_arch = "aarch64"))]
+    let _ = (start, bytes);
+}

@@ -1,0 +1,36 @@
+//! Varbits and bits in memory, as Rust values.
+
+use millrace_pipeline::Bits;
+use millrace_pipeline::semantics::VarbitValue;
+
+/// A number from its limbs, the lowest first.
+pub(crate) fn bits_of(width: u32, limbs: &[u64]) -> Bits {
+    let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
+    Bits::from_bytes(width, &bytes)
+}
+
+/// The limbs of a number, the lowest first.
+pub(crate) fn limbs_of(bits: &Bits) -> impl Iterator<Item = u64> {
+    let bytes = bits.to_bytes();
+    let limbs: Vec<u64> = bytes
+        .rchunks(8)
+        .map(|chunk| chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte)))
+        .collect();
+    limbs.into_iter()
+}
+
+/// A varbit from its words in memory: the length in bits, then the bytes.
+///
+/// # Safety
+/// `address` points to a varbit: an aligned `u64` and as many bytes behind it as that many bits take.
+pub(crate) unsafe fn varbit_of(address: *const u64) -> VarbitValue {
+    // SAFETY: the caller promises a varbit.
+    let (len, bytes) = unsafe {
+        let len = *address;
+        (len, std::slice::from_raw_parts(address.add(1).cast::<u8>(), (len as usize).div_ceil(8)))
+    };
+    match len {
+        0 => VarbitValue::EMPTY,
+        len => VarbitValue::new(Bits::from_bytes(len as u32, bytes)),
+    }
+}

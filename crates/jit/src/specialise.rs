@@ -1,0 +1,460 @@
+//! Cloning blocks by what is known where they are entered.
+//!
+//! Each block of the flat graph becomes one node for each different [`State`] that it is entered with, so that on usual
+//! ways no code is left for validity, header offsets and constant metadata. Growth has a budget: a block with many
+//! clones gets nodes that forget constant slots, then one node that joins whatever comes.
+
+use crate::flat::{Flat, FlatId, Op, Term};
+use crate::simplify::simplify;
+use crate::state::{Cursor, Place, State, number};
+use millrace_pipeline::entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
+use millrace_pipeline::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::fmt::Write;
+
+/// A node of the specialised graph.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NodeId(u32);
+entity_impl!(NodeId, "node");
+
+/// A clone of a flat block.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub(crate) block: FlatId,
+    /// What holds at its start.
+    pub(crate) entry: State,
+    /// Where it goes; expressions are simplified.
+    pub(crate) term: Term<NodeId>,
+}
+
+/// The specialised graph.
+#[derive(Clone, Debug)]
+pub(crate) struct Special {
+    pub(crate) nodes: PrimaryMap<NodeId, Node>,
+    pub(crate) entry: NodeId,
+    pub(crate) tracked: SecondaryMap<SlotId, bool>,
+}
+
+/// The bounds of growth.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// Clones of one block that differ in anything.
+    pub(crate) exact: usize,
+    /// Clones of one block that differ in headers and cursor.
+    pub(crate) shaped: usize,
+    /// Nodes in all, as a multiple of the blocks, above which every block gets its one general node.
+    pub(crate) factor: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { exact: 8, shaped: 16, factor: 8 }
+    }
+}
+
+/// Which nodes of a block may be told apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Key {
+    Exact(State),
+    Shaped(Vec<Place>, Cursor, u32),
+    General(u32),
+}
+
+/// Specialises a graph from the state at its entry. `stage_of` gives the number of the loop that starts behind a staged
+/// table.
+pub(crate) fn specialise(
+    program: &Program,
+    flat: &Flat,
+    entry: State,
+    budget: Budget,
+    stage_of: &dyn Fn(TableId) -> Option<u32>,
+) -> Special {
+    let tracked = tracked_slots(program, flat);
+    let live = live_slots(program, flat, &tracked);
+    let mut work = Work {
+        program,
+        flat,
+        budget,
+        stage_of,
+        tracked,
+        live,
+        nodes: PrimaryMap::new(),
+        keys: HashMap::new(),
+        clones: SecondaryMap::new(),
+        queue: VecDeque::new(),
+        queued: BTreeSet::new(),
+    };
+    let start = work.node_for(flat.entry, entry);
+    while let Some(node) = work.queue.pop_front() {
+        work.queued.remove(&node);
+        work.process(node);
+    }
+    Special { nodes: work.nodes, entry: start, tracked: work.tracked }
+}
+
+struct Work<'a> {
+    program: &'a Program,
+    flat: &'a Flat,
+    budget: Budget,
+    stage_of: &'a dyn Fn(TableId) -> Option<u32>,
+    tracked: SecondaryMap<SlotId, bool>,
+    live: SecondaryMap<FlatId, BTreeSet<SlotId>>,
+    nodes: PrimaryMap<NodeId, Node>,
+    keys: HashMap<(FlatId, Key), NodeId>,
+    clones: SecondaryMap<FlatId, usize>,
+    queue: VecDeque<NodeId>,
+    queued: BTreeSet<NodeId>,
+}
+
+impl Work<'_> {
+    /// The node for a block entered with that state; queued when what holds there changes.
+    fn node_for(&mut self, block: FlatId, mut state: State) -> NodeId {
+        let live = &self.live[block];
+        state.known.retain(|slot, _| live.contains(slot));
+        let exact = Key::Exact(State { room: 0, ..state.clone() });
+        let shaped = Key::Shaped(state.places.clone(), state.cursor, state.phase);
+        let clones = self.clones[block];
+        let full = self.nodes.len() > 64 + self.budget.factor * self.flat.blocks.len();
+        let known = |key: &Key| self.keys.contains_key(&(block, key.clone()));
+        let key = if known(&exact) || (clones < self.budget.exact && !full) {
+            exact
+        } else if known(&shaped) || (clones < self.budget.shaped && !full) {
+            shaped
+        } else {
+            Key::General(state.phase)
+        };
+        if let Some(node) = self.keys.get(&(block, key.clone())).copied() {
+            let before = self.nodes[node].entry.clone();
+            self.nodes[node].entry.join(&state);
+            if self.nodes[node].entry != before && self.queued.insert(node) {
+                self.queue.push_back(node);
+            }
+            return node;
+        }
+        let node = self.nodes.push(Node { block, entry: state, term: Term::Goto(NodeId::from_u32(0)) });
+        self.keys.insert((block, key), node);
+        self.clones[block] += 1;
+        self.queued.insert(node);
+        self.queue.push_back(node);
+        node
+    }
+
+    fn process(&mut self, id: NodeId) {
+        let block = self.nodes[id].block;
+        let mut state = self.nodes[id].entry.clone();
+        let tracked = &self.tracked;
+        for op in &self.flat.blocks[block].ops {
+            state.transfer(self.program, op, &|slot| tracked[slot]);
+        }
+        let edges = self.edges(&self.flat.blocks[block].term, &state);
+        let term = edges.map(&mut |(block, state): &(FlatId, State)| self.node_for(*block, state.clone()));
+        self.nodes[id].term = term;
+    }
+
+    /// The terminator with what is known put in, and the state on each edge.
+    fn edges(&self, term: &Term<FlatId>, state: &State) -> Term<(FlatId, State)> {
+        let p = self.program;
+        let to = |block: &FlatId| (*block, state.clone());
+        match term {
+            Term::Branch { cond, then, els } => match simplify(p, cond, state) {
+                Expr::Bool(true) => Term::Goto(to(then)),
+                Expr::Bool(false) => Term::Goto(to(els)),
+                cond => {
+                    let mut yes = state.clone();
+                    let mut no = state.clone();
+                    self.assume(&cond, true, &mut yes);
+                    self.assume(&cond, false, &mut no);
+                    Term::Branch { cond, then: (*then, yes), els: (*els, no) }
+                }
+            },
+            Term::Select { keys, cases, default } => self.select(keys, cases, *default, state),
+            Term::Extract { header, next, short } => {
+                let mut read = state.clone();
+                read.extracted(p, *header);
+                Term::Extract { header: *header, next: (*next, read), short: to(short) }
+            }
+            Term::ExtractVar { header, bits, next, short, long, invalid } => {
+                let mut read = state.clone();
+                read.extracted_var(p, *header);
+                Term::ExtractVar {
+                    header: *header,
+                    bits: simplify(p, bits, state),
+                    next: (*next, read),
+                    short: to(short),
+                    long: to(long),
+                    invalid: to(invalid),
+                }
+            }
+            Term::Advance { bits, next, short, invalid } => {
+                let bits = simplify(p, bits, state);
+                let mut moved = state.clone();
+                match number(&bits) {
+                    Some(by) if !by.is_multiple_of(8) => return Term::Goto(to(invalid)),
+                    by => moved.advanced(by),
+                }
+                Term::Advance { bits, next: (*next, moved), short: to(short), invalid: to(invalid) }
+            }
+            Term::Lookahead { dst, skip, next, short } => {
+                let mut read = state.clone();
+                read.learn(p, *dst, None);
+                Term::Lookahead { dst: *dst, skip: *skip, next: (*next, read), short: to(short) }
+            }
+            Term::Lookup { table, next } => {
+                let mut found = state.clone();
+                if let Some(phase) = (self.stage_of)(*table) {
+                    found.phase = phase;
+                }
+                Term::Lookup { table: *table, next: (*next, found) }
+            }
+            other => other.map(&mut |block| to(block)),
+        }
+    }
+
+    fn select(
+        &self,
+        keys: &[Expr],
+        cases: &[(Vec<Matcher>, FlatId)],
+        default: FlatId,
+        state: &State,
+    ) -> Term<(FlatId, State)> {
+        let keys: Vec<Expr> = keys.iter().map(|key| simplify(self.program, key, state)).collect();
+        let mut left = Vec::new();
+        for (matchers, target) in cases {
+            let mut certain = true;
+            let mut possible = true;
+            let mut taken = state.clone();
+            let mut at = 0;
+            for matcher in matchers {
+                let key = keys.get(at);
+                at += match matcher {
+                    Matcher::ValueSet(set) => self.program.value_sets[*set].fields.len(),
+                    _ => 1,
+                };
+                match decide(matcher, key) {
+                    Some(true) => {}
+                    Some(false) => possible = false,
+                    None => certain = false,
+                }
+                if let (Matcher::Value(value), Some(Expr::Read(slot))) = (matcher, key)
+                    && self.tracked[*slot]
+                {
+                    taken.learn(self.program, *slot, value.to_u64());
+                }
+            }
+            if certain && possible {
+                if left.is_empty() {
+                    return Term::Goto((*target, taken));
+                }
+                return Term::Select { keys, cases: left, default: (*target, taken) };
+            }
+            if possible {
+                left.push((matchers.clone(), (*target, taken)));
+            }
+        }
+        if left.is_empty() {
+            return Term::Goto((default, state.clone()));
+        }
+        Term::Select { keys, cases: left, default: (default, state.clone()) }
+    }
+
+    /// What a condition tells when it is known to hold, or not to.
+    fn assume(&self, cond: &Expr, holds: bool, state: &mut State) {
+        match (cond, holds) {
+            (Expr::Read(slot), _) if self.tracked[*slot] => {
+                state.learn(self.program, *slot, Some(u64::from(holds)));
+            }
+            (Expr::Unary(UnaryOp::Not, inner), _) => self.assume(inner, !holds, state),
+            (Expr::Binary(BinaryOp::BoolAnd, a, b), true) | (Expr::Binary(BinaryOp::BoolOr, a, b), false) => {
+                self.assume(a, holds, state);
+                self.assume(b, holds, state);
+            }
+            (Expr::Binary(BinaryOp::Eq, a, b), true) | (Expr::Binary(BinaryOp::Ne, a, b), false) => {
+                for (slot, value) in [(a, b), (b, a)] {
+                    if let (Expr::Read(slot), Some(value)) = (&**slot, number(value))
+                        && self.tracked[*slot]
+                    {
+                        state.learn(self.program, *slot, Some(value));
+                    }
+                }
+            }
+            (Expr::Binary(BinaryOp::Eq, a, b), false) | (Expr::Binary(BinaryOp::Ne, a, b), true) => {
+                // Of one bit there is one other value.
+                if let (Expr::Read(slot), Some(value)) = (&**a, number(b))
+                    && self.tracked[*slot]
+                    && matches!(self.program.slots[*slot].ty, Type::Bool | Type::Bits(1))
+                {
+                    state.learn(self.program, *slot, Some(value ^ 1));
+                }
+            }
+            // Only a header that may be either is asked; what is valid has its fields in storage.
+            (Expr::IsValid(header), true) => state.set_place(*header, Place::Stored),
+            (Expr::IsValid(header), false) => state.set_place(*header, Place::Invalid),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a matcher matches a key, where that shows.
+fn decide(matcher: &Matcher, key: Option<&Expr>) -> Option<bool> {
+    if matches!(matcher, Matcher::Any) {
+        return Some(true);
+    }
+    let key = match key? {
+        Expr::Const(bits) => bits.clone(),
+        Expr::Bool(b) => Bits::new(1, u128::from(*b)),
+        _ => return None,
+    };
+    match matcher {
+        Matcher::Any => Some(true),
+        Matcher::Value(value) => Some(key == *value),
+        Matcher::Mask(value, mask) => Some(key.and(mask) == value.and(mask)),
+        Matcher::Range(low, high) => Some(low.cmp_unsigned(&key).is_le() && key.cmp_unsigned(high).is_le()),
+        Matcher::RangeSigned(low, high) => Some(low.cmp_signed(&key).is_le() && key.cmp_signed(high).is_le()),
+        Matcher::ValueSet(_) => None,
+    }
+}
+
+/// The slots whose constants are worth telling nodes apart for: those that decide where code goes, and those that flow
+/// into them.
+fn tracked_slots(program: &Program, flat: &Flat) -> SecondaryMap<SlotId, bool> {
+    let narrow = |slot: SlotId| match program.slots[slot].ty {
+        Type::Bool => true,
+        Type::Bits(width) => width <= 64,
+        Type::Varbit(_) => false,
+    };
+    let mut tracked: SecondaryMap<SlotId, bool> = SecondaryMap::with_default(false);
+    let mut stack = Vec::new();
+    let mut sources: BTreeMap<SlotId, BTreeSet<SlotId>> = BTreeMap::new();
+    for block in flat.blocks.values() {
+        block.term.for_each_expr(&mut |expr| expr.for_each_read(&mut |slot| stack.push(slot)));
+        for op in &block.ops {
+            if let Op::Inst(Inst::Assign { dst, value }) = op {
+                let sources = sources.entry(*dst).or_default();
+                value.for_each_read(&mut |slot| sources.extend([slot]));
+            }
+        }
+    }
+    while let Some(slot) = stack.pop() {
+        if narrow(slot) && !tracked[slot] {
+            tracked[slot] = true;
+            stack.extend(sources.get(&slot).into_iter().flatten());
+        }
+    }
+    tracked
+}
+
+/// The tracked slots that matter at the start of each block: read on some way before they are written.
+fn live_slots(
+    program: &Program,
+    flat: &Flat,
+    tracked: &SecondaryMap<SlotId, bool>,
+) -> SecondaryMap<FlatId, BTreeSet<SlotId>> {
+    let mut live: SecondaryMap<FlatId, BTreeSet<SlotId>> = SecondaryMap::new();
+    let mut preds: SecondaryMap<FlatId, Vec<FlatId>> = SecondaryMap::new();
+    for (id, block) in &flat.blocks {
+        block.term.for_each_target(&mut |to| preds[*to].push(id));
+    }
+    let mut queue: VecDeque<FlatId> = flat.blocks.keys().rev().collect();
+    let mut queued: Vec<bool> = vec![true; flat.blocks.len()];
+    while let Some(id) = queue.pop_front() {
+        queued[id.index()] = false;
+        let block = &flat.blocks[id];
+        let mut now: BTreeSet<SlotId> = BTreeSet::new();
+        block.term.for_each_target(&mut |to| now.extend(&live[*to]));
+        let read = |expr: &Expr, now: &mut BTreeSet<SlotId>| {
+            expr.for_each_read(&mut |slot| {
+                if tracked[slot] {
+                    now.insert(slot);
+                }
+            });
+        };
+        block.term.for_each_expr(&mut |expr| read(expr, &mut now));
+        if let Term::Lookup { table, .. } = &block.term {
+            let table = &program.tables[*table];
+            table
+                .keys
+                .iter()
+                .map(|key| &key.value)
+                .chain(&table.selector_inputs)
+                .for_each(|e| read(e, &mut now));
+        }
+        for op in block.ops.iter().rev() {
+            match op {
+                Op::Inst(inst) => {
+                    if let (Some(dst), Inst::Assign { .. }) = (inst.dst(), inst)
+                        && !matches!(program.slots[dst].home, Home::Header { .. })
+                    {
+                        now.remove(&dst);
+                    }
+                    inst.for_each_expr(&mut |expr| read(expr, &mut now));
+                }
+                Op::Clear(slot) => {
+                    now.remove(slot);
+                }
+                Op::SetOut(expr) => read(expr, &mut now),
+                _ => {}
+            }
+        }
+        if now != live[id] {
+            live[id] = now;
+            for pred in &preds[id] {
+                if !std::mem::replace(&mut queued[pred.index()], true) {
+                    queue.push_back(*pred);
+                }
+            }
+        }
+    }
+    live
+}
+
+impl Special {
+    /// The nodes that the entry reaches, in reverse postorder.
+    pub(crate) fn order(&self) -> Vec<NodeId> {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut order = Vec::new();
+        let mut stack = vec![(self.entry, false)];
+        while let Some((node, done)) = stack.pop() {
+            if done {
+                order.push(node);
+            } else if !std::mem::replace(&mut seen[node.index()], true) {
+                stack.push((node, true));
+                self.nodes[node].term.for_each_target(&mut |next| stack.push((*next, false)));
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// The graph as text: for each node its block, what holds at its start, and where it goes.
+    pub(crate) fn to_text(&self, program: &Program, flat: &Flat) -> String {
+        let mut text = String::new();
+        let order = self.order();
+        let number: HashMap<NodeId, usize> = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
+        for node in &order {
+            let Node { block, entry, term } = &self.nodes[*node];
+            let _ = write!(text, "n{} {}", number[node], flat.blocks[*block].origin);
+            let _ = match entry.cursor {
+                Cursor::At(at) => write!(text, " cursor {at}"),
+                Cursor::Byte => write!(text, " cursor byte"),
+                Cursor::Bit => write!(text, " cursor bit"),
+            };
+            for (header, layout) in &program.headers {
+                if entry.place(header) != Place::Invalid {
+                    let _ = write!(text, " {} {}", layout.name, entry.place(header));
+                }
+            }
+            for (slot, value) in &entry.known {
+                let _ = write!(text, " {}={value:#x}", program.slots[*slot].name);
+            }
+            text.push_str(match term {
+                Term::Leave(_) => " leave",
+                _ => " ->",
+            });
+            term.for_each_target(&mut |to| {
+                let _ = write!(text, " n{}", number.get(to).copied().unwrap_or(usize::MAX));
+            });
+            text.push('\n');
+        }
+        text
+    }
+}

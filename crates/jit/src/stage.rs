@@ -1,0 +1,58 @@
+//! The memory of staged tables: what waits for a lookup of the whole batch.
+
+use crate::layout::{limbs, type_width};
+use millrace_pipeline::*;
+
+/// The most packets of a batch.
+pub const MAX_BATCH: usize = 64;
+
+/// Where things are in the stage memory, for one table.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    /// The number of the loop behind the lookup.
+    pub(crate) phase: u32,
+    /// `u32` each: the distance of the waiting packet from the first one, the action slot, the entry.
+    pub(crate) waiting: u32,
+    pub(crate) slots: u32,
+    pub(crate) entries: u32,
+    /// The limbs of keys and of selector inputs.
+    pub(crate) keys: u32,
+    pub(crate) inputs: u32,
+    /// Where the next table may start.
+    end: u32,
+}
+
+impl Stage {
+    fn new(program: &Program, table: &Table, phase: u32, start: u32) -> Stage {
+        let width: u32 = table.keys.iter().map(|key| type_width(key.value.ty(program))).sum();
+        let inputs: usize =
+            table.selector_inputs.iter().map(|input| limbs(type_width(input.ty(program)))).sum();
+        let batch = MAX_BATCH as u32;
+        let waiting = start;
+        let slots = waiting + 4 * batch;
+        let entries = slots + 4 * batch;
+        let keys = entries + 4 * batch;
+        let inputs_at = keys + 8 * batch * limbs(width) as u32;
+        Stage {
+            phase,
+            waiting,
+            slots,
+            entries,
+            keys,
+            inputs: inputs_at,
+            end: inputs_at + 8 * batch * inputs as u32,
+        }
+    }
+}
+
+/// The stages of a program whose tables in `staged` are looked up a batch at a time, and the bytes of their memory.
+pub(crate) fn stages(program: &Program, staged: &[TableId]) -> (Vec<Option<Stage>>, usize) {
+    let mut all = vec![None; program.tables.len()];
+    let mut at = 0;
+    for (number, table) in staged.iter().enumerate() {
+        let stage = Stage::new(program, &program.tables[*table], number as u32 + 1, at);
+        at = stage.end;
+        all[table.as_u32() as usize] = Some(stage);
+    }
+    (all, at as usize)
+}

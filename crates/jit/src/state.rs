@@ -1,0 +1,281 @@
+//! What is known about a packet at a point of the program: where its headers are, the cursor, and constant slots.
+
+use crate::flat::Op;
+use crate::simplify::simplify;
+use millrace_pipeline::*;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Where a header is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// It is invalid: its fields read 0.
+    Invalid,
+    /// Valid and in the packet, at that many bytes from its start.
+    At(u32),
+    /// Valid and in the packet, where the header's own pointer says.
+    Pointed,
+    /// Valid, the fields in the storage of slots.
+    Stored,
+    /// Only the header's own flag says whether it is valid; the fields are in the storage of slots, all 0 while invalid.
+    Unknown,
+}
+
+/// Where the parser's cursor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Cursor {
+    /// At that many bits.
+    At(u32),
+    /// At a whole byte that the cursor's variable knows.
+    Byte,
+    /// Where the cursor's variable says.
+    Bit,
+}
+
+/// What is known at one point.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct State {
+    pub(crate) places: Vec<Place>,
+    pub(crate) cursor: Cursor,
+    /// The loop over the batch that this point belongs to: 0, or that behind the staged table of this number.
+    pub(crate) phase: u32,
+    /// Bytes that the packet has at least.
+    pub(crate) room: u32,
+    /// Whether headers may stay in the packet: a deparser will follow.
+    pub(crate) in_place: bool,
+    /// Slots with a known value, of those worth tracking.
+    pub(crate) known: BTreeMap<SlotId, u64>,
+}
+
+impl State {
+    /// In front of the program: no headers, the cursor at the start, all tracked slots 0.
+    pub(crate) fn arrival(program: &Program, tracked: impl Iterator<Item = SlotId>) -> State {
+        State {
+            places: vec![Place::Invalid; program.headers.len()],
+            cursor: Cursor::At(0),
+            phase: 0,
+            room: 0,
+            in_place: packets_are_put_together(program),
+            known: tracked.map(|slot| (slot, 0)).collect(),
+        }
+    }
+
+    /// Of a packet whose context holds everything.
+    pub(crate) fn context(program: &Program) -> State {
+        State {
+            places: vec![Place::Unknown; program.headers.len()],
+            cursor: Cursor::Bit,
+            phase: 0,
+            room: 0,
+            in_place: packets_are_put_together(program),
+            known: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn place(&self, header: HeaderId) -> Place {
+        self.places[header.as_u32() as usize]
+    }
+
+    pub(crate) fn set_place(&mut self, header: HeaderId, place: Place) {
+        self.places[header.as_u32() as usize] = place;
+    }
+
+    /// What holds where either of two holds.
+    pub(crate) fn join(&mut self, other: &State) {
+        for (mine, other) in self.places.iter_mut().zip(&other.places) {
+            *mine = match (*mine, *other) {
+                (a, b) if a == b => a,
+                (Place::Invalid | Place::Unknown, _) | (_, Place::Invalid | Place::Unknown) => Place::Unknown,
+                (Place::At(_) | Place::Pointed, Place::At(_) | Place::Pointed) => Place::Pointed,
+                _ => Place::Stored,
+            };
+        }
+        self.cursor = match (self.cursor, other.cursor) {
+            (a, b) if a == b => a,
+            (a, b) if a.is_byte() && b.is_byte() => Cursor::Byte,
+            _ => Cursor::Bit,
+        };
+        self.room = self.room.min(other.room);
+        self.known.retain(|slot, value| other.known.get(slot) == Some(value));
+    }
+
+    /// The effect of an operation on what is known. `tracks` says which slots are worth tracking.
+    pub(crate) fn transfer(&mut self, program: &Program, op: &Op, tracks: &impl Fn(SlotId) -> bool) {
+        match op {
+            Op::Inst(Inst::Assign { dst, value }) => {
+                let known = if tracks(*dst) { number(&simplify(program, value, self)) } else { None };
+                self.learn(program, *dst, known);
+            }
+            Op::Inst(Inst::SetValid(header)) => match self.place(*header) {
+                Place::Invalid => {
+                    self.set_place(*header, Place::Stored);
+                    for field in program.headers[*header].fields.iter().filter(|field| tracks(**field)) {
+                        self.known.insert(*field, 0);
+                    }
+                }
+                Place::Unknown => self.set_place(*header, Place::Stored),
+                Place::At(_) | Place::Pointed | Place::Stored => {}
+            },
+            Op::Inst(Inst::SetInvalid(header)) => {
+                self.set_place(*header, Place::Invalid);
+                self.forget_fields(program, *header);
+            }
+            Op::Inst(other) => {
+                if let Some(dst) = other.dst() {
+                    self.known.remove(&dst);
+                }
+            }
+            Op::Clear(slot) => self.learn(program, *slot, Some(0).filter(|_| tracks(*slot))),
+            Op::Argument { dst, .. } | Op::Hit { dst } | Op::Input { dst, .. } => {
+                self.known.remove(dst);
+            }
+            Op::AtHit { meter, .. } => {
+                if let Some(slot) = meter {
+                    self.known.remove(slot);
+                }
+            }
+            Op::Deparse { keep, .. } | Op::FinishEmit { keep, .. } => {
+                for place in &mut self.places {
+                    if !keep {
+                        *place = Place::Invalid;
+                    } else if matches!(place, Place::At(_) | Place::Pointed) {
+                        *place = Place::Stored;
+                    }
+                }
+                if !keep {
+                    self.known.retain(|slot, _| !matches!(program.slots[*slot].home, Home::Header { .. }));
+                }
+                self.cursor = Cursor::At(0);
+                self.room = 0;
+            }
+            Op::Reparse => {
+                self.places.fill(Place::Invalid);
+                self.known.retain(|slot, _| !matches!(program.slots[*slot].home, Home::Header { .. }));
+                self.cursor = Cursor::At(0);
+            }
+            Op::NoteParsed
+            | Op::StartEmit
+            | Op::Emit(_)
+            | Op::SetOut(_)
+            | Op::SetError
+            | Op::StartSteps(_)
+            | Op::AssertFailed(_) => {}
+        }
+    }
+
+    /// A slot has now that value, or one that is not known.
+    pub(crate) fn learn(&mut self, program: &Program, slot: SlotId, value: Option<u64>) {
+        let place = match program.slots[slot].home {
+            Home::Header { header, .. } => self.place(header),
+            Home::Metadata | Home::Local => Place::Stored,
+        };
+        match (place, value) {
+            // The write is lost, or may be.
+            (Place::Invalid, _) => {}
+            (Place::Unknown, _) | (_, None) => {
+                self.known.remove(&slot);
+            }
+            (_, Some(value)) => {
+                self.known.insert(slot, value);
+            }
+        }
+    }
+
+    /// The header was read at the cursor.
+    pub(crate) fn extracted(&mut self, program: &Program, header: HeaderId) {
+        let bits = program.headers[header].fixed_bits;
+        self.forget_fields(program, header);
+        match self.cursor {
+            Cursor::At(at) => {
+                let place = match at.is_multiple_of(8) && self.in_place {
+                    true => Place::At(at / 8),
+                    false => Place::Stored,
+                };
+                self.set_place(header, place);
+                self.room = self.room.max((at + bits).div_ceil(8));
+            }
+            Cursor::Byte if self.in_place => self.set_place(header, Place::Pointed),
+            Cursor::Byte | Cursor::Bit => self.set_place(header, Place::Stored),
+        }
+        self.move_cursor(bits);
+    }
+
+    /// The header with a varbit was read at the cursor.
+    pub(crate) fn extracted_var(&mut self, program: &Program, header: HeaderId) {
+        self.forget_fields(program, header);
+        self.set_place(header, Place::Stored);
+        self.move_cursor(program.headers[header].fixed_bits);
+        self.cursor = if self.cursor.is_byte() { Cursor::Byte } else { Cursor::Bit };
+    }
+
+    /// The cursor went that many bits, or a number of whole bytes that is not known.
+    pub(crate) fn advanced(&mut self, bits: Option<u64>) {
+        match (self.cursor, bits) {
+            (Cursor::At(at), Some(bits)) if u64::from(at) + bits <= u64::from(limits::MAX_VARBIT) => {
+                self.move_cursor(bits as u32);
+                self.room = self.room.max((at + bits as u32).div_ceil(8));
+            }
+            (cursor, _) => self.cursor = if cursor.is_byte() { Cursor::Byte } else { Cursor::Bit },
+        }
+    }
+
+    fn move_cursor(&mut self, bits: u32) {
+        self.cursor = match self.cursor {
+            Cursor::At(at) if at + bits <= limits::MAX_VARBIT => Cursor::At(at + bits),
+            Cursor::At(at) if (at + bits).is_multiple_of(8) => Cursor::Byte,
+            Cursor::Byte if bits.is_multiple_of(8) => Cursor::Byte,
+            _ => Cursor::Bit,
+        };
+    }
+
+    fn forget_fields(&mut self, program: &Program, header: HeaderId) {
+        program.headers[header].fields.iter().for_each(|field| {
+            self.known.remove(field);
+        });
+    }
+}
+
+impl Cursor {
+    /// Whether it is known to be at a whole byte.
+    pub(crate) fn is_byte(self) -> bool {
+        match self {
+            Cursor::At(at) => at.is_multiple_of(8),
+            Cursor::Byte => true,
+            Cursor::Bit => false,
+        }
+    }
+}
+
+/// Whether a deparser follows behind every parser, so that what is written to the packet in place is what the deparser
+/// would write. Without one a packet goes on as it came, whatever happens to its headers.
+fn packets_are_put_together(program: &Program) -> bool {
+    let follows = |bodies: &[BodyId]| {
+        let last = |kind| bodies.iter().rposition(|body| program.bodies[*body].kind == kind);
+        last(BodyKind::Parser) <= last(BodyKind::Deparser)
+    };
+    if program.deparse_at_ingress {
+        return follows(&program.ingress) && follows(&program.egress);
+    }
+    follows(&[program.ingress.as_slice(), &program.egress].concat())
+}
+
+/// The constant that an expression is, as a number of at most 64 bits.
+pub(crate) fn number(expr: &Expr) -> Option<u64> {
+    match expr {
+        Expr::Bool(b) => Some(u64::from(*b)),
+        Expr::Const(bits) if bits.width() <= 64 => bits.to_u64(),
+        _ => None,
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Invalid => f.write_str("-"),
+            Place::At(at) => write!(f, "@{at}"),
+            Place::Pointed => f.write_str("@?"),
+            Place::Stored => f.write_str("stored"),
+            Place::Unknown => f.write_str("?"),
+        }
+    }
+}

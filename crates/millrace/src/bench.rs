@@ -1,0 +1,50 @@
+//! `millrace bench`.
+
+use crate::cli::BenchArgs;
+use crate::entries::load_file;
+use crate::findings::{Failure, Findings};
+use crate::output::{say, say_line};
+use crate::progress::Progress;
+use crate::source::load;
+use millrace_bench::{Config, measure};
+use millrace_ports::null::Trace;
+use millrace_switch::{Clock, Switch, SwitchConfig};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Failure> {
+    let program = load(&args.program, &args.source, findings)?.lower(findings)?;
+    let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
+    let mut trace = Trace::read(&args.trace.to_string_lossy()).map_err(|error| failed(&error))?;
+    if let Some(length) = args.frame_size {
+        trace = trace.padded(length).map_err(|error| failed(&error))?;
+    }
+    let mut switches = Vec::new();
+    for _ in 0..args.cores.max(1) {
+        let config =
+            SwitchConfig { clock: Clock::real(), engine: args.engine.kind(), ..SwitchConfig::default() };
+        let mut switch = Switch::new(Arc::clone(&program), config).map_err(|error| failed(&error))?;
+        if let Some(entries) = &args.entries {
+            load_file(&mut switch, entries, findings)?;
+        }
+        switches.push(switch);
+    }
+    let config = Config {
+        copy: args.copy,
+        rounds: args.rounds,
+        round: Duration::from_millis(args.ms),
+        queues: args.queues,
+        port: args.port,
+        ..Config::default()
+    };
+    let progress = Progress::start(format!("measuring {}", program.name));
+    let report = measure(switches, &trace, &config).map_err(|error| failed(&error));
+    drop(progress);
+    let report = report?;
+    if args.json {
+        say_line(serde_json::to_string(&report).map_err(|error| failed(&error))?);
+    } else {
+        say(report);
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Running the bodies of ingress and egress over one packet, in the engine that the packet is in.
+
+use crate::DropReason;
+use crate::context::{Context, JitContext};
+use crate::flight::{Next, Origin};
+use crate::jit::{Part, drop_reason};
+use crate::switch::Switch;
+use millrace_interp::{Abort, Ending, World};
+use millrace_jit::Verdict;
+use millrace_pipeline::*;
+use std::sync::Arc;
+
+impl Switch {
+    /// A packet that no body has seen.
+    pub(crate) fn new_context(&self, bytes: Vec<u8>) -> Context {
+        self.engine.context(bytes)
+    }
+
+    /// Runs ingress; gives the bits of valid headers behind the parser, or why the packet is dropped.
+    pub(crate) fn run_ingress(&mut self, context: &mut Context) -> Result<u64, DropReason> {
+        match context {
+            Context::Interp(context) => self.interpret_ingress(context, false),
+            Context::Jit(context) => {
+                self.run_code(Part::Ingress, context)?;
+                Ok(context.contexts.parsed_bits(0))
+            }
+        }
+    }
+
+    /// Runs ingress up to its parser; gives the bits of valid headers behind it, or why the packet is dropped.
+    pub(crate) fn run_parser(&mut self, context: &mut Context) -> Result<u64, DropReason> {
+        match context {
+            Context::Interp(interp) => self.interpret_ingress(interp, true)?,
+            Context::Jit(context) => self.run_code(Part::Parser, context).map(|_| 0)?,
+        };
+        Ok(context.header_bits(&self.program))
+    }
+
+    /// Runs egress and makes the clones that it asks for; says why the packet is dropped. A packet that is not has its
+    /// other requests in its storage.
+    pub(crate) fn run_egress(
+        &mut self,
+        context: &mut Context,
+        origin: &mut Origin,
+        parsed_bits: u64,
+    ) -> Result<(), DropReason> {
+        let verdict = match context {
+            Context::Jit(jit) => self.run_code(Part::Egress, jit)?,
+            Context::Interp(_) => return self.interpret_egress(context, origin, parsed_bits),
+        };
+        let mut ended = verdict;
+        while let (Verdict::CloneBeforeDeparser, nth) = ended {
+            self.clone_egress(context, origin, parsed_bits);
+            let Context::Jit(jit) = context else { break };
+            ended = self.run_code(Part::Tail(nth), jit)?;
+        }
+        if ended.0 == Verdict::Forward {
+            // Nothing was asked for, and the storage has not been written.
+            for role in [Intrinsic::Truncate, Intrinsic::Recirculate] {
+                context.set(&self.program, role, 0);
+            }
+            return Ok(());
+        }
+        self.finish_egress(context, origin, parsed_bits)
+    }
+
+    /// What compiled code leaves to the switch behind egress: a clone, if none was made before, and a drop.
+    pub(crate) fn finish_egress(
+        &mut self,
+        context: &Context,
+        origin: &mut Origin,
+        parsed_bits: u64,
+    ) -> Result<(), DropReason> {
+        if self.program.deparse_at_ingress || !self.has_deparser_in_egress() {
+            self.clone_egress(context, origin, parsed_bits);
+        }
+        self.check_drop(context)
+    }
+
+    fn check_drop(&self, context: &Context) -> Result<(), DropReason> {
+        match context.get(&self.program, Intrinsic::Drop) {
+            0 => Ok(()),
+            _ => Err(DropReason::EgressDrop),
+        }
+    }
+
+    fn has_deparser_in_egress(&self) -> bool {
+        self.program.egress.iter().any(|body| self.program.bodies[*body].kind == BodyKind::Deparser)
+    }
+
+    fn run_code(&mut self, part: Part, context: &mut JitContext) -> Result<(Verdict, u32), DropReason> {
+        let Some(jit) = &mut self.engine.jit else { return Err(DropReason::StepLimit) };
+        let (verdict, number) = jit.run(part, context, &mut self.state, &mut self.effects, self.now_ns);
+        match drop_reason(verdict, number) {
+            Some(reason) => Err(reason),
+            None => Ok((verdict, number)),
+        }
+    }
+
+    fn interpret_ingress(
+        &mut self,
+        context: &mut millrace_interp::Context,
+        only_parser: bool,
+    ) -> Result<u64, DropReason> {
+        let program = Arc::clone(&self.program);
+        let mut parsed_bits = 0;
+        for body in &program.ingress {
+            if let Next::Behind = self.interpret(*body, context)? {
+                break;
+            }
+            if program.bodies[*body].kind == BodyKind::Parser {
+                parsed_bits = context.phv.header_bits(&program);
+                if only_parser {
+                    break;
+                }
+            }
+        }
+        Ok(parsed_bits)
+    }
+
+    fn interpret_egress(
+        &mut self,
+        context: &mut Context,
+        origin: &mut Origin,
+        parsed_bits: u64,
+    ) -> Result<(), DropReason> {
+        let program = Arc::clone(&self.program);
+        // Where headers pass through the traffic manager, a clone has them as they are in front of the deparser; else it
+        // starts from the bytes behind it.
+        let mut cloned = false;
+        for body in &program.egress {
+            if !program.deparse_at_ingress && program.bodies[*body].kind == BodyKind::Deparser {
+                self.clone_egress(context, origin, parsed_bits);
+                cloned = true;
+                self.check_drop(context)?;
+            }
+            let Context::Interp(interp) = context else { break };
+            if let Next::Behind = self.interpret(*body, interp)? {
+                break;
+            }
+        }
+        if !cloned {
+            self.clone_egress(context, origin, parsed_bits);
+        }
+        self.check_drop(context)
+    }
+
+    /// Runs a body; tells what happens then, or why the packet is dropped.
+    fn interpret(
+        &mut self,
+        body: BodyId,
+        context: &mut millrace_interp::Context,
+    ) -> Result<Next, DropReason> {
+        let mut world = World {
+            state: &mut self.state,
+            now_ns: self.now_ns,
+            effects: &mut self.effects,
+            observer: &mut self.tracer,
+        };
+        match self.engine.interp.run(body, context, &mut world) {
+            Ending::Done => Ok(Next::Body),
+            Ending::Rejected { code } => match self.program.on_reject {
+                OnReject::Drop => Err(DropReason::ParserError(code)),
+                OnReject::Continue => Ok(Next::Body),
+                OnReject::PassOn => Ok(Next::Behind),
+            },
+            Ending::Aborted(Abort::Assert) => Err(DropReason::Assert),
+            Ending::Aborted(Abort::StepLimit) => Err(DropReason::StepLimit),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Lookup rates of the match engines on rules and traffic of `craft`: `rates DIR...`, each directory with `rules.txt` and
+//! `trace.pcap`. Prints, for each set of vector instructions, millions of lookups a second (median and best of nine rounds
+//! by the thread's CPU clock), the memory, and the time to load.
+
+use millrace_tables::fast::*;
+use std::error::Error;
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Instant;
+
+type Lookup<'a> = Box<dyn FnMut(&[u64], &mut [u32]) + 'a>;
+
+const BURST: usize = 64;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:<14} {:<8} {:>8} {:>8} {:>9} {:>8} {:>7}",
+        "rules", "simd", "median", "best", "MB", "load s", "hits %"
+    );
+    for dir in std::env::args().skip(1) {
+        let rules = fs::read_to_string(format!("{dir}/rules.txt"))?;
+        let trace = fs::read(format!("{dir}/trace.pcap"))?;
+        let frames = frames(&trace);
+        let name = dir.rsplit('/').next().unwrap_or(&dir).to_owned();
+        for simd in Simd::all() {
+            let domain = Domain::new();
+            let worker = domain.worker();
+            let start = Instant::now();
+            if rules.contains("\nroute4") {
+                let table = routes4(&domain, &rules, simd)?;
+                let keys: Vec<u64> = frames.iter().map(|f| be(&f[30..34])).collect();
+                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
+                report(
+                    &name,
+                    simd,
+                    table.memory_bytes(),
+                    load,
+                    1,
+                    &keys,
+                    Box::new(|k, o| reader.lookup(&worker, k, o)),
+                );
+            } else if rules.contains("\nroute6") {
+                let table = routes6(&domain, &rules, simd)?;
+                let keys: Vec<u64> = frames.iter().flat_map(|f| [be(&f[46..54]), be(&f[38..46])]).collect();
+                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
+                report(
+                    &name,
+                    simd,
+                    table.memory_bytes(),
+                    load,
+                    2,
+                    &keys,
+                    Box::new(|k, o| reader.lookup(&worker, k, o)),
+                );
+            } else if rules.contains("\nmac") {
+                let table = stations(&domain, &rules, simd)?;
+                let keys: Vec<u64> = frames.iter().map(|f| be(&f[0..6])).collect();
+                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
+                report(
+                    &name,
+                    simd,
+                    table.memory_bytes(),
+                    load,
+                    1,
+                    &keys,
+                    Box::new(|k, o| reader.lookup(&worker, k, o)),
+                );
+            } else {
+                let table = acl(&domain, &rules, simd);
+                let keys: Vec<u64> = frames.iter().flat_map(|f| five_tuple(f)).collect();
+                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
+                report(
+                    &name,
+                    simd,
+                    table.memory_bytes(),
+                    load,
+                    2,
+                    &keys,
+                    Box::new(|k, o| reader.lookup(&worker, k, o)),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn report(
+    name: &str,
+    simd: Simd,
+    bytes: usize,
+    load: f64,
+    limbs: usize,
+    keys: &[u64],
+    mut lookup: Lookup<'_>,
+) {
+    let count = keys.len() / limbs / BURST * BURST;
+    let mut out = [0; BURST];
+    let mut hits = 0;
+    for burst in keys[..count * limbs].chunks(BURST * limbs) {
+        lookup(burst, &mut out);
+        hits += out.iter().filter(|result| **result != 0).count();
+    }
+    let mut rates: Vec<f64> = (0..9)
+        .map(|_| {
+            let (start, mut done) = (cpu_seconds(), 0);
+            while done < 4_000_000 {
+                for burst in keys[..count * limbs].chunks(BURST * limbs) {
+                    lookup(burst, &mut out);
+                    std::hint::black_box(&mut out);
+                }
+                done += count;
+            }
+            done as f64 / (cpu_seconds() - start) / 1e6
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    println!(
+        "{name:<14} {:<8} {:>8.1} {:>8.1} {:>9.1} {load:>8.3} {:>7.1}",
+        format!("{simd:?}"),
+        rates[4],
+        rates[8],
+        bytes as f64 / 1e6,
+        100.0 * hits as f64 / count as f64
+    );
+}
+
+/// CPU time of this thread: other load on the machine does not count (but what it takes of the caches does).
+fn cpu_seconds() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the place for the time is valid.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+fn frames(pcap: &[u8]) -> Vec<&[u8]> {
+    let (mut frames, mut at) = (Vec::new(), 24);
+    while let Some(header) = pcap.get(at..at + 16) {
+        let len = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
+        frames.push(&pcap[at + 16..at + 16 + len]);
+        at += 16 + len;
+    }
+    frames
+}
+
+fn be(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}
+
+fn words<'a>(rules: &'a str, keyword: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
+    rules
+        .lines()
+        .map(|line| line.split([' ', '/']).collect::<Vec<_>>())
+        .filter(move |words| words[0] == keyword)
+}
+
+fn routes4(domain: &Domain, rules: &str, simd: Simd) -> Result<Dir24, Box<dyn Error>> {
+    let routes: Vec<(u64, u32, u32)> = words(rules, "route4")
+        .map(|w| {
+            Ok((u64::from(w[1].parse::<Ipv4Addr>()?.to_bits()), w[2].parse()?, w[3].parse::<u32>()? + 1))
+        })
+        .collect::<Result<_, Box<dyn Error>>>()?;
+    let start = Instant::now();
+    let mut table = Dir24::new(domain, 32, routes.len() as u32, simd)?;
+    for (prefix, len, hop) in routes {
+        table.insert(prefix, len, hop)?;
+    }
+    eprintln!("  table share of loading: {:.3} s", start.elapsed().as_secs_f64());
+    Ok(table)
+}
+
+fn routes6(domain: &Domain, rules: &str, simd: Simd) -> Result<WideLpm, Box<dyn Error>> {
+    let routes: Vec<(u128, u32, u32)> = words(rules, "route6")
+        .map(|w| Ok((w[1].parse::<Ipv6Addr>()?.to_bits(), w[2].parse()?, w[3].parse::<u32>()? + 1)))
+        .collect::<Result<_, Box<dyn Error>>>()?;
+    let start = Instant::now();
+    let mut table = WideLpm::new(domain, 128, routes.len() as u32, simd)?;
+    for &(prefix, len, hop) in &routes {
+        table.set(&[prefix as u64, (prefix >> 64) as u64], len, hop)?;
+    }
+    table.commit()?;
+    eprintln!("  table share of loading: {:.3} s", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    for &(prefix, len, hop) in routes.iter().take(20_000) {
+        table.set(&[prefix as u64, (prefix >> 64) as u64], len, hop % 4 + 1)?;
+        table.commit()?;
+    }
+    eprintln!(
+        "  single updates: {:.1} us",
+        start.elapsed().as_secs_f64() * 1e6 / 20_000f64.min(routes.len() as f64)
+    );
+    Ok(table)
+}
+
+fn stations(domain: &Domain, rules: &str, simd: Simd) -> Result<Exact, Box<dyn Error>> {
+    let start = Instant::now();
+    let mut table = Exact::new(domain, 1, simd)?;
+    for w in words(rules, "mac") {
+        let mac = w[1].split(':').fold(0, |mac, byte| mac << 8 | u64::from_str_radix(byte, 16).unwrap_or(0));
+        table.set(&[mac], w[2].parse::<u32>()? + 1)?;
+    }
+    eprintln!("  with parsing: {:.3} s", start.elapsed().as_secs_f64());
+    Ok(table)
+}
+
+fn acl(domain: &Domain, rules: &str, simd: Simd) -> Acl {
+    let fields = [(72, 32), (40, 32), (32, 8), (16, 16), (0, 16)];
+    let mut table = Acl::new(domain, 104, &fields, simd);
+    let number = |word: &str| word.parse::<u64>().unwrap_or(0);
+    for (n, w) in (0..).zip(words(rules, "acl")) {
+        let prefix = |address: &str, len: &str| {
+            let mask = (0xffff_ffffu64 << (32 - number(len))) & 0xffff_ffff;
+            let address = address.parse::<Ipv4Addr>().map_or(0, Ipv4Addr::to_bits);
+            Condition::Masked { value: vec![address.into()], mask: vec![mask] }
+        };
+        let range = |ends: &str| {
+            let (low, high) = ends.split_once('-').unwrap_or((ends, ends));
+            Condition::Range { low: vec![number(low)], high: vec![number(high)] }
+        };
+        let protocol = Condition::Masked { value: vec![number(w[5])], mask: vec![number(w[6])] };
+        let conditions = [prefix(w[1], w[2]), prefix(w[3], w[4]), protocol, range(w[7]), range(w[8])];
+        table.set(Order::new(0, n), &conditions, 1 + n as u32);
+    }
+    let start = Instant::now();
+    table.commit();
+    eprintln!("  commit: {:.3} s", start.elapsed().as_secs_f64());
+    table
+}
+
+fn five_tuple(frame: &[u8]) -> [u64; 2] {
+    let ports = if frame[23] == 6 || frame[23] == 17 { be(&frame[34..38]) } else { 0 };
+    let (source, destination) = (be(&frame[26..30]), be(&frame[30..34]));
+    [ports | u64::from(frame[23]) << 32 | destination << 40, source << 8 | destination >> 24]
+}

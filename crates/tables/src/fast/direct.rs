@@ -1,0 +1,72 @@
+//! Exact keys of at most 16 bits: one array, indexed by the key.
+
+use super::grace::{Domain, Publisher, Subscriber, Worker};
+use super::memory::{Cells, NoMemory};
+use super::shape::{Plan, PlanCell, PlanKind};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// Widest key in bits.
+pub const MAX_DIRECT_BITS: u32 = 16;
+
+#[repr(C)]
+struct Version {
+    plan: Plan,
+    results: Cells<AtomicU32>,
+}
+
+/// The writing side.
+pub struct Direct {
+    version: Publisher<Version>,
+}
+
+/// The reading side. Clones read the same table.
+#[derive(Clone)]
+pub struct DirectReader {
+    version: Subscriber<Version>,
+}
+
+impl Direct {
+    /// An empty table for keys of `bits` bits, at most [`MAX_DIRECT_BITS`].
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub fn new(domain: &Domain, bits: u32) -> Result<Direct, NoMemory> {
+        let results = Cells::<AtomicU32>::zeroed(1 << bits.min(MAX_DIRECT_BITS))?;
+        let base = results.as_ptr().cast();
+        let plan = Plan { kind: PlanKind::Direct, shift: 0, base, second: std::ptr::null() };
+        Ok(Direct { version: Publisher::new(domain, Version { plan, results }) })
+    }
+
+    /// A reader.
+    pub fn reader(&self) -> DirectReader {
+        DirectReader { version: self.version.subscribe() }
+    }
+
+    /// Sets the result of a key; 0 takes it out. A key outside the width changes nothing.
+    pub fn set(&mut self, key: u64, result: u32) {
+        if let Some(cell) = self.version.current().results.get(key as usize) {
+            cell.store(result, Ordering::Release);
+        }
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.version.current().results.bytes()
+    }
+}
+
+impl DirectReader {
+    /// Looks up a batch. A key outside the width misses, as do all keys for a worker of another domain.
+    pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
+        let Some(version) = self.version.get(worker) else { return out.fill(0) };
+        for (key, out) in keys.iter().zip(out) {
+            *out = version.results.get(*key as usize).map_or(0, |cell| cell.load(Ordering::Acquire));
+        }
+    }
+
+    /// For compiled code.
+    pub fn plan(&self) -> PlanCell {
+        // The plan is the first field of a `repr(C)` version.
+        PlanCell(self.version.cell().cast::<AtomicPtr<Plan>>())
+    }
+}

@@ -1,0 +1,205 @@
+//! Exact match of keys of any width: a hash table whose buckets are cache lines.
+//!
+//! A key of one limb lies in its bucket, five to a line; one of two limbs too, three to a line; of a wider one, a tag of
+//! 16 bits and the number of a record that holds it, ten to a line. A bucket that is full goes on in an overflow line.
+//! At the usual load (about 60 %) nearly every lookup touches one line.
+//!
+//! **Concurrency.** A slot is filled before it is published by its bit in the line's control word, and used for another
+//! key only after a grace period, so a reader that saw the bit reads that key and its result whole. Results are
+//! replaced in place. A table that grows is built anew beside the old one.
+
+mod line;
+mod lookup;
+#[cfg(test)]
+mod tests;
+
+use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
+use super::memory::NoMemory;
+use super::shape::{Plan, PlanCell, PlanKind};
+use super::simd::Simd;
+use line::{Kind, Lines, Room, Slot};
+use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+/// Keys that the smallest table has room for.
+const SMALLEST: usize = 40;
+
+#[repr(C)]
+struct Version {
+    plan: Plan,
+    lines: Lines,
+}
+
+/// The writing side.
+pub struct Exact {
+    version: Publisher<Version>,
+    simd: Simd,
+    len: usize,
+    /// Beyond this many keys the table grows.
+    grow_at: usize,
+    room: Room,
+    limbo: VecDeque<(Stamp, Slot)>,
+}
+
+/// The reading side. Clones read the same table.
+#[derive(Clone)]
+pub struct ExactReader {
+    version: Subscriber<Version>,
+    simd: Simd,
+}
+
+impl Exact {
+    /// An empty table for keys of `limbs` limbs (at least one).
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub fn new(domain: &Domain, limbs: usize, simd: Simd) -> Result<Exact, NoMemory> {
+        let (lines, room) = Lines::new(Kind::of(limbs.max(1)), SMALLEST, seeds())?;
+        Ok(Exact {
+            version: Publisher::new(domain, version(lines)),
+            simd: simd.or_less(),
+            len: 0,
+            grow_at: SMALLEST,
+            room,
+            limbo: VecDeque::new(),
+        })
+    }
+
+    /// A reader.
+    pub fn reader(&self) -> ExactReader {
+        ExactReader { version: self.version.subscribe(), simd: self.simd }
+    }
+
+    /// The number of keys.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.version.current().lines.bytes() + 2 * self.room.resting.len() + self.limbo.capacity() * 24
+    }
+
+    /// The result of a key, 0 when it is not there.
+    pub fn get(&self, key: &[u64]) -> u32 {
+        let lines = &self.version.current().lines;
+        lines.find(key).map_or(0, |slot| lines.result(slot))
+    }
+
+    /// Makes room for so many more keys, so that they come in without growing.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub fn reserve(&mut self, more: usize) -> Result<(), NoMemory> {
+        let wanted = self.len + more;
+        if wanted > self.grow_at { self.rebuild(wanted) } else { Ok(()) }
+    }
+
+    /// Sets the result (not 0) of a key, there already or not. The key has the table's number of limbs; anything
+    /// else changes nothing.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub fn set(&mut self, key: &[u64], result: u32) -> Result<(), NoMemory> {
+        let lines = &self.version.current().lines;
+        if key.len() != lines.limbs() || result == 0 {
+            return Ok(());
+        }
+        if let Some(slot) = lines.find(key) {
+            lines.set_result(slot, result);
+            return Ok(());
+        }
+        if self.len >= self.grow_at {
+            self.rebuild(self.len + self.len / 2 + SMALLEST)?;
+        }
+        self.collect();
+        if !self.version.current().lines.insert(key, result, &mut self.room) {
+            // Overflow lines or records have run out, in use or in limbo: another table, with other hashes.
+            self.rebuild(self.len + self.len / 4 + SMALLEST)?;
+            if !self.version.current().lines.insert(key, result, &mut self.room) {
+                return Err(NoMemory { bytes: 64 });
+            }
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Takes a key out, and says whether it was there.
+    pub fn remove(&mut self, key: &[u64]) -> bool {
+        let lines = &self.version.current().lines;
+        if key.len() != lines.limbs() {
+            return false;
+        }
+        let Some(slot) = lines.find(key) else { return false };
+        lines.unpublish(slot);
+        self.room.rest(slot);
+        self.limbo.push_back((self.version.domain().stamp(), slot));
+        self.len -= 1;
+        self.collect();
+        true
+    }
+
+    /// Frees slots whose grace period is over.
+    fn collect(&mut self) {
+        while let Some(&(stamp, slot)) = self.limbo.front()
+            && self.version.domain().passed(stamp)
+        {
+            self.room.free(slot);
+            self.limbo.pop_front();
+        }
+    }
+
+    /// Builds the table anew with room for `capacity` keys and publishes it.
+    fn rebuild(&mut self, capacity: usize) -> Result<(), NoMemory> {
+        let old = &self.version.current().lines;
+        // Overflow lines run out only if the hashes are unlucky; other seeds and more room end that.
+        for more in 0..8 {
+            let capacity = capacity + capacity / 4 * more;
+            let (lines, mut room) = Lines::new(old.kind(), capacity, seeds())?;
+            let mut fits = true;
+            old.for_each(|key, result| fits = fits && lines.insert(key, result, &mut room));
+            if fits {
+                self.version.publish(version(lines));
+                self.room = room;
+                self.limbo.clear();
+                self.grow_at = capacity;
+                return Ok(());
+            }
+        }
+        Err(NoMemory { bytes: capacity * 64 })
+    }
+}
+
+fn version(lines: Lines) -> Version {
+    let plan = Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
+    Version { plan, lines }
+}
+
+/// Two numbers that nobody outside can foresee, so that no choice of keys makes all of them collide.
+fn seeds() -> [u64; 2] {
+    let random = RandomState::new();
+    [random.hash_one(1), random.hash_one(2) | 1]
+}
+
+impl ExactReader {
+    /// Looks up a batch: `out.len()` keys of the table's number of limbs follow each other in `keys`. A key that is not
+    /// wholly there misses, as do all keys for a worker of another domain.
+    pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
+        match self.version.get(worker) {
+            Some(version) => lookup::batch(self.simd, &version.lines, keys, out),
+            None => out.fill(0),
+        }
+    }
+
+    /// For compiled code; the kind is always [`PlanKind::Call`].
+    pub fn plan(&self) -> PlanCell {
+        // The plan is the first field of a `repr(C)` version.
+        PlanCell(self.version.cell().cast())
+    }
+}

@@ -1,0 +1,72 @@
+//! Random programs that also ask the switch for something, and packets for them.
+
+use millrace_pipeline::arbitrary::{self, Rng};
+use millrace_pipeline::{BodyKind, Expr, Home, Inst, Intrinsic, Program, Slot, Type};
+use millrace_switch::{Replica, Session, Switch};
+
+/// A random verified program that also asks for clones, resubmission, recirculation and so on.
+pub fn program(seed: u64, size: usize) -> Program {
+    let mut program = arbitrary::program(seed, size);
+    let mut rng = Rng::new(!seed);
+    for role in [
+        Intrinsic::Clone,
+        Intrinsic::CloneSession,
+        Intrinsic::CloneList,
+        Intrinsic::Resubmit,
+        Intrinsic::ResubmitList,
+        Intrinsic::Recirculate,
+        Intrinsic::RecirculateList,
+        Intrinsic::Truncate,
+        Intrinsic::Priority,
+        Intrinsic::PacketPath,
+    ] {
+        // Some programs ask for nothing: they are those that a burst takes in one go.
+        if program.intrinsics.get(role).is_some() || rng.one_in(3) {
+            continue;
+        }
+        let name = format!("asked.{}", role.name());
+        let slot = program.slots.push(Slot { name, ty: role.ty(), home: Home::Metadata });
+        program.intrinsics.set(role, Some(slot));
+        let bodies: Vec<_> = program.ingress.iter().chain(&program.egress).copied().collect();
+        let controls: Vec<_> =
+            bodies.into_iter().filter(|body| program.bodies[*body].kind == BodyKind::Control).collect();
+        let Some(body) = rng.pick(&controls) else { continue };
+        let value = match role.ty() {
+            Type::Bool => Expr::Bool(rng.one_in(2)),
+            ty => Expr::bits(ty.bits().unwrap_or(1), rng.below(6) as u128),
+        };
+        if rng.one_in(2) {
+            let body = &mut program.bodies[*body];
+            let at = rng.below(body.blocks.len());
+            let block = body.blocks.keys().nth(at).unwrap_or(body.entry);
+            body.blocks[block].insts.push(Inst::Assign { dst: slot, value });
+        }
+    }
+    program
+}
+
+/// Gives a switch groups and sessions of the numbers that such programs use.
+///
+/// # Panics
+/// The switch has them already.
+pub fn set_up(switch: &mut Switch) {
+    let replication = switch.replication_mut();
+    for id in 1..4 {
+        replication.create_group(id).expect("a new group");
+        let copies = (0..id).map(|rid| Replica { port: rid * 7, rid: rid as u16 }).collect();
+        replication.set_copies(id, copies).expect("few copies");
+        let truncate = (id == 2).then_some(9);
+        let session = Session { truncate, group: (id > 1).then_some(id), ..Session::to_port(id) };
+        replication.set_session(id, session).expect("few copies");
+    }
+}
+
+/// Packets of all lengths; half of their bytes are small.
+pub fn packets(seed: u64, count: usize) -> Vec<Vec<u8>> {
+    let mut rng = Rng::new(seed ^ 0x5555);
+    let one = |rng: &mut Rng| {
+        let length = rng.below(90);
+        (0..length).map(|_| if rng.one_in(2) { rng.below(4) as u8 } else { rng.next_u64() as u8 }).collect()
+    };
+    (0..count).map(|_| one(&mut rng)).collect()
+}
