@@ -179,7 +179,7 @@ impl Outgoing {
             packet.timestamp_ns = time_ns;
             packet.set_frame(bytes).ok().map(|()| packet)
         });
-        if !packet.is_some_and(|packet| live.sending.push(packet).is_ok()) {
+        if packet.is_none_or(|packet| live.sending.push(packet).is_err()) {
             self.refused.push((to, bytes.len()));
         }
     }
