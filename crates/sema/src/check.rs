@@ -5,8 +5,9 @@ use crate::context::Here;
 use crate::declarations::Declarations;
 use crate::hir::{self, Program, Ty, TyKind};
 use crate::limits::{MAX_LITERAL_NODES, MAX_TYPE_NODES};
-use crate::scope::{Entity, Scopes, nearest};
+use crate::scope::{Entity, Scopes};
 use crate::types::Inference;
+use crate::wording::{included_by, nearest};
 use millrace_syntax::ast::{self, Declaration, Name};
 use millrace_syntax::{Diagnostic, Diagnostics, Span};
 use std::collections::{HashMap, HashSet};
@@ -51,6 +52,8 @@ pub(crate) struct Checker<'a> {
     /// The number of types that each type is made of; those not here are single.
     pub(crate) weights: HashMap<Ty, usize>,
     copied: usize,
+    /// The name and place of the declaration of the top level at hand.
+    declared_name: Option<String>,
     declaration: Span,
     reported: HashSet<(&'static str, Span)>,
 }
@@ -95,6 +98,16 @@ impl<'a> Checker<'a> {
 
     /// Says that nothing of this name is visible, with the nearest name that is.
     pub(crate) fn unknown_name(&mut self, name: &Name, wanted: &str) {
+        if self.declared_name.as_deref() == Some(name.as_str()) {
+            let found = Diagnostic::error(
+                codes::RECURSION,
+                name.span,
+                format!("`{name}` is used in its own declaration"),
+            );
+            return self.report(
+                found.with_label("not complete yet").with_secondary(self.declaration, "being declared here"),
+            );
+        }
         let mut found = Diagnostic::error(
             codes::UNKNOWN_NAME,
             name.span,
@@ -104,6 +117,8 @@ impl<'a> Checker<'a> {
         if let Some(later) = self.scopes.declared_later(name.as_str()) {
             found =
                 found.with_secondary(later, "declared only later; declarations must stand before their uses");
+        } else if let Some(file) = included_by(name.as_str()) {
+            found = found.with_help(format!("{file} declares it: `#include <{file}>`"));
         } else if let Some(near) = nearest(name.as_str(), self.scopes.visible_names()) {
             found = found.with_help(format!("`{near}` has a similar name"));
         }
@@ -136,6 +151,7 @@ impl<'a> Checker<'a> {
     }
 
     fn top_level(&mut self, declaration: &'a Declaration) {
+        self.declared_name = declaration.name().map(Name::to_string);
         self.declaration = declaration.name().map_or(declaration.span(), |n| n.span);
         self.check_annotations(declaration.annotations());
         match declaration {

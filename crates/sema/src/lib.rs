@@ -19,6 +19,7 @@ mod limits;
 mod scope;
 mod stmt;
 mod types;
+mod wording;
 
 pub use check::{Checked, check};
 pub use constant::{Constant, NotConstant, evaluate};

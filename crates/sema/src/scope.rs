@@ -237,40 +237,9 @@ impl Scopes {
     }
 }
 
-/// The candidate nearest to a mistyped name, if any is near enough to be meant.
-pub(crate) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = (name.chars().count() / 3).max(1);
-    let distances = candidates.filter(|c| *c != name).map(|c| (edit_distance(name, c), c));
-    distances.filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
-}
-
-/// Levenshtein distance; letters that differ in case only count as near (0).
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let cost = usize::from(!ca.eq_ignore_ascii_case(cb));
-            let best = (diagonal + cost).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], best);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn near_names_are_found_and_far_ones_are_not() {
-        let names = ["ethernet", "ipv4", "tcp"];
-        assert_eq!(nearest("etherent", names.into_iter()), Some("ethernet"));
-        assert_eq!(nearest("ipv5", names.into_iter()), Some("ipv4"));
-        assert_eq!(nearest("udp_header", names.into_iter()), None);
-        assert_eq!(nearest("TCP", names.into_iter()), Some("tcp"));
-    }
 
     #[test]
     fn later_declarations_are_not_visible_from_earlier_places() {

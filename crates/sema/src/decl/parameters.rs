@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::hir::{Direction, Ty, TyKind, Var, VarId, VarKind};
 use crate::scope::Entity;
 use millrace_syntax::Diagnostic;
@@ -74,7 +75,10 @@ impl<'a> Checker<'a> {
         let directed = param.direction != ast::Direction::None;
         if directed && of.is_constructor() {
             let message = format!("a parameter of {} has no direction", of.noun());
-            self.error(codes::BAD_DIRECTION, param.span, message);
+            self.report(
+                Diagnostic::error(codes::BAD_DIRECTION, param.span, message)
+                    .with_help("leave the direction out"),
+            );
             return;
         }
         let shown = self.show(ty);
@@ -94,7 +98,15 @@ impl<'a> Checker<'a> {
         };
         if !allowed {
             let message = format!("a parameter of {} cannot have the type `{shown}`", of.noun());
-            self.error(codes::BAD_TYPE_HERE, param.span, message);
+            let mut found = Diagnostic::error(codes::BAD_TYPE_HERE, param.span, message);
+            found.help = match self.kind(ty) {
+                TyKind::Int => Some("give it a width: `bit<32>`".into()),
+                TyKind::Parser(_) | TyKind::Control(_) if of.is_constructor() => Some(
+                    "take one by its signature: `parser P(...);` or `control C(...);` declares it".into(),
+                ),
+                _ => None,
+            };
+            self.report(found);
             return;
         }
         let undirected = matches!(
@@ -103,7 +115,10 @@ impl<'a> Checker<'a> {
         );
         if directed && undirected {
             let message = format!("a parameter of type `{shown}` cannot have a direction");
-            self.error(codes::BAD_DIRECTION, param.span, message);
+            self.report(
+                Diagnostic::error(codes::BAD_DIRECTION, param.span, message)
+                    .with_help("leave the direction out"),
+            );
         }
     }
 
@@ -151,7 +166,7 @@ impl<'a> Checker<'a> {
         }
         let checked = self.check_expr(default, Some(ty));
         if !self.mentions_vars(ty) {
-            let checked = self.coerce(checked, ty);
+            let checked = self.coerce(checked, ty, Why::Declared(param.ty.span));
             if !self.is_known(&checked) {
                 let message = "a default value must be known at compile time";
                 self.error(codes::NOT_CONSTANT, default.span, message);

@@ -1,12 +1,15 @@
 //! Parsers and their states.
 
 use super::ParamOf;
+use super::keyset::MatchedKey;
 use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
 use crate::declarations::{BlockAst, Source};
+use crate::expr::article;
 use crate::hir::{self, ExprKind, KeySet, StateRef, Transition, Ty, TyKind};
-use crate::scope::{TypeEntity, nearest};
+use crate::scope::TypeEntity;
+use crate::wording::{nearest, suggest};
 use millrace_syntax::Diagnostic;
 use millrace_syntax::ast::{self, KeysetKind, Name};
 use std::collections::HashMap;
@@ -67,7 +70,11 @@ impl<'a> Checker<'a> {
             }
             None => {
                 let message = format!("the parser `{}` has no state `start`", d.header.name);
-                self.error(codes::NO_START, d.header.name.span, message);
+                let found = Diagnostic::error(codes::NO_START, d.header.name.span, message);
+                self.report(match nearest("start", d.states.iter().map(|s| s.name.as_str())) {
+                    Some(near) => found.with_help(format!("`{near}` has a similar name")),
+                    None => found.with_help("a parser begins in its state `start`"),
+                });
             }
         }
         let parser = &mut self.hir.parsers[id];
@@ -121,16 +128,18 @@ impl<'a> Checker<'a> {
             ("reject", _) => StateRef::Reject,
             (_, Some(&index)) => StateRef::State(index),
             (text, None) => {
-                let known = numbers.keys().map(String::as_str).chain(["accept", "reject"]);
+                let mut known: Vec<&str> = numbers.keys().map(String::as_str).collect();
+                known.sort_unstable();
+                known.extend(["accept", "reject"]);
                 let mut found = Diagnostic::error(
                     codes::UNKNOWN_STATE,
                     name.span,
                     format!("this parser has no state `{name}`"),
                 );
-                if let Some(near) = nearest(text, known) {
-                    found = found.with_help(format!("`{near}` has a similar name"));
+                if let Some((other, declared)) = self.scopes.lookup(text, false) {
+                    found = found.with_secondary(declared, format!("this is {}", article(other.noun())));
                 }
-                self.report(found);
+                self.report(suggest(found, text, known.into_iter(), "its states"));
                 StateRef::Reject
             }
         }
@@ -158,7 +167,7 @@ impl<'a> Checker<'a> {
         {
             keys = members;
         }
-        let types: Vec<Ty> = keys.iter().map(|k| k.ty).collect();
+        let matched: Vec<MatchedKey> = keys.iter().map(|k| (k.ty, k.span)).collect();
         let mut cases = Vec::with_capacity(select.cases.len());
         let mut all_matched = false;
         for case in &select.cases {
@@ -170,7 +179,7 @@ impl<'a> Checker<'a> {
                 );
             }
             let target = self.target(&case.state, numbers);
-            let Some(keysets) = self.keysets(&case.keyset, &types, false) else { continue };
+            let Some(keysets) = self.keysets(&case.keyset, &matched, false) else { continue };
             all_matched |= keysets.iter().all(|k| matches!(k, KeySet::Any));
             cases.push(hir::SelectCase { keysets, target, span: case.span });
         }

@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::fold::is_literal;
 use crate::hir::{Expr, Ty, TyKind, Var, VarId, VarKind};
 use crate::scope::Entity;
@@ -26,12 +27,12 @@ impl<'a> Checker<'a> {
         let value = self.check_expr(&d.value, Some(ty));
         self.unify(ty, value.ty);
         let ty = self.finish_type(ty).unwrap_or(ty);
-        let value = self.coerce(value, ty);
+        let value = self.coerce(value, ty, Why::Declared(d.ty.span));
         if is_literal(&value) {
             self.declare_or_report_shadow(&d.name, Entity::Const(Rc::new(value)));
             return None;
         }
-        if self.is_unknown(value.ty) || matches!(value.kind, crate::hir::ExprKind::Unknown) {
+        if self.is_unknown(value.ty) || self.is_damaged(&value) {
             self.declare_or_report_shadow(&d.name, Entity::Broken);
             return None;
         }
@@ -62,7 +63,7 @@ impl<'a> Checker<'a> {
         let init = d.init.as_ref().map(|e| {
             let value = self.check_expr(e, Some(ty));
             self.unify(ty, value.ty);
-            self.coerce(value, ty)
+            self.coerce(value, ty, Why::Declared(d.ty.span))
         });
         let ty = match self.finish_type(ty) {
             Ok(ty) => ty,
@@ -109,7 +110,9 @@ impl<'a> Checker<'a> {
                 | TyKind::Package(..)
                 | TyKind::BlockType(..)
         ) {
-            found = found.with_help("make an instance: `T(...) name;`");
+            found = found.with_help(format!("make an instance: `{shown}(...) name;`"));
+        } else if self.kind(ty) == TyKind::Int {
+            found = found.with_help("give it a width, as in `bit<32>`, or make it a `const`");
         }
         self.report(found);
         self.unknown_ty()
