@@ -48,7 +48,10 @@ impl Checker<'_> {
                 }
                 match seen.insert(key, declared) {
                     // Two of one name in one scope are reported as such.
-                    Some(other) if other.name != declared.name || other.control != declared.control => {
+                    Some(other)
+                        if other.span != declared.span
+                            && (other.name, other.control) != (declared.name, declared.control) =>
+                    {
                         problems.push((what, shown, other.span, declared.span));
                     }
                     _ => {}
