@@ -10,6 +10,7 @@ mod layout;
 mod memory;
 mod plan;
 mod runtime;
+pub mod sampling;
 mod simplify;
 mod specialise;
 mod stage;
