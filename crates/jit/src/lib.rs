@@ -14,6 +14,7 @@ mod simplify;
 mod specialise;
 mod stage;
 mod state;
+mod written;
 
 pub use abi::{Packet, Shape, Verdict};
 pub use batch::{Batch, PacketList, Results};
@@ -23,3 +24,4 @@ pub use layout::{Layout, MAX_CONTEXT, RecordLayout};
 pub use plan::{Plan, Start, Step};
 pub use runtime::{DigestMessage, Effects, Host};
 pub use stage::MAX_BATCH;
+pub use written::Written;
