@@ -116,7 +116,7 @@ impl Compiled {
         let isa = native(options.effort)?;
         let parts = Parts::new(program, options)?;
         let start = Instant::now();
-        let Generated { function, nodes, texts, written, .. } = parts.function(program, plan, &isa);
+        let Generated { function, nodes, texts, written, .. } = parts.function(program, plan, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
         let mut context = cranelift_codegen::Context::for_function(function);
@@ -215,7 +215,7 @@ pub fn listing(
         None => native(options.effort)?,
     };
     let parts = Parts::new(program, options)?;
-    let generated = parts.function(program, plan, &isa);
+    let generated = parts.function(program, plan, &isa, true);
     let clif = generated.function.display().to_string();
     let mut context = cranelift_codegen::Context::for_function(generated.function);
     context.set_disasm(true);
@@ -238,7 +238,7 @@ struct Parts {
 /// The code of one plan, before Cranelift.
 struct Generated {
     function: Function,
-    /// The specialised graph.
+    /// The specialised graph as text, where people ask for it.
     graph: String,
     nodes: usize,
     texts: Texts,
@@ -260,7 +260,7 @@ impl Parts {
         })
     }
 
-    fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa) -> Generated {
+    fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa, for_people: bool) -> Generated {
         let flat = flatten(program, plan);
         let from_context = plan.start == Start::Context;
         let entry = if from_context {
@@ -284,7 +284,7 @@ impl Parts {
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
         let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
-        let graph = special.to_text(program, &flat);
+        let graph = if for_people { special.to_text(program, &flat) } else { String::new() };
         let written = written(program, &flat, &special);
         Generated { function, graph, nodes: special.order().len(), texts, written }
     }
