@@ -1,9 +1,10 @@
 //! Tables: initial entries and their priorities (specification, "Entries").
 
+use super::keyset::MatchedKey;
 use super::properties::{Priorities, has};
 use crate::check::Checker;
 use crate::codes;
-use crate::hir::{self, Expr, ExprKind, KeySet, TableId, Ty, TyKind};
+use crate::hir::{self, Expr, ExprKind, KeySet, TableId, TyKind};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
@@ -20,8 +21,9 @@ impl<'a> Checker<'a> {
         priorities: &Priorities,
     ) {
         self.hir.tables[id].const_entries = property.is_const;
-        let types: Vec<Ty> = self.hir.tables[id].keys.iter().map(|k| k.expr.ty).collect();
-        if types.is_empty() {
+        let keys: Vec<MatchedKey> =
+            self.hir.tables[id].keys.iter().map(|k| (k.expr.ty, k.expr.span)).collect();
+        if keys.is_empty() {
             if !list.is_empty() {
                 let message = "a table without a key cannot have entries";
                 self.error(codes::BAD_ENTRY, property.name.span, message);
@@ -36,7 +38,7 @@ impl<'a> Checker<'a> {
                 let value = self.constant_integer(p, "a priority")?;
                 Some((value, p.span))
             });
-            let keysets = self.keysets(&entry.keyset, &types, true);
+            let keysets = self.keysets(&entry.keyset, &keys, true);
             let keysets = keysets.filter(|k| self.check_match_kinds(id, k, entry.keyset.span));
             let Some(action) = self.entry_action(id, entry) else { continue };
             let Some(keysets) = keysets else { continue };
@@ -98,7 +100,24 @@ impl<'a> Checker<'a> {
             self.error(codes::BAD_ENTRY, at, message);
             return false;
         }
+        for keyset in keysets {
+            if let KeySet::Mask(value, mask) = keyset {
+                self.warn_unmatched_bits(value, mask);
+            }
+        }
         true
+    }
+
+    /// Bits of a value that its mask leaves out are not matched, and P4Runtime wants them to be 0.
+    fn warn_unmatched_bits(&mut self, value: &Expr, mask: &Expr) {
+        if let (ExprKind::Int(bits), ExprKind::Int(kept)) = (&value.kind, &mask.kind)
+            && bits & kept != *bits
+            && !bits.is_negative()
+            && !kept.is_negative()
+        {
+            let message = format!("the mask leaves out bits of {bits}: it matches as {}", bits & kept);
+            self.warn(codes::OVERFLOW, value.span, message);
+        }
     }
 
     /// Whether a mask keeps a number of high bits; of one that is not known yet, perhaps.
