@@ -15,6 +15,7 @@ mod simplify;
 mod specialise;
 mod stage;
 mod state;
+mod written;
 
 pub use abi::{Packet, Shape, Verdict};
 pub use batch::{Added, Batch, PacketList, Results};
@@ -24,3 +25,4 @@ pub use layout::{Layout, MAX_CONTEXT, RecordLayout};
 pub use plan::{Plan, Start, Step};
 pub use runtime::{DigestMessage, Effects, Host};
 pub use stage::MAX_BATCH;
+pub use written::Written;
