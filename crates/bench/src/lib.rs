@@ -19,4 +19,4 @@ mod report;
 mod worker;
 
 pub use measure::{BenchError, Config, MAX_CORES, MAX_QUEUES, MAX_ROUNDS, measure};
-pub use report::{Rate, Report, Spread};
+pub use report::{ChurnReport, Profile, Rate, Report, Spread, TableReport};

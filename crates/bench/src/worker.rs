@@ -3,11 +3,24 @@
 use crate::clock::{Stopwatch, Taken};
 use crate::report::Rate;
 use millrace_ports::null::{Replay, Sink};
-use millrace_switch::{PortId, Switch};
+use millrace_switch::{Mark, PortId, Switch, mark};
+use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 /// Frames between two looks at the clock.
 const FRAMES_BETWEEN_LOOKS: u64 = 50_000;
+
+/// Time between two samples of a profile: each takes about a hundredth of that, and no other clock beats in time with it.
+const BETWEEN_SAMPLES: Duration = Duration::from_nanos(211_111);
+
+/// What a round under a profile gave.
+#[derive(Clone, Debug)]
+pub(crate) struct Profiled {
+    pub(crate) rate: Rate,
+    /// Samples by part.
+    pub(crate) parts: BTreeMap<String, u64>,
+}
 
 /// A switch with the receive queues that it serves.
 pub(crate) struct Worker {
@@ -73,6 +86,16 @@ impl Worker {
         }
     }
 
+    /// Forwards for that long on the wall, and looks where the time goes.
+    ///
+    /// # Errors
+    /// Sampling is not possible.
+    pub(crate) fn profiled_round(&mut self, watch: &mut Stopwatch, length: Duration) -> io::Result<Profiled> {
+        let sampler = self.switch.sample(BETWEEN_SAMPLES)?;
+        let rate = self.round(watch, length);
+        Ok(Profiled { rate, parts: self.switch.parts(&sampler.stop()) })
+    }
+
     /// Forwards at least that many frames; says how many.
     fn forward(&mut self, frames: u64) -> u64 {
         let mut forwarded = 0;
@@ -83,7 +106,9 @@ impl Worker {
             let queue = &mut self.queues[at];
             let mut burst = queue.burst();
             let length = burst.places.len() as u64;
+            mark(Mark::Burst);
             self.switch.switch_burst(self.port, &mut burst, |_, _| ());
+            mark(Mark::Driver);
             // Nobody listens, and they must not pile up.
             if self.switch.has_messages() {
                 self.switch.take_messages();

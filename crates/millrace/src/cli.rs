@@ -252,6 +252,9 @@ pub(crate) struct BenchArgs {
     /// Milliseconds of each
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub(crate) ms: u64,
+    /// Tells also where the time goes: parser, tables, actions, deparser, driver, replication
+    #[arg(long)]
+    pub(crate) profile: bool,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// What runs the program

@@ -10,6 +10,7 @@ use crate::jit::{Ahead, drop_reason, take_effects};
 use crate::queues::Waiting;
 use crate::switch::{MAX_COPIES, Switch};
 use crate::{DropReason, PortId};
+use millrace_jit::sampling::{Mark, mark};
 use millrace_jit::{Results, Verdict};
 use millrace_ports::{Burst, MAX_BATCH, MAX_FRAME, Place, null::Written};
 
@@ -188,6 +189,7 @@ impl Switch {
         // What a packet asks for in ingress happens in its own place, what it asks for in egress behind the burst: there
         // the rest of the burst is in the queues already.
         let mut later = Waiting::default();
+        mark(Mark::Replication);
         let origin = Origin { port, time_ns: self.now_ns, passes: 1, budget: MAX_COPIES, journey: None };
         for packet in left {
             match packet {
@@ -217,6 +219,7 @@ impl Switch {
         self.queues.put_waiting(later);
         self.process();
         std::mem::take(&mut self.outcome).outputs().for_each(|(port, frame)| sent(port, frame));
+        mark(Mark::Burst);
     }
 
     fn run_again(&mut self) {

@@ -8,7 +8,6 @@ use millrace_interp::{DigestMessage, Effects};
 use millrace_jit::abi::HEADROOM;
 use millrace_jit::{Compiled, Contexts, JitError, MAX_BATCH, Options, PacketList, Plan, Verdict};
 use millrace_pipeline::*;
-use millrace_ports::MAX_FRAME;
 use millrace_ports::null::Written;
 use millrace_state::State;
 
@@ -160,7 +159,8 @@ impl Ahead {
 
     /// What the code may change of a frame.
     pub(crate) fn written(&self) -> Written {
-        Written { front: self.code.headroom(), behind: MAX_FRAME }
+        let written = self.code.written();
+        Written { front: written.front as usize, behind: written.behind as usize }
     }
 }
 

@@ -4,6 +4,7 @@ use super::values::Num;
 use super::{Cache, Gen, plain};
 use crate::abi::{Env, Packet, Shape, TableEnv};
 use crate::layout::{argument_size, limbs, type_width};
+use crate::site::Site;
 use crate::specialise::NodeId;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -271,6 +272,7 @@ impl Gen<'_> {
     pub(super) fn stage(&mut self, table: TableId, order: &[NodeId]) {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
         let Some(count) = self.waiting.get(&table).copied() else { return };
+        self.b.set_srcloc(Site::Table(table).location());
         let memory = self.load_word(types::I64, self.env, offset_of!(Env, stage) as u32);
         let number = self.b.use_var(count);
         let (some, head, first, next, done) = (

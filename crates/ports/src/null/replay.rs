@@ -71,6 +71,8 @@ impl Replay {
     /// [`PortError`] when there is not so much memory.
     pub fn in_place(trace: &Trace, share: Share, written: Written) -> Result<Replay, PortError> {
         let front = written.front.next_multiple_of(LINE);
+        let longest = trace.frames().map(<[u8]>::len).max().unwrap_or(0);
+        let written = Written { behind: written.behind.min(longest), ..written };
         let (before, behind) = (written.front.div_ceil(CHUNK), written.behind.div_ceil(CHUNK));
         let chunks = before + behind;
         let kept = vec![[0; CHUNK]; chunks * MAX_BATCH];
