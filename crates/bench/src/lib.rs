@@ -13,6 +13,7 @@
 //!
 //! It is not needed to run a switch, and it never knows what a program does.
 
+mod churn;
 mod clock;
 mod measure;
 mod report;

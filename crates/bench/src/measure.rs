@@ -1,5 +1,6 @@
 //! A whole benchmark.
 
+use crate::churn::{self, Churn, NOTHING_TO_CHANGE};
 use crate::clock::{Stopwatch, nominal_hz};
 use crate::report::{Profile, Rate, Report, Spread, TableReport};
 use crate::worker::{Pass, Profiled, Worker};
@@ -36,6 +37,8 @@ pub struct Config {
     pub port: PortId,
     /// Whether a further round looks where the time goes. Only with one switch.
     pub profile: bool,
+    /// Changes of entries a second in a further round. Only with one switch.
+    pub churn: Option<f64>,
 }
 
 impl Default for Config {
@@ -49,6 +52,7 @@ impl Default for Config {
             queues: 0,
             port: 0,
             profile: false,
+            churn: None,
         }
     }
 }
@@ -73,6 +77,8 @@ pub enum BenchError {
     Thread,
     /// There can be no profile, for that reason.
     Profile(String),
+    /// Entries cannot be changed, for that reason.
+    Churn(String),
 }
 
 impl fmt::Display for BenchError {
@@ -84,6 +90,7 @@ impl fmt::Display for BenchError {
             }
             BenchError::Rounds(rounds) => write!(f, "1 to {MAX_ROUNDS} rounds are possible, not {rounds}"),
             BenchError::Memory(error) => error.fmt(f),
+            BenchError::Churn(why) => write!(f, "entries cannot change: {why}"),
             BenchError::Profile(why) => write!(f, "no profile: {why}"),
             BenchError::Thread => f.write_str("a thread that forwards could not be started, or has failed"),
         }
@@ -106,6 +113,9 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
     if !(cores..=MAX_QUEUES).contains(&queues) {
         return Err(BenchError::Queues { queues, cores });
     }
+    if let Some(rate) = config.churn.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Err(BenchError::Churn(format!("{rate} changes a second are no rate")));
+    }
     if !(1..=MAX_ROUNDS).contains(&config.rounds) {
         return Err(BenchError::Rounds(config.rounds));
     }
@@ -125,7 +135,7 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
         let mine: Vec<Replay> = mine.map(replay).collect::<Result<_, _>>().map_err(BenchError::Memory)?;
         workers.push(Worker::new(switch, mine, config.port));
     }
-    let mut profiled = None;
+    let (mut profiled, mut churned) = (None, None);
     let measured = match workers.as_mut_slice() {
         [only] => {
             let measured = run(only, config, &Barrier::new(1));
@@ -133,11 +143,18 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
                 let found = only.profiled_round(&mut Stopwatch::new(), config.round * config.rounds);
                 profiled = Some(found.map_err(|error| BenchError::Profile(error.to_string()))?);
             }
+            if let Some(per_second) = config.churn {
+                let churn = Churn::of(&only.switch);
+                let churn = churn.ok_or_else(|| BenchError::Churn(NOTHING_TO_CHANGE.to_owned()))?;
+                let quiet = Spread::of(measured.rounds.iter().map(|rate| rate.cpu_mpps)).median;
+                let length = config.round * config.rounds;
+                churned = Some(churn::measure(only, &churn, per_second, length, quiet));
+            }
             vec![measured]
         }
-        several if config.profile => {
-            let why = format!("it is of one core, and there are {}", several.len());
-            return Err(BenchError::Profile(why));
+        several if config.profile || config.churn.is_some() => {
+            let why = format!("it takes one core, and there are {}", several.len());
+            return Err(if config.profile { BenchError::Profile(why) } else { BenchError::Churn(why) });
         }
         several => in_threads(several, config)?,
     };
@@ -177,7 +194,7 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
         tables,
         load_ms: None,
         profile: profiled.map(|profiled| profile(&profiled, hz)),
-        churn: None,
+        churn: churned,
     })
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Fai
         queues: args.queues,
         port: args.port,
         profile: args.profile,
+        churn: args.churn,
         ..Config::default()
     };
     let progress = Progress::start(format!("measuring {}", program.name));

@@ -12,7 +12,7 @@ use crate::switch::{MAX_COPIES, Switch};
 use crate::{DropReason, PortId};
 use millrace_jit::sampling::{Mark, mark};
 use millrace_jit::{Results, Verdict};
-use millrace_ports::{Burst, MAX_BATCH, MAX_FRAME, Place, null::Written};
+use millrace_ports::{Burst, MAX_BATCH, Place, null::Written};
 
 /// A packet of a burst from the first one on that needs the switch.
 enum Left {
@@ -85,17 +85,15 @@ impl Switch {
             jit.arrivals.keep(burst, written.behind);
         }
         let mut batch = jit.list.over(burst.memory, ahead.code.headroom());
-        let added = batch.push_all(burst.places, port, |place| (place.at, place.len));
-        let Some(added) = added.filter(|added| added.longest as usize <= MAX_FRAME) else { return false };
+        let Some(bytes) = batch.push_all(burst.places, port, |place| (place.at, place.len)) else {
+            return false;
+        };
         let mut host = ahead.code.host(&mut self.state);
         let results = batch.run(&ahead.code, &mut host, &mut ahead.contexts, self.now_ns);
 
         let (mut dropped, mut done) = (0, 0);
         for packet in results.packets() {
-            if packet.verdict == Verdict::Forward as u32 {
-                if !self.counters.sent_to_known(packet.out, packet.len) {
-                    break;
-                }
+            if self.counters.sent_to_known(packet.port_to_send(), packet.len) {
                 sent(packet.out, results.bytes(done));
             } else if packet.verdict == Verdict::IngressDrop as u32 {
                 dropped += 1;
@@ -109,7 +107,7 @@ impl Switch {
             false => Vec::new(),
         };
         take_effects(host.take_effects(), &mut self.effects);
-        self.counters.received_many(port, burst.places.len() as u64, added.bytes);
+        self.counters.received_many(port, burst.places.len() as u64, bytes);
         self.counters.dropped_many(DropReason::IngressDrop, port, dropped);
         if !left.is_empty() {
             if !ahead.reads_time {
