@@ -30,10 +30,12 @@ fn the_tests_of_the_programs_pass() {
 fn the_tests_of_programs_in_both_languages_pass() {
     for name in ["nat", "l3_gateway_vxlan", "l3_gateway_pppoe", "l3_gateway_gtp"] {
         let test = format!("programs/{name}.stf");
-        for (std, program) in
-            [("p4-16", format!("programs/{name}.p4")), ("p4-14", format!("programs/{name}_14.p4"))]
-        {
-            let said = millrace(&["stf", "--std", std, &program, &test]);
+        // Machine code takes seconds to make without optimisation, so one language has to do.
+        for (std, engine, program) in [
+            ("p4-16", "auto", format!("programs/{name}.p4")),
+            ("p4-14", "interp", format!("programs/{name}_14.p4")),
+        ] {
+            let said = millrace(&["stf", "--std", std, "--engine", engine, &program, &test]);
             assert_eq!(said.code, 0, "{program}: {}", said.err);
             assert!(said.out.starts_with(&format!("{test}: ok (")), "{program}: {}", said.out);
         }
