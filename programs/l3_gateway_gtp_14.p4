@@ -182,19 +182,42 @@ parser parse_options {
     return select(gtpu.e, latest.next_extension) {
         0x000 mask 0x100 : parse_payload;
         0x100 : parse_payload;
-        0x185 : parse_extension;
-        0x100 mask 0x180 : parse_extension;
+        0x185 : parse_extension_0;
+        0x100 mask 0x180 : parse_extension_0;
         default : parse_unknown_extension;
     }
 }
 
-parser parse_extension {
-    extract(gtpu_extension[next]);
-    set_metadata(meta.option_bytes, meta.option_bytes + 4);
+// One state for each, for a parser counts nothing in P4_14.
+parser parse_extension_0 {
+    extract(gtpu_extension[0]);
+    set_metadata(meta.option_bytes, 8);
     return select(latest.len, latest.next_extension) {
         0x0100 : parse_payload;
-        0x0185 : parse_extension;
-        0x0100 mask 0xff80 : parse_extension;
+        0x0185 : parse_extension_1;
+        0x0100 mask 0xff80 : parse_extension_1;
+        default : parse_unknown_extension;
+    }
+}
+
+parser parse_extension_1 {
+    extract(gtpu_extension[1]);
+    set_metadata(meta.option_bytes, 12);
+    return select(latest.len, latest.next_extension) {
+        0x0100 : parse_payload;
+        0x0185 : parse_extension_2;
+        0x0100 mask 0xff80 : parse_extension_2;
+        default : parse_unknown_extension;
+    }
+}
+
+parser parse_extension_2 {
+    extract(gtpu_extension[2]);
+    set_metadata(meta.option_bytes, 16);
+    return select(latest.len, latest.next_extension) {
+        0x0100 : parse_payload;
+        0x0185 : parse_error more_extensions;
+        0x0100 mask 0xff80 : parse_error more_extensions;
         default : parse_unknown_extension;
     }
 }
@@ -218,7 +241,7 @@ parser parse_ipv4 {
 
 parser_exception p4_pe_out_of_packet { return truncated_packet; }
 parser_exception p4_pe_checksum { return wrong_checksum; }
-parser_exception p4_pe_index_out_of_bounds { return too_many_extensions; }
+parser_exception more_extensions { return too_many_extensions; }
 
 field_list outer_ipv4_header {
     outer_ipv4.version;
