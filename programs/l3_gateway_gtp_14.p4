@@ -216,8 +216,6 @@ parser parse_extension_2 {
     set_metadata(meta.option_bytes, 16);
     return select(latest.len, latest.next_extension) {
         0x0100 : parse_payload;
-        0x0185 : parse_error more_extensions;
-        0x0100 mask 0xff80 : parse_error more_extensions;
         default : parse_unknown_extension;
     }
 }
@@ -241,7 +239,6 @@ parser parse_ipv4 {
 
 parser_exception p4_pe_out_of_packet { return truncated_packet; }
 parser_exception p4_pe_checksum { return wrong_checksum; }
-parser_exception more_extensions { return too_many_extensions; }
 
 field_list outer_ipv4_header {
     outer_ipv4.version;
@@ -328,7 +325,6 @@ table downlink_policed { actions { discard; } default_action : discard(POLICED);
 table too_big { actions { discard; } default_action : discard(TOO_BIG); }
 table arp { actions { to_controller; } default_action : to_controller(); }
 table signalling { actions { to_controller; } default_action : to_controller(); }
-table extensions { actions { to_controller; } default_action : to_controller(); }
 
 // ---- Tables ----
 
@@ -470,7 +466,6 @@ table downlink_accounting { actions { count_downlink; } default_action : count_d
 
 control truncated_packet { apply(truncated); }
 control wrong_checksum { apply(bad_checksum); }
-control too_many_extensions { apply(extensions); }
 
 control ingress {
     apply(frame);

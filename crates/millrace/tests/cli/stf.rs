@@ -38,6 +38,12 @@ fn the_tests_of_programs_in_both_languages_pass() {
             let said = millrace(&["stf", "--std", std, "--engine", engine, &program, &test]);
             assert_eq!(said.code, 0, "{program}: {}", said.err);
             assert!(said.out.starts_with(&format!("{test}: ok (")), "{program}: {}", said.out);
+            // And the entries of the example network fit it.
+            let entries = format!("programs/{name}.entries");
+            let packet = ["--port", "0", "--packet", "00"];
+            let said =
+                millrace(&[&["trace", "--std", std, &program, "--entries", &entries], &packet[..]].concat());
+            assert_eq!(said.code, 0, "{entries}: {}", said.err);
         }
     }
 }
