@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 /// Routes as a list: bits of the prefix, most significant first, and their results.
 #[derive(Default)]
