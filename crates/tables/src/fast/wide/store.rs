@@ -101,14 +101,12 @@ impl<'a> Items<'a> {
 
     /// How many come before the first that does not pass.
     pub(super) fn partition_point(self, pass: impl Fn(Item<'a>) -> bool) -> usize {
-        let (mut low, mut high) = (0, self.count());
-        while low < high {
-            let middle = (low + high) / 2;
-            if pass(self.item(middle)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+        let (mut low, mut size) = (0, self.count());
+        while size > 0 {
+            let half = size / 2;
+            let passes = pass(self.item(low + half));
+            low = if passes { low + half + 1 } else { low };
+            size = if passes { size - half - 1 } else { half };
         }
         low
     }
@@ -236,15 +234,20 @@ impl Store {
 
     /// The first prefix that is not before this one.
     pub(super) fn seek(&self, digits: &[u64], len: u32) -> Place {
-        let stride = self.stride;
+        let (stride, first) = (self.stride, digits[0]);
         let before = |item: Item<'_>| item.order(digits, len).is_lt();
-        let blocks = self.blocks.partition_point(|block| match block.first.cmp(&digits[0]) {
-            std::cmp::Ordering::Equal => before(Item(&block.words[..stride])),
-            order => order.is_lt(),
-        });
+        // The first digit decides mostly, and without a branch; the others are looked at where it is the same.
+        let mut blocks = self.blocks.partition_point(|block| block.first < first);
+        if self.blocks.get(blocks).is_some_and(|block| block.first == first) {
+            let starts_before = |block: &Block| block.first == first && before(Item(&block.words[..stride]));
+            blocks += self.blocks[blocks..].partition_point(starts_before);
+        }
         let Some(block) = blocks.checked_sub(1) else { return Place { block: 0, at: 0 } };
         let items = Items { words: &self.blocks[block].words, stride };
-        let at = items.partition_point(before);
+        let mut at = items.partition_point(|item| item.0[0] < first);
+        if at < items.count() && items.item(at).0[0] == first {
+            at += items.split(at).1.partition_point(before);
+        }
         if at == items.count() { Place { block: block + 1, at: 0 } } else { Place { block, at } }
     }
 

@@ -235,3 +235,52 @@ impl Lines {
         self.next * LINE * 4
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_what_was_written_and_gives_the_longest_that_fits() {
+        let tree = Tree::new(8, 4).unwrap();
+        let result = Value::result;
+        let line = Line {
+            prefixes: [0xabcd_0000, 0xab00_0000, 0x8000_0000, 1, 2, 3],
+            shifts: [16, 24, 31, 0, 0, 0, 0, 0],
+            values: [result(1), result(2), Value::link(3, 10), result(4), result(5), result(6), result(7)],
+        };
+        tree.write(2, &line);
+        assert_eq!(tree.line(2), line);
+        assert_eq!((tree.line(1), tree.line(3)), (Line::default(), Line::default()));
+        assert_eq!(line.find(0xabcd_1234, 0), (0, result(1)));
+        assert_eq!(line.find(0xabcd_1234, 1), (1, result(2)));
+        assert_eq!(line.find(0xffff_ffff, 0), (2, Value::link(3, 10)));
+        assert_eq!(line.find(4, 0), (LANES, result(7)));
+        assert_eq!(tree.value(2, 2).load(Ordering::Relaxed), Value::link(3, 10).0);
+    }
+
+    #[test]
+    fn values_keep_what_they_are_made_of() {
+        let link = Value::link((1 << LINE_BITS) - 1, MAX_BITS);
+        assert_eq!((link.is_link(), link.line(), link.bits()), (true, (1 << LINE_BITS) - 1, MAX_BITS));
+        assert_eq!((link.link_mask(), Value::result(9).link_mask()), (u32::MAX, 0));
+        assert!(!Value::result(u32::MAX).is_link());
+    }
+
+    #[test]
+    fn lines_come_back_after_the_grace_period_and_end_at_the_limit() {
+        let (domain, tree) = (Domain::new(), Tree::new(8, 8).unwrap());
+        let mut worker = domain.worker();
+        let mut lines = Lines::of(&tree);
+        let chunk = lines.take(2).ok().unwrap();
+        let other = lines.take(1).ok().unwrap();
+        assert_eq!((chunk.line(), other.line()), (1, 5));
+        assert!(lines.take(1).is_err(), "one line is left");
+        lines.drop_chunk(chunk);
+        lines.retire(&domain);
+        assert!(lines.take(2).is_err(), "the worker may hold it");
+        worker.quiescent();
+        lines.retire(&domain);
+        assert_eq!(lines.take(2).ok(), Some(chunk));
+    }
+}
