@@ -62,6 +62,9 @@ struct Kept {
     dead: Vec<u32>,
 }
 
+/// A rule, and its group and rank there if it is in one that is kept.
+type Placed = (Arc<Rule>, Option<(usize, u32)>);
+
 /// The writing side. Writes become visible by [`Acl::commit`].
 pub struct Acl {
     version: Publisher<Version>,
@@ -69,8 +72,7 @@ pub struct Acl {
     limbs: usize,
     dimensions: Vec<Dimension>,
     fields: Vec<(u32, u32)>,
-    /// Every rule, with its group and rank there if it is in one that is kept.
-    rules: BTreeMap<Order, (Arc<Rule>, Option<(usize, u32)>)>,
+    rules: BTreeMap<Order, Placed>,
     groups: Vec<Kept>,
     /// The rules that are in none.
     pending: BTreeMap<Order, Arc<Rule>>,

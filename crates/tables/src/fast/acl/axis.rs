@@ -7,6 +7,12 @@ use super::search::Tree;
 /// Widest dimension that is one array, in bits.
 const DIRECT_BITS: u32 = 16;
 
+/// Most cells of the second step of a split map: 8 MB.
+const MAX_SPLIT: usize = 1 << 22;
+
+/// A split map of at most 16 bits has no more cells than this, so that the nearest cache holds it; it is direct otherwise.
+const SMALL_SPLIT: usize = 1 << 13;
+
 /// Most chunks of 256 cells on one step of a stepped map: 16 MB on the second step, 8 MB on the third.
 const MAX_CHUNKS: usize = 1 << 14;
 
@@ -20,6 +26,10 @@ pub(super) struct Axis {
 pub(super) enum Map {
     /// `classes[value]`.
     Direct(Vec<u16>),
+    /// The upper half of the value, moved up to 16 or 32 bits, and then as many of its `low` lower bits as are needed to
+    /// tell its neighbours apart. A cell of the first step is 32 times the index of the first of the next
+    /// cells to choose from, plus the number of lowest bits that do not matter.
+    Split { up: u32, low: u32, first: Vec<u32>, second: Vec<u16> },
     /// Sixteen bits, then eight, then eight, of the value moved up to 32 bits. A cell of the first two steps is
     /// twice the index of the next cell, plus one when that is the first of 256 to choose from.
     Stepped { up: u32, first: Vec<u32>, second: Vec<u32>, third: Vec<u16> },
@@ -32,7 +42,14 @@ impl Axis {
     /// Small ones are made faster and are slower to use.
     pub(super) fn new(dimension: Dimension, starts: &[u32], classes: &[u16], small: bool) -> Axis {
         let width = dimension.highest().count_ones();
-        let map = if width <= DIRECT_BITS && !(small && width > 8) {
+        let split = || match width {
+            0..=8 => None,
+            9..=DIRECT_BITS => split(starts, classes, DIRECT_BITS - width, 8, SMALL_SPLIT),
+            _ => split(starts, classes, 32 - width, 16, MAX_SPLIT),
+        };
+        let map = if let Some(map) = (!small).then(split).flatten() {
+            map
+        } else if width <= DIRECT_BITS && !(small && width > 8) {
             Map::Direct(direct(starts, classes, dimension.highest()))
         } else if !small && width > DIRECT_BITS && fits(starts, 32 - width) {
             stepped(starts, classes, 32 - width)
@@ -46,6 +63,7 @@ impl Axis {
     pub(super) fn bytes(&self) -> usize {
         match &self.map {
             Map::Direct(classes) => classes.len() * 2,
+            Map::Split { first, second, .. } => first.len() * 4 + second.len() * 2,
             Map::Stepped { first, second, third, .. } => (first.len() + second.len()) * 4 + third.len() * 2,
             Map::Sorted { tree, classes } => tree.bytes() + classes.len() * 2,
         }
@@ -59,6 +77,35 @@ fn direct(starts: &[u32], classes: &[u16], highest: u32) -> Vec<u16> {
         map.resize(end as usize, *class);
     }
     map
+}
+
+/// A split map of no more than so many cells on the second step.
+fn split(starts: &[u32], classes: &[u16], up: u32, low: u32, most: usize) -> Option<Map> {
+    let mut walk = Walk { starts, classes, up, at: 0 };
+    let span = (1u32 << low) - 1;
+    // The first cells of the second step are one for each class, for what needs no more.
+    let mut second = each_class(classes);
+    let mut first = Vec::with_capacity(1 << low);
+    for top in 0..1u32 << low {
+        let base = top << low;
+        if let Some(class) = walk.whole(base, span) {
+            first.push(u32::from(class) << 5 | 31);
+            continue;
+        }
+        let inner = walk.starts[walk.at + 1..].iter().map(|start| start << up);
+        let coarsest = inner.take_while(|start| *start <= base + span).map(u32::trailing_zeros).min()?;
+        if second.len() + (1 << (low - coarsest)) > most {
+            return None;
+        }
+        first.push((second.len() as u32) << 5 | coarsest);
+        second.extend((base..=base + span).step_by(1 << coarsest).map(|value| walk.class(value)));
+    }
+    Some(Map::Split { up, low, first, second })
+}
+
+/// One cell for each class.
+fn each_class(classes: &[u16]) -> Vec<u16> {
+    (0..=classes.iter().copied().max().unwrap_or(0)).collect()
 }
 
 /// Whether a stepped map of these intervals stays within its memory.
@@ -75,10 +122,9 @@ fn fits(starts: &[u32], up: u32) -> bool {
 }
 
 fn stepped(starts: &[u32], classes: &[u16], up: u32) -> Map {
-    let distinct = classes.iter().max().map_or(1, |class| usize::from(*class) + 1);
     // The first cells of the second and third step are one for each class, for chunks that need no more.
-    let mut second: Vec<u32> = (0..distinct as u32).map(|class| class * 2).collect();
-    let mut third: Vec<u16> = (0..=u16::MAX).take(distinct).collect();
+    let mut third = each_class(classes);
+    let mut second: Vec<u32> = third.iter().map(|class| u32::from(*class) * 2).collect();
     let mut walk = Walk { starts, classes, up, at: 0 };
     let first = (0..1u32 << 16).map(|top| {
         if let Some(class) = walk.whole(top << 16, 0xffff) {

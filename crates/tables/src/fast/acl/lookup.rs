@@ -85,26 +85,44 @@ fn staged<V: Vectors>(version: &Version, keys: &[u64], out: &mut [u32]) {
 /// The best rank of each key in a group.
 #[inline(always)]
 fn search<V: Vectors>(searched: &Searched, limbs: usize, keys: &[u64], best: &mut [u32]) {
-    let group = &*searched.group;
+    let (group, count) = (&*searched.group, best.len());
     best.fill(group.len() as u32);
+    let mut rows = Rowset {
+        count: 0,
+        bases: [std::ptr::null(); MAX_ROWS],
+        columns: [[UNWRITTEN; BATCH]; MAX_ROWS],
+        parts: [UNWRITTEN; BATCH],
+    };
+    if let [layer] = &group.layers[..]
+        && layer.maps.is_empty()
+    {
+        // The only layer, of one part: it has all axes, and the classes are its rows.
+        for (number, (axis, used)) in group.axes.iter().zip(&layer.axes).enumerate() {
+            classify::<V>(axis, limbs, keys, &mut rows.columns[number][..count]);
+            rows.bases[number] = used.rows.as_ptr();
+        }
+        rows.count = group.axes.len();
+        if let Some(alive) = searched.alive.first() {
+            rows.columns[rows.count][..count].fill(MaybeUninit::new(0));
+            rows.add(alive);
+        }
+        match layer.inexact {
+            true => confirm::<true>(group, layer, &rows, limbs, keys, best),
+            // SAFETY: the classes are rows of the layer.
+            false => unsafe { choose::<V, true>(layer, &rows, best) },
+        }
+        return;
+    }
     let mut classes = [[UNWRITTEN; BATCH]; MAX_AXES];
     for (axis, classes) in group.axes.iter().zip(&mut classes) {
-        classify::<V>(axis, limbs, keys, &mut classes[..best.len()]);
+        classify::<V>(axis, limbs, keys, &mut classes[..count]);
     }
     for (number, layer) in group.layers.iter().enumerate() {
-        let rows = Found::of(layer, searched.alive.get(number), &classes, best.len());
-        if layer.inexact {
-            confirm(group, layer, &rows, limbs, keys, best);
-            continue;
-        }
-        // SAFETY: the rows are those of the layer, of its number of limbs.
-        unsafe {
-            match layer.words {
-                2 => choose::<V, 2>(layer, &rows, best),
-                4 => choose::<V, 4>(layer, &rows, best),
-                8 => choose::<V, 8>(layer, &rows, best),
-                _ => choose::<V, 16>(layer, &rows, best),
-            }
+        rows.find(layer, searched.alive.get(number), &classes, count);
+        match layer.inexact {
+            true => confirm::<false>(group, layer, &rows, limbs, keys, best),
+            // SAFETY: the rows are those of the layer.
+            false => unsafe { choose::<V, false>(layer, &rows, best) },
         }
     }
 }
@@ -132,6 +150,18 @@ fn classify<V: Vectors>(axis: &Axis, limbs: usize, keys: &[u64], classes: &mut [
                 class.write(unsafe {
                     u32::from(*map.get_unchecked(value(&dimension, key.as_ptr()) as usize))
                 });
+            }
+        }
+        Map::Split { up, low, first, second } => {
+            let span = (1u32 << low) - 1;
+            for (key, class) in keys {
+                // SAFETY: the dimension is of these keys, and each cell leads to as many cells as it says.
+                unsafe {
+                    let value = value(&dimension, key.as_ptr()) << up;
+                    let cell = *first.get_unchecked((value >> low) as usize);
+                    let next = (cell >> 5) + ((value & span) >> (cell & 31));
+                    class.write(u32::from(*second.get_unchecked(next as usize)));
+                }
             }
         }
         Map::Stepped { up, first, second, third } => {
@@ -176,111 +206,115 @@ unsafe fn place<V: Vectors>(lines: &[Line], levels: usize, starts: &[u32; MAX_LE
 }
 
 /// Where the rows of a batch lie in a layer.
-struct Found {
+struct Rowset {
     /// The number of axes, and one more when rules have died.
     count: usize,
-    /// Where the rows of each axis begin, and the limb where the row of each key does.
+    /// Where the rows of each axis begin, and the limb where the row of each key does; or its class, when the classes are the
+    /// rows.
     bases: [*const u64; MAX_ROWS],
-    rows: [Column; MAX_ROWS],
-    /// The part of each key when there are several.
-    parts: Option<Column>,
+    columns: [Column; MAX_ROWS],
+    /// The part of each key, unless the classes are the rows.
+    parts: Column,
 }
 
-impl Found {
+impl Rowset {
+    /// Adds rows whose column is written.
     #[inline(always)]
-    fn of(layer: &Layer, alive: Option<&Rows>, classes: &[Column; MAX_AXES], keys: usize) -> Found {
-        let mut found = Found {
-            count: layer.axes.len(),
-            bases: [std::ptr::null(); MAX_ROWS],
-            rows: [[UNWRITTEN; BATCH]; MAX_ROWS],
-            parts: None,
-        };
+    fn add(&mut self, rows: &Rows) {
+        self.bases[self.count] = rows.as_ptr();
+        self.count += 1;
+    }
+
+    /// The rows that keys of these classes need of a layer.
+    #[inline(always)]
+    fn find(&mut self, layer: &Layer, alive: Option<&Rows>, classes: &[Column; MAX_AXES], keys: usize) {
+        self.count = 0;
         let words = layer.words as u32;
-        if let Some(cut) = &layer.cut {
-            let mut parts = [UNWRITTEN; BATCH];
-            for (part, class) in parts.iter_mut().zip(&classes[cut.axis]).take(keys) {
-                // SAFETY: the classes of all keys are written, and each class has a part.
-                part.write(unsafe { u32::from(*cut.part_of.get_unchecked(class.assume_init() as usize)) });
+        let parts = &mut self.parts[..keys];
+        match &layer.cut {
+            Some(cut) => {
+                for (part, class) in parts.iter_mut().zip(&classes[cut.axis]) {
+                    // SAFETY: the classes of all keys are written, and each class has a part.
+                    part.write(unsafe { (*cut.part_of.get_unchecked(class.assume_init() as usize)).into() });
+                }
             }
-            found.parts = Some(parts);
+            None => parts.fill(MaybeUninit::new(0)),
         }
-        for (at, used) in layer.axes.iter().enumerate() {
+        for used in &layer.axes {
             let first = used.rows.as_ptr();
-            found.bases[at] = first;
-            let rows = found.rows[at][..keys].iter_mut().zip(&classes[used.axis]);
+            let rows = self.columns[self.count][..keys].iter_mut().zip(&classes[used.axis]);
             // SAFETY: classes and parts of all keys are written; the maps have a run of this axis for each part, with a
             // cell for each class, which leads to a row.
             unsafe {
-                match &found.parts {
-                    None if layer.maps.is_empty() => {
-                        for (row, class) in rows {
-                            let limb = class.assume_init() * words;
-                            prefetch_row(first.add(limb as usize), words);
-                            row.write(limb);
-                        }
+                let (map, bases) = (layer.maps.as_ptr().add(used.run), used.bases.as_ptr());
+                let put = |row: &mut MaybeUninit<u32>, limb: u32| {
+                    prefetch(first.add(limb as usize));
+                    if words == 16 {
+                        prefetch(first.add(limb as usize + 8));
                     }
-                    None => {
-                        let map = layer.maps.as_ptr().add(used.run);
-                        for (row, class) in rows {
-                            let limb = u32::from(*map.add(class.assume_init() as usize)) * words;
-                            prefetch_row(first.add(limb as usize), words);
-                            row.write(limb);
-                        }
+                    row.write(limb);
+                };
+                if layer.cut.is_none() {
+                    for (row, class) in rows {
+                        put(row, u32::from(*map.add(class.assume_init() as usize)) * words);
                     }
-                    Some(parts) => {
-                        let (map, bases) = (layer.maps.as_ptr().add(used.run), used.bases.as_ptr());
-                        for ((row, class), part) in rows.zip(parts) {
-                            let part = part.assume_init() as usize;
-                            let cell = *map.add(part * layer.stride + class.assume_init() as usize);
-                            let limb = *bases.add(part) + u32::from(cell) * words;
-                            prefetch_row(first.add(limb as usize), words);
-                            row.write(limb);
-                        }
+                } else {
+                    for ((row, class), part) in rows.zip(&self.parts) {
+                        let part = part.assume_init() as usize;
+                        let cell = *map.add(part * layer.stride + class.assume_init() as usize);
+                        put(row, *bases.add(part) + u32::from(cell) * words);
                     }
                 }
             }
+            self.add(&used.rows);
         }
         if let Some(alive) = alive {
-            found.bases[found.count] = alive.as_ptr();
-            for at in 0..keys {
-                found.rows[found.count][at].write(found.part(at) as u32 * words);
+            for (row, part) in self.columns[self.count].iter_mut().zip(&self.parts[..keys]) {
+                // SAFETY: the parts of all keys are written.
+                row.write(unsafe { part.assume_init() } * words);
             }
-            found.count += 1;
+            self.add(alive);
         }
-        found
-    }
-
-    #[inline(always)]
-    fn part(&self, key: usize) -> usize {
-        // SAFETY: the parts of all keys are written.
-        self.parts.as_ref().map_or(0, |parts| unsafe { parts[key].assume_init() as usize })
-    }
-}
-
-#[inline(always)]
-fn prefetch_row(row: *const u64, words: u32) {
-    prefetch(row);
-    if words == 16 {
-        prefetch(row.wrapping_add(8));
     }
 }
 
 /// Keeps the best rule that all rows have.
 ///
 /// # Safety
-/// The rows are of the layer, whose rows have `WORDS` limbs; the machine has the instructions.
+/// The rows are of the layer, and `BY_CLASS` says whether the columns are classes; the machine has the instructions.
 #[inline(always)]
-unsafe fn choose<V: Vectors, const WORDS: usize>(layer: &Layer, rows: &Found, best: &mut [u32]) {
+unsafe fn choose<V: Vectors, const BY_CLASS: bool>(layer: &Layer, rows: &Rowset, best: &mut [u32]) {
+    // SAFETY: as the caller says.
+    unsafe {
+        match layer.words {
+            2 => choose_wide::<V, BY_CLASS, 2>(layer, rows, best),
+            4 => choose_wide::<V, BY_CLASS, 4>(layer, rows, best),
+            8 => choose_wide::<V, BY_CLASS, 8>(layer, rows, best),
+            _ => choose_wide::<V, BY_CLASS, 16>(layer, rows, best),
+        }
+    }
+}
+
+/// The same for rows of `WORDS` limbs.
+///
+/// # Safety
+/// As for [`choose`].
+#[inline(always)]
+unsafe fn choose_wide<V: Vectors, const BY_CLASS: bool, const WORDS: usize>(
+    layer: &Layer,
+    rows: &Rowset,
+    best: &mut [u32],
+) {
     // The loop over rows is unrolled for the usual numbers of them.
     // SAFETY: as the caller says.
     unsafe {
         match rows.count {
-            2 => choose_among::<V, WORDS, 2>(layer, rows, best),
-            3 => choose_among::<V, WORDS, 3>(layer, rows, best),
-            4 => choose_among::<V, WORDS, 4>(layer, rows, best),
-            5 => choose_among::<V, WORDS, 5>(layer, rows, best),
-            6 => choose_among::<V, WORDS, 6>(layer, rows, best),
-            _ => choose_among::<V, WORDS, 0>(layer, rows, best),
+            2 => choose_among::<V, BY_CLASS, WORDS, 2>(layer, rows, best),
+            3 => choose_among::<V, BY_CLASS, WORDS, 3>(layer, rows, best),
+            4 => choose_among::<V, BY_CLASS, WORDS, 4>(layer, rows, best),
+            5 => choose_among::<V, BY_CLASS, WORDS, 5>(layer, rows, best),
+            6 => choose_among::<V, BY_CLASS, WORDS, 6>(layer, rows, best),
+            _ => choose_among::<V, BY_CLASS, WORDS, 0>(layer, rows, best),
         }
     }
 }
@@ -290,36 +324,49 @@ unsafe fn choose<V: Vectors, const WORDS: usize>(layer: &Layer, rows: &Found, be
 /// # Safety
 /// As for [`choose`].
 #[inline(always)]
-unsafe fn choose_among<V: Vectors, const WORDS: usize, const ROWS: usize>(
+unsafe fn choose_among<V: Vectors, const BY_CLASS: bool, const WORDS: usize, const ROWS: usize>(
     layer: &Layer,
-    rows: &Found,
+    rows: &Rowset,
     best: &mut [u32],
 ) {
     let count = if ROWS == 0 { rows.count } else { ROWS };
-    let bases = rows.bases;
+    let (bases, ranks) = (rows.bases, layer.ranks.as_ptr());
     for (at, best) in best.iter_mut().enumerate() {
         // SAFETY: the rows of all keys are written, and each part has a rank for each bit of a row and for none.
         unsafe {
             let row = |axis: usize| {
-                let column = rows.rows.get_unchecked(axis);
-                bases.get_unchecked(axis).add(column.get_unchecked(at).assume_init() as usize)
+                let limb = rows.columns.get_unchecked(axis).get_unchecked(at).assume_init() as usize;
+                bases.get_unchecked(axis).add(if BY_CLASS { limb * WORDS } else { limb })
             };
             let bit = V::first::<WORDS>(count, row);
-            let rank = *layer.ranks.get_unchecked(rows.part(at) * slots(WORDS) + bit);
-            *best = rank.min(*best);
+            let part = if BY_CLASS { 0 } else { rows.parts.get_unchecked(at).assume_init() as usize };
+            let rank = *ranks.add(part * slots(WORDS) + bit);
+            *best = if BY_CLASS { rank } else { rank.min(*best) };
         }
     }
 }
 
 /// The same where rows do not say all: rules in their order until one accepts the key.
-fn confirm(group: &Group, layer: &Layer, rows: &Found, limbs: usize, keys: &[u64], best: &mut [u32]) {
+fn confirm<const BY_CLASS: bool>(
+    group: &Group,
+    layer: &Layer,
+    rows: &Rowset,
+    limbs: usize,
+    keys: &[u64],
+    best: &mut [u32],
+) {
     for ((at, best), key) in best.iter_mut().enumerate().zip(keys.chunks_exact(limbs)) {
-        let ranks = &layer.ranks[rows.part(at) * slots(layer.words)..];
+        // SAFETY: the rows of all keys are written, and the parts unless the classes are the rows.
+        let (limb, part) = unsafe {
+            let limb = |axis: usize| rows.columns[axis][at].assume_init() as usize;
+            let part = if BY_CLASS { 0 } else { rows.parts[at].assume_init() as usize };
+            (move |axis: usize| limb(axis) * if BY_CLASS { layer.words } else { 1 }, part)
+        };
+        let ranks = &layer.ranks[part * slots(layer.words)..];
         'key: for word in 0..layer.words {
-            let mut left = (0..rows.count).fold(!0u64, |left, axis| {
-                // SAFETY: the rows of all keys are written, with so many limbs.
-                left & unsafe { *rows.bases[axis].add(rows.rows[axis][at].assume_init() as usize + word) }
-            });
+            // SAFETY: rows have so many limbs.
+            let and = |left, axis: usize| left & unsafe { *rows.bases[axis].add(limb(axis) + word) };
+            let mut left = (0..rows.count).fold(!0u64, and);
             while left != 0 {
                 let rank = ranks[word * 64 + left.trailing_zeros() as usize];
                 if rank >= *best {

@@ -154,7 +154,7 @@ proptest! {
             }
             if write % commits == 0 {
                 // Now and then all is made anew, and otherwise the new rules are put beside the others.
-                table.publish(random.below(3) == 0);
+                table.publish(random.below(8) == 0);
             }
         }
         table.publish(false);
