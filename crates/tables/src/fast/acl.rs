@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Most rules that wait beside the large groups.
-const MAX_PENDING: usize = 256;
+const MAX_PENDING: usize = 128;
 
 /// All is made anew when that has not taken more than one part in so many of the time since it was last done.
 const RARELY: u32 = 16;

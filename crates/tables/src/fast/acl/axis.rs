@@ -7,8 +7,9 @@ use super::search::Tree;
 /// Widest dimension that is one array, in bits.
 const DIRECT_BITS: u32 = 16;
 
-/// Most cells of the second step of a split map: 8 MB.
+/// Most cells of the second step of a split map, in all (8 MB) and for each interval.
 const MAX_SPLIT: usize = 1 << 22;
+const SPLIT_EACH: usize = 1 << 12;
 
 /// A split map of at most 16 bits has no more cells than this, so that the nearest cache holds it; it is direct otherwise.
 const SMALL_SPLIT: usize = 1 << 13;
@@ -42,14 +43,16 @@ impl Axis {
     /// Small ones are made faster and are slower to use.
     pub(super) fn new(dimension: Dimension, starts: &[u32], classes: &[u16], small: bool) -> Axis {
         let width = dimension.highest().count_ones();
-        let split = || match width {
+        let most = MAX_SPLIT.min(starts.len() * SPLIT_EACH);
+        let split = match width {
             0..=8 => None,
             9..=DIRECT_BITS => split(starts, classes, DIRECT_BITS - width, 8, SMALL_SPLIT),
-            _ => split(starts, classes, 32 - width, 16, MAX_SPLIT),
+            _ if small => None,
+            _ => split(starts, classes, 32 - width, 16, most),
         };
-        let map = if let Some(map) = (!small).then(split).flatten() {
+        let map = if let Some(map) = split {
             map
-        } else if width <= DIRECT_BITS && !(small && width > 8) {
+        } else if width <= if small { 8 } else { DIRECT_BITS } {
             Map::Direct(direct(starts, classes, dimension.highest()))
         } else if !small && width > DIRECT_BITS && fits(starts, 32 - width) {
             stepped(starts, classes, 32 - width)
