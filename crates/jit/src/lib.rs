@@ -18,7 +18,7 @@ mod state;
 mod written;
 
 pub use abi::{Packet, Shape, Verdict};
-pub use batch::{Batch, PacketList, Results};
+pub use batch::{Added, Batch, PacketList, Results};
 pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;
 pub use layout::{Layout, MAX_CONTEXT, RecordLayout};

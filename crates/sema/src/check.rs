@@ -7,9 +7,9 @@ use crate::hir::{self, Program, Ty, TyKind};
 use crate::limits::{MAX_LITERAL_NODES, MAX_TYPE_NODES};
 use crate::scope::{Entity, Scopes};
 use crate::types::Inference;
-use crate::wording::{included_by, nearest};
+use crate::wording::included_by;
 use millrace_syntax::ast::{self, Declaration, Name};
-use millrace_syntax::{Diagnostic, Diagnostics, Span};
+use millrace_syntax::{Diagnostic, Diagnostics, Span, nearest};
 use std::collections::{HashMap, HashSet};
 
 /// A checked program.

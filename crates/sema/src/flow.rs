@@ -328,16 +328,7 @@ impl<'p> Flow<'p> {
 
     fn read(&mut self, e: &Expr) {
         match &e.kind {
-            ExprKind::Var(var) => {
-                if self.watched.contains(var) && self.start(*var) == Start::Unset && self.set.insert(*var) {
-                    let var = &self.program.vars[*var];
-                    self.found.push(
-                        Diagnostic::warning(codes::UNSET, e.span, format!("nothing has set `{}`", var.name))
-                            .with_label("read here")
-                            .with_secondary(var.span, "declared without a value"),
-                    );
-                }
-            }
+            ExprKind::Var(var) => self.variable(*var, e.span),
             ExprKind::Field(base, _) => {
                 if let ExprKind::Var(var) = base.kind {
                     self.header_field(var, e.span);
@@ -360,6 +351,18 @@ impl<'p> Flow<'p> {
             }
             ExprKind::Call(call) => self.call(call),
             _ => {}
+        }
+    }
+
+    /// A variable is read.
+    fn variable(&mut self, var: VarId, span: Span) {
+        if self.watched.contains(&var) && self.start(var) == Start::Unset && self.set.insert(var) {
+            let var = &self.program.vars[var];
+            self.found.push(
+                Diagnostic::warning(codes::UNSET, span, format!("nothing has set `{}`", var.name))
+                    .with_label("read here")
+                    .with_secondary(var.span, "declared without a value"),
+            );
         }
     }
 

@@ -9,9 +9,9 @@ use crate::declarations::{BlockAst, Source};
 use crate::expr::article;
 use crate::hir::{self, ExprKind, KeySet, StateRef, Transition, Ty, TyKind};
 use crate::scope::TypeEntity;
-use crate::wording::{nearest, suggest};
-use millrace_syntax::Diagnostic;
+use crate::wording::suggest;
 use millrace_syntax::ast::{self, KeysetKind, Name};
+use millrace_syntax::{Diagnostic, nearest};
 use std::collections::HashMap;
 
 type States = HashMap<String, usize>;
@@ -255,8 +255,8 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        if rejects && d.states.iter().any(|s| s.transition.is_none()) {
-            // The state without a transition has a finding of its own.
+        if rejects && (self.diagnostics.has_errors() || d.states.iter().any(|s| s.transition.is_none())) {
+            // The state without a transition has a finding of its own, and a wrong one counts as `reject`.
             return;
         }
         if rejects {
