@@ -7,6 +7,7 @@ mod compiled;
 mod contexts;
 mod flat;
 mod layout;
+mod live;
 mod memory;
 mod plan;
 mod runtime;

@@ -4,6 +4,7 @@ use super::{Cache, Gen};
 use crate::abi;
 use crate::flat::{Leave, Spill, Term};
 use crate::layout::{CURSOR, PARSED, STEPS};
+use crate::live::has_storage;
 use crate::specialise::NodeId;
 use crate::state::{Cursor, Place, State};
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -37,14 +38,18 @@ impl Gen<'_> {
     /// A block that leads to a node, for a branch of the current code; its code comes at the end of the node.
     pub(super) fn edge(&mut self, to: NodeId) -> Block {
         let block = self.b.create_block();
+        if !self.going_on[to] {
+            self.b.set_cold_block(block);
+        }
         self.pending.push(Edge { block, to, state: self.state.clone(), cache: self.cache.clone() });
         block
     }
 
-    /// What is remembered now holds also on an edge that was asked for earlier.
-    pub(super) fn remember_on(&mut self, block: Block) {
+    /// What is remembered now holds also on an edge that was asked for earlier, and what comes with it.
+    pub(super) fn remember_on(&mut self, block: Block, least: &[(Value, u64)]) {
         if let Some(edge) = self.pending.iter_mut().find(|edge| edge.block == block) {
             edge.cache = self.cache.clone();
+            edge.cache.least.extend(least.iter().copied());
         }
     }
 
@@ -133,6 +138,7 @@ impl Gen<'_> {
         let zero = self.int(0);
         self.b.def_var(self.vars.cursor, zero);
         self.b.def_var(self.vars.parsed, zero);
+        self.b.def_var(self.vars.out, zero);
         for table in self.s.program.tables.keys() {
             self.b.def_var(self.vars.entries[table.index()], zero);
         }
@@ -148,6 +154,7 @@ impl Gen<'_> {
         self.b.def_var(self.vars.cursor, cursor);
         let parsed = self.load_word(types::I64, context, PARSED);
         self.b.def_var(self.vars.parsed, parsed);
+        self.load_out();
         for header in self.s.program.headers.keys() {
             let at = self.s.layout.valid_at(header) as i32;
             let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
@@ -211,101 +218,159 @@ impl Gen<'_> {
             Spill::Everything => self.spill(),
         }
         let packet = self.b.use_var(self.vars.packet);
-        let verdict = self.int(leave.verdict as u64);
-        let at = offset_of!(abi::Packet, verdict) as i32;
-        self.b.ins().istore32(super::fields::plain(), verdict, packet, at);
-        if let Some(out) = leave.out {
-            let out = self.int(u64::from(out));
-            let at = offset_of!(abi::Packet, out) as i32;
-            self.b.ins().istore32(super::fields::plain(), out, packet, at);
-        }
+        let out = match leave.out {
+            Some(out) => self.int(u64::from(out)),
+            None => self.b.use_var(self.vars.out),
+        };
+        // Both at once: the verdict is the upper half.
+        const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, out) + 4) };
+        let both = match leave.verdict as u64 {
+            0 => out,
+            verdict => {
+                let upper = self.int(verdict << 32);
+                self.b.ins().bor(out, upper)
+            }
+        };
+        self.store_word(both, packet, offset_of!(abi::Packet, out) as u32);
         let next = self.next[&self.state.phase];
         self.b.ins().jump(next, &[]);
         self.cache = Cache::default();
     }
 
-    /// What a node needs goes to the packet's context, where another loop finds it.
-    pub(super) fn save(&mut self, node: NodeId) {
-        let context = self.context();
-        self.state = self.special.nodes[node].entry.clone();
-        let cursor = self.cursor();
-        self.store_word(cursor, context, CURSOR);
-        let parsed = self.b.use_var(self.vars.parsed);
-        self.store_word(parsed, context, PARSED);
-        for (level, variable) in self.vars.steps.into_iter().enumerate() {
-            let steps = self.b.use_var(variable);
-            self.store_word(steps, context, STEPS + 8 * level as u32);
-        }
-        self.save_headers();
-        for slot in self.s.program.slots.keys() {
-            if self.has_storage(slot) {
-                self.storage_to_context(slot);
-            }
-        }
+    fn load_out(&mut self) {
+        let packet = self.b.use_var(self.vars.packet);
+        let at = offset_of!(abi::Packet, out) as i32;
+        let out = self.b.ins().uload32(super::fields::plain(), packet, at);
+        self.b.def_var(self.vars.out, out);
     }
 
-    fn save_headers(&mut self) {
-        let context = self.context();
+    /// What a node needs goes to the packet's context, where another loop finds it. What is not live, or known there, does
+    /// not.
+    pub(super) fn save(&mut self, node: NodeId) {
+        let entry = self.special.nodes[node].entry.clone();
+        self.state = entry.clone();
+        let live = self.live[node].clone();
+        if !matches!(entry.cursor, Cursor::At(_)) {
+            let (cursor, context) = (self.cursor(), self.context());
+            self.store_word(cursor, context, CURSOR);
+        }
+        if live.parsed {
+            let (parsed, context) = (self.b.use_var(self.vars.parsed), self.context());
+            self.store_word(parsed, context, PARSED);
+        }
+        if live.out {
+            let (out, packet) = (self.b.use_var(self.vars.out), self.b.use_var(self.vars.packet));
+            let at = offset_of!(abi::Packet, out) as i32;
+            self.b.ins().istore32(super::fields::plain(), out, packet, at);
+        }
+        for (level, variable) in
+            self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])
+        {
+            let (steps, context) = (self.b.use_var(variable), self.context());
+            self.store_word(steps, context, STEPS + 8 * level as u32);
+        }
         for header in self.s.program.headers.keys() {
             match self.state.place(header) {
                 Place::Unknown => {
-                    let valid = self.is_valid(header);
+                    let (valid, context) = (self.is_valid(header), self.context());
                     let at = self.s.layout.valid_at(header) as i32;
                     self.b.ins().istore8(super::fields::plain(), valid, context, at);
                 }
                 Place::Pointed => {
-                    let pointer = self.pointer(header);
+                    let (pointer, context) = (self.pointer(header), self.context());
                     self.store_word(pointer, context, self.s.layout.pointer_at(header));
                 }
                 Place::Invalid | Place::At(_) | Place::Stored => {}
             }
         }
+        let staged = self.stage_of_phase(entry.phase);
         for table in self.s.program.tables.keys() {
-            let entry = self.b.use_var(self.vars.entries[table.index()]);
-            let at = self.s.layout.entry_at(table) as i32;
-            self.b.ins().istore32(super::fields::plain(), entry, context, at);
+            if live.entries.contains(table.index()) && staged != Some(table) && self.has_entries(table) {
+                let (entry, context) = (self.b.use_var(self.vars.entries[table.index()]), self.context());
+                let at = self.s.layout.entry_at(table) as i32;
+                self.b.ins().istore32(super::fields::plain(), entry, context, at);
+            }
+        }
+        for slot in self.saved(&entry, &live.slots) {
+            self.storage_to_context(slot);
         }
     }
 
-    /// Whether a slot's value is in its own storage, as the state has it.
-    fn has_storage(&self, slot: SlotId) -> bool {
-        match self.s.program.slots[slot].home {
-            Home::Header { header, .. } => matches!(self.state.place(header), Place::Stored | Place::Unknown),
-            Home::Metadata | Home::Local => true,
-        }
+    /// The slots that a packet takes along to a node.
+    fn saved(&self, entry: &State, live: &crate::live::Set) -> Vec<SlotId> {
+        let wanted = |slot: &SlotId| {
+            live.contains(slot.index())
+                && has_storage(self.s.program, entry, *slot)
+                && !entry.known.contains_key(slot)
+        };
+        self.s.program.slots.keys().filter(wanted).collect()
     }
 
     /// The reverse of [`Gen::save`].
     pub(super) fn restore(&mut self, node: NodeId) {
-        let entry_of_table = self.vars.entries.clone();
-        let before: Vec<Value> = entry_of_table.iter().map(|variable| self.b.use_var(*variable)).collect();
-        self.state = self.special.nodes[node].entry.clone();
-        let context = self.context();
-        let cursor = self.load_word(types::I64, context, CURSOR);
-        self.b.def_var(self.vars.cursor, cursor);
-        let parsed = self.load_word(types::I64, context, PARSED);
-        self.b.def_var(self.vars.parsed, parsed);
-        for (level, variable) in self.vars.steps.into_iter().enumerate() {
+        let entry = self.special.nodes[node].entry.clone();
+        self.state = entry.clone();
+        let live = self.live[node].clone();
+        if !matches!(entry.cursor, Cursor::At(_)) {
+            let context = self.context();
+            let cursor = self.load_word(types::I64, context, CURSOR);
+            self.b.def_var(self.vars.cursor, cursor);
+        }
+        if live.parsed {
+            let context = self.context();
+            let parsed = self.load_word(types::I64, context, PARSED);
+            self.b.def_var(self.vars.parsed, parsed);
+        }
+        if live.out {
+            self.load_out();
+        }
+        for (level, variable) in
+            self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])
+        {
+            let context = self.context();
             let steps = self.load_word(types::I64, context, STEPS + 8 * level as u32);
             self.b.def_var(variable, steps);
         }
         for header in self.s.program.headers.keys() {
-            let at = self.s.layout.valid_at(header) as i32;
-            let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
-            self.b.def_var(self.vars.valid[header.index()], valid);
-            let pointer = self.load_word(types::I64, context, self.s.layout.pointer_at(header));
-            self.b.def_var(self.vars.pointer[header.index()], pointer);
+            match self.state.place(header) {
+                Place::Unknown => {
+                    let context = self.context();
+                    let at = self.s.layout.valid_at(header) as i32;
+                    let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
+                    self.b.def_var(self.vars.valid[header.index()], valid);
+                }
+                Place::Pointed => {
+                    let context = self.context();
+                    let pointer = self.load_word(types::I64, context, self.s.layout.pointer_at(header));
+                    self.b.def_var(self.vars.pointer[header.index()], pointer);
+                }
+                Place::Invalid | Place::At(_) | Place::Stored => {}
+            }
         }
-        let staged = self.stage_of_phase(self.state.phase);
+        let staged = self.stage_of_phase(entry.phase);
         for table in self.s.program.tables.keys() {
-            let at = self.s.layout.entry_at(table) as i32;
-            let entry = self.b.ins().uload32(super::fields::plain(), context, at);
-            let entry = if staged == Some(table) { before[table.index()] } else { entry };
-            self.b.def_var(self.vars.entries[table.index()], entry);
+            if !live.entries.contains(table.index()) || staged == Some(table) {
+                continue;
+            }
+            let value = match self.has_entries(table) {
+                true => {
+                    let context = self.context();
+                    let at = self.s.layout.entry_at(table) as i32;
+                    self.b.ins().uload32(super::fields::plain(), context, at)
+                }
+                false => self.int(0),
+            };
+            self.b.def_var(self.vars.entries[table.index()], value);
         }
-        for slot in self.s.program.slots.keys() {
-            if self.has_storage(slot) {
-                self.storage_from_context(slot);
+        for slot in self.saved(&entry, &live.slots) {
+            self.storage_from_context(slot);
+        }
+        for (slot, value) in &entry.known {
+            if live.slots.contains(slot.index()) && has_storage(self.s.program, &entry, *slot) {
+                let num = self.int(*value);
+                let width = crate::layout::type_width(self.s.program.slots[*slot].ty);
+                let val = self.as_type(*slot, super::values::Num::one(width, num));
+                self.set_storage(*slot, val);
             }
         }
     }
@@ -316,20 +381,13 @@ impl Gen<'_> {
         found.map(|(table, _)| TableId::new(table))
     }
 
-    /// All edges into a node are one, which is generated.
-    pub(super) fn close_node(&mut self, node: NodeId) {
-        if self.edges_left.insert(node, 0).unwrap_or(0) > 0 {
-            let block = self.block_of(node);
-            self.b.seal_block(block);
-        }
-    }
-
     /// The staged tables that nodes look up, in the order of their loops.
     pub(super) fn staged_in_order(&self, order: &[NodeId]) -> Vec<TableId> {
         let mut staged: Vec<(u32, TableId)> = Vec::new();
         for node in order {
             if let Term::Lookup { table, .. } = &self.special.nodes[*node].term
                 && let Some(stage) = &self.s.stages[table.index()]
+                && self.waits(*table, self.special.nodes[*node].entry.phase)
                 && !staged.contains(&(stage.phase, *table))
             {
                 staged.push((stage.phase, *table));

@@ -24,6 +24,11 @@ pub(crate) fn plain() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
+/// Of loads from memory that nothing changes while a batch runs: they may be done once, in front of the loop.
+pub(crate) fn constant_memory() -> MemFlagsData {
+    plain().with_readonly().with_can_move()
+}
+
 /// The smallest access that covers so many bytes, at most 8.
 fn access(bytes: u32) -> u32 {
     bytes.next_power_of_two()
@@ -47,6 +52,7 @@ impl Gen<'_> {
         if base != Base::Other {
             self.cache.loads.insert((base, offset, size), value);
         }
+        self.cache.widths.insert(value, 8 * size);
         value
     }
 
@@ -59,6 +65,7 @@ impl Gen<'_> {
             _ => self.b.ins().store(plain(), value, address, at),
         };
         if base != Base::Other {
+            self.update_sums(base, offset, size, value);
             let overlaps = |other: u32, bytes: u32| other < offset + size && offset < other + bytes;
             self.cache.loads.retain(|(whose, other, bytes), _| *whose == base && !overlaps(*other, *bytes));
         }

@@ -30,7 +30,7 @@ impl Gen<'_> {
             Op::Input { dst, input } => {
                 let (value, width) = match input {
                     Input::Port => (self.packet_word(offset_of!(abi::Packet, port)), 32),
-                    Input::Out => (self.packet_word(offset_of!(abi::Packet, out)), 32),
+                    Input::Out => (self.b.use_var(self.vars.out), 32),
                     Input::Now => (self.now(), 64),
                     Input::Length => (self.length(), 64),
                     Input::LengthNow => (self.length_now(), 64),
@@ -48,8 +48,13 @@ impl Gen<'_> {
             Op::Emit(header) => self.append_header(Writer::Packet, *header),
             Op::FinishEmit { keep, in_place } => self.finish_emit(*keep, *in_place),
             Op::SetOut(expr) => {
+                let narrow = match expr {
+                    Expr::ZeroExtend(inner, 32) => inner.ty(self.s.program).bits(),
+                    _ => None,
+                };
                 let port = self.number(expr);
                 let port = self.low(&port);
+                self.cache.widths.insert(port, narrow.unwrap_or(32).min(32));
                 self.set_out(port);
             }
             Op::SetError => {
@@ -82,9 +87,9 @@ impl Gen<'_> {
         self.b.ins().uload32(plain(), packet, offset as i32)
     }
 
+    /// The port to send to, or the parser's error; 32 bits.
     fn set_out(&mut self, value: Value) {
-        let packet = self.b.use_var(self.vars.packet);
-        self.b.ins().istore32(plain(), value, packet, offset_of!(abi::Packet, out) as i32);
+        self.b.def_var(self.vars.out, value);
     }
 
     /// The bits that all valid headers have together.

@@ -4,7 +4,7 @@
 
 use super::Gen;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 use millrace_pipeline::Bits;
 
 /// The value of an expression.
@@ -60,6 +60,11 @@ pub(crate) fn limbs_of(bits: &Bits) -> Vec<u64> {
     bytes.rchunks(8).map(|chunk| chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte))).collect()
 }
 
+/// Whether a highest limb with so many bits, where that is known, needs no cut to the width of the number.
+fn limbs_fit(bits: Option<&u32>, width: u32) -> bool {
+    bits.is_some_and(|bits| *bits <= (width - 1) % 64 + 1)
+}
+
 /// The ones of the highest limb of a number.
 pub(crate) fn top_mask(width: u32) -> u64 {
     match width % 64 {
@@ -93,8 +98,27 @@ impl Gen<'_> {
         if by == 0 {
             return a;
         }
+        // A shift of 32 bits clears the upper half for nothing, which widening would not.
+        if let Some(narrow) = self.widened_from(a)
+            && by < 32
+        {
+            let by = self.b.ins().iconst(types::I32, i64::from(by));
+            let moved = self.b.ins().ushr(narrow, by);
+            return self.b.ins().uextend(types::I64, moved);
+        }
         let by = self.int(u64::from(by));
         self.b.ins().ushr(a, by)
+    }
+
+    /// The number of 32 bits that a value is, with zeros above.
+    fn widened_from(&self, value: Value) -> Option<Value> {
+        let dfg = &self.b.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        let arg = match dfg.insts[inst] {
+            InstructionData::Unary { opcode: Opcode::Uextend, arg } => arg,
+            _ => return None,
+        };
+        (dfg.value_type(arg) == types::I32).then_some(arg)
     }
 
     pub(crate) fn plus(&mut self, a: Value, by: i64) -> Value {
@@ -153,7 +177,8 @@ impl Gen<'_> {
     pub(crate) fn cut(&mut self, width: u32, mut limbs: Vec<Value>) -> Num {
         limbs.truncate(crate::layout::limbs(width));
         if let Some(top) = limbs.last_mut() {
-            *top = self.and(*top, top_mask(width));
+            let fits = limbs_fit(self.cache.widths.get(top), width);
+            *top = if fits { *top } else { self.and(*top, top_mask(width)) };
         }
         Num::limbs(width, limbs)
     }
@@ -284,24 +309,29 @@ impl Gen<'_> {
 
     /// Whether two numbers of one width are equal.
     pub(crate) fn equal(&mut self, a: &Num, b: &Num) -> Value {
+        self.compare(a, b, IntCC::Equal)
+    }
+
+    /// Whether two numbers of one width are equal, or whether they differ.
+    pub(crate) fn compare(&mut self, a: &Num, b: &Num, how: IntCC) -> Value {
         let width = a.width;
         match (&a.form, &b.form) {
-            (Form::Swapped(a), Form::Swapped(b)) => return self.b.ins().icmp(IntCC::Equal, *a, *b),
+            (Form::Swapped(a), Form::Swapped(b)) => return self.b.ins().icmp(how, *a, *b),
             (Form::Swapped(raw), Form::Const(bits)) | (Form::Const(bits), Form::Swapped(raw)) => {
                 let value = limbs_of(bits)[0];
                 let swapped = value.swap_bytes() >> (64 - width);
                 let constant = self.int(swapped);
-                return self.b.ins().icmp(IntCC::Equal, *raw, constant);
+                return self.b.ins().icmp(how, *raw, constant);
             }
             (Form::Swapped(raw), Form::Limbs(limbs)) | (Form::Limbs(limbs), Form::Swapped(raw)) => {
                 let other = self.swap(limbs[0], width);
-                return self.b.ins().icmp(IntCC::Equal, *raw, other);
+                return self.b.ins().icmp(how, *raw, other);
             }
             _ => {}
         }
         let (a, b) = (self.limbs(a), self.limbs(b));
         if a.len() == 1 {
-            return self.b.ins().icmp(IntCC::Equal, a[0], b[0]);
+            return self.b.ins().icmp(how, a[0], b[0]);
         }
         let mut all = None;
         for (a, b) in a.iter().zip(&b) {
@@ -313,7 +343,7 @@ impl Gen<'_> {
         }
         let all = all.unwrap_or_else(|| self.int(0));
         let zero = self.int(0);
-        self.b.ins().icmp(IntCC::Equal, all, zero)
+        self.b.ins().icmp(how, all, zero)
     }
 
     /// `a < b`, unsigned or in two's complement, of one width.
