@@ -111,6 +111,7 @@ impl Switch {
             }
         }
         take_effects(host.take_effects(), &mut self.effects);
+        drop(host);
         self.counters.dropped_many(DropReason::IngressDrop, port, dropped_in_ingress);
         if !left.is_empty() {
             self.finish_left(port, left, sent);

@@ -180,7 +180,7 @@ impl WideLpmReader {
     /// Looks up a batch: `out.len()` keys of the table's number of limbs follow each other in `keys`. Key bits above the
     /// width do not count. A key that is not wholly there misses, as do all keys for a worker of another domain.
     pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
-        if self.domain.is(worker.domain()) {
+        if worker.reads(&self.domain) {
             lookup::batch(self.simd, &self.shared, keys, out);
         } else {
             out.fill(0);
