@@ -4,7 +4,7 @@ use super::fields::constant_memory;
 use super::values::Num;
 use super::{Cache, Gen, plain};
 use crate::abi::{Env, Shape, TableEnv};
-use crate::layout::{argument_size, limbs, type_width};
+use crate::layout::{limbs, type_width};
 use crate::site::Site;
 use crate::specialise::NodeId;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -12,6 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
+use millrace_state::argument_size;
 use std::mem::offset_of;
 
 impl Gen<'_> {
