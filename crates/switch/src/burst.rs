@@ -76,6 +76,11 @@ impl Switch {
             return false;
         }
         let Some(jit) = self.engine.jit.as_deref_mut() else { return false };
+        if let Err(error) = jit.look(&mut self.state) {
+            self.effects.log.push(format!("{error}; the interpreter goes on"));
+            self.engine.jit = None;
+            return false;
+        }
         let Some(ahead) = &mut jit.ahead else { return false };
         if ahead.reads_time || !self.clock.is_real() {
             self.now_ns = self.clock.now_ns();
@@ -91,6 +96,10 @@ impl Switch {
         let mut host = ahead.code.host(&mut self.state);
         let results = batch.run(&ahead.code, &mut host, &mut ahead.contexts, self.now_ns);
 
+        if results.len() < burst.places.len() {
+            // A table has changed its form between the look and the run.
+            return false;
+        }
         let (mut dropped, mut done) = (0, 0);
         for packet in results.packets() {
             if self.counters.sent_to_known(packet.port_to_send(), packet.len) {

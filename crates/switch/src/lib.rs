@@ -37,6 +37,7 @@ mod profile;
 mod queues;
 mod replication;
 mod run;
+mod schedule;
 mod switch;
 mod time;
 mod trace;
