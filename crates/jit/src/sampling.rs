@@ -86,7 +86,7 @@ mod linux {
     /// Most samples that are kept; later ones are lost.
     const MAX_SAMPLES: usize = 1 << 17;
     /// How far up the stack a call from compiled code is looked for.
-    const MAX_WORDS: usize = 256;
+    const MAX_WORDS: usize = 4096;
     /// The samples: the offset in the code, or this bit and the mark.
     const ELSEWHERE: u64 = 1 << 32;
 
