@@ -5,10 +5,11 @@ use crate::context::Here;
 use crate::declarations::Declarations;
 use crate::hir::{self, Program, Ty, TyKind};
 use crate::limits::{MAX_LITERAL_NODES, MAX_TYPE_NODES};
-use crate::scope::{Entity, Scopes, nearest};
+use crate::scope::{Entity, Scopes};
 use crate::types::Inference;
+use crate::wording::included_by;
 use millrace_syntax::ast::{self, Declaration, Name};
-use millrace_syntax::{Diagnostic, Diagnostics, Span};
+use millrace_syntax::{Diagnostic, Diagnostics, Span, nearest};
 use std::collections::{HashMap, HashSet};
 
 /// A checked program.
@@ -25,6 +26,8 @@ pub struct Checked {
 pub fn check(program: &ast::Program) -> Checked {
     let mut checker = Checker::default();
     checker.collect_errors_and_match_kinds(program);
+    let names = program.declarations.iter().filter_map(Declaration::name);
+    checker.declared_names = names.map(|n| (n.to_string(), n.span)).collect();
     for declaration in &program.declarations {
         checker.scopes.advance();
         checker.top_level(declaration);
@@ -51,6 +54,10 @@ pub(crate) struct Checker<'a> {
     /// The number of types that each type is made of; those not here are single.
     pub(crate) weights: HashMap<Ty, usize>,
     copied: usize,
+    /// Every name of the top level, for those that are used before they are declared.
+    declared_names: HashMap<String, Span>,
+    /// The name and place of the declaration of the top level at hand.
+    declared_name: Option<String>,
     declaration: Span,
     reported: HashSet<(&'static str, Span)>,
 }
@@ -95,15 +102,28 @@ impl<'a> Checker<'a> {
 
     /// Says that nothing of this name is visible, with the nearest name that is.
     pub(crate) fn unknown_name(&mut self, name: &Name, wanted: &str) {
+        if self.declared_name.as_deref() == Some(name.as_str()) {
+            let found = Diagnostic::error(
+                codes::RECURSION,
+                name.span,
+                format!("`{name}` is used in its own declaration"),
+            );
+            return self.report(
+                found.with_label("not complete yet").with_secondary(self.declaration, "being declared here"),
+            );
+        }
         let mut found = Diagnostic::error(
             codes::UNKNOWN_NAME,
             name.span,
             format!("no {wanted} named `{name}` is visible here"),
         )
         .with_label("not found");
-        if let Some(later) = self.scopes.declared_later(name.as_str()) {
-            found =
-                found.with_secondary(later, "declared only later; declarations must stand before their uses");
+        if let Some(&later) = self.declared_names.get(name.as_str()) {
+            found = found
+                .with_secondary(later, "declared only here")
+                .with_help("move the declaration up: it must stand before its uses");
+        } else if let Some(file) = included_by(name.as_str()) {
+            found = found.with_help(format!("{file} declares it: `#include <{file}>`"));
         } else if let Some(near) = nearest(name.as_str(), self.scopes.visible_names()) {
             found = found.with_help(format!("`{near}` has a similar name"));
         }
@@ -136,6 +156,7 @@ impl<'a> Checker<'a> {
     }
 
     fn top_level(&mut self, declaration: &'a Declaration) {
+        self.declared_name = declaration.name().map(Name::to_string);
         self.declaration = declaration.name().map_or(declaration.span(), |n| n.span);
         self.check_annotations(declaration.annotations());
         match declaration {
@@ -210,6 +231,9 @@ impl<'a> Checker<'a> {
             self.error(codes::BAD_MAIN, span, "`main` must be an instance of a package");
         }
         self.check_control_plane_names();
+        if !self.diagnostics.has_errors() {
+            self.check_flow();
+        }
     }
 
     /// The type with this shape; unknown, after an error, when it is too large.

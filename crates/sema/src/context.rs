@@ -1,6 +1,7 @@
 //! Where in a program the checker is: which statements and calls that place allows.
 
 use crate::hir::{ControlId, Local, ParserId, Ty, VarId};
+use millrace_syntax::Span;
 use std::collections::HashSet;
 
 /// The kinds of places that differ in what they allow (specification, appendix "Restrictions on compile time and run time
@@ -57,6 +58,10 @@ pub(crate) struct Here {
     pub(crate) place: Place,
     /// What `return` must give; none where it gives nothing.
     pub(crate) ret: Option<Ty>,
+    /// Where that type is written.
+    pub(crate) result: Option<Span>,
+    /// Where the type arguments of the generic type at hand are written.
+    pub(crate) instantiated: Option<Span>,
     /// Loops around.
     pub(crate) loops: u32,
     /// The type of `this`.

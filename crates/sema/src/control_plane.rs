@@ -24,29 +24,50 @@ impl Checker<'_> {
                 None => (control, local),
             }
         };
-        let actions = self.hir.actions.values().map(|a| (name(&a.annotations, &a.name, a.control), a.span));
-        let tables = self.hir.tables.values().map(|t| (name(&t.annotations, &t.name, t.control), t.span));
+        let actions = self.hir.actions.values().map(|a| {
+            (
+                name(&a.annotations, &a.name, a.control),
+                Declared { name: &a.name, control: a.control, span: a.span },
+            )
+        });
+        let tables = self.hir.tables.values().map(|t| {
+            (
+                name(&t.annotations, &t.name, t.control),
+                Declared { name: &t.name, control: t.control, span: t.span },
+            )
+        });
         let (actions, tables): (Vec<_>, Vec<_>) = (actions.collect(), tables.collect());
+        let mut problems = Vec::new();
         for (what, all) in [("actions", actions), ("tables", tables)] {
-            let mut seen: HashMap<(Option<ControlId>, String), Span> = HashMap::new();
-            for (key, span) in all {
+            let mut seen: HashMap<(Option<ControlId>, String), Declared<'_>> = HashMap::new();
+            for (key, declared) in all {
                 let shown = key.1.clone();
                 if shown == "NoAction" {
                     // A program may have its own beside that of core.p4.
                     continue;
                 }
-                match seen.insert(key, span) {
-                    Some(earlier) if earlier != span => self.report(
-                        Diagnostic::error(
-                            codes::CONTROL_PLANE_NAME,
-                            span,
-                            format!("two {what} have the name `{shown}` for the control plane"),
-                        )
-                        .with_secondary(earlier, "the other one"),
-                    ),
+                match seen.insert(key, declared) {
+                    // Two of one name in one scope are reported as such.
+                    Some(other)
+                        if other.span != declared.span
+                            && (other.name, other.control) != (declared.name, declared.control) =>
+                    {
+                        problems.push((what, shown, other.span, declared.span));
+                    }
                     _ => {}
                 }
             }
+        }
+        for (what, shown, earlier, span) in problems {
+            self.report(
+                Diagnostic::error(
+                    codes::CONTROL_PLANE_NAME,
+                    span,
+                    format!("two {what} have the name `{shown}` for the control plane"),
+                )
+                .with_secondary(earlier, "the other one")
+                .with_help("give one of them another `@name`"),
+            );
         }
     }
 
@@ -93,6 +114,14 @@ impl Checker<'_> {
             );
         }
     }
+}
+
+/// A table or action as it is declared.
+#[derive(Clone, Copy)]
+struct Declared<'p> {
+    name: &'p str,
+    control: Option<ControlId>,
+    span: Span,
 }
 
 /// A declaration that has instances with contents.

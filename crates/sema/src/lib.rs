@@ -13,12 +13,14 @@ mod control_plane;
 mod decl;
 mod declarations;
 mod expr;
+mod flow;
 mod fold;
 pub mod hir;
 mod limits;
 mod scope;
 mod stmt;
 mod types;
+mod wording;
 
 pub use check::{Checked, check};
 pub use constant::{Constant, NotConstant, evaluate};

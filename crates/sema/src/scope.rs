@@ -207,6 +207,19 @@ impl Scopes {
         around.is_some_and(|l| l.names.contains_key(name))
     }
 
+    /// What a name declared now in the innermost block hides: something of a block around, or a value of the top level.
+    pub(crate) fn hidden_by(&self, name: &str) -> Option<(&Entity, Span)> {
+        let (last, around) = self.locals.split_last()?;
+        if last.names.contains_key(name) {
+            return None;
+        }
+        if let Some((entity, span)) = around.iter().rev().find_map(|l| l.names.get(name)) {
+            return (!matches!(entity, Entity::Type(_) | Entity::Broken)).then_some((entity, *span));
+        }
+        let (entity, span) = self.lookup(name, true)?;
+        matches!(entity, Entity::Const(_) | Entity::Instance(_) | Entity::Action(_)).then_some((entity, span))
+    }
+
     /// All functions that a name means here, in order of declaration; empty when it means something else.
     pub(crate) fn functions(&self, name: &str, absolute: bool) -> Vec<(FunctionRef, Span)> {
         match self.lookup(name, absolute) {
@@ -223,12 +236,6 @@ impl Scopes {
             .collect()
     }
 
-    /// Where the name is declared below this place, if it is.
-    pub(crate) fn declared_later(&self, name: &str) -> Option<Span> {
-        let all = self.globals.get(name)?;
-        all.iter().find(|g| g.mark > self.visible).map(|g| g.span)
-    }
-
     /// Every name visible here.
     pub(crate) fn visible_names(&self) -> impl Iterator<Item = &str> {
         let locals = self.locals.iter().flat_map(|l| l.names.keys());
@@ -237,40 +244,9 @@ impl Scopes {
     }
 }
 
-/// The candidate nearest to a mistyped name, if any is near enough to be meant.
-pub(crate) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = (name.chars().count() / 3).max(1);
-    let distances = candidates.filter(|c| *c != name).map(|c| (edit_distance(name, c), c));
-    distances.filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
-}
-
-/// Levenshtein distance; letters that differ in case only count as near (0).
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let cost = usize::from(!ca.eq_ignore_ascii_case(cb));
-            let best = (diagonal + cost).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], best);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn near_names_are_found_and_far_ones_are_not() {
-        let names = ["ethernet", "ipv4", "tcp"];
-        assert_eq!(nearest("etherent", names.into_iter()), Some("ethernet"));
-        assert_eq!(nearest("ipv5", names.into_iter()), Some("ipv4"));
-        assert_eq!(nearest("udp_header", names.into_iter()), None);
-        assert_eq!(nearest("TCP", names.into_iter()), Some("tcp"));
-    }
 
     #[test]
     fn later_declarations_are_not_visible_from_earlier_places() {
@@ -283,7 +259,6 @@ mod tests {
         assert!(scopes.lookup("x", false).is_some());
         let aside = scopes.leave_local_names(mark);
         assert!(scopes.lookup("x", false).is_none());
-        assert!(scopes.declared_later("x").is_some());
         scopes.return_to(aside);
         assert!(scopes.declare(&name, Entity::Broken, Span::default()).is_err());
     }

@@ -113,6 +113,7 @@ impl<'a> Checker<'a> {
         let ret = self.resolve_type(&d.return_type);
         let is_void = self.kind(ret) == TyKind::Void;
         self.here.ret = (!is_void).then_some(ret);
+        self.here.result = Some(d.return_type.span);
         let body = match &d.body {
             Some(body) => self.check_body(body),
             None => Vec::new(),
@@ -172,7 +173,7 @@ impl<'a> Checker<'a> {
         self.here = outer;
         let action = &mut self.hir.actions[id];
         (action.params, action.body) = (params, body);
-        self.declare(&d.name, Entity::Action(id));
+        self.declare_or_report_shadow(&d.name, Entity::Action(id));
         id
     }
 

@@ -1,14 +1,18 @@
 //! Tables: initial entries and their priorities (specification, "Entries").
 
+use super::keyset::MatchedKey;
 use super::properties::{Priorities, has};
 use crate::check::Checker;
 use crate::codes;
-use crate::hir::{self, Expr, ExprKind, KeySet, TableId, Ty, TyKind};
+use crate::hir::{self, Expr, ExprKind, KeySet, TableId, TyKind};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 use std::collections::HashMap;
+
+/// Most entries of a table among which covered ones are looked for.
+const MAX_COVERED: usize = 1000;
 
 impl<'a> Checker<'a> {
     /// `entries = { ... }`, `const entries = { ... }`.
@@ -20,8 +24,9 @@ impl<'a> Checker<'a> {
         priorities: &Priorities,
     ) {
         self.hir.tables[id].const_entries = property.is_const;
-        let types: Vec<Ty> = self.hir.tables[id].keys.iter().map(|k| k.expr.ty).collect();
-        if types.is_empty() {
+        let keys: Vec<MatchedKey> =
+            self.hir.tables[id].keys.iter().map(|k| (k.expr.ty, k.expr.span)).collect();
+        if keys.is_empty() {
             if !list.is_empty() {
                 let message = "a table without a key cannot have entries";
                 self.error(codes::BAD_ENTRY, property.name.span, message);
@@ -36,7 +41,7 @@ impl<'a> Checker<'a> {
                 let value = self.constant_integer(p, "a priority")?;
                 Some((value, p.span))
             });
-            let keysets = self.keysets(&entry.keyset, &types, true);
+            let keysets = self.keysets(&entry.keyset, &keys, true);
             let keysets = keysets.filter(|k| self.check_match_kinds(id, k, entry.keyset.span));
             let Some(action) = self.entry_action(id, entry) else { continue };
             let Some(keysets) = keysets else { continue };
@@ -51,6 +56,11 @@ impl<'a> Checker<'a> {
             });
         }
         self.check_duplicate_keys(id, &entries);
+        let prefixes_decide =
+            self.hir.tables[id].keys.iter().all(|k| matches!(k.match_kind.as_str(), "exact" | "lpm"));
+        if !prefixes_decide && written.iter().all(Option::is_none) {
+            self.warn_covered(&entries);
+        }
         self.assign_priorities(id, property, &mut entries, &written, priorities);
         self.hir.tables[id].entries = entries;
     }
@@ -68,6 +78,28 @@ impl<'a> Checker<'a> {
             if let Some(earlier) = seen.insert(shown.join(","), entry.span) {
                 self.report(
                     Diagnostic::error(codes::BAD_ENTRY, entry.span, "another entry has the same key")
+                        .with_secondary(earlier, "this one"),
+                );
+            }
+        }
+    }
+
+    /// Warns about entries that one above them leaves nothing to match. The list is the order of precedence.
+    fn warn_covered(&mut self, entries: &[hir::Entry]) {
+        let bits: Vec<Option<Vec<(BigInt, BigInt)>>> =
+            entries.iter().take(MAX_COVERED).map(|e| e.keysets.iter().map(matched_bits).collect()).collect();
+        for (i, inner) in bits.iter().enumerate() {
+            let Some(inner) = inner else { continue };
+            let covers = |outer: &&Option<Vec<(BigInt, BigInt)>>| {
+                outer.as_ref().is_some_and(|outer| {
+                    outer.len() == inner.len() && outer.iter().zip(inner).all(|(o, i)| is_within(i, o))
+                })
+            };
+            if let Some(above) = bits[..i].iter().position(|outer| covers(&outer)) {
+                let (span, earlier) = (entries[i].span, entries[above].span);
+                let message = "this entry is never matched: one above it matches all that it does";
+                self.report(
+                    Diagnostic::warning(codes::UNREACHABLE, span, message)
                         .with_secondary(earlier, "this one"),
                 );
             }
@@ -98,7 +130,24 @@ impl<'a> Checker<'a> {
             self.error(codes::BAD_ENTRY, at, message);
             return false;
         }
+        for keyset in keysets {
+            if let KeySet::Mask(value, mask) = keyset {
+                self.warn_unmatched_bits(value, mask);
+            }
+        }
         true
+    }
+
+    /// Bits of a value that its mask leaves out are not matched, and P4Runtime wants them to be 0.
+    fn warn_unmatched_bits(&mut self, value: &Expr, mask: &Expr) {
+        if let (ExprKind::Int(bits), ExprKind::Int(kept)) = (&value.kind, &mask.kind)
+            && bits & kept != *bits
+            && !bits.is_negative()
+            && !kept.is_negative()
+        {
+            let message = format!("the mask leaves out bits of {bits}: it matches as {}", bits & kept);
+            self.warn(codes::OVERFLOW, value.span, message);
+        }
     }
 
     /// Whether a mask keeps a number of high bits; of one that is not known yet, perhaps.
@@ -231,6 +280,24 @@ impl<'a> Checker<'a> {
             }
         }
     }
+}
+
+/// The bits that a set of literals wants and those that it looks at; none for ranges and what is not known yet.
+fn matched_bits(keyset: &KeySet) -> Option<(BigInt, BigInt)> {
+    match keyset {
+        KeySet::Any => Some((BigInt::ZERO, BigInt::ZERO)),
+        KeySet::Value(Expr { kind: ExprKind::Int(value), .. }) => Some((value.clone(), BigInt::from(-1))),
+        KeySet::Mask(value, mask) => match (&value.kind, &mask.kind) {
+            (ExprKind::Int(value), ExprKind::Int(mask)) => Some((value & mask, mask.clone())),
+            _ => None,
+        },
+        KeySet::Value(_) | KeySet::Range(..) | KeySet::ValueSet(_) => None,
+    }
+}
+
+/// Whether a set matches only what another matches, too.
+fn is_within((value, mask): &(BigInt, BigInt), (other_value, other_mask): &(BigInt, BigInt)) -> bool {
+    mask & other_mask == *other_mask && value & other_mask == *other_value
 }
 
 /// A set of literals in a form that equal sets share.

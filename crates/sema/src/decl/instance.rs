@@ -6,6 +6,7 @@ use crate::context::{Here, Place};
 use crate::expr::Construction;
 use crate::hir::{self, ExternId, FunctionId, InstanceId, Ty, TyKind};
 use crate::scope::Entity;
+use crate::wording::suggest;
 use millrace_syntax::Diagnostic;
 use millrace_syntax::ast::{self, Declaration, TypeKind};
 use std::collections::HashSet;
@@ -97,7 +98,10 @@ impl<'a> Checker<'a> {
         };
         if wanted.is_empty() {
             let message = format!("`{object}` has no abstract methods to define");
-            self.error(codes::ABSTRACT_METHOD, c.span, message);
+            self.report(
+                Diagnostic::error(codes::ABSTRACT_METHOD, c.span, message)
+                    .with_secondary(source.ast.name.span, "declared here"),
+            );
             return;
         }
         self.scopes.push();
@@ -110,11 +114,20 @@ impl<'a> Checker<'a> {
                 Declaration::Function(f) => {
                     let Some(&method) = wanted.iter().find(|m| m.name.as_str() == f.name.as_str()) else {
                         let message = format!("`{object}` has no abstract method `{}`", f.name);
-                        self.error(codes::ABSTRACT_METHOD, f.name.span, message);
+                        let found = Diagnostic::error(codes::ABSTRACT_METHOD, f.name.span, message)
+                            .with_secondary(source.ast.name.span, "declared here");
+                        let known = wanted.iter().map(|m| m.name.as_str());
+                        self.report(suggest(found, f.name.as_str(), known, "its abstract methods"));
                         continue;
                     };
                     if defined.iter().any(|(n, _)| n == f.name.as_str()) {
-                        self.error(codes::DUPLICATE, f.name.span, format!("`{}` is defined twice", f.name));
+                        let earlier = declarations.iter().find_map(|d| match d {
+                            Declaration::Function(g) if g.name.as_str() == f.name.as_str() => {
+                                Some(g.name.span)
+                            }
+                            _ => None,
+                        });
+                        self.duplicate(&f.name, earlier.unwrap_or(f.name.span));
                         continue;
                     }
                     let function =
@@ -176,13 +189,18 @@ impl<'a> Checker<'a> {
             && kept.iter().zip(&have).all(|(w, (d, t))| w.direction == *d && same(self, w.ty, *t))
             && same(self, wanted_ret, ret);
         if !fits {
+            let wanted: Vec<(hir::Direction, Ty)> = wanted.iter().map(|w| (w.direction, w.ty)).collect();
+            let (wanted, had) = (self.show_params(&wanted), self.show_params(&have));
+            let (wanted_ret, had_ret) = (self.show(wanted_ret), self.show(ret));
             self.report(
                 Diagnostic::error(
                     codes::ABSTRACT_METHOD,
                     f.name.span,
                     format!("this definition of `{}` does not have the signature of the declaration", f.name),
                 )
-                .with_secondary(method.name.span, "declared here"),
+                .with_secondary(method.name.span, "declared here")
+                .with_note(format!("wanted: {wanted_ret} {}({wanted})", f.name))
+                .with_note(format!("found: {had_ret} {}({had})", f.name)),
             );
         }
         self.hir.functions.push(hir::Function {

@@ -2,46 +2,69 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::hir::{Expr, ExprKind, KeySet, Ty, TyKind};
+use crate::wording::count;
 use millrace_syntax::Diagnostic;
 use millrace_syntax::Span;
 use millrace_syntax::ast::{self, Keyset, KeysetKind};
+
+/// Most keys that a finding points at.
+const MAX_KEYS_SHOWN: usize = 4;
+
+/// A key that a set of values is for: its type and its place.
+pub(crate) type MatchedKey = (Ty, Span);
 
 impl<'a> Checker<'a> {
     /// One set for each key; a lone set may stand for all. `constant`: only values known at compile time.
     pub(crate) fn keysets(
         &mut self,
         keyset: &'a Keyset,
-        types: &[Ty],
+        keys: &[MatchedKey],
         constant: bool,
     ) -> Option<Vec<KeySet>> {
         match &keyset.kind {
             KeysetKind::Default | KeysetKind::DontCare => Some(vec![KeySet::Any]),
             KeysetKind::Tuple(members) => {
-                if members.len() != types.len() {
-                    self.wrong_count(members.len(), types.len(), keyset.span);
+                if members.len() != keys.len() {
+                    self.wrong_count(members.len(), keys, keyset.span);
                     return None;
                 }
-                members.iter().zip(types).map(|(m, &ty)| self.keyset(m, ty, constant)).collect()
+                members.iter().zip(keys).map(|(m, &key)| self.keyset(m, key, constant)).collect()
             }
-            KeysetKind::Value(value) => self.value_keysets(value, types, constant),
-            _ => match types {
-                [ty] => self.keyset(keyset, *ty, constant).map(|k| vec![k]),
+            KeysetKind::Value(value) => self.value_keysets(value, keys, constant),
+            _ => match keys {
+                [key] => self.keyset(keyset, *key, constant).map(|k| vec![k]),
                 _ => {
-                    self.wrong_count(1, types.len(), keyset.span);
+                    self.wrong_count(1, keys, keyset.span);
                     None
                 }
             },
         }
     }
 
-    fn wrong_count(&mut self, have: usize, want: usize, span: Span) {
-        let message = format!("{have} set(s) of values are given for {want} key(s)");
-        self.error(codes::BAD_KEYSET, span, message);
+    fn wrong_count(&mut self, have: usize, keys: &[MatchedKey], span: Span) {
+        let (sets, wanted) =
+            (count(have, "set of values", "sets of values"), count(keys.len(), "key", "keys"));
+        let verb = if have == 1 { "is" } else { "are" };
+        let mut found =
+            Diagnostic::error(codes::BAD_KEYSET, span, format!("{sets} {verb} given for {wanted}"));
+        for &(ty, at) in keys.iter().take(MAX_KEYS_SHOWN) {
+            let shown = self.show(ty);
+            found = found.with_secondary(at, format!("a key, `{shown}`"));
+        }
+        self.report(found);
     }
 
     /// A value that stands for all keys: one value, a value set, or a tuple of values.
-    fn value_keysets(&mut self, value: &'a ast::Expr, types: &[Ty], constant: bool) -> Option<Vec<KeySet>> {
+    fn value_keysets(
+        &mut self,
+        value: &'a ast::Expr,
+        keys: &[MatchedKey],
+        constant: bool,
+    ) -> Option<Vec<KeySet>> {
+        let types: Vec<Ty> = keys.iter().map(|(ty, _)| *ty).collect();
+        let types = types.as_slice();
         let wanted = match types {
             [ty] => *ty,
             _ => self.intern(TyKind::Tuple(types.to_vec())),
@@ -59,17 +82,17 @@ impl<'a> Checker<'a> {
         if let TyKind::ValueSet(element) = self.kind(checked.ty) {
             return self.value_set_keyset(checked, element, types).map(|k| vec![k]);
         }
-        if let [ty] = types {
-            return self.value_keyset(checked, *ty, constant).map(|k| vec![k]);
+        if let [key] = keys {
+            return self.value_keyset(checked, *key, constant).map(|k| vec![k]);
         }
         if self.is_unknown(checked.ty) {
             return None;
         }
         let Some(members) = self.members_of(&checked).filter(|m| m.len() == types.len()) else {
-            self.wrong_count(1, types.len(), value.span);
+            self.wrong_count(1, keys, value.span);
             return None;
         };
-        members.into_iter().zip(types).map(|(m, &ty)| self.value_keyset(m, ty, constant)).collect()
+        members.into_iter().zip(keys).map(|(m, &key)| self.value_keyset(m, key, constant)).collect()
     }
 
     fn value_set_keyset(&mut self, set: Expr, element: Ty, types: &[Ty]) -> Option<KeySet> {
@@ -106,7 +129,8 @@ impl<'a> Checker<'a> {
     }
 
     /// The set that one key is matched against.
-    fn keyset(&mut self, keyset: &'a Keyset, ty: Ty, constant: bool) -> Option<KeySet> {
+    fn keyset(&mut self, keyset: &'a Keyset, key: MatchedKey, constant: bool) -> Option<KeySet> {
+        let ty = key.0;
         match &keyset.kind {
             KeysetKind::Default | KeysetKind::DontCare => Some(KeySet::Any),
             KeysetKind::Value(value) => {
@@ -114,11 +138,11 @@ impl<'a> Checker<'a> {
                 if let TyKind::ValueSet(element) = self.kind(checked.ty) {
                     return self.value_set_keyset(checked, element, &[ty]);
                 }
-                self.value_keyset(checked, ty, constant)
+                self.value_keyset(checked, key, constant)
             }
             KeysetKind::Mask(value, mask) => {
-                let value = self.set_bound(value, ty, true)?;
-                let mask = self.set_bound(mask, ty, true)?;
+                let value = self.set_bound(value, key, true)?;
+                let mask = self.set_bound(mask, key, true)?;
                 let numeric = matches!(
                     self.number_kind(ty),
                     TyKind::Bits(_) | TyKind::SignedBits(_) | TyKind::Bool | TyKind::Unknown | TyKind::Var(_)
@@ -132,8 +156,8 @@ impl<'a> Checker<'a> {
                 Some(KeySet::Mask(value, mask))
             }
             KeysetKind::Range(low, high) => {
-                let low = self.set_bound(low, ty, true)?;
-                let high = self.set_bound(high, ty, true)?;
+                let low = self.set_bound(low, key, true)?;
+                let high = self.set_bound(high, key, true)?;
                 let numeric = matches!(
                     self.number_kind(ty),
                     TyKind::Bits(_) | TyKind::SignedBits(_) | TyKind::Unknown | TyKind::Var(_)
@@ -151,7 +175,7 @@ impl<'a> Checker<'a> {
                 Some(KeySet::Range(low, high))
             }
             KeysetKind::Tuple(members) => {
-                self.wrong_count(members.len(), 1, keyset.span);
+                self.wrong_count(members.len(), &[key], keyset.span);
                 None
             }
         }
@@ -170,21 +194,21 @@ impl<'a> Checker<'a> {
     }
 
     /// An end of a range or one side of a mask.
-    fn set_bound(&mut self, e: &'a ast::Expr, ty: Ty, constant: bool) -> Option<Expr> {
-        let checked = self.check_expr(e, Some(ty));
-        match self.value_keyset(checked, ty, constant)? {
+    fn set_bound(&mut self, e: &'a ast::Expr, key: MatchedKey, constant: bool) -> Option<Expr> {
+        let checked = self.check_expr(e, Some(key.0));
+        match self.value_keyset(checked, key, constant)? {
             KeySet::Value(e) => Some(e),
             _ => None,
         }
     }
 
-    fn value_keyset(&mut self, value: Expr, ty: Ty, constant: bool) -> Option<KeySet> {
+    fn value_keyset(&mut self, value: Expr, key: MatchedKey, constant: bool) -> Option<KeySet> {
         if self.is_unknown(value.ty) {
             return None;
         }
-        let value = match self.convert(value, ty) {
+        let value = match self.convert(value, key.0) {
             Ok(value) => value,
-            Err(value) => self.as_key_value(value, ty)?,
+            Err(value) => self.as_key_value(value, key)?,
         };
         if has_call(&value) {
             self.error(codes::CALL_NOT_ALLOWED, value.span, "nothing can be called in a set of values");
@@ -201,14 +225,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Values of a representation stand for those of an enumeration or a new type: masks and ranges need them.
-    fn as_key_value(&mut self, value: Expr, ty: Ty) -> Option<Expr> {
+    fn as_key_value(&mut self, value: Expr, (ty, at): MatchedKey) -> Option<Expr> {
         let base = match self.kind(ty) {
             TyKind::Enum(id) => self.hir.types.enums[id].repr,
             TyKind::New(id) => Some(self.hir.types.new_types[id].base),
             _ => None,
         };
         let Some(base) = base else {
-            self.mismatch(&value, ty);
+            self.mismatch(&value, ty, Why::Key(at));
             return None;
         };
         match self.convert(value, base) {
@@ -217,7 +241,7 @@ impl<'a> Checker<'a> {
                 Some(self.fold(cast))
             }
             Err(value) => {
-                self.mismatch(&value, ty);
+                self.mismatch(&value, ty, Why::Key(at));
                 None
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::hir::{Direction, Ty, TyKind, Var, VarId, VarKind};
 use crate::scope::Entity;
 use millrace_syntax::Diagnostic;
@@ -63,19 +64,23 @@ impl<'a> Checker<'a> {
                 self.duplicate(&param.name, earlier.name.span);
             }
             let ty = self.resolve_type(&param.ty);
-            self.check_param_type(param, ty, of);
+            let fits = self.check_param_type(param, ty, of);
+            let ty = if fits { ty } else { self.unknown_ty() };
             self.check_param_extras(param, ty, of);
             types.push(ty);
         }
         types
     }
 
-    fn check_param_type(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) {
+    fn check_param_type(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) -> bool {
         let directed = param.direction != ast::Direction::None;
         if directed && of.is_constructor() {
             let message = format!("a parameter of {} has no direction", of.noun());
-            self.error(codes::BAD_DIRECTION, param.span, message);
-            return;
+            self.report(
+                Diagnostic::error(codes::BAD_DIRECTION, param.span, message)
+                    .with_help("leave the direction out"),
+            );
+            return true;
         }
         let shown = self.show(ty);
         let allowed = match self.kind(ty) {
@@ -94,8 +99,16 @@ impl<'a> Checker<'a> {
         };
         if !allowed {
             let message = format!("a parameter of {} cannot have the type `{shown}`", of.noun());
-            self.error(codes::BAD_TYPE_HERE, param.span, message);
-            return;
+            let mut found = Diagnostic::error(codes::BAD_TYPE_HERE, param.span, message);
+            found.help = match self.kind(ty) {
+                TyKind::Int => Some("give it a width: `bit<32>`".into()),
+                TyKind::Parser(_) | TyKind::Control(_) if of.is_constructor() => Some(
+                    "take one by its signature: `parser P(...);` or `control C(...);` declares it".into(),
+                ),
+                _ => None,
+            };
+            self.report(found);
+            return false;
         }
         let undirected = matches!(
             self.kind(ty),
@@ -103,8 +116,12 @@ impl<'a> Checker<'a> {
         );
         if directed && undirected {
             let message = format!("a parameter of type `{shown}` cannot have a direction");
-            self.error(codes::BAD_DIRECTION, param.span, message);
+            self.report(
+                Diagnostic::error(codes::BAD_DIRECTION, param.span, message)
+                    .with_help("leave the direction out"),
+            );
         }
+        true
     }
 
     fn check_param_extras(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) {
@@ -151,7 +168,7 @@ impl<'a> Checker<'a> {
         }
         let checked = self.check_expr(default, Some(ty));
         if !self.mentions_vars(ty) {
-            let checked = self.coerce(checked, ty);
+            let checked = self.coerce(checked, ty, Why::Declared(param.ty.span));
             if !self.is_known(&checked) {
                 let message = "a default value must be known at compile time";
                 self.error(codes::NOT_CONSTANT, default.span, message);
@@ -184,6 +201,7 @@ impl<'a> Checker<'a> {
             {
                 self.duplicate(&param.name, declared);
             }
+            self.report_shadow(&param.name);
             let taken = self.scopes.declare(&param.name.text, Entity::Var(var), param.name.span);
             let in_list = params.iter().filter(|p| p.name.as_str() == param.name.as_str()).count() > 1;
             if let (Err(earlier), false) = (taken, in_list) {

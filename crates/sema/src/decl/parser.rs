@@ -1,14 +1,17 @@
 //! Parsers and their states.
 
 use super::ParamOf;
+use super::keyset::MatchedKey;
 use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
 use crate::declarations::{BlockAst, Source};
+use crate::expr::article;
 use crate::hir::{self, ExprKind, KeySet, StateRef, Transition, Ty, TyKind};
-use crate::scope::{TypeEntity, nearest};
-use millrace_syntax::Diagnostic;
+use crate::scope::TypeEntity;
+use crate::wording::suggest;
 use millrace_syntax::ast::{self, KeysetKind, Name};
+use millrace_syntax::{Diagnostic, nearest};
 use std::collections::HashMap;
 
 type States = HashMap<String, usize>;
@@ -67,7 +70,11 @@ impl<'a> Checker<'a> {
             }
             None => {
                 let message = format!("the parser `{}` has no state `start`", d.header.name);
-                self.error(codes::NO_START, d.header.name.span, message);
+                let found = Diagnostic::error(codes::NO_START, d.header.name.span, message);
+                self.report(match nearest("start", d.states.iter().map(|s| s.name.as_str())) {
+                    Some(near) => found.with_help(format!("`{near}` has a similar name")),
+                    None => found.with_help("a parser begins in its state `start`"),
+                });
             }
         }
         let parser = &mut self.hir.parsers[id];
@@ -101,7 +108,15 @@ impl<'a> Checker<'a> {
         self.scopes.push();
         let body = self.statements(&state.statements);
         let transition = match &state.transition {
-            None => Transition::Goto(StateRef::Reject),
+            None => {
+                let found = Diagnostic::warning(
+                    codes::IMPLIED,
+                    state.name.span,
+                    format!("the state `{}` has no transition, so it goes to `reject`", state.name),
+                );
+                self.report(found.with_help("write `transition reject;` if that is meant"));
+                Transition::Goto(StateRef::Reject)
+            }
             Some(ast::Transition::To(name)) => Transition::Goto(self.target(name, numbers)),
             Some(ast::Transition::Select(select)) => self.select(select, numbers),
         };
@@ -121,16 +136,18 @@ impl<'a> Checker<'a> {
             ("reject", _) => StateRef::Reject,
             (_, Some(&index)) => StateRef::State(index),
             (text, None) => {
-                let known = numbers.keys().map(String::as_str).chain(["accept", "reject"]);
+                let mut known: Vec<&str> = numbers.keys().map(String::as_str).collect();
+                known.sort_unstable();
+                known.extend(["accept", "reject"]);
                 let mut found = Diagnostic::error(
                     codes::UNKNOWN_STATE,
                     name.span,
                     format!("this parser has no state `{name}`"),
                 );
-                if let Some(near) = nearest(text, known) {
-                    found = found.with_help(format!("`{near}` has a similar name"));
+                if let Some((other, declared)) = self.scopes.lookup(text, false) {
+                    found = found.with_secondary(declared, format!("this is {}", article(other.noun())));
                 }
-                self.report(found);
+                self.report(suggest(found, text, known.into_iter(), "its states"));
                 StateRef::Reject
             }
         }
@@ -158,20 +175,22 @@ impl<'a> Checker<'a> {
         {
             keys = members;
         }
-        let types: Vec<Ty> = keys.iter().map(|k| k.ty).collect();
+        let matched: Vec<MatchedKey> = keys.iter().map(|k| (k.ty, k.span)).collect();
         let mut cases = Vec::with_capacity(select.cases.len());
-        let mut all_matched = false;
+        let mut all_matched = None;
         for case in &select.cases {
-            if all_matched {
-                self.warn(
-                    codes::UNREACHABLE,
-                    case.span,
-                    "this case is never reached: one before it matches all",
+            if let Some(earlier) = all_matched {
+                let message = "this case is never reached: one before it matches all";
+                self.report(
+                    Diagnostic::warning(codes::UNREACHABLE, case.span, message)
+                        .with_secondary(earlier, "this one matches all"),
                 );
             }
             let target = self.target(&case.state, numbers);
-            let Some(keysets) = self.keysets(&case.keyset, &types, false) else { continue };
-            all_matched |= keysets.iter().all(|k| matches!(k, KeySet::Any));
+            let Some(keysets) = self.keysets(&case.keyset, &matched, false) else { continue };
+            if all_matched.is_none() && keysets.iter().all(|k| matches!(k, KeySet::Any)) {
+                all_matched = Some(case.span);
+            }
             cases.push(hir::SelectCase { keysets, target, span: case.span });
         }
         Transition::Select { keys, cases, span: select.span }
@@ -211,6 +230,7 @@ impl<'a> Checker<'a> {
     fn check_endless(&mut self, d: &'a ast::Parser, start: usize, states: &[hir::State]) {
         let mut seen = vec![false; states.len()];
         let mut open = vec![start];
+        let mut rejects = false;
         while let Some(index) = open.pop() {
             let Some(state) = states.get(index) else { return };
             if std::mem::replace(&mut seen[index], true) {
@@ -222,7 +242,7 @@ impl<'a> Checker<'a> {
                     let all = |c: &hir::SelectCase| c.keysets.iter().all(|k| matches!(k, KeySet::Any));
                     if !cases.iter().any(all) {
                         // No match rejects.
-                        return;
+                        rejects = true;
                     }
                     cases.iter().map(|c| c.target).collect()
                 }
@@ -230,9 +250,19 @@ impl<'a> Checker<'a> {
             for target in targets {
                 match target {
                     StateRef::State(next) => open.push(next),
-                    StateRef::Accept | StateRef::Reject => return,
+                    StateRef::Accept => return,
+                    StateRef::Reject => rejects = true,
                 }
             }
+        }
+        if rejects && (self.diagnostics.has_errors() || d.states.iter().any(|s| s.transition.is_none())) {
+            // The state without a transition has a finding of its own, and a wrong one counts as `reject`.
+            return;
+        }
+        if rejects {
+            let message = format!("the parser `{}` never reaches `accept`", d.header.name);
+            self.warn(codes::UNREACHABLE, d.header.name.span, message);
+            return;
         }
         let message = format!("the parser `{}` never reaches `accept` or `reject`", d.header.name);
         self.error(codes::ENDLESS_PARSER, d.header.name.span, message);

@@ -219,6 +219,7 @@ impl<'a> Checker<'a> {
                     span,
                     format!("`{}` is not in the list of actions of `{table}`", path.name),
                 )
+                .with_secondary(self.hir.tables[id].span, "the table")
                 .with_help("add it to the table's `actions`"),
             );
         }
@@ -256,6 +257,8 @@ impl<'a> Checker<'a> {
                 && let Some(Some(listed)) = from_list.next().map(|a| &a.value)
                 && let Some(value) = &arg.value
                 && !same_expr(listed, value)
+                && !self.is_damaged(listed)
+                && !self.is_damaged(value)
             {
                 self.report(
                     Diagnostic::error(

@@ -4,9 +4,11 @@ use crate::annotation::name_of;
 use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
-use crate::expr::Param;
+use crate::expr::{Param, Why};
+use crate::fold::is_literal;
 use crate::hir::{self, ActionId, ActionRef, Arg, Direction, Expr, TableId, TyKind};
-use crate::scope::{Entity, nearest};
+use crate::scope::Entity;
+use crate::wording::{included_by, suggest};
 use millrace_syntax::ast::{self, Argument, Name, TablePropertyValue};
 use millrace_syntax::{Diagnostic, Span};
 
@@ -77,15 +79,17 @@ impl<'a> Checker<'a> {
             let expr = self.table_key_expr(&key.expr);
             let kind = key.match_kind.as_str();
             if !self.hir.match_kinds.iter().any(|k| k == kind) {
-                let mut found = Diagnostic::error(
-                    codes::UNKNOWN_NAME,
-                    key.match_kind.span,
-                    format!("no match kind named `{kind}`"),
-                );
-                if let Some(near) = nearest(kind, self.hir.match_kinds.iter().map(String::as_str)) {
-                    found = found.with_help(format!("`{near}` has a similar name"));
-                }
-                self.report(found);
+                let span = key.match_kind.span;
+                let found =
+                    Diagnostic::error(codes::UNKNOWN_NAME, span, format!("no match kind named `{kind}`"))
+                        .with_label("not found");
+                self.report(match included_by(kind) {
+                    Some(file) => found.with_help(format!("{file} declares it: `#include <{file}>`")),
+                    None => {
+                        let known = self.hir.match_kinds.iter().map(String::as_str);
+                        suggest(found, kind, known, "the match kinds")
+                    }
+                });
             }
             let name = match name_of(&key.annotations).or_else(|| self.key_name(&key.expr, &expr)) {
                 Some(name) => name,
@@ -130,6 +134,9 @@ impl<'a> Checker<'a> {
                 | TyKind::Var(_)
         );
         if fine {
+            if is_literal(&expr) {
+                self.warn(codes::UNREACHABLE, e.span, "this key is always the same");
+            }
             return expr;
         }
         if matches!(&expr.kind, hir::ExprKind::Table(id) if self.here.table == Some(*id)) {
@@ -153,10 +160,10 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let args = self.listed_args(which, action.args.as_deref().unwrap_or(&[]), action.span);
-            let Some(args) = args else { continue };
             self.hir.tables[id].actions.push(ActionRef {
                 action: which,
-                args,
+                // One with an error stays in the list, so that no other place misses it.
+                args: args.unwrap_or_default(),
                 annotations: action.annotations.clone().into(),
                 span: action.span,
             });
@@ -200,10 +207,15 @@ impl<'a> Checker<'a> {
         if let Some(extra) = extra {
             let message =
                 "a parameter without direction is set by the control plane and cannot be bound here";
-            self.report(
-                Diagnostic::error(codes::BAD_BINDING, extra.span, message)
-                    .with_secondary(signature.span, "the action is declared here"),
-            );
+            let data = signature.params.iter().find(|p| match &extra.name {
+                Some(name) => p.name == name.as_str(),
+                None => p.direction == Direction::None,
+            });
+            let found = Diagnostic::error(codes::BAD_BINDING, extra.span, message);
+            self.report(match data {
+                Some(data) => found.with_secondary(data.span, "this one has no direction"),
+                None => found.with_secondary(signature.span, "the action has no such parameter"),
+            });
             return None;
         }
         let what = format!("`{}`", signature.name);
@@ -253,7 +265,7 @@ impl<'a> Checker<'a> {
         let value = match param.direction {
             Direction::Out | Direction::InOut => {
                 if checked.ty != param.ty && !self.is_unknown(param.ty) {
-                    self.mismatch(&checked, param.ty);
+                    self.mismatch(&checked, param.ty, Why::Parameter(param.span));
                     return None;
                 }
                 if !self.check_lvalue(&checked) {
@@ -261,7 +273,7 @@ impl<'a> Checker<'a> {
                 }
                 checked
             }
-            _ => self.coerce(checked, param.ty),
+            _ => self.coerce(checked, param.ty, Why::Parameter(param.span)),
         };
         if constant && !self.is_known(&value) {
             let message = format!("the argument for `{}` must be known at compile time", param.name);

@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::hir::{self, Ty, TyKind};
 use crate::scope::{Entity, TypeEntity};
 use crate::types::Container;
@@ -89,7 +90,8 @@ impl<'a> Checker<'a> {
             return None;
         }
         if checked.ty != repr && !matches!(self.kind(checked.ty), TyKind::Int | TyKind::Enum(_)) {
-            self.mismatch(&checked, repr);
+            let why = d.underlying.as_ref().map_or(Why::Unsaid, |t| Why::Declared(t.span));
+            self.mismatch(&checked, repr, why);
             return None;
         }
         let number = self.integer_value(&checked, "the value of an enumeration's member")?;
@@ -118,7 +120,10 @@ impl<'a> Checker<'a> {
                 let message = format!(
                     "`type` makes new types of `bit`, `int<W>`, `bool` and other new types, not of `{shown}`"
                 );
-                self.error(codes::BAD_UNDERLYING, d.ty.span, message);
+                self.report(
+                    Diagnostic::error(codes::BAD_UNDERLYING, d.ty.span, message)
+                        .with_help("for another name of the same type write `typedef`"),
+                );
             }
             let base = if fine { base } else { self.unknown_ty() };
             let id = self.hir.types.new_types.push(hir::NewType {

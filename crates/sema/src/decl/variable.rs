@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::fold::is_literal;
 use crate::hir::{Expr, Ty, TyKind, Var, VarId, VarKind};
 use crate::scope::Entity;
@@ -26,12 +27,12 @@ impl<'a> Checker<'a> {
         let value = self.check_expr(&d.value, Some(ty));
         self.unify(ty, value.ty);
         let ty = self.finish_type(ty).unwrap_or(ty);
-        let value = self.coerce(value, ty);
+        let value = self.coerce(value, ty, Why::Declared(d.ty.span));
         if is_literal(&value) {
             self.declare_or_report_shadow(&d.name, Entity::Const(Rc::new(value)));
             return None;
         }
-        if self.is_unknown(value.ty) || matches!(value.kind, crate::hir::ExprKind::Unknown) {
+        if self.is_unknown(value.ty) || self.is_damaged(&value) {
             self.declare_or_report_shadow(&d.name, Entity::Broken);
             return None;
         }
@@ -62,7 +63,7 @@ impl<'a> Checker<'a> {
         let init = d.init.as_ref().map(|e| {
             let value = self.check_expr(e, Some(ty));
             self.unify(ty, value.ty);
-            self.coerce(value, ty)
+            self.coerce(value, ty, Why::Declared(d.ty.span))
         });
         let ty = match self.finish_type(ty) {
             Ok(ty) => ty,
@@ -109,7 +110,9 @@ impl<'a> Checker<'a> {
                 | TyKind::Package(..)
                 | TyKind::BlockType(..)
         ) {
-            found = found.with_help("make an instance: `T(...) name;`");
+            found = found.with_help(format!("make an instance: `{shown}(...) name;`"));
+        } else if self.kind(ty) == TyKind::Int {
+            found = found.with_help("give it a width, as in `bit<32>`, or make it a `const`");
         }
         self.report(found);
         self.unknown_ty()
@@ -126,20 +129,24 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Declares a name that must not hide a parameter of the parser or control around.
+    /// Declares a name of a block, with a warning when it hides another.
     pub(crate) fn declare_or_report_shadow(&mut self, name: &ast::Name, entity: Entity) {
-        if let Some((Entity::Var(var), declared)) = self.scopes.lookup(name.as_str(), false)
-            && self.scopes.in_enclosing_scope(name.as_str())
-            && matches!(self.hir.vars[*var].kind, VarKind::Param(_) | VarKind::CtorParam)
-        {
-            let found = Diagnostic::warning(
-                codes::SHADOWING,
-                name.span,
-                format!("`{name}` hides the parameter of the same name"),
-            )
-            .with_secondary(declared, "the parameter");
-            self.report(found);
-        }
+        self.report_shadow(name);
         self.declare(name, entity);
+    }
+
+    /// Warns about a name that hides another once it is declared in the innermost block.
+    pub(crate) fn report_shadow(&mut self, name: &ast::Name) {
+        if let Some((hidden, declared)) = self.scopes.hidden_by(name.as_str()) {
+            let what = match hidden {
+                Entity::Var(var) if self.hir.vars[*var].kind != VarKind::Local => "parameter",
+                other => other.noun(),
+            };
+            let message = format!("`{name}` hides the {what} of the same name");
+            self.report(
+                Diagnostic::warning(codes::SHADOWING, name.span, message)
+                    .with_secondary(declared, format!("the {what}")),
+            );
+        }
     }
 }

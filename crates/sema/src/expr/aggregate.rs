@@ -1,9 +1,10 @@
 //! Expressions that list members: `{ a, b }` and `{ f = a, g = b }`.
 
+use super::Why;
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{Expr, ExprKind, StructKind, Ty, TyKind};
-use crate::scope::nearest;
+use crate::wording::{count, suggest};
 use millrace_syntax::ast::{self, NamedExpr};
 use millrace_syntax::{Diagnostic, Span};
 
@@ -22,12 +23,15 @@ impl<'a> Checker<'a> {
         let Some(ty) = expected else { return self.tuple_of(elements, dots, span) };
         match self.kind(ty) {
             TyKind::Struct(id) if self.hir.types.structs[id].kind != StructKind::Union => {
-                let fields: Vec<Ty> = self.hir.types.structs[id].fields.iter().map(|f| f.ty).collect();
+                let fields = self.members_wanted(id);
                 self.members_as(elements, dots, &fields, ty, span)
             }
-            TyKind::Tuple(parts) => self.members_as(elements, dots, &parts, ty, span),
+            TyKind::Tuple(parts) => {
+                let parts: Vec<(Ty, Why)> = parts.into_iter().map(|t| (t, Why::Unsaid)).collect();
+                self.members_as(elements, dots, &parts, ty, span)
+            }
             TyKind::List(element) => {
-                let members = elements.iter().map(|e| self.check_expr_as(e, element)).collect();
+                let members = elements.iter().map(|e| self.check_expr_as(e, element, Why::Unsaid)).collect();
                 Expr { kind: ExprKind::Aggregate(members), ty, span }
             }
             TyKind::Stack(element, n) => {
@@ -40,7 +44,7 @@ impl<'a> Checker<'a> {
                 }
                 let full = elements.len() == n as usize;
                 let mut members: Vec<Expr> =
-                    elements.iter().map(|e| self.check_expr_as(e, element)).collect();
+                    elements.iter().map(|e| self.check_expr_as(e, element, Why::Unsaid)).collect();
                 if dots && !self.is_header(element) {
                     while members.len() < n as usize {
                         members.push(self.default_value(element, span));
@@ -55,6 +59,7 @@ impl<'a> Checker<'a> {
                 elements.iter().for_each(|e| drop(self.check_expr(e, Some(ty))));
                 self.unknown(span)
             }
+            _ if dots => self.no_members(ty, span),
             _ => self.tuple_of(elements, dots, span),
         }
     }
@@ -74,24 +79,41 @@ impl<'a> Checker<'a> {
         Expr { kind: ExprKind::Aggregate(members), ty, span }
     }
 
+    /// Reports `{ ..., ... }` for a type that has no members.
+    fn no_members(&mut self, ty: Ty, span: Span) -> Expr {
+        let shown = self.show(ty);
+        let message = format!("expected `{shown}`, found a list of members");
+        self.fail(codes::TYPE_MISMATCH, span, message)
+    }
+
     fn members_as(
         &mut self,
         elements: &'a [ast::Expr],
         dots: bool,
-        types: &[Ty],
+        types: &[(Ty, Why)],
         ty: Ty,
         span: Span,
     ) -> Expr {
         let wrong = if dots { elements.len() > types.len() } else { elements.len() != types.len() };
         if wrong {
             let shown = self.show(ty);
-            let message =
-                format!("`{shown}` has {} member(s), but {} are given", types.len(), elements.len());
-            return self.fail(codes::BAD_MEMBERS, span, message);
+            let (has, given) = (count(types.len(), "member", "members"), elements.len());
+            let verb = if given == 1 { "is" } else { "are" };
+            let message = format!("`{shown}` has {has}, but {given} {verb} given");
+            let mut found = Diagnostic::error(codes::BAD_MEMBERS, span, message);
+            if let TyKind::Struct(id) = self.kind(ty) {
+                found = found.with_secondary(self.hir.types.structs[id].span, "the type is declared here");
+            }
+            if given < types.len() {
+                let rest = "end the list with `...` to give the other members their default values";
+                found = found.with_help(rest);
+            }
+            self.report(found);
+            return self.unknown(span);
         }
         let mut members: Vec<Expr> =
-            elements.iter().zip(types).map(|(e, &t)| self.check_expr_as(e, t)).collect();
-        for &missing in &types[members.len()..] {
+            elements.iter().zip(types).map(|(e, &(t, why))| self.check_expr_as(e, t, why)).collect();
+        for &(missing, _) in &types[members.len()..] {
             members.push(self.default_value(missing, span));
         }
         Expr { kind: ExprKind::Aggregate(members), ty, span }
@@ -124,6 +146,7 @@ impl<'a> Checker<'a> {
                 fields.iter().for_each(|f| drop(self.check_expr(&f.value, Some(ty))));
                 return self.unknown(span);
             }
+            Some((ty, _)) if dots.is_some() => return self.no_members(ty, span),
             _ if dots.is_some() => {
                 let message = "`...` stands for default values, but the type is not known here";
                 return self.fail(codes::MISPLACED_DOTS, span, message);
@@ -139,31 +162,36 @@ impl<'a> Checker<'a> {
             }
         };
         let (ty, id) = id;
-        let wanted: Vec<(String, Ty)> =
-            self.hir.types.structs[id].fields.iter().map(|f| (f.name.clone(), f.ty)).collect();
+        let fields_of = &self.hir.types.structs[id].fields;
+        let wanted: Vec<(String, Ty, Span)> =
+            fields_of.iter().map(|f| (f.name.clone(), f.ty, f.span)).collect();
         for field in fields {
-            if !wanted.iter().any(|(n, _)| n == field.name.as_str()) {
+            if !wanted.iter().any(|(n, ..)| n == field.name.as_str()) {
                 self.unknown_field(ty, &field.name);
                 return self.unknown(span);
             }
         }
         let mut members = Vec::with_capacity(wanted.len());
         let mut missing = Vec::new();
-        for (name, field_ty) in &wanted {
+        for (name, field_ty, declared) in &wanted {
             match fields.iter().find(|f| f.name.as_str() == name) {
-                Some(field) => members.push(self.check_expr_as(&field.value, *field_ty)),
+                Some(field) => {
+                    members.push(self.check_expr_as(&field.value, *field_ty, Why::Member(*declared)))
+                }
                 None if dots.is_some() => members.push(self.default_value(*field_ty, span)),
                 None => missing.push(format!("`{name}`")),
             }
         }
         if !missing.is_empty() {
             let shown = self.show(ty);
+            let declared = self.hir.types.structs[id].span;
             self.report(
                 Diagnostic::error(
                     codes::BAD_MEMBERS,
                     span,
                     format!("no value is given for {} of `{shown}`", missing.join(", ")),
                 )
+                .with_secondary(declared, "the type is declared here")
                 .with_help("end the list with `...` to give the other members their default values"),
             );
             return self.unknown(span);
@@ -175,14 +203,12 @@ impl<'a> Checker<'a> {
     pub(crate) fn unknown_field(&mut self, ty: Ty, name: &ast::Name) {
         let shown = self.show(ty);
         let mut found =
-            Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no member `{name}`"));
+            Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no member `{name}`"))
+                .with_label("no such member");
         if let TyKind::Struct(id) = self.kind(ty) {
-            let fields = &self.hir.types.structs[id].fields;
-            if let Some(near) = nearest(name.as_str(), fields.iter().map(|f| f.name.as_str())) {
-                found = found.with_help(format!("`{near}` has a similar name"));
-            }
-            let span = self.hir.types.structs[id].span;
-            found = found.with_secondary(span, "the type is declared here");
+            let s = &self.hir.types.structs[id];
+            found = found.with_secondary(s.span, "the type is declared here");
+            found = suggest(found, name.as_str(), s.fields.iter().map(|f| f.name.as_str()), "its members");
         }
         self.report(found);
     }

@@ -1,9 +1,11 @@
 //! Arguments: which parameter each one is for, and whether it fits.
 
+use super::Why;
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{Arg, Direction, Expr, ExprKind, Ty, TyKind};
-use crate::scope::{Mark, nearest};
+use crate::scope::Mark;
+use crate::wording::{count, suggest};
 use millrace_syntax::ast::{self, Argument};
 use millrace_syntax::{Diagnostic, Span};
 
@@ -110,18 +112,19 @@ impl<'a> Checker<'a> {
                     Some(position) => position,
                     None => {
                         let message = format!("{what} has no parameter `{name}`");
-                        let mut found = Diagnostic::error(codes::BAD_ARGUMENTS, name.span, message)
+                        let found = Diagnostic::error(codes::BAD_ARGUMENTS, name.span, message)
+                            .with_label("no such parameter")
                             .with_secondary(declared, "declared here");
-                        if let Some(near) = nearest(name.as_str(), params.clone().map(|(p, _)| p)) {
-                            found = found.with_help(format!("`{near}` has a similar name"));
-                        }
-                        self.report(found);
+                        let known = params.clone().map(|(p, _)| p);
+                        self.report(suggest(found, name.as_str(), known, "its parameters"));
                         return None;
                     }
                 },
             };
             let Some(slot) = bound.get_mut(position) else {
-                let message = format!("{what} takes {total} argument(s), but {} are given", args.len());
+                let takes = count(total, "argument", "arguments");
+                let verb = if args.len() == 1 { "is" } else { "are" };
+                let message = format!("{what} takes {takes}, but {} {verb} given", args.len());
                 self.report(
                     Diagnostic::error(codes::BAD_ARGUMENTS, arg.span, message)
                         .with_label("one too many")
@@ -340,6 +343,11 @@ impl<'a> Checker<'a> {
             }
             _ => false,
         };
+        let is_value = self.is_value_type(param.ty);
+        if bad && !self.mentions_vars(param.ty) && !is_value {
+            // The declaration of the parameter has an error of its own.
+            return self.unknown(value.span);
+        }
         if bad {
             let shown = self.show(value.ty);
             let message = format!("a `{shown}` cannot be passed for the parameter `{}`", param.name);
@@ -352,7 +360,7 @@ impl<'a> Checker<'a> {
         match param.direction {
             Direction::Out | Direction::InOut => {
                 if value.ty != ty && !self.is_unknown(value.ty) && !self.is_unknown(ty) {
-                    self.mismatch(&value, ty);
+                    self.mismatch(&value, ty, Why::Parameter(param.span));
                     return self.unknown(value.span);
                 }
                 if !self.check_lvalue(&value) {
@@ -360,12 +368,12 @@ impl<'a> Checker<'a> {
                 }
                 value
             }
-            Direction::In => self.coerce(value, ty),
+            Direction::In => self.coerce(value, ty, Why::Parameter(param.span)),
             Direction::None => {
                 // A number of any width is fine for `int`.
                 let fixed = matches!(self.kind(value.ty), TyKind::Bits(_) | TyKind::SignedBits(_));
                 let is_int = matches!(self.kind(ty), TyKind::Int) && fixed && mode == ArgMode::Runtime;
-                let value = if is_int { value } else { self.coerce(value, ty) };
+                let value = if is_int { value } else { self.coerce(value, ty, Why::Parameter(param.span)) };
                 let is_object = matches!(self.kind(ty), TyKind::Extern(..));
                 let fine = match mode {
                     ArgMode::AnyValue => true,

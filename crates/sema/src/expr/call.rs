@@ -6,6 +6,7 @@ use crate::codes;
 use crate::context::Place;
 use crate::hir::{Call, Callee, Expr, ExprKind, Ty, TyKind};
 use crate::scope::{Entity, FunctionRef};
+use crate::wording::count;
 use millrace_syntax::ast::{self, Argument, Path};
 use millrace_syntax::{Diagnostic, Span};
 
@@ -226,12 +227,34 @@ impl<'a> Checker<'a> {
             return Some(self.fresh_args(params));
         }
         if written.len() != params.len() {
-            let message =
-                format!("`{name}` takes {} type argument(s), but {} are given", params.len(), written.len());
-            self.error(codes::TYPE_ARGUMENTS, span, message);
+            self.type_argument_count(name, params, written.len(), span);
             return None;
         }
         Some(written.iter().map(|t| self.type_argument(t)).collect())
+    }
+
+    /// Reports a wrong number of type arguments.
+    pub(crate) fn type_argument_count(
+        &mut self,
+        name: &str,
+        params: &'a [ast::Name],
+        given: usize,
+        span: Span,
+    ) {
+        let verb = if given == 1 { "is" } else { "are" };
+        let message = match params.len() {
+            0 => format!("`{name}` takes no type arguments"),
+            n => {
+                let takes = count(n, "type argument", "type arguments");
+                format!("`{name}` takes {takes}, but {given} {verb} given")
+            }
+        };
+        let mut found = Diagnostic::error(codes::TYPE_ARGUMENTS, span, message);
+        if let (Some(first), Some(last)) = (params.first(), params.last()) {
+            let all = Span { end: last.span.end, ..first.span };
+            found = found.with_secondary(all, "its type parameters");
+        }
+        self.report(found);
     }
 
     /// Lets the result of a call tell its type arguments.
@@ -299,7 +322,10 @@ impl<'a> Checker<'a> {
         match suiting.as_slice() {
             [(only, ..)] => Some(*only),
             [] => {
-                let message = format!("no declaration of `{name}` takes these {} argument(s)", args.len());
+                let message = format!(
+                    "no declaration of `{name}` takes {}",
+                    count(args.len(), "argument", "arguments")
+                );
                 let mut found = Diagnostic::error(codes::BAD_ARGUMENTS, span, message);
                 for (_, declared, params) in candidates.iter().take(6) {
                     let names: Vec<&str> = params.iter().map(|p| p.name.as_str()).collect();

@@ -1,8 +1,9 @@
 //! Conversions, implied and written (specification, "Casts").
 
+use super::Why;
 use crate::check::Checker;
 use crate::codes;
-use crate::hir::{Expr, ExprKind, StructKind, Ty, TyKind};
+use crate::hir::{Expr, ExprKind, StructId, StructKind, Ty, TyKind};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
@@ -23,44 +24,15 @@ impl<'a> Checker<'a> {
     }
 
     /// Converts an expression to a type by the implied conversions, or reports that it has another type.
-    pub(crate) fn coerce(&mut self, e: Expr, ty: Ty) -> Expr {
+    pub(crate) fn coerce(&mut self, e: Expr, ty: Ty, why: Why) -> Expr {
         let ty = self.settle(ty);
         match self.convert(e, ty) {
             Ok(e) => e,
             Err(e) => {
-                self.mismatch(&e, ty);
+                self.mismatch(&e, ty, why);
                 self.unknown(e.span)
             }
         }
-    }
-
-    /// Reports that an expression has another type than wanted.
-    pub(crate) fn mismatch(&mut self, e: &Expr, ty: Ty) {
-        let (want, have) = (self.show(ty), self.show(e.ty));
-        let blocks = |k: &TyKind| matches!(k, TyKind::BlockType(..) | TyKind::Parser(_) | TyKind::Control(_));
-        let code = if blocks(&self.kind(ty)) && blocks(&self.kind(e.ty)) {
-            codes::SIGNATURE
-        } else {
-            codes::TYPE_MISMATCH
-        };
-        let mut found = Diagnostic::error(code, e.span, format!("expected `{want}`, found `{have}`"))
-            .with_label(format!("this is `{have}`"));
-        if code == codes::SIGNATURE {
-            let sides = [("wanted", ty), ("found", e.ty)];
-            for (side, ty) in sides {
-                if let Some(shape) = self.apply_shape(ty) {
-                    let shown: Vec<String> = shape
-                        .into_iter()
-                        .map(|(d, t, _)| {
-                            let t = self.settle(t);
-                            format!("{}{}", direction_prefix(d), self.show(t))
-                        })
-                        .collect();
-                    found = found.with_note(format!("{side}: apply({})", shown.join(", ")));
-                }
-            }
-        }
-        self.report(found);
     }
 
     /// Converts by the implied conversions; gives the expression back when there is none.
@@ -123,13 +95,14 @@ impl<'a> Checker<'a> {
         let back = |members| Err(Expr { kind: ExprKind::Aggregate(members), ty: old, span });
         match (want, have) {
             (TyKind::Tuple(parts), TyKind::Tuple(_)) if parts.len() == members.len() => {
+                let parts: Vec<(Ty, Why)> = parts.into_iter().map(|t| (t, Why::Unsaid)).collect();
                 let members = self.convert_members(members, &parts)?;
                 Ok(Expr { kind: ExprKind::Aggregate(members), ty, span })
             }
             (TyKind::Struct(id), TyKind::Tuple(_))
                 if self.hir.types.structs[id].kind != StructKind::Union =>
             {
-                let fields: Vec<Ty> = self.hir.types.structs[id].fields.iter().map(|f| f.ty).collect();
+                let fields = self.members_wanted(id);
                 if fields.len() != members.len() {
                     return back(members);
                 }
@@ -143,8 +116,9 @@ impl<'a> Checker<'a> {
                 if self.hir.types.structs[want].kind == StructKind::Union {
                     return back(members);
                 }
-                let names = |c: &Self, id| -> Vec<(String, Ty)> {
-                    c.hir.types.structs[id].fields.iter().map(|f| (f.name.clone(), f.ty)).collect()
+                let names = |c: &Self, id| -> Vec<(String, Ty, Span)> {
+                    let fields = &c.hir.types.structs[id].fields;
+                    fields.iter().map(|f| (f.name.clone(), f.ty, f.span)).collect()
                 };
                 let (wanted, had) = (names(self, want), names(self, have));
                 if wanted.len() != had.len() {
@@ -152,23 +126,23 @@ impl<'a> Checker<'a> {
                 }
                 let mut members: Vec<Option<Expr>> = members.into_iter().map(Some).collect();
                 let mut ordered = Vec::with_capacity(wanted.len());
-                for (name, ty) in &wanted {
+                for (name, ty, declared) in &wanted {
                     let found =
-                        had.iter().position(|(n, _)| n == name).and_then(|i| members.get_mut(i)?.take());
+                        had.iter().position(|(n, ..)| n == name).and_then(|i| members.get_mut(i)?.take());
                     let Some(member) = found else {
                         return Err(Expr { kind: ExprKind::Unknown, ty: old, span });
                     };
-                    ordered.push(self.coerce(member, *ty));
+                    ordered.push(self.coerce(member, *ty, Why::Member(*declared)));
                 }
                 Ok(Expr { kind: ExprKind::Aggregate(ordered), ty, span })
             }
             (TyKind::List(element), TyKind::Tuple(_) | TyKind::List(_)) => {
-                let types = vec![element; members.len()];
+                let types = vec![(element, Why::Unsaid); members.len()];
                 let members = self.convert_members(members, &types)?;
                 Ok(Expr { kind: ExprKind::Aggregate(members), ty, span })
             }
             (TyKind::Stack(element, n), TyKind::Tuple(_)) if members.len() <= n as usize => {
-                let types = vec![element; members.len()];
+                let types = vec![(element, Why::Unsaid); members.len()];
                 let members = self.convert_members(members, &types)?;
                 Ok(Expr { kind: ExprKind::StackLiteral(members), ty, span })
             }
@@ -177,8 +151,13 @@ impl<'a> Checker<'a> {
     }
 
     /// Converts members one by one, and reports those that do not fit.
-    fn convert_members(&mut self, members: Vec<Expr>, types: &[Ty]) -> Result<Vec<Expr>, Expr> {
-        Ok(members.into_iter().zip(types).map(|(m, &t)| self.coerce(m, t)).collect())
+    fn convert_members(&mut self, members: Vec<Expr>, types: &[(Ty, Why)]) -> Result<Vec<Expr>, Expr> {
+        Ok(members.into_iter().zip(types).map(|(m, &(t, why))| self.coerce(m, t, why)).collect())
+    }
+
+    /// The types that a structure's members have, and where they say so.
+    pub(crate) fn members_wanted(&self, id: StructId) -> Vec<(Ty, Why)> {
+        self.hir.types.structs[id].fields.iter().map(|f| (f.ty, Why::Member(f.span))).collect()
     }
 
     /// The value of a serializable enumeration as a number; anything else as it is.
@@ -211,10 +190,13 @@ impl<'a> Checker<'a> {
             Ok(e) => e,
             Err(e) => {
                 let (from, to) = (self.show(e.ty), self.show(target));
-                self.report(
+                let mut found =
                     Diagnostic::error(codes::BAD_CAST, span, format!("`{from}` cannot be cast to `{to}`"))
-                        .with_label(format!("no cast from `{from}` to `{to}`")),
-                );
+                        .with_label(format!("no cast from `{from}` to `{to}`"));
+                if let Some(help) = self.conversion(&e, target) {
+                    found = found.with_help(help);
+                }
+                self.report(found);
                 return Expr { kind: ExprKind::Unknown, ty: target, span };
             }
         };
@@ -283,15 +265,5 @@ impl<'a> Checker<'a> {
     fn cast_to(&mut self, e: Expr, ty: Ty) -> Expr {
         let cast = Expr { span: e.span, ty, kind: ExprKind::Cast(Box::new(e)) };
         self.fold(cast)
-    }
-}
-
-/// A direction as written before a parameter.
-pub(crate) fn direction_prefix(direction: crate::hir::Direction) -> &'static str {
-    match direction {
-        crate::hir::Direction::None => "",
-        crate::hir::Direction::In => "in ",
-        crate::hir::Direction::Out => "out ",
-        crate::hir::Direction::InOut => "inout ",
     }
 }

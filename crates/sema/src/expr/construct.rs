@@ -6,8 +6,8 @@ use crate::codes;
 use crate::context::Place;
 use crate::hir::{CtorArg, Instance, InstanceId, Local, Ty, TyKind};
 use crate::scope::TypeEntity;
-use millrace_syntax::Span;
 use millrace_syntax::ast::{self, Annotation, Argument, Declaration, Name};
+use millrace_syntax::{Diagnostic, Span};
 
 /// An instance to be made.
 pub(crate) struct Construction<'a, 's> {
@@ -100,7 +100,19 @@ impl<'a> Checker<'a> {
         }
         let shown = self.show(ty);
         let message = format!("`{shown}` cannot be instantiated {}", place.describe());
-        self.error(codes::INSTANCE_NOT_ALLOWED, c.span, message);
+        let help = match (self.kind(ty), place) {
+            (TyKind::Package(..), _) => "a package is instantiated at the top level",
+            (TyKind::Parser(_), Place::TopLevel) => {
+                "declare it in a parser, or make it an argument of a package"
+            }
+            (TyKind::Parser(_), _) => "a parser is instantiated among the declarations of a parser",
+            (TyKind::Control(_), Place::TopLevel) => {
+                "declare it in a control, or make it an argument of a package"
+            }
+            (TyKind::Control(_), _) => "a control is instantiated among the declarations of a control",
+            _ => "declare it before the `apply` block or the states",
+        };
+        self.report(Diagnostic::error(codes::INSTANCE_NOT_ALLOWED, c.span, message).with_help(help));
         None
     }
 }

@@ -73,12 +73,7 @@ impl<'a> Checker<'a> {
                 written.iter().map(|t| self.type_argument(t)).collect()
             }
             written => {
-                let given = written.len();
-                let message = match params.len() {
-                    0 => format!("`{}` takes no type arguments", c.type_name),
-                    n => format!("`{}` takes {n} type argument(s), but {given} are given", c.type_name),
-                };
-                self.error(codes::TYPE_ARGUMENTS, c.span, message);
+                self.type_argument_count(c.type_name.as_str(), params, written.len(), c.span);
                 return None;
             }
         };
@@ -121,7 +116,14 @@ impl<'a> Checker<'a> {
             }
             _ => {
                 let shown = self.show(ty);
-                self.error(codes::NOT_CALLABLE, c.span, format!("`{shown}` cannot be instantiated"));
+                self.report(
+                    Diagnostic::error(
+                        codes::NOT_CALLABLE,
+                        c.span,
+                        format!("`{shown}` cannot be instantiated"),
+                    )
+                    .with_help(format!("declare a variable: `{shown} name;`")),
+                );
                 None
             }
         }

@@ -57,6 +57,28 @@ impl Checker<'_> {
             | ExprKind::TableMiss(_) => false,
         }
     }
+
+    /// Whether part of an expression had an error, so that nothing can be said about the whole.
+    pub(crate) fn is_damaged(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Unknown => true,
+            ExprKind::Field(a, _)
+            | ExprKind::Slice(a, _, _)
+            | ExprKind::Unary(_, a)
+            | ExprKind::Cast(a)
+            | ExprKind::IsValid(a)
+            | ExprKind::StackNext(a)
+            | ExprKind::StackLast(a)
+            | ExprKind::StackLastIndex(a) => self.is_damaged(a),
+            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => self.is_damaged(a) || self.is_damaged(b),
+            ExprKind::Mux(a, b, c) => self.is_damaged(a) || self.is_damaged(b) || self.is_damaged(c),
+            ExprKind::Aggregate(members) | ExprKind::StackLiteral(members) => {
+                members.iter().any(|m| self.is_damaged(m))
+            }
+            _ => self.is_unknown(e.ty),
+        }
+    }
+
     /// Calls of extern functions that make objects, and of those annotated `@pure`, with known arguments.
     fn is_pure_call(&self, call: &Call, undirected: bool) -> bool {
         let Callee::ExternFunction(id) = call.callee else { return false };

@@ -24,7 +24,13 @@ impl Checker<'_> {
         let found = match obstacle {
             Obstacle::Var(id, why) => {
                 let var = &self.hir.vars[id];
-                found.with_label(format!("`{}` is {why}", var.name)).with_secondary(var.span, "declared here")
+                let mut found = found
+                    .with_label(format!("`{}` is {why}", var.name))
+                    .with_secondary(var.span, "declared here");
+                if matches!(var.kind, VarKind::Param(_)) {
+                    found = found.with_help("make it `inout`, or set a variable");
+                }
+                found
             }
             Obstacle::Other(span, why) if span == e.span => found.with_label(why),
             Obstacle::Other(span, why) => found.with_secondary(span, why),
@@ -48,6 +54,12 @@ impl Checker<'_> {
                 self.obstacle(base)
             }
             ExprKind::StackNext(base) | ExprKind::StackLast(base) => self.obstacle(base),
+            ExprKind::Int(_)
+            | ExprKind::Bool(_)
+            | ExprKind::String(_)
+            | ExprKind::EnumMember(_)
+            | ExprKind::ErrorMember(_)
+            | ExprKind::MatchKind(_) => Some(Obstacle::Other(e.span, "this is a constant")),
             ExprKind::Call(_) => Some(Obstacle::Other(e.span, "this is the result of a call")),
             _ => Some(Obstacle::Other(e.span, "this is a value without a place")),
         }

@@ -4,7 +4,8 @@ use super::NamedType;
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{Callee, Expr, ExprKind, Ty, TyKind};
-use crate::scope::{TypeEntity, nearest};
+use crate::scope::TypeEntity;
+use crate::wording::suggest;
 use millrace_syntax::ast::{self, Name};
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
@@ -47,11 +48,11 @@ impl<'a> Checker<'a> {
             let kind = if is_error { ExprKind::ErrorMember(index) } else { ExprKind::EnumMember(index) };
             return Expr { kind, ty, span };
         }
-        let mut found =
-            Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("{what} has no member `{name}`"));
-        if let Some(near) = nearest(name.as_str(), members.iter().map(String::as_str)) {
-            found = found.with_help(format!("`{near}` has a similar name"));
-        }
+        let found =
+            Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("{what} has no member `{name}`"))
+                .with_label("no such member");
+        let known = members.iter().map(String::as_str);
+        let mut found = suggest(found, name.as_str(), known, "its members");
         if let TyKind::Enum(id) = self.kind(ty) {
             found = found.with_secondary(self.hir.types.enums[id].span, "declared here");
         }

@@ -5,8 +5,9 @@ use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
 use crate::hir::{Callee, Direction, Expr, ExprKind, ExternId, Local, StructKind, Ty, TyKind};
-use crate::scope::{TypeEntity, nearest};
+use crate::scope::TypeEntity;
 use crate::types::SizeError;
+use crate::wording::suggest;
 use millrace_syntax::ast::{self, Argument, Name};
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
@@ -68,11 +69,20 @@ impl<'a> Checker<'a> {
                         };
                         self.void_call(callee, span)
                     }
-                    _ => self.unknown_method(receiver.ty, method, &["isValid", "setValid", "setInvalid"]),
+                    _ if is_header => {
+                        self.unknown_method(receiver.ty, method, &["isValid", "setValid", "setInvalid"])
+                    }
+                    _ => self.unknown_method(receiver.ty, method, &["isValid"]),
                 }
             }
             (TyKind::Stack(element, _), "push_front" | "pop_front") if self.is_header(element) => {
                 self.stack_method(receiver, method, args, span)
+            }
+            (TyKind::Stack(element, _), _) if self.is_header(element) => {
+                self.unknown_method(receiver.ty, method, &["push_front", "pop_front"])
+            }
+            (TyKind::Table(_) | TyKind::Parser(_) | TyKind::Control(_) | TyKind::BlockType(..), _) => {
+                self.unknown_method(receiver.ty, method, &["apply"])
             }
             _ => self.unknown_method(receiver.ty, method, &[]),
         }
@@ -81,11 +91,19 @@ impl<'a> Checker<'a> {
     fn unknown_method(&mut self, ty: Ty, method: &Name, known: &[&str]) -> Expr {
         let shown = self.show(ty);
         let message = format!("`{shown}` has no method `{method}`");
-        let mut found = Diagnostic::error(codes::UNKNOWN_MEMBER, method.span, message);
-        if let Some(near) = nearest(method.as_str(), known.iter().copied()) {
-            found = found.with_help(format!("`{near}` has a similar name"));
+        let mut found =
+            Diagnostic::error(codes::UNKNOWN_MEMBER, method.span, message).with_label("no such method");
+        let declared = match self.kind(ty) {
+            TyKind::Struct(id) if self.decls.struct_origin.contains_key(&id) => {
+                Some(self.hir.types.structs[id].span)
+            }
+            TyKind::Extern(id, _) => Some(self.hir.externs[id].span),
+            _ => None,
+        };
+        if let Some(declared) = declared {
+            found = found.with_secondary(declared, "the type is declared here");
         }
-        self.report(found);
+        self.report(suggest(found, method.as_str(), known.iter().copied(), "its methods"));
         self.unknown(method.span)
     }
 
@@ -369,7 +387,8 @@ impl<'a> Checker<'a> {
             .collect();
         if candidates.is_empty() {
             self.check_loose_args(args);
-            let names: Vec<&str> = numbers.iter().map(|&i| source.ast.methods[i].name.as_str()).collect();
+            let mut names: Vec<&str> = numbers.iter().map(|&i| source.ast.methods[i].name.as_str()).collect();
+            names.dedup();
             return self.unknown_method(receiver.ty, method, &names);
         }
         let Some(number) = self.choose_overload(method.as_str(), &candidates, args, span) else {

@@ -11,11 +11,13 @@ mod known;
 mod lvalue;
 mod member;
 mod method;
+mod mismatch;
 mod operators;
 mod slice;
 
 pub(crate) use arguments::{ArgMode, Param, Signature};
 pub(crate) use construct::Construction;
+pub(crate) use mismatch::Why;
 
 use crate::check::Checker;
 use crate::codes;
@@ -94,15 +96,15 @@ impl<'a> Checker<'a> {
     }
 
     /// Types an expression and converts it to a type.
-    pub(crate) fn check_expr_as(&mut self, e: &'a ast::Expr, ty: Ty) -> Expr {
+    pub(crate) fn check_expr_as(&mut self, e: &'a ast::Expr, ty: Ty, why: Why) -> Expr {
         let checked = self.check_expr(e, Some(ty));
-        self.coerce(checked, ty)
+        self.coerce(checked, ty, why)
     }
 
     /// Types a condition.
     pub(crate) fn check_condition(&mut self, e: &'a ast::Expr) -> Expr {
         let bool_ty = self.intern(TyKind::Bool);
-        self.check_expr_as(e, bool_ty)
+        self.check_expr_as(e, bool_ty, Why::Condition)
     }
 
     /// An expression of a basic type.

@@ -1,5 +1,6 @@
 //! Operators (specification, "Operations on ...").
 
+use super::Why;
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{self, BinaryOp, Expr, ExprKind, Ty, TyKind, UnaryOp};
@@ -31,9 +32,14 @@ impl<'a> Checker<'a> {
                     span,
                     format!("`{}` is not defined on `{shown}`", op.symbol()),
                 );
-                if kind == TyKind::Int {
-                    found = found.with_help("give the number a width, such as `8w1`");
-                }
+                found.help = match (op, kind) {
+                    (_, TyKind::Int) => Some("give the number a width, such as `8w1`".into()),
+                    (ast::UnaryOp::Not, TyKind::Bits(_) | TyKind::SignedBits(_)) => {
+                        Some("`~` inverts bits; `... == 0` asks for zero".into())
+                    }
+                    (ast::UnaryOp::Complement, TyKind::Bool) => Some("`!` negates a `bool`".into()),
+                    _ => None,
+                };
                 self.report(found);
                 return self.unknown(span);
             }
@@ -126,9 +132,37 @@ impl<'a> Checker<'a> {
             found = found.with_help(format!("cast one of them: `({left})`"));
         } else if lk == TyKind::Int && l.ty == r.ty {
             found = found.with_help("give one of the numbers a width, such as `8w1`");
+        } else {
+            found.help = self.other_operator(symbol, l, r);
         }
         self.report(found);
         self.unknown(span)
+    }
+
+    /// What could be meant by an operator on types that it is not defined on.
+    fn other_operator(&self, symbol: &str, l: &Expr, r: &Expr) -> Option<String> {
+        let (lk, rk) = (self.kind(l.ty), self.kind(r.ty));
+        let bits = |k: &TyKind| matches!(k, TyKind::Bits(_) | TyKind::SignedBits(_));
+        Some(match (symbol, &lk, &rk) {
+            ("&", TyKind::Bool, TyKind::Bool) => "`&&` is the operator of `bool`".into(),
+            ("|", TyKind::Bool, TyKind::Bool) => "`||` is the operator of `bool`".into(),
+            ("^", TyKind::Bool, TyKind::Bool) => "`!=` is true where two `bool` differ".into(),
+            ("&&", a, b) if bits(a) || bits(b) => {
+                "compare with a number: `... != 0`; `&` works on bits".into()
+            }
+            ("||", a, b) if bits(a) || bits(b) => {
+                "compare with a number: `... != 0`; `|` works on bits".into()
+            }
+            ("/" | "%", TyKind::SignedBits(_), _) => "only unsigned numbers can be divided".into(),
+            ("<<" | ">>", a, TyKind::SignedBits(w)) if bits(a) => {
+                format!("the amount of a shift is unsigned: `(bit<{w}>)`")
+            }
+            (_, TyKind::New(id), _) | (_, _, TyKind::New(id)) => {
+                let base = self.show(self.hir.types.new_types[*id].base);
+                format!("cast to the type behind the new one: `({base})`")
+            }
+            _ => return None,
+        })
     }
 
     fn logic(&mut self, op: BinaryOp, l: Expr, r: Expr) -> Operands {
@@ -208,11 +242,11 @@ impl<'a> Checker<'a> {
         let (l, r) = match (self.kind(l.ty), self.kind(r.ty)) {
             (TyKind::Int, TyKind::Bits(_) | TyKind::SignedBits(_)) => {
                 let ty = r.ty;
-                (self.coerce(l, ty), r)
+                (self.coerce(l, ty, Why::Unsaid), r)
             }
             (TyKind::Bits(_) | TyKind::SignedBits(_), TyKind::Int) => {
                 let ty = l.ty;
-                let r = self.coerce(r, ty);
+                let r = self.coerce(r, ty, Why::Unsaid);
                 (l, r)
             }
             _ => (l, r),

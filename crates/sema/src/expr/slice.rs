@@ -49,7 +49,13 @@ impl<'a> Checker<'a> {
             None
         };
         if let Some(message) = problem {
-            return self.fail(codes::BAD_SLICE, span, message);
+            let mut found = Diagnostic::error(codes::BAD_SLICE, span, message);
+            if self.kind(base.ty) != TyKind::Int && width > 0 {
+                let shown = self.show(base.ty);
+                found = found.with_label(format!("`{shown}` has the bits {} to 0", width - 1));
+            }
+            self.report(found);
+            return self.unknown(span);
         }
         let (high, low) = (high.to_u32().unwrap_or(0), low.to_u32().unwrap_or(0));
         let ty = self.intern(TyKind::Bits(high - low + 1));
@@ -162,9 +168,17 @@ impl<'a> Checker<'a> {
         {
             let message = match value.sign() {
                 Sign::Minus => format!("the index of a {what} cannot be negative, as {value}"),
-                _ => format!("index {value} is outside of this {what} of {count} element(s)"),
+                _ => {
+                    let elements = crate::wording::count(count, "element", "elements");
+                    format!("index {value} is outside of this {what} of {elements}")
+                }
             };
-            return self.fail(codes::BAD_INDEX, index.span, message);
+            let mut found = Diagnostic::error(codes::BAD_INDEX, index.span, message);
+            if let Some(last) = count.checked_sub(1) {
+                found = found.with_label(format!("must be 0 to {last}"));
+            }
+            self.report(found);
+            return self.unknown(index.span);
         }
         match (self.kind(base.ty), &index.kind) {
             (TyKind::Stack(ty, _) | TyKind::List(ty), _) => {

@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::hir::{BinaryOp, Expr, ExprKind, StmtKind, TyKind, UnaryOp};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
@@ -30,12 +31,28 @@ impl<'a> Checker<'a> {
         }
         let fine = self.check_lvalue(&lhs);
         let Some(op) = op else {
-            let rhs = self.check_expr_as(value, lhs.ty);
+            let why = self.declaration_of(&lhs);
+            let rhs = self.check_expr_as(value, lhs.ty, why);
             return fine.then_some(StmtKind::Assign { lhs, rhs });
         };
         let rhs = self.check_expr(value, None);
         let (op, rhs) = self.compound(op, &lhs, rhs, span)?;
         fine.then_some(StmtKind::AssignOp { op, lhs, rhs })
+    }
+
+    /// Where the type of what is assigned to is declared.
+    fn declaration_of(&self, lhs: &Expr) -> Why {
+        match &lhs.kind {
+            ExprKind::Var(id) => Why::Declared(self.hir.vars[*id].span),
+            ExprKind::Field(base, index) => match self.kind(base.ty) {
+                TyKind::Struct(id) => {
+                    let field = self.hir.types.structs[id].fields.get(*index);
+                    field.map_or(Why::Unsaid, |f| Why::Member(f.span))
+                }
+                _ => Why::Unsaid,
+            },
+            _ => Why::Unsaid,
+        }
     }
 
     /// The operator and the converted right operand of a compound assignment.
@@ -51,7 +68,8 @@ impl<'a> Checker<'a> {
             return None;
         }
         if result.ty != lhs.ty {
-            self.mismatch(&result, lhs.ty);
+            let why = self.declaration_of(lhs);
+            self.mismatch(&result, lhs.ty, why);
             return None;
         }
         match result.kind {
@@ -98,7 +116,7 @@ impl<'a> Checker<'a> {
             return Some(None);
         }
         let part = self.intern(TyKind::Bits(bits));
-        let rhs = self.check_expr_as(value, part);
+        let rhs = self.check_expr_as(value, part, Why::Unsaid);
         let ty = lhs.ty;
         let expr = |kind| Expr { kind, ty, span };
         let binary = |op, a, b| expr(ExprKind::Binary(op, Box::new(a), Box::new(b)));

@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::expr::Why;
 use crate::hir::{ForCollection, StmtKind, TyKind};
 use crate::scope::Entity;
 use millrace_syntax::Diagnostic;
@@ -39,8 +40,9 @@ impl<'a> Checker<'a> {
                     let message = format!("a `{shown}` cannot run over a range of numbers");
                     self.error(codes::TYPE_MISMATCH, d.ty.span, message);
                 }
-                let low = self.check_expr_as(low, ty);
-                let high = self.check_expr_as(high, ty);
+                let why = Why::Declared(d.ty.span);
+                let low = self.check_expr_as(low, ty, why);
+                let high = self.check_expr_as(high, ty, why);
                 Some(ForCollection::Range(low, high))
             }
             ast::ForCollection::Expr(e) => {
@@ -65,7 +67,7 @@ impl<'a> Checker<'a> {
                     TyKind::Tuple(parts) => {
                         let list = self.intern(TyKind::List(ty));
                         let fits = parts.iter().all(|&p| p == ty);
-                        let elements = if fits { elements } else { self.coerce(elements, list) };
+                        let elements = if fits { elements } else { self.coerce(elements, list, Why::Unsaid) };
                         Some(ForCollection::Elements(elements))
                     }
                     _ => {

@@ -7,6 +7,7 @@ mod switch;
 use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
+use crate::expr::Why;
 use crate::hir::{Expr, ExprKind, Stmt, StmtKind};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
@@ -81,7 +82,6 @@ impl<'a> Checker<'a> {
                 {
                     let message = format!("`exit` is not allowed {}", self.here.place.describe());
                     self.error(codes::STATEMENT_NOT_ALLOWED, span, message);
-                    return;
                 }
                 StmtKind::Exit
             }
@@ -125,7 +125,10 @@ impl<'a> Checker<'a> {
             return None;
         }
         match (self.here.ret, value) {
-            (Some(ty), Some(value)) => Some(StmtKind::Return(Some(self.check_expr_as(value, ty)))),
+            (Some(ty), Some(value)) => {
+                let why = self.here.result.map_or(Why::Unsaid, Why::Result);
+                Some(StmtKind::Return(Some(self.check_expr_as(value, ty, why))))
+            }
             (None, None) => Some(StmtKind::Return(None)),
             (Some(ty), None) => {
                 let shown = self.show(ty);

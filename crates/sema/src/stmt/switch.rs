@@ -3,9 +3,11 @@
 use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
+use crate::expr::Why;
 use crate::fold::is_literal;
 use crate::hir::{ActionId, Callee, Expr, ExprKind, Stmt, StmtKind, SwitchCase, TableId, Ty, TyKind};
 use crate::scope::Entity;
+use crate::wording::suggest;
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 
@@ -113,7 +115,12 @@ impl<'a> Checker<'a> {
         let is_default_only = self.hir.actions[id].name == "NoAction" && known.default_action.is_none();
         if !known.actions.iter().any(|a| a.action == id) && !is_default_only {
             let message = format!("`{}` is not an action of the table `{}`", path.name, known.name);
-            self.error(codes::BAD_LABEL, e.span, message);
+            let found =
+                Diagnostic::error(codes::BAD_LABEL, e.span, message).with_secondary(known.span, "the table");
+            let names: Vec<String> =
+                known.actions.iter().map(|a| self.hir.actions[a.action].name.clone()).collect();
+            let listed = names.iter().map(String::as_str);
+            self.report(suggest(found, path.name.as_str(), listed, "its actions"));
             return None;
         }
         Some(id)
@@ -134,18 +141,23 @@ impl<'a> Checker<'a> {
         );
         if !fine {
             let shown = self.show(ty);
-            self.error(codes::BAD_SWITCH, subject.span, format!("`switch` cannot choose by a `{shown}`"));
+            let message = format!("`switch` cannot choose by a `{shown}`");
+            let mut found = Diagnostic::error(codes::BAD_SWITCH, subject.span, message);
+            if matches!(self.kind(ty), TyKind::ApplyResult(_)) {
+                found = found.with_help("choose by the action that ran: `.action_run`");
+            }
+            self.report(found);
             self.switch_bodies(cases);
             return None;
         }
         let unknown = self.is_unknown(ty);
-        let label = |c: &mut Self, e: &'a ast::Expr| c.value_label(ty, e);
+        let label = |c: &mut Self, e: &'a ast::Expr| c.value_label(ty, subject.span, e);
         let (cases, default) = self.switch_cases(cases, label, same_literal);
         (!unknown).then_some(StmtKind::SwitchValue { value, cases, default })
     }
 
-    fn value_label(&mut self, ty: Ty, e: &'a ast::Expr) -> Option<Expr> {
-        let label = self.check_expr_as(e, ty);
+    fn value_label(&mut self, ty: Ty, subject: Span, e: &'a ast::Expr) -> Option<Expr> {
+        let label = self.check_expr_as(e, ty, Why::Key(subject));
         if matches!(label.kind, ExprKind::Unknown) || self.is_unknown(label.ty) {
             return None;
         }
@@ -214,6 +226,10 @@ impl<'a> Checker<'a> {
                     result.push(SwitchCase { labels, body });
                 }
             }
+        }
+        if let Some(last) = cases.last().filter(|c| c.body.is_none()) {
+            let message = "the last label has no block, so nothing happens";
+            self.warn(codes::IMPLIED, last.label_span, message);
         }
         if !waiting.is_empty() && !falls_to_default {
             result.push(SwitchCase { labels: waiting, body: Vec::new() });

@@ -3,7 +3,7 @@
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{StructKind, Ty, TyKind};
-use millrace_syntax::Span;
+use millrace_syntax::{Diagnostic, Span};
 
 /// What a type is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,15 +36,35 @@ impl Container {
             Self::Typedef => "renamed with `typedef`",
         }
     }
+
+    fn holds(self) -> &'static str {
+        match self {
+            Self::Header => {
+                "a header holds `bit`, `int<W>`, `varbit`, `bool`, enumerations with an underlying type, and structs of these"
+            }
+            Self::Union => "a header union holds headers",
+            Self::Struct => "a struct holds anything that has a value at run time",
+            Self::Tuple | Self::List => "it holds values, no `void` and no parsers, controls or externs",
+            Self::Array => "an array holds anything that has a value at run time, or externs",
+            Self::Typedef => "`typedef` renames types of values, parsers, controls and externs",
+        }
+    }
 }
 
 impl Checker<'_> {
-    /// Reports a type that may not be part of another.
-    pub(crate) fn check_nesting(&mut self, container: Container, ty: Ty, span: Span) {
+    /// Reports a type that may not be part of another; false if it may not.
+    pub(crate) fn check_nesting(&mut self, container: Container, ty: Ty, span: Span) -> bool {
         if !self.may_nest(container, ty) {
             let shown = self.show(ty);
-            self.error(codes::NESTING, span, format!("`{shown}` cannot be {}", container.noun()));
+            let message = format!("`{shown}` cannot be {}", container.noun());
+            let mut found = Diagnostic::error(codes::NESTING, span, message).with_help(container.holds());
+            if let Some(used) = self.here.instantiated.filter(|used| *used != span) {
+                found = found.with_secondary(used, "with the type arguments that are given here");
+            }
+            self.report(found);
+            return false;
         }
+        true
     }
 
     fn may_nest(&self, container: Container, ty: Ty) -> bool {

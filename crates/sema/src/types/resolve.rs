@@ -7,6 +7,7 @@ use crate::declarations::StructSource;
 use crate::hir::{self, ExprKind, Ty, TyKind};
 use crate::limits::{MAX_INSTANTIATIONS, MAX_STACK, MAX_WIDTH};
 use crate::scope::{Entity, Mark, TypeEntity};
+use crate::wording::count;
 use millrace_syntax::ast::{self, Name, TypeKind};
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
@@ -49,10 +50,10 @@ impl<'a> Checker<'a> {
             TypeKind::Specialized(path, args) => return self.named_type(path, Some(args), ty.span),
             TypeKind::Stack(element, size) => {
                 let element_ty = self.resolve_type(element);
-                self.check_nesting(Container::Array, element_ty, element.span);
+                let fits = self.check_nesting(Container::Array, element_ty, element.span);
                 match self.size(size, SizeOf::Stack) {
-                    Some(size) => TyKind::Stack(element_ty, size),
-                    None => TyKind::Unknown,
+                    Some(size) if fits => TyKind::Stack(element_ty, size),
+                    _ => TyKind::Unknown,
                 }
             }
             TypeKind::Tuple(parts) => {
@@ -66,15 +67,14 @@ impl<'a> Checker<'a> {
                         );
                         return self.unknown_ty();
                     }
-                    self.check_nesting(Container::Tuple, ty, part.span);
-                    ty
+                    if self.check_nesting(Container::Tuple, ty, part.span) { ty } else { self.unknown_ty() }
                 };
                 TyKind::Tuple(parts.iter().map(resolve).collect())
             }
             TypeKind::List(element) => {
                 let element_ty = self.resolve_type(element);
-                self.check_nesting(Container::List, element_ty, element.span);
-                TyKind::List(element_ty)
+                let fits = self.check_nesting(Container::List, element_ty, element.span);
+                if fits { TyKind::List(element_ty) } else { TyKind::Unknown }
             }
             TypeKind::Invalid => TyKind::Unknown,
         };
@@ -201,20 +201,19 @@ impl<'a> Checker<'a> {
             Some(args) if args.len() == params.len() && !params.is_empty() => args,
             None if params.is_empty() => Vec::new(),
             None => {
-                let message = format!("`{name}` needs {} type argument(s)", params.len());
-                self.report(
-                    Diagnostic::error(codes::TYPE_ARGUMENTS, span, message)
-                        .with_help(format!("write `{name}<...>`")),
-                );
+                let needed = count(params.len(), "type argument", "type arguments");
+                let names: Vec<&str> = params.iter().map(|p| p.as_str()).collect();
+                let mut found =
+                    Diagnostic::error(codes::TYPE_ARGUMENTS, span, format!("`{name}` needs {needed}"))
+                        .with_help(format!("write `{name}<...>`, with a type for {}", names.join(", ")));
+                if let Some(first) = params.first() {
+                    found = found.with_secondary(first.span, "declared here");
+                }
+                self.report(found);
                 return self.unknown_ty();
             }
             Some(args) => {
-                let message = if params.is_empty() {
-                    format!("`{name}` is not generic and takes no type arguments")
-                } else {
-                    format!("`{name}` takes {} type argument(s), but {} are given", params.len(), args.len())
-                };
-                self.error(codes::TYPE_ARGUMENTS, span, message);
+                self.type_argument_count(name.as_str(), params, args.len(), span);
                 return self.unknown_ty();
             }
         };
@@ -223,7 +222,12 @@ impl<'a> Checker<'a> {
             self.error(codes::RECURSION, span, message);
             return self.unknown_ty();
         }
-        self.specialize(entity, args)
+        let generic = !args.is_empty();
+        let outer = self.here.instantiated;
+        self.here.instantiated = outer.or(generic.then_some(span));
+        let ty = self.specialize(entity, args);
+        self.here.instantiated = outer;
+        ty
     }
 
     /// Whether something generic is part of a type.
@@ -357,7 +361,8 @@ impl<'a> Checker<'a> {
                     self.unknown_ty()
                 }
             };
-            self.check_nesting(container, ty, field.ty.span);
+            let fits = self.check_nesting(container, ty, field.ty.span);
+            let ty = if fits { ty } else { self.unknown_ty() };
             fields.push(hir::Field {
                 name: field.name.to_string(),
                 ty,

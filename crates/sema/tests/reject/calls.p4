@@ -19,12 +19,12 @@ action order(bit<8> data, in bit<8> directed) {} //~ ERROR E0405 must stand befo
 
 bit<8> f(in bit<8> x) {
     two(x); //~ ERROR E0401 no argument is given for `b`
-    two(x, x, x); //~ ERROR E0401 takes 2 argument(s), but 3
+    two(x, x, x); //~ ERROR E0401 takes 2 arguments, but 3
     two(a = x, c = x); //~ ERROR E0401 has no parameter `c`
     two(a = x, x); //~ ERROR E0401 either all arguments or none must be named
     over(x); //~ ERROR E0404 more than one declaration
     over(b = x);
-    over(); //~ ERROR E0401 no declaration of `over` takes these 0
+    over(); //~ ERROR E0401 no declaration of `over` takes 0 arguments
     two(_, x); //~ ERROR E0309 `_` can be given only for
     x(1); //~ ERROR E0402 `x` is a variable and cannot be called
     order(1, 2); //~ ERROR E0403 actions cannot be called in a function

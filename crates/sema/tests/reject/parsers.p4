@@ -16,7 +16,7 @@ parser Sets(packet_in p, in S s, in bit<8> x)(bit<8> c) {
     state start {
         transition select(x, x) {
             (1, 2): accept;
-            (1, 2, 3): reject; //~ ERROR E0704 3 set(s) of values are given for 2 key(s)
+            (1, 2, 3): reject; //~ ERROR E0704 3 sets of values are given for 2 keys
             (c, 0x0F &&& 0xF0): accept;
             (x &&& 1, _): accept; //~ ERROR E0302 must be known at compile time
             default: accept;

@@ -15,12 +15,12 @@ void f(in bit<8> x) {
     int<0> zero; //~ ERROR E0202 must be between 1 and
     H[negative] stack; //~ ERROR E0202 number of elements
     G g; //~ ERROR E0203 needs 1 type argument
-    G<bit<8>, bit<8>> g2; //~ ERROR E0203 takes 1 type argument(s), but 2 are given
-    S<bit<8>> s1; //~ ERROR E0203 is not generic
+    G<bit<8>, bit<8>> g2; //~ ERROR E0203 takes 1 type argument, but 2 are given
+    S<bit<8>> s1; //~ ERROR E0203 takes no type arguments
     int big; //~ ERROR E0205 a variable cannot have the type `int`
     packet_in p; //~ ERROR E0205 a variable cannot have the type `packet_in`
     int<16> c = (int<16>)x; //~ ERROR E0206 `bit<8>` cannot be cast to `int<16>`
-    S s = { 1 }; //~ ERROR E0211 has 2 member(s), but 1 are given
+    S s = { 1 }; //~ ERROR E0211 has 2 members, but 1 is given
     S t = { a = 1 }; //~ ERROR E0211 no value is given for `b`
     S u = { a = 1, a = 2 }; //~ ERROR E0211 given twice
     H h = {#};

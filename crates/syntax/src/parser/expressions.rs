@@ -12,7 +12,7 @@ use crate::span::Span;
 use crate::token::{Token, TokenKind};
 
 use super::scope::Meaning;
-use super::{Parse, Parser};
+use super::{Failed, Parse, Parser};
 
 /// An expression and its height in nodes.
 type Tall = (Expr, usize);
@@ -304,6 +304,9 @@ impl Parser<'_> {
         let has_names = self.peek().is_name() && self.nth(1).kind == TokenKind::Assign;
         if !has_names {
             let elements = self.list(TokenKind::RBrace, true, Self::expression)?;
+            if self.at(TokenKind::Assign) {
+                return Err(self.partly_named());
+            }
             self.expect(TokenKind::RBrace)?;
             return Ok(ExprKind::List(elements));
         }
@@ -317,7 +320,10 @@ impl Parser<'_> {
                 self.eat(TokenKind::Comma);
                 break;
             }
-            let name = self.name("a field's name")?;
+            if !(token.is_name() && self.nth(1).kind == TokenKind::Assign) {
+                return Err(self.partly_named());
+            }
+            let name = self.name("a member's name")?;
             self.expect(TokenKind::Assign)?;
             fields.push(NamedExpr { name, value: self.expression()? });
             if !self.eat(TokenKind::Comma) || self.at(TokenKind::RBrace) {
@@ -326,6 +332,14 @@ impl Parser<'_> {
         }
         self.expect(TokenKind::RBrace)?;
         Ok(ExprKind::Struct { fields, dots })
+    }
+
+    fn partly_named(&mut self) -> Failed {
+        let span = self.peek().span;
+        let message = "either all members are named or none";
+        self.report(
+            Diagnostic::error("syntax", span, message).with_help("write `{ a = 1, b = 2 }` or `{ 1, 2 }`"),
+        )
     }
 
     /// `(argument, ...)`

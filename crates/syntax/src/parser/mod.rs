@@ -207,8 +207,38 @@ impl Parser<'_> {
         let token = self.peek();
         let found = self.describe(token);
         let message = format!("expected {expected}, found {found}");
-        let label = format!("expected {expected}");
-        self.report(Diagnostic::error("syntax", token.span, message).with_label(label))
+        let mut diagnostic = Diagnostic::error("syntax", token.span, message);
+        diagnostic.label = format!("expected {expected}");
+        diagnostic.help = self.hint(token, expected);
+        self.report(diagnostic)
+    }
+
+    /// What is most likely meant by a token that cannot stand where it does.
+    fn hint(&self, token: Token, expected: &str) -> Option<String> {
+        let spelling = token.spelling(self.interner);
+        let names = expected.ends_with("name");
+        Some(match token.kind {
+            TokenKind::Word if names && token.text.is_reserved() => {
+                format!("`{spelling}` is a keyword and cannot be a name")
+            }
+            TokenKind::DontCare if names => "`_` cannot be a name".into(),
+            TokenKind::DontCare => {
+                "`_` stands for any value in sets of values, and for arguments left out".into()
+            }
+            TokenKind::Word if expected == "an expression" && is_builtin_type(token) => {
+                "a cast has its type in parentheses: `(bit<8>) value`".into()
+            }
+            TokenKind::Gt if self.token_at(self.pos.saturating_sub(1)).kind == TokenKind::Gt => {
+                "`>>` is written without a space".into()
+            }
+            TokenKind::EqEq if expected.starts_with("`=`") => "`=` assigns, `==` compares".into(),
+            TokenKind::RBrace | TokenKind::RParen
+                if self.token_at(self.pos.saturating_sub(1)).kind == TokenKind::Comma =>
+            {
+                "leave out the `,` before it".into()
+            }
+            _ => return None,
+        })
     }
 
     fn describe(&self, token: Token) -> String {

@@ -163,7 +163,7 @@ impl Parser<'_> {
 
     /// Skips one token, or all of a group in braces, but no top-level declaration on a new line: there the group's
     /// closing brace is missing.
-    fn skip_one(&mut self) {
+    pub(super) fn skip_one(&mut self) {
         let open = self.bump();
         if open.kind != TokenKind::LBrace {
             return;

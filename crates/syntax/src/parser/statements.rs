@@ -4,6 +4,7 @@ use crate::ast::{
     Annotation, BinaryOp, Block, Constant, Expr, ExprKind, ForCollection, ForInLoop, ForLoop, Stmt, StmtKind,
     SwitchCase, Variable,
 };
+use crate::diagnostic::Diagnostic;
 use crate::intern::kw;
 use crate::span::Span;
 use crate::token::{Token, TokenKind};
@@ -72,6 +73,13 @@ impl Parser<'_> {
                 self.bump();
                 return Ok(StmtKind::Empty);
             }
+            TokenKind::LBrace if self.nth(1).is_name() && self.nth(2).kind == TokenKind::Comma => {
+                let message = "a list cannot be assigned to";
+                let found = Diagnostic::error("syntax", token.span, message);
+                let failed = self.report(found.with_help("assign to its members one by one"));
+                self.skip_one();
+                return Err(failed);
+            }
             TokenKind::LBrace => return Ok(StmtKind::Block(self.block(annotations)?)),
             TokenKind::Word => {}
             _ => return self.assignment_or_call(),
@@ -116,6 +124,10 @@ impl Parser<'_> {
                 "an instantiation cannot stand among statements",
                 Some("declare it outside of the block"),
             );
+            if self.at(TokenKind::Assign) && self.nth(1).kind == TokenKind::LBrace {
+                self.bump();
+                self.skip_one();
+            }
         }
         self.semicolon()?;
         Ok(kind)
@@ -235,6 +247,11 @@ impl Parser<'_> {
             self.complain(first.span, "only a declaration takes annotations here", None);
         }
         let mut init = Vec::new();
+        if self.peek().is_name() && self.nth(1).is_word(kw::IN) {
+            let message = "the variable of this loop has no type";
+            let found = Diagnostic::error("syntax", self.peek().span, message);
+            return Err(self.report(found.with_help("declare it here: `for (bit<8> x in ...)`")));
+        }
         if !self.at(TokenKind::Semicolon) {
             init.push(self.simple_statement()?);
         }

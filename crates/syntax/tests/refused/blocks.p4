@@ -38,7 +38,7 @@ control C(inout bit<8> x) {
         x == 2;                  //~ expected `=`
         f(1,);                   //~ expected an expression
         f(1;                     //~ expected `)`
-        x = {1, a = 2};          //~ expected `}`
+        x = {1, a = 2};          //~ either all members are named or none
         x = 1;
     }
     bit<8> late;                 //~ declarations in a control stand before its `apply` block
