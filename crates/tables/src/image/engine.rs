@@ -43,7 +43,7 @@ enum Kind {
     Exact(Exact),
     /// Exact fields and a last lpm one are one prefix together.
     Dir24(Dir24),
-    Wide(WideLpm),
+    Wide(Box<WideLpm>),
     /// Anything else. Of lpm fields elsewhere the longer prefix is the larger priority.
     Acl(Acl),
 }
@@ -79,7 +79,7 @@ impl Engine {
                 MatchKind::Exact if bits <= MAX_DIRECT_BITS => Kind::Direct(Direct::new(domain, bits)?),
                 MatchKind::Exact => Kind::Exact(Exact::new(domain, bits.div_ceil(64) as usize, simd)?),
                 MatchKind::Lpm if bits <= MAX_DIR_BITS => Kind::Dir24(Dir24::new(domain, bits, size, simd)?),
-                MatchKind::Lpm => Kind::Wide(WideLpm::new(domain, bits, size, simd)?),
+                MatchKind::Lpm => Kind::Wide(Box::new(WideLpm::new(domain, bits, size, simd)?)),
                 _ => acl(domain, bits, &fields, simd),
             },
             Some(_) => acl(domain, bits, &fields, simd),
