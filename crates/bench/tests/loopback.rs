@@ -13,8 +13,8 @@ fn switch(engine: EngineKind) -> Switch {
         "program t architecture test errors (NoError)
          ingress (ingress) egress ()
          intrinsic egress_spec = port
-         metadata port: bit<9>
-         body control ingress { block0: port = 9w5 end }",
+         metadata port: bit<32>
+         body control ingress { block0: port = 32w5 end }",
     );
     let config = SwitchConfig { engine, ..SwitchConfig::default() };
     Switch::new(Arc::new(program.unwrap()), config).unwrap()
