@@ -103,6 +103,7 @@ impl Gen<'_> {
         let value = self.swap(raw, 8 * size);
         let shifted = self.shr(value, 8 * size - (end - 8 * first));
         let cut = if bit.is_multiple_of(8) { shifted } else { self.and(shifted, ones(width)) };
+        self.cache.widths.insert(cut, width);
         Num::one(width, cut)
     }
 

@@ -134,7 +134,11 @@ impl Gen<'_> {
         match &num.form {
             Form::Const(bits) => limbs_of(bits).into_iter().map(|limb| self.int(limb)).collect(),
             Form::Limbs(limbs) => limbs.clone(),
-            Form::Swapped(raw) => vec![self.swap(*raw, num.width)],
+            Form::Swapped(raw) => {
+                let value = self.swap(*raw, num.width);
+                self.cache.widths.insert(value, num.width);
+                vec![value]
+            }
         }
     }
 
@@ -179,6 +183,7 @@ impl Gen<'_> {
         if let Some(top) = limbs.last_mut() {
             let fits = limbs_fit(self.cache.widths.get(top), width);
             *top = if fits { *top } else { self.and(*top, top_mask(width)) };
+            self.cache.widths.insert(*top, (width - 1) % 64 + 1);
         }
         Num::limbs(width, limbs)
     }
