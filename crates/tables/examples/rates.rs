@@ -210,6 +210,7 @@ fn acl(domain: &Domain, rules: &str, simd: Simd) -> Acl {
     let fields = [(72, 32), (40, 32), (32, 8), (16, 16), (0, 16)];
     let mut table = Acl::new(domain, 104, &fields, simd);
     let number = |word: &str| word.parse::<u64>().unwrap_or(0);
+    let mut rules_of = Vec::new();
     for (n, w) in (0..).zip(words(rules, "acl")) {
         let prefix = |address: &str, len: &str| {
             let mask = (0xffff_ffffu64 << (32 - number(len))) & 0xffff_ffff;
@@ -223,10 +224,21 @@ fn acl(domain: &Domain, rules: &str, simd: Simd) -> Acl {
         let protocol = Condition::Masked { value: vec![number(w[5])], mask: vec![number(w[6])] };
         let conditions = [prefix(w[1], w[2]), prefix(w[3], w[4]), protocol, range(w[7]), range(w[8])];
         table.set(Order::new(0, n), &conditions, 1 + n as u32);
+        rules_of.push(conditions);
     }
     let start = Instant::now();
     table.commit();
-    eprintln!("  commit: {:.3} s", start.elapsed().as_secs_f64());
+    eprintln!("  commit: {:.4} s", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    for write in 0..2000 {
+        let n = write * 7 % rules_of.len();
+        table.set(Order::new(0, n as u64), &rules_of[n], 1 + n as u32);
+        table.commit();
+    }
+    eprintln!("  single updates: {:.1} us", start.elapsed().as_secs_f64() * 1e6 / 2000.0);
+    let start = Instant::now();
+    table.settle();
+    eprintln!("  settling: {:.4} s", start.elapsed().as_secs_f64());
     table
 }
 
