@@ -177,7 +177,9 @@ impl Gen<'_> {
                 self.cut(width, sum)
             }
             Sub if width <= 64 && self.is_at_least(x[0], &b) => {
-                Num::one(width, self.b.ins().isub(x[0], y[0]))
+                let difference = self.b.ins().isub(x[0], y[0]);
+                self.cache.widths.insert(difference, width);
+                Num::one(width, difference)
             }
             Sub => {
                 let difference = self.sub_limbs(&x, &y).0;

@@ -60,11 +60,6 @@ pub(crate) fn limbs_of(bits: &Bits) -> Vec<u64> {
     bytes.rchunks(8).map(|chunk| chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte))).collect()
 }
 
-/// Whether a highest limb with so many bits, where that is known, needs no cut to the width of the number.
-fn limbs_fit(bits: Option<&u32>, width: u32) -> bool {
-    bits.is_some_and(|bits| *bits <= (width - 1) % 64 + 1)
-}
-
 /// The ones of the highest limb of a number.
 pub(crate) fn top_mask(width: u32) -> u64 {
     match width % 64 {
@@ -181,9 +176,11 @@ impl Gen<'_> {
     pub(crate) fn cut(&mut self, width: u32, mut limbs: Vec<Value>) -> Num {
         limbs.truncate(crate::layout::limbs(width));
         if let Some(top) = limbs.last_mut() {
-            let fits = limbs_fit(self.cache.widths.get(top), width);
-            *top = if fits { *top } else { self.and(*top, top_mask(width)) };
-            self.cache.widths.insert(*top, (width - 1) % 64 + 1);
+            let bits = (width - 1) % 64 + 1;
+            if self.cache.widths.get(top).is_none_or(|known| *known > bits) {
+                *top = self.and(*top, top_mask(width));
+                self.cache.widths.insert(*top, bits);
+            }
         }
         Num::limbs(width, limbs)
     }
