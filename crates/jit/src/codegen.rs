@@ -18,7 +18,7 @@ mod values;
 
 use crate::abi;
 use crate::flat::{Flat, Op, StepLevel, Term};
-use crate::layout::{Layout, RecordLayout};
+use crate::layout::Layout;
 use crate::live::{Live, live};
 use crate::specialise::{Node, NodeId, Special};
 use crate::state::State;
@@ -32,6 +32,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use fields::{Base, constant_memory, plain};
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
+use millrace_state::RecordLayout;
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 use values::Val;

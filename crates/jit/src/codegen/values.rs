@@ -29,7 +29,7 @@ pub(crate) struct Num {
 pub(crate) enum Form {
     Const(Bits),
     Limbs(Vec<Value>),
-    /// Of 16, 32 or 64 bits, as it was loaded from the packet: its bytes are in the reverse order.
+    /// Of 2 to 8 whole bytes, as they lie in a packet: in the reverse order. The bits above are 0.
     Swapped(Value),
 }
 
@@ -142,9 +142,13 @@ impl Gen<'_> {
         self.limbs(num)[0]
     }
 
-    /// Reverses the bytes of a number of 8, 16, 32 or 64 bits in a limb.
+    /// Reverses the bytes of a number of whole bytes in a limb.
     pub(crate) fn swap(&mut self, value: Value, width: u32) -> Value {
         let ty = match width {
+            24 | 40 | 48 | 56 => {
+                let up = self.shl(value, 64 - width);
+                return self.b.ins().bswap(up);
+            }
             64 => return self.b.ins().bswap(value),
             32 => types::I32,
             16 => types::I16,
