@@ -230,9 +230,12 @@ impl Table {
         self.image.memory_bytes() + self.slots.memory_bytes()
     }
 
-    /// Records that a packet matched an entry at `now_ns`.
+    /// Records that a packet matched an entry at `now_ns`, in a table whose entries may have idle timeouts.
     pub fn record(&mut self, found: EntryIndex, now_ns: u64) {
-        if let Some(entry) = self.entry_mut(found) {
+        if self.spec.idle_timeout
+            && found.is_hit()
+            && let Some(entry) = self.entry_mut(found)
+        {
             entry.last_hit_ns = now_ns;
         }
     }
