@@ -17,7 +17,7 @@ mod slots;
 mod values;
 
 use crate::abi;
-use crate::flat::{Flat, StepLevel, Term};
+use crate::flat::{Flat, Op, StepLevel, Term};
 use crate::layout::Layout;
 use crate::live::{Live, live};
 use crate::site::Site;
@@ -72,6 +72,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) stages: &'a [Option<crate::stage::Stage>],
     /// How tables are looked up, by table; those beyond the end by calls.
     pub(crate) shapes: &'a [abi::Shape],
+    /// Whether packets stay where they are: their descriptors get nothing but a verdict.
+    pub(crate) stays: bool,
     /// Texts of the program, which code refers to by number.
     pub(crate) texts: &'a mut crate::runtime::Texts,
 }
@@ -106,6 +108,8 @@ pub(crate) struct Cache {
     pub(crate) least: HashMap<Value, u64>,
     /// How many bits of numbers may be 1, the lowest ones.
     pub(crate) widths: HashMap<Value, u32>,
+    /// Numbers that the packet's descriptor holds anyway.
+    pub(crate) ports: HashMap<Value, u64>,
 }
 
 impl Cache {
@@ -185,6 +189,10 @@ pub(crate) struct Gen<'a> {
     scratch: Vec<StackSlot>,
     /// Edges that still need code.
     pending: Vec<edges::Edge>,
+    /// How often packets start to wait for what is behind a node.
+    waits_for: HashMap<NodeId, usize>,
+    /// What need not be stored while packets wait, by the node that they wait for.
+    recipes: HashMap<NodeId, edges::Recipes>,
     /// What is live at nodes, where tables are staged.
     live: SecondaryMap<NodeId, Live>,
     /// Nodes from which packets may be sent.
@@ -255,6 +263,8 @@ impl<'a> Gen<'a> {
             target,
             scratch: Vec::new(),
             pending: Vec::new(),
+            waits_for: HashMap::new(),
+            recipes: HashMap::new(),
             live: SecondaryMap::with_default(Live::default()),
             going_on: SecondaryMap::with_default(true),
             b,
@@ -271,6 +281,7 @@ impl<'a> Gen<'a> {
             match term {
                 Term::Lookup { table, next } if self.waits(*table, entry.phase) => {
                     // All that wait for the table and go on at one node come on one edge.
+                    *self.waits_for.entry(*next).or_default() += 1;
                     let resumes = self.resumes.entry(*table).or_default();
                     if !resumes.contains(next) {
                         resumes.push(*next);
@@ -340,6 +351,14 @@ impl<'a> Gen<'a> {
         self.b.finalize(self.target);
     }
 
+    /// Whether a node tells somebody something, which programs do for few packets.
+    fn is_seldom(&self, node: NodeId) -> bool {
+        let flat = self.flat;
+        let ops = &flat.blocks[self.special.nodes[node].block].ops;
+        ops.iter()
+            .any(|op| matches!(op, Op::Inst(Inst::Digest { .. } | Inst::Log { .. }) | Op::AssertFailed(_)))
+    }
+
     /// Whether packets of a phase wait for the lookup of a table: it is staged, and its loop has not passed.
     fn waits(&self, table: TableId, phase: u32) -> bool {
         self.s.stages[table.index()].as_ref().is_some_and(|stage| stage.phase > phase)
@@ -350,7 +369,7 @@ impl<'a> Gen<'a> {
         for node in nodes {
             let block = self.block_of(*node);
             self.b.switch_to_block(block);
-            if !self.going_on[*node] {
+            if !self.going_on[*node] || self.is_seldom(*node) {
                 self.b.set_cold_block(block);
             }
             self.cache = self.inherited.remove(node).unwrap_or_default();

@@ -104,6 +104,7 @@ pub struct Compiled {
     texts: Texts,
     stage_bytes: usize,
     written: Written,
+    stays: bool,
     memory: CodeMemory,
     sites: Sites,
     statistics: Statistics,
@@ -120,7 +121,8 @@ impl Compiled {
         let isa = native(options.effort)?;
         let parts = Parts::new(program, options)?;
         let start = Instant::now();
-        let Generated { function, nodes, texts, written, .. } = parts.function(program, plan, &isa, false);
+        let Generated { function, nodes, texts, written, stays, .. } =
+            parts.function(program, plan, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
         let mut context = cranelift_codegen::Context::for_function(function);
@@ -138,7 +140,7 @@ impl Compiled {
             bytes: code.code_buffer().len(),
         };
         let Parts { layout, shapes, stage_bytes, .. } = parts;
-        Ok(Compiled { layout, shapes, texts, stage_bytes, written, memory, sites, statistics })
+        Ok(Compiled { layout, shapes, texts, stage_bytes, written, stays, memory, sites, statistics })
     }
 
     /// What compiling took and gave.
@@ -163,6 +165,12 @@ impl Compiled {
     /// Bytes in front of a packet that the code may write.
     pub fn headroom(&self) -> usize {
         self.written.front as usize
+    }
+
+    /// Whether every packet stays where it is, with its length: of a [`Packet`] the code writes nothing but `out` and
+    /// `verdict`.
+    pub fn keeps_place(&self) -> bool {
+        self.stays
     }
 
     /// What the code may change of a packet.
@@ -271,6 +279,7 @@ struct Generated {
     nodes: usize,
     texts: Texts,
     written: Written,
+    stays: bool,
 }
 
 impl Parts {
@@ -299,6 +308,7 @@ impl Parts {
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
         let special = specialise(program, &flat, entry, Budget::default(), &stage_of);
+        let (written, stays) = written(program, &flat, &special);
         let mut texts = Texts::default();
         let shared = Shared {
             program,
@@ -307,14 +317,14 @@ impl Parts {
             spilled: &self.spilled,
             stages: &self.stages,
             shapes: &self.shapes,
+            stays,
             texts: &mut texts,
         };
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
         let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
         let graph = if for_people { special.to_text(program, &flat) } else { String::new() };
-        let written = written(program, &flat, &special);
-        Generated { function, graph, nodes: special.order().len(), texts, written }
+        Generated { function, graph, nodes: special.order().len(), texts, written, stays }
     }
 }
 

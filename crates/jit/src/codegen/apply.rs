@@ -1,7 +1,7 @@
 //! Applying tables: keys, lookups, action data, and the loops of staged tables.
 
 use super::fields::constant_memory;
-use super::values::Num;
+use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
 use crate::abi::{Env, Shape, TableEnv};
 use crate::layout::{limbs, type_width};
@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
-use millrace_state::argument_size;
+use millrace_state::{argument_size, network_order};
 use std::mem::offset_of;
 
 impl Gen<'_> {
@@ -135,18 +135,6 @@ impl Gen<'_> {
         address
     }
 
-    /// The records of a table, which a lookup may move.
-    fn records(&mut self, table: TableId) -> Value {
-        let shape = self.s.shapes.get(table.index()).copied().unwrap_or_default();
-        if shape != Shape::Call {
-            return self.table_field(table, offset_of!(TableEnv, records));
-        }
-        let tables =
-            self.b.ins().load(types::I64, constant_memory(), self.env, offset_of!(Env, tables) as i32);
-        let at = table.index() * size_of::<TableEnv>() + offset_of!(TableEnv, records);
-        self.load_word(types::I64, tables, at as u32)
-    }
-
     /// A field of what the environment says of a table; the same for the whole batch.
     fn table_field(&mut self, table: TableId, field: usize) -> Value {
         let tables =
@@ -173,7 +161,7 @@ impl Gen<'_> {
     /// The lookup gave an action slot.
     fn found(&mut self, table: TableId, slot: Value) {
         self.b.def_var(self.vars.found, slot);
-        let records = self.records(table);
+        let records = self.table_field(table, offset_of!(TableEnv, records));
         let stride = self.s.records[table.index()].stride;
         let offset = match stride.is_power_of_two() {
             true => self.shl(slot, stride.trailing_zeros()),
@@ -229,7 +217,14 @@ impl Gen<'_> {
                 (0..limbs(width)).map(|i| self.load_word(types::I64, record, offset + 8 * i as u32)).collect()
             }
         };
-        let val = self.as_type(dst, Num::limbs(width, words));
+        let num = match words.as_slice() {
+            [raw] if network_order(width) => {
+                self.cache.widths.insert(*raw, width);
+                Num { width, form: Form::Swapped(*raw) }
+            }
+            _ => Num::limbs(width, words),
+        };
+        let val = self.as_type(dst, num);
         self.write(dst, val);
     }
 

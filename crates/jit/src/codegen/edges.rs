@@ -1,15 +1,18 @@
 //! Edges between nodes: what is known at the end of one becomes what the next one expects.
 
-use super::{Cache, Gen};
+use super::fields::constant_memory;
+use super::values::{Num, Val};
+use super::{Cache, Gen, SlotVar};
 use crate::abi;
 use crate::flat::{Leave, Spill, Term};
 use crate::layout::{CURSOR, PARSED, STEPS};
 use crate::live::has_storage;
 use crate::specialise::NodeId;
 use crate::state::{Cursor, Place, State};
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
+use std::collections::HashMap;
 use std::mem::offset_of;
 
 /// An edge whose code is not generated yet.
@@ -20,6 +23,21 @@ pub(crate) struct Edge {
     state: State,
     /// What is remembered where the branch is.
     cache: Cache,
+}
+
+/// Where a number comes from without having been stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recipe {
+    Constant(i64),
+    /// The port of arrival under a mask.
+    Port(u64),
+}
+
+/// What need not be stored while packets wait: slots, and the bits of headers behind the parser.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recipes {
+    slots: HashMap<SlotId, Recipe>,
+    parsed: Option<Recipe>,
 }
 
 impl Gen<'_> {
@@ -127,8 +145,10 @@ impl Gen<'_> {
     /// At the start of a packet: where it is.
     pub(super) fn load_packet(&mut self) {
         let packet = self.b.use_var(self.vars.packet);
-        let data = self.load_word(types::I64, packet, offset_of!(abi::Packet, data) as u32);
-        let len = self.b.ins().uload32(super::fields::plain(), packet, offset_of!(abi::Packet, len) as i32);
+        let flags = if self.s.stays { constant_memory() } else { super::fields::plain() };
+        let data = self.b.ins().load(types::I64, flags, packet, offset_of!(abi::Packet, data) as i32);
+        let len = self.b.ins().load(types::I32, flags, packet, offset_of!(abi::Packet, len) as i32);
+        let len = self.b.ins().uextend(types::I64, len);
         self.b.def_var(self.vars.data, data);
         self.b.def_var(self.vars.len, len);
     }
@@ -254,9 +274,16 @@ impl Gen<'_> {
             let (cursor, context) = (self.cursor(), self.context());
             self.store_word(cursor, context, CURSOR);
         }
+        // With one way to wait it shows there what need not be stored.
+        let mut recipes = Recipes::default();
+        let alone = self.waits_for.get(&node) == Some(&1);
         if live.parsed {
-            let (parsed, context) = (self.b.use_var(self.vars.parsed), self.context());
-            self.store_word(parsed, context, PARSED);
+            let parsed = self.b.use_var(self.vars.parsed);
+            recipes.parsed = self.recipe(parsed).filter(|_| alone);
+            if recipes.parsed.is_none() {
+                let context = self.context();
+                self.store_word(parsed, context, PARSED);
+            }
         }
         if live.out {
             let (out, packet) = (self.b.use_var(self.vars.out), self.b.use_var(self.vars.packet));
@@ -292,8 +319,58 @@ impl Gen<'_> {
             }
         }
         for slot in self.saved(&entry, &live.slots) {
-            self.storage_to_context(slot);
+            let recipe = match self.slots[slot] {
+                Some(SlotVar::One(_) | SlotVar::Flag(_)) if alone => match self.read(slot) {
+                    Val::Bits(num) => {
+                        let limb = self.low(&num);
+                        self.recipe(limb)
+                    }
+                    Val::Bool(truth) => self.recipe(truth),
+                    Val::Varbit(_) => None,
+                },
+                _ => None,
+            };
+            match recipe {
+                Some(recipe) => {
+                    recipes.slots.insert(slot, recipe);
+                }
+                None => self.storage_to_context(slot),
+            }
         }
+        self.recipes.insert(node, recipes);
+    }
+
+    /// Where a value comes from, when it need not be stored.
+    fn recipe(&self, value: Value) -> Option<Recipe> {
+        if let Some(mask) = self.cache.ports.get(&value) {
+            return Some(Recipe::Port(*mask));
+        }
+        let dfg = &self.b.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        match dfg.insts[inst] {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(Recipe::Constant(imm.bits())),
+            _ => None,
+        }
+    }
+
+    fn by_recipe(&mut self, recipe: Recipe) -> Value {
+        match recipe {
+            Recipe::Constant(number) => self.int(number as u64),
+            Recipe::Port(mask) => {
+                let port = self.port();
+                let port = self.and(port, mask);
+                self.cache.ports.insert(port, mask);
+                port
+            }
+        }
+    }
+
+    /// The port of arrival.
+    pub(super) fn port(&mut self) -> Value {
+        let packet = self.b.use_var(self.vars.packet);
+        let at = offset_of!(abi::Packet, port) as i32;
+        let port = self.b.ins().load(types::I32, constant_memory(), packet, at);
+        self.b.ins().uextend(types::I64, port)
     }
 
     /// The slots that a packet takes along to a node.
@@ -316,9 +393,15 @@ impl Gen<'_> {
             let cursor = self.load_word(types::I64, context, CURSOR);
             self.b.def_var(self.vars.cursor, cursor);
         }
+        let recipes = self.recipes.remove(&node).unwrap_or_default();
         if live.parsed {
-            let context = self.context();
-            let parsed = self.load_word(types::I64, context, PARSED);
+            let parsed = match recipes.parsed {
+                Some(recipe) => self.by_recipe(recipe),
+                None => {
+                    let context = self.context();
+                    self.load_word(types::I64, context, PARSED)
+                }
+            };
             self.b.def_var(self.vars.parsed, parsed);
         }
         if live.out {
@@ -363,16 +446,30 @@ impl Gen<'_> {
             self.b.def_var(self.vars.entries[table.index()], value);
         }
         for slot in self.saved(&entry, &live.slots) {
-            self.storage_from_context(slot);
+            match recipes.slots.get(&slot) {
+                Some(recipe) => {
+                    let number = self.by_recipe(*recipe);
+                    self.set_number(slot, number);
+                }
+                None => self.storage_from_context(slot),
+            }
         }
         for (slot, value) in &entry.known {
             if live.slots.contains(slot.index()) && has_storage(self.s.program, &entry, *slot) {
-                let num = self.int(*value);
-                let width = crate::layout::type_width(self.s.program.slots[*slot].ty);
-                let val = self.as_type(*slot, super::values::Num::one(width, num));
-                self.set_storage(*slot, val);
+                let number = self.int(*value);
+                self.set_number(*slot, number);
             }
         }
+    }
+
+    /// A number of its width becomes the value of a slot.
+    fn set_number(&mut self, slot: SlotId, number: Value) {
+        let width = crate::layout::type_width(self.s.program.slots[slot].ty);
+        let val = match self.s.program.slots[slot].ty {
+            Type::Bool => Val::Bool(self.b.ins().ireduce(types::I8, number)),
+            Type::Bits(_) | Type::Varbit(_) => Val::Bits(Num::one(width, number)),
+        };
+        self.set_storage(slot, val);
     }
 
     fn stage_of_phase(&self, phase: u32) -> Option<TableId> {

@@ -177,7 +177,9 @@ impl Gen<'_> {
                 self.cut(width, sum)
             }
             Sub if width <= 64 && self.is_at_least(x[0], &b) => {
-                Num::one(width, self.b.ins().isub(x[0], y[0]))
+                let difference = self.b.ins().isub(x[0], y[0]);
+                self.cache.widths.insert(difference, width);
+                Num::one(width, difference)
             }
             Sub => {
                 let difference = self.sub_limbs(&x, &y).0;
@@ -348,22 +350,26 @@ impl Gen<'_> {
     /// The branch at the end of a node. All of its parts are looked at one after another, but for comparisons of
     /// neighbouring fields, which are one; what then is known goes with its edges.
     pub(super) fn branch_at_end(&mut self, cond: &Expr, then: Block, els: Block) {
+        // All parts must hold, or else any: a part that decides goes away, the others go on.
+        let all = !matches!(cond, Expr::Binary(BinaryOp::BoolOr, ..));
         let mut parts = Vec::new();
-        conjuncts(cond, &mut parts);
+        split(cond, if all { BinaryOp::BoolAnd } else { BinaryOp::BoolOr }, &mut parts);
+        let (decided, at_end) = if all { (els, then) } else { (then, els) };
         let mut least = Vec::new();
         let (on_then, on_els) = evaluates_all(cond);
         let mut parts = parts.as_slice();
         while let Some((part, rest)) = parts.split_first() {
-            let as_one = self.neighbours(part, rest);
+            let as_one = self.neighbours(part, rest, if all { BinaryOp::Eq } else { BinaryOp::Ne });
             parts = &rest[as_one.as_ref().map_or(0, |(_, _, used)| *used)..];
-            let next = if parts.is_empty() { then } else { self.b.create_block() };
+            let next = if parts.is_empty() { at_end } else { self.b.create_block() };
             if let Some((key, value, _)) = as_one {
                 let differs = self.compare(&key, &Num::constant(value), IntCC::NotEqual);
-                self.b.ins().brif(differs, els, &[], next, &[]);
+                self.b.ins().brif(differs, decided, &[], next, &[]);
                 self.go_on(next, parts);
                 continue;
             }
-            if let Expr::Binary(BinaryOp::Lt, a, b) = part
+            if all
+                && let Expr::Binary(BinaryOp::Lt, a, b) = part
                 && let Expr::Const(bound) = &**a
                 && let Some(bound) = bound.to_u64()
                 && let Val::Bits(num) = self.expr(b)
@@ -372,7 +378,11 @@ impl Gen<'_> {
                 let value = self.low(&num);
                 least.push((value, bound.saturating_add(1)));
             }
-            self.branch(part, next, els);
+            if all {
+                self.branch(part, next, decided);
+            } else {
+                self.branch(part, decided, next);
+            }
             self.go_on(next, parts);
         }
         if on_then {
@@ -391,13 +401,13 @@ impl Gen<'_> {
         }
     }
 
-    /// The comparison of a field in the packet with a constant, and of those behind it that the next parts compare, as one:
-    /// the bits, what they must be, and how many of the next parts that is.
-    fn neighbours(&mut self, part: &Expr, rest: &[&Expr]) -> Option<(Num, Bits, usize)> {
-        let (header, start, mut value) = self.field_compared(part)?;
+    /// The comparison (for being equal, or not) of a field in the packet with a constant, and of those behind it that the
+    /// next parts compare, as one: the bits, the constant, and how many of the next parts that is.
+    fn neighbours(&mut self, part: &Expr, rest: &[&Expr], how: BinaryOp) -> Option<(Num, Bits, usize)> {
+        let (header, start, mut value) = self.field_compared(part, how)?;
         let mut used = 0;
         for next in rest {
-            match self.field_compared(next) {
+            match self.field_compared(next, how) {
                 Some((of, at, more)) if of == header && at == start + value.width() => {
                     value = value.concat(&more);
                     used += 1;
@@ -419,8 +429,11 @@ impl Gen<'_> {
     }
 
     /// A field in the packet that is compared with a constant: its header, where it starts there, the constant.
-    fn field_compared(&self, part: &Expr) -> Option<(HeaderId, u32, Bits)> {
-        let Expr::Binary(BinaryOp::Eq, a, b) = part else { return None };
+    fn field_compared(&self, part: &Expr, how: BinaryOp) -> Option<(HeaderId, u32, Bits)> {
+        let Expr::Binary(op, a, b) = part else { return None };
+        if *op != how {
+            return None;
+        }
         let (Expr::Read(slot), Expr::Const(value)) = (&**a, &**b) else { return None };
         let Home::Header { header, offset } = self.s.program.slots[*slot].home else { return None };
         let in_packet = matches!(self.state.place(header), Place::At(_) | Place::Pointed);
@@ -476,12 +489,12 @@ impl Gen<'_> {
     }
 }
 
-/// The parts that all have to hold.
-fn conjuncts<'e>(cond: &'e Expr, parts: &mut Vec<&'e Expr>) {
+/// The parts of a chain of one operator.
+fn split<'e>(cond: &'e Expr, by: BinaryOp, parts: &mut Vec<&'e Expr>) {
     match cond {
-        Expr::Binary(BinaryOp::BoolAnd, a, b) => {
-            conjuncts(a, parts);
-            conjuncts(b, parts);
+        Expr::Binary(op, a, b) if *op == by => {
+            split(a, by, parts);
+            split(b, by, parts);
         }
         part => parts.push(part),
     }

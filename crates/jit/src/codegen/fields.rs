@@ -103,6 +103,7 @@ impl Gen<'_> {
         let value = self.swap(raw, 8 * size);
         let shifted = self.shr(value, 8 * size - (end - 8 * first));
         let cut = if bit.is_multiple_of(8) { shifted } else { self.and(shifted, ones(width)) };
+        self.cache.widths.insert(cut, width);
         Num::one(width, cut)
     }
 
@@ -147,23 +148,22 @@ impl Gen<'_> {
     fn store_bytes(&mut self, base: Base, address: Value, first: u32, num: &Num) {
         let bytes = num.width / 8;
         if let Form::Swapped(raw) = num.form {
-            self.store_raw(base, address, first, bytes, raw);
-            if base != Base::Other {
-                self.cache.loads.insert((base, first, bytes), raw);
-            }
-            return;
+            return self.store_reversed(base, address, first, bytes, raw);
         }
         let limb = self.low(num);
+        let raw = self.swap(limb, num.width);
+        self.store_reversed(base, address, first, bytes, raw);
+    }
+
+    /// Writes bytes that are in the reverse order in a limb.
+    fn store_reversed(&mut self, base: Base, address: Value, first: u32, bytes: u32, raw: Value) {
         if bytes.is_power_of_two() {
-            let raw = self.swap(limb, num.width);
             self.store_raw(base, address, first, bytes, raw);
             if base != Base::Other {
                 self.cache.loads.insert((base, first, bytes), raw);
             }
             return;
         }
-        let up = self.shl(limb, 64 - num.width);
-        let raw = self.swap(up, 64);
         let mut done = 0;
         for size in [4, 2, 1] {
             if bytes & size != 0 {

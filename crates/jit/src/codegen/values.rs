@@ -29,7 +29,7 @@ pub(crate) struct Num {
 pub(crate) enum Form {
     Const(Bits),
     Limbs(Vec<Value>),
-    /// Of 16, 32 or 64 bits, as it was loaded from the packet: its bytes are in the reverse order.
+    /// Of 2 to 8 whole bytes, as they lie in a packet: in the reverse order. The bits above are 0.
     Swapped(Value),
 }
 
@@ -58,11 +58,6 @@ impl Num {
 pub(crate) fn limbs_of(bits: &Bits) -> Vec<u64> {
     let bytes = bits.to_bytes();
     bytes.rchunks(8).map(|chunk| chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte))).collect()
-}
-
-/// Whether a highest limb with so many bits, where that is known, needs no cut to the width of the number.
-fn limbs_fit(bits: Option<&u32>, width: u32) -> bool {
-    bits.is_some_and(|bits| *bits <= (width - 1) % 64 + 1)
 }
 
 /// The ones of the highest limb of a number.
@@ -134,7 +129,11 @@ impl Gen<'_> {
         match &num.form {
             Form::Const(bits) => limbs_of(bits).into_iter().map(|limb| self.int(limb)).collect(),
             Form::Limbs(limbs) => limbs.clone(),
-            Form::Swapped(raw) => vec![self.swap(*raw, num.width)],
+            Form::Swapped(raw) => {
+                let value = self.swap(*raw, num.width);
+                self.cache.widths.insert(value, num.width);
+                vec![value]
+            }
         }
     }
 
@@ -143,9 +142,13 @@ impl Gen<'_> {
         self.limbs(num)[0]
     }
 
-    /// Reverses the bytes of a number of 8, 16, 32 or 64 bits in a limb.
+    /// Reverses the bytes of a number of whole bytes in a limb.
     pub(crate) fn swap(&mut self, value: Value, width: u32) -> Value {
         let ty = match width {
+            24 | 40 | 48 | 56 => {
+                let up = self.shl(value, 64 - width);
+                return self.b.ins().bswap(up);
+            }
             64 => return self.b.ins().bswap(value),
             32 => types::I32,
             16 => types::I16,
@@ -177,8 +180,11 @@ impl Gen<'_> {
     pub(crate) fn cut(&mut self, width: u32, mut limbs: Vec<Value>) -> Num {
         limbs.truncate(crate::layout::limbs(width));
         if let Some(top) = limbs.last_mut() {
-            let fits = limbs_fit(self.cache.widths.get(top), width);
-            *top = if fits { *top } else { self.and(*top, top_mask(width)) };
+            let bits = (width - 1) % 64 + 1;
+            if self.cache.widths.get(top).is_none_or(|known| *known > bits) {
+                *top = self.and(*top, top_mask(width));
+                self.cache.widths.insert(*top, bits);
+            }
         }
         Num::limbs(width, limbs)
     }
