@@ -137,6 +137,15 @@ impl Slots {
         }
     }
 
+    /// What a slot stands for.
+    pub(crate) fn target(&self, slot: u32) -> TargetRef {
+        match self.slots.get(slot as usize).and_then(|slot| slot.key.as_ref()) {
+            Some(Key::Member(member)) => TargetRef::Member(*member),
+            Some(Key::Group(group)) => TargetRef::Group(*group),
+            Some(Key::Call(_)) | None => TargetRef::Action(ActionDataId(slot)),
+        }
+    }
+
     /// The slot of a target, if it is in use.
     pub(crate) fn find(&self, target: TargetRef) -> Option<u32> {
         match target {
