@@ -201,7 +201,8 @@ impl Work<'_> {
             }
             Term::Lookup { table, next } => {
                 let mut found = state.clone();
-                if let Some(phase) = (self.stage_of)(*table) {
+                // A table whose loop has passed already is looked up where it is applied.
+                if let Some(phase) = (self.stage_of)(*table).filter(|phase| *phase > state.phase) {
                     found.phase = phase;
                 }
                 Term::Lookup { table: *table, next: (*next, found) }

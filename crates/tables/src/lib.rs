@@ -45,7 +45,7 @@ pub use image::TableReader;
 pub use key::{FieldMatch, KeyField, KeySchema, MatchKind};
 pub use meter::{Color, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
 pub use profile::{ActionProfile, GroupMember, ProfileSpec};
-pub use record::{RecordLayout, argument_size};
+pub use record::{RecordLayout, argument_size, network_order};
 pub use register::RegisterArray;
 pub use table::{Table, TableSpec};
 pub use value_set::ValueSet;
