@@ -19,7 +19,6 @@ pub(crate) struct Jit {
     /// What came in, of the burst that is worked on, where that has to be kept.
     pub(crate) arrivals: Arrivals,
     program: Program,
-    order: Order,
     /// A context of a packet that no body has seen.
     blank: Contexts,
     /// Parts that were needed so far.
@@ -73,7 +72,7 @@ impl Jit {
         let order = Order::of(&program);
         let mut parts = Vec::new();
         let ahead = match order.is_free && order.egress_is_plain {
-            true => Some(Ahead::new(&program, order, state)?),
+            true => Some(Ahead::new(&program, state)?),
             false => None,
         };
         let blank = match &ahead {
@@ -86,7 +85,7 @@ impl Jit {
             }
         };
         let list = PacketList::default();
-        Ok(Jit { ahead, list, arrivals: Arrivals::default(), program, order, blank, parts, left: Vec::new() })
+        Ok(Jit { ahead, list, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
     }
 
     /// The code for bursts, as the tables want it to be now.
@@ -100,7 +99,7 @@ impl Jit {
             ahead.looks_in -= 1;
             return Ok(());
         }
-        ahead.renew(&self.program, self.order, state)
+        ahead.renew(&self.program, state)
     }
 
     /// A packet that no body has seen.
@@ -169,9 +168,9 @@ fn compile(program: &Program, part: Part) -> Result<Compiled, JitError> {
 }
 
 impl Ahead {
-    fn new(program: &Program, order: Order, state: &mut State) -> Result<Ahead, JitError> {
+    fn new(program: &Program, state: &mut State) -> Result<Ahead, JitError> {
         let shapes = state.shapes();
-        let options = schedule::choose(program, order, state);
+        let options = schedule::choose(program, state);
         let code = Compiled::new(program, &Plan::through(program, true), &options)?;
         let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
         Ok(Ahead {
@@ -186,9 +185,9 @@ impl Ahead {
     }
 
     #[cold]
-    fn renew(&mut self, program: &Program, order: Order, state: &mut State) -> Result<(), JitError> {
+    fn renew(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
         let shapes = state.shapes();
-        let options = schedule::choose(program, order, state);
+        let options = schedule::choose(program, state);
         if !schedule::are_same(&self.options, &options) {
             self.code = Compiled::new(program, &Plan::through(program, true), &options)?;
             self.contexts = self.code.contexts(MAX_BATCH);
