@@ -32,7 +32,7 @@ fn run(width: u32, kind: MatchKind, counter: Option<CounterKind>, rounds: u32) {
     };
     let matches = |at: u32| match kind {
         MatchKind::Lpm => {
-            vec![FieldMatch::Lpm { value: field(at), prefix_len: if at % 2 == 0 { 24 } else { 27 } }]
+            vec![FieldMatch::Lpm { value: field(at), prefix_len: if at.is_multiple_of(2) { 24 } else { 27 } }]
         }
         _ => vec![FieldMatch::Exact(field(at))],
     };
