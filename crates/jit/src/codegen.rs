@@ -20,6 +20,7 @@ use crate::abi;
 use crate::flat::{Flat, Op, StepLevel, Term};
 use crate::layout::Layout;
 use crate::live::{Live, live};
+use crate::site::Site;
 use crate::specialise::{Node, NodeId, Special};
 use crate::state::State;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -331,6 +332,7 @@ impl<'a> Gen<'a> {
         let phase: Vec<NodeId> = order.iter().copied().filter(|node| in_phase(&self, node, 0)).collect();
         self.nodes(&phase);
 
+        self.b.set_srcloc(Site::Glue.location());
         self.b.switch_to_block(next);
         self.b.seal_block(next);
         let packet = self.b.use_var(self.vars.packet);
@@ -374,10 +376,14 @@ impl<'a> Gen<'a> {
             let Node { block, entry, term } = &self.special.nodes[*node];
             self.state = entry.clone();
             let flat = self.flat;
+            self.b.set_srcloc(flat.blocks[*block].site.location());
             for op in &flat.blocks[*block].ops {
                 self.op(op);
                 let tracked = &self.special.tracked;
                 self.state.transfer(self.s.program, op, &|slot| tracked[slot]);
+            }
+            if let Term::Lookup { table, .. } | Term::Dispatch { table, .. } = term {
+                self.b.set_srcloc(Site::Table(*table).location());
             }
             self.term(term);
             self.finish_edges();

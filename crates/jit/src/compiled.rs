@@ -8,6 +8,8 @@ use crate::layout::Layout;
 use crate::memory::CodeMemory;
 use crate::plan::{Plan, Start};
 use crate::runtime::{Host, Texts};
+use crate::sampling::Sampler;
+use crate::site::{Site, Sites};
 use crate::specialise::{Budget, specialise};
 use crate::stage::{MAX_BATCH, stages};
 use crate::state::State as Known;
@@ -107,6 +109,7 @@ pub struct Compiled {
     written: Written,
     stays: bool,
     memory: CodeMemory,
+    sites: Sites,
     statistics: Statistics,
 }
 
@@ -132,6 +135,8 @@ impl Compiled {
             .map_err(|error| JitError::Codegen(format!("{:?}", error.inner)))?;
         let memory =
             CodeMemory::new(code.code_buffer()).map_err(|error| JitError::Machine(error.to_string()))?;
+        let ranges = code.buffer.get_srclocs_sorted().iter();
+        let sites = Sites::new(ranges.map(|of| (of.start..of.end, of.loc)));
         let statistics = Statistics {
             specialise: specialised,
             codegen: start.elapsed(),
@@ -139,12 +144,26 @@ impl Compiled {
             bytes: code.code_buffer().len(),
         };
         let Parts { layout, shapes, stage_bytes, .. } = parts;
-        Ok(Compiled { layout, shapes, texts, stage_bytes, written, stays, memory, statistics })
+        Ok(Compiled { layout, shapes, texts, stage_bytes, written, stays, memory, sites, statistics })
     }
 
     /// What compiling took and gave.
     pub fn statistics(&self) -> Statistics {
         self.statistics
+    }
+
+    /// The part of the program that the code at an offset is of.
+    pub fn site(&self, offset: u32) -> Site {
+        self.sites.at(offset)
+    }
+
+    /// Starts to sample what the calling thread does, that often, in this code or beside it.
+    ///
+    /// # Errors
+    /// What the operating system says; [`std::io::ErrorKind::Unsupported`] where sampling is not written for the machine.
+    pub fn sampler(&self, interval: Duration) -> std::io::Result<Sampler> {
+        let start = self.memory.start().addr();
+        Sampler::start(start..start + self.statistics.bytes, interval)
     }
 
     /// Bytes in front of a packet that the code may write.

@@ -22,7 +22,6 @@
 
 mod action;
 mod counter;
-mod engine;
 mod entry;
 mod error;
 pub mod fast;
@@ -30,11 +29,11 @@ mod image;
 mod key;
 pub mod limits;
 mod meter;
-mod packed;
 mod profile;
 mod record;
 mod register;
 mod slots;
+mod store;
 mod table;
 mod value_set;
 

@@ -35,6 +35,8 @@ pub(crate) struct Slots {
     default: Arc<ActionCall>,
     slots: Vec<Slot>,
     by_key: HashMap<Key, u32>,
+    /// The slot of the call that was interned last.
+    latest: u32,
     free: Vec<u32>,
     limbo: VecDeque<(Stamp, u32)>,
     records: Publisher<Cells<AtomicU64>>,
@@ -71,6 +73,7 @@ impl Slots {
             default: Arc::new(default),
             slots: vec![Slot { key: None, call: None, uses: 1 }],
             by_key: HashMap::new(),
+            latest: 0,
             free: Vec::new(),
             limbo: VecDeque::new(),
             records: Publisher::new(domain, cells),
@@ -90,6 +93,7 @@ impl Slots {
             default: Arc::clone(&self.default),
             slots: self.slots.clone(),
             by_key: self.by_key.clone(),
+            latest: self.latest,
             free: self.free.iter().copied().chain(waiting).collect(),
             limbo: VecDeque::new(),
             records: Publisher::new(domain, cells),
@@ -137,6 +141,15 @@ impl Slots {
         }
     }
 
+    /// What a slot stands for.
+    pub(crate) fn target(&self, slot: u32) -> TargetRef {
+        match self.slots.get(slot as usize).and_then(|slot| slot.key.as_ref()) {
+            Some(Key::Member(member)) => TargetRef::Member(*member),
+            Some(Key::Group(group)) => TargetRef::Group(*group),
+            Some(Key::Call(_)) | None => TargetRef::Action(ActionDataId(slot)),
+        }
+    }
+
     /// The slot of a target, if it is in use.
     pub(crate) fn find(&self, target: TargetRef) -> Option<u32> {
         match target {
@@ -151,8 +164,15 @@ impl Slots {
     /// # Errors
     /// [`NoMemory`]; nothing has changed then.
     pub(crate) fn intern(&mut self, call: ActionCall) -> Result<ActionDataId, NoMemory> {
+        // Entries that follow each other in a file often do the same.
+        let last = &mut self.slots[self.latest as usize];
+        if last.uses > 0 && matches!(&last.key, Some(Key::Call(kept)) if **kept == call) {
+            last.uses += 1;
+            return Ok(ActionDataId(self.latest));
+        }
         let call = Arc::new(call);
-        Ok(ActionDataId(self.take(Key::Call(Arc::clone(&call)), Some(call))?))
+        self.latest = self.take(Key::Call(Arc::clone(&call)), Some(call))?;
+        Ok(ActionDataId(self.latest))
     }
 
     /// The slot of a member or group, with one more use.

@@ -5,6 +5,7 @@ use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
 use crate::abi::{Env, Shape, TableEnv};
 use crate::layout::{limbs, type_width};
+use crate::site::Site;
 use crate::specialise::NodeId;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -276,6 +277,7 @@ impl Gen<'_> {
     pub(super) fn stage(&mut self, table: TableId, order: &[NodeId]) {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
         let Some(count) = self.waiting.get(&table).copied() else { return };
+        self.b.set_srcloc(Site::Table(table).location());
         let memory = self.stage_memory;
         let number = self.b.use_var(count);
         let (some, first, next, done) =
