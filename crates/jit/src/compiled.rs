@@ -73,6 +73,9 @@ impl fmt::Display for JitError {
 
 impl std::error::Error for JitError {}
 
+/// Above so many nodes code is generated in the quick way, whatever was asked for: it would take seconds.
+const MANY_NODES: usize = 2000;
+
 /// What compiling took and gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
@@ -125,6 +128,7 @@ impl Compiled {
             parts.function(program, plan, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
+        let isa = if nodes > MANY_NODES { native(Effort::Quick)? } else { isa };
         let mut context = cranelift_codegen::Context::for_function(function);
         let code = context
             .compile(&*isa, &mut Default::default())
@@ -307,7 +311,7 @@ impl Parts {
         };
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
-        let special = specialise(program, &flat, entry, Budget::default(), &stage_of);
+        let special = specialise(program, &flat, entry, Budget::of(&flat), &stage_of);
         let (written, stays) = written(program, &flat, &special);
         let mut texts = Texts::default();
         let shared = Shared {
@@ -367,7 +371,17 @@ fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
         Effort::Quick => "none",
     };
     let verify = if cfg!(debug_assertions) { "true" } else { "false" };
-    for (name, value) in [("opt_level", level), ("enable_verifier", verify), ("is_pic", "false")] {
+    let registers = match effort {
+        Effort::Speed => "backtracking",
+        Effort::Quick => "single_pass",
+    };
+    let wanted = [
+        ("opt_level", level),
+        ("regalloc_algorithm", registers),
+        ("enable_verifier", verify),
+        ("is_pic", "false"),
+    ];
+    for (name, value) in wanted {
         builder.set(name, value).map_err(|error| JitError::Machine(error.to_string()))?;
     }
     Ok(settings::Flags::new(builder))

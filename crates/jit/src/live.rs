@@ -29,14 +29,14 @@ pub(crate) struct Live {
 pub(crate) struct Set(Vec<u64>);
 
 impl Set {
-    fn insert(&mut self, number: usize) {
+    pub(crate) fn insert(&mut self, number: usize) {
         if self.0.len() <= number / 64 {
             self.0.resize(number / 64 + 1, 0);
         }
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    fn remove(&mut self, number: usize) {
+    pub(crate) fn remove(&mut self, number: usize) {
         if let Some(word) = self.0.get_mut(number / 64) {
             *word &= !(1 << (number % 64));
         }
@@ -47,7 +47,7 @@ impl Set {
     }
 
     /// Adds all of another; says whether that changed anything.
-    fn extend(&mut self, other: &Set) -> bool {
+    pub(crate) fn extend(&mut self, other: &Set) -> bool {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }

@@ -2,7 +2,7 @@
 
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_jit::abi::{HEADROOM, TAILROOM};
-use millrace_jit::{Compiled, Contexts, Options, Packet, Plan, Start, Verdict, Written};
+use millrace_jit::{Compiled, Contexts, Effort, Options, Packet, Plan, Start, Verdict, Written};
 use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, Rate, State, Target};
 use std::sync::Arc;
@@ -37,7 +37,9 @@ impl Bench {
         if arrival {
             plan.start = Start::Arrival;
         }
-        let options = Options { keep_all: true, staged: staged.to_vec(), ..Options::default() };
+        // Both ways to generate code are tested.
+        let effort = if arrival && staged.is_empty() { Effort::Quick } else { Effort::Speed };
+        let options = Options { keep_all: true, staged: staged.to_vec(), effort, ..Options::default() };
         let compiled = Compiled::new(&program, &plan, &options).expect("a program that compiles");
         let state = State::new(Arc::clone(&program)).ok()?;
         Some(Bench {
