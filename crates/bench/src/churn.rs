@@ -32,12 +32,23 @@ struct Changing {
     part: Option<EntryWrite>,
 }
 
-/// A change of the table.
-#[derive(Clone, Debug)]
-enum Change {
-    Modify(EntryIndex, Target),
-    Insert(EntryWrite),
-    Remove(Vec<EntryMatch>, u32),
+/// A change of the table: what happens to the entry of that number.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    number: usize,
+    step: Step,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// It does something else.
+    Change,
+    /// Its part comes.
+    Insert,
+    /// It does again what it did.
+    Restore,
+    /// Its part goes.
+    Remove,
 }
 
 /// The entries of one table that change.
@@ -67,36 +78,37 @@ impl Churn {
         (!entries.is_empty()).then_some(Churn { table, entries })
     }
 
-    /// Changes all entries, or changes them back.
-    fn change_all(&self, switch: &mut Switch, back: bool) -> u64 {
-        let wanted = |entry: &Changing| if back { entry.before.clone() } else { entry.behind.clone() };
-        let changes = self.entries.iter().map(|entry| Change::Modify(entry.index, wanted(entry)));
-        changes.map(|change| u64::from(!self.make(switch, &change))).sum()
+    /// Changes all entries, or changes them back; says how many could not be changed.
+    fn change_all(&self, switch: &mut Switch, step: Step) -> u64 {
+        let changes = (0..self.entries.len()).map(|number| Change { number, step });
+        changes.map(|change| u64::from(!self.make(switch, change, &mut None))).sum()
     }
 
     /// The changes of one entry, one after the other: behind them all is as it was.
-    fn changes(&self, number: usize) -> Vec<Change> {
-        let entry = &self.entries[number % self.entries.len()];
-        let mut changes = vec![Change::Modify(entry.index, entry.behind.clone())];
-        changes.extend(entry.part.clone().map(Change::Insert));
-        changes.push(Change::Modify(entry.index, entry.before.clone()));
-        changes.extend(entry.part.clone().map(|part| Change::Remove(part.matches, part.priority)));
-        changes
+    fn changes(&self, number: usize) -> impl Iterator<Item = Change> {
+        let number = number % self.entries.len();
+        let steps: &[Step] = match self.entries[number].part {
+            Some(_) => &[Step::Change, Step::Insert, Step::Restore, Step::Remove],
+            None => &[Step::Change, Step::Restore],
+        };
+        steps.iter().map(move |step| Change { number, step: *step })
     }
 
-    /// Makes a change; false when it was refused.
-    fn make(&self, switch: &mut Switch, change: &Change) -> bool {
-        let now_ns = switch.now_ns();
+    /// Makes a change; false when it was refused. `inserted` is the entry that was inserted last.
+    fn make(&self, switch: &mut Switch, change: Change, inserted: &mut Option<EntryIndex>) -> bool {
+        let entry = &self.entries[change.number];
+        let now_ns = if let Step::Insert = change.step { switch.now_ns() } else { 0 };
         let state = switch.state_mut();
-        let made = match change {
-            Change::Modify(index, target) => state.modify(self.table, *index, target),
-            Change::Insert(entry) => state.insert(self.table, entry, now_ns).map(|_| ()),
-            Change::Remove(matches, priority) => {
-                let found = state.find(self.table, matches, *priority);
-                found.and_then(|index| state.remove(self.table, index))
+        match change.step {
+            Step::Change => state.modify(self.table, entry.index, &entry.behind).is_ok(),
+            Step::Restore => state.modify(self.table, entry.index, &entry.before).is_ok(),
+            Step::Insert => {
+                let part = entry.part.as_ref();
+                *inserted = part.and_then(|part| state.insert(self.table, part, now_ns).ok());
+                inserted.is_some()
             }
-        };
-        made.is_ok()
+            Step::Remove => inserted.take().is_some_and(|index| state.remove(self.table, index).is_ok()),
+        }
     }
 
     /// Asks for changes at a rate until it is told to stop and the last entry is as it was.
@@ -138,6 +150,7 @@ fn part(switch: &Switch, table: TableId, entry: &EntryView, key: usize) -> Optio
 struct Making<'c> {
     churn: &'c Churn,
     changes: Receiver<Change>,
+    inserted: Option<EntryIndex>,
     made: u64,
     refused: u64,
     ended: bool,
@@ -147,7 +160,7 @@ impl Making<'_> {
     fn some(&mut self, switch: &mut Switch) {
         for _ in 0..MAX_AT_ONCE {
             match self.changes.try_recv() {
-                Ok(change) => match self.churn.make(switch, &change) {
+                Ok(change) => match self.churn.make(switch, change, &mut self.inserted) {
                     true => self.made += 1,
                     false => self.refused += 1,
                 },
@@ -171,13 +184,13 @@ pub(crate) fn measure(
     quiet: f64,
 ) -> ChurnReport {
     let before = worker.one_by_one(|_| ());
-    let mut wrong = churn.change_all(&mut worker.switch, false);
+    let mut wrong = churn.change_all(&mut worker.switch, Step::Change);
     let behind = worker.one_by_one(|_| ());
-    wrong += churn.change_all(&mut worker.switch, true);
+    wrong += churn.change_all(&mut worker.switch, Step::Restore);
 
     let stop = AtomicBool::new(false);
     let (sender, receiver) = sync_channel(1 << 14);
-    let mut making = Making { churn, changes: receiver, made: 0, refused: 0, ended: false };
+    let mut making = Making { churn, changes: receiver, inserted: None, made: 0, refused: 0, ended: false };
     let (rate, seconds, made, found) = std::thread::scope(|scope| {
         let stop = &stop;
         // The sender goes with its thread, so that the receiver sees the end.

@@ -281,6 +281,10 @@ fn of_round(measured: &[Measured], round: usize) -> Rate {
 }
 
 fn table_reports(switch: &Switch) -> BTreeMap<String, TableReport> {
-    let of = |id| TableReport { entries: switch.state().entry_count(id).into(), bytes: 0 };
+    let state = switch.state();
+    let of = |id| TableReport {
+        entries: state.entry_count(id).into(),
+        bytes: state.table(id).memory_bytes() as u64,
+    };
     switch.program().tables.iter().map(|(id, table)| (table.name.clone(), of(id))).collect()
 }

@@ -101,8 +101,9 @@ impl Switch {
             return false;
         }
         let (mut dropped, mut done) = (0, 0);
+        let mut known = self.counters.known();
         for packet in results.packets() {
-            if self.counters.sent_to_known(packet.port_to_send(), packet.len) {
+            if known.sent(packet.port_to_send(), packet.len) {
                 sent(packet.out, results.bytes(done));
             } else if packet.verdict == Verdict::IngressDrop as u32 {
                 dropped += 1;

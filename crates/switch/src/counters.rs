@@ -75,19 +75,9 @@ impl Counters {
         counters.rx_bytes += bytes;
     }
 
-    /// As [`Counters::sent`], for a frame of an allowed length to a port that is known and has a small number; false, and
-    /// nothing counted, for others.
-    #[inline]
-    pub(crate) fn sent_to_known(&mut self, port: u64, bytes: u32) -> bool {
-        match self.ports.dense.get_mut(port as usize) {
-            // An unknown port has no room for any length.
-            Some(dense) if bytes < dense.too_long => {
-                dense.sent_packets += 1;
-                dense.sent_bytes += u64::from(bytes);
-                true
-            }
-            _ => false,
-        }
+    /// The ports that are known and have small numbers, to count many frames of bursts.
+    pub(crate) fn known(&mut self) -> KnownCounters<'_> {
+        KnownCounters(&mut self.ports.dense)
     }
 
     pub(crate) fn sent(&mut self, port: PortId, bytes: usize) {
@@ -167,6 +157,26 @@ impl Dense {
             tx_packets: self.counters.tx_packets.wrapping_add(self.sent_packets),
             tx_bytes: self.counters.tx_bytes.wrapping_add(self.sent_bytes),
             ..self.counters
+        }
+    }
+}
+
+/// The counters of ports that are known and have small numbers.
+pub(crate) struct KnownCounters<'c>(&'c mut [Dense]);
+
+impl KnownCounters<'_> {
+    /// As [`Counters::sent`], for a frame of an allowed length to one of these ports; false, and nothing counted, for
+    /// others.
+    #[inline]
+    pub(crate) fn sent(&mut self, port: u64, bytes: u32) -> bool {
+        match self.0.get_mut(port as usize) {
+            // An unknown port has no room for any length.
+            Some(dense) if bytes < dense.too_long => {
+                dense.sent_packets += 1;
+                dense.sent_bytes += u64::from(bytes);
+                true
+            }
+            _ => false,
         }
     }
 }

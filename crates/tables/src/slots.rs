@@ -38,6 +38,8 @@ pub(crate) struct Slots {
     /// The slot of the call that was interned last.
     latest: u32,
     free: Vec<u32>,
+    /// Without a use, but the engine may still lead workers to them.
+    unlinked: Vec<u32>,
     limbo: VecDeque<(Stamp, u32)>,
     records: Publisher<Cells<AtomicU64>>,
     domain: Domain,
@@ -75,6 +77,7 @@ impl Slots {
             by_key: HashMap::new(),
             latest: 0,
             free: Vec::new(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
             records: Publisher::new(domain, cells),
             domain: domain.clone(),
@@ -94,7 +97,8 @@ impl Slots {
             slots: self.slots.clone(),
             by_key: self.by_key.clone(),
             latest: self.latest,
-            free: self.free.iter().copied().chain(waiting).collect(),
+            free: self.free.iter().chain(&self.unlinked).copied().chain(waiting).collect(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
             records: Publisher::new(domain, cells),
             domain: domain.clone(),
@@ -213,7 +217,20 @@ impl Slots {
         Ok(slot)
     }
 
-    /// Takes one use back. Nothing that workers can find leads to the slot any more when it was the last.
+    /// The slots that wait for [`Slots::settle`].
+    pub(crate) fn unlinked(&self) -> usize {
+        self.unlinked.len()
+    }
+
+    /// Nothing that workers find from now on leads to the slots that were released.
+    pub(crate) fn settle(&mut self) {
+        if !self.unlinked.is_empty() {
+            let stamp = self.domain.stamp();
+            self.limbo.extend(self.unlinked.drain(..).map(|slot| (stamp, slot)));
+        }
+    }
+
+    /// Takes one use back. The slot of the last one is free a grace period after [`Slots::settle`].
     pub(crate) fn release(&mut self, slot: u32) {
         let kept = &mut self.slots[slot as usize];
         kept.uses = kept.uses.saturating_sub(1);
@@ -222,7 +239,7 @@ impl Slots {
                 self.by_key.remove(&key);
             }
             kept.call = None;
-            self.limbo.push_back((self.domain.stamp(), slot));
+            self.unlinked.push(slot);
         }
     }
 

@@ -80,9 +80,14 @@ pub struct Table {
     meters: Vec<Meter>,
     idle: Vec<Idle>,
     free: Vec<EntryIndex>,
-    /// Indices that workers may still hold, of a table where they do.
+    /// Indices without an entry that the engine may still lead workers to, of a table where results are indices.
+    unlinked: Vec<EntryIndex>,
+    /// Such that workers may still hold.
     limbo: VecDeque<(Stamp, EntryIndex)>,
 }
+
+/// Beyond so many unlinked slots and indices, a table makes its writes visible by itself.
+const MOST_UNLINKED: usize = 4096;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Idle {
@@ -127,6 +132,7 @@ impl Table {
             image,
             domain: domain.clone(),
             free: Vec::new(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
             spec,
         })
@@ -155,7 +161,8 @@ impl Table {
             counters: self.counters.clone(),
             meters: self.meters.clone(),
             idle: self.idle.clone(),
-            free: self.free.iter().copied().chain(waiting).collect(),
+            free: self.free.iter().chain(&self.unlinked).copied().chain(waiting).collect(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
         })
     }
@@ -209,7 +216,27 @@ impl Table {
     /// # Errors
     /// [`NoMemory`]: some wait for a later commit.
     pub fn commit(&mut self) -> Result<(), NoMemory> {
-        self.image.commit()
+        self.image.commit()?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Has grace periods begin for what writes have unlinked, as soon as the writes are visible.
+    fn settle(&mut self) {
+        self.slots.settle();
+        if !self.unlinked.is_empty() {
+            let stamp = self.domain.stamp();
+            self.limbo.extend(self.unlinked.drain(..).map(|index| (stamp, index)));
+        }
+    }
+
+    fn unlinked_something(&mut self) {
+        if self.image.is_immediate() {
+            self.settle();
+        } else if self.slots.unlinked() + self.unlinked.len() >= MOST_UNLINKED {
+            // Nobody seems to look up. What finds no memory stays for the next commit.
+            let _ = self.commit();
+        }
     }
 
     /// The group that an action slot stands for: its record holds the default action, for when the group is empty.
@@ -388,6 +415,7 @@ impl Table {
         let before = self.store.slot(index);
         self.store.set_slot(index, slot);
         self.slots.release(before);
+        self.unlinked_something();
         Ok(())
     }
 
@@ -471,6 +499,7 @@ impl Table {
     pub fn drop_member(&mut self, member: MemberRef) {
         if let Some(slot) = self.slots.find(TargetRef::Member(member)) {
             self.slots.release(slot);
+            self.unlinked_something();
         }
     }
 
@@ -597,9 +626,10 @@ impl Table {
         });
         self.slots.release(slot);
         match self.image.is_by_entry() {
-            true => self.limbo.push_back((self.domain.stamp(), index)),
+            true => self.unlinked.push(index),
             false => self.free.push(index),
         }
+        self.unlinked_something();
     }
 }
 
