@@ -1,0 +1,61 @@
+//! What is known of the code of the project's own programs, worked out by hand from their sources.
+
+use millrace_jit::{Compiled, Effort, Options, Plan, Written, listing};
+use millrace_pipeline::{Program, passes};
+use std::path::Path;
+
+fn program(name: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../programs/{name}.p4"));
+    let parsed = millrace_syntax::parse_path(&path, &millrace_syntax::Options::default());
+    let checked = millrace_sema::check(&parsed.program);
+    let mut program = millrace_lower::lower(&checked.program, name).expect("a program of this project");
+    passes::optimize(&mut program);
+    program
+}
+
+fn compile(name: &str, effort: Effort) -> Compiled {
+    let program = program(name);
+    let options = Options { effort, ..Options::default() };
+    Compiled::new(&program, &Plan::through(&program, true), &options).expect("code for this machine")
+}
+
+/// A router writes both MAC addresses and the time to live or hop limit; the last thing that it writes is the checksum of
+/// IPv4, bytes 24 and 25 of the frame.
+#[test]
+fn a_router_writes_twenty_six_bytes() {
+    for effort in [Effort::Speed, Effort::Quick] {
+        let code = compile("router", effort);
+        assert_eq!(code.written(), Written { front: 0, behind: 26 });
+        assert!(code.keeps_place());
+    }
+}
+
+/// These two choose a port and leave the frame alone.
+#[test]
+fn a_switch_and_a_firewall_write_nothing() {
+    for name in ["l2_switch", "firewall"] {
+        let code = compile(name, Effort::Speed);
+        assert_eq!(code.written(), Written { front: 0, behind: 0 }, "{name}");
+        assert!(code.keeps_place());
+    }
+}
+
+/// On the way of an IPv4 packet both headers are at known places, and behind the checks the version and the header length
+/// are known too, at each node up to the one that sends.
+#[test]
+fn a_router_is_specialised() {
+    let program = program("router");
+    let graph =
+        listing(&program, &Plan::through(&program, true), &Options::default(), None).expect("code").graph;
+    let routed: Vec<&str> =
+        graph.lines().filter(|line| line.contains(" RouterIngress.set_nhop.block0 ")).collect();
+    assert_eq!(routed.len(), 2, "one for each family:\n{graph}");
+    assert!(routed.iter().all(|line| line.contains(" hdr.ethernet @0 ")));
+    let ipv4 = routed.iter().find(|line| line.contains(" hdr.ipv4 @14 ")).expect("one for IPv4");
+    assert!(
+        ipv4.contains(" hdr.ipv4.version=0x4 hdr.ipv4.ihl=0x5 ") && ipv4.contains(" cursor 272 "),
+        "{ipv4}"
+    );
+    let ipv6 = routed.iter().find(|line| line.contains(" hdr.ipv6 @14 ")).expect("one for IPv6");
+    assert!(ipv6.contains(" cursor 432 "), "{ipv6}");
+}
