@@ -45,11 +45,15 @@ pub fn is_json(text: &str) -> bool {
 fn load_commands(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
     let mut loaded = Loaded::default();
     let mut refused = Vec::new();
+    let mut sets_queues = false;
     let mut executor = Executor::new(switch);
     commands::read(text, |line| {
         // Queues keep what they are set to, so they are set when everything else fits.
         let result = line.and_then(|line| match line.command {
-            Command::SetQueueDepth { .. } | Command::SetQueueRate { .. } => Ok(Reply::Done),
+            Command::SetQueueDepth { .. } | Command::SetQueueRate { .. } => {
+                sets_queues = true;
+                Ok(Reply::Done)
+            }
             _ => executor.run(&line),
         });
         match result {
@@ -63,7 +67,7 @@ fn load_commands(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>
         }
         if refused.len() < MAX_REFUSALS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
-    if refused.is_empty() {
+    if refused.is_empty() && sets_queues {
         commands::read(text, |line| {
             if let Ok(line) = line
                 && matches!(line.command, Command::SetQueueDepth { .. } | Command::SetQueueRate { .. })

@@ -69,10 +69,17 @@ impl std::error::Error for ValueError {}
 /// # Errors
 /// [`ValueError`].
 pub fn parse(text: &str, width: u32) -> Result<Bits, ValueError> {
-    if text.contains(':') {
-        return address_with_colons(text, width);
+    let mut has_dot = false;
+    for byte in text.bytes() {
+        if byte == b':' {
+            return match mac(text.as_bytes()) {
+                Some(value) if width == 48 => Ok(Bits::new(48, value.into())),
+                _ => address_with_colons(text, width),
+            };
+        }
+        has_dot |= byte == b'.';
     }
-    if text.contains('.') {
+    if has_dot {
         let address: Ipv4Addr = text.parse().map_err(|_| ValueError::BadAddress("IPv4"))?;
         return of_address("IPv4", 32, u32::from(address).into(), width);
     }
@@ -159,10 +166,23 @@ fn bits_of(value: u128) -> u64 {
     (128 - value.leading_zeros()).into()
 }
 
+/// A MAC address of two digits to each byte, as nearly all are written.
+fn mac(text: &[u8]) -> Option<u64> {
+    if text.len() != 17 {
+        return None;
+    }
+    text.chunks(3).try_fold(0, |value, group| {
+        let digit = |at: usize| char::from(group[at]).to_digit(16);
+        let ends = group.get(2).is_none_or(|colon| *colon == b':');
+        Some(value << 8 | u64::from(digit(0)? << 4 | digit(1).filter(|_| ends)?))
+    })
+}
+
 fn address_with_colons(text: &str, width: u32) -> Result<Bits, ValueError> {
-    let groups = text.split(':').count();
-    let looks_like_mac = groups == 6 && !text.contains("::") && text.split(':').all(|group| group.len() <= 2);
-    if width == 48 || (looks_like_mac && width != 128) {
+    let groups = || text.split(':').count();
+    let looks_like_mac =
+        || groups() == 6 && !text.contains("::") && text.split(':').all(|group| group.len() <= 2);
+    if width == 48 || (width != 128 && looks_like_mac()) {
         let mut value = 0u128;
         for group in text.split(':') {
             let byte = match group.len() {
@@ -174,7 +194,7 @@ fn address_with_colons(text: &str, width: u32) -> Result<Bits, ValueError> {
                 return Err(ValueError::BadAddress("Ethernet (MAC)"));
             }
         }
-        if groups != 6 {
+        if groups() != 6 {
             return Err(ValueError::BadAddress("Ethernet (MAC)"));
         }
         return of_address("Ethernet (MAC)", 48, value, width);

@@ -30,7 +30,10 @@ pub(crate) fn meter_unit(unit: Unit) -> MeterUnit {
 
 /// The values one behind another, each in whole bytes.
 pub(crate) fn pack(values: &[Bits]) -> Vec<u8> {
-    values.iter().flat_map(Bits::to_bytes).collect()
+    match values {
+        [one] => one.to_bytes(),
+        _ => values.iter().flat_map(Bits::to_bytes).collect(),
+    }
 }
 
 /// The reverse of [`pack`] for values of these widths.

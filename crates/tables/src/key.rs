@@ -153,14 +153,19 @@ impl KeySchema {
     /// # Errors
     /// Every shape error of [`TableError`]: count, kind, width, prefix, range.
     pub fn canonical(&self, matches: &[FieldMatch]) -> Result<Vec<FieldMatch>, TableError> {
+        self.make_canonical(matches.to_vec())
+    }
+
+    /// [`KeySchema::canonical`] in place.
+    pub(crate) fn make_canonical(&self, matches: Vec<FieldMatch>) -> Result<Vec<FieldMatch>, TableError> {
         if matches.len() != self.fields.len() {
             return Err(TableError::WrongFieldCount { expected: self.fields.len(), found: matches.len() });
         }
-        self.fields
-            .iter()
-            .zip(matches)
+        matches
+            .into_iter()
+            .zip(&self.fields)
             .enumerate()
-            .map(|(index, (field, given))| canonical_field(index, field, given))
+            .map(|(index, (given, field))| canonical_field(index, field, given))
             .collect()
     }
 }
@@ -209,10 +214,10 @@ impl FieldMatch {
     }
 }
 
-fn canonical_field(index: usize, field: &KeyField, given: &FieldMatch) -> Result<FieldMatch, TableError> {
-    let fit = |value: &Vec<u8>| {
-        if field.fits(value) {
-            Ok(value.clone())
+fn canonical_field(index: usize, field: &KeyField, given: FieldMatch) -> Result<FieldMatch, TableError> {
+    let fit = |value: Vec<u8>| {
+        if field.fits(&value) {
+            Ok(value)
         } else {
             Err(TableError::WrongWidth { field: index, width: field.width, found_bytes: value.len() })
         }
@@ -226,20 +231,17 @@ fn canonical_field(index: usize, field: &KeyField, given: &FieldMatch) -> Result
             Ok(FieldMatch::Ternary { value: fit(value)?, mask: field.all_ones() })
         }
         (MatchKind::Range, FieldMatch::Exact(value)) => {
-            Ok(FieldMatch::Range { low: fit(value)?, high: value.clone() })
+            let low = fit(value)?;
+            Ok(FieldMatch::Range { high: low.clone(), low })
         }
         (MatchKind::Optional, FieldMatch::Exact(value)) => Ok(FieldMatch::Optional(Some(fit(value)?))),
         (MatchKind::Lpm, FieldMatch::Lpm { value, prefix_len }) => {
             let mut value = fit(value)?;
-            if *prefix_len > field.width {
-                return Err(TableError::BadPrefix {
-                    field: index,
-                    width: field.width,
-                    prefix_len: *prefix_len,
-                });
+            if prefix_len > field.width {
+                return Err(TableError::BadPrefix { field: index, width: field.width, prefix_len });
             }
-            keep_prefix(&mut value, field.width, *prefix_len);
-            Ok(FieldMatch::Lpm { value, prefix_len: *prefix_len })
+            keep_prefix(&mut value, field.width, prefix_len);
+            Ok(FieldMatch::Lpm { value, prefix_len })
         }
         (MatchKind::Ternary, FieldMatch::Ternary { value, mask }) => {
             let (mut value, mask) = (fit(value)?, fit(mask)?);
@@ -254,7 +256,7 @@ fn canonical_field(index: usize, field: &KeyField, given: &FieldMatch) -> Result
             Ok(FieldMatch::Range { low, high })
         }
         (MatchKind::Optional, FieldMatch::Optional(value)) => {
-            Ok(FieldMatch::Optional(value.as_ref().map(fit).transpose()?))
+            Ok(FieldMatch::Optional(value.map(fit).transpose()?))
         }
         (kind, given) => {
             Err(TableError::WrongKind { field: index, expected: kind.name(), found: given.kind_name() })

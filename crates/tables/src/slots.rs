@@ -34,6 +34,8 @@ pub(crate) struct Slots {
     layout: RecordLayout,
     default: Arc<ActionCall>,
     slots: Vec<Slot>,
+    /// Of the keys that are calls, and of the others.
+    by_call: HashMap<Arc<ActionCall>, u32>,
     by_key: HashMap<Key, u32>,
     /// The slot of the call that was interned last.
     latest: u32,
@@ -74,6 +76,7 @@ impl Slots {
         let slots = Slots {
             default: Arc::new(default),
             slots: vec![Slot { key: None, call: None, uses: 1 }],
+            by_call: HashMap::new(),
             by_key: HashMap::new(),
             latest: 0,
             free: Vec::new(),
@@ -95,6 +98,7 @@ impl Slots {
             layout: self.layout.clone(),
             default: Arc::clone(&self.default),
             slots: self.slots.clone(),
+            by_call: self.by_call.clone(),
             by_key: self.by_key.clone(),
             latest: self.latest,
             free: self.free.iter().chain(&self.unlinked).copied().chain(waiting).collect(),
@@ -113,7 +117,7 @@ impl Slots {
 
     /// The number of distinct actions in use, the default one among them, equal or not.
     pub(crate) fn len(&self) -> usize {
-        self.by_key.len() + 1
+        self.by_call.len() + self.by_key.len() + 1
     }
 
     /// Bytes of memory.
@@ -122,6 +126,7 @@ impl Slots {
             self.slots.iter().filter_map(|slot| slot.call.as_ref()).map(|c| c.data.len() + 48).sum();
         self.slots.len() * self.layout.stride as usize
             + self.slots.capacity() * size_of::<Slot>()
+            + self.by_call.capacity() * (size_of::<(Arc<ActionCall>, u32)>() + 1)
             + self.by_key.capacity() * (size_of::<(Key, u32)>() + 1)
             + data
     }
@@ -174,8 +179,16 @@ impl Slots {
             last.uses += 1;
             return Ok(ActionDataId(self.latest));
         }
-        let call = Arc::new(call);
-        self.latest = self.take(Key::Call(Arc::clone(&call)), Some(call))?;
+        self.latest = match self.by_call.get(&call) {
+            Some(&slot) => {
+                self.slots[slot as usize].uses += 1;
+                slot
+            }
+            None => {
+                let call = Arc::new(call);
+                self.add(Key::Call(Arc::clone(&call)), Some(call))?
+            }
+        };
         Ok(ActionDataId(self.latest))
     }
 
@@ -199,6 +212,11 @@ impl Slots {
             self.slots[slot as usize].uses += 1;
             return Ok(slot);
         }
+        self.add(key, call)
+    }
+
+    /// A slot for a key that has none.
+    fn add(&mut self, key: Key, call: Option<Arc<ActionCall>>) -> Result<u32, NoMemory> {
         self.collect();
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -212,7 +230,10 @@ impl Slots {
             }
         };
         self.slots[slot as usize] = Slot { key: Some(key.clone()), call, uses: 1 };
-        self.by_key.insert(key, slot);
+        match key {
+            Key::Call(call) => self.by_call.insert(call, slot),
+            key => self.by_key.insert(key, slot),
+        };
         self.write(slot, self.records.current());
         Ok(slot)
     }
@@ -235,8 +256,10 @@ impl Slots {
         let kept = &mut self.slots[slot as usize];
         kept.uses = kept.uses.saturating_sub(1);
         if kept.uses == 0 {
-            if let Some(key) = kept.key.take() {
-                self.by_key.remove(&key);
+            match kept.key.take() {
+                Some(Key::Call(call)) => drop(self.by_call.remove(&call)),
+                Some(key) => drop(self.by_key.remove(&key)),
+                None => {}
             }
             kept.call = None;
             self.unlinked.push(slot);

@@ -4,9 +4,11 @@
 //! has priorities, its action slot, its place in the order of insertion, and flags. Matches and priority are what an
 //! entry is known by; a hash table of record numbers finds it by them. What is asked for by fields is unpacked on demand.
 
+mod index;
+
 use crate::entry::EntryIndex;
 use crate::key::{FieldMatch, KeyField, KeySchema, MatchKind, keep_prefix};
-use hashbrown::HashTable;
+use index::Index;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -29,7 +31,7 @@ pub(crate) struct Store {
     layout: Layout,
     /// By index; the first is not used.
     records: Vec<u8>,
-    index: HashTable<u32>,
+    index: Index,
     seed: u64,
     /// How many entries have each prefix length, in a table with one lpm field and no priorities.
     lengths: BTreeMap<u32, u32>,
@@ -84,7 +86,7 @@ impl Store {
             schema: schema.clone(),
             layout: Layout { matches: at, identity, stride, has_priority, lpm },
             records: vec![0; stride],
-            index: HashTable::new(),
+            index: Index::new(),
             seed: RandomState::new().hash_one(1),
             lengths: BTreeMap::new(),
             by_rank: BTreeMap::new(),
@@ -110,8 +112,7 @@ impl Store {
 
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let lookup = self.index.allocation_size();
-        self.records.len() + lookup + self.by_rank.len() * 32 + self.lengths.len() * 16
+        self.records.capacity() + self.index.bytes() + self.by_rank.len() * 32 + self.lengths.len() * 16
     }
 
     /// The indices of all entries, in the order of insertion.
@@ -153,8 +154,7 @@ impl Store {
 
     /// The entry that is known by this.
     pub(crate) fn find(&self, identity: &[u8]) -> Option<EntryIndex> {
-        let same = |index: &u32| self.identity_of(*index) == identity;
-        self.index.find(self.hash(identity), same).copied().map(EntryIndex)
+        self.index.find(self.hash(identity), |index| self.identity_of(index) == identity).map(EntryIndex)
     }
 
     /// Adds an entry at an index that is free, or the one behind the last.
@@ -175,12 +175,7 @@ impl Store {
         rest[..SLOT].copy_from_slice(&slot.to_le_bytes());
         rest[SLOT..SLOT + SERIAL].copy_from_slice(&serial.to_le_bytes()[..SERIAL]);
         rest[SLOT + SERIAL] = LIVE | if is_const { CONST } else { 0 };
-        let (records, layout, seed) = (&self.records, self.layout, self.seed);
-        let rehash = |index: &u32| {
-            let start = *index as usize * layout.stride;
-            hash(seed, &records[start..start + layout.identity])
-        };
-        self.index.insert_unique(hash(seed, identity), index.0, rehash);
+        self.index.insert(hash(self.seed, identity), index.0, hash_of(&self.records, self.layout, self.seed));
         if let Some(len) = self.prefix_len(identity) {
             *self.lengths.entry(len).or_default() += 1;
         }
@@ -193,9 +188,8 @@ impl Store {
     /// Takes an entry that there is out.
     pub(crate) fn remove(&mut self, index: EntryIndex) {
         let identity = self.identity_of(index.0).to_vec();
-        if let Ok(found) = self.index.find_entry(self.hash(&identity), |other| *other == index.0) {
-            found.remove();
-        }
+        let hash_of = hash_of(&self.records, self.layout, self.seed);
+        self.index.remove(hash(self.seed, &identity), index.0, hash_of);
         if let Some(len) = self.prefix_len(&identity)
             && let Some(count) = self.lengths.get_mut(&len)
         {
@@ -380,6 +374,14 @@ fn set_length(place: &mut [u8], len: u32) {
 
 fn length(place: &[u8]) -> u32 {
     place.iter().rev().fold(0, |len, byte| len << 8 | u32::from(*byte))
+}
+
+/// The hashes of records.
+fn hash_of(records: &[u8], layout: Layout, seed: u64) -> impl Fn(u32) -> u64 {
+    move |index| {
+        let start = index as usize * layout.stride;
+        hash(seed, &records[start..start + layout.identity])
+    }
 }
 
 /// A hash by folded multiplication. The seed is one that nobody outside can foresee.

@@ -338,7 +338,7 @@ impl Table {
         if self.spec.schema.fields().is_empty() {
             return Err(TableError::NoKey);
         }
-        let (matches, identity) = self.check_match(&spec.matches, spec.priority)?;
+        let (matches, identity) = self.check_match(spec.matches, spec.priority)?;
         self.check_target(&spec.target)?;
         if spec.idle_timeout_ns != 0 && !self.spec.idle_timeout {
             return Err(TableError::NoIdleTimeout);
@@ -395,7 +395,7 @@ impl Table {
     /// # Errors
     /// [`TableError::NotFound`], or what is wrong with the matches.
     pub fn find(&self, matches: &[FieldMatch], priority: u32) -> Result<EntryIndex, TableError> {
-        let (_, identity) = self.check_match(matches, priority)?;
+        let (_, identity) = self.check_match(matches.to_vec(), priority)?;
         self.store.find(&identity).ok_or(TableError::NotFound)
     }
 
@@ -586,10 +586,10 @@ impl Table {
 
     fn check_match(
         &self,
-        matches: &[FieldMatch],
+        matches: Vec<FieldMatch>,
         priority: u32,
     ) -> Result<(Vec<FieldMatch>, Vec<u8>), TableError> {
-        let matches = self.spec.schema.canonical(matches)?;
+        let matches = self.spec.schema.make_canonical(matches)?;
         if priority != 0 && !self.spec.schema.needs_priority() {
             return Err(TableError::PriorityNotUsed { priority });
         }

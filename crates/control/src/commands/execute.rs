@@ -6,7 +6,6 @@ use crate::{Refusal, nearest};
 use millrace_pipeline::{ActionId, ProfileId, TableId};
 use millrace_state::{EntryIndex, WriteError};
 use millrace_switch::Switch;
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -36,17 +35,39 @@ impl fmt::Display for Reply {
     }
 }
 
-/// Runs commands. It remembers names that it has looked up, so that a long file costs little.
+/// Runs commands. It remembers the names that it has looked up last, so that a long file costs little.
 pub struct Executor<'s, 'a> {
     pub(super) switch: &'s mut Switch,
-    tables: HashMap<&'a str, TableId>,
-    actions: HashMap<(TableId, &'a str), usize>,
+    /// The tables named last, the latest first, and such actions of theirs: few are named by turns.
+    tables: Recent<&'a str, TableId>,
+    actions: Recent<(TableId, &'a str), usize>,
+}
+
+/// Names that were looked up last.
+struct Recent<N, T>([Option<(N, T)>; RECENT]);
+
+/// How many names are remembered.
+const RECENT: usize = 32;
+
+impl<N: PartialEq, T: Copy> Recent<N, T> {
+    fn new() -> Recent<N, T> {
+        Recent([const { None }; RECENT])
+    }
+
+    fn get(&self, name: &N) -> Option<T> {
+        self.0.iter().map_while(Option::as_ref).find(|(known, _)| known == name).map(|(_, found)| *found)
+    }
+
+    fn put(&mut self, name: N, found: T) {
+        self.0.rotate_right(1);
+        self.0[0] = Some((name, found));
+    }
 }
 
 impl<'s, 'a> Executor<'s, 'a> {
     /// For one switch.
     pub fn new(switch: &'s mut Switch) -> Executor<'s, 'a> {
-        Executor { switch, tables: HashMap::new(), actions: HashMap::new() }
+        Executor { switch, tables: Recent::new(), actions: Recent::new() }
     }
 
     /// Runs one command.
@@ -143,22 +164,22 @@ impl<'s, 'a> Executor<'s, 'a> {
     }
 
     pub(super) fn table(&mut self, name: Word<'a>) -> Result<TableId, Refusal> {
-        if let Some(&table) = self.tables.get(name.text) {
+        if let Some(table) = self.tables.get(&name.text) {
             return Ok(table);
         }
         let table = self.switch.state().table_named(name.text).map_err(|error| refused(name.at(), error))?;
-        self.tables.insert(name.text, table);
+        self.tables.put(name.text, table);
         Ok(table)
     }
 
     /// An action of a table: its index there, and which it is.
     pub(super) fn action(&mut self, table: TableId, name: Word<'a>) -> Result<(usize, ActionId), Refusal> {
         let at = match self.actions.get(&(table, name.text)) {
-            Some(&at) => at,
+            Some(at) => at,
             None => {
                 let found = self.switch.state().action_named(table, name.text);
                 let at = found.map_err(|error| refused(name.at(), error))?;
-                self.actions.insert((table, name.text), at);
+                self.actions.put((table, name.text), at);
                 at
             }
         };
