@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What the documents claim about the repository: links lead somewhere, the tests that docs/semantics.md names exist, and
-docs/dependencies.md lists the dependencies that crates use, no more and no fewer. Exits 1 and says what is wrong."""
+"""What the documents claim about the repository: links lead somewhere, the tests that docs/semantics.md names exist,
+docs/dependencies.md lists the dependencies that crates use and docs/errors.md the codes that findings have, no more and no
+fewer. (That the examples there are right is for `tests/errors/check`.) Exits 1 and says what is wrong."""
 import re
 import subprocess
 import sys
@@ -80,6 +81,37 @@ def dependencies():
         yield f"docs/dependencies.md: {name} is {'not used' if name in listed else 'missing'}"
 
 
-problems = [*links(), *semantics(), *dependencies()]
+# Where the code of a finding is written: at its making, among the constants, or as the kind of a refused control text.
+CODES = [
+    r'Diagnostic::(?:error|warning)\(\s*"([\w-]+)"',
+    r'= "([EW]\d{4})"',
+    r'pub\(crate\) const \w+: &str = "([a-z-]+)";',
+    r'(?:refused|diagnostics)\([^;]*?, "([a-z-]+)"\)',
+]
+CODE_FILES = {
+    "crates/syntax/src/**/*.rs": CODES[:1],
+    "crates/sema/src/codes.rs": CODES[1:2],
+    "crates/p4_14/src/codes.rs": CODES[1:2],
+    "crates/lower/src/fail.rs": CODES[2:3],
+    "crates/lower/src/lib.rs": CODES[:1],
+    "crates/millrace/src/*.rs": CODES[3:],
+}
+
+
+def codes():
+    made = set()
+    for pattern, expressions in CODE_FILES.items():
+        for source in ROOT.glob(pattern):
+            code = source.read_text().split("#[cfg(test)]\nmod tests {")[0]
+            if source.name != "tests.rs":
+                made.update(name for expression in expressions for name in re.findall(expression, code))
+    listed = re.findall(r"^### (\S+)$", (ROOT / "docs/errors.md").read_text(), re.M)
+    for name in sorted({name for name in listed if listed.count(name) > 1}):
+        yield f"docs/errors.md: {name} is there twice"
+    for name in sorted(made ^ set(listed)):
+        yield f"docs/errors.md: {name} is {'missing' if name in made else 'the code of no finding'}"
+
+
+problems = [*links(), *semantics(), *dependencies(), *codes()]
 print("\n".join(problems) or "the documents are right")
 sys.exit(bool(problems))

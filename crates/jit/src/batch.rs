@@ -1,20 +1,28 @@
 //! Packets in memory that is borrowed while compiled code runs over them: the safe way to run it.
 
 use crate::abi::{HEADROOM, Packet, TAILROOM, Verdict};
-use crate::{Compiled, Contexts, Host};
+use crate::{Compiled, Contexts, Host, MAX_BATCH};
 use std::marker::PhantomData;
 
 /// A list of packets that is used again for each batch.
-#[derive(Debug, Default)]
-pub struct PacketList(Vec<Packet>);
+#[derive(Debug)]
+pub struct PacketList(Box<[Packet; MAX_BATCH]>);
 
-// SAFETY: between two batches the list is empty, and its pointers are never read.
+// SAFETY: between two batches its pointers are never read.
 unsafe impl Send for PacketList {}
+
+impl Default for PacketList {
+    fn default() -> PacketList {
+        let nowhere = Packet { data: std::ptr::null_mut(), len: 0, port: 0, verdict: 0, out: 0 };
+        PacketList(Box::new([nowhere; MAX_BATCH]))
+    }
+}
 
 /// Packets that lie in one memory. Two may overlap: the one that runs later meets what the other wrote.
 #[derive(Debug)]
 pub struct Batch<'b, 'm> {
-    packets: &'b mut Vec<Packet>,
+    packets: &'b mut [Packet; MAX_BATCH],
+    count: usize,
     start: *mut u8,
     length: usize,
     headroom: usize,
@@ -27,13 +35,23 @@ pub struct Results<'r> {
     packets: &'r [Packet],
 }
 
+/// The lengths of packets that were added together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// Bytes of all of them.
+    pub bytes: u64,
+    /// Bytes of the longest.
+    pub longest: u32,
+}
+
 impl PacketList {
     /// An empty batch over some memory, for code that takes at most `headroom` bytes in front of packets
     /// ([`Compiled::headroom`]).
+    #[inline]
     pub fn over<'b, 'm>(&'b mut self, memory: &'m mut [u8], headroom: usize) -> Batch<'b, 'm> {
-        self.0.clear();
         Batch {
             packets: &mut self.0,
+            count: 0,
             start: memory.as_mut_ptr(),
             length: memory.len(),
             headroom: headroom.min(HEADROOM),
@@ -43,21 +61,48 @@ impl PacketList {
 }
 
 impl Batch<'_, '_> {
-    /// Adds the packet of `len` bytes at `at`, which came in on `port`. False, and nothing added, when it does not lie
-    /// in the memory with its headroom in front and [`TAILROOM`] behind.
+    /// Adds packets that came in on `port`, each the place and the length that `place` gives. None, and nothing added,
+    /// when one of them does not lie in the memory with its headroom in front and [`TAILROOM`] behind, or there would be
+    /// more than [`MAX_BATCH`].
     #[inline]
-    pub fn push(&mut self, at: usize, len: usize, port: u32) -> bool {
-        let end = at.saturating_add(len).saturating_add(TAILROOM);
-        if at < self.headroom || end > self.length || len > u32::MAX as usize {
-            return false;
+    pub fn push_all<T>(
+        &mut self,
+        places: &[T],
+        port: u32,
+        place: impl Fn(&T) -> (u32, u32),
+    ) -> Option<Added> {
+        let free = self.packets.get_mut(self.count..)?;
+        let limit = self.length.checked_sub(TAILROOM)? as u64;
+        let headroom = self.headroom as u64;
+        if places.len() > free.len() {
+            return None;
         }
-        let data = self.start.wrapping_add(at);
-        self.packets.push(Packet { data, len: len as u32, port, verdict: 0, out: 0 });
-        true
+        let (mut added, mut outside) = (Added::default(), 0);
+        for (packet, at) in free.iter_mut().zip(places) {
+            let (at, len) = place(at);
+            // One of the differences is below 0 where the packet does not lie in the memory.
+            let (at, bytes) = (u64::from(at), u64::from(len));
+            outside |= at.wrapping_sub(headroom) | limit.wrapping_sub(at + bytes);
+            added.bytes += bytes;
+            added.longest = added.longest.max(len);
+            *packet = Packet { data: self.start.wrapping_add(at as usize), len, port, verdict: 0, out: 0 };
+        }
+        if outside >> 63 != 0 {
+            return None;
+        }
+        self.count += places.len();
+        Some(added)
     }
 
-    /// Runs code over the packets, at most [`crate::MAX_BATCH`] and as many as there are contexts. Packets beyond are
-    /// left out of the results.
+    /// Adds the packet of `len` bytes at `at`, which came in on `port`. False, and nothing added, where
+    /// [`Batch::push_all`] gives none.
+    #[inline]
+    pub fn push(&mut self, at: usize, len: usize, port: u32) -> bool {
+        let (Ok(at), Ok(len)) = (u32::try_from(at), u32::try_from(len)) else { return false };
+        self.push_all(&[(at, len)], port, |place| *place).is_some()
+    }
+
+    /// Runs code over the packets, as many as there are contexts. Packets beyond are left out of the results.
     #[inline]
     pub fn run<'r>(
         &'r mut self,
@@ -66,7 +111,7 @@ impl Batch<'_, '_> {
         contexts: &mut Contexts,
         now_ns: u64,
     ) -> Results<'r> {
-        let count = self.packets.len().min(crate::MAX_BATCH).min(contexts.len());
+        let count = self.count.min(contexts.len());
         if compiled.headroom() > self.headroom {
             return Results { packets: &[] };
         }
@@ -89,21 +134,34 @@ impl<'r> Results<'r> {
         self.packets.is_empty()
     }
 
+    /// The packets, with what became of them; [`Results::bytes`] has their bytes.
+    #[inline]
+    pub fn packets(&self) -> &'r [Packet] {
+        self.packets
+    }
+
     /// What became of each packet, and the number that goes with it.
     #[inline]
     pub fn verdicts(&self) -> impl ExactSizeIterator<Item = (Verdict, u32)> {
-        self.packets.iter().map(|packet| {
-            // Compiled code writes nothing else.
-            (Verdict::from_number(packet.verdict).unwrap_or(Verdict::StepLimit), packet.out)
-        })
+        self.packets.iter().map(|packet| (packet.verdict(), packet.out))
     }
 
     /// A packet as it is now.
+    #[inline]
     pub fn bytes(&self, packet: usize) -> &'r [u8] {
         self.packets.get(packet).map_or(&[], |packet| {
             // SAFETY: it lies in the memory that the batch borrows, or in memory that the host keeps until its next
             // run; both are borrowed for as long as the bytes.
             unsafe { std::slice::from_raw_parts(packet.data, packet.len as usize) }
         })
+    }
+}
+
+impl Packet {
+    /// What became of it.
+    #[inline]
+    pub fn verdict(&self) -> Verdict {
+        // Compiled code writes nothing else.
+        Verdict::from_number(self.verdict).unwrap_or(Verdict::StepLimit)
     }
 }

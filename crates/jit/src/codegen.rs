@@ -6,7 +6,7 @@
 
 mod apply;
 mod calls;
-mod deparse;
+pub(crate) mod deparse;
 mod edges;
 mod expr;
 mod fields;

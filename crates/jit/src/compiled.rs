@@ -11,6 +11,7 @@ use crate::runtime::{Host, Texts};
 use crate::specialise::{Budget, specialise};
 use crate::stage::{MAX_BATCH, stages};
 use crate::state::State as Known;
+use crate::written::{Written, written};
 use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
@@ -99,6 +100,7 @@ pub struct Compiled {
     records: Vec<RecordLayout>,
     texts: Texts,
     stage_bytes: usize,
+    written: Written,
     memory: CodeMemory,
     statistics: Statistics,
 }
@@ -114,10 +116,10 @@ impl Compiled {
         let isa = native(options.effort)?;
         let parts = Parts::new(program, options)?;
         let start = Instant::now();
-        let (function, nodes, texts) = parts.function(program, plan, &isa);
+        let Generated { function, nodes, texts, written, .. } = parts.function(program, plan, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
-        let mut context = cranelift_codegen::Context::for_function(function.function);
+        let mut context = cranelift_codegen::Context::for_function(function);
         let code = context
             .compile(&*isa, &mut Default::default())
             .map_err(|error| JitError::Codegen(format!("{:?}", error.inner)))?;
@@ -130,7 +132,7 @@ impl Compiled {
             bytes: code.code_buffer().len(),
         };
         let Parts { layout, records, stage_bytes, .. } = parts;
-        Ok(Compiled { layout, records, texts, stage_bytes, memory, statistics })
+        Ok(Compiled { layout, records, texts, stage_bytes, written, memory, statistics })
     }
 
     /// What compiling took and gave.
@@ -140,7 +142,12 @@ impl Compiled {
 
     /// Bytes in front of a packet that the code may write.
     pub fn headroom(&self) -> usize {
-        crate::abi::HEADROOM
+        self.written.front as usize
+    }
+
+    /// What the code may change of a packet.
+    pub fn written(&self) -> Written {
+        self.written
     }
 
     /// Contexts for a batch of so many packets.
@@ -208,7 +215,7 @@ pub fn listing(
         None => native(options.effort)?,
     };
     let parts = Parts::new(program, options)?;
-    let (generated, _, _) = parts.function(program, plan, &isa);
+    let generated = parts.function(program, plan, &isa, true);
     let clif = generated.function.display().to_string();
     let mut context = cranelift_codegen::Context::for_function(generated.function);
     context.set_disasm(true);
@@ -228,9 +235,14 @@ struct Parts {
     shapes: Vec<Shape>,
 }
 
+/// The code of one plan, before Cranelift.
 struct Generated {
     function: Function,
+    /// The specialised graph as text, where people ask for it.
     graph: String,
+    nodes: usize,
+    texts: Texts,
+    written: Written,
 }
 
 impl Parts {
@@ -248,7 +260,7 @@ impl Parts {
         })
     }
 
-    fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa) -> (Generated, usize, Texts) {
+    fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa, for_people: bool) -> Generated {
         let flat = flatten(program, plan);
         let from_context = plan.start == Start::Context;
         let entry = if from_context {
@@ -272,8 +284,9 @@ impl Parts {
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
         let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
-        let graph = special.to_text(program, &flat);
-        (Generated { function, graph }, special.order().len(), texts)
+        let graph = if for_people { special.to_text(program, &flat) } else { String::new() };
+        let written = written(program, &flat, &special);
+        Generated { function, graph, nodes: special.order().len(), texts, written }
     }
 }
 

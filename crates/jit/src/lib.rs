@@ -14,12 +14,14 @@ mod simplify;
 mod specialise;
 mod stage;
 mod state;
+mod written;
 
 pub use abi::{Packet, Shape, Verdict};
-pub use batch::{Batch, PacketList, Results};
+pub use batch::{Added, Batch, PacketList, Results};
 pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;
 pub use layout::{Layout, MAX_CONTEXT, RecordLayout};
 pub use plan::{Plan, Start, Step};
 pub use runtime::{DigestMessage, Effects, Host};
 pub use stage::MAX_BATCH;
+pub use written::Written;

@@ -246,17 +246,37 @@ impl Cursor {
     }
 }
 
-/// Whether a deparser follows behind every parser, so that what is written to the packet in place is what the deparser
-/// would write. Without one a packet goes on as it came, whatever happens to its headers.
+/// Whether what is written to the packet in place is what a deparser behind it would write.
+///
+/// A deparser has to follow behind every parser: without one a packet goes on as it came, whatever happens to its headers.
+/// A packet that a parser rejects may go on as it came too ([`OnReject::PassOn`]); then there has to be one parser, which
+/// writes to no header, so that nothing is written before it is certain that the deparser follows.
 fn packets_are_put_together(program: &Program) -> bool {
+    let writes_nothing_before_it_accepts = |bodies: &[BodyId]| {
+        let last = bodies.iter().rposition(|body| program.bodies[*body].kind == BodyKind::Parser);
+        bodies[..last.map_or(0, |at| at + 1)].iter().all(|body| !writes_headers(program, *body))
+    };
     let follows = |bodies: &[BodyId]| {
         let last = |kind| bodies.iter().rposition(|body| program.bodies[*body].kind == kind);
         last(BodyKind::Parser) <= last(BodyKind::Deparser)
+            && (program.on_reject != OnReject::PassOn || writes_nothing_before_it_accepts(bodies))
     };
     if program.deparse_at_ingress {
         return follows(&program.ingress) && follows(&program.egress);
     }
     follows(&[program.ingress.as_slice(), &program.egress].concat())
+}
+
+/// Whether a body, or an action that it may run, writes to a field of a header.
+fn writes_headers(program: &Program, body: BodyId) -> bool {
+    let in_header = |slot: Option<SlotId>| {
+        slot.is_some_and(|slot| matches!(program.slots[slot].home, Home::Header { .. }))
+    };
+    program.bodies[body].blocks.values().any(|block| match &block.term {
+        // What a table writes, and its actions, are looked at no further.
+        Terminator::Apply { .. } => true,
+        _ => block.insts.iter().any(|inst| in_header(inst.dst())),
+    })
 }
 
 /// The constant that an expression is, as a number of at most 64 bits.

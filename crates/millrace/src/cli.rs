@@ -77,6 +77,8 @@ pub(crate) enum Engine {
     Interp,
     /// Machine code
     Jit,
+    /// Machine code where there can be some, else the reference interpreter
+    Auto,
 }
 
 impl Engine {
@@ -84,6 +86,7 @@ impl Engine {
         match self {
             Engine::Interp => EngineKind::Interp,
             Engine::Jit => EngineKind::Jit,
+            Engine::Auto => EngineKind::Fastest,
         }
     }
 }
@@ -165,7 +168,7 @@ pub(crate) struct StfArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// What runs the program
-    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(crate) engine: Engine,
     /// One JSON object on standard output
     #[arg(long)]
@@ -186,7 +189,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// What runs the program
-    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(crate) engine: Engine,
     /// One JSON object on standard output
     #[arg(long)]
@@ -252,7 +255,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// What runs the program
-    #[arg(long, value_enum, default_value_t = Engine::Interp)]
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(crate) engine: Engine,
     /// One JSON object on standard output
     #[arg(long)]

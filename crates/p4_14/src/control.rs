@@ -2,7 +2,7 @@
 
 use millrace_syntax::ast::{BinaryOp, Declaration, Stmt, StmtKind, SwitchCase};
 use millrace_syntax::p4_14::ast::{self as p14, ApplyCase, ApplyLabel};
-use millrace_syntax::{Diagnostic, Span};
+use millrace_syntax::{Diagnostic, Span, nearest};
 
 use crate::codes;
 use crate::expr::Scope;
@@ -315,8 +315,12 @@ impl<'a> Translator<'a> {
                 ApplyLabel::Action(name) => {
                     let Some(action) = table.actions.get(name.as_str()) else {
                         let message = format!("table `{table_name}` has no action `{name}`");
-                        let found = Diagnostic::error(codes::TABLE, name.span, message);
-                        self.report(found.with_secondary(table_name.span, "applied here"));
+                        let mut found = Diagnostic::error(codes::TABLE, name.span, message)
+                            .with_secondary(table_name.span, "applied here");
+                        if let Some(near) = nearest(name.as_str(), table.actions.keys().map(String::as_str)) {
+                            found = found.with_help(format!("`{near}` has a similar name"));
+                        }
+                        self.report(found);
                         return;
                     };
                     (Some(self.tree.var(action.as_str(), name.span)), name.span)

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use millrace_syntax::ast::{self as p16, Name, Text};
 use millrace_syntax::p4_14::ast::{self as p14, Declaration, InstanceKind};
-use millrace_syntax::{Diagnostic, Diagnostics, Span};
+use millrace_syntax::{Diagnostic, Diagnostics, Span, nearest};
 use std::collections::HashMap;
 
 use crate::{codes, constant};
@@ -274,7 +274,8 @@ fn reserve<'a>(
     if !belongs.is_empty() {
         let message = format!("`{name}` is reserved: it is the {belongs}");
         found.push(Diagnostic::error(codes::RESERVED, name.span, message));
-        return false;
+        // Declared all the same, so that its uses are no errors of their own.
+        return true;
     }
     if let Some(earlier) = taken.insert((space, &name.text), name.span) {
         found.push(
@@ -304,26 +305,6 @@ pub(crate) fn unknown<'n>(
 }
 
 /// The name that differs least, if it differs by at most a third of its letters.
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let limit = (name.len() / 3).max(1);
-    let close = known.filter(|k| k.len().abs_diff(name.len()) <= limit && k.len() < 200 && name.len() < 200);
-    close.map(|k| (distance(name, k), k)).filter(|(d, _)| *d <= limit).min_by_key(|(d, _)| *d).map(|(_, k)| k)
-}
-
-/// Insertions, deletions and replacements of bytes from one to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 /// The fields of a header type with their places.
 fn layout(d: &p14::HeaderType, found: &mut Diagnostics) -> Layout {
     let mut layout = Layout::default();

@@ -7,9 +7,9 @@ use crate::hir::{self, Program, Ty, TyKind};
 use crate::limits::{MAX_LITERAL_NODES, MAX_TYPE_NODES};
 use crate::scope::{Entity, Scopes};
 use crate::types::Inference;
-use crate::wording::{included_by, nearest};
+use crate::wording::included_by;
 use millrace_syntax::ast::{self, Declaration, Name};
-use millrace_syntax::{Diagnostic, Diagnostics, Span};
+use millrace_syntax::{Diagnostic, Diagnostics, Span, nearest};
 use std::collections::{HashMap, HashSet};
 
 /// A checked program.
@@ -26,6 +26,8 @@ pub struct Checked {
 pub fn check(program: &ast::Program) -> Checked {
     let mut checker = Checker::default();
     checker.collect_errors_and_match_kinds(program);
+    let names = program.declarations.iter().filter_map(Declaration::name);
+    checker.declared_names = names.map(|n| (n.to_string(), n.span)).collect();
     for declaration in &program.declarations {
         checker.scopes.advance();
         checker.top_level(declaration);
@@ -52,6 +54,8 @@ pub(crate) struct Checker<'a> {
     /// The number of types that each type is made of; those not here are single.
     pub(crate) weights: HashMap<Ty, usize>,
     copied: usize,
+    /// Every name of the top level, for those that are used before they are declared.
+    declared_names: HashMap<String, Span>,
     /// The name and place of the declaration of the top level at hand.
     declared_name: Option<String>,
     declaration: Span,
@@ -114,9 +118,10 @@ impl<'a> Checker<'a> {
             format!("no {wanted} named `{name}` is visible here"),
         )
         .with_label("not found");
-        if let Some(later) = self.scopes.declared_later(name.as_str()) {
-            found =
-                found.with_secondary(later, "declared only later; declarations must stand before their uses");
+        if let Some(&later) = self.declared_names.get(name.as_str()) {
+            found = found
+                .with_secondary(later, "declared only here")
+                .with_help("move the declaration up: it must stand before its uses");
         } else if let Some(file) = included_by(name.as_str()) {
             found = found.with_help(format!("{file} declares it: `#include <{file}>`"));
         } else if let Some(near) = nearest(name.as_str(), self.scopes.visible_names()) {
@@ -226,6 +231,9 @@ impl<'a> Checker<'a> {
             self.error(codes::BAD_MAIN, span, "`main` must be an instance of a package");
         }
         self.check_control_plane_names();
+        if !self.diagnostics.has_errors() {
+            self.check_flow();
+        }
     }
 
     /// The type with this shape; unknown, after an error, when it is too large.

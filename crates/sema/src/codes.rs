@@ -166,4 +166,12 @@ codes! {
     SHADOWING = "W0005";
     /// A function that no call can choose.
     AMBIGUOUS_OVERLOAD = "W0006";
+    /// Something happens that is not written.
+    IMPLIED = "W0007";
+    /// A variable that is read, or an `out` parameter, that nothing sets.
+    UNSET = "W0008";
+    /// A field of a header that cannot be valid.
+    INVALID_HEADER = "W0009";
+    /// A call that writes one place twice.
+    WRITTEN_TWICE = "W0010";
 }

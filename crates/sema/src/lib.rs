@@ -13,6 +13,7 @@ mod control_plane;
 mod decl;
 mod declarations;
 mod expr;
+mod flow;
 mod fold;
 pub mod hir;
 mod limits;

@@ -207,6 +207,19 @@ impl Scopes {
         around.is_some_and(|l| l.names.contains_key(name))
     }
 
+    /// What a name declared now in the innermost block hides: something of a block around, or a value of the top level.
+    pub(crate) fn hidden_by(&self, name: &str) -> Option<(&Entity, Span)> {
+        let (last, around) = self.locals.split_last()?;
+        if last.names.contains_key(name) {
+            return None;
+        }
+        if let Some((entity, span)) = around.iter().rev().find_map(|l| l.names.get(name)) {
+            return (!matches!(entity, Entity::Type(_) | Entity::Broken)).then_some((entity, *span));
+        }
+        let (entity, span) = self.lookup(name, true)?;
+        matches!(entity, Entity::Const(_) | Entity::Instance(_) | Entity::Action(_)).then_some((entity, span))
+    }
+
     /// All functions that a name means here, in order of declaration; empty when it means something else.
     pub(crate) fn functions(&self, name: &str, absolute: bool) -> Vec<(FunctionRef, Span)> {
         match self.lookup(name, absolute) {
@@ -221,12 +234,6 @@ impl Scopes {
                 _ => None,
             })
             .collect()
-    }
-
-    /// Where the name is declared below this place, if it is.
-    pub(crate) fn declared_later(&self, name: &str) -> Option<Span> {
-        let all = self.globals.get(name)?;
-        all.iter().find(|g| g.mark > self.visible).map(|g| g.span)
     }
 
     /// Every name visible here.
@@ -252,7 +259,6 @@ mod tests {
         assert!(scopes.lookup("x", false).is_some());
         let aside = scopes.leave_local_names(mark);
         assert!(scopes.lookup("x", false).is_none());
-        assert!(scopes.declared_later("x").is_some());
         scopes.return_to(aside);
         assert!(scopes.declare(&name, Entity::Broken, Span::default()).is_err());
     }

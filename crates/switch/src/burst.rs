@@ -6,11 +6,11 @@
 
 use crate::context::{Context, JitContext};
 use crate::flight::Origin;
-use crate::jit::{drop_reason, take_effects};
+use crate::jit::{Ahead, drop_reason, take_effects};
 use crate::queues::Waiting;
 use crate::switch::{MAX_COPIES, Switch};
 use crate::{DropReason, PortId};
-use millrace_jit::Verdict;
+use millrace_jit::{Results, Verdict};
 use millrace_ports::{Burst, MAX_BATCH, MAX_FRAME, Place, null::Written};
 
 /// A packet of a burst from the first one on that needs the switch.
@@ -18,10 +18,17 @@ enum Left {
     /// It is to be sent.
     Forward(PortId, Vec<u8>),
     Dropped(DropReason, Option<PortId>),
-    /// It has passed ingress; its storage, and the bytes as they came in.
-    BehindIngress(Box<JitContext>, Vec<u8>),
+    /// It has passed ingress; its storage, and its number in the burst.
+    BehindIngress(Box<JitContext>, usize),
     /// It has passed egress, for that port; its storage.
     BehindEgress(PortId, Box<JitContext>),
+}
+
+/// Frames as they came in, as far as a program may write them.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
 }
 
 impl Switch {
@@ -30,24 +37,17 @@ impl Switch {
     #[inline]
     pub fn switch_burst(&mut self, port: PortId, burst: &mut Burst<'_>, mut sent: impl FnMut(PortId, &[u8])) {
         for places in burst.places.chunks(MAX_BATCH) {
-            if self.may_run_ahead(port, places) {
-                let mut part = Burst { memory: &mut *burst.memory, places };
-                self.run_ahead(port, &mut part, &mut sent);
-            } else {
-                let memory = &*burst.memory;
-                let frames = places.iter().filter_map(|place| Some((port, frame(memory, place)?)));
-                let mut outcome = self.inject_batch(frames, 0);
-                self.effects.digests.append(&mut outcome.digests);
-                self.effects.log.append(&mut outcome.log);
-                outcome.outputs().for_each(|(port, frame)| sent(port, frame));
+            let mut part = Burst { memory: &mut *burst.memory, places };
+            if !self.run_ahead(port, &mut part, &mut sent) {
+                self.one_by_one(port, &part, &mut sent);
             }
         }
     }
 
     /// What [`Switch::switch_burst`] may change of a frame and its surroundings.
     pub fn written(&self) -> Written {
-        let through = self.engine.jit.as_ref().and_then(|jit| jit.through.as_ref());
-        through.map_or_else(Written::default, |code| Written { front: code.headroom(), behind: MAX_FRAME })
+        let ahead = self.engine.jit.as_ref().and_then(|jit| jit.ahead.as_ref());
+        ahead.map_or_else(Written::default, Ahead::written)
     }
 
     /// The name of what runs the program.
@@ -55,67 +55,96 @@ impl Switch {
         self.engine.kind().name()
     }
 
-    /// Whether compiled code may take a burst as far as it can.
-    fn may_run_ahead(&mut self, port: PortId, places: &[Place]) -> bool {
-        self.engine.jit.as_ref().is_some_and(|jit| jit.through.is_some())
-            && self.queues.are_direct()
-            && places.iter().all(|place| place.len as usize <= MAX_FRAME)
-            && self.port_exists(port)
+    /// Has each packet of a burst pass the bodies on its own.
+    fn one_by_one(&mut self, port: PortId, burst: &Burst<'_>, sent: &mut impl FnMut(PortId, &[u8])) {
+        let frames = burst.places.iter().filter_map(|place| Some((port, frame(burst.memory, place)?)));
+        let mut outcome = self.inject_batch(frames, 0);
+        self.effects.digests.append(&mut outcome.digests);
+        self.effects.log.append(&mut outcome.log);
+        outcome.outputs().for_each(|(port, frame)| sent(port, frame));
     }
 
-    fn run_ahead(&mut self, port: PortId, burst: &mut Burst<'_>, sent: &mut impl FnMut(PortId, &[u8])) {
-        self.now_ns = self.clock.now_ns();
-        let Some(jit) = self.engine.jit.as_deref_mut() else { return };
-        let Some(code) = &jit.through else { return };
-        let arrivals: Vec<Vec<u8>> = match jit.keeps_arrivals {
-            true => {
-                burst.places.iter().map(|place| frame(burst.memory, place).unwrap_or(&[]).to_vec()).collect()
+    /// Has compiled code take a burst as far as it can; false, and nothing done, when it may not.
+    fn run_ahead(
+        &mut self,
+        port: PortId,
+        burst: &mut Burst<'_>,
+        sent: &mut impl FnMut(PortId, &[u8]),
+    ) -> bool {
+        if !self.queues.are_direct() || !self.port_exists(port) {
+            return false;
+        }
+        let Some(jit) = self.engine.jit.as_deref_mut() else { return false };
+        let Some(ahead) = &mut jit.ahead else { return false };
+        if ahead.reads_time || !self.clock.is_real() {
+            self.now_ns = self.clock.now_ns();
+        }
+        let written = ahead.written();
+        if ahead.keeps_arrivals {
+            jit.arrivals.keep(burst, written.behind);
+        }
+        let mut batch = jit.list.over(burst.memory, ahead.code.headroom());
+        let added = batch.push_all(burst.places, port, |place| (place.at, place.len));
+        let Some(added) = added.filter(|added| added.longest as usize <= MAX_FRAME) else { return false };
+        let mut host = ahead.code.host(&mut self.state);
+        let results = batch.run(&ahead.code, &mut host, &mut ahead.contexts, self.now_ns);
+
+        let (mut dropped, mut done) = (0, 0);
+        for packet in results.packets() {
+            if packet.verdict == Verdict::Forward as u32 {
+                if !self.counters.sent_to_known(packet.out, packet.len) {
+                    break;
+                }
+                sent(packet.out, results.bytes(done));
+            } else if packet.verdict == Verdict::IngressDrop as u32 {
+                dropped += 1;
+            } else {
+                break;
             }
+            done += 1;
+        }
+        let left = match done < results.len() {
+            true => leave(ahead, &results, done, &mut dropped),
             false => Vec::new(),
         };
-        let mut host = code.host(&mut self.state);
-        let mut batch = jit.list.over(burst.memory, code.headroom());
-        let mut bytes = 0;
-        for place in burst.places {
-            bytes += u64::from(place.len);
-            batch.push(place.at as usize, place.len as usize, port);
+        take_effects(host.take_effects(), &mut self.effects);
+        self.counters.received_many(port, burst.places.len() as u64, added.bytes);
+        self.counters.dropped_many(DropReason::IngressDrop, port, dropped);
+        if !left.is_empty() {
+            if !ahead.reads_time {
+                self.now_ns = self.clock.now_ns();
+            }
+            self.finish_left(port, left, burst, sent);
         }
-        self.counters.received_many(port, burst.places.len() as u64, bytes);
-        let results = batch.run(code, &mut host, &mut jit.contexts, self.now_ns);
-        let (mut dropped_in_ingress, mut left) = (0, Vec::new());
-        for (at, (verdict, number)) in results.verdicts().enumerate() {
-            match verdict {
-                Verdict::Forward
-                    if left.is_empty() && self.counters.sent_to_known(number, results.bytes(at)) =>
-                {
-                    sent(number, results.bytes(at));
-                }
-                Verdict::IngressDrop if left.is_empty() => dropped_in_ingress += 1,
-                Verdict::Forward => left.push(Left::Forward(number, results.bytes(at).to_vec())),
-                Verdict::Stopped | Verdict::StoppedBehindEgress => {
-                    let mut own = JitContext::new(code.contexts(1), results.bytes(at));
-                    own.contexts.copy_from(0, &jit.contexts, at);
-                    left.push(match verdict {
-                        Verdict::Stopped => {
-                            let arrival = arrivals.get(at).cloned().unwrap_or_default();
-                            Left::BehindIngress(Box::new(own), arrival)
-                        }
-                        _ => Left::BehindEgress(number, Box::new(own)),
-                    });
-                }
-                Verdict::EgressDrop => left.push(Left::Dropped(DropReason::EgressDrop, Some(number))),
-                other => {
-                    let reason = drop_reason(other, number).unwrap_or(DropReason::StepLimit);
-                    left.push(Left::Dropped(reason, None));
+        true
+    }
+}
+
+/// What the packets of a burst need from number `first` on. Those that ingress drops in front of the first one that needs
+/// something are counted.
+fn leave(ahead: &Ahead, results: &Results<'_>, first: usize, dropped: &mut u64) -> Vec<Left> {
+    let mut left = Vec::with_capacity(results.len() - first);
+    for (at, packet) in results.packets().iter().enumerate().skip(first) {
+        let number = packet.out;
+        left.push(match packet.verdict() {
+            Verdict::IngressDrop if left.is_empty() => {
+                *dropped += 1;
+                continue;
+            }
+            Verdict::Forward => Left::Forward(number, results.bytes(at).to_vec()),
+            verdict @ (Verdict::Stopped | Verdict::StoppedBehindEgress) => {
+                let mut own = JitContext::new(ahead.code.contexts(1), results.bytes(at));
+                own.contexts.copy_from(0, &ahead.contexts, at);
+                match verdict {
+                    Verdict::Stopped => Left::BehindIngress(Box::new(own), at),
+                    _ => Left::BehindEgress(number, Box::new(own)),
                 }
             }
-        }
-        take_effects(host.take_effects(), &mut self.effects);
-        self.counters.dropped_many(DropReason::IngressDrop, port, dropped_in_ingress);
-        if !left.is_empty() {
-            self.finish_left(port, left, sent);
-        }
+            Verdict::EgressDrop => Left::Dropped(DropReason::EgressDrop, Some(number)),
+            other => Left::Dropped(drop_reason(other, number).unwrap_or(DropReason::StepLimit), None),
+        });
     }
+    left
 }
 
 /// The bytes of a frame, when it lies in the memory.
@@ -123,9 +152,39 @@ fn frame<'m>(memory: &'m [u8], place: &Place) -> Option<&'m [u8]> {
     memory.get(place.at as usize..)?.get(..place.len as usize)
 }
 
+impl Arrivals {
+    /// Keeps the first `written` bytes of each frame, in front of the program.
+    fn keep(&mut self, burst: &Burst<'_>, written: usize) {
+        self.bytes.clear();
+        self.ends.clear();
+        for place in burst.places {
+            let bytes = frame(burst.memory, place).unwrap_or(&[]);
+            self.bytes.extend_from_slice(&bytes[..bytes.len().min(written)]);
+            self.ends.push(self.bytes.len());
+        }
+    }
+
+    /// A frame as it came in, from what was kept and what the program has not changed.
+    fn frame(&self, number: usize, burst: &Burst<'_>) -> Vec<u8> {
+        let Some((end, place)) = self.ends.get(number).zip(burst.places.get(number)) else {
+            return Vec::new();
+        };
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let kept = &self.bytes[start..*end];
+        let behind = frame(burst.memory, place).and_then(|frame| frame.get(kept.len()..));
+        [kept, behind.unwrap_or(&[])].concat()
+    }
+}
+
 impl Switch {
     /// Goes on with the packets of a burst from the first one on that needs the switch.
-    fn finish_left(&mut self, port: PortId, left: Vec<Left>, sent: &mut impl FnMut(PortId, &[u8])) {
+    fn finish_left(
+        &mut self,
+        port: PortId,
+        left: Vec<Left>,
+        burst: &Burst<'_>,
+        sent: &mut impl FnMut(PortId, &[u8]),
+    ) {
         // What a packet asks for in ingress happens in its own place, what it asks for in egress behind the burst: there
         // the rest of the burst is in the queues already.
         let mut later = Waiting::default();
@@ -134,8 +193,12 @@ impl Switch {
             match packet {
                 Left::Forward(to, bytes) => self.finish_frame(to, bytes, &origin),
                 Left::Dropped(reason, to) => self.drop_packet(reason, &origin, to),
-                Left::BehindIngress(context, arrival) => {
+                Left::BehindIngress(context, number) => {
                     let parsed_bits = context.contexts.parsed_bits(0);
+                    let arrival = match &self.engine.jit {
+                        Some(jit) => jit.arrivals.frame(number, burst),
+                        None => Vec::new(),
+                    };
                     self.behind_ingress(Context::Jit(*context), arrival, parsed_bits, origin);
                     self.run_again();
                     for (departure, stay) in self.queues.take_waiting() {

@@ -31,6 +31,11 @@ impl Clock {
         }
     }
 
+    /// Whether it goes on by itself.
+    pub(crate) fn is_real(&self) -> bool {
+        matches!(self, Clock::Real(_))
+    }
+
     /// Moves a simulated clock forward to that time; an earlier time and a real clock stay as they are.
     pub fn advance_to(&mut self, ns: u64) {
         if let Clock::Simulated(now) = self {

@@ -35,9 +35,23 @@ impl JitContext {
         &self.buffer[HEADROOM..HEADROOM + self.len]
     }
 
+    /// The same packet for the interpreter.
+    pub(crate) fn interpreted(&self, program: &Program) -> Context {
+        let mut context = millrace_interp::Context::new(program, self.bytes().to_vec());
+        for header in program.headers.keys().filter(|header| self.contexts.is_valid(0, *header)) {
+            context.phv.set_valid(program, header);
+        }
+        for slot in program.slots.keys() {
+            context.phv.write(program, slot, self.contexts.read(program, 0, slot));
+        }
+        context.cursor = usize::try_from(self.contexts.cursor(0)).unwrap_or(usize::MAX);
+        Context::Interp(context)
+    }
+
     pub(crate) fn set_bytes(&mut self, bytes: &[u8]) {
         self.len = bytes.len();
-        self.buffer = Vec::with_capacity(HEADROOM + bytes.len() + TAILROOM);
+        self.buffer.clear();
+        self.buffer.reserve(HEADROOM + bytes.len() + TAILROOM);
         self.buffer.resize(HEADROOM, 0);
         self.buffer.extend_from_slice(bytes);
         self.buffer.resize(HEADROOM + bytes.len() + TAILROOM, 0);

@@ -75,16 +75,19 @@ impl Counters {
         counters.rx_bytes += bytes;
     }
 
-    /// As [`Counters::sent`], for a frame of an allowed length to a port that is known; false, and nothing counted, for
-    /// others.
+    /// As [`Counters::sent`], for a frame of an allowed length to a port that is known and has a small number; false, and
+    /// nothing counted, for others.
     #[inline]
-    pub(crate) fn sent_to_known(&mut self, port: PortId, frame: &[u8]) -> bool {
-        let Some(counters) = self.ports.get_mut(port).filter(|_| frame.len() <= MAX_FRAME) else {
-            return false;
-        };
-        counters.tx_packets += 1;
-        counters.tx_bytes += frame.len() as u64;
-        true
+    pub(crate) fn sent_to_known(&mut self, port: PortId, bytes: u32) -> bool {
+        match self.ports.dense.get_mut(port as usize) {
+            // An unknown port has no room for any length.
+            Some(dense) if bytes < dense.too_long => {
+                dense.counters.tx_packets += 1;
+                dense.counters.tx_bytes += u64::from(bytes);
+                true
+            }
+            _ => false,
+        }
     }
 
     pub(crate) fn sent(&mut self, port: PortId, bytes: usize) {
@@ -133,23 +136,44 @@ const DENSE_PORTS: usize = 1024;
 /// The counters of the ports that are known. Their number is bounded by whoever adds them.
 #[derive(Clone, Debug, Default)]
 struct Ports {
-    dense: Vec<Option<PortCounters>>,
+    dense: Vec<Dense>,
     others: BTreeMap<PortId, PortCounters>,
     count: usize,
+}
+
+/// The place of a port that is found by its number. One takes a cache line.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Dense {
+    counters: PortCounters,
+    /// The least length of a frame that the port does not take: 0 while it is not known.
+    too_long: u32,
+}
+
+impl Dense {
+    const KNOWN: u32 = MAX_FRAME as u32 + 1;
+
+    fn is_known(&self) -> bool {
+        self.too_long > 0
+    }
 }
 
 impl Ports {
     fn get(&self, port: PortId) -> Option<&PortCounters> {
         match (port as usize) < DENSE_PORTS {
-            true => self.dense.get(port as usize)?.as_ref(),
+            true => {
+                self.dense.get(port as usize).filter(|dense| dense.is_known()).map(|dense| &dense.counters)
+            }
             false => self.others.get(&port),
         }
     }
 
-    #[inline]
     fn get_mut(&mut self, port: PortId) -> Option<&mut PortCounters> {
         match (port as usize) < DENSE_PORTS {
-            true => self.dense.get_mut(port as usize)?.as_mut(),
+            true => {
+                let dense = self.dense.get_mut(port as usize).filter(|dense| dense.is_known())?;
+                Some(&mut dense.counters)
+            }
             false => self.others.get_mut(&port),
         }
     }
@@ -163,9 +187,10 @@ impl Ports {
             return self.others.entry(port).or_default();
         }
         if at >= self.dense.len() {
-            self.dense.resize(at + 1, None);
+            self.dense.resize(at + 1, Dense::default());
         }
-        self.dense[at].get_or_insert_default()
+        self.dense[at].too_long = Dense::KNOWN;
+        &mut self.dense[at].counters
     }
 
     fn len(&self) -> usize {
@@ -174,7 +199,8 @@ impl Ports {
 
     /// All of them, by number.
     fn iter(&self) -> impl Iterator<Item = (PortId, PortCounters)> {
-        let dense = self.dense.iter().zip(0..).filter_map(|(counters, port)| Some((port, (*counters)?)));
+        let dense = self.dense.iter().zip(0..).filter(|(dense, _)| dense.is_known());
+        let dense = dense.map(|(dense, port)| (port, dense.counters));
         dense.chain(self.others.iter().map(|(port, counters)| (*port, *counters)))
     }
 }

@@ -18,6 +18,8 @@ pub enum EngineKind {
     Interp,
     /// Machine code.
     Jit,
+    /// Machine code where the machine and the program let us have some, else the reference interpreter.
+    Fastest,
 }
 
 /// The engines of one switch. Compiled code works where there is some; the interpreter does else, and when somebody
@@ -35,6 +37,7 @@ impl Engine {
         let jit = match kind {
             EngineKind::Interp => None,
             EngineKind::Jit => Some(Box::new(Jit::new(program).map_err(|error| error.to_string())?)),
+            EngineKind::Fastest => Jit::new(program).ok().map(Box::new),
         };
         Ok(Engine { interp: Interp::new(Arc::clone(program)), jit, use_interp: false })
     }
@@ -61,11 +64,12 @@ impl Engine {
 }
 
 impl EngineKind {
-    /// `interp` or `jit`.
+    /// `interp`, `jit` or `fastest`.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Interp => "interp",
             EngineKind::Jit => "jit",
+            EngineKind::Fastest => "fastest",
         }
     }
 }

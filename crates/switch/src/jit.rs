@@ -1,29 +1,42 @@
 //! Machine code of a program: for bursts at once, and for single packets that the switch has stopped.
 
-use crate::DropReason;
+use crate::burst::Arrivals;
 use crate::context::JitContext;
-use crate::order::Order;
+use crate::order::{Order, may_set};
+use crate::{DropReason, time};
 use millrace_interp::{DigestMessage, Effects};
 use millrace_jit::abi::HEADROOM;
 use millrace_jit::{Compiled, Contexts, JitError, MAX_BATCH, Options, PacketList, Plan, Verdict};
 use millrace_pipeline::*;
+use millrace_ports::MAX_FRAME;
+use millrace_ports::null::Written;
 use millrace_state::State;
 
-/// A program's code.
+/// A program's code. What bursts take is made at once, what only single packets take when the first one needs it.
 pub(crate) struct Jit {
-    /// Ingress, and egress behind it for packets that need nothing of the traffic manager; none where the order of
-    /// packets forbids it.
-    pub(crate) through: Option<Compiled>,
-    /// Storage for bursts.
-    pub(crate) contexts: Contexts,
+    /// None where the order of packets forbids it.
+    pub(crate) ahead: Option<Ahead>,
     pub(crate) list: PacketList,
+    /// What came in, of the burst that is worked on, where that has to be kept.
+    pub(crate) arrivals: Arrivals,
+    program: Program,
+    /// A context of a packet that no body has seen.
+    blank: Contexts,
+    /// Parts that were needed so far.
+    parts: Vec<(Part, Compiled)>,
+    /// The bytes that the last part left.
+    left: Vec<u8>,
+}
+
+/// Ingress, and egress behind it for packets that need nothing of the traffic manager: for bursts.
+pub(crate) struct Ahead {
+    pub(crate) code: Compiled,
+    /// Storage for a burst.
+    pub(crate) contexts: Contexts,
     /// Whether what came in has to be kept: for clones of it, and for packets that start again.
     pub(crate) keeps_arrivals: bool,
-    ingress: Compiled,
-    parser: Compiled,
-    egress: Compiled,
-    /// What is left of egress behind a clone in front of each of its deparsers.
-    tails: Vec<Compiled>,
+    /// Whether the time of a burst makes a difference.
+    pub(crate) reads_time: bool,
 }
 
 /// A part of a program's code for single packets.
@@ -47,40 +60,36 @@ impl Jit {
     /// Compiles a verified program.
     pub(crate) fn new(program: &Program) -> Result<Jit, JitError> {
         // Slots and objects keep their numbers, so both engines work on the same state.
-        let mut optimised = program.clone();
-        passes::optimize(&mut optimised);
-        let program = &optimised;
-        let order = Order::of(program);
-        let options = Options::default();
-        let compile = |plan: Plan| Compiled::new(program, &plan, &options);
-        let through = (order.is_free && order.egress_is_plain)
-            .then(|| compile(Plan::through(program, true)))
-            .transpose()?;
-        let ingress = compile(Plan::ingress(program))?;
-        let in_egress = |body: &&BodyId| program.bodies[**body].kind == BodyKind::Deparser;
-        let deparsers = match program.deparse_at_ingress {
-            true => 0,
-            false => program.egress.iter().filter(in_egress).count() as u32,
+        let mut program = program.clone();
+        passes::optimize(&mut program);
+        let order = Order::of(&program);
+        let mut parts = Vec::new();
+        let ahead = match order.is_free && order.egress_is_plain {
+            true => Some(Ahead::new(&program)?),
+            false => None,
         };
-        let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
-        Ok(Jit {
-            contexts: through.as_ref().unwrap_or(&ingress).contexts(MAX_BATCH),
-            list: PacketList::default(),
-            keeps_arrivals: may_keep.iter().any(|role| program.intrinsics.get(*role).is_some()),
-            parser: compile(Plan::parser(program))?,
-            egress: compile(Plan::egress(program))?,
-            tails: (0..deparsers).map(|nth| compile(Plan::tail(program, nth))).collect::<Result<_, _>>()?,
-            through,
-            ingress,
-        })
+        let blank = match &ahead {
+            Some(ahead) => ahead.code.contexts(1),
+            None => {
+                let ingress = compile(&program, Part::Ingress)?;
+                let blank = ingress.contexts(1);
+                parts.push((Part::Ingress, ingress));
+                blank
+            }
+        };
+        let list = PacketList::default();
+        Ok(Jit { ahead, list, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
     }
 
     /// A packet that no body has seen.
     pub(crate) fn context(&self, bytes: &[u8]) -> JitContext {
-        JitContext::new(self.ingress.contexts(1), bytes)
+        JitContext::new(self.blank.clone(), bytes)
     }
 
     /// Runs a part over a packet; gives what became of it, and the number that goes with it.
+    ///
+    /// # Errors
+    /// The part is new and cannot be compiled; the packet is as it was.
     pub(crate) fn run(
         &mut self,
         part: Part,
@@ -88,15 +97,10 @@ impl Jit {
         state: &mut State,
         effects: &mut Effects,
         now_ns: u64,
-    ) -> (Verdict, u32) {
-        let code = match part {
-            Part::Ingress => &self.ingress,
-            Part::Parser => &self.parser,
-            Part::Egress => &self.egress,
-            Part::Tail(nth) => match self.tails.get(nth as usize) {
-                Some(tail) => tail,
-                None => return (Verdict::StepLimit, 0),
-            },
+    ) -> Result<(Verdict, u32), JitError> {
+        self.make(part)?;
+        let Some((_, code)) = self.parts.iter().find(|(made, _)| *made == part) else {
+            return Ok((Verdict::StepLimit, 0));
         };
         let mut host = code.host(state);
         let mut batch = self.list.over(&mut context.buffer, HEADROOM);
@@ -105,22 +109,73 @@ impl Jit {
         debug_assert!(pushed, "a buffer without room");
         let results = batch.run(code, &mut host, &mut context.contexts, now_ns);
         let verdict = results.verdicts().next().unwrap_or((Verdict::StepLimit, 0));
-        let bytes = results.bytes(0).to_vec();
+        self.left.clear();
+        self.left.extend_from_slice(results.bytes(0));
         take_effects(host.take_effects(), effects);
-        drop(host);
-        context.set_bytes(&bytes);
-        verdict
+        context.set_bytes(&self.left);
+        Ok(verdict)
+    }
+
+    /// Compiles a part that is not there. All of egress comes together: where one part of it is missing, a packet could not
+    /// go on.
+    fn make(&mut self, part: Part) -> Result<(), JitError> {
+        if self.parts.iter().any(|(made, _)| *made == part) {
+            return Ok(());
+        }
+        let mut parts = vec![part];
+        if part == Part::Egress && !self.program.deparse_at_ingress {
+            let in_egress = |body: &&BodyId| self.program.bodies[**body].kind == BodyKind::Deparser;
+            let deparsers = self.program.egress.iter().filter(in_egress).count() as u32;
+            parts.extend((0..deparsers).map(Part::Tail));
+        }
+        for part in parts {
+            let code = compile(&self.program, part)?;
+            self.parts.push((part, code));
+        }
+        Ok(())
+    }
+}
+
+fn compile(program: &Program, part: Part) -> Result<Compiled, JitError> {
+    let plan = match part {
+        Part::Ingress => Plan::ingress(program),
+        Part::Parser => Plan::parser(program),
+        Part::Egress => Plan::egress(program),
+        Part::Tail(nth) => Plan::tail(program, nth),
+    };
+    Compiled::new(program, &plan, &Options::default())
+}
+
+impl Ahead {
+    fn new(program: &Program) -> Result<Ahead, JitError> {
+        let code = Compiled::new(program, &Plan::through(program, true), &Options::default())?;
+        let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
+        Ok(Ahead {
+            contexts: code.contexts(MAX_BATCH),
+            code,
+            keeps_arrivals: may_keep.iter().any(|role| may_set(program, *role)),
+            reads_time: time::shows(program),
+        })
+    }
+
+    /// What the code may change of a frame.
+    pub(crate) fn written(&self) -> Written {
+        Written { front: self.code.headroom(), behind: MAX_FRAME }
     }
 }
 
 /// Adds what compiled code sent out.
 pub(crate) fn take_effects(from: millrace_jit::Effects, to: &mut Effects) {
-    to.digests.extend(
-        from.digests
-            .into_iter()
-            .map(|message| DigestMessage { digest: message.digest, values: message.values }),
-    );
-    to.log.extend(from.log);
+    if !from.digests.is_empty() {
+        let message = |message: millrace_jit::DigestMessage| DigestMessage {
+            digest: message.digest,
+            values: message.values,
+        };
+        to.digests.extend(from.digests.into_iter().map(message));
+    }
+    if !from.log.is_empty() {
+        to.log.extend(from.log);
+    }
 }
 
 /// The reason for a drop that a verdict is.

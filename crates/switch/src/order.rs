@@ -51,7 +51,7 @@ impl Order {
 
 /// Whether some instruction or application writes the slot of a role. (A header's field would be written by a parser
 /// too, but no role has one.)
-fn may_set(program: &Program, role: Intrinsic) -> bool {
+pub(crate) fn may_set(program: &Program, role: Intrinsic) -> bool {
     let Some(slot) = program.intrinsics.get(role) else { return false };
     let in_header = matches!(program.slots[slot].home, Home::Header { .. });
     let parameter = program.actions.values().any(|action| action.params.contains(&slot));

@@ -1,7 +1,7 @@
 //! Running the bodies of ingress and egress over one packet, in the engine that the packet is in.
 
 use crate::DropReason;
-use crate::context::{Context, JitContext};
+use crate::context::Context;
 use crate::flight::{Next, Origin};
 use crate::jit::{Part, drop_reason};
 use crate::switch::Switch;
@@ -18,21 +18,19 @@ impl Switch {
 
     /// Runs ingress; gives the bits of valid headers behind the parser, or why the packet is dropped.
     pub(crate) fn run_ingress(&mut self, context: &mut Context) -> Result<u64, DropReason> {
+        self.run_code(Part::Ingress, context).transpose()?;
         match context {
             Context::Interp(context) => self.interpret_ingress(context, false),
-            Context::Jit(context) => {
-                self.run_code(Part::Ingress, context)?;
-                Ok(context.contexts.parsed_bits(0))
-            }
+            Context::Jit(context) => Ok(context.contexts.parsed_bits(0)),
         }
     }
 
     /// Runs ingress up to its parser; gives the bits of valid headers behind it, or why the packet is dropped.
     pub(crate) fn run_parser(&mut self, context: &mut Context) -> Result<u64, DropReason> {
-        match context {
-            Context::Interp(interp) => self.interpret_ingress(interp, true)?,
-            Context::Jit(context) => self.run_code(Part::Parser, context).map(|_| 0)?,
-        };
+        self.run_code(Part::Parser, context).transpose()?;
+        if let Context::Interp(interp) = context {
+            self.interpret_ingress(interp, true)?;
+        }
         Ok(context.header_bits(&self.program))
     }
 
@@ -44,15 +42,13 @@ impl Switch {
         origin: &mut Origin,
         parsed_bits: u64,
     ) -> Result<(), DropReason> {
-        let verdict = match context {
-            Context::Jit(jit) => self.run_code(Part::Egress, jit)?,
-            Context::Interp(_) => return self.interpret_egress(context, origin, parsed_bits),
+        let Some(ended) = self.run_code(Part::Egress, context) else {
+            return self.interpret_egress(context, origin, parsed_bits);
         };
-        let mut ended = verdict;
+        let mut ended = ended?;
         while let (Verdict::CloneBeforeDeparser, nth) = ended {
             self.clone_egress(context, origin, parsed_bits);
-            let Context::Jit(jit) = context else { break };
-            ended = self.run_code(Part::Tail(nth), jit)?;
+            ended = self.run_code(Part::Tail(nth), context).unwrap_or(Err(DropReason::StepLimit))?;
         }
         if ended.0 == Verdict::Forward {
             // Nothing was asked for, and the storage has not been written.
@@ -88,12 +84,22 @@ impl Switch {
         self.program.egress.iter().any(|body| self.program.bodies[*body].kind == BodyKind::Deparser)
     }
 
-    fn run_code(&mut self, part: Part, context: &mut JitContext) -> Result<(Verdict, u32), DropReason> {
-        let Some(jit) = &mut self.engine.jit else { return Err(DropReason::StepLimit) };
-        let (verdict, number) = jit.run(part, context, &mut self.state, &mut self.effects, self.now_ns);
-        match drop_reason(verdict, number) {
-            Some(reason) => Err(reason),
-            None => Ok((verdict, number)),
+    /// Runs a part of the program's code. None: the packet is the interpreter's, perhaps from now on, because there is no
+    /// such code.
+    fn run_code(&mut self, part: Part, context: &mut Context) -> Option<Result<(Verdict, u32), DropReason>> {
+        let Context::Jit(own) = context else { return None };
+        let jit = self.engine.jit.as_mut()?;
+        match jit.run(part, own, &mut self.state, &mut self.effects, self.now_ns) {
+            Ok((verdict, number)) => Some(match drop_reason(verdict, number) {
+                Some(reason) => Err(reason),
+                None => Ok((verdict, number)),
+            }),
+            Err(error) => {
+                self.effects.log.push(format!("{error}; the interpreter goes on"));
+                self.engine.jit = None;
+                *context = own.interpreted(&self.program);
+                None
+            }
         }
     }
 

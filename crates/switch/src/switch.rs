@@ -275,6 +275,11 @@ impl Switch {
         (std::mem::take(&mut self.effects.digests), std::mem::take(&mut self.effects.log))
     }
 
+    /// Whether [`Switch::take_messages`] would give any.
+    pub fn has_messages(&self) -> bool {
+        !self.effects.digests.is_empty() || !self.effects.log.is_empty()
+    }
+
     /// When the next packet may leave its queue; none when nothing waits.
     pub fn next_departure_ns(&self) -> Option<u64> {
         self.queues.next_departure_ns()

@@ -8,6 +8,7 @@
 //! follows them (0 is the time of the first frame), and it ends when all inputs have: the same captures give the same
 //! output, to the byte and the nanosecond.
 
+use crate::frames::Frames;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, PortId};
@@ -139,6 +140,8 @@ pub struct Worker {
     ports: Vec<LivePort>,
     pool: PacketPool,
     received: Batch,
+    frames: Frames,
+    outgoing: Outgoing,
     requests: Receiver<Request>,
     control: Control,
     awake: UnixStream,
@@ -147,6 +150,52 @@ pub struct Worker {
     failed: Vec<(PortId, PortError)>,
     /// All ports replay captures; the time of the first frame.
     simulated: Option<Option<u64>>,
+}
+
+/// What goes wrong with packets on their way out, until there is time for it.
+#[derive(Default)]
+struct Outgoing {
+    /// Packets that a port did not take: its number, and their bytes.
+    refused: Vec<(PortId, usize)>,
+    /// Ports that broke, by their place.
+    broken: Vec<(usize, PortError)>,
+}
+
+impl Outgoing {
+    /// Puts a packet into the batch of its port; a full one is sent first.
+    fn put(
+        &mut self,
+        ports: &mut [LivePort],
+        pool: &mut PacketPool,
+        (to, bytes): (PortId, &[u8]),
+        time_ns: u64,
+    ) {
+        let Some(at) = ports.iter().position(|port| port.id == to) else { return };
+        let live = &mut ports[at];
+        if live.sending.is_full() {
+            self.transmit(live, at, pool);
+        }
+        let packet = pool.take().and_then(|mut packet| {
+            packet.timestamp_ns = time_ns;
+            packet.set_frame(bytes).ok().map(|()| packet)
+        });
+        if packet.is_none_or(|packet| live.sending.push(packet).is_err()) {
+            self.refused.push((to, bytes.len()));
+        }
+    }
+
+    /// Transmits what waits for a port; what it refuses is dropped.
+    fn transmit(&mut self, live: &mut LivePort, at: usize, pool: &mut PacketPool) {
+        if live.sending.is_empty() {
+            return;
+        }
+        let result = live.port.transmit(&mut live.sending, pool);
+        self.refused.extend(live.sending.packets().iter().map(|packet| (live.id, packet.len())));
+        live.sending.recycle(pool);
+        if let Err(error) = result {
+            self.broken.push((at, error));
+        }
+    }
 }
 
 struct LivePort {
@@ -186,6 +235,8 @@ impl Worker {
             pool: PacketPool::new(MAX_BATCH * (2 * ports.len() + 2)),
             ports,
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
+            frames: Frames::default(),
+            outgoing: Outgoing::default(),
             requests,
             control,
             awake,
@@ -298,50 +349,46 @@ impl Worker {
 
     /// Switches the batch that came from a port.
     fn switch_batch(&mut self, at: usize, time_ns: u64) {
-        let port = self.ports[at].id;
-        let frames = self.received.packets().iter().map(|packet| (port, packet.data()));
-        let outcome = self.switch.inject_batch(frames, time_ns);
+        let waited = self.switch.advance_to(time_ns);
+        self.dispatch(waited);
+        let from = self.ports[at].id;
+        self.frames.hold(self.received.packets());
         self.received.recycle(&mut self.pool);
-        self.dispatch(outcome);
+        let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
+        let Worker { switch, ports, pool, outgoing, .. } = self;
+        switch.switch_burst(from, &mut self.frames.burst(), |port, bytes| {
+            outgoing.put(ports, pool, (port, bytes), time_ns);
+        });
+        self.hand_over();
+        let (digests, log) = self.switch.take_messages();
+        self.tell_messages(digests, log);
     }
 
     /// Gives packets to their ports and notices to whoever listens.
     fn dispatch(&mut self, outcome: Outcome) {
-        for sent in outcome.sent {
-            let Some(at) = self.ports.iter().position(|port| port.id == sent.port) else { continue };
-            if self.ports[at].sending.is_full() {
-                self.transmit(at);
-            }
-            let packet = self.pool.take().and_then(|mut packet| {
-                packet.timestamp_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
-                packet.set_frame(&sent.bytes).ok().map(|()| packet)
-            });
-            let queued = packet.is_some_and(|packet| self.ports[at].sending.push(packet).is_ok());
-            if !queued {
-                self.switch.counters.refused(sent.port, sent.bytes.len());
-            }
+        for sent in &outcome.sent {
+            let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
+            let Worker { ports, pool, outgoing, .. } = self;
+            outgoing.put(ports, pool, (sent.port, &sent.bytes), time_ns);
         }
-        for at in 0..self.ports.len() {
-            self.transmit(at);
-        }
-        let digests = outcome.digests.into_iter().map(Notice::Digest);
-        for notice in digests.chain(outcome.log.into_iter().map(Notice::Log)) {
+        self.hand_over();
+        self.tell_messages(outcome.digests, outcome.log);
+    }
+
+    fn tell_messages(&mut self, digests: Vec<DigestMessage>, log: Vec<String>) {
+        for notice in digests.into_iter().map(Notice::Digest).chain(log.into_iter().map(Notice::Log)) {
             self.tell(notice);
         }
     }
 
-    /// Transmits what waits for a port; what it refuses is dropped.
-    fn transmit(&mut self, at: usize) {
-        let LivePort { id, port, sending, .. } = &mut self.ports[at];
-        if sending.is_empty() {
-            return;
+    /// Transmits what waits for ports, and counts what was refused.
+    fn hand_over(&mut self) {
+        let Worker { ports, pool, outgoing, .. } = self;
+        ports.iter_mut().enumerate().for_each(|(at, port)| outgoing.transmit(port, at, pool));
+        for (port, bytes) in self.outgoing.refused.drain(..) {
+            self.switch.counters.refused(port, bytes);
         }
-        let result = port.transmit(sending, &mut self.pool);
-        for packet in sending.packets() {
-            self.switch.counters.refused(*id, packet.len());
-        }
-        sending.recycle(&mut self.pool);
-        if let Err(error) = result {
+        for (at, error) in std::mem::take(&mut self.outgoing.broken) {
             self.fail(at, error);
         }
     }

@@ -23,6 +23,7 @@ pub mod p4_14;
 mod parser;
 mod preprocess;
 mod render;
+mod similar;
 mod span;
 mod token;
 
@@ -33,6 +34,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, MAX_KEPT, Severity};
 pub use literal::{MAX_LITERAL_DIGITS, MAX_LITERAL_WIDTH};
 pub use preprocess::{MAX_EXPANSION_DEPTH, MAX_EXPANSIONS, MAX_INCLUDE_DEPTH, MAX_TOKENS, MAX_TOTAL_BYTES};
 pub use render::render;
+pub use similar::nearest;
 pub use span::{
     Expansion, ExpansionId, FileId, Location, MAX_FILE_BYTES, MAX_FILES, SourceFile, SourceMap, Span,
 };
@@ -82,6 +84,9 @@ pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
 
 fn parse(input: preprocess::Preprocessed) -> Parsed {
     let preprocess::Preprocessed { tokens, interner, sources, mut diagnostics } = input;
-    let program = parser::parse(tokens, &interner, &mut diagnostics);
+    // Where tokens are missing or wrong, errors of the grammar only follow from that.
+    let mut followed = Diagnostics::new();
+    let found = if diagnostics.has_errors() { &mut followed } else { &mut diagnostics };
+    let program = parser::parse(tokens, &interner, found);
     Parsed { program, sources, diagnostics }
 }

@@ -256,12 +256,13 @@ impl Gen<'_> {
         let resume = self.int(resume as u64);
         let context = self.context();
         self.store_word(resume, context, crate::layout::RESUME);
+        let done = self.next[&self.state.phase];
         let wanted = self.special.nodes[next].entry.clone();
         self.conform(&wanted);
         self.save(next);
         let number = self.plus(number, 1);
         self.b.def_var(count, number);
-        let next = self.next[&self.state.phase];
+        let next = done;
         self.b.ins().jump(next, &[]);
         self.cache = Cache::default();
     }

@@ -8,21 +8,54 @@ use super::fields::Base;
 use super::values::Num;
 use crate::abi;
 use crate::runtime::{Helper, Writer};
-use crate::state::{Cursor, Place};
+use crate::state::{Cursor, Place, State};
 use cranelift_codegen::ir::{InstBuilder, Value};
 use millrace_pipeline::*;
 use std::mem::offset_of;
 
 /// A header and where it goes, in bytes from the start of the old packet.
-struct Move {
-    header: HeaderId,
-    to: i64,
-    bytes: u32,
+pub(crate) struct Move {
+    pub(crate) header: HeaderId,
+    pub(crate) to: i64,
+    pub(crate) bytes: u32,
+}
+
+/// Where headers go when all of it shows in the state, and where the new packet starts.
+pub(crate) fn moves(
+    program: &Program,
+    state: &State,
+    headers: &[HeaderId],
+    in_place: bool,
+) -> Option<(Vec<Move>, i64)> {
+    let Cursor::At(cursor) = state.cursor else { return None };
+    if !cursor.is_multiple_of(8) {
+        return None;
+    }
+    let mut total = 0i64;
+    let mut moves = Vec::new();
+    for header in headers {
+        let layout = &program.headers[*header];
+        let varbit = layout.fields.iter().any(|field| matches!(program.slots[*field].ty, Type::Varbit(_)));
+        match state.place(*header) {
+            Place::Invalid => continue,
+            Place::Unknown => return None,
+            Place::At(_) | Place::Pointed | Place::Stored => {}
+        }
+        if varbit || !layout.fixed_bits.is_multiple_of(8) {
+            return None;
+        }
+        moves.push(Move { header: *header, to: total, bytes: layout.fixed_bits / 8 });
+        total += i64::from(layout.fixed_bits / 8);
+    }
+    let start = i64::from(cursor / 8) - total;
+    moves.iter_mut().for_each(|step| step.to += start);
+    let fits = start >= 0 || (in_place && start >= -(abi::GROWTH as i64));
+    (fits && total <= 4096).then_some((moves, start))
 }
 
 impl Gen<'_> {
     pub(super) fn deparse(&mut self, headers: &[HeaderId], keep: bool, in_place: bool) {
-        match self.moves(headers, in_place) {
+        match moves(self.s.program, &self.state, headers, in_place) {
             Some((moves, start)) => self.deparse_in_place(&moves, start, keep),
             None => {
                 self.start_emit();
@@ -30,34 +63,6 @@ impl Gen<'_> {
                 self.finish_emit(keep, in_place);
             }
         }
-    }
-
-    /// Where headers go when all of it shows here, and where the new packet starts.
-    fn moves(&mut self, headers: &[HeaderId], in_place: bool) -> Option<(Vec<Move>, i64)> {
-        let Cursor::At(cursor) = self.state.cursor else { return None };
-        if !cursor.is_multiple_of(8) {
-            return None;
-        }
-        let mut total = 0i64;
-        let mut moves = Vec::new();
-        for header in headers {
-            let layout = &self.s.program.headers[*header];
-            let varbit = layout.fields.iter().any(|f| matches!(self.s.program.slots[*f].ty, Type::Varbit(_)));
-            match self.state.place(*header) {
-                Place::Invalid => continue,
-                Place::Unknown => return None,
-                Place::At(_) | Place::Pointed | Place::Stored => {}
-            }
-            if varbit || !layout.fixed_bits.is_multiple_of(8) {
-                return None;
-            }
-            moves.push(Move { header: *header, to: total, bytes: layout.fixed_bits / 8 });
-            total += i64::from(layout.fixed_bits / 8);
-        }
-        let start = i64::from(cursor / 8) - total;
-        moves.iter_mut().for_each(|step| step.to += start);
-        let fits = start >= 0 || (in_place && start >= -(abi::GROWTH as i64));
-        (fits && total <= 4096).then_some((moves, start))
     }
 
     fn deparse_in_place(&mut self, moves: &[Move], start: i64, keep: bool) {

@@ -2,7 +2,7 @@
 
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_jit::abi::{HEADROOM, TAILROOM};
-use millrace_jit::{Compiled, Contexts, Options, Packet, Plan, Start, Verdict};
+use millrace_jit::{Compiled, Contexts, Options, Packet, Plan, Start, Verdict, Written};
 use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, Rate, State, Target};
 use std::sync::Arc;
@@ -144,6 +144,9 @@ impl Bench {
         // SAFETY: the packets are in buffers of their own with room on both sides.
         unsafe { self.compiled.run(&mut host, &mut self.contexts, &mut packets, self.now_ns) };
         let effects = host.take_effects();
+        for (buffer, bytes) in buffers.iter().zip(batch) {
+            self.failures.extend(untouched(buffer, bytes, self.compiled.written()));
+        }
         let p = &self.program;
         let outcomes = packets
             .iter()
@@ -240,6 +243,16 @@ impl Bench {
             }
         }
     }
+}
+
+/// Says what was changed of a packet's buffer beyond what code may change.
+fn untouched(buffer: &[u8], packet: &[u8], written: Written) -> Option<String> {
+    let front = HEADROOM - written.front as usize;
+    let behind = (HEADROOM + (written.behind as usize).min(packet.len())).min(buffer.len());
+    let same = buffer[..front].iter().all(|byte| *byte == 0xa5)
+        && buffer[behind..HEADROOM + packet.len()] == packet[behind - HEADROOM..]
+        && buffer[HEADROOM + packet.len()..].iter().all(|byte| *byte == 0x5a);
+    (!same).then(|| format!("packet {packet:02x?} is changed beyond {written:?}"))
 }
 
 /// Whether the packets of a batch may pass the code in another order: nothing but counters is shared between them.

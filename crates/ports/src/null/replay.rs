@@ -19,7 +19,6 @@ const CHUNK: usize = 32;
 const MIN_BUFFER: usize = 2304;
 
 type Chunk = [u8; CHUNK];
-type Line = [u8; LINE];
 
 /// What a program may write of a frame. All else is as it was behind the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -242,13 +241,13 @@ with_vectors! {
         for (place, copy) in places.iter().zip(copies) {
             let (source, target) = (place.at as usize / LINE, copy.at as usize / LINE);
             let lines = (place.len as usize).div_ceil(LINE);
-            if lines == 1 {
-                if let (Some(target), Some(source)) = (to.get_mut(target), from.get(source)) {
-                    *target = *source;
-                }
-            } else {
-                let lines: &[Line] = &from[source..source + lines];
-                to[target..target + lines.len()].copy_from_slice(lines);
+            // Short frames are most of those that count, and a call for one would cost more than it copies.
+            let Some(source) = from.get(source..source + lines) else { continue };
+            let Some(target) = to.get_mut(target..target + lines) else { continue };
+            match (source, target) {
+                ([source], [target]) => *target = *source,
+                ([first, second], [target, behind]) => (*target, *behind) = (*first, *second),
+                (source, target) => target.copy_from_slice(source),
             }
         }
     }

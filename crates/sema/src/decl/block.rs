@@ -112,6 +112,7 @@ impl<'a> Checker<'a> {
                 format!("a value set cannot hold values of `{shown}`"),
             );
         }
+        let element = if fine { element } else { self.unknown_ty() };
         let size = self.check_expr(&d.size, None);
         let size = self.without_enum(size);
         let numeric = matches!(

@@ -173,7 +173,7 @@ impl<'a> Checker<'a> {
         self.here = outer;
         let action = &mut self.hir.actions[id];
         (action.params, action.body) = (params, body);
-        self.declare(&d.name, Entity::Action(id));
+        self.declare_or_report_shadow(&d.name, Entity::Action(id));
         id
     }
 

@@ -100,7 +100,24 @@ impl<'a> Checker<'a> {
             self.error(codes::BAD_ENTRY, at, message);
             return false;
         }
+        for keyset in keysets {
+            if let KeySet::Mask(value, mask) = keyset {
+                self.warn_unmatched_bits(value, mask);
+            }
+        }
         true
+    }
+
+    /// Bits of a value that its mask leaves out are not matched, and P4Runtime wants them to be 0.
+    fn warn_unmatched_bits(&mut self, value: &Expr, mask: &Expr) {
+        if let (ExprKind::Int(bits), ExprKind::Int(kept)) = (&value.kind, &mask.kind)
+            && bits & kept != *bits
+            && !bits.is_negative()
+            && !kept.is_negative()
+        {
+            let message = format!("the mask leaves out bits of {bits}: it matches as {}", bits & kept);
+            self.warn(codes::OVERFLOW, value.span, message);
+        }
     }
 
     /// Whether a mask keeps a number of high bits; of one that is not known yet, perhaps.

@@ -64,14 +64,15 @@ impl<'a> Checker<'a> {
                 self.duplicate(&param.name, earlier.name.span);
             }
             let ty = self.resolve_type(&param.ty);
-            self.check_param_type(param, ty, of);
+            let fits = self.check_param_type(param, ty, of);
+            let ty = if fits { ty } else { self.unknown_ty() };
             self.check_param_extras(param, ty, of);
             types.push(ty);
         }
         types
     }
 
-    fn check_param_type(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) {
+    fn check_param_type(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) -> bool {
         let directed = param.direction != ast::Direction::None;
         if directed && of.is_constructor() {
             let message = format!("a parameter of {} has no direction", of.noun());
@@ -79,7 +80,7 @@ impl<'a> Checker<'a> {
                 Diagnostic::error(codes::BAD_DIRECTION, param.span, message)
                     .with_help("leave the direction out"),
             );
-            return;
+            return true;
         }
         let shown = self.show(ty);
         let allowed = match self.kind(ty) {
@@ -107,7 +108,7 @@ impl<'a> Checker<'a> {
                 _ => None,
             };
             self.report(found);
-            return;
+            return false;
         }
         let undirected = matches!(
             self.kind(ty),
@@ -120,6 +121,7 @@ impl<'a> Checker<'a> {
                     .with_help("leave the direction out"),
             );
         }
+        true
     }
 
     fn check_param_extras(&mut self, param: &'a ast::Parameter, ty: Ty, of: ParamOf) {
@@ -199,6 +201,7 @@ impl<'a> Checker<'a> {
             {
                 self.duplicate(&param.name, declared);
             }
+            self.report_shadow(&param.name);
             let taken = self.scopes.declare(&param.name.text, Entity::Var(var), param.name.span);
             let in_list = params.iter().filter(|p| p.name.as_str() == param.name.as_str()).count() > 1;
             if let (Err(earlier), false) = (taken, in_list) {

@@ -9,9 +9,9 @@ use crate::declarations::{BlockAst, Source};
 use crate::expr::article;
 use crate::hir::{self, ExprKind, KeySet, StateRef, Transition, Ty, TyKind};
 use crate::scope::TypeEntity;
-use crate::wording::{nearest, suggest};
-use millrace_syntax::Diagnostic;
+use crate::wording::suggest;
 use millrace_syntax::ast::{self, KeysetKind, Name};
+use millrace_syntax::{Diagnostic, nearest};
 use std::collections::HashMap;
 
 type States = HashMap<String, usize>;
@@ -108,7 +108,15 @@ impl<'a> Checker<'a> {
         self.scopes.push();
         let body = self.statements(&state.statements);
         let transition = match &state.transition {
-            None => Transition::Goto(StateRef::Reject),
+            None => {
+                let found = Diagnostic::warning(
+                    codes::IMPLIED,
+                    state.name.span,
+                    format!("the state `{}` has no transition, so it goes to `reject`", state.name),
+                );
+                self.report(found.with_help("write `transition reject;` if that is meant"));
+                Transition::Goto(StateRef::Reject)
+            }
             Some(ast::Transition::To(name)) => Transition::Goto(self.target(name, numbers)),
             Some(ast::Transition::Select(select)) => self.select(select, numbers),
         };
@@ -169,18 +177,20 @@ impl<'a> Checker<'a> {
         }
         let matched: Vec<MatchedKey> = keys.iter().map(|k| (k.ty, k.span)).collect();
         let mut cases = Vec::with_capacity(select.cases.len());
-        let mut all_matched = false;
+        let mut all_matched = None;
         for case in &select.cases {
-            if all_matched {
-                self.warn(
-                    codes::UNREACHABLE,
-                    case.span,
-                    "this case is never reached: one before it matches all",
+            if let Some(earlier) = all_matched {
+                let message = "this case is never reached: one before it matches all";
+                self.report(
+                    Diagnostic::warning(codes::UNREACHABLE, case.span, message)
+                        .with_secondary(earlier, "this one matches all"),
                 );
             }
             let target = self.target(&case.state, numbers);
             let Some(keysets) = self.keysets(&case.keyset, &matched, false) else { continue };
-            all_matched |= keysets.iter().all(|k| matches!(k, KeySet::Any));
+            if all_matched.is_none() && keysets.iter().all(|k| matches!(k, KeySet::Any)) {
+                all_matched = Some(case.span);
+            }
             cases.push(hir::SelectCase { keysets, target, span: case.span });
         }
         Transition::Select { keys, cases, span: select.span }
@@ -220,6 +230,7 @@ impl<'a> Checker<'a> {
     fn check_endless(&mut self, d: &'a ast::Parser, start: usize, states: &[hir::State]) {
         let mut seen = vec![false; states.len()];
         let mut open = vec![start];
+        let mut rejects = false;
         while let Some(index) = open.pop() {
             let Some(state) = states.get(index) else { return };
             if std::mem::replace(&mut seen[index], true) {
@@ -231,7 +242,7 @@ impl<'a> Checker<'a> {
                     let all = |c: &hir::SelectCase| c.keysets.iter().all(|k| matches!(k, KeySet::Any));
                     if !cases.iter().any(all) {
                         // No match rejects.
-                        return;
+                        rejects = true;
                     }
                     cases.iter().map(|c| c.target).collect()
                 }
@@ -239,9 +250,19 @@ impl<'a> Checker<'a> {
             for target in targets {
                 match target {
                     StateRef::State(next) => open.push(next),
-                    StateRef::Accept | StateRef::Reject => return,
+                    StateRef::Accept => return,
+                    StateRef::Reject => rejects = true,
                 }
             }
+        }
+        if rejects && (self.diagnostics.has_errors() || d.states.iter().any(|s| s.transition.is_none())) {
+            // The state without a transition has a finding of its own, and a wrong one counts as `reject`.
+            return;
+        }
+        if rejects {
+            let message = format!("the parser `{}` never reaches `accept`", d.header.name);
+            self.warn(codes::UNREACHABLE, d.header.name.span, message);
+            return;
         }
         let message = format!("the parser `{}` never reaches `accept` or `reject`", d.header.name);
         self.error(codes::ENDLESS_PARSER, d.header.name.span, message);

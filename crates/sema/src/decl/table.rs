@@ -5,6 +5,7 @@ use crate::check::Checker;
 use crate::codes;
 use crate::context::Place;
 use crate::expr::{Param, Why};
+use crate::fold::is_literal;
 use crate::hir::{self, ActionId, ActionRef, Arg, Direction, Expr, TableId, TyKind};
 use crate::scope::Entity;
 use crate::wording::{included_by, suggest};
@@ -133,6 +134,9 @@ impl<'a> Checker<'a> {
                 | TyKind::Var(_)
         );
         if fine {
+            if is_literal(&expr) {
+                self.warn(codes::UNREACHABLE, e.span, "this key is always the same");
+            }
             return expr;
         }
         if matches!(&expr.kind, hir::ExprKind::Table(id) if self.here.table == Some(*id)) {

@@ -129,20 +129,24 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Declares a name that must not hide a parameter of the parser or control around.
+    /// Declares a name of a block, with a warning when it hides another.
     pub(crate) fn declare_or_report_shadow(&mut self, name: &ast::Name, entity: Entity) {
-        if let Some((Entity::Var(var), declared)) = self.scopes.lookup(name.as_str(), false)
-            && self.scopes.in_enclosing_scope(name.as_str())
-            && matches!(self.hir.vars[*var].kind, VarKind::Param(_) | VarKind::CtorParam)
-        {
-            let found = Diagnostic::warning(
-                codes::SHADOWING,
-                name.span,
-                format!("`{name}` hides the parameter of the same name"),
-            )
-            .with_secondary(declared, "the parameter");
-            self.report(found);
-        }
+        self.report_shadow(name);
         self.declare(name, entity);
+    }
+
+    /// Warns about a name that hides another once it is declared in the innermost block.
+    pub(crate) fn report_shadow(&mut self, name: &ast::Name) {
+        if let Some((hidden, declared)) = self.scopes.hidden_by(name.as_str()) {
+            let what = match hidden {
+                Entity::Var(var) if self.hir.vars[*var].kind != VarKind::Local => "parameter",
+                other => other.noun(),
+            };
+            let message = format!("`{name}` hides the {what} of the same name");
+            self.report(
+                Diagnostic::warning(codes::SHADOWING, name.span, message)
+                    .with_secondary(declared, format!("the {what}")),
+            );
+        }
     }
 }

@@ -123,7 +123,8 @@ impl<'a> Checker<'a> {
             };
             let Some(slot) = bound.get_mut(position) else {
                 let takes = count(total, "argument", "arguments");
-                let message = format!("{what} takes {takes}, but {} are given", args.len());
+                let verb = if args.len() == 1 { "is" } else { "are" };
+                let message = format!("{what} takes {takes}, but {} {verb} given", args.len());
                 self.report(
                     Diagnostic::error(codes::BAD_ARGUMENTS, arg.span, message)
                         .with_label("one too many")

@@ -125,7 +125,7 @@ impl Checker<'_> {
                 format!("cast it: `({shown})`")
             }
             (T::Bits(_), T::SignedBits(v)) => format!("cast it twice: `({shown})(bit<{v}>)`"),
-            (T::SignedBits(_), T::Bits(v)) => format!("cast it twice: `({shown})(int<{v}>)`"),
+            (T::SignedBits(_), T::Bits(v)) if v > 0 => format!("cast it twice: `({shown})(int<{v}>)`"),
             (T::New(id), _) if self.hir.types.new_types[id].base == e.ty => format!("cast it: `({shown})`"),
             (T::New(_), T::Int) => format!("cast it: `({shown})`"),
             (_, T::New(id)) if self.hir.types.new_types[id].base == ty => format!("cast it: `({shown})`"),

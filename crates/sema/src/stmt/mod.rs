@@ -82,7 +82,6 @@ impl<'a> Checker<'a> {
                 {
                     let message = format!("`exit` is not allowed {}", self.here.place.describe());
                     self.error(codes::STATEMENT_NOT_ALLOWED, span, message);
-                    return;
                 }
                 StmtKind::Exit
             }

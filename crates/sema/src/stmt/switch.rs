@@ -227,6 +227,10 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+        if let Some(last) = cases.last().filter(|c| c.body.is_none()) {
+            let message = "the last label has no block, so nothing happens";
+            self.warn(codes::IMPLIED, last.label_span, message);
+        }
         if !waiting.is_empty() && !falls_to_default {
             result.push(SwitchCase { labels: waiting, body: Vec::new() });
         }

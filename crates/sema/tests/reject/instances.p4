@@ -20,10 +20,10 @@ control Holder(inout bit<8> x)(bit<8> size) {
         bit<8> last(in bit<8> x) { return x; } //~ ERROR E0502 no abstract method `last`
     };
     Abstract() shape = {
-        bit<8> next(in bit<16> x) { return 1; } //~ ERROR E0502 does not have the signature
+        bit<8> next(in bit<16> x) { return 1; } //~ ERROR E0502 does not have the signature //~ WARN W0005 `x` hides the parameter
     };
     Abstract() good = {
-        bit<8> next(in bit<8> x) { return x + 1; }
+        bit<8> next(in bit<8> x) { return x + 1; } //~ WARN W0005 `x` hides the parameter
     };
     apply {}
 }

@@ -62,6 +62,9 @@ pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
 
 fn parse(input: Preprocessed) -> Parsed {
     let Preprocessed { tokens, interner, sources, mut diagnostics } = input;
-    let program = parser::parse(tokens, &interner, &mut diagnostics);
+    // Where tokens are missing or wrong, errors of the grammar only follow from that.
+    let mut followed = Diagnostics::new();
+    let found = if diagnostics.has_errors() { &mut followed } else { &mut diagnostics };
+    let program = parser::parse(tokens, &interner, found);
     Parsed { program, sources, diagnostics }
 }

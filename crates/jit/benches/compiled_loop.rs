@@ -1,0 +1,272 @@
+//! Instructions and time that compiled code takes for a packet, with tables made by hand.
+//!
+//! `cargo bench -p millrace-jit` runs each case twice under valgrind, with different numbers of batches run, and tells
+//! the difference in instructions for each packet, which does not depend on what else the machine does; and the time without
+//! valgrind. `-- list CASE` prints the machine code. Tables answer from one word each, so what is counted is the code
+//! around lookups.
+
+use millrace_jit::abi::{Env, HEADROOM, TAILROOM, TableEnv};
+use millrace_jit::{Compiled, MAX_BATCH, Options, Packet, Plan, Shape, Verdict, listing};
+use millrace_pipeline::entity::EntityRef;
+use millrace_pipeline::{Program, TableId, passes};
+use std::ffi::c_void;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// A program, its tables and a packet.
+struct Case {
+    name: &'static str,
+    program: &'static str,
+    tables: &'static [(&'static str, How)],
+    packet: &'static [u8],
+    verdict: (Verdict, u32),
+}
+
+/// How a table is looked up, and the arguments of the action that it gives, which is its first.
+#[derive(Clone, Copy)]
+struct How {
+    shape: Shape,
+    staged: bool,
+    arguments: &'static [u64],
+}
+
+const fn at_once(shape: Shape, arguments: &'static [u64]) -> How {
+    How { shape, staged: false, arguments }
+}
+
+const fn staged(arguments: &'static [u64]) -> How {
+    How { shape: Shape::Call, staged: true, arguments }
+}
+
+/// IPv4 from 10.0.0.1 to 10.1.2.3, UDP, with a right checksum.
+const IPV4: &[u8] = &[
+    2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0x64, 0xba, 10, 0, 0, 1,
+    10, 1, 2, 3, 0, 7, 0, 9, 0, 26, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+];
+/// IPv6 with UDP.
+const IPV6: &[u8] = &[
+    2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, 17, 64, 0x20, 1, 0xd, 0xb8, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 1, 0x20, 1, 0xd, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 7, 0, 9, 0, 8, 0,
+    0,
+];
+
+const ROUTE: &[u64] = &[0x0200_0000_00aa, 3];
+const FRAME: &[u64] = &[0x0200_0000_00bb];
+const CASES: &[Case] = &[
+    Case {
+        name: "router, IPv4 at once",
+        program: "router",
+        tables: &[
+            ("ipv4_lpm", at_once(Shape::Two16 { low: 8 }, ROUTE)),
+            ("ipv6_lpm", staged(ROUTE)),
+            ("send_frame", at_once(Shape::Direct, FRAME)),
+        ],
+        packet: IPV4,
+        verdict: (Verdict::Forward, 3),
+    },
+    Case {
+        name: "router, IPv4 staged",
+        program: "router",
+        tables: &[
+            ("ipv4_lpm", staged(ROUTE)),
+            ("ipv6_lpm", staged(ROUTE)),
+            ("send_frame", at_once(Shape::Direct, FRAME)),
+        ],
+        packet: IPV4,
+        verdict: (Verdict::Forward, 3),
+    },
+    Case {
+        name: "router, IPv6 staged",
+        program: "router",
+        tables: &[
+            ("ipv4_lpm", at_once(Shape::Two16 { low: 8 }, ROUTE)),
+            ("ipv6_lpm", staged(ROUTE)),
+            ("send_frame", at_once(Shape::Direct, FRAME)),
+        ],
+        packet: IPV6,
+        verdict: (Verdict::Forward, 3),
+    },
+    Case {
+        name: "l2_switch, both tables staged",
+        program: "l2_switch",
+        tables: &[("smac", staged(&[])), ("dmac", staged(&[5]))],
+        packet: IPV4,
+        verdict: (Verdict::Forward, 5),
+    },
+    Case {
+        name: "firewall, list staged",
+        program: "firewall",
+        tables: &[("acl", staged(&[])), ("forward", at_once(Shape::Direct, &[1]))],
+        packet: IPV4,
+        verdict: (Verdict::Forward, 1),
+    },
+];
+
+/// Finds the entry that every table of a case has.
+unsafe extern "C" fn lookup(
+    _: *mut c_void,
+    _: *const c_void,
+    _: *const u64,
+    _: *const u64,
+    n: u64,
+    slots: *mut u32,
+    _: *mut u32,
+) -> u64 {
+    // SAFETY: room for `n` results; the action slot of all is 1.
+    unsafe { std::slice::from_raw_parts_mut(slots, n as usize) }.fill(1);
+    0
+}
+
+fn program(name: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../programs/{name}.p4"));
+    let parsed = millrace_syntax::parse_path(&path, &millrace_syntax::Options::default());
+    let checked = millrace_sema::check(&parsed.program);
+    let mut program = millrace_lower::lower(&checked.program, name).expect("a program of this project");
+    passes::optimize(&mut program);
+    program
+}
+
+impl Case {
+    fn how(&self, program: &Program, table: TableId) -> How {
+        let name = program.tables[table].name.rsplit('.').next();
+        let found = self.tables.iter().find(|(own, _)| Some(*own) == name);
+        found.map_or(at_once(Shape::Call, &[]), |(_, how)| *how)
+    }
+
+    fn options(&self, program: &Program) -> Options {
+        let shapes = program.tables.keys().map(|table| self.how(program, table).shape).collect();
+        let staged = program.tables.keys().filter(|table| self.how(program, *table).staged).collect();
+        Options { shapes, staged, ..Options::default() }
+    }
+
+    /// Makes so many batches and runs those of them that `runs` says, the last ones; gives the seconds that it took.
+    fn run(&self, batches: usize, runs: usize) -> f64 {
+        let program = program(self.program);
+        let plan = Plan::through(&program, true);
+        let code = Compiled::new(&program, &plan, &self.options(&program)).expect("code");
+        // Whatever the key, the first level says slot 1; untouched pages cost nothing.
+        let mut first: Vec<Vec<u8>> = Vec::new();
+        let mut records = Vec::new();
+        for table in program.tables.keys() {
+            let how = self.how(&program, table);
+            first.push(match how.shape {
+                Shape::Two16 { .. } => {
+                    let mut level = vec![0; 2 << 24];
+                    let route = 2 * ((10 << 16) + (1 << 8) + 2);
+                    level[route..route + 2].copy_from_slice(&1u16.to_le_bytes());
+                    level
+                }
+                _ => 1u32.to_le_bytes().repeat(1 << 9),
+            });
+            let layout = &code.records()[table.index()];
+            let mut record = vec![0u64; 2 * layout.stride as usize / 8];
+            for (offset, argument) in layout.offsets[0].iter().zip(how.arguments) {
+                // Arguments of at most 8 bytes, the first action, the second record.
+                let at = (layout.stride + offset) as usize;
+                record[at / 8] |= argument << (8 * (at % 8));
+            }
+            records.push(record);
+        }
+        let tables: Vec<TableEnv> = first
+            .iter()
+            .zip(&records)
+            .map(|(first, records)| TableEnv {
+                lookup,
+                table: std::ptr::null(),
+                records: records.as_ptr().cast(),
+                base: first.as_ptr(),
+                second: std::ptr::null(),
+            })
+            .collect();
+        let stride = HEADROOM + self.packet.len().next_multiple_of(64) + TAILROOM;
+        let mut frame = vec![0; HEADROOM];
+        frame.extend_from_slice(self.packet);
+        frame.resize(stride, 0);
+        let mut memory = frame.repeat(MAX_BATCH);
+        let mut contexts = code.contexts(MAX_BATCH);
+        let (contexts, stage) = contexts.memory();
+        let env = Env { tables: tables.as_ptr(), host: std::ptr::null_mut(), contexts, stage, now_ns: 0 };
+        let mut packets = Vec::new();
+        let start = Instant::now();
+        for batch in 0..batches {
+            packets.clear();
+            for frame in memory.chunks_exact_mut(stride) {
+                frame[HEADROOM..HEADROOM + 32].copy_from_slice(&self.packet[..32]);
+                let data = frame[HEADROOM..].as_mut_ptr();
+                let len = self.packet.len() as u32;
+                packets.push(Packet { data, len, port: 0, verdict: u32::MAX, out: 0 });
+            }
+            if batch + runs < batches {
+                continue;
+            }
+            // SAFETY: the packets lie in frames of their own, the tables are as compiled code wants them, and no helper
+            // is called that needs the host.
+            unsafe { code.enter(&env, &mut packets) };
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let packet = packets[0];
+        let verdict = Verdict::from_number(packet.verdict).map(|verdict| (verdict, packet.out));
+        assert_eq!(verdict, Some(self.verdict), "{}", self.name);
+        seconds
+    }
+}
+
+/// The batches that are made under valgrind.
+const MANY: usize = 150;
+
+/// The instructions of this program with so many of the batches run, or none without valgrind.
+fn instructions(case: usize, runs: usize) -> Option<u64> {
+    let this = std::env::current_exe().ok()?;
+    let folder = std::env::temp_dir().join(format!("compiled_loop.{}", std::process::id()));
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", &format!("--callgrind-out-file={}", folder.display())])
+        .arg(this)
+        .args(["run", &case.to_string(), &runs.to_string()])
+        .output()
+        .ok()?;
+    let _ = std::fs::remove_file(folder);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let collected = text.lines().find_map(|line| line.split("Collected : ").nth(1))?;
+    collected.trim().parse().ok()
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["run", case, runs] => {
+            let runs = runs.parse().expect("a number of batches");
+            CASES[case.parse::<usize>().expect("the number of a case")].run(MANY, runs);
+        }
+        ["list", name, what @ ..] => {
+            for case in CASES.iter().filter(|case| case.name.contains(name)) {
+                let program = program(case.program);
+                let plan = Plan::through(&program, true);
+                let code = listing(&program, &plan, &case.options(&program), None).expect("code");
+                match what {
+                    ["graph"] => println!("{}\n{}", case.name, code.graph),
+                    ["clif"] => println!("{}\n{}", case.name, code.clif),
+                    _ => println!("{}\n{}", case.name, code.asm),
+                }
+            }
+        }
+        filter => {
+            println!("{:<34}{:>14}{:>10}   a packet", "", "instructions", "ns");
+            for (number, case) in CASES.iter().enumerate() {
+                if filter.iter().any(|part| !case.name.contains(part)) {
+                    continue;
+                }
+                let (few, many) = (MANY / 3, MANY);
+                let counted = instructions(number, few).zip(instructions(number, many));
+                let each = counted.map(|(few_all, many_all)| {
+                    (many_all - few_all) as f64 / ((many - few) * MAX_BATCH) as f64
+                });
+                let each = each.map_or_else(|| "-".into(), |each| format!("{each:.1}"));
+                let batches = 20_000;
+                let best = (0..5).map(|_| case.run(batches, batches)).fold(f64::INFINITY, f64::min);
+                let ns = best * 1e9 / (batches * MAX_BATCH) as f64;
+                println!("{:<34}{each:>14}{ns:>10.2}", case.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What code may change of a packet: a bound that is read off the specialised graph.
+//!
+//! Who shows the same frame to a program again and again restores just that. Fields of headers at known places count with
+//! the bytes that they lie in, moved headers with where they go; a header at a place that shows only at run time may be
+//! anywhere.
+
+use crate::abi::{GROWTH, HEADROOM};
+use crate::codegen::deparse;
+use crate::flat::{Flat, Op, Term};
+use crate::layout::type_width;
+use crate::specialise::Special;
+use crate::state::{Cursor, Place, State};
+use millrace_pipeline::*;
+
+/// The bytes around the start of a packet that code may change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes in front of the packet, at most [`HEADROOM`].
+    pub front: u32,
+    /// Bytes of the packet, from its start; [`u32::MAX`]: all.
+    pub behind: u32,
+}
+
+impl Written {
+    /// Anything.
+    pub const EVERYTHING: Written = Written { front: HEADROOM as u32, behind: u32::MAX };
+
+    fn range(&mut self, start: i64, end: i64) {
+        if start < end {
+            self.front = self.front.max(u32::try_from(-start).unwrap_or(0));
+            self.behind = self.behind.max(u32::try_from(end).unwrap_or(0));
+        }
+    }
+}
+
+/// What the code of a graph may change.
+pub(crate) fn written(program: &Program, flat: &Flat, special: &Special) -> Written {
+    let mut bound = Bound { program, written: Written::default(), everything: false, moves: false };
+    for node in special.order() {
+        let node = &special.nodes[node];
+        let mut state = node.entry.clone();
+        for op in &flat.blocks[node.block].ops {
+            bound.op(op, &state);
+            state.transfer(program, op, &|slot| special.tracked[slot]);
+        }
+        if let Term::Lookahead { dst, .. } = node.term {
+            bound.slot(dst, &state);
+        }
+    }
+    // Behind a deparser that moves the start of the packet, offsets count from elsewhere.
+    let starts_elsewhere = bound.moves && flat_deparsers(flat) > 1;
+    if bound.everything || starts_elsewhere { Written::EVERYTHING } else { bound.written }
+}
+
+/// How many places of a graph put packets together.
+fn flat_deparsers(flat: &Flat) -> usize {
+    let ops = flat.blocks.values().flat_map(|block| &block.ops);
+    ops.filter(|op| matches!(op, Op::Deparse { .. } | Op::FinishEmit { .. })).count()
+}
+
+struct Bound<'a> {
+    program: &'a Program,
+    written: Written,
+    everything: bool,
+    /// Whether a deparser may move the start of the packet.
+    moves: bool,
+}
+
+impl Bound<'_> {
+    fn op(&mut self, op: &Op, state: &State) {
+        match op {
+            Op::Inst(inst) => self.optional(inst.dst(), state),
+            Op::Clear(dst) | Op::Argument { dst, .. } | Op::Hit { dst } | Op::Input { dst, .. } => {
+                self.slot(*dst, state);
+            }
+            Op::AtHit { meter, .. } => self.optional(*meter, state),
+            Op::Deparse { headers, in_place, .. } => {
+                match deparse::moves(self.program, state, headers, *in_place) {
+                    Some((moves, start)) => {
+                        for step in moves {
+                            let stays =
+                                matches!(state.place(step.header), Place::At(at) if i64::from(at) == step.to);
+                            if !stays {
+                                self.written.range(step.to, step.to + i64::from(step.bytes));
+                            }
+                        }
+                        self.moves |= start != 0;
+                    }
+                    None => self.put_together(state, *in_place),
+                }
+            }
+            Op::FinishEmit { in_place, .. } => self.put_together(state, *in_place),
+            Op::NoteParsed
+            | Op::StartEmit
+            | Op::Emit(_)
+            | Op::Reparse
+            | Op::SetOut(_)
+            | Op::SetError
+            | Op::StartSteps(_)
+            | Op::AssertFailed(_) => {}
+        }
+    }
+
+    fn optional(&mut self, slot: Option<SlotId>, state: &State) {
+        if let Some(slot) = slot {
+            self.slot(slot, state);
+        }
+    }
+
+    /// A slot is written.
+    fn slot(&mut self, slot: SlotId, state: &State) {
+        let Home::Header { header, offset } = self.program.slots[slot].home else { return };
+        match state.place(header) {
+            Place::At(at) => {
+                let first = 8 * at + offset;
+                let end = first + type_width(self.program.slots[slot].ty);
+                self.written.range(i64::from(first / 8), i64::from(end.div_ceil(8)));
+            }
+            Place::Pointed => self.everything = true,
+            Place::Invalid | Place::Stored | Place::Unknown => {}
+        }
+    }
+
+    /// The runtime puts headers in front of the payload, or all in memory of its own.
+    fn put_together(&mut self, state: &State, in_place: bool) {
+        self.moves = true;
+        match state.cursor {
+            Cursor::At(at) => {
+                let front = if in_place { GROWTH as i64 } else { 0 };
+                self.written.range(-front, i64::from(at / 8).max(1));
+            }
+            Cursor::Byte | Cursor::Bit => self.everything = true,
+        }
+    }
+}
