@@ -367,9 +367,8 @@ control GatewayIngress(inout headers_t hdr,
 
     apply {
         if (standard_metadata.parser_error == error.StackOutOfBounds) {
-            to_controller();                    // more extensions than the stack holds
-        }
-        if (standard_metadata.parser_error != error.NoError) {
+            meta.unknown_extension = true;      // more than the stack holds
+        } else if (standard_metadata.parser_error != error.NoError) {
             discard(DropReason.TRUNCATED);
         }
         if (standard_metadata.checksum_error == 1) {

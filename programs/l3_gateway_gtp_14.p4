@@ -182,19 +182,40 @@ parser parse_options {
     return select(gtpu.e, latest.next_extension) {
         0x000 mask 0x100 : parse_payload;
         0x100 : parse_payload;
-        0x185 : parse_extension;
-        0x100 mask 0x180 : parse_extension;
+        0x185 : parse_extension_0;
+        0x100 mask 0x180 : parse_extension_0;
         default : parse_unknown_extension;
     }
 }
 
-parser parse_extension {
-    extract(gtpu_extension[next]);
-    set_metadata(meta.option_bytes, meta.option_bytes + 4);
+// One state for each, for a parser counts nothing in P4_14.
+parser parse_extension_0 {
+    extract(gtpu_extension[0]);
+    set_metadata(meta.option_bytes, 8);
     return select(latest.len, latest.next_extension) {
         0x0100 : parse_payload;
-        0x0185 : parse_extension;
-        0x0100 mask 0xff80 : parse_extension;
+        0x0185 : parse_extension_1;
+        0x0100 mask 0xff80 : parse_extension_1;
+        default : parse_unknown_extension;
+    }
+}
+
+parser parse_extension_1 {
+    extract(gtpu_extension[1]);
+    set_metadata(meta.option_bytes, 12);
+    return select(latest.len, latest.next_extension) {
+        0x0100 : parse_payload;
+        0x0185 : parse_extension_2;
+        0x0100 mask 0xff80 : parse_extension_2;
+        default : parse_unknown_extension;
+    }
+}
+
+parser parse_extension_2 {
+    extract(gtpu_extension[2]);
+    set_metadata(meta.option_bytes, 16);
+    return select(latest.len, latest.next_extension) {
+        0x0100 : parse_payload;
         default : parse_unknown_extension;
     }
 }
@@ -218,7 +239,6 @@ parser parse_ipv4 {
 
 parser_exception p4_pe_out_of_packet { return truncated_packet; }
 parser_exception p4_pe_checksum { return wrong_checksum; }
-parser_exception p4_pe_index_out_of_bounds { return too_many_extensions; }
 
 field_list outer_ipv4_header {
     outer_ipv4.version;
@@ -305,7 +325,6 @@ table downlink_policed { actions { discard; } default_action : discard(POLICED);
 table too_big { actions { discard; } default_action : discard(TOO_BIG); }
 table arp { actions { to_controller; } default_action : to_controller(); }
 table signalling { actions { to_controller; } default_action : to_controller(); }
-table extensions { actions { to_controller; } default_action : to_controller(); }
 
 // ---- Tables ----
 
@@ -447,7 +466,6 @@ table downlink_accounting { actions { count_downlink; } default_action : count_d
 
 control truncated_packet { apply(truncated); }
 control wrong_checksum { apply(bad_checksum); }
-control too_many_extensions { apply(extensions); }
 
 control ingress {
     apply(frame);

@@ -22,7 +22,10 @@ pub struct Loaded {
 /// # Errors
 /// Everything that does not fit, at most [`MAX_REFUSALS`] of it; then the switch is as it was.
 pub fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
-    let before = (switch.state().clone(), switch.replication().clone());
+    let before = match switch.state().copy() {
+        Ok(state) => (state, switch.replication().clone()),
+        Err(error) => return Err(vec![Refusal::new(0..0, error.to_string())]),
+    };
     let loaded = match is_json(text) {
         true => runtime_json::load(switch, text),
         false => load_commands(switch, text),

@@ -94,7 +94,7 @@ pub struct TableEnv {
     pub lookup: LookupBatch,
     /// Its second argument.
     pub table: *const c_void,
-    /// The records of action slots, see [`crate::RecordLayout`]. A lookup may move them.
+    /// The records of action slots, see [`millrace_state::RecordLayout`]. They stay for the batch.
     pub records: *const u8,
     /// The first array of a table that is looked up by loads, see [`Shape`].
     pub base: *const u8,

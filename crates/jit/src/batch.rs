@@ -102,7 +102,8 @@ impl Batch<'_, '_> {
         self.push_all(&[(at, len)], port, |place| *place).is_some()
     }
 
-    /// Runs code over the packets, as many as there are contexts. Packets beyond are left out of the results.
+    /// Runs code over the packets, as many as there are contexts. Packets beyond are left out of the results, as are all
+    /// when the code does not [fit](Compiled::fits) the tables.
     #[inline]
     pub fn run<'r>(
         &'r mut self,
@@ -118,8 +119,8 @@ impl Batch<'_, '_> {
         let packets = &mut self.packets[..count];
         // SAFETY: each packet lies with its headroom and tailroom in memory that the batch borrows alone, and the code
         // takes no more headroom than that.
-        unsafe { compiled.run(host, contexts, packets, now_ns) };
-        Results { packets }
+        let ran = unsafe { compiled.run(host, contexts, packets, now_ns) };
+        Results { packets: if ran { packets } else { &[] } }
     }
 }
 

@@ -18,7 +18,7 @@ mod values;
 
 use crate::abi;
 use crate::flat::{Flat, StepLevel, Term};
-use crate::layout::{Layout, RecordLayout};
+use crate::layout::Layout;
 use crate::specialise::{Node, NodeId, Special};
 use crate::state::State;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -31,6 +31,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use fields::{Base, plain};
 use millrace_pipeline::entity::SecondaryMap;
 use millrace_pipeline::*;
+use millrace_state::RecordLayout;
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 use values::Val;

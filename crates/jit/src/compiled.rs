@@ -4,13 +4,14 @@ use crate::abi::{Env, Packet, Shape};
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
 use crate::flat::flatten;
-use crate::layout::{Layout, RecordLayout};
+use crate::layout::Layout;
 use crate::memory::CodeMemory;
 use crate::plan::{Plan, Start};
 use crate::runtime::{Host, Texts};
 use crate::specialise::{Budget, specialise};
 use crate::stage::{MAX_BATCH, stages};
 use crate::state::State as Known;
+use crate::tables;
 use crate::written::{Written, written};
 use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -18,7 +19,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use millrace_pipeline::entity::EntitySet;
 use millrace_pipeline::*;
-use millrace_state::State;
+use millrace_state::{RecordLayout, State, record_layout};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -97,7 +98,7 @@ pub struct Listing {
 /// A program as machine code for one plan.
 pub struct Compiled {
     layout: Layout,
-    records: Vec<RecordLayout>,
+    shapes: Vec<Shape>,
     texts: Texts,
     stage_bytes: usize,
     written: Written,
@@ -131,8 +132,8 @@ impl Compiled {
             nodes,
             bytes: code.code_buffer().len(),
         };
-        let Parts { layout, records, stage_bytes, .. } = parts;
-        Ok(Compiled { layout, records, texts, stage_bytes, written, memory, statistics })
+        let Parts { layout, shapes, stage_bytes, .. } = parts;
+        Ok(Compiled { layout, shapes, texts, stage_bytes, written, memory, statistics })
     }
 
     /// What compiling took and gave.
@@ -157,11 +158,19 @@ impl Compiled {
 
     /// The host for runs over this state.
     pub fn host<'a>(&'a self, state: &'a mut State) -> Host<'a> {
-        Host::new(state, &self.records, &self.texts)
+        Host::new(state, &self.texts)
+    }
+
+    /// Whether the code looks each table up as it has to be now. Else it must be compiled anew, with [`crate::shapes`] of
+    /// the state; that can be only when [`State::shapes`] has changed since it was compiled.
+    pub fn fits(&self, state: &mut State) -> bool {
+        let now = tables::shapes(state).into_iter();
+        let wanted = self.shapes.iter().copied();
+        wanted.zip(now).all(|(wanted, now)| wanted == Shape::Call || wanted == now)
     }
 
     /// Runs the plan over a batch of at most [`MAX_BATCH`] packets at a time; packets beyond it, or beyond the contexts,
-    /// are left as they are.
+    /// are left as they are, as are all when the code does not [fit](Compiled::fits): then the answer is false.
     ///
     /// # Safety
     /// Every packet is as [`Packet`] says, and its memory is used by nothing else meanwhile.
@@ -171,14 +180,19 @@ impl Compiled {
         contexts: &mut Contexts,
         packets: &mut [Packet],
         now_ns: u64,
-    ) {
+    ) -> bool {
         host.start(now_ns);
+        if !contexts.tables.refresh(host.state, &self.shapes) {
+            return false;
+        }
         let count = packets.len().min(MAX_BATCH).min(contexts.len());
+        let tables = contexts.tables.start();
         let (contexts, stage) = contexts.memory();
-        let tables = host.table_envs().as_ptr();
         let env = Env { tables, host: std::ptr::from_mut(host).cast(), contexts, stage, now_ns };
-        // SAFETY: the caller promises the packets; `host` and `contexts` are borrowed, and the host's tables are there.
+        // SAFETY: the caller promises the packets; `host` and `contexts` are borrowed, and the tables are as the code
+        // takes them, until the worker's next quiescent point.
         unsafe { self.enter(&env, &mut packets[..count]) };
+        true
     }
 
     /// Runs the plan over packets in an environment of the caller's.
@@ -192,11 +206,6 @@ impl Compiled {
             let entry = std::mem::transmute::<*const std::ffi::c_void, Entry>(self.memory.start());
             entry(env, packets.as_mut_ptr(), packets.len() as u64);
         }
-    }
-
-    /// The layout of the action slots of each table.
-    pub fn records(&self) -> &[RecordLayout] {
-        &self.records
     }
 }
 
@@ -248,7 +257,7 @@ struct Generated {
 impl Parts {
     fn new(program: &Program, options: &Options) -> Result<Parts, JitError> {
         let layout = Layout::new(program).ok_or(JitError::ContextSize)?;
-        let records = program.tables.values().map(|table| RecordLayout::of_table(program, table)).collect();
+        let records = program.tables.values().map(|table| record_layout(program, table)).collect();
         let (stages, stage_bytes) = stages(program, &options.staged);
         Ok(Parts {
             layout,

@@ -2,6 +2,7 @@
 
 use crate::layout::{CURSOR, Layout, PARSED, slot_bytes};
 use crate::runtime::{bits_of, limbs_of};
+use crate::tables::TableEnvs;
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
 
@@ -12,12 +13,20 @@ pub struct Contexts {
     words: Vec<u64>,
     stage: Vec<u64>,
     count: usize,
+    /// The tables as the running code sees them.
+    pub(crate) tables: TableEnvs,
 }
 
 impl Contexts {
     pub(crate) fn new(layout: Layout, count: usize, stage_bytes: usize) -> Contexts {
         let words = vec![0; count * layout.size() / 8];
-        Contexts { layout, words, stage: vec![0; stage_bytes.div_ceil(8) + 1], count }
+        Contexts {
+            layout,
+            words,
+            stage: vec![0; stage_bytes.div_ceil(8) + 1],
+            count,
+            tables: TableEnvs::default(),
+        }
     }
 
     /// How many there are.

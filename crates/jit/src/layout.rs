@@ -1,4 +1,4 @@
-//! Where things are in memory: the storage of a packet in its context, and action data in records.
+//! Where things are in memory: the storage of a packet in its context. (Action data lie in records of the tables.)
 
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
@@ -80,79 +80,10 @@ fn align(at: u32, to: u32) -> u32 {
     at.div_ceil(to) * to
 }
 
-/// The layout of a table's action slots: records of one size, each the index of an action (`u32`) and its arguments.
-///
-/// An argument takes the next offset that is a multiple of its size: 1, 2, 4, 8 or 16 bytes, or for wider ones limbs of 8
-/// bytes; the lowest byte comes first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordLayout {
-    /// Bytes from one record to the next: a power of two up to 64, else a multiple of 64, so that small records do not
-    /// straddle cache lines.
-    pub stride: u32,
-    /// For each action the offsets of its arguments.
-    pub offsets: Vec<Vec<u32>>,
-}
-
-impl RecordLayout {
-    /// The layout for actions with parameters of these widths.
-    pub fn new(actions: &[Vec<u32>]) -> RecordLayout {
-        let mut end = 4;
-        let offsets = actions
-            .iter()
-            .map(|widths| {
-                let mut at = 4;
-                let place = |width: &u32| {
-                    let (size, multiple) = argument_size(*width);
-                    let offset = align(at, multiple);
-                    at = offset + size;
-                    end = end.max(at);
-                    offset
-                };
-                widths.iter().map(place).collect()
-            })
-            .collect();
-        let stride = if end <= 64 { end.next_power_of_two().max(8) } else { align(end, 64) };
-        RecordLayout { stride, offsets }
-    }
-
-    /// The layout of a table.
-    pub fn of_table(program: &Program, table: &Table) -> RecordLayout {
-        let widths = |action: &TableAction| {
-            let params = &program.actions[action.action].params;
-            params.iter().map(|slot| type_width(program.slots[*slot].ty)).collect()
-        };
-        RecordLayout::new(&table.actions.iter().map(widths).collect::<Vec<_>>())
-    }
-}
-
 /// The bits of a value in keys and action data: a truth value has 1.
 pub(crate) fn type_width(ty: Type) -> u32 {
     match ty {
         Type::Bool => 1,
         Type::Bits(width) | Type::Varbit(width) => width,
-    }
-}
-
-/// Bytes that an argument takes, and what its offset is a multiple of.
-pub(crate) fn argument_size(width: u32) -> (u32, u32) {
-    match width {
-        0..=8 => (1, 1),
-        9..=16 => (2, 2),
-        17..=32 => (4, 4),
-        33..=64 => (8, 8),
-        65..=128 => (16, 16),
-        _ => (8 * width.div_ceil(64), 8),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn arguments_are_aligned_to_their_size() {
-        let layout = RecordLayout::new(&[vec![48, 9], vec![], vec![1, 128, 200]]);
-        assert_eq!(layout.offsets, [vec![8, 16], vec![], vec![4, 16, 32]]);
-        assert_eq!(layout.stride, 64);
     }
 }

@@ -14,14 +14,16 @@ mod simplify;
 mod specialise;
 mod stage;
 mod state;
+mod tables;
 mod written;
 
 pub use abi::{Packet, Shape, Verdict};
 pub use batch::{Added, Batch, PacketList, Results};
 pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;
-pub use layout::{Layout, MAX_CONTEXT, RecordLayout};
+pub use layout::{Layout, MAX_CONTEXT};
 pub use plan::{Plan, Start, Step};
 pub use runtime::{DigestMessage, Effects, Host};
 pub use stage::MAX_BATCH;
+pub use tables::shapes;
 pub use written::Written;

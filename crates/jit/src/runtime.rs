@@ -2,10 +2,12 @@
 
 mod helpers;
 mod host;
+mod lookup;
 mod writer;
 
 pub(crate) use helpers::{Helper, WideOp, empty_varbit};
 pub use host::{DigestMessage, Effects, Host};
+pub(crate) use lookup::lookup_of;
 pub(crate) use writer::{bits_of, limbs_of};
 
 use std::sync::Arc;

@@ -41,6 +41,8 @@ struct Flow<'p> {
     set: HashSet<VarId>,
     /// Those that are set anywhere.
     ever: HashSet<VarId>,
+    /// Only what is set is asked for: loops need no second look.
+    collecting: bool,
 }
 
 /// How the type of a variable begins.
@@ -56,7 +58,14 @@ enum Start {
 
 impl<'p> Flow<'p> {
     fn new(program: &'p Program, found: &'p mut Vec<Diagnostic>) -> Self {
-        Self { program, found, watched: HashSet::new(), set: HashSet::new(), ever: HashSet::new() }
+        Self {
+            program,
+            found,
+            watched: HashSet::new(),
+            set: HashSet::new(),
+            ever: HashSet::new(),
+            collecting: false,
+        }
     }
 
     fn callable(mut self, params: &[VarId], body: &[Stmt]) {
@@ -134,10 +143,18 @@ impl<'p> Flow<'p> {
         }
     }
 
+    /// What the rounds of a loop before set.
+    fn round(&mut self, body: &[Stmt]) {
+        if !self.collecting {
+            self.elsewhere(body);
+        }
+    }
+
     /// What code sets that may have run before.
     fn elsewhere(&mut self, body: &[Stmt]) {
         let mut ignored = Vec::new();
         let mut inner = Flow::new(self.program, &mut ignored);
+        inner.collecting = true;
         inner.statements(body);
         self.set.extend(&inner.ever);
         self.ever.extend(inner.ever);
@@ -233,8 +250,8 @@ impl<'p> Flow<'p> {
             }
             StmtKind::For { init, cond, update, body } => {
                 self.statements(init);
-                self.elsewhere(body);
-                self.elsewhere(update);
+                self.round(body);
+                self.round(update);
                 self.read(cond);
                 self.statements(body);
                 self.statements(update);
@@ -248,7 +265,7 @@ impl<'p> Flow<'p> {
                     ForCollection::Elements(elements) => self.read(elements),
                 }
                 self.write(var);
-                self.elsewhere(body);
+                self.round(body);
                 self.statements(body);
             }
             StmtKind::Instance(id) => self.methods(*id),

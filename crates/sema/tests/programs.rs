@@ -79,6 +79,21 @@ fn faulty_programs_get_the_announced_findings() {
 }
 
 #[test]
+fn loops_in_loops_are_checked_in_time() {
+    let depth = 25;
+    let text = format!(
+        "void f(inout bit<8> x) {{ bit<8> y; {} x = y; y = 1; {} }}",
+        "for (bit<8> i in 1..2) {".repeat(depth),
+        "}".repeat(depth)
+    );
+    let parsed = millrace_syntax::parse_text("loops.p4", &text, &Options::default());
+    assert!(parsed.diagnostics.is_empty());
+    let checked = check(&parsed.program);
+    // `y` is set in an earlier round: only the names of the loop variables are to be reported.
+    assert!(checked.diagnostics.iter().all(|d| d.code == "W0005"), "{:?}", checked.diagnostics);
+}
+
+#[test]
 fn every_code_is_tested() {
     let source = include_str!("../src/codes.rs");
     let mut codes: BTreeSet<&str> =

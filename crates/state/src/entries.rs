@@ -83,7 +83,7 @@ impl State {
             idle_timeout_ns: entry.idle_timeout_ns,
             created_ns: now_ns,
         };
-        self.tables[table].table.insert(spec).map_err(|error| self.name_key(table, error))
+        self.table_mut(table).insert(spec).map_err(|error| self.name_key(table, error))
     }
 
     /// Gives an entry another target.
@@ -92,7 +92,7 @@ impl State {
     /// No such entry, a const one, or a target that does not fit.
     pub fn modify(&mut self, table: TableId, index: EntryIndex, target: &Target) -> Result<(), WriteError> {
         let target = self.entry_target(table, target)?;
-        Ok(self.tables[table].table.modify(index, target)?)
+        Ok(self.table_mut(table).modify(index, target)?)
     }
 
     /// Removes an entry.
@@ -100,12 +100,12 @@ impl State {
     /// # Errors
     /// No such entry, or a const one.
     pub fn remove(&mut self, table: TableId, index: EntryIndex) -> Result<(), WriteError> {
-        Ok(self.tables[table].table.remove(index)?)
+        Ok(self.table_mut(table).remove(index)?)
     }
 
     /// Removes all entries that are not const.
     pub fn clear(&mut self, table: TableId) {
-        self.tables[table].table.clear();
+        self.table_mut(table).clear();
     }
 
     /// The entry with exactly these matches and this priority.
@@ -127,7 +127,7 @@ impl State {
     /// # Errors
     /// No such entry, a const one, or a table without timeouts.
     pub fn set_idle_timeout(&mut self, table: TableId, index: EntryIndex, ns: u64) -> Result<(), WriteError> {
-        Ok(self.tables[table].table.set_idle_timeout(index, ns)?)
+        Ok(self.table_mut(table).set_idle_timeout(index, ns)?)
     }
 
     /// The entries that are idle for longer than their timeout.
@@ -141,7 +141,7 @@ impl State {
     /// A const default, an action that may not be one, or arguments that do not fit.
     pub fn set_default(&mut self, table: TableId, call: &ActionCall) -> Result<(), WriteError> {
         let call = self.table_call(table, call, ActionScope::TableOnly)?;
-        Ok(self.tables[table].table.set_default(call)?)
+        Ok(self.table_mut(table).set_default(call)?)
     }
 
     /// Sets the default action back to that of the program.
@@ -149,7 +149,7 @@ impl State {
     /// # Errors
     /// A const default.
     pub fn reset_default(&mut self, table: TableId) -> Result<(), WriteError> {
-        Ok(self.tables[table].table.reset_default()?)
+        Ok(self.table_mut(table).reset_default()?)
     }
 
     /// The default action.

@@ -32,9 +32,10 @@ pub use error::{BuildError, ObjectKind, WriteError};
 pub use lookup::{Lookup, Selected};
 pub use profiles::MemberWrite;
 pub use random::Random;
-pub use state::{MAX_STATE_BYTES, State};
+pub use state::{MAX_STATE_BYTES, State, record_layout};
 
+pub use millrace_tables::fast::{NoMemory, Plan, PlanKind, Worker};
 pub use millrace_tables::{
     Color, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterUnit,
-    ProfileError, Rate, SpecError, TableError,
+    ProfileError, Rate, RecordLayout, SpecError, TableError, TableReader, argument_size,
 };

@@ -35,7 +35,7 @@ pub struct Selected {
 }
 
 impl State {
-    /// Looks up a key, one value for each key field, and records the hit or miss. `inputs` are the values of
+    /// Looks up a key, one value for each key field, and records a hit. `inputs` are the values of
     /// [`Table::selector_inputs`]; they count only when the entry names a group. An entry that names an empty group
     /// hits and gives the default action.
     pub fn lookup(&mut self, id: TableId, keys: &[Bits], inputs: &[Bits], now_ns: u64) -> Lookup {
@@ -52,6 +52,25 @@ impl State {
         let call = table.action_of(entry).unwrap_or_else(|| table.default_action());
         let args = self.args_of(id, call);
         Lookup { entry, action: call.action as usize, args, selected: None }
+    }
+
+    /// The action slot that a slot of a group stands for, by the hash of the inputs: that of a member, or the slot itself
+    /// (which holds the default action) for an empty group and for a slot of anything else.
+    pub fn select_slot(&self, id: TableId, slot: u32, inputs: &[Bits]) -> u32 {
+        let table = &self.tables[id].table;
+        let (Some(group), Some(profile)) = (table.group_of_slot(slot), self.program.tables[id].profile)
+        else {
+            return slot;
+        };
+        let kept = &self.profiles[profile];
+        let member = kept.select(group, self.selector_hash(profile, inputs));
+        let member = member.and_then(|member| kept.member_ref(member).ok());
+        member.and_then(|member| table.slot_of_member(member)).unwrap_or(slot)
+    }
+
+    /// Records that a packet matched an entry, for its idle timeout.
+    pub fn record(&mut self, id: TableId, entry: EntryIndex, now_ns: u64) {
+        self.tables[id].table.record(entry, now_ns);
     }
 
     /// Adds a packet to the direct counter of an entry, if the table has one.

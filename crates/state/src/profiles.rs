@@ -4,7 +4,7 @@ use crate::WriteError;
 use crate::pack;
 use crate::state::State;
 use millrace_pipeline::*;
-use millrace_tables::{self as tables, GroupMember, ProfileError};
+use millrace_tables::{self as tables, GroupMember, ProfileError, TableError};
 
 /// A member to be written, or as it is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,15 @@ impl State {
     ) -> Result<u32, WriteError> {
         let call = self.member_call(profile, member)?;
         let id = id.unwrap_or_else(|| self.profiles[profile].free_member_id());
-        Ok(self.profiles[profile].insert_member(id, call)?.id())
+        let member = self.profiles[profile].insert_member(id, call.clone())?;
+        for table in self.users(profile) {
+            let own = self.own_call(table, &call);
+            if let Err(error) = self.table_mut(table).add_member(member, own) {
+                self.forget_member(profile, id)?;
+                return Err(TableError::from(error).into());
+            }
+        }
+        Ok(member.id())
     }
 
     /// Gives a member another action, which all entries and groups that name it follow.
@@ -42,7 +50,28 @@ impl State {
         member: &MemberWrite,
     ) -> Result<(), WriteError> {
         let call = self.member_call(profile, member)?;
-        Ok(self.profiles[profile].modify_member(id, call)?)
+        let before = self.profiles[profile].member(id).cloned();
+        self.profiles[profile].modify_member(id, call.clone())?;
+        let written = self.change_slots(profile, id, &call);
+        if let (Err(_), Some(before)) = (&written, before) {
+            self.profiles[profile].modify_member(id, before.clone())?;
+            self.change_slots(profile, id, &before)?;
+        }
+        written
+    }
+
+    fn change_slots(
+        &mut self,
+        profile: ProfileId,
+        id: u32,
+        call: &tables::ActionCall,
+    ) -> Result<(), WriteError> {
+        let member = self.profiles[profile].member_ref(id)?;
+        for table in self.users(profile) {
+            let own = self.own_call(table, call);
+            self.table_mut(table).change_member(member, own).map_err(TableError::from)?;
+        }
+        Ok(())
     }
 
     /// Removes a member.
@@ -50,8 +79,29 @@ impl State {
     /// # Errors
     /// No such member, or it is in use.
     pub fn remove_member(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
+        self.forget_member(profile, id)
+    }
+
+    fn forget_member(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
+        let member = self.profiles[profile].member_ref(id)?;
         let tables = tables_of(&self.program, &self.tables, profile);
-        Ok(self.profiles[profile].remove_member(id, tables)?)
+        self.profiles[profile].remove_member(id, tables)?;
+        for table in self.users(profile) {
+            self.table_mut(table).drop_member(member);
+        }
+        Ok(())
+    }
+
+    /// The tables that use a profile.
+    fn users(&self, profile: ProfileId) -> Vec<TableId> {
+        let users = self.program.tables.iter().filter(|(_, table)| table.profile == Some(profile));
+        users.map(|(id, _)| id).collect()
+    }
+
+    /// A member's call with the table's own number of the action; none when the table does not list it.
+    fn own_call(&self, table: TableId, call: &tables::ActionCall) -> Option<tables::ActionCall> {
+        let at = self.action_in_table(table, ActionId::from_u32(call.action))?;
+        Some(tables::ActionCall::new(at as u32, call.data.clone()))
     }
 
     /// Adds a group under an id of the caller's choice, or the smallest that is free. Gives the id.

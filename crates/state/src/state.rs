@@ -6,8 +6,9 @@ use crate::{BuildError, Random, WriteError};
 use millrace_pipeline::entity::{PrimaryMap, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_tables::{
-    self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RegisterArray,
-    SpecError, TableSpec,
+    self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RecordLayout,
+    RegisterArray, SpecError, TableSpec,
+    fast::{Domain, NoMemory, Worker},
 };
 use std::sync::Arc;
 
@@ -15,7 +16,6 @@ use std::sync::Arc;
 pub const MAX_STATE_BYTES: u64 = 4 << 30;
 
 /// What one running program remembers between packets. See the crate's documentation.
-#[derive(Clone, Debug)]
 pub struct State {
     pub(crate) program: Arc<Program>,
     pub(crate) tables: PrimaryMap<TableId, TableState>,
@@ -27,10 +27,36 @@ pub struct State {
     /// Widths of the parameters of each action.
     pub(crate) params: SecondaryMap<ActionId, Vec<u32>>,
     pub(crate) random: Random,
+    domain: Domain,
+    /// Reads the tables for engines that run over this state. It sleeps while they do not.
+    worker: Worker,
+    /// Whether a table may have writes that are not visible to the worker yet.
+    uncommitted: bool,
+}
+
+impl std::fmt::Debug for State {
+    /// What can be told apart by packets and the control side.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State")
+            .field("tables", &self.tables)
+            .field("profiles", &self.profiles)
+            .field("counters", &self.counters)
+            .field("meters", &self.meters)
+            .field("registers", &self.registers)
+            .field("value_sets", &self.value_sets)
+            .field("random", &self.random)
+            .finish_non_exhaustive()
+    }
+}
+
+fn sleeping(domain: &Domain) -> Worker {
+    let mut worker = domain.worker();
+    worker.sleep();
+    worker
 }
 
 /// A table with what is needed to convert its keys and actions.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct TableState {
     pub(crate) table: tables::Table,
     /// Widths of the key fields.
@@ -44,6 +70,7 @@ impl State {
     /// [`BuildError`]: an object above its written limit, an entry that does not fit, or [`MAX_STATE_BYTES`].
     pub fn new(program: Arc<Program>) -> Result<State, BuildError> {
         check_memory(&program)?;
+        let domain = Domain::new();
         let mut state = State {
             tables: PrimaryMap::new(),
             profiles: PrimaryMap::new(),
@@ -54,6 +81,9 @@ impl State {
             params: SecondaryMap::new(),
             random: Random::new(0),
             program: Arc::clone(&program),
+            worker: sleeping(&domain),
+            domain,
+            uncommitted: false,
         };
         for (id, action) in &program.actions {
             state.params[id] = action.params.iter().map(|slot| width(program.slots[*slot].ty)).collect();
@@ -62,7 +92,7 @@ impl State {
             state.profiles.push(named(&profile.name, make_profile(profile))?);
         }
         for table in program.tables.values() {
-            let made = named(&table.name, make_table(&program, table, &state.params))?;
+            let made = named(&table.name, make_table(&program, table, &state.params, &state.domain))?;
             state.tables.push(made);
         }
         for counter in program.counters.values() {
@@ -87,6 +117,32 @@ impl State {
         Ok(state)
     }
 
+    /// The same objects, read by a worker of their own.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub fn copy(&self) -> Result<State, NoMemory> {
+        let domain = Domain::new();
+        let mut tables = PrimaryMap::new();
+        for kept in self.tables.values() {
+            tables.push(TableState { table: kept.table.copy_in(&domain)?, widths: kept.widths.clone() });
+        }
+        Ok(State {
+            program: Arc::clone(&self.program),
+            tables,
+            profiles: self.profiles.clone(),
+            counters: self.counters.clone(),
+            meters: self.meters.clone(),
+            registers: self.registers.clone(),
+            value_sets: self.value_sets.clone(),
+            params: self.params.clone(),
+            random: self.random.clone(),
+            worker: sleeping(&domain),
+            domain,
+            uncommitted: true,
+        })
+    }
+
     /// The program whose objects these are.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
@@ -108,9 +164,59 @@ impl State {
         Ok(())
     }
 
-    /// A table as the match engines see it: packed keys in, entry indices out. For engines that pack keys themselves.
+    /// A table as the match engines see it. Engines that pack keys themselves look up through its
+    /// [`reader`](tables::Table::reader), with [`State::worker`].
+    #[inline]
     pub fn table(&self, id: TableId) -> &tables::Table {
         &self.tables[id].table
+    }
+
+    /// All tables, in the order of their ids.
+    #[inline]
+    pub fn tables(&self) -> impl ExactSizeIterator<Item = &tables::Table> {
+        self.tables.values().map(|kept| &kept.table)
+    }
+
+    /// The reader of tables for code that runs over this state, between [`State::start_batch`] and [`State::end_batch`].
+    #[inline]
+    pub fn worker(&self) -> &Worker {
+        &self.worker
+    }
+
+    /// A batch starts: what was written before is visible from now on, and nothing read in an earlier batch is held.
+    #[inline]
+    pub fn start_batch(&mut self) {
+        if self.uncommitted {
+            self.commit();
+        }
+        self.worker.quiescent();
+    }
+
+    /// No batch runs until the next starts.
+    #[inline]
+    pub fn end_batch(&mut self) {
+        self.worker.sleep();
+    }
+
+    /// A number that changes when some table has to be looked up in another way ([`tables::fast::Plan::kind`]), and that
+    /// no other state has ever had.
+    #[inline]
+    pub fn shapes(&self) -> u64 {
+        self.domain.shapes()
+    }
+
+    #[cold]
+    fn commit(&mut self) {
+        self.worker.sleep();
+        // What finds no memory now is tried again at the next batch; until then packets meet the table as before.
+        self.uncommitted = !self.tables.values_mut().all(|kept| kept.table.commit().is_ok());
+    }
+
+    /// A table to be written while no batch runs.
+    pub(crate) fn table_mut(&mut self, id: TableId) -> &mut tables::Table {
+        self.worker.sleep();
+        self.uncommitted = true;
+        &mut self.tables[id].table
     }
 
     fn add_initial_entries(&mut self) -> Result<(), BuildError> {
@@ -149,6 +255,7 @@ fn make_table(
     program: &Program,
     table: &Table,
     params: &SecondaryMap<ActionId, Vec<u32>>,
+    domain: &Domain,
 ) -> Result<TableState, SpecError> {
     let widths: Vec<u32> = table.keys.iter().map(|key| width(key.value.ty(program))).collect();
     let fields = table.keys.iter().zip(&widths);
@@ -169,9 +276,19 @@ fn make_table(
         counter: table.direct_counter.as_ref().map(|counter| pack::counter_kind(counter.unit)),
         meter: table.direct_meter.as_ref().map(|meter| pack::meter_unit(meter.unit)),
         idle_timeout: table.idle_timeout,
+        records: record_layout(program, table),
         ..TableSpec::new(schema, clamp(table.size), default)
     };
-    Ok(TableState { table: tables::Table::new(spec)?, widths })
+    Ok(TableState { table: tables::Table::new(spec, domain)?, widths })
+}
+
+/// The layout of the records of a table's action slots.
+pub fn record_layout(program: &Program, table: &Table) -> RecordLayout {
+    let widths = |listed: &TableAction| {
+        let params = &program.actions[listed.action].params;
+        params.iter().map(|slot| width(program.slots[*slot].ty)).collect()
+    };
+    RecordLayout::new(&table.actions.iter().map(widths).collect::<Vec<_>>())
 }
 
 fn make_profile(profile: &Profile) -> Result<ActionProfile, SpecError> {

@@ -108,6 +108,7 @@ impl Switch {
             false => Vec::new(),
         };
         take_effects(host.take_effects(), &mut self.effects);
+        drop(host);
         self.counters.received_many(port, burst.places.len() as u64, added.bytes);
         self.counters.dropped_many(DropReason::IngressDrop, port, dropped);
         if !left.is_empty() {

@@ -79,7 +79,8 @@ impl ActionStore {
     }
 
     /// The number of distinct calls.
-    pub(crate) fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.by_call.len()
     }
 }

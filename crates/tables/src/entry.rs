@@ -2,6 +2,7 @@
 
 use crate::action::{ActionCall, ActionDataId};
 use crate::counter::CounterValue;
+use crate::image::Rank;
 use crate::key::FieldMatch;
 use crate::meter::Meter;
 
@@ -127,6 +128,10 @@ pub struct Entry {
 }
 
 impl Entry {
+    pub(crate) fn rank(&self) -> Rank {
+        Rank { priority: self.priority, serial: self.serial }
+    }
+
     /// The matches in canonical form, one per key field.
     pub fn matches(&self) -> &[FieldMatch] {
         &self.matches

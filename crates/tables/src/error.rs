@@ -1,5 +1,6 @@
 //! Why a write or a creation was refused, in words an operator understands.
 
+use crate::fast::NoMemory;
 use std::fmt;
 
 /// Why a table, profile or array cannot be made as specified.
@@ -16,6 +17,14 @@ pub enum SpecError {
     },
     /// A table without ternary, range or optional keys has more than one lpm key, so that "longest" has no meaning.
     SeveralLpmKeys,
+    /// The system gives no memory for it.
+    NoMemory(NoMemory),
+}
+
+impl From<NoMemory> for SpecError {
+    fn from(error: NoMemory) -> SpecError {
+        SpecError::NoMemory(error)
+    }
 }
 
 impl fmt::Display for SpecError {
@@ -25,6 +34,7 @@ impl fmt::Display for SpecError {
                 write!(f, "{what} is {asked}, the limit is {limit}")
             }
             SpecError::SeveralLpmKeys => f.write_str("a table can have only one lpm key"),
+            SpecError::NoMemory(error) => error.fmt(f),
         }
     }
 }
@@ -41,6 +51,8 @@ pub enum TableError {
         /// The number of entries the table may hold.
         limit: u32,
     },
+    /// The system gives no memory for the entry.
+    NoMemory(NoMemory),
     /// The table has no key fields, so no entry could ever match.
     NoKey,
     /// An entry with the same match and priority is there already.
@@ -118,10 +130,17 @@ pub enum TableError {
     Meter(MeterError),
 }
 
+impl From<NoMemory> for TableError {
+    fn from(error: NoMemory) -> TableError {
+        TableError::NoMemory(error)
+    }
+}
+
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TableError::Full { limit } => write!(f, "the table is full: it holds {limit} entries, its limit"),
+            TableError::NoMemory(error) => error.fmt(f),
             TableError::NoKey => f.write_str("the table has no key, it can only have a default action"),
             TableError::Duplicate => {
                 f.write_str("an entry with this match and priority is already in the table")

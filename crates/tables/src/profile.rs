@@ -300,6 +300,7 @@ mod tests {
     use super::*;
     use crate::entry::{EntrySpec, EntryTarget};
     use crate::error::TableError;
+    use crate::fast::Domain;
     use crate::key::{FieldMatch, KeyField, KeySchema, MatchKind};
     use crate::table::TableSpec;
 
@@ -322,7 +323,8 @@ mod tests {
 
     fn table() -> Table {
         let schema = KeySchema::new(vec![KeyField { width: 8, kind: MatchKind::Exact }]).unwrap();
-        Table::new(TableSpec { has_profile: true, ..TableSpec::new(schema, 10, action(0)) }).unwrap()
+        Table::new(TableSpec { has_profile: true, ..TableSpec::new(schema, 10, action(0)) }, &Domain::new())
+            .unwrap()
     }
 
     #[test]

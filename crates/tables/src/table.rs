@@ -1,14 +1,19 @@
 //! Tables: entries behind a match engine, with what belongs to each entry.
 
-use crate::action::{ActionCall, ActionDataId, ActionStore};
+use crate::action::{ActionCall, ActionDataId};
 use crate::counter::{CounterKind, CounterValue};
 use crate::engine::{Engine, Rank};
-use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, TargetRef};
+use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, MemberRef, TargetRef};
 use crate::error::{SpecError, TableError};
+use crate::fast::{Domain, NoMemory, Stamp};
+use crate::image::{self, Image, TableReader};
 use crate::key::{FieldMatch, KeySchema};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
 use crate::meter::{Color, Meter, MeterConfig, MeterUnit};
 use crate::packed::PackedMatch;
+use crate::record::RecordLayout;
+use crate::slots::Slots;
+use std::collections::VecDeque;
 
 /// What a table is like.
 #[derive(Clone, Debug)]
@@ -31,6 +36,8 @@ pub struct TableSpec {
     pub meter: Option<MeterUnit>,
     /// Entries may have an idle timeout.
     pub idle_timeout: bool,
+    /// The layout of the records that workers read actions from.
+    pub records: RecordLayout,
 }
 
 impl TableSpec {
@@ -46,32 +53,44 @@ impl TableSpec {
             counter: None,
             meter: None,
             idle_timeout: false,
+            records: RecordLayout::new(&[]),
         }
+    }
+
+    /// Whether something belongs to each entry, so that lookups of workers give entries and not only action slots.
+    pub fn is_by_entry(&self) -> bool {
+        self.counter.is_some() || self.meter.is_some() || self.idle_timeout
     }
 }
 
 /// A match-action table. The packet side looks keys up in batches and records what came of it; the control side
 /// writes entries. A write that is refused leaves the table as it was.
-#[derive(Clone, Debug)]
+///
+/// Workers of the table's domain look up through its [`TableReader`]; they meet a write when it is done, or for keys
+/// of several kinds after [`Table::commit`].
+#[derive(Debug)]
 pub struct Table {
     spec: TableSpec,
     engine: Engine,
-    actions: ActionStore,
+    slots: Slots,
+    image: Image,
+    reader: TableReader,
+    domain: Domain,
     /// By index; the first is the default entry.
     entries: Vec<Option<Entry>>,
     free: Vec<EntryIndex>,
+    /// Indices that workers may still hold, of a table where they do.
+    limbo: VecDeque<(Stamp, EntryIndex)>,
     len: u32,
     next_serial: u64,
-    hits: u64,
-    misses: u64,
 }
 
 impl Table {
-    /// An empty table.
+    /// An empty table, for workers of a domain.
     ///
     /// # Errors
     /// [`SpecError`]: the size or the default action's data is above its limit, or the key has several lpm fields.
-    pub fn new(spec: TableSpec) -> Result<Table, SpecError> {
+    pub fn new(spec: TableSpec, domain: &Domain) -> Result<Table, SpecError> {
         if spec.size > MAX_ENTRIES {
             return Err(SpecError::TooLarge {
                 what: "the size of the table in entries",
@@ -87,11 +106,13 @@ impl Table {
             });
         }
         let engine = Engine::for_table(&spec.schema)?;
-        let mut actions = ActionStore::default();
+        let room = spec.size.saturating_mul(2).saturating_add(64);
+        let slots = Slots::new(domain, spec.records.clone(), spec.default_action.clone(), room)?;
+        let image = Image::new(domain, &spec.schema, spec.size, spec.is_by_entry())?;
         let default_entry = Entry {
             matches: Box::default(),
             priority: 0,
-            target: TargetRef::Action(actions.intern(spec.default_action.clone())),
+            target: TargetRef::Action(ActionDataId(0)),
             is_const: spec.const_default,
             serial: 0,
             counter: CounterValue::default(),
@@ -102,13 +123,43 @@ impl Table {
         Ok(Table {
             spec,
             engine,
-            actions,
+            reader: image.reader(slots.reader()),
+            slots,
+            image,
+            domain: domain.clone(),
             entries: vec![Some(default_entry)],
             free: Vec::new(),
+            limbo: VecDeque::new(),
             len: 0,
             next_serial: 1,
-            hits: 0,
-            misses: 0,
+        })
+    }
+
+    /// The same table for workers of another domain.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub fn copy_in(&self, domain: &Domain) -> Result<Table, NoMemory> {
+        let slots = self.slots.copy_in(domain)?;
+        let mut image = Image::new(domain, &self.spec.schema, self.spec.size, self.spec.is_by_entry())?;
+        for (index, entry) in self.iter() {
+            let slot = slots.find(entry.target).unwrap_or(0);
+            image.insert(&entry.matches, entry.rank(), index, slot)?;
+        }
+        image.commit()?;
+        let waiting = self.limbo.iter().map(|(_, index)| *index);
+        Ok(Table {
+            spec: self.spec.clone(),
+            engine: self.engine.clone(),
+            reader: image.reader(slots.reader()),
+            slots,
+            image,
+            domain: domain.clone(),
+            entries: self.entries.clone(),
+            free: self.free.iter().copied().chain(waiting).collect(),
+            limbo: VecDeque::new(),
+            len: self.len,
+            next_serial: self.next_serial,
         })
     }
 
@@ -151,14 +202,40 @@ impl Table {
         found[0]
     }
 
-    /// Records the result of one lookup at `now_ns`: the table's hits and misses, and the entry's last hit.
+    /// What workers read.
+    pub fn reader(&self) -> &TableReader {
+        &self.reader
+    }
+
+    /// Makes all writes visible to workers.
+    ///
+    /// # Errors
+    /// [`NoMemory`]: some wait for a later commit.
+    pub fn commit(&mut self) -> Result<(), NoMemory> {
+        self.image.commit()
+    }
+
+    /// The group that an action slot stands for: its record holds the default action, for when the group is empty.
+    pub fn group_of_slot(&self, slot: u32) -> Option<u32> {
+        self.slots.group(slot)
+    }
+
+    /// The action slot of a member of the profile that [`Table::add_member`] was told of.
+    pub fn slot_of_member(&self, member: MemberRef) -> Option<u32> {
+        self.slots.find(TargetRef::Member(member))
+    }
+
+    /// Bytes of memory that entries and what workers read take.
+    pub fn memory_bytes(&self) -> usize {
+        self.image.memory_bytes() + self.slots.memory_bytes()
+    }
+
+    /// Records that a packet matched an entry at `now_ns`, in a table whose entries may have idle timeouts.
     pub fn record(&mut self, found: EntryIndex, now_ns: u64) {
-        if found.is_hit() {
-            self.hits = self.hits.wrapping_add(1);
-        } else {
-            self.misses = self.misses.wrapping_add(1);
-        }
-        if let Some(entry) = self.entry_mut(found) {
+        if self.spec.idle_timeout
+            && found.is_hit()
+            && let Some(entry) = self.entry_mut(found)
+        {
             entry.last_hit_ns = now_ns;
         }
     }
@@ -188,25 +265,24 @@ impl Table {
     /// The action of an entry that names one itself; `None` for a member, a group, or no such entry.
     pub fn action_of(&self, index: EntryIndex) -> Option<&ActionCall> {
         match self.entry(index)?.target {
-            TargetRef::Action(id) => self.actions.get(id),
+            TargetRef::Action(id) => self.slots.call(id.0),
             TargetRef::Member(_) | TargetRef::Group(_) => None,
         }
     }
 
     /// A stored action; `None` when no entry has one of this name.
     pub fn action(&self, id: ActionDataId) -> Option<&ActionCall> {
-        self.actions.get(id)
+        self.slots.call(id.0)
     }
 
     /// The default action.
     pub fn default_action(&self) -> &ActionCall {
-        // The default entry is there from the start and its target is always an action.
-        self.action_of(EntryIndex::MISS).unwrap_or(&self.spec.default_action)
+        self.slots.default_action()
     }
 
-    /// The number of distinct actions (with their data) stored, the default action's among them.
+    /// The number of action slots: distinct actions with their data, and the default action.
     pub fn distinct_actions(&self) -> usize {
-        self.actions.len()
+        self.slots.len()
     }
 
     // The control side.
@@ -236,11 +312,18 @@ impl Table {
         }
 
         let serial = self.next_serial;
+        let rank = image::Rank { priority: spec.priority, serial };
+        let index = self.next_index();
+        let (target, slot) = self.intern(spec.target)?;
+        if let Err(error) = self.image.insert(&matches, rank, index, slot) {
+            self.slots.release(slot);
+            return Err(error.into());
+        }
         self.next_serial += 1;
         let entry = Entry {
             matches: matches.into(),
             priority: spec.priority,
-            target: self.intern(spec.target),
+            target,
             is_const: spec.is_const,
             serial,
             counter: CounterValue::default(),
@@ -248,19 +331,26 @@ impl Table {
             idle_timeout_ns: spec.idle_timeout_ns,
             last_hit_ns: spec.created_ns,
         };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.entries[index.0 as usize] = Some(entry);
-                index
-            }
-            None => {
-                self.entries.push(Some(entry));
-                EntryIndex((self.entries.len() - 1) as u32)
-            }
-        };
+        if self.free.last() == Some(&index) {
+            self.free.pop();
+            self.entries[index.0 as usize] = Some(entry);
+        } else {
+            self.entries.push(Some(entry));
+        }
         self.engine.insert(key, Rank { priority: spec.priority, serial }, index);
         self.len += 1;
         Ok(index)
+    }
+
+    /// The index that the next entry gets.
+    fn next_index(&mut self) -> EntryIndex {
+        while let Some(&(stamp, index)) = self.limbo.front()
+            && self.domain.passed(stamp)
+        {
+            self.free.push(index);
+            self.limbo.pop_front();
+        }
+        self.free.last().copied().unwrap_or(EntryIndex(self.entries.len() as u32))
     }
 
     /// The entry with exactly these matches (in any non-canonical form) and this priority.
@@ -279,8 +369,18 @@ impl Table {
     pub fn modify(&mut self, index: EntryIndex, target: EntryTarget) -> Result<(), TableError> {
         self.changeable(index)?;
         self.check_target(&target)?;
-        let target = self.intern(target);
-        self.replace_target(index, target);
+        let (target, slot) = self.intern(target)?;
+        let Some(entry) = self.entries.get_mut(index.0 as usize).and_then(Option::as_mut) else {
+            return Err(TableError::NotFound);
+        };
+        if let Err(error) = self.image.replace(&entry.matches, entry.rank(), index, slot) {
+            self.slots.release(slot);
+            return Err(error.into());
+        }
+        let before = std::mem::replace(&mut entry.target, target);
+        if let Some(slot) = self.slots.find(before) {
+            self.slots.release(slot);
+        }
         Ok(())
     }
 
@@ -338,9 +438,7 @@ impl Table {
             return Err(TableError::ConstDefault);
         }
         check_action(&action)?;
-        let target = TargetRef::Action(self.actions.intern(action));
-        self.replace_target(EntryIndex::MISS, target);
-        Ok(())
+        Ok(self.slots.set_default(action)?)
     }
 
     /// Sets the default action back to the one of the program.
@@ -351,14 +449,28 @@ impl Table {
         self.set_default(self.spec.default_action.clone())
     }
 
-    /// Lookups recorded that found an entry.
-    pub fn hits(&self) -> u64 {
-        self.hits
+    /// The table's profile has a member, which does this in terms of the table (none: the default action). It gets an
+    /// action slot.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub fn add_member(&mut self, member: MemberRef, call: Option<ActionCall>) -> Result<(), NoMemory> {
+        self.slots.add_member(member, call)
     }
 
-    /// Lookups recorded that found none.
-    pub fn misses(&self) -> u64 {
-        self.misses
+    /// A member that [`Table::add_member`] was told of does something else.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub fn change_member(&mut self, member: MemberRef, call: Option<ActionCall>) -> Result<(), NoMemory> {
+        self.slots.change_member(member, call)
+    }
+
+    /// The profile gives a member up.
+    pub fn drop_member(&mut self, member: MemberRef) {
+        if let Some(slot) = self.slots.find(TargetRef::Member(member)) {
+            self.slots.release(slot);
+        }
     }
 
     /// The direct counter of an entry, or of the default entry.
@@ -452,30 +564,35 @@ impl Table {
         }
     }
 
-    fn intern(&mut self, target: EntryTarget) -> TargetRef {
-        match target {
-            EntryTarget::Action(action) => TargetRef::Action(self.actions.intern(action)),
+    fn intern(&mut self, target: EntryTarget) -> Result<(TargetRef, u32), NoMemory> {
+        let target = match target {
+            EntryTarget::Action(action) => {
+                let id = self.slots.intern(action)?;
+                return Ok((TargetRef::Action(id), id.0));
+            }
             EntryTarget::Member(member) => TargetRef::Member(member),
             EntryTarget::Group(group) => TargetRef::Group(group),
-        }
-    }
-
-    fn replace_target(&mut self, index: EntryIndex, target: TargetRef) {
-        if let Some(entry) = self.entry_mut(index)
-            && let TargetRef::Action(id) = std::mem::replace(&mut entry.target, target)
-        {
-            self.actions.release(id);
-        }
+        };
+        Ok((target, self.slots.use_target(target)?))
     }
 
     fn take_out(&mut self, index: EntryIndex) {
         let Some(entry) = self.entries.get_mut(index.0 as usize).and_then(Option::take) else { return };
         let key = PackedMatch::new(&self.spec.schema, &entry.matches);
         self.engine.remove(&key, Rank { priority: entry.priority, serial: entry.serial });
-        if let TargetRef::Action(id) = entry.target {
-            self.actions.release(id);
+        let (engine, slots, entries) = (&self.engine, &self.slots, &self.entries);
+        self.image.remove(&entry.matches, entry.rank(), || {
+            let (len, index) = engine.parent(&key)?;
+            let target = entries.get(index.0 as usize)?.as_ref()?.target;
+            Some((len, index, slots.find(target)?))
+        });
+        if let Some(slot) = self.slots.find(entry.target) {
+            self.slots.release(slot);
         }
-        self.free.push(index);
+        match self.image.is_by_entry() {
+            true => self.limbo.push_back((self.domain.stamp(), index)),
+            false => self.free.push(index),
+        }
         self.len -= 1;
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! The model works on numbers, not on bytes, and asks every entry about every key.
 
+use millrace_tables::fast::{Domain, Worker};
 use millrace_tables::{
-    ActionCall, EntryIndex, EntrySpec, EntryTarget, FieldMatch, KeyField, KeySchema, MatchKind, Table,
-    TableError, TableSpec, ValueSet,
+    ActionCall, ActionDataId, CounterKind, EntryIndex, EntrySpec, EntryTarget, FieldMatch, KeyField,
+    KeySchema, MatchKind, Table, TableError, TableSpec, ValueSet,
 };
 use proptest::prelude::*;
 
@@ -187,12 +188,65 @@ fn run(
     steps: Vec<Step>,
     keys: Vec<Vec<u64>>,
 ) -> Result<(), TestCaseError> {
-    let schema = KeySchema::new(fields.clone()).unwrap();
-    let mut table = Table::new(TableSpec::new(schema, limit, action(0))).unwrap();
-    let mut model = Model { fields: fields.clone(), limit: limit as usize, rows: Vec::new() };
-    for step in steps {
-        apply(step, &mut table, &mut model)?;
-        agree(&table, &model, &keys)?;
+    for counter in [None, Some(CounterKind::Both)] {
+        let schema = KeySchema::new(fields.clone()).unwrap();
+        let domain = Domain::new();
+        let spec = TableSpec { counter, ..TableSpec::new(schema, limit, action(0)) };
+        let mut table = Table::new(spec, &domain).unwrap();
+        let mut model = Model { fields: fields.clone(), limit: limit as usize, rows: Vec::new() };
+        let mut worker = domain.worker();
+        for step in &steps {
+            worker.sleep();
+            apply(step.clone(), &mut table, &mut model)?;
+            table.commit().unwrap();
+            worker.wake();
+            agree(&table, &model, &keys)?;
+            workers_agree(&table, &worker, &model, &keys)?;
+        }
+        worker.sleep();
+        let other = Domain::new();
+        let copy = table.copy_in(&other).unwrap();
+        workers_agree(&copy, &other.worker(), &model, &keys)?;
+    }
+    Ok(())
+}
+
+/// What workers find is what the model does.
+fn workers_agree(
+    table: &Table,
+    worker: &Worker,
+    model: &Model,
+    keys: &[Vec<u64>],
+) -> Result<(), TestCaseError> {
+    let reader = table.reader();
+    let mut limbs = Vec::new();
+    for key in keys {
+        // The fields as one string of bits, the most significant first.
+        let digit = |number: u64, width: u32| (0..width).rev().map(move |bit| number >> bit & 1);
+        let fields = key.iter().zip(&model.fields);
+        let bits: Vec<u64> = fields.flat_map(|(raw, field)| digit(*raw, field.width)).collect();
+        limbs.extend(bits.rchunks(64).map(|chunk| chunk.iter().fold(0u64, |limb, bit| limb << 1 | bit)));
+    }
+    prop_assert_eq!(limbs.len(), keys.len() * reader.limbs());
+    let mut results = vec![u32::MAX; keys.len()];
+    reader.lookup(worker, &limbs, &mut results);
+    let winners: Vec<Option<&Row>> = keys
+        .iter()
+        .map(|raw| {
+            raw.iter().zip(&model.fields).map(|(raw, field)| raw & ones(field.width)).collect::<Vec<_>>()
+        })
+        .map(|key| model.lookup(&key))
+        .collect();
+    if reader.gives_entries() {
+        let entries: Vec<u32> =
+            winners.iter().map(|winner| winner.map_or(EntryIndex::MISS, |row| row.index).0).collect();
+        prop_assert_eq!(&results, &entries);
+        reader.slots(worker, &mut results);
+    }
+    for (slot, winner) in results.iter().zip(winners) {
+        let expected = action(winner.map_or(0, |row| row.action));
+        prop_assert_eq!(*slot == 0, winner.is_none());
+        prop_assert_eq!(table.action(ActionDataId(*slot)), Some(&expected));
     }
     Ok(())
 }
@@ -269,10 +323,10 @@ fn agree(table: &Table, model: &Model, keys: &[Vec<u64>]) -> Result<(), TestCase
     }
     prop_assert_eq!(table.len() as usize, model.rows.len());
     prop_assert!(table.iter().map(|(index, _)| index).eq(model.rows.iter().map(|row| row.index)));
-    let mut distinct: Vec<u32> = model.rows.iter().map(|row| row.action).chain([0]).collect();
+    let mut distinct: Vec<u32> = model.rows.iter().map(|row| row.action).collect();
     distinct.sort_unstable();
     distinct.dedup();
-    prop_assert_eq!(table.distinct_actions(), distinct.len());
+    prop_assert_eq!(table.distinct_actions(), distinct.len() + 1);
     Ok(())
 }
 

@@ -37,8 +37,7 @@ pub fn memory(switch: &Switch) -> Vec<String> {
 
 fn entries(state: &State, id: TableId) -> Vec<String> {
     let table = state.table(id);
-    let mut lines =
-        vec![format!("{} hits, {} misses, {:?}", table.hits(), table.misses(), state.default_action(id))];
+    let mut lines = vec![format!("{:?}", state.default_action(id))];
     for entry in state.entries(id) {
         let last = table.entry(entry.index).map(|kept| kept.last_hit_ns());
         lines.push(format!("last hit {last:?}, {entry:?}"));

@@ -3,13 +3,14 @@
 use super::values::Num;
 use super::{Cache, Gen, plain};
 use crate::abi::{Env, Packet, Shape, TableEnv};
-use crate::layout::{argument_size, limbs, type_width};
+use crate::layout::{limbs, type_width};
 use crate::specialise::NodeId;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
+use millrace_state::argument_size;
 use std::mem::offset_of;
 
 impl Gen<'_> {

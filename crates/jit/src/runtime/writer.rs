@@ -34,3 +34,18 @@ pub(crate) unsafe fn varbit_of(address: *const u64) -> VarbitValue {
         len => VarbitValue::new(Bits::from_bytes(len as u32, bytes)),
     }
 }
+
+/// # Safety
+/// `address` points to numbers of these widths, one behind another, each as its limbs.
+pub(super) unsafe fn numbers_at(mut address: *const u64, widths: &[u32]) -> Vec<Bits> {
+    let mut numbers = Vec::with_capacity(widths.len());
+    for width in widths {
+        let count = width.div_ceil(64) as usize;
+        // SAFETY: the caller promises them.
+        unsafe {
+            numbers.push(bits_of(*width, std::slice::from_raw_parts(address, count)));
+            address = address.add(count);
+        }
+    }
+    numbers
+}

@@ -46,7 +46,7 @@ impl Bench {
             contexts: compiled.contexts(8),
             compiled,
             arrival,
-            states: [state.clone(), state],
+            states: [state.copy().ok()?, state],
             now_ns: 0,
             failures: Vec::new(),
             program,

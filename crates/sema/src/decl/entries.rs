@@ -11,6 +11,9 @@ use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 use std::collections::HashMap;
 
+/// Most entries of a table among which covered ones are looked for.
+const MAX_COVERED: usize = 1000;
+
 impl<'a> Checker<'a> {
     /// `entries = { ... }`, `const entries = { ... }`.
     pub(super) fn table_entries(
@@ -53,6 +56,11 @@ impl<'a> Checker<'a> {
             });
         }
         self.check_duplicate_keys(id, &entries);
+        let prefixes_decide =
+            self.hir.tables[id].keys.iter().all(|k| matches!(k.match_kind.as_str(), "exact" | "lpm"));
+        if !prefixes_decide && written.iter().all(Option::is_none) {
+            self.warn_covered(&entries);
+        }
         self.assign_priorities(id, property, &mut entries, &written, priorities);
         self.hir.tables[id].entries = entries;
     }
@@ -70,6 +78,28 @@ impl<'a> Checker<'a> {
             if let Some(earlier) = seen.insert(shown.join(","), entry.span) {
                 self.report(
                     Diagnostic::error(codes::BAD_ENTRY, entry.span, "another entry has the same key")
+                        .with_secondary(earlier, "this one"),
+                );
+            }
+        }
+    }
+
+    /// Warns about entries that one above them leaves nothing to match. The list is the order of precedence.
+    fn warn_covered(&mut self, entries: &[hir::Entry]) {
+        let bits: Vec<Option<Vec<(BigInt, BigInt)>>> =
+            entries.iter().take(MAX_COVERED).map(|e| e.keysets.iter().map(matched_bits).collect()).collect();
+        for (i, inner) in bits.iter().enumerate() {
+            let Some(inner) = inner else { continue };
+            let covers = |outer: &&Option<Vec<(BigInt, BigInt)>>| {
+                outer.as_ref().is_some_and(|outer| {
+                    outer.len() == inner.len() && outer.iter().zip(inner).all(|(o, i)| is_within(i, o))
+                })
+            };
+            if let Some(above) = bits[..i].iter().position(|outer| covers(&outer)) {
+                let (span, earlier) = (entries[i].span, entries[above].span);
+                let message = "this entry is never matched: one above it matches all that it does";
+                self.report(
+                    Diagnostic::warning(codes::UNREACHABLE, span, message)
                         .with_secondary(earlier, "this one"),
                 );
             }
@@ -250,6 +280,24 @@ impl<'a> Checker<'a> {
             }
         }
     }
+}
+
+/// The bits that a set of literals wants and those that it looks at; none for ranges and what is not known yet.
+fn matched_bits(keyset: &KeySet) -> Option<(BigInt, BigInt)> {
+    match keyset {
+        KeySet::Any => Some((BigInt::ZERO, BigInt::ZERO)),
+        KeySet::Value(Expr { kind: ExprKind::Int(value), .. }) => Some((value.clone(), BigInt::from(-1))),
+        KeySet::Mask(value, mask) => match (&value.kind, &mask.kind) {
+            (ExprKind::Int(value), ExprKind::Int(mask)) => Some((value & mask, mask.clone())),
+            _ => None,
+        },
+        KeySet::Value(_) | KeySet::Range(..) | KeySet::ValueSet(_) => None,
+    }
+}
+
+/// Whether a set matches only what another matches, too.
+fn is_within((value, mask): &(BigInt, BigInt), (other_value, other_mask): &(BigInt, BigInt)) -> bool {
+    mask & other_mask == *other_mask && value & other_mask == *other_value
 }
 
 /// A set of literals in a form that equal sets share.

@@ -76,6 +76,10 @@ impl Checker<'_> {
             found =
                 found.with_note(format!("{} is wanted, and this is {}", word(wants_parser), word(is_one)));
         } else {
+            if let Some((wanted, had)) = self.first_difference(ty, e.ty) {
+                found = found.with_secondary(wanted, "this parameter is wanted");
+                found = found.with_secondary(had, "and this one is there");
+            }
             for (side, ty) in [("wanted", ty), ("found", e.ty)] {
                 if let Some(shape) = self.apply_shape(ty) {
                     let params: Vec<(Direction, Ty)> = shape.into_iter().map(|(d, t, _)| (d, t)).collect();
@@ -85,6 +89,31 @@ impl Checker<'_> {
             }
         }
         self.report(found);
+    }
+
+    /// The declarations of the first parameters that differ between what is wanted and what is there.
+    fn first_difference(&mut self, wanted: Ty, had: Ty) -> Option<(Span, Span)> {
+        let (left, right) = (self.apply_shape(wanted)?, self.apply_shape(had)?);
+        let (places, others) = (self.apply_places(wanted), self.apply_places(had));
+        for ((l, r), found) in left.into_iter().zip(right).zip(places.into_iter().zip(others)) {
+            if l.0 != r.0 || self.settle(l.1) != self.settle(r.1) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Where the parameters of what can be applied are declared.
+    fn apply_places(&mut self, ty: Ty) -> Vec<Span> {
+        let vars = match self.kind(ty) {
+            TyKind::Parser(id) => &self.hir.parsers[id].params,
+            TyKind::Control(id) => &self.hir.controls[id].params,
+            TyKind::BlockType(id, args) => {
+                return self.block_type_signature(id, &args).params.into_iter().map(|p| p.span).collect();
+            }
+            _ => return Vec::new(),
+        };
+        vars.iter().map(|&v| self.hir.vars[v].span).collect()
     }
 
     /// Directions and types as a list of parameters has them.

@@ -5,6 +5,8 @@ header h_t { bit<8> f; bit<8> g; }
 struct pair { bit<8> a; bit<8> b; }
 struct headers { h_t h; }
 
+match_kind { optional_like }
+
 extern bit<8> some();
 extern void two(out bit<8> x, inout bit<8> y);
 
@@ -71,8 +73,25 @@ control c(inout headers hdr, out bit<8> result, in bit<8> x) {
             (0x10 &&& 0xf0, 3): limit();
         }
     }
+    table covered {
+        key = {
+            x: ternary;
+            result: optional_like;
+        }
+        actions = { set; hides(x); }
+        default_action = set();
+        entries = {
+            (0x10 &&& 0xf0, _): set();
+            (0x11, 3): set(); //~ WARN W0002 never matched
+            (0x20 &&& 0xf0, 3): set();
+            (0x20 &&& 0xf0, _): set();
+            (_, 4): set();
+            (0x30 &&& 0x30, 4): set(); //~ WARN W0002 never matched
+        }
+    }
     apply {
         t.apply();
+        covered.apply();
         result = by_action;
         result = unset; //~ WARN W0008 nothing has set `unset`
         local.f = 1; //~ WARN W0009 `local` is not valid here

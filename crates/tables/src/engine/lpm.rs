@@ -40,6 +40,14 @@ impl Lpm {
         self.by_length.get(&key.prefix_len)?.get(&key.value).copied()
     }
 
+    pub(super) fn parent(&self, key: &PackedMatch) -> Option<(u32, EntryIndex)> {
+        let mut masked = key.value.clone();
+        self.by_length.range(..key.prefix_len).rev().find_map(|(&prefix_len, entries)| {
+            keep_prefix(&mut masked[self.field.clone()], self.width, prefix_len);
+            Some((prefix_len, *entries.get(&masked)?))
+        })
+    }
+
     pub(super) fn lookup(&self, stride: usize, keys: &[u8], out: &mut [EntryIndex]) {
         // The schema keeps keys within the limit. Each length only clears more bits of what the longer one left.
         let mut scratch = [0u8; MAX_KEY_BYTES];

@@ -7,20 +7,12 @@ mod ordered;
 
 use crate::entry::EntryIndex;
 use crate::error::SpecError;
+pub(crate) use crate::image::Rank;
 use crate::key::{KeySchema, MatchKind};
 use crate::packed::PackedMatch;
 use exact::Exact;
 use lpm::Lpm;
 use ordered::Ordered;
-
-/// What an engine keeps of an entry, besides its match.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rank {
-    /// The larger number wins.
-    pub(crate) priority: u32,
-    /// Among equal priorities the smaller number, the earlier insertion, wins.
-    pub(crate) serial: u64,
-}
 
 /// The engine of one table.
 #[derive(Clone, Debug)]
@@ -83,6 +75,14 @@ impl Engine {
             Engine::Exact(engine) => engine.find(key),
             Engine::Lpm(engine) => engine.find(key),
             Engine::Ordered(engine) => engine.find(key, priority),
+        }
+    }
+
+    /// The entry with the longest prefix that is shorter than this match's and contains it, and its length.
+    pub(crate) fn parent(&self, key: &PackedMatch) -> Option<(u32, EntryIndex)> {
+        match self {
+            Engine::Lpm(engine) => engine.parent(key),
+            Engine::Exact(_) | Engine::Ordered(_) => None,
         }
     }
 

@@ -1,19 +1,21 @@
 //! Ternary and range match by priority: access lists.
 //!
-//! Rules lie in **blocks** of up to 1024, bit `i` of a row of bits standing for the block's `i`-th best rule. A key is cut into
-//! **dimensions** of at most 32 bits; in each, the rules' intervals cut the axis into pieces, and each piece has a row
-//! that says which rules accept it. A lookup finds the piece of each dimension by a search tree, takes the AND of the rows,
-//! and its first set bit is the winner (Lakshman, Stiliadis 1998). What rows cannot say exactly (odd masks,
-//! ranges over more than 32 bits) is checked against the rule.
+//! A key is cut into **dimensions** of at most 32 bits. The rules' ends cut each into pieces, and pieces that the same rules
+//! accept are one **class**, which a lookup finds by one to three loads. A row of bits for each class says which rules
+//! accept it; the first bit of the AND of the rows of all dimensions is the winner (Lakshman, Stiliadis 1998). What rows
+//! cannot say exactly (odd masks, ranges over more than 32 bits) is checked against the rule.
 //!
-//! Many rules are laid out in **layers**: a layer cuts one dimension into parts, each with a block of the rules that
-//! lie wholly in it; rules that cross cuts go to a later layer, so none is stored twice. A lookup takes one block
-//! of each layer.
+//! Many rules are laid out in **layers**: a layer cuts one dimension into parts, each with the rules that lie wholly in
+//! it; rules that cross cuts go to a later layer, so none is stored twice. A lookup takes one part of each layer, and the
+//! rows of a part have a bit for each of its rules only.
 //!
-//! **Concurrency.** Blocks and layers never change. A commit builds the blocks anew that writes concern, and a list of
-//! layers around them and the old ones, published by one store: a batch meets all of a commit or nothing.
+//! **Concurrency.** All this is a **group**, which never changes. Rules written since it was made are a second, small
+//! group, and a row that is one more in the AND says which rules of the first are still there. A commit makes that small
+//! group anew, or everything when it has grown large or when commits are rare, and publishes it by one store: a batch
+//! meets all of a commit or nothing.
 
-mod block;
+mod axis;
+mod group;
 mod layout;
 mod lookup;
 mod rule;
@@ -24,32 +26,44 @@ mod tests;
 use super::grace::{Domain, Publisher, Subscriber, Worker};
 use super::shape::{Plan, PlanCell, PlanKind};
 use super::simd::Simd;
-use block::Block;
-use layout::{Layout, Place};
+use group::{Group, MAX_GROUP, Rows};
 use rule::Dimension;
 use rule::Rule;
 pub use rule::{Condition, Order};
-use search::Tree;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Most rules that wait beside the large groups.
+const MAX_PENDING: usize = 128;
+
+/// All is made anew when that has not taken more than one part in so many of the time since it was last done.
+const RARELY: u32 = 16;
 
 /// What readers see.
 #[repr(C)]
 struct Version {
     plan: Plan,
     limbs: usize,
-    layers: Vec<Layer>,
+    searched: Vec<Searched>,
 }
 
-/// One cut through a dimension.
-struct Layer {
-    /// The dimension that the parts cut, and where.
-    cut: Dimension,
-    cuts: Tree,
-    parts: Vec<Arc<Block>>,
-    /// The dimensions that some rule of the layer cares about, with the levels of their trees.
-    dimensions: Vec<(Dimension, usize)>,
+/// A group, and what has become of it.
+struct Searched {
+    group: Arc<Group>,
+    /// For each layer, rows of the rules that are still there. Empty when all are.
+    alive: Vec<Rows>,
 }
+
+/// A group that the writer keeps.
+struct Kept {
+    group: Arc<Group>,
+    /// The ranks of rules that were removed or replaced.
+    dead: Vec<u32>,
+}
+
+/// A rule, and its group and rank there if it is in one that is kept.
+type Placed = (Arc<Rule>, Option<(usize, u32)>);
 
 /// The writing side. Writes become visible by [`Acl::commit`].
 pub struct Acl {
@@ -58,11 +72,13 @@ pub struct Acl {
     limbs: usize,
     dimensions: Vec<Dimension>,
     fields: Vec<(u32, u32)>,
-    rules: BTreeMap<Order, (Arc<Rule>, Option<Place>)>,
-    layout: Layout,
-    /// Rules written since the last commit that are not in the layout yet.
-    added: Vec<Order>,
+    rules: BTreeMap<Order, Placed>,
+    groups: Vec<Kept>,
+    /// The rules that are in none.
+    pending: BTreeMap<Order, Arc<Rule>>,
     changed: bool,
+    /// When all was last made anew, and how long that took.
+    made: Option<(Instant, Duration)>,
 }
 
 /// The reading side. Clones read the same rules.
@@ -85,9 +101,10 @@ impl Acl {
             dimensions,
             fields: fields.to_vec(),
             rules: BTreeMap::new(),
-            layout: Layout::default(),
-            added: Vec::new(),
+            groups: Vec::new(),
+            pending: BTreeMap::new(),
             changed: false,
+            made: None,
         }
     }
 
@@ -113,59 +130,97 @@ impl Acl {
             return;
         }
         self.remove(order);
-        let rule = Rule::new(order, conditions, &self.fields, &self.dimensions, self.limbs, result);
-        self.rules.insert(order, (Arc::new(rule), None));
-        self.added.push(order);
+        let rule = Arc::new(Rule::new(order, conditions, &self.fields, &self.dimensions, self.limbs, result));
+        self.pending.insert(order, Arc::clone(&rule));
+        self.rules.insert(order, (rule, None));
         self.changed = true;
     }
 
     /// Takes a rule out, and says whether it was there. Visible after [`Acl::commit`].
     pub fn remove(&mut self, order: Order) -> bool {
-        let Some((_, place)) = self.rules.remove(&order) else { return false };
-        if let Some(place) = place {
-            self.layout.remove(place, order);
+        let Some((_, home)) = self.rules.remove(&order) else { return false };
+        match home {
+            Some((group, rank)) => self.groups[group].dead.push(rank),
+            None => drop(self.pending.remove(&order)),
         }
         self.changed = true;
         true
     }
 
-    /// Makes all writes visible at once.
+    /// Makes all writes visible at once. Takes time in proportion to all rules when there are many new ones or the last
+    /// commit that did is long ago, and to the few new ones otherwise.
     pub fn commit(&mut self) {
-        if !std::mem::take(&mut self.changed) {
-            return;
+        if std::mem::take(&mut self.changed) {
+            self.publish(self.is_time());
         }
-        let added = std::mem::take(&mut self.added);
-        let mut fits = self.layout.worth_keeping(self.rules.len(), added.len());
-        for order in added {
-            if let Some((rule, place)) = self.rules.get_mut(&order).filter(|_| fits) {
-                *place = self.layout.insert(rule);
-                fits = place.is_some();
-            }
-        }
-        if !fits {
-            let rules: Vec<Arc<Rule>> = self.rules.values().map(|(rule, _)| Arc::clone(rule)).collect();
-            self.layout = Layout::of(&rules, &self.dimensions);
-            for (place, order) in self.layout.places() {
-                if let Some((_, kept)) = self.rules.get_mut(&order) {
-                    *kept = Some(place);
-                }
-            }
-        }
-        let layers = self.layout.publish(&self.dimensions);
-        self.version.publish(version(self.limbs, layers));
     }
 
-    /// Bytes of memory that blocks and rules take.
+    /// Finishes what commits in quick succession left for later, so that lookups are as fast as they can be. To be called
+    /// when there is nothing else to write; does nothing when nothing is left.
+    pub fn settle(&mut self) {
+        if self.changed || !self.pending.is_empty() || self.groups.iter().any(|kept| !kept.dead.is_empty()) {
+            self.changed = false;
+            self.publish(true);
+        }
+    }
+
+    /// Whether to make all groups anew.
+    fn is_time(&self) -> bool {
+        let dead: usize = self.groups.iter().map(|kept| kept.dead.len()).sum();
+        self.pending.len() > MAX_PENDING
+            || dead > self.rules.len() / 4 + MAX_PENDING
+            || self.made.is_none_or(|(at, took)| at.elapsed() >= took * RARELY)
+    }
+
+    fn publish(&mut self, anew: bool) {
+        if anew {
+            self.make();
+        }
+        let mut searched: Vec<Searched> =
+            self.groups.iter().map(|kept| Searched::of(&kept.group, &kept.dead)).collect();
+        if !self.pending.is_empty() {
+            let rules: Vec<Arc<Rule>> = self.pending.values().cloned().collect();
+            let groups = rules.chunks(MAX_GROUP).map(|rules| Group::new(rules, &self.dimensions, true));
+            searched.extend(groups.map(|group| Searched::of(&Arc::new(group), &[])));
+        }
+        self.version.publish(version(self.limbs, searched));
+    }
+
+    /// Lays all rules out from scratch.
+    fn make(&mut self) {
+        let start = Instant::now();
+        let rules: Vec<Arc<Rule>> = self.rules.values().map(|(rule, _)| Arc::clone(rule)).collect();
+        let groups = rules.chunks(MAX_GROUP).map(|rules| Kept {
+            group: Arc::new(Group::new(rules, &self.dimensions, false)),
+            dead: Vec::new(),
+        });
+        self.groups = groups.collect();
+        for (at, (_, home)) in self.rules.values_mut().enumerate() {
+            *home = Some((at / MAX_GROUP, (at % MAX_GROUP) as u32));
+        }
+        self.pending.clear();
+        self.made = Some((Instant::now(), start.elapsed()));
+    }
+
+    /// Bytes of memory that groups and rules take.
     pub fn memory_bytes(&self) -> usize {
-        let blocks = self.version.current().layers.iter().flat_map(|layer| &layer.parts);
-        let rules = self.rules.values().map(|(rule, _)| rule.bytes() + 64);
-        blocks.map(|block| block.bytes()).sum::<usize>() + rules.sum::<usize>()
+        let searched = self.version.current().searched.iter().map(|searched| searched.group.bytes());
+        let rules = self.rules.values().map(|(rule, _)| rule.bytes() + 80);
+        searched.sum::<usize>() + rules.sum::<usize>()
     }
 }
 
-fn version(limbs: usize, layers: Vec<Layer>) -> Version {
+impl Searched {
+    fn of(group: &Arc<Group>, dead: &[u32]) -> Searched {
+        // A layer of rules that accept every key has no other rows.
+        let all = dead.is_empty() && group.layers.iter().all(|layer| !layer.axes.is_empty());
+        Searched { group: Arc::clone(group), alive: if all { Vec::new() } else { group.all_but(dead) } }
+    }
+}
+
+fn version(limbs: usize, searched: Vec<Searched>) -> Version {
     let plan = Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
-    Version { plan, limbs, layers }
+    Version { plan, limbs, searched }
 }
 
 impl AclReader {

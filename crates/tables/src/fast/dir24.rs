@@ -346,6 +346,7 @@ impl Dir24 {
         }
         let plan = words.plan(PlanKind::Two32);
         self.version.publish(Version { plan, array: Array::Wide(words) });
+        self.version.domain().shape_changed();
         Ok(())
     }
 }
@@ -420,6 +421,12 @@ impl Dir24Reader {
             Some(version) => lookup::batch(self.simd, &version.array, keys, out),
             None => out.fill(0),
         }
+    }
+
+    /// The plan as of now, whose pointers are valid until the worker's next quiescent point.
+    #[inline]
+    pub fn current_plan(&self, worker: &Worker) -> Plan {
+        self.version.get(worker).map_or(Plan::CALL, |version| version.plan)
     }
 
     /// For compiled code.

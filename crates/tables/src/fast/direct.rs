@@ -64,6 +64,12 @@ impl DirectReader {
         }
     }
 
+    /// The plan as of now, whose pointers are valid until the worker's next quiescent point.
+    #[inline]
+    pub fn current_plan(&self, worker: &Worker) -> Plan {
+        self.version.get(worker).map_or(Plan::CALL, |version| version.plan)
+    }
+
     /// For compiled code.
     pub fn plan(&self) -> PlanCell {
         // The plan is the first field of a `repr(C)` version.

@@ -20,17 +20,28 @@ pub struct Domain(Arc<Inner>);
 struct Inner {
     /// Counts the changes that retired something; starts at 1.
     epoch: AtomicU64,
+    /// See [`Domain::shapes`].
+    shapes: AtomicU64,
     workers: Mutex<Vec<Arc<Seen>>>,
     limbo: Mutex<VecDeque<(u64, Box<dyn Send>)>>,
 }
+
+/// Numbers for [`Domain::shapes`], so that no two domains ever have the same one.
+static NEXT_SHAPES: AtomicU64 = AtomicU64::new(1);
 
 /// The epoch that a worker saw at its last quiescent point, or [`RESTING`]. Alone on its pair of cache lines.
 #[repr(align(128))]
 struct Seen(AtomicU64);
 
 /// A point in time of a [`Domain`]: [`Domain::passed`] says whether all workers have gone beyond it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp(u64);
+
+impl std::fmt::Debug for Stamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stamp")
+    }
+}
 
 impl Default for Domain {
     fn default() -> Domain {
@@ -40,7 +51,7 @@ impl Default for Domain {
 
 impl std::fmt::Debug for Domain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Domain({} retired)", lock(&self.0.limbo).len())
+        f.write_str("Domain")
     }
 }
 
@@ -49,6 +60,7 @@ impl Domain {
     pub fn new() -> Domain {
         Domain(Arc::new(Inner {
             epoch: AtomicU64::new(1),
+            shapes: AtomicU64::new(NEXT_SHAPES.fetch_add(1, Ordering::Relaxed)),
             workers: Mutex::default(),
             limbo: Mutex::default(),
         }))
@@ -58,7 +70,7 @@ impl Domain {
     pub fn worker(&self) -> Worker {
         let seen = Arc::new(Seen(AtomicU64::new(RESTING)));
         lock(&self.0.workers).push(Arc::clone(&seen));
-        let worker = Worker { seen, domain: self.clone() };
+        let mut worker = Worker { seen, domain: self.clone(), awake: false };
         worker.wake();
         worker
     }
@@ -66,6 +78,18 @@ impl Domain {
     /// Whether two handles are of the same domain.
     pub fn is(&self, other: &Domain) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// A number that changes when the kind of a [plan](super::Plan) of some table does, and that no other domain has had:
+    /// while it stays, code compiled for the plans fits.
+    #[inline]
+    pub fn shapes(&self) -> u64 {
+        self.0.shapes.load(Ordering::Acquire)
+    }
+
+    /// The kind of a plan has changed.
+    pub(crate) fn shape_changed(&self) {
+        self.0.shapes.store(NEXT_SHAPES.fetch_add(1, Ordering::Relaxed), Ordering::Release);
     }
 
     /// Drops `garbage` when no worker can hold it any more. What it replaced must be unreachable by now.
@@ -83,6 +107,16 @@ impl Domain {
     /// Whether every worker has passed a quiescent point since the stamp was taken.
     pub fn passed(&self, stamp: Stamp) -> bool {
         stamp.0 <= self.oldest_seen()
+    }
+
+    /// Waits until every worker has passed a quiescent point, and drops what was retired before. A worker of the calling
+    /// thread must rest or have passed its own point since the last change.
+    pub fn wait(&self) {
+        let stamp = self.stamp();
+        while !self.passed(stamp) {
+            std::thread::yield_now();
+        }
+        self.collect();
     }
 
     /// Drops what no worker can hold any more, and says how much is left.
@@ -110,6 +144,7 @@ impl Domain {
 pub struct Worker {
     seen: Arc<Seen>,
     domain: Domain,
+    awake: bool,
 }
 
 impl Worker {
@@ -121,20 +156,37 @@ impl Worker {
     /// Passes a quiescent point: nothing read before is held. One load and one store, to be done for each batch.
     #[inline]
     pub fn quiescent(&mut self) {
+        if !self.awake {
+            return self.wake();
+        }
         let epoch = self.domain.0.epoch.load(Ordering::Acquire);
         self.seen.0.store(epoch, Ordering::Release);
     }
 
     /// Rests until the guard is dropped: a worker that waits for packets holds nobody up.
     pub fn rest(&mut self) -> Resting<'_> {
-        self.seen.0.store(RESTING, Ordering::Release);
+        self.sleep();
         Resting(self)
     }
 
-    fn wake(&self) {
+    /// Rests until [`Worker::wake`] or the next quiescent point. Meanwhile it reads nothing: all its keys miss.
+    pub fn sleep(&mut self) {
+        self.awake = false;
+        self.seen.0.store(RESTING, Ordering::Release);
+    }
+
+    /// Ends [`Worker::sleep`].
+    pub fn wake(&mut self) {
         let epoch = self.domain.0.epoch.load(Ordering::SeqCst);
         self.seen.0.store(epoch, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        self.awake = true;
+    }
+
+    /// Whether it may read now what that domain protects.
+    #[inline]
+    pub(crate) fn reads(&self, domain: &Domain) -> bool {
+        self.awake && domain.is(&self.domain)
     }
 }
 
@@ -225,10 +277,11 @@ impl<T: Send + Sync + 'static> Clone for Subscriber<T> {
 }
 
 impl<T: Send + Sync + 'static> Subscriber<T> {
-    /// The value as of now, valid until the worker's next quiescent point. `None` for a worker of another domain.
+    /// The value as of now, valid until the worker's next quiescent point. `None` for a worker that sleeps or is of
+    /// another domain.
     #[inline]
     pub(crate) fn get<'w>(&self, worker: &'w Worker) -> Option<&'w T> {
-        if !self.domain.is(&worker.domain) {
+        if !worker.reads(&self.domain) {
             return None;
         }
         // SAFETY: the worker is awake in the domain that the value is retired to, so the value outlives the

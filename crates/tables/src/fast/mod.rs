@@ -19,6 +19,8 @@ pub use dir24::{Dir24, Dir24Reader, MAX_DIR_BITS};
 pub use direct::{Direct, DirectReader, MAX_DIRECT_BITS};
 pub use exact::{Exact, ExactReader};
 pub use grace::{Domain, Resting, Stamp, Worker};
+pub(crate) use grace::{Publisher, Subscriber};
+pub(crate) use memory::Cells;
 pub use memory::NoMemory;
 pub use shape::{Plan, PlanCell, PlanKind};
 pub use simd::Simd;

@@ -16,6 +16,12 @@ pub struct Plan {
     pub second: *const u8,
 }
 
+impl Plan {
+    /// Only by the batch lookup function.
+    pub const CALL: Plan =
+        Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
+}
+
 // SAFETY: the pointers are to memory of atomics that lives as long as the value that holds the plan.
 unsafe impl Send for Plan {}
 // SAFETY: as above.

@@ -1,81 +1,96 @@
-//! Longest prefix match for keys of any width, in three or four cache lines for most of them.
+//! Longest prefix match for keys of any width, in two or three cache lines for most of them.
 //!
-//! A key is taken in **digits** of 64 bits from the top. Within a digit, prefixes are turned into disjoint ranges, each
-//! with its result; ranges lie in small static search trees (**chunks**) of two-line inner nodes and one-line
-//! leaves that hold six ranges. Where a chunk would grow large, an array over the next bits of the digit splits it (the
-//! first array has up to 20 bits). A digit value with prefixes longer than the digit is a range of one that leads
-//! to the next digit. (Ranges below an array: as in DXR, Zec, Rizzo, Mikuc 2012.)
+//! An array over the first bits of the key leads to trees of cache lines. A **line** holds seven prefixes of up to 32 bits,
+//! compared with the key all at once; each gives a result or leads to a **chunk** of lines, of which the next bits of
+//! the key pick one. Where prefixes are too many for a line, those that share most bits share a lane and go on in a
+//! chunk of their own, so bits that do not tell prefixes apart cost nothing. (The shape is that of a trie made wide at each
+//! level, as in Poptrie, Asai and Ohara 2015, or HOT, Binna and others 2018; the nodes are prefixes to compare, not bits to count.)
 //!
-//! **Concurrency.** Chunks never change: one that a write concerns is built anew and published by one store of a link;
-//! the old one is freed after a grace period. What a lookup reads below a link is of one version.
+//! **Concurrency.** Lines never change but for their values, each by one store. What a write concerns, a line or a small
+//! chunk, is built anew and published by one store of a value; what it replaced is used again after a grace period.
+//! A table that has grown much is built anew as a whole.
 
-mod area;
-mod chunk;
+mod build;
 mod lookup;
+mod store;
 #[cfg(test)]
 mod tests;
+mod tree;
 
-use super::grace::{Domain, Worker};
-use super::memory::{Cells, NoMemory};
+use super::grace::{Domain, Publisher, Subscriber, Worker};
+use super::memory::NoMemory;
 use super::shape::{Plan, PlanCell, PlanKind};
 use super::simd::Simd;
-use area::{Area, Garbage};
+use build::Builder;
+use lookup::Shape;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::AtomicPtr;
+use store::{Store, cut};
+use tree::{Full, Lines, Tree};
 
-/// Bits of a digit.
-const DIGIT: u32 = 64;
+/// Lines that a tree may take beyond twice what it was built with.
+const SPARE_LINES: usize = 4096;
 
-/// Where a lookup goes on, in one word; 0 is a miss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Link(u64);
-
-/// What the low bits of a link say.
-const RESULT: u64 = 0;
-const LEAF: u64 = 1;
-const INNER: u64 = 2;
-const ARRAY: u64 = 3;
-const TAG: u64 = 3;
-
-impl Link {
-    fn result(result: u32) -> Link {
-        Link(u64::from(result) << 2 | RESULT)
-    }
-}
-
-/// A value in a leaf with this bit is the number of a sub-table for the next digit, without it a result.
-const SUB: u32 = 1 << 31;
-
-/// What readers share with the writer.
-struct Shared {
-    /// The plan that compiled code is shown: only the lookup function.
-    plan: Box<Plan>,
-    plan_cell: AtomicPtr<Plan>,
-    root: AtomicU64,
-    /// Links of the sub-tables, by number.
-    subs: Cells<AtomicU64>,
-    limbs: usize,
-    /// The key is shifted left by this, so that its first digit is whole.
-    align: u32,
-}
+/// Prefixes that may be added beyond four times those that a tree was built with.
+const SPARE_PREFIXES: usize = 1024;
 
 /// The writing side. Writes become visible by [`WideLpm::commit`].
 pub struct WideLpm {
-    shared: Arc<Shared>,
+    tree: Publisher<Tree>,
+    lines: Lines,
+    /// The result of short prefixes, by slot of the tree.
+    bases: Vec<u32>,
+    store: Store,
+    changes: Changes,
+    /// Prefixes that the tree was built with.
+    built: usize,
+    size: usize,
+    plan: Arc<OnlyCall>,
     domain: Domain,
     simd: Simd,
+    shape: Shape,
     bits: u32,
-    root: Area,
-    garbage: Garbage,
-    len: usize,
 }
 
 /// The reading side. Clones read the same table.
 #[derive(Clone)]
 pub struct WideLpmReader {
-    shared: Arc<Shared>,
-    domain: Domain,
+    tree: Subscriber<Tree>,
+    plan: Arc<OnlyCall>,
     simd: Simd,
+    shape: Shape,
+}
+
+/// What is not visible yet.
+enum Changes {
+    /// Prefixes: bits and length.
+    Few(Vec<(Vec<u64>, u32)>),
+    /// The tree is to be built anew.
+    Many,
+}
+
+/// The plan that compiled code is shown: only the lookup function.
+struct OnlyCall {
+    cell: AtomicPtr<Plan>,
+    plan: Box<Plan>,
+}
+
+impl OnlyCall {
+    fn new() -> OnlyCall {
+        let plan = Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
+        let plan = Box::new(plan);
+        OnlyCall { cell: AtomicPtr::new(std::ptr::from_ref(&*plan).cast_mut()), plan }
+    }
+}
+
+/// Bits of the first array, for as many prefixes.
+fn root_bits(prefixes: usize) -> u32 {
+    match prefixes {
+        0..512 => 8,
+        512..16_384 => 12,
+        16_384..2_097_152 => 16,
+        _ => 20,
+    }
 }
 
 impl WideLpm {
@@ -86,61 +101,62 @@ impl WideLpm {
     pub fn new(domain: &Domain, bits: u32, size: u32, simd: Simd) -> Result<WideLpm, NoMemory> {
         let bits = bits.max(1);
         let limbs = bits.div_ceil(64) as usize;
-        // Every sub-table comes from a prefix that is longer than a digit; as many again may wait for their grace period.
-        let subs = if limbs == 1 { 0 } else { (size as usize * (limbs - 1)).min(1 << 26) * 2 + 1024 };
-        let plan = Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
-        let plan = Box::new(plan);
-        let shared = Shared {
-            plan_cell: AtomicPtr::new(std::ptr::from_ref(&*plan).cast_mut()),
-            plan,
-            root: AtomicU64::new(0),
-            subs: Cells::zeroed(subs)?,
-            limbs,
-            align: limbs as u32 * 64 - bits,
-        };
+        let tree = Tree::new(root_bits(0), 1)?;
         Ok(WideLpm {
-            shared: Arc::new(shared),
+            lines: Lines::of(&tree),
+            bases: vec![0; tree.slots.len()],
+            tree: Publisher::new(domain, tree),
+            store: Store::new(limbs, bits),
+            changes: Changes::Few(Vec::new()),
+            built: 0,
+            size: size as usize,
+            plan: Arc::new(OnlyCall::new()),
             domain: domain.clone(),
             simd: simd.or_less(),
+            shape: Shape { limbs, align: limbs as u32 * 64 - bits },
             bits,
-            root: Area::root(),
-            garbage: Garbage::default(),
-            len: 0,
         })
     }
 
     /// A reader.
     pub fn reader(&self) -> WideLpmReader {
-        WideLpmReader { shared: Arc::clone(&self.shared), domain: self.domain.clone(), simd: self.simd }
+        WideLpmReader {
+            tree: self.tree.subscribe(),
+            plan: Arc::clone(&self.plan),
+            simd: self.simd,
+            shape: self.shape,
+        }
     }
 
     /// The number of prefixes.
     pub fn len(&self) -> usize {
-        self.len
+        self.store.len()
     }
 
     /// Whether there are no prefixes.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
-    /// Sets the result (below 2^31) of the first `len` bits of a key, there already or not. Bits beyond the prefix do
+    /// Sets the result (31 bits of it) of the first `len` bits of a key, there already or not. Bits beyond the prefix do
     /// not count. A key of the wrong number of limbs changes nothing. Visible after [`WideLpm::commit`].
     ///
     /// # Errors
-    /// [`NoMemory`]; nothing has changed then.
+    /// None; memory for what readers see is taken by [`WideLpm::commit`].
     pub fn set(&mut self, prefix: &[u64], len: u32, result: u32) -> Result<(), NoMemory> {
-        let Some(digits) = self.digits(prefix) else { return Ok(()) };
-        let is_new = self.root.set(&digits, len.min(self.bits), result, &mut self.garbage, &self.shared)?;
-        self.len += usize::from(is_new);
+        let Some((digits, len)) = self.prefix(prefix, len) else { return Ok(()) };
+        self.store.set(&digits, len, result & !(1 << 31));
+        self.note(digits, len);
         Ok(())
     }
 
     /// Takes a prefix out, and says whether it was there. Visible after [`WideLpm::commit`].
     pub fn remove(&mut self, prefix: &[u64], len: u32) -> bool {
-        let Some(digits) = self.digits(prefix) else { return false };
-        let was_there = self.root.remove(&digits, len.min(self.bits), &mut self.garbage);
-        self.len -= usize::from(was_there);
+        let Some((digits, len)) = self.prefix(prefix, len) else { return false };
+        let was_there = self.store.remove(&digits, len);
+        if was_there {
+            self.note(digits, len);
+        }
         was_there
     }
 
@@ -149,30 +165,75 @@ impl WideLpm {
     /// # Errors
     /// [`NoMemory`]; what is not visible yet becomes so by a later commit.
     pub fn commit(&mut self) -> Result<(), NoMemory> {
-        let link = self.root.publish(0, &mut self.garbage, &self.shared)?;
-        self.shared.root.store(link.0, Ordering::Release);
-        self.garbage.retire(&self.domain);
+        let outgrown = self.store.len() > 4 * self.built + SPARE_PREFIXES;
+        match &mut self.changes {
+            Changes::Few(changes) if !outgrown => {
+                // Covering prefixes first, as changes need it.
+                changes.sort_unstable();
+                changes.dedup();
+                let mut builder = Builder {
+                    tree: self.tree.current(),
+                    lines: &mut self.lines,
+                    store: &self.store,
+                    bases: &mut self.bases,
+                };
+                let done = changes.iter().try_for_each(|(digits, len)| builder.change(digits, *len));
+                if done.is_err() {
+                    self.changes = Changes::Many;
+                    self.build()?;
+                }
+            }
+            Changes::Few(_) | Changes::Many => self.build()?,
+        }
+        self.changes = Changes::Few(Vec::new());
+        self.lines.retire(&self.domain);
         Ok(())
     }
 
     /// Bytes of memory that the search structures and the prefixes take.
     pub fn memory_bytes(&self) -> usize {
-        self.root.memory_bytes() + self.garbage.subs_used() * 8
+        let slots = self.tree.current().slots.bytes() + self.bases.capacity() * 4;
+        slots + self.lines.bytes() + self.store.bytes()
     }
 
-    /// The digits of a key, first one first.
-    fn digits(&self, key: &[u64]) -> Option<Vec<u64>> {
-        (key.len() == self.shared.limbs)
-            .then(|| (0..key.len()).map(|digit| lookup::digit(key, self.shared.align, digit)).collect())
+    /// Builds another tree and shows it to the readers.
+    fn build(&mut self) -> Result<(), NoMemory> {
+        let count = self.store.len();
+        // Far more than prefixes of the usual lengths take. It is address space until it is written.
+        let mut room = count * (self.bits as usize / 32 + 4) + SPARE_LINES / 8;
+        loop {
+            let tree = Tree::new(root_bits(count.max(self.size)), room)?;
+            let mut lines = Lines::of(&tree);
+            let mut bases = vec![0; tree.slots.len()];
+            let mut builder =
+                Builder { tree: &tree, lines: &mut lines, store: &self.store, bases: &mut bases };
+            match builder.slots(&vec![0; self.shape.limbs], 0) {
+                Ok(()) => {
+                    lines.limit_growth(SPARE_LINES);
+                    (self.lines, self.bases, self.built) = (lines, bases, count);
+                    self.tree.publish(tree);
+                    return Ok(());
+                }
+                Err(Full) if lines.is_largest() => return Err(NoMemory { bytes: lines.bytes() }),
+                Err(Full) => room *= 2,
+            }
+        }
     }
-}
 
-impl Drop for WideLpm {
-    fn drop(&mut self) {
-        // Readers may outlive the writer: from now on they miss.
-        self.shared.root.store(0, Ordering::Release);
-        let root = std::mem::replace(&mut self.root, Area::root());
-        self.domain.retire((root, std::mem::take(&mut self.garbage)));
+    fn note(&mut self, digits: Vec<u64>, len: u32) {
+        let few = SPARE_PREFIXES.max(self.built / 16);
+        match &mut self.changes {
+            Changes::Few(changes) if changes.len() < few => changes.push((digits, len)),
+            changes => *changes = Changes::Many,
+        }
+    }
+
+    /// The digits of a prefix, first one first, zeros after its end; and its length.
+    fn prefix(&self, key: &[u64], len: u32) -> Option<(Vec<u64>, u32)> {
+        let Shape { limbs, align } = self.shape;
+        let len = len.min(self.bits);
+        let digits = (0..limbs).map(|at| lookup::digit(key, align, at));
+        (key.len() == limbs).then(|| (cut(digits.collect(), len), len))
     }
 }
 
@@ -180,16 +241,15 @@ impl WideLpmReader {
     /// Looks up a batch: `out.len()` keys of the table's number of limbs follow each other in `keys`. Key bits above the
     /// width do not count. A key that is not wholly there misses, as do all keys for a worker of another domain.
     pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
-        if self.domain.is(worker.domain()) {
-            lookup::batch(self.simd, &self.shared, keys, out);
-        } else {
-            out.fill(0);
+        match self.tree.get(worker) {
+            Some(tree) => lookup::batch(self.simd, tree, self.shape, keys, out),
+            None => out.fill(0),
         }
     }
 
     /// For compiled code; the kind is always [`PlanKind::Call`].
     pub fn plan(&self) -> PlanCell {
-        debug_assert_eq!(self.shared.plan.kind, PlanKind::Call);
-        PlanCell(&self.shared.plan_cell)
+        debug_assert_eq!(self.plan.plan.kind, PlanKind::Call);
+        PlanCell(&self.plan.cell)
     }
 }

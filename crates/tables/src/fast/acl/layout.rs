@@ -1,214 +1,136 @@
-//! Which rules lie in which block.
+//! Which rules lie in which layer and part.
 
-use super::Layer;
-use super::block::{self, Block, MAX_RULES, PIECE_RULES};
-use super::rule::{Dimension, Order, Rule};
-use super::search::{BOUNDS, CHILDREN, Tree};
+use super::rule::{Dimension, Rule};
 use std::sync::Arc;
 
-/// Most parts of a layer, so that two levels of search find one.
-const MAX_PARTS: usize = CHILDREN * BOUNDS;
+/// Most rules in a part of a layer that has several.
+const PART_RULES: usize = 512;
+
+/// Most rules in a part of a layer that has no others.
+pub(super) const MAX_RULES: usize = 1024;
+
+/// Most parts of a layer.
+const MAX_PARTS: usize = 4096;
 
 /// A layer that holds fewer rules than this share of those that are left is not worth a lookup of its own.
 const WORTHWHILE: usize = 8;
 
-/// Where a rule lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    layer: usize,
-    part: usize,
+/// One layer, in ranks: places of rules in their order.
+pub(super) struct Plan {
+    /// The dimension (by number) that is cut, and the last value of each part but the last one.
+    pub(super) cut: Option<(usize, Vec<u32>)>,
+    /// The ranks of each part, rising.
+    pub(super) parts: Vec<Vec<u32>>,
 }
 
-/// The layers as the writer knows them.
-#[derive(Default)]
-pub(super) struct Layout {
-    layers: Vec<Plan>,
-    /// Rules when everything was laid out, and changes since then.
-    laid_out: usize,
-    changes: usize,
+/// Lays out rules that come in their order.
+pub(super) fn layers(rules: &[Arc<Rule>], dimensions: &[Dimension]) -> Vec<Plan> {
+    let mut layers = Vec::new();
+    let mut left: Vec<u32> = (0..rules.len() as u32).collect();
+    while left.len() > MAX_RULES {
+        let best = dimensions.iter().filter_map(|dimension| cut(rules, &left, dimension));
+        let Some((held, plan)) = best.max_by_key(|(held, _)| *held) else { break };
+        if held * WORTHWHILE < left.len() {
+            break;
+        }
+        let mut taken = vec![false; rules.len()];
+        plan.parts.iter().flatten().for_each(|rank| taken[*rank as usize] = true);
+        left.retain(|rank| !taken[*rank as usize]);
+        layers.push(plan);
+    }
+    let last = left.chunks(MAX_RULES).map(|ranks| Plan { cut: None, parts: vec![ranks.to_vec()] });
+    layers.extend(last);
+    layers
 }
 
-/// One layer.
-struct Plan {
-    cut: Dimension,
-    /// The last value of each part but the last one.
-    cuts: Vec<u32>,
-    parts: Vec<Part>,
-    dimensions: Vec<(Dimension, usize)>,
-}
-
-#[derive(Default)]
-struct Part {
-    /// In their order.
-    rules: Vec<Arc<Rule>>,
-    block: Option<Arc<Block>>,
-}
-
-impl Layout {
-    /// Lays rules (in their order) out.
-    pub(super) fn of(rules: &[Arc<Rule>], dimensions: &[Dimension]) -> Layout {
-        let mut layout = Layout { layers: Vec::new(), laid_out: rules.len(), changes: 0 };
-        let Some(&first) = dimensions.first() else { return layout };
-        let mut left = rules.to_vec();
-        while left.len() > MAX_RULES {
-            let best = dimensions.iter().filter_map(|dimension| cut(&left, dimension));
-            let best =
-                best.max_by_key(|layer| layer.parts.iter().map(|part| part.rules.len()).sum::<usize>());
-            let Some(layer) = best.filter(|layer| {
-                layer.parts.iter().map(|part| part.rules.len()).sum::<usize>() * WORTHWHILE >= left.len()
-            }) else {
-                break;
-            };
-            left.retain(|rule| !layer.holds(rule));
-            layout.layers.push(layer);
-        }
-        for rules in left.chunks(MAX_RULES) {
-            let part = Part { rules: rules.to_vec(), block: None };
-            layout.layers.push(Plan {
-                cut: first,
-                cuts: Vec::new(),
-                parts: vec![part],
-                dimensions: Vec::new(),
-            });
-        }
-        layout
-    }
-
-    /// Whether so many rules with so many new ones had better be laid out from scratch.
-    pub(super) fn worth_keeping(&mut self, rules: usize, added: usize) -> bool {
-        self.changes += added;
-        !self.layers.is_empty() && added <= self.laid_out / 4 + 16 && self.changes <= rules / 2 + 64
-    }
-
-    /// Every rule's place.
-    pub(super) fn places(&self) -> impl Iterator<Item = (Place, Order)> {
-        self.layers.iter().enumerate().flat_map(|(layer, plan)| {
-            plan.parts.iter().enumerate().flat_map(move |(part, rules)| {
-                rules.rules.iter().map(move |rule| (Place { layer, part }, rule.order))
-            })
-        })
-    }
-
-    /// Puts a rule where there is room; `None` when there is none.
-    pub(super) fn insert(&mut self, rule: &Arc<Rule>) -> Option<Place> {
-        for (layer, plan) in self.layers.iter_mut().enumerate() {
-            let Some(part) = plan.part_of(rule) else { continue };
-            let kept = &mut plan.parts[part];
-            if kept.rules.len() >= MAX_RULES {
-                continue;
-            }
-            let at = kept.rules.partition_point(|other| other.order < rule.order);
-            kept.rules.insert(at, Arc::clone(rule));
-            kept.block = None;
-            return Some(Place { layer, part });
-        }
-        None
-    }
-
-    pub(super) fn remove(&mut self, place: Place, order: Order) {
-        let part = &mut self.layers[place.layer].parts[place.part];
-        part.rules.retain(|rule| rule.order != order);
-        part.block = None;
-        self.changes += 1;
-    }
-
-    /// The layers for readers. Blocks that nothing was written to are those of before.
-    pub(super) fn publish(&mut self, dimensions: &[Dimension]) -> Vec<Layer> {
-        self.layers.iter_mut().map(|plan| plan.publish(dimensions)).collect()
-    }
-}
-
-impl Plan {
-    /// The part that a rule lies wholly in.
-    fn part_of(&self, rule: &Rule) -> Option<usize> {
-        let (low, high) = rule.hull(&self.cut);
-        let part = self.cuts.partition_point(|cut| *cut < low);
-        self.cuts.get(part).is_none_or(|cut| high <= *cut).then_some(part)
-    }
-
-    fn holds(&self, rule: &Rule) -> bool {
-        self.part_of(rule).is_some_and(|part| {
-            let rules = &self.parts[part].rules;
-            rules.binary_search_by_key(&rule.order, |rule| rule.order).is_ok()
-        })
-    }
-
-    fn publish(&mut self, dimensions: &[Dimension]) -> Layer {
-        // All blocks of a layer have the same dimensions and levels, so that a lookup's loops do not depend on the
-        // key.
-        let mut needed: Vec<(Dimension, usize)> = Vec::new();
-        for dimension in dimensions {
-            let kept = self.dimensions.iter().find(|(kept, _)| kept.number == dimension.number);
-            let fresh = self.parts.iter().filter(|part| part.block.is_none());
-            let levels = fresh.map(|part| block::levels(&part.rules, dimension)).max().unwrap_or(0);
-            let levels = levels.max(kept.map_or(0, |(_, levels)| *levels));
-            if levels > 0 {
-                needed.push((*dimension, levels));
-            }
-        }
-        if needed != self.dimensions {
-            self.parts.iter_mut().for_each(|part| part.block = None);
-            self.dimensions = needed;
-        }
-        let dimensions = &self.dimensions;
-        let parts = self.parts.iter_mut().map(|part| {
-            let fresh = || Arc::new(Block::new(&part.rules, dimensions));
-            Arc::clone(part.block.get_or_insert_with(fresh))
-        });
-        Layer {
-            parts: parts.collect(),
-            cut: self.cut,
-            cuts: Tree::new(&self.cuts, 1),
-            dimensions: self.dimensions.clone(),
-        }
-    }
-}
-
-/// The best layer that cuts a dimension: parts of at most 512 rules between cuts that no rule of them crosses. Rules
-/// wider than a limit are left to other layers, as are crowds; the limit that leaves fewest is taken.
-fn cut(rules: &[Arc<Rule>], dimension: &Dimension) -> Option<Plan> {
-    let mut best: Option<(usize, Vec<u32>)> = None;
-    let mut hulls: Vec<(u32, u32)> = rules.iter().map(|rule| rule.hull(dimension)).collect();
+/// The best layer that cuts a dimension, with the number of rules it holds: parts between cuts that no rule of them
+/// crosses. Rules wider than a limit are left to other layers, as is what a part has no room for; the limit that
+/// leaves fewest is taken.
+fn cut(rules: &[Arc<Rule>], left: &[u32], dimension: &Dimension) -> Option<(usize, Plan)> {
+    let hull = |rank: &u32| rules[*rank as usize].hull(dimension);
+    let mut hulls: Vec<(u32, u32)> = left.iter().map(hull).collect();
     hulls.sort_unstable();
-    for quarter in 1..8 {
-        let widest = dimension.highest() >> (quarter * (32 - dimension.highest().leading_zeros()) / 8);
-        let (mut held, mut cuts) = (0, Vec::new());
-        let (mut in_part, mut crowd, mut end) = (0, 0, 0u32);
-        // Where the part so far could end, before the group of overlapping rules that is being gathered.
-        let mut before_crowd = 0;
-        let close_crowd =
-            |in_part: &mut usize, crowd: usize, held: &mut usize, cuts: &mut Vec<u32>, before: u32| {
-                if *in_part > 0 && *in_part + crowd > PIECE_RULES {
-                    cuts.push(before);
-                    *in_part = 0;
+    let bits = dimension.highest().count_ones();
+    let limits = (0..8).map(|eighths| dimension.highest() >> (bits - bits * eighths / 8).min(31));
+    let best = limits.map(|widest| cuts(&hulls, widest)).max_by_key(|(held, _)| *held)?;
+    let cuts = best.1;
+    if cuts.is_empty() {
+        return None;
+    }
+    let mut parts = vec![Vec::new(); cuts.len() + 1];
+    let mut held = 0;
+    for rank in left {
+        let (low, high) = hull(rank);
+        let part = cuts.partition_point(|cut| *cut < low);
+        let inside = cuts.get(part).is_none_or(|cut| high <= *cut);
+        if inside && parts[part].len() < PART_RULES {
+            parts[part].push(*rank);
+            held += 1;
+        }
+    }
+    Some((held, Plan { cut: Some((dimension.number, cuts)), parts }))
+}
+
+/// Cuts between rules no wider than `widest`, and how many of these find room. `hulls` rise.
+fn cuts(hulls: &[(u32, u32)], widest: u32) -> (usize, Vec<u32>) {
+    let (mut held, mut in_part, mut cuts) = (0, 0, Vec::new());
+    // A crowd is a run of overlapping rules, which no cut can part. It ends at `end`, the one before at `before`.
+    let (mut crowd, mut end, mut before) = (0, 0u32, 0u32);
+    let mut close = |crowd: usize, before: u32| {
+        let crowd = crowd.min(PART_RULES);
+        if in_part > 0 && in_part + crowd > PART_RULES && cuts.len() + 1 < MAX_PARTS {
+            cuts.push(before);
+            in_part = 0;
+        }
+        let room = crowd.min(PART_RULES - in_part);
+        in_part += room;
+        held += room;
+    };
+    for &(low, high) in hulls.iter().filter(|(low, high)| high - low <= widest) {
+        if crowd > 0 && low > end {
+            close(crowd, before);
+            (before, crowd) = (end, 0);
+        }
+        crowd += 1;
+        end = end.max(high);
+    }
+    close(crowd, before);
+    (held, cuts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::{self, Condition, Order};
+    use super::*;
+
+    #[test]
+    fn each_rule_lies_in_one_part_and_wholly_between_its_cuts() {
+        let (fields, dimensions) = ([(0, 32)], rule::dimensions(&[(0, 32)], 1));
+        let rules: Vec<Arc<Rule>> = (0..5000u64)
+            .map(|n| {
+                let low = n.wrapping_mul(0x9e37_79b9) % (1 << 31);
+                let high = low + [5, 1000, 1 << 20, 1 << 30][n as usize % 4];
+                let range = Condition::Range { low: vec![low], high: vec![high] };
+                Arc::new(Rule::new(Order::new(0, n), &[range], &fields, &dimensions, 1, 1))
+            })
+            .collect();
+        let plans = layers(&rules, &dimensions);
+        assert!(plans.len() > 2 && plans[0].parts.len() > 3);
+        let mut ranks: Vec<u32> =
+            plans.iter().flat_map(|plan| plan.parts.iter().flatten()).copied().collect();
+        ranks.sort_unstable();
+        assert!(ranks.into_iter().eq(0..5000));
+        for plan in &plans {
+            let cuts = plan.cut.as_ref().map_or(&[][..], |(_, cuts)| cuts);
+            assert_eq!(plan.parts.len(), cuts.len() + 1);
+            for (part, ranks) in plan.parts.iter().enumerate() {
+                assert!(ranks.is_sorted() && ranks.len() <= MAX_RULES);
+                for rank in ranks {
+                    let (low, high) = rules[*rank as usize].hull(&dimensions[0]);
+                    assert!(part == 0 || cuts[part - 1] < low);
+                    assert!(cuts.get(part).is_none_or(|cut| high <= *cut));
                 }
-                if crowd <= PIECE_RULES {
-                    *in_part += crowd;
-                    *held += crowd;
-                }
-            };
-        for &(low, high) in hulls.iter().filter(|(low, high)| high - low <= widest) {
-            if crowd > 0 && low > end {
-                close_crowd(&mut in_part, crowd, &mut held, &mut cuts, before_crowd);
-                (before_crowd, crowd) = (end, 0);
             }
-            crowd += 1;
-            end = end.max(high);
-        }
-        close_crowd(&mut in_part, crowd, &mut held, &mut cuts, before_crowd);
-        if cuts.len() < MAX_PARTS && !cuts.is_empty() && best.as_ref().is_none_or(|(most, _)| held > *most) {
-            best = Some((held, cuts));
         }
     }
-    let (_, cuts) = best?;
-    let parts = (0..=cuts.len()).map(|_| Part::default()).collect();
-    let mut plan = Plan { cut: *dimension, cuts, parts, dimensions: Vec::new() };
-    for rule in rules {
-        if let Some(part) = plan.part_of(rule)
-            && plan.parts[part].rules.len() < PIECE_RULES
-        {
-            plan.parts[part].rules.push(Arc::clone(rule));
-        }
-    }
-    Some(plan)
 }

@@ -46,7 +46,8 @@ pub enum Condition {
 pub(super) struct Rule {
     pub(super) order: Order,
     pub(super) result: u32,
-    /// For each dimension, the intervals (both ends included) that it accepts, or more than it accepts if not `exact`.
+    /// For each dimension, the intervals (both ends included, none touching another) that it accepts, or more than
+    /// it accepts if not `exact`.
     pub(super) intervals: Vec<Vec<(u32, u32)>>,
     /// The intervals say all.
     pub(super) exact: bool,
@@ -106,6 +107,15 @@ fn bits(limbs: &[u64], offset: u32, width: u32) -> u64 {
     let at = |limb: usize| limbs.get(limb).copied().unwrap_or(0);
     let value = at(limb) >> shift | if shift == 0 { 0 } else { at(limb + 1) << (64 - shift) };
     if width >= 64 { value } else { value & ((1 << width) - 1) }
+}
+
+/// Sets bits from `offset` on, which are clear, to those of a value.
+fn place(limbs: &mut [u64], offset: u32, value: u64) {
+    let (limb, shift) = (offset as usize / 64, offset % 64);
+    limbs[limb] |= value << shift;
+    if shift > 0 && value >> (64 - shift) != 0 {
+        limbs[limb + 1] |= value >> (64 - shift);
+    }
 }
 
 impl Dimension {
@@ -182,29 +192,27 @@ impl Rule {
             exact &= says_all;
             intervals.push(kept);
         }
-        let mut rule = Rule { order, result, intervals, exact, value: vec![], mask: vec![], ranges: vec![] };
-        if !exact {
-            (rule.value, rule.mask) = (vec![0; limbs], vec![0; limbs]);
-            for (condition, &(offset, width)) in conditions.iter().zip(fields) {
-                match condition {
-                    Condition::Masked { value, mask } => {
-                        for bit in 0..width {
-                            let cares = bits(mask, bit, 1);
-                            let at = (offset + bit) as usize;
-                            rule.mask[at / 64] |= cares << (at % 64);
-                            rule.value[at / 64] |= (bits(value, bit, 1) & cares) << (at % 64);
-                        }
+        let (value, mask) = (vec![0; limbs], vec![0; limbs]);
+        let mut rule = Rule { order, result, intervals, exact, value, mask, ranges: vec![] };
+        for (condition, &(offset, width)) in conditions.iter().zip(fields) {
+            match condition {
+                Condition::Masked { value, mask } => {
+                    for start in (0..width).step_by(64) {
+                        let count = (width - start).min(64);
+                        let cares = bits(mask, start, count);
+                        place(&mut rule.mask, offset + start, cares);
+                        place(&mut rule.value, offset + start, bits(value, start, count) & cares);
                     }
-                    Condition::Range { low, high } => {
-                        rule.ranges.push((offset, width, low.clone(), high.clone()));
-                    }
+                }
+                Condition::Range { low, high } => {
+                    rule.ranges.push((offset, width, low.clone(), high.clone()));
                 }
             }
         }
         rule
     }
 
-    /// Whether a key matches, for a rule whose intervals do not say all.
+    /// Whether a key matches.
     pub(super) fn accepts(&self, key: &[u64]) -> bool {
         key.iter().zip(&self.mask).zip(&self.value).all(|((key, mask), value)| key & mask == *value)
             && self.ranges.iter().all(|(offset, width, low, high)| {
@@ -220,10 +228,16 @@ impl Rule {
 
     pub(super) fn bytes(&self) -> usize {
         let intervals: usize = self.intervals.iter().map(|kept| 24 + kept.capacity() * 8).sum();
-        size_of::<Rule>() + intervals + (self.value.len() + self.mask.len()) * 8
+        let ranges: usize = self.ranges.iter().map(|(.., low, high)| 56 + (low.len() + high.len()) * 8).sum();
+        size_of::<Rule>() + intervals + (self.value.len() + self.mask.len()) * 8 + ranges
     }
 
-    /// The hull of what the rule accepts in a dimension.
+    /// Whether the rule accepts every value of a dimension.
+    pub(super) fn is_free(&self, dimension: &Dimension) -> bool {
+        self.intervals[dimension.number] == [(0, dimension.highest())]
+    }
+
+    /// The hull of what the rule accepts in a dimension; of nothing, the value 0.
     pub(super) fn hull(&self, dimension: &Dimension) -> (u32, u32) {
         let kept = &self.intervals[dimension.number];
         let low = kept.iter().map(|interval| interval.0).min().unwrap_or(0);

@@ -153,12 +153,16 @@ proptest! {
                 model.rules.insert(order, (conditions, write as u32 + 1));
             }
             if write % commits == 0 {
-                table.commit();
+                // Now and then all is made anew, and otherwise the new rules are put beside the others.
+                table.publish(random.below(8) == 0);
             }
         }
-        table.commit();
+        table.publish(false);
         prop_assert_eq!(table.len(), model.rules.len());
         let keys: Vec<Vec<u64>> = (0..150).map(|_| random.key(bits, &fields)).collect();
+        check(&model, &table, &keys);
+        table.settle();
+        prop_assert!(table.pending.is_empty());
         check(&model, &table, &keys);
     }
 }
@@ -199,7 +203,7 @@ fn thousands_of_rules_are_laid_out_in_layers_and_still_agree() {
         model.rules.insert(order, (rule, n + 1));
     }
     table.commit();
-    assert!(table.version.current().layers.len() > 1);
+    assert!(table.groups[0].group.layers.len() > 1);
     let key = |random: &mut Random| {
         let address = |random: &mut Random| random.below(40) * 0x0503_0100 + random.below(3000);
         let (source, destination) = (address(random), address(random));
@@ -209,7 +213,7 @@ fn thousands_of_rules_are_laid_out_in_layers_and_still_agree() {
     };
     let keys: Vec<Vec<u64>> = (0..3000).map(|_| key(&mut random)).collect();
     check(&model, &table, &keys);
-    // Single writes go into the layers that are there.
+    // Single writes are put beside the layers that are there.
     for n in (0..600u32).map(|n| n * 9) {
         let order = Order::new(0, n.into());
         if n % 2 == 0 {
@@ -221,10 +225,14 @@ fn thousands_of_rules_are_laid_out_in_layers_and_still_agree() {
             model.rules.insert(order, (rule, 10_000 + n));
         }
         if n % 180 == 0 {
-            table.commit();
+            table.publish(false);
+            check(&model, &table, &keys[..300]);
         }
     }
-    table.commit();
+    table.publish(false);
+    assert!(!table.pending.is_empty() && !table.groups[0].dead.is_empty());
+    check(&model, &table, &keys);
+    table.settle();
     check(&model, &table, &keys);
 }
 
@@ -281,5 +289,63 @@ struct StopOnDrop<'a>(&'a AtomicBool);
 impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn masks_of_too_many_pieces_are_checked_against_the_rule() {
+    let (bits, fields) = fields(&[32, 16]);
+    let mut table = Acl::new(&Domain::new(), bits, &fields, Simd::best());
+    let mut model = Model { fields: fields.clone(), rules: BTreeMap::new() };
+    let mut random = Random(3);
+    let odd = |random: &mut Random| vec![random.next() & random.next() & 0xffff_ffff];
+    for n in 0..400u32 {
+        let (value, mask) = (odd(&mut random), odd(&mut random));
+        let port = random.below(3);
+        let rule = vec![
+            Condition::Masked { value, mask },
+            Condition::Range { low: vec![port], high: vec![port + 1] },
+        ];
+        table.set(Order::new(n % 7, n.into()), &rule, n + 1);
+        model.rules.insert(Order::new(n % 7, n.into()), (rule, n + 1));
+    }
+    // Seven free bits between others make 128 pieces.
+    for n in 400..500u32 {
+        let mask = vec![0xaaab_5fff_u64 & !(1 << (n % 12))];
+        let rule = vec![
+            Condition::Masked { value: odd(&mut random), mask },
+            Condition::Range { low: vec![0], high: vec![65535] },
+        ];
+        table.set(Order::new(9, n.into()), &rule, n + 1);
+        model.rules.insert(Order::new(9, n.into()), (rule, n + 1));
+    }
+    table.commit();
+    assert!(table.groups[0].group.inexact.iter().all(Option::is_some));
+    assert!(table.memory_bytes() < 8 << 20);
+    let key =
+        |random: &mut Random| vec![(random.next() & random.next() & 0xffff_ffff) << 16 | random.below(5)];
+    let keys: Vec<Vec<u64>> = (0..2000).map(|_| key(&mut random)).collect();
+    check(&model, &table, &keys);
+}
+
+#[test]
+fn more_rules_than_a_group_holds_are_several_groups() {
+    let (bits, fields) = fields(&[20]);
+    let mut table = Acl::new(&Domain::new(), bits, &fields, Simd::best());
+    let count = MAX_GROUP as u64 + 700;
+    for n in 0..count {
+        // Neighbours overlap, and the later one of them has the higher priority.
+        let rule = [Condition::Range { low: vec![n * 50], high: vec![n * 50 + 60] }];
+        table.set(Order::new(n as u32 % 2, n), &rule, n as u32 + 1);
+    }
+    table.commit();
+    assert_eq!(table.groups.len(), 2);
+    let keys: Vec<u64> = (0..count * 50).step_by(7).collect();
+    let mut out = vec![0; keys.len()];
+    table.reader().lookup(&table.version.domain().worker(), &keys, &mut out);
+    for (key, result) in keys.iter().zip(out) {
+        let (rule, into) = (key / 50, key % 50);
+        let before = into <= 10 && rule > 0 && rule % 2 == 0;
+        assert_eq!(u64::from(result), if before { rule } else { rule + 1 }, "{key}");
     }
 }

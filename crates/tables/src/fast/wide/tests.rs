@@ -1,6 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 /// Routes as a list: bits of the prefix, most significant first, and their results.
 #[derive(Default)]
@@ -202,4 +203,110 @@ impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+#[test]
+fn single_changes_of_a_crowded_table_are_seen_each_by_itself() {
+    // Most prefixes lie in one block, so that chunks have many lines and changes concern one of them.
+    let domain = Domain::new();
+    let mut table = WideLpm::new(&domain, 128, 20_000, Simd::best()).unwrap();
+    let mut model = Model { bits: 128, ..Model::default() };
+    let (mut seed, mut routes) = (7, Vec::new());
+    let route = |seed: &mut u64| {
+        let spread = [16u32, 24, 30][random(seed) as usize % 3];
+        let key = vec![random(seed) & 3, 0x2a00 << 48 | random(seed) >> 16 >> (spread - 16)];
+        (key, [29, 32, 36, 40, 44, 48, 48, 56, 64, 128][random(seed) as usize % 10])
+    };
+    for n in 0..4000 {
+        let (key, len) = route(&mut seed);
+        table.set(&key, len, n + 1).unwrap();
+        model.routes.insert(model.key_bits(&key)[..len as usize].to_vec(), n + 1);
+        routes.push((key, len));
+    }
+    table.commit().unwrap();
+    let first = table.tree.current().lines.as_ptr();
+    for n in 0..1200u32 {
+        let at = random(&mut seed) as usize % routes.len();
+        if n % 3 == 0 {
+            routes[at] = route(&mut seed);
+        } else if n % 100 == 1 {
+            // Prefixes over many lines, over all of them, and over all slots.
+            routes[at].1 = [0, 12, 16, 18, 20, 24][random(&mut seed) as usize % 6];
+        }
+        let (key, len) = &routes[at];
+        let prefix = model.key_bits(key)[..*len as usize].to_vec();
+        if n % 3 == 2 {
+            assert_eq!(table.remove(key, *len), model.routes.remove(&prefix).is_some());
+        } else {
+            // A route to a miss is one, whatever covers it.
+            let result = if n % 7 == 0 { 0 } else { 10_000 + n };
+            table.set(key, *len, result).unwrap();
+            model.routes.insert(prefix, result);
+        }
+        table.commit().unwrap();
+        let other = &routes[random(&mut seed) as usize % routes.len()];
+        let keys = [neighbours(key, 128, *len), neighbours(&other.0, 128, other.1)].concat();
+        check(&model, &table, &keys);
+    }
+    assert_eq!(table.len(), model.routes.len());
+    let keys: Vec<_> = routes.iter().flat_map(|(key, len)| neighbours(key, 128, *len)).step_by(5).collect();
+    check(&model, &table, &keys);
+    let tree = table.tree.current();
+    assert_eq!(tree.lines.as_ptr(), first, "changes alone do not build the table anew");
+
+    // Whatever goes leaves nothing behind.
+    for (key, len) in &routes {
+        table.remove(key, *len);
+    }
+    let left: Vec<_> = model.routes.keys().map(|prefix| (prefix.clone(), prefix.len() as u32)).collect();
+    for (prefix, len) in left {
+        let mut key = [0u64; 2];
+        prefix.iter().enumerate().for_each(|(at, bit)| key[1 - at / 64] |= u64::from(*bit) << (63 - at % 64));
+        table.remove(&key, len);
+    }
+    table.commit().unwrap();
+    assert!(table.is_empty());
+    check(&Model { bits: 128, ..Model::default() }, &table, &keys);
+}
+
+#[test]
+fn lines_are_used_again_after_their_grace_period_and_the_table_stays_small() {
+    let domain = Domain::new();
+    let mut worker = domain.worker();
+    let mut table = WideLpm::new(&domain, 128, 1000, Simd::best()).unwrap();
+    let key = |n: u64| [0, 0x2001_0db8_0000_0000 | n << 16];
+    for n in 0..1000 {
+        table.set(&key(n), 48, n as u32 + 1).unwrap();
+    }
+    table.commit().unwrap();
+    let full = table.memory_bytes();
+    let mut largest = 0;
+    // A worker that holds everything for long makes the table grow to its limit, and no further.
+    for round in 0..30_000u32 {
+        table.set(&key(u64::from(round % 1000)), 48, round + 1).unwrap();
+        table.commit().unwrap();
+        largest = largest.max(table.memory_bytes());
+        if round >= 10_000 {
+            worker.quiescent();
+        }
+    }
+    assert!(largest <= 3 * full + 2 * 64 * SPARE_LINES, "{largest} bytes after {full}");
+    let mut out = [0; 1];
+    table.reader().lookup(&worker, &key(999), &mut out);
+    assert_eq!(out, [30_000]);
+}
+
+#[test]
+fn readers_outlive_the_writer() {
+    let domain = Domain::new();
+    let mut table = WideLpm::new(&domain, 128, 10, Simd::best()).unwrap();
+    table.set(&[0, 5 << 61], 3, 9).unwrap();
+    table.commit().unwrap();
+    let (reader, worker) = (table.reader(), domain.worker());
+    drop(table);
+    let mut out = [0; 2];
+    reader.lookup(&worker, &[7, 5 << 61, 7, 6 << 61], &mut out);
+    assert_eq!(out, [9, 0]);
+    reader.lookup(&Domain::new().worker(), &[7, 5 << 61, 7, 6 << 61], &mut out);
+    assert_eq!(out, [0, 0], "a worker of another domain");
 }

@@ -1,0 +1,131 @@
+//! Looking up a batch of keys, for compiled code.
+
+use super::Host;
+use super::writer::numbers_at;
+use crate::abi::LookupBatch;
+use crate::layout::type_width;
+use millrace_pipeline::entity::EntityRef;
+use millrace_pipeline::*;
+use millrace_state::{EntryIndex, State, TableReader};
+use std::ffi::c_void;
+use std::slice;
+
+/// The lookup function of a table, and its second argument, valid while the state is borrowed.
+pub(crate) fn lookup_of(state: &State, id: TableId) -> (LookupBatch, *const c_void) {
+    let reader = state.table(id).reader();
+    let number = id.index() as *const c_void;
+    match (state.program().tables[id].profile, reader.gives_entries()) {
+        (None, false) => (slots, std::ptr::from_ref(reader).cast()),
+        (None, true) => (entries, number),
+        (Some(_), _) => (selected, number),
+    }
+}
+
+/// [`LookupBatch`] of a table whose engine gives action slots; `table` is its [`TableReader`].
+unsafe extern "C" fn slots(
+    host: *mut c_void,
+    table: *const c_void,
+    keys: *const u64,
+    _: *const u64,
+    n: u64,
+    slots: *mut u32,
+    _: *mut u32,
+) -> u64 {
+    // SAFETY: the host that `Env` holds, the reader that its tables name, `n` keys, and room for as many results.
+    unsafe {
+        let host = &*host.cast::<Host<'static>>();
+        let reader = &*table.cast::<TableReader>();
+        let keys = slice::from_raw_parts(keys, n as usize * reader.limbs());
+        reader.lookup(host.state.worker(), keys, slice::from_raw_parts_mut(slots, n as usize));
+    }
+    0
+}
+
+/// [`LookupBatch`] of a table whose entries have something of their own; `table` is its number.
+unsafe extern "C" fn entries(
+    host: *mut c_void,
+    table: *const c_void,
+    keys: *const u64,
+    _: *const u64,
+    n: u64,
+    slots: *mut u32,
+    entries: *mut u32,
+) -> u64 {
+    let id = TableId::new(table as usize);
+    // SAFETY: the host that `Env` holds, which nothing else uses now, `n` keys, and room for as many results.
+    unsafe {
+        let host = &mut *host.cast::<Host<'static>>();
+        let reader = host.state.table(id).reader();
+        let keys = slice::from_raw_parts(keys, n as usize * reader.limbs());
+        let slots = slice::from_raw_parts_mut(slots, n as usize);
+        lookup_entries(host, id, keys, slots, entries);
+    }
+    0
+}
+
+/// [`LookupBatch`] of a table with an action profile; `table` is its number.
+unsafe extern "C" fn selected(
+    host: *mut c_void,
+    table: *const c_void,
+    keys: *const u64,
+    inputs: *const u64,
+    n: u64,
+    slots: *mut u32,
+    entries: *mut u32,
+) -> u64 {
+    let id = TableId::new(table as usize);
+    // SAFETY: the host that `Env` holds, which nothing else uses now, `n` keys and inputs, and room for as many
+    // results.
+    unsafe {
+        let host = &mut *host.cast::<Host<'static>>();
+        let reader = host.state.table(id).reader();
+        let keys = slice::from_raw_parts(keys, n as usize * reader.limbs());
+        let slots = slice::from_raw_parts_mut(slots, n as usize);
+        if reader.gives_entries() {
+            lookup_entries(host, id, keys, slots, entries);
+        } else {
+            reader.lookup(host.state.worker(), keys, slots);
+        }
+        let program = host.state.program();
+        let described = &program.tables[id].selector_inputs;
+        let widths: Vec<u32> = described.iter().map(|input| type_width(input.ty(program))).collect();
+        let limbs: usize = widths.iter().map(|width| width.div_ceil(64) as usize).sum();
+        for (at, slot) in slots.iter_mut().enumerate() {
+            if host.state.table(id).group_of_slot(*slot).is_some() {
+                let values = match limbs {
+                    0 => Vec::new(),
+                    _ => numbers_at(inputs.add(at * limbs), &widths),
+                };
+                *slot = host.state.select_slot(id, *slot, &values);
+            }
+        }
+    }
+    0
+}
+
+/// Looks up keys of a table that gives entries. Notes their hits, for idle timeouts.
+///
+/// # Safety
+/// `entries` is null or has room for as many as `slots`.
+unsafe fn lookup_entries(
+    host: &mut Host<'_>,
+    id: TableId,
+    keys: &[u64],
+    slots: &mut [u32],
+    entries: *mut u32,
+) {
+    let table = host.state.table(id);
+    table.reader().lookup(host.state.worker(), keys, slots);
+    if !entries.is_null() {
+        for (at, found) in slots.iter().enumerate() {
+            // SAFETY: the caller promises room.
+            unsafe { *entries.add(at) = if *found == 0 { 0 } else { found + 1 } };
+        }
+    }
+    if table.spec().idle_timeout {
+        for found in slots.iter().filter(|found| **found != 0) {
+            host.state.record(id, EntryIndex(*found), host.now_ns);
+        }
+    }
+    host.state.table(id).reader().slots(host.state.worker(), slots);
+}

@@ -1,0 +1,80 @@
+//! What workers read of a table.
+
+use super::engine::EngineReader;
+use crate::fast::{Cells, Plan, Subscriber, Worker};
+use crate::slots::RecordsReader;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// From entries to slots.
+#[derive(Clone)]
+pub(super) struct Indirect(pub(super) Subscriber<Cells<AtomicU32>>);
+
+/// The reading side of a table, for any worker of its domain. Nothing here allocates or takes a lock.
+#[derive(Clone)]
+pub struct TableReader {
+    engine: EngineReader,
+    limbs: usize,
+    indirect: Option<Indirect>,
+    records: RecordsReader,
+}
+
+impl std::fmt::Debug for TableReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TableReader")
+    }
+}
+
+impl TableReader {
+    pub(super) fn new(
+        engine: EngineReader,
+        limbs: usize,
+        indirect: Option<Indirect>,
+        records: RecordsReader,
+    ) -> TableReader {
+        TableReader { engine, limbs, indirect, records }
+    }
+
+    /// Limbs of a key: `ceil(bits / 64)`.
+    #[inline]
+    pub fn limbs(&self) -> usize {
+        self.limbs
+    }
+
+    /// Whether entries have something of their own, so that [`TableReader::lookup`] gives entries.
+    #[inline]
+    pub fn gives_entries(&self) -> bool {
+        self.indirect.is_some()
+    }
+
+    /// Looks up `out.len()` keys. Gives for each the number of the entry where entries have something of their own, else
+    /// the action slot; 0 is a miss.
+    #[inline]
+    pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
+        self.engine.lookup(worker, keys, out);
+    }
+
+    /// Turns entries that [`TableReader::lookup`] gave into their action slots, in place.
+    pub fn slots(&self, worker: &Worker, results: &mut [u32]) {
+        let Some(cells) = self.indirect.as_ref().and_then(|indirect| indirect.0.get(worker)) else { return };
+        for result in results.iter_mut().filter(|result| **result != 0) {
+            *result = cells.get(*result as usize).map_or(0, |cell| cell.load(Ordering::Acquire));
+        }
+    }
+
+    /// The records of the action slots, see [`crate::RecordLayout`]. Valid until the worker's next quiescent point; null
+    /// for a worker that sleeps or is of another domain.
+    #[inline]
+    pub fn records(&self, worker: &Worker) -> *const u8 {
+        self.records.start(worker)
+    }
+
+    /// How compiled code may find action slots by itself; its pointers are valid until the worker's next quiescent point.
+    /// [`Plan::CALL`] where entries have something of their own.
+    #[inline]
+    pub fn plan(&self, worker: &Worker) -> Plan {
+        match self.indirect {
+            Some(_) => Plan::CALL,
+            None => self.engine.plan(worker),
+        }
+    }
+}

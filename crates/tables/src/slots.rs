@@ -1,0 +1,277 @@
+//! Action slots: what the entries of one table do, each distinct thing once, as records that workers read.
+//!
+//! Slot 0 is the default action and what a miss finds. Every other slot is counted by use and freed with its last one;
+//! its number is given out again after a grace period. A record never changes while workers may read it: it is written
+//! before its slot is published, and what changes an old one publishes a copy of all.
+
+use crate::action::{ActionCall, ActionDataId};
+use crate::entry::{GroupRef, MemberRef, TargetRef};
+use crate::fast::{Cells, Domain, NoMemory, Publisher, Stamp, Subscriber, Worker};
+use crate::record::RecordLayout;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a slot stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Call(Arc<ActionCall>),
+    Member(MemberRef),
+    Group(GroupRef),
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    /// None: free, or slot 0.
+    key: Option<Key>,
+    /// What its record holds; none, as for slot 0: the default action.
+    call: Option<Arc<ActionCall>>,
+    uses: u32,
+}
+
+/// The writing side.
+pub(crate) struct Slots {
+    layout: RecordLayout,
+    default: Arc<ActionCall>,
+    slots: Vec<Slot>,
+    by_key: HashMap<Key, u32>,
+    free: Vec<u32>,
+    limbo: VecDeque<(Stamp, u32)>,
+    records: Publisher<Cells<AtomicU64>>,
+    domain: Domain,
+}
+
+impl std::fmt::Debug for Slots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Slots").field("slots", &self.slots).finish_non_exhaustive()
+    }
+}
+
+/// The records, for workers.
+#[derive(Clone)]
+pub(crate) struct RecordsReader(Subscriber<Cells<AtomicU64>>);
+
+impl RecordsReader {
+    /// The first record, valid until the worker's next quiescent point.
+    pub(crate) fn start(&self, worker: &Worker) -> *const u8 {
+        self.0.get(worker).map_or(std::ptr::null(), |cells| cells.as_ptr().cast())
+    }
+}
+
+impl Slots {
+    /// The default action alone, with room for so many more before the records move.
+    pub(crate) fn new(
+        domain: &Domain,
+        layout: RecordLayout,
+        default: ActionCall,
+        room: u32,
+    ) -> Result<Slots, NoMemory> {
+        let cells = Cells::zeroed((room as usize + 1) * layout.words())?;
+        let slots = Slots {
+            default: Arc::new(default),
+            slots: vec![Slot { key: None, call: None, uses: 1 }],
+            by_key: HashMap::new(),
+            free: Vec::new(),
+            limbo: VecDeque::new(),
+            records: Publisher::new(domain, cells),
+            domain: domain.clone(),
+            layout,
+        };
+        slots.write(0, slots.records.current());
+        Ok(slots)
+    }
+
+    /// The same for workers of another domain.
+    pub(crate) fn copy_in(&self, domain: &Domain) -> Result<Slots, NoMemory> {
+        let cells = Cells::zeroed(self.records.current().len())?;
+        let waiting = self.limbo.iter().map(|(_, slot)| *slot);
+        let slots = Slots {
+            layout: self.layout.clone(),
+            default: Arc::clone(&self.default),
+            slots: self.slots.clone(),
+            by_key: self.by_key.clone(),
+            free: self.free.iter().copied().chain(waiting).collect(),
+            limbo: VecDeque::new(),
+            records: Publisher::new(domain, cells),
+            domain: domain.clone(),
+        };
+        (0..slots.slots.len() as u32).for_each(|slot| slots.write(slot, slots.records.current()));
+        Ok(slots)
+    }
+
+    pub(crate) fn reader(&self) -> RecordsReader {
+        RecordsReader(self.records.subscribe())
+    }
+
+    /// The number of distinct actions in use, the default one among them, equal or not.
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len() + 1
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let data: usize =
+            self.slots.iter().filter_map(|slot| slot.call.as_ref()).map(|c| c.data.len() + 48).sum();
+        self.slots.len() * self.layout.stride as usize
+            + self.slots.capacity() * size_of::<Slot>()
+            + self.by_key.capacity() * (size_of::<(Key, u32)>() + 1)
+            + data
+    }
+
+    /// What the default action is.
+    pub(crate) fn default_action(&self) -> &ActionCall {
+        &self.default
+    }
+
+    /// The call of a slot: what its record holds.
+    pub(crate) fn call(&self, slot: u32) -> Option<&ActionCall> {
+        let slot = self.slots.get(slot as usize)?;
+        Some(slot.call.as_deref().unwrap_or(&self.default))
+    }
+
+    /// The group that a slot stands for.
+    pub(crate) fn group(&self, slot: u32) -> Option<u32> {
+        match self.slots.get(slot as usize)?.key {
+            Some(Key::Group(group)) => Some(group.id()),
+            _ => None,
+        }
+    }
+
+    /// The slot of a target, if it is in use.
+    pub(crate) fn find(&self, target: TargetRef) -> Option<u32> {
+        match target {
+            TargetRef::Action(id) => Some(id.0),
+            TargetRef::Member(member) => self.by_key.get(&Key::Member(member)).copied(),
+            TargetRef::Group(group) => self.by_key.get(&Key::Group(group)).copied(),
+        }
+    }
+
+    /// The slot of an action, with one more use.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn intern(&mut self, call: ActionCall) -> Result<ActionDataId, NoMemory> {
+        let call = Arc::new(call);
+        Ok(ActionDataId(self.take(Key::Call(Arc::clone(&call)), Some(call))?))
+    }
+
+    /// The slot of a member or group, with one more use.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn use_target(&mut self, target: TargetRef) -> Result<u32, NoMemory> {
+        match target {
+            TargetRef::Action(id) => {
+                self.slots[id.0 as usize].uses += 1;
+                Ok(id.0)
+            }
+            TargetRef::Member(member) => self.take(Key::Member(member), None),
+            TargetRef::Group(group) => self.take(Key::Group(group), None),
+        }
+    }
+
+    fn take(&mut self, key: Key, call: Option<Arc<ActionCall>>) -> Result<u32, NoMemory> {
+        if let Some(&slot) = self.by_key.get(&key) {
+            self.slots[slot as usize].uses += 1;
+            return Ok(slot);
+        }
+        self.collect();
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let slot = self.slots.len();
+                if (slot + 1) * self.layout.words() > self.records.current().len() {
+                    self.publish(slot * 2 + 1)?;
+                }
+                self.slots.push(Slot { key: None, call: None, uses: 0 });
+                slot as u32
+            }
+        };
+        self.slots[slot as usize] = Slot { key: Some(key.clone()), call, uses: 1 };
+        self.by_key.insert(key, slot);
+        self.write(slot, self.records.current());
+        Ok(slot)
+    }
+
+    /// Takes one use back. Nothing that workers can find leads to the slot any more when it was the last.
+    pub(crate) fn release(&mut self, slot: u32) {
+        let kept = &mut self.slots[slot as usize];
+        kept.uses = kept.uses.saturating_sub(1);
+        if kept.uses == 0 {
+            if let Some(key) = kept.key.take() {
+                self.by_key.remove(&key);
+            }
+            kept.call = None;
+            self.limbo.push_back((self.domain.stamp(), slot));
+        }
+    }
+
+    /// Gives slot 0 another action.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn set_default(&mut self, call: ActionCall) -> Result<(), NoMemory> {
+        let before = std::mem::replace(&mut self.default, Arc::new(call));
+        let published = self.publish(0);
+        if published.is_err() {
+            self.default = before;
+        }
+        published
+    }
+
+    /// The slot of a member, with one more use, and what it does; none: the default action.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn add_member(&mut self, member: MemberRef, call: Option<ActionCall>) -> Result<(), NoMemory> {
+        self.take(Key::Member(member), call.map(Arc::new)).map(|_| ())
+    }
+
+    /// Says what the slot of a member does from now on. A member without a slot stays without.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn change_member(
+        &mut self,
+        member: MemberRef,
+        call: Option<ActionCall>,
+    ) -> Result<(), NoMemory> {
+        let Some(&slot) = self.by_key.get(&Key::Member(member)) else { return Ok(()) };
+        let before = std::mem::replace(&mut self.slots[slot as usize].call, call.map(Arc::new));
+        let published = self.publish(0);
+        if published.is_err() {
+            self.slots[slot as usize].call = before;
+        }
+        published
+    }
+
+    /// Publishes all records anew, with room for so many, and waits until no worker reads the old ones: from then on
+    /// new slots need not be written to both.
+    fn publish(&mut self, room: usize) -> Result<(), NoMemory> {
+        let room = (room * self.layout.words()).max(self.records.current().len());
+        let cells = Cells::zeroed(room)?;
+        (0..self.slots.len() as u32).for_each(|slot| self.write(slot, &cells));
+        self.records.publish(cells);
+        self.domain.wait();
+        Ok(())
+    }
+
+    fn write(&self, slot: u32, cells: &Cells<AtomicU64>) {
+        let Some(call) = self.call(slot) else { return };
+        let start = slot as usize * self.layout.words();
+        let record = self.layout.record(call);
+        for (cell, word) in cells[start..].iter().zip(record) {
+            cell.store(word, Ordering::Relaxed);
+        }
+    }
+
+    /// Frees slots whose grace period is over.
+    fn collect(&mut self) {
+        while let Some(&(stamp, slot)) = self.limbo.front()
+            && self.domain.passed(stamp)
+        {
+            self.free.push(slot);
+            self.limbo.pop_front();
+        }
+    }
+}
