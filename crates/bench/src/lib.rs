@@ -13,10 +13,11 @@
 //!
 //! It is not needed to run a switch, and it never knows what a program does.
 
+mod churn;
 mod clock;
 mod measure;
 mod report;
 mod worker;
 
 pub use measure::{BenchError, Config, MAX_CORES, MAX_QUEUES, MAX_ROUNDS, measure};
-pub use report::{Rate, Report, Spread};
+pub use report::{ChurnReport, Profile, Rate, Report, Spread, TableReport};

@@ -1,8 +1,9 @@
 //! A whole benchmark.
 
+use crate::churn::{self, Churn, NOTHING_TO_CHANGE};
 use crate::clock::{Stopwatch, nominal_hz};
-use crate::report::{Rate, Report, Spread};
-use crate::worker::{Pass, Worker};
+use crate::report::{Profile, Rate, Report, Spread, TableReport};
+use crate::worker::{Pass, Profiled, Worker};
 use millrace_ports::PortError;
 use millrace_ports::null::{Replay, Share, Trace, Written};
 use millrace_switch::{PortId, Switch};
@@ -34,6 +35,10 @@ pub struct Config {
     pub queues: usize,
     /// The port that the frames come in on.
     pub port: PortId,
+    /// Whether a further round looks where the time goes. Only with one switch.
+    pub profile: bool,
+    /// Changes of entries a second in a further round. Only with one switch.
+    pub churn: Option<f64>,
 }
 
 impl Default for Config {
@@ -46,6 +51,8 @@ impl Default for Config {
             warm_up: Duration::from_millis(100),
             queues: 0,
             port: 0,
+            profile: false,
+            churn: None,
         }
     }
 }
@@ -68,6 +75,10 @@ pub enum BenchError {
     Memory(PortError),
     /// A thread that forwards has failed.
     Thread,
+    /// There can be no profile, for that reason.
+    Profile(String),
+    /// Entries cannot be changed, for that reason.
+    Churn(String),
 }
 
 impl fmt::Display for BenchError {
@@ -79,6 +90,8 @@ impl fmt::Display for BenchError {
             }
             BenchError::Rounds(rounds) => write!(f, "1 to {MAX_ROUNDS} rounds are possible, not {rounds}"),
             BenchError::Memory(error) => error.fmt(f),
+            BenchError::Churn(why) => write!(f, "entries cannot change: {why}"),
+            BenchError::Profile(why) => write!(f, "no profile: {why}"),
             BenchError::Thread => f.write_str("a thread that forwards could not be started, or has failed"),
         }
     }
@@ -100,12 +113,15 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
     if !(cores..=MAX_QUEUES).contains(&queues) {
         return Err(BenchError::Queues { queues, cores });
     }
+    if let Some(rate) = config.churn.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+        return Err(BenchError::Churn(format!("{rate} changes a second are no rate")));
+    }
     if !(1..=MAX_ROUNDS).contains(&config.rounds) {
         return Err(BenchError::Rounds(config.rounds));
     }
     let written = switches.first().map_or_else(Written::default, Switch::written);
     let engine = switches.first().map_or("", Switch::engine_name).to_owned();
-    let tables = switches.first().map_or_else(BTreeMap::new, table_entries);
+    let tables = switches.first().map_or_else(BTreeMap::new, table_reports);
     let mut workers = Vec::new();
     for (core, switch) in switches.into_iter().enumerate() {
         let mine = (core..queues).step_by(cores);
@@ -119,8 +135,27 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
         let mine: Vec<Replay> = mine.map(replay).collect::<Result<_, _>>().map_err(BenchError::Memory)?;
         workers.push(Worker::new(switch, mine, config.port));
     }
+    let (mut profiled, mut churned) = (None, None);
     let measured = match workers.as_mut_slice() {
-        [only] => vec![run(only, config, &Barrier::new(1))],
+        [only] => {
+            let measured = run(only, config, &Barrier::new(1));
+            if config.profile {
+                let found = only.profiled_round(&mut Stopwatch::new(), config.round * config.rounds);
+                profiled = Some(found.map_err(|error| BenchError::Profile(error.to_string()))?);
+            }
+            if let Some(per_second) = config.churn {
+                let churn = Churn::of(&only.switch);
+                let churn = churn.ok_or_else(|| BenchError::Churn(NOTHING_TO_CHANGE.to_owned()))?;
+                let quiet = Spread::of(measured.rounds.iter().map(|rate| rate.cpu_mpps)).median;
+                let length = config.round * config.rounds;
+                churned = Some(churn::measure(only, &churn, per_second, length, quiet));
+            }
+            vec![measured]
+        }
+        several if config.profile || config.churn.is_some() => {
+            let why = format!("it takes one core, and there are {}", several.len());
+            return Err(if config.profile { BenchError::Profile(why) } else { BenchError::Churn(why) });
+        }
         several => in_threads(several, config)?,
     };
     let (mut first, mut last) = (Pass::default(), Pass::default());
@@ -133,6 +168,7 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
     let mpps = mpps_rounds.median;
     let ns_per_frame = if mpps > 0.0 { 1e3 * cores as f64 / mpps } else { 0.0 };
     let instructions: Option<Vec<f64>> = rounds.iter().map(|rate| rate.instructions).collect();
+    let hz = nominal_hz();
     let frame_bits = 8.0 * trace.bytes() as f64 / trace.len().max(1) as f64;
     Ok(Report {
         mpps,
@@ -141,7 +177,7 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
         wall_mpps_rounds: Spread::of(rounds.iter().map(|rate| rate.wall_mpps)),
         gbps: mpps * frame_bits / 1e3,
         ns_per_frame,
-        cycles_per_frame: ns_per_frame * nominal_hz() / 1e9,
+        cycles_per_frame: ns_per_frame * hz / 1e9,
         instructions_per_frame: instructions.map(|counts| Spread::of(counts).median),
         frames: trace.len() as u64,
         bytes: trace.bytes() as u64,
@@ -156,7 +192,18 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
         copy: config.copy,
         engine,
         tables,
+        load_ms: None,
+        profile: profiled.map(|profiled| profile(&profiled, hz)),
+        churn: churned,
     })
+}
+
+fn profile(profiled: &Profiled, hz: f64) -> Profile {
+    let samples: u64 = profiled.parts.values().sum();
+    let mpps = profiled.rate.cpu_mpps;
+    let all = if mpps > 0.0 { hz / (mpps * 1e6) } else { 0.0 };
+    let cycles = |(part, count): (&String, &u64)| (part.clone(), all * *count as f64 / samples.max(1) as f64);
+    Profile { mpps, samples, cycles: profiled.parts.iter().map(cycles).collect() }
 }
 
 /// What one thread measured.
@@ -233,7 +280,11 @@ fn of_round(measured: &[Measured], round: usize) -> Rate {
     }
 }
 
-fn table_entries(switch: &Switch) -> BTreeMap<String, u64> {
-    let tables = &switch.program().tables;
-    tables.iter().map(|(id, table)| (table.name.clone(), switch.state().entry_count(id).into())).collect()
+fn table_reports(switch: &Switch) -> BTreeMap<String, TableReport> {
+    let state = switch.state();
+    let of = |id| TableReport {
+        entries: state.entry_count(id).into(),
+        bytes: state.table(id).memory_bytes() as u64,
+    };
+    switch.program().tables.iter().map(|(id, table)| (table.name.clone(), of(id))).collect()
 }

@@ -47,8 +47,51 @@ pub struct Report {
     pub copy: bool,
     /// What ran the program.
     pub engine: String,
-    /// Entries of each table.
-    pub tables: BTreeMap<String, u64>,
+    /// The tables.
+    pub tables: BTreeMap<String, TableReport>,
+    /// Milliseconds that loading the entries took, when whoever measured says so.
+    pub load_ms: Option<f64>,
+    /// Where the time went, when that was asked for.
+    pub profile: Option<Profile>,
+    /// What changing tables meanwhile did, when that was asked for.
+    pub churn: Option<ChurnReport>,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TableReport {
+    /// Its entries.
+    pub entries: u64,
+    /// Bytes of memory of all that belongs to it.
+    pub bytes: u64,
+}
+
+/// Where the time of a round went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Profile {
+    /// Million frames a second of the round, by CPU time.
+    pub mpps: f64,
+    /// How often it was looked.
+    pub samples: u64,
+    /// Cycles of the nominal clock rate for a frame, by part. Their sum is what a frame took in this round.
+    pub cycles: BTreeMap<String, f64>,
+}
+
+/// Forwarding while entries change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ChurnReport {
+    /// Changes a second that were asked for.
+    pub asked: f64,
+    /// Changes a second that were made.
+    pub made: f64,
+    /// Million frames a second meanwhile, by CPU time.
+    pub mpps: f64,
+    /// That rate, compared with the rate without changes.
+    pub ratio: f64,
+    /// Frames that were lost, changed or sent to a port that is right neither before nor behind a change.
+    pub wrong: u64,
+    /// Frames that were looked at for that.
+    pub checked: u64,
 }
 
 /// Several values of one thing.
@@ -124,12 +167,39 @@ impl fmt::Display for Report {
         if !drops.is_empty() {
             writeln!(f, "  dropped       {}", drops.join(", "))?;
         }
-        for (table, entries) in &self.tables {
-            writeln!(f, "  table {table}: {entries} entries")?;
+        for (table, TableReport { entries, bytes }) in &self.tables {
+            writeln!(f, "  table {table}: {entries} entries, {:.1} MB", *bytes as f64 / 1e6)?;
+        }
+        if let Some(ms) = self.load_ms {
+            writeln!(f, "  entries loaded in {ms:.0} ms")?;
         }
         writeln!(f, "  digest        {:#010x}", self.digest)?;
         if !self.repeatable {
             writeln!(f, "  the passes differ: the program remembers what it has seen")?;
+        }
+        if let Some(profile) = &self.profile {
+            let all: f64 = profile.cycles.values().sum();
+            writeln!(
+                f,
+                "profile: {:.1} cycles a frame, {:.2} Mpps, {} samples",
+                all, profile.mpps, profile.samples
+            )?;
+            for (part, cycles) in &profile.cycles {
+                writeln!(f, "  {cycles:8.2}  {:5.1} %  {part}", 100.0 * cycles / all)?;
+            }
+        }
+        if let Some(churn) = &self.churn {
+            writeln!(
+                f,
+                "{:.0} changes of entries a second ({:.0} asked for): {:.2} Mpps, {:.0} % of the quiet rate; {} of {} frames \
+                 lost or misrouted",
+                churn.made,
+                churn.asked,
+                churn.mpps,
+                100.0 * churn.ratio,
+                churn.wrong,
+                churn.checked
+            )?;
         }
         Ok(())
     }

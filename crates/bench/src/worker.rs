@@ -2,12 +2,26 @@
 
 use crate::clock::{Stopwatch, Taken};
 use crate::report::Rate;
-use millrace_ports::null::{Replay, Sink};
-use millrace_switch::{PortId, Switch};
+use millrace_ports::Burst;
+use millrace_ports::null::{Replay, Sink, frame_digest};
+use millrace_switch::{Mark, PortId, Switch, mark};
+use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 /// Frames between two looks at the clock.
 const FRAMES_BETWEEN_LOOKS: u64 = 50_000;
+
+/// Time between two samples of a profile: each takes about a hundredth of that, and no other clock beats in time with it.
+const BETWEEN_SAMPLES: Duration = Duration::from_nanos(211_111);
+
+/// What a round under a profile gave.
+#[derive(Clone, Debug)]
+pub(crate) struct Profiled {
+    pub(crate) rate: Rate,
+    /// Samples by part.
+    pub(crate) parts: BTreeMap<String, u64>,
+}
 
 /// A switch with the receive queues that it serves.
 pub(crate) struct Worker {
@@ -60,11 +74,50 @@ impl Worker {
         self.switch.counters().all_drops().map(|(reason, count)| (reason.label(program), count)).collect()
     }
 
+    /// Switches each frame once, as a burst of its own; says where it went, and the sum of its bytes. `before` is called
+    /// before each.
+    pub(crate) fn one_by_one(&mut self, mut before: impl FnMut(&mut Switch)) -> Vec<Vec<(PortId, u32)>> {
+        let mut all = Vec::new();
+        for queue in &mut self.queues {
+            while !queue.is_at_start() {
+                queue.burst();
+                queue.finish();
+            }
+            loop {
+                let burst = queue.burst();
+                for place in burst.places.chunks(1) {
+                    before(&mut self.switch);
+                    let mut one = Burst { memory: &mut *burst.memory, places: place };
+                    let mut left = Vec::new();
+                    self.switch.switch_burst(self.port, &mut one, |port, frame| {
+                        left.push((port, frame_digest(port, frame)));
+                    });
+                    all.push(left);
+                }
+                queue.finish();
+                if queue.is_at_start() {
+                    break;
+                }
+            }
+        }
+        all
+    }
+
     /// Forwards for that long on the wall.
     pub(crate) fn round(&mut self, watch: &mut Stopwatch, length: Duration) -> Rate {
+        self.round_with(watch, length, |_| ())
+    }
+
+    /// As [`Worker::round`]; `before` is called before each burst.
+    pub(crate) fn round_with(
+        &mut self,
+        watch: &mut Stopwatch,
+        length: Duration,
+        mut before: impl FnMut(&mut Switch),
+    ) -> Rate {
         let (mut frames, started) = (0, watch.start());
         loop {
-            let taken = self.forward(FRAMES_BETWEEN_LOOKS);
+            let taken = self.forward(FRAMES_BETWEEN_LOOKS, &mut before);
             frames += taken;
             let time = watch.taken(&started);
             if time.wall >= length || taken == 0 {
@@ -73,17 +126,30 @@ impl Worker {
         }
     }
 
+    /// Forwards for that long on the wall, and looks where the time goes.
+    ///
+    /// # Errors
+    /// Sampling is not possible.
+    pub(crate) fn profiled_round(&mut self, watch: &mut Stopwatch, length: Duration) -> io::Result<Profiled> {
+        let sampler = self.switch.sample(BETWEEN_SAMPLES)?;
+        let rate = self.round(watch, length);
+        Ok(Profiled { rate, parts: self.switch.parts(&sampler.stop()) })
+    }
+
     /// Forwards at least that many frames; says how many.
-    fn forward(&mut self, frames: u64) -> u64 {
+    fn forward(&mut self, frames: u64, before: &mut impl FnMut(&mut Switch)) -> u64 {
         let mut forwarded = 0;
         let mut idle = 0;
         while forwarded < frames && idle < self.queues.len() {
             let at = self.next;
             self.next = (at + 1) % self.queues.len();
             let queue = &mut self.queues[at];
+            before(&mut self.switch);
             let mut burst = queue.burst();
             let length = burst.places.len() as u64;
+            mark(Mark::Burst);
             self.switch.switch_burst(self.port, &mut burst, |_, _| ());
+            mark(Mark::Driver);
             // Nobody listens, and they must not pile up.
             if self.switch.has_messages() {
                 self.switch.take_messages();

@@ -7,8 +7,8 @@
 
 use millrace_jit::abi::{Env, HEADROOM, TAILROOM, TableEnv};
 use millrace_jit::{Compiled, MAX_BATCH, Options, Packet, Plan, Shape, Verdict, listing};
-use millrace_pipeline::entity::EntityRef;
-use millrace_pipeline::{Program, TableId, passes};
+use millrace_pipeline::{Program, SlotId, TableId, passes};
+use millrace_state::{network_order, record_layout};
 use std::ffi::c_void;
 use std::path::Path;
 use std::process::Command;
@@ -159,10 +159,19 @@ impl Case {
                 }
                 _ => 1u32.to_le_bytes().repeat(1 << 9),
             });
-            let layout = &code.records()[table.index()];
+            let layout = &record_layout(&program, &program.tables[table]);
+            let first_action = program.tables[table].actions[0].action;
+            let params = &program.actions[first_action].params;
+            let width = |slot: &SlotId| program.slots[*slot].ty.bits().unwrap_or(1);
+            let widths: Vec<u32> = params.iter().map(width).collect();
             let mut record = vec![0u64; 2 * layout.stride as usize / 8];
-            for (offset, argument) in layout.offsets[0].iter().zip(how.arguments) {
+            for (width, (offset, argument)) in widths.iter().zip(layout.offsets[0].iter().zip(how.arguments))
+            {
                 // Arguments of at most 8 bytes, the first action, the second record.
+                let argument = match network_order(*width) {
+                    true => argument.swap_bytes() >> (64 - width),
+                    false => *argument,
+                };
                 let at = (layout.stride + offset) as usize;
                 record[at / 8] |= argument << (8 * (at % 8));
             }

@@ -1,6 +1,6 @@
-//! Prints what a program is compiled to: `listing [graph|clif|asm] [TARGET] < program.mir`, and the time it took.
+//! Prints what a program is compiled to: `listing [graph|clif|asm|ir|time] [TARGET] < program.mir`.
 
-use millrace_jit::{Options, Plan, Shape, listing};
+use millrace_jit::{Compiled, Options, Plan, Shape, listing};
 use millrace_pipeline::{passes, text};
 use std::io::Read;
 use std::process::ExitCode;
@@ -24,6 +24,14 @@ fn main() -> ExitCode {
     passes::optimize(&mut program);
     let shapes = vec![Shape::Two16 { low: 8 }, Shape::Call, Shape::Direct];
     let options = Options { shapes, ..Options::default() };
+    if what == "time" {
+        let compiled = Compiled::new(&program, &Plan::through(&program, true), &options);
+        match compiled {
+            Ok(compiled) => println!("{:?}", compiled.statistics()),
+            Err(error) => eprintln!("{error}"),
+        }
+        return ExitCode::SUCCESS;
+    }
     match listing(&program, &Plan::through(&program, true), &options, target.as_deref()) {
         Ok(listing) => {
             match what.as_str() {

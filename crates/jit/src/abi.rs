@@ -24,10 +24,10 @@ pub struct Packet {
     pub len: u32,
     /// The port that it came in on.
     pub port: u32,
-    /// A [`Verdict`] as a number.
-    pub verdict: u32,
     /// With [`Verdict::Forward`] the port to send to, with [`Verdict::ParserError`] the error.
     pub out: u32,
+    /// A [`Verdict`] as a number. Code writes it together with `out`, as one word.
+    pub verdict: u32,
 }
 
 /// What has become of a packet.

@@ -3,6 +3,7 @@
 use crate::abi::{HEADROOM, Packet, TAILROOM, Verdict};
 use crate::{Compiled, Contexts, Host, MAX_BATCH};
 use std::marker::PhantomData;
+use std::mem::offset_of;
 
 /// A list of packets that is used again for each batch.
 #[derive(Debug)]
@@ -35,15 +36,6 @@ pub struct Results<'r> {
     packets: &'r [Packet],
 }
 
-/// The lengths of packets that were added together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Added {
-    /// Bytes of all of them.
-    pub bytes: u64,
-    /// Bytes of the longest.
-    pub longest: u32,
-}
-
 impl PacketList {
     /// An empty batch over some memory, for code that takes at most `headroom` bytes in front of packets
     /// ([`Compiled::headroom`]).
@@ -61,37 +53,25 @@ impl PacketList {
 }
 
 impl Batch<'_, '_> {
-    /// Adds packets that came in on `port`, each the place and the length that `place` gives. None, and nothing added,
-    /// when one of them does not lie in the memory with its headroom in front and [`TAILROOM`] behind, or there would be
-    /// more than [`MAX_BATCH`].
+    /// Adds packets that came in on `port`; gives their bytes. `place` says of each its first byte in the memory, and its
+    /// length. None, and nothing added, when one of them does not lie in the memory with its headroom in front and
+    /// [`TAILROOM`] behind, or there would be more than [`MAX_BATCH`].
     #[inline]
-    pub fn push_all<T>(
-        &mut self,
-        places: &[T],
-        port: u32,
-        place: impl Fn(&T) -> (u32, u32),
-    ) -> Option<Added> {
+    pub fn push_all<T>(&mut self, places: &[T], port: u32, place: impl Fn(&T) -> (u32, u32)) -> Option<u64> {
         let free = self.packets.get_mut(self.count..)?;
-        let limit = self.length.checked_sub(TAILROOM)? as u64;
-        let headroom = self.headroom as u64;
+        let end = self.length.checked_sub(TAILROOM)? as u64;
         if places.len() > free.len() {
             return None;
         }
-        let (mut added, mut outside) = (Added::default(), 0);
+        let bytes = bytes_within(places, &place, self.headroom as u64, end)?;
         for (packet, at) in free.iter_mut().zip(places) {
             let (at, len) = place(at);
-            // One of the differences is below 0 where the packet does not lie in the memory.
-            let (at, bytes) = (u64::from(at), u64::from(len));
-            outside |= at.wrapping_sub(headroom) | limit.wrapping_sub(at + bytes);
-            added.bytes += bytes;
-            added.longest = added.longest.max(len);
-            *packet = Packet { data: self.start.wrapping_add(at as usize), len, port, verdict: 0, out: 0 };
-        }
-        if outside >> 63 != 0 {
-            return None;
+            packet.data = self.start.wrapping_add(at as usize);
+            packet.len = len;
+            packet.port = port;
         }
         self.count += places.len();
-        Some(added)
+        Some(bytes)
     }
 
     /// Adds the packet of `len` bytes at `at`, which came in on `port`. False, and nothing added, where
@@ -122,6 +102,36 @@ impl Batch<'_, '_> {
         let ran = unsafe { compiled.run(host, contexts, packets, now_ns) };
         Results { packets: if ran { packets } else { &[] } }
     }
+}
+
+/// The bytes of places, all of which lie between two others; none when one does not.
+#[inline]
+fn bytes_within<T>(places: &[T], place: &impl Fn(&T) -> (u32, u32), from: u64, end: u64) -> Option<u64> {
+    #[inline(always)]
+    fn portable<T>(places: &[T], place: &impl Fn(&T) -> (u32, u32), from: u64, end: u64) -> Option<u64> {
+        let (mut bytes, mut outside) = (0u64, 0u64);
+        for at in places {
+            let (at, len) = place(at);
+            let (at, len) = (u64::from(at), u64::from(len));
+            // One of the differences is below 0 where it does not.
+            outside |= at.wrapping_sub(from) | end.wrapping_sub(at + len);
+            bytes += len;
+        }
+        (outside >> 63 == 0).then_some(bytes)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn avx2<T>(places: &[T], place: &impl Fn(&T) -> (u32, u32), from: u64, end: u64) -> Option<u64> {
+            portable(places, place, from, end)
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the machine has AVX2.
+            return unsafe { avx2(places, place, from, end) };
+        }
+    }
+    portable(places, place, from, end)
 }
 
 impl<'r> Results<'r> {
@@ -159,6 +169,18 @@ impl<'r> Results<'r> {
 }
 
 impl Packet {
+    /// The port to send it to, of a packet that is to be sent; of others a number above all ports.
+    #[inline]
+    pub fn port_to_send(&self) -> u64 {
+        // Verdict::Forward is 0. Compilers do not make one load of two by themselves here.
+        const { assert!(offset_of!(Packet, verdict) == offset_of!(Packet, out) + 4) };
+        // SAFETY: two fields that lie behind one another.
+        let both = unsafe {
+            std::ptr::from_ref(self).cast::<u8>().add(offset_of!(Packet, out)).cast::<u64>().read_unaligned()
+        };
+        if cfg!(target_endian = "little") { both } else { both.rotate_left(32) }
+    }
+
     /// What became of it.
     #[inline]
     pub fn verdict(&self) -> Verdict {

@@ -17,8 +17,10 @@ mod slots;
 mod values;
 
 use crate::abi;
-use crate::flat::{Flat, StepLevel, Term};
+use crate::flat::{Flat, Op, StepLevel, Term};
 use crate::layout::Layout;
+use crate::live::{Live, live};
+use crate::site::Site;
 use crate::specialise::{Node, NodeId, Special};
 use crate::state::State;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -28,13 +30,36 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use fields::{Base, plain};
-use millrace_pipeline::entity::SecondaryMap;
+use fields::{Base, constant_memory, plain};
+use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_state::RecordLayout;
 use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 use values::Val;
+
+/// A multiple of the size of [`abi::Packet`] below that of a batch, times this, shifted right, is the number of the packet.
+const PER_PACKET: u32 = (1u32 << PER_PACKET_SHIFT).div_ceil(size_of::<abi::Packet>() as u32);
+const PER_PACKET_SHIFT: u32 = 20;
+
+/// The nodes from which packets may be sent, or all when that is not this code's business.
+fn going_on(special: &Special, order: &[NodeId]) -> SecondaryMap<NodeId, bool> {
+    let sends = |node: &NodeId| matches!(&special.nodes[*node].term, Term::Leave(leave) if leave.verdict == abi::Verdict::Forward);
+    if !order.iter().any(sends) {
+        return SecondaryMap::with_default(true);
+    }
+    let mut on: SecondaryMap<NodeId, bool> = SecondaryMap::with_default(false);
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for node in order.iter().rev().filter(|node| sends(node) || !on[**node]).collect::<Vec<_>>() {
+            let mut goes = sends(node);
+            special.nodes[*node].term.for_each_target(&mut |to| goes |= on[*to]);
+            changed |= goes && !std::mem::replace(&mut on[*node], goes);
+        }
+    }
+    on
+}
 
 /// What the code of all plans of a program has in common.
 pub(crate) struct Shared<'a> {
@@ -47,6 +72,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) stages: &'a [Option<crate::stage::Stage>],
     /// How tables are looked up, by table; those beyond the end by calls.
     pub(crate) shapes: &'a [abi::Shape],
+    /// Whether packets stay where they are: their descriptors get nothing but a verdict.
+    pub(crate) stays: bool,
     /// Texts of the program, which code refers to by number.
     pub(crate) texts: &'a mut crate::runtime::Texts,
 }
@@ -75,6 +102,28 @@ pub(crate) struct Cache {
     pub(crate) loads: HashMap<(Base, u32, u32), Value>,
     /// Values of slots that have variables.
     pub(crate) values: HashMap<SlotId, Val>,
+    /// Sums of words of the packet, kept up to date.
+    pub(crate) sums: Vec<hashing::Sum>,
+    /// What numbers are at least, after a comparison.
+    pub(crate) least: HashMap<Value, u64>,
+    /// How many bits of numbers may be 1, the lowest ones.
+    pub(crate) widths: HashMap<Value, u32>,
+    /// Numbers that the packet's descriptor holds anyway.
+    pub(crate) ports: HashMap<Value, u64>,
+}
+
+impl Cache {
+    /// The packet has changed.
+    fn forget_packet(&mut self) {
+        self.loads.clear();
+        self.sums.clear();
+    }
+
+    /// What was loaded from there lies elsewhere.
+    fn forget(&mut self, base: Base) {
+        self.loads.retain(|(other, _, _), _| *other != base);
+        self.sums.retain(|sum| !sum.is_of(base));
+    }
 }
 
 /// The variable of a slot.
@@ -90,11 +139,12 @@ pub(crate) enum SlotVar {
 /// The variables that are no slots.
 struct Vars {
     packet: Variable,
-    context: Variable,
     data: Variable,
     len: Variable,
     cursor: Variable,
     parsed: Variable,
+    /// The port to send to, or the parser's error.
+    out: Variable,
     /// The record of the action that the last lookup gave, and its slot (0: a miss).
     record: Variable,
     found: Variable,
@@ -115,6 +165,9 @@ pub(crate) struct Gen<'a> {
     slots: SecondaryMap<SlotId, Option<SlotVar>>,
     env: Value,
     packets: Value,
+    /// The first context, and the memory of staged tables.
+    contexts: Value,
+    stage_memory: Value,
     state: State,
     cache: Cache,
     /// Where each node's code starts, and how many edges to it are not generated yet.
@@ -136,6 +189,14 @@ pub(crate) struct Gen<'a> {
     scratch: Vec<StackSlot>,
     /// Edges that still need code.
     pending: Vec<edges::Edge>,
+    /// How often packets start to wait for what is behind a node.
+    waits_for: HashMap<NodeId, usize>,
+    /// What need not be stored while packets wait, by the node that they wait for.
+    recipes: HashMap<NodeId, edges::Recipes>,
+    /// What is live at nodes, where tables are staged.
+    live: SecondaryMap<NodeId, Live>,
+    /// Nodes from which packets may be sent.
+    going_on: SecondaryMap<NodeId, bool>,
 }
 
 impl<'a> Gen<'a> {
@@ -151,14 +212,19 @@ impl<'a> Gen<'a> {
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
+        let of_env = |b: &mut FunctionBuilder<'_>, field: usize| {
+            b.ins().load(types::I64, constant_memory(), params[0], field as i32)
+        };
+        let contexts = of_env(&mut b, offset_of!(abi::Env, contexts));
+        let stage_memory = of_env(&mut b, offset_of!(abi::Env, stage));
         let mut word = || b.declare_var(types::I64);
         let vars = Vars {
             packet: word(),
-            context: word(),
             data: word(),
             len: word(),
             cursor: word(),
             parsed: word(),
+            out: word(),
             record: word(),
             found: word(),
             steps: [word(), word()],
@@ -182,6 +248,8 @@ impl<'a> Gen<'a> {
             slots,
             env: params[0],
             packets: params[1],
+            contexts,
+            stage_memory,
             state: special.nodes[special.entry].entry.clone(),
             cache: Cache::default(),
             blocks: HashMap::new(),
@@ -195,6 +263,10 @@ impl<'a> Gen<'a> {
             target,
             scratch: Vec::new(),
             pending: Vec::new(),
+            waits_for: HashMap::new(),
+            recipes: HashMap::new(),
+            live: SecondaryMap::with_default(Live::default()),
+            going_on: SecondaryMap::with_default(true),
             b,
             s,
         }
@@ -205,9 +277,19 @@ impl<'a> Gen<'a> {
         let order = self.special.order();
         self.edges_left.insert(self.special.entry, 1);
         for node in &order {
-            self.special.nodes[*node].term.for_each_target(&mut |to| {
-                *self.edges_left.entry(*to).or_default() += 1;
-            });
+            let Node { term, entry, .. } = &self.special.nodes[*node];
+            match term {
+                Term::Lookup { table, next } if self.waits(*table, entry.phase) => {
+                    // All that wait for the table and go on at one node come on one edge.
+                    *self.waits_for.entry(*next).or_default() += 1;
+                    let resumes = self.resumes.entry(*table).or_default();
+                    if !resumes.contains(next) {
+                        resumes.push(*next);
+                        *self.edges_left.entry(*next).or_default() += 1;
+                    }
+                }
+                _ => term.for_each_target(&mut |to| *self.edges_left.entry(*to).or_default() += 1),
+            }
         }
         self.single =
             self.edges_left.iter().filter(|(_, edges)| **edges == 1).map(|(node, _)| *node).collect();
@@ -219,27 +301,24 @@ impl<'a> Gen<'a> {
             self.waiting.insert(*table, count);
         }
 
-        // The loop over the batch.
+        if !staged.is_empty() {
+            self.live = live(self.s.program, self.flat, self.special, self.s.spilled);
+        }
+        self.going_on = going_on(self.special, &order);
+
+        // The loop over the batch, its condition at the end.
         let entry = self.b.current_block();
         let count = entry.map(|block| self.b.block_params(block)[2]);
         let count = count.unwrap_or(self.env);
         let size = self.int(size_of::<abi::Packet>() as u64);
         let bytes = self.b.ins().imul(count, size);
         let end = self.b.ins().iadd(self.packets, bytes);
-        let contexts =
-            self.b.ins().load(types::I64, plain(), self.env, offset_of!(abi::Env, contexts) as i32);
         self.b.def_var(self.vars.packet, self.packets);
-        self.b.def_var(self.vars.context, contexts);
-        let (head, first, next, done) =
-            (self.b.create_block(), self.b.create_block(), self.b.create_block(), self.b.create_block());
+        let (first, next, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.next.insert(0, next);
-        self.b.ins().jump(head, &[]);
-        self.b.switch_to_block(head);
-        let packet = self.b.use_var(self.vars.packet);
-        let more = self.b.ins().icmp(IntCC::NotEqual, packet, end);
-        self.b.ins().brif(more, first, &[], done, &[]);
+        let any = self.not_zero(count);
+        self.b.ins().brif(any, first, &[], done, &[]);
         self.b.switch_to_block(first);
-        self.b.seal_block(first);
         self.load_packet();
         if from_context {
             self.load_context()
@@ -253,16 +332,15 @@ impl<'a> Gen<'a> {
         let phase: Vec<NodeId> = order.iter().copied().filter(|node| in_phase(&self, node, 0)).collect();
         self.nodes(&phase);
 
+        self.b.set_srcloc(Site::Glue.location());
         self.b.switch_to_block(next);
         self.b.seal_block(next);
         let packet = self.b.use_var(self.vars.packet);
         let packet = self.plus(packet, size_of::<abi::Packet>() as i64);
         self.b.def_var(self.vars.packet, packet);
-        let context = self.b.use_var(self.vars.context);
-        let context = self.plus(context, self.s.layout.size() as i64);
-        self.b.def_var(self.vars.context, context);
-        self.b.ins().jump(head, &[]);
-        self.b.seal_block(head);
+        let more = self.b.ins().icmp(IntCC::NotEqual, packet, end);
+        self.b.ins().brif(more, first, &[], done, &[]);
+        self.b.seal_block(first);
         self.b.switch_to_block(done);
         self.b.seal_block(done);
         for table in staged {
@@ -273,19 +351,39 @@ impl<'a> Gen<'a> {
         self.b.finalize(self.target);
     }
 
+    /// Whether a node tells somebody something, which programs do for few packets.
+    fn is_seldom(&self, node: NodeId) -> bool {
+        let flat = self.flat;
+        let ops = &flat.blocks[self.special.nodes[node].block].ops;
+        ops.iter()
+            .any(|op| matches!(op, Op::Inst(Inst::Digest { .. } | Inst::Log { .. }) | Op::AssertFailed(_)))
+    }
+
+    /// Whether packets of a phase wait for the lookup of a table: it is staged, and its loop has not passed.
+    fn waits(&self, table: TableId, phase: u32) -> bool {
+        self.s.stages[table.index()].as_ref().is_some_and(|stage| stage.phase > phase)
+    }
+
     /// The code of nodes, in an order that goes with the edges where they do not go back.
     fn nodes(&mut self, nodes: &[NodeId]) {
         for node in nodes {
             let block = self.block_of(*node);
             self.b.switch_to_block(block);
+            if !self.going_on[*node] || self.is_seldom(*node) {
+                self.b.set_cold_block(block);
+            }
             self.cache = self.inherited.remove(node).unwrap_or_default();
             let Node { block, entry, term } = &self.special.nodes[*node];
             self.state = entry.clone();
             let flat = self.flat;
+            self.b.set_srcloc(flat.blocks[*block].site.location());
             for op in &flat.blocks[*block].ops {
                 self.op(op);
                 let tracked = &self.special.tracked;
                 self.state.transfer(self.s.program, op, &|slot| tracked[slot]);
+            }
+            if let Term::Lookup { table, .. } | Term::Dispatch { table, .. } = term {
+                self.b.set_srcloc(Site::Table(*table).location());
             }
             self.term(term);
             self.finish_edges();
@@ -297,14 +395,7 @@ impl<'a> Gen<'a> {
             Term::Goto(to) => self.jump_to(*to),
             Term::Branch { cond, then, els } => {
                 let (then, els) = (self.edge(*then), self.edge(*els));
-                self.branch(cond, then, els);
-                let (on_then, on_els) = expr::evaluates_all(cond);
-                if on_then {
-                    self.remember_on(then);
-                }
-                if on_els {
-                    self.remember_on(els);
-                }
+                self.branch_at_end(cond, then, els);
             }
             Term::Select { keys, cases, default } => self.select(keys, cases, *default),
             Term::Extract { header, next, short } => self.extract_header(*header, *next, *short),
@@ -354,8 +445,15 @@ impl<'a> Gen<'a> {
         self.b.ins().store(plain(), value, address, offset as i32);
     }
 
+    /// The packet's context. It is worked out from the packet's place in the batch where it is needed, which is seldom.
     fn context(&mut self) -> Value {
-        self.b.use_var(self.vars.context)
+        let packet = self.b.use_var(self.vars.packet);
+        let distance = self.b.ins().isub(packet, self.packets);
+        let scaled = self.b.ins().imul_imm_s(distance, i64::from(PER_PACKET));
+        let number = self.shr(scaled, PER_PACKET_SHIFT);
+        let size = self.int(self.s.layout.size() as u64);
+        let offset = self.b.ins().imul(number, size);
+        self.b.ins().iadd(self.contexts, offset)
     }
 
     fn data(&mut self) -> Value {

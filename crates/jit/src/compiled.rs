@@ -8,6 +8,8 @@ use crate::layout::Layout;
 use crate::memory::CodeMemory;
 use crate::plan::{Plan, Start};
 use crate::runtime::{Host, Texts};
+use crate::sampling::Sampler;
+use crate::site::{Site, Sites};
 use crate::specialise::{Budget, specialise};
 use crate::stage::{MAX_BATCH, stages};
 use crate::state::State as Known;
@@ -71,6 +73,9 @@ impl fmt::Display for JitError {
 
 impl std::error::Error for JitError {}
 
+/// Above so many nodes code is generated in the quick way, whatever was asked for: it would take seconds.
+const MANY_NODES: usize = 2000;
+
 /// What compiling took and gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
@@ -102,7 +107,9 @@ pub struct Compiled {
     texts: Texts,
     stage_bytes: usize,
     written: Written,
+    stays: bool,
     memory: CodeMemory,
+    sites: Sites,
     statistics: Statistics,
 }
 
@@ -117,15 +124,19 @@ impl Compiled {
         let isa = native(options.effort)?;
         let parts = Parts::new(program, options)?;
         let start = Instant::now();
-        let Generated { function, nodes, texts, written, .. } = parts.function(program, plan, &isa, false);
+        let Generated { function, nodes, texts, written, stays, .. } =
+            parts.function(program, plan, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
+        let isa = if nodes > MANY_NODES { native(Effort::Quick)? } else { isa };
         let mut context = cranelift_codegen::Context::for_function(function);
         let code = context
             .compile(&*isa, &mut Default::default())
             .map_err(|error| JitError::Codegen(format!("{:?}", error.inner)))?;
         let memory =
             CodeMemory::new(code.code_buffer()).map_err(|error| JitError::Machine(error.to_string()))?;
+        let ranges = code.buffer.get_srclocs_sorted().iter();
+        let sites = Sites::new(ranges.map(|of| (of.start..of.end, of.loc)));
         let statistics = Statistics {
             specialise: specialised,
             codegen: start.elapsed(),
@@ -133,7 +144,7 @@ impl Compiled {
             bytes: code.code_buffer().len(),
         };
         let Parts { layout, shapes, stage_bytes, .. } = parts;
-        Ok(Compiled { layout, shapes, texts, stage_bytes, written, memory, statistics })
+        Ok(Compiled { layout, shapes, texts, stage_bytes, written, stays, memory, sites, statistics })
     }
 
     /// What compiling took and gave.
@@ -141,9 +152,29 @@ impl Compiled {
         self.statistics
     }
 
+    /// The part of the program that the code at an offset is of.
+    pub fn site(&self, offset: u32) -> Site {
+        self.sites.at(offset)
+    }
+
+    /// Starts to sample what the calling thread does, that often, in this code or beside it.
+    ///
+    /// # Errors
+    /// What the operating system says; [`std::io::ErrorKind::Unsupported`] where sampling is not written for the machine.
+    pub fn sampler(&self, interval: Duration) -> std::io::Result<Sampler> {
+        let start = self.memory.start().addr();
+        Sampler::start(start..start + self.statistics.bytes, interval)
+    }
+
     /// Bytes in front of a packet that the code may write.
     pub fn headroom(&self) -> usize {
         self.written.front as usize
+    }
+
+    /// Whether every packet stays where it is, with its length: of a [`Packet`] the code writes nothing but `out` and
+    /// `verdict`.
+    pub fn keeps_place(&self) -> bool {
+        self.stays
     }
 
     /// What the code may change of a packet.
@@ -252,6 +283,7 @@ struct Generated {
     nodes: usize,
     texts: Texts,
     written: Written,
+    stays: bool,
 }
 
 impl Parts {
@@ -279,7 +311,8 @@ impl Parts {
         };
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
-        let special = specialise(program, &flat, entry, Budget::default(), &stage_of);
+        let special = specialise(program, &flat, entry, Budget::of(&flat), &stage_of);
+        let (written, stays) = written(program, &flat, &special);
         let mut texts = Texts::default();
         let shared = Shared {
             program,
@@ -288,14 +321,14 @@ impl Parts {
             spilled: &self.spilled,
             stages: &self.stages,
             shapes: &self.shapes,
+            stays,
             texts: &mut texts,
         };
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
         let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
         let graph = if for_people { special.to_text(program, &flat) } else { String::new() };
-        let written = written(program, &flat, &special);
-        Generated { function, graph, nodes: special.order().len(), texts, written }
+        Generated { function, graph, nodes: special.order().len(), texts, written, stays }
     }
 }
 
@@ -338,7 +371,17 @@ fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
         Effort::Quick => "none",
     };
     let verify = if cfg!(debug_assertions) { "true" } else { "false" };
-    for (name, value) in [("opt_level", level), ("enable_verifier", verify), ("is_pic", "false")] {
+    let registers = match effort {
+        Effort::Speed => "backtracking",
+        Effort::Quick => "single_pass",
+    };
+    let wanted = [
+        ("opt_level", level),
+        ("regalloc_algorithm", registers),
+        ("enable_verifier", verify),
+        ("is_pic", "false"),
+    ];
+    for (name, value) in wanted {
         builder.set(name, value).map_err(|error| JitError::Machine(error.to_string()))?;
     }
     Ok(settings::Flags::new(builder))

@@ -8,6 +8,7 @@ mod build;
 pub(crate) use build::flatten;
 
 use crate::abi::Verdict;
+use crate::site::Site;
 use millrace_pipeline::entity::{PrimaryMap, entity_impl};
 use millrace_pipeline::{Expr, HeaderId, Inst, Matcher, SlotId, TableId};
 
@@ -30,6 +31,8 @@ pub(crate) struct FlatBlock {
     pub(crate) term: Term<FlatId>,
     /// The body that it came from and its number there, for people.
     pub(crate) origin: String,
+    /// The part of the program that it is.
+    pub(crate) site: Site,
 }
 
 /// Something that neither branches nor fails.

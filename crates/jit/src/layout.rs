@@ -5,8 +5,8 @@ use millrace_pipeline::*;
 
 /// The layout of a packet's context: the storage that it has where control leaves compiled code.
 ///
-/// In this order, each at a multiple of 8 bytes: the cursor (bits), the bits of all valid headers behind the parser, where
-/// to go on, the steps of body and action, a flag for each header, the latest entry (plus one; 0: none) of each table, a
+/// In this order, each at a multiple of 8 bytes: the cursor (bits), the bits of all valid headers behind the parser, the
+/// steps of body and action, a flag for each header, the latest entry (plus one; 0: none) of each table, a
 /// pointer for each header, and the slots: numbers in limbs of 64 bits, the lowest first; varbits as their length in bits
 /// and their bytes in network order.
 #[derive(Clone, Debug)]
@@ -22,17 +22,15 @@ pub struct Layout {
 pub(crate) const CURSOR: u32 = 0;
 /// Offset of the bits of headers behind the parser.
 pub(crate) const PARSED: u32 = 8;
-/// Offset of the number of the node where a waiting packet goes on.
-pub(crate) const RESUME: u32 = 16;
 /// Offset of the steps of the body and of the action.
-pub(crate) const STEPS: u32 = 24;
+pub(crate) const STEPS: u32 = 16;
 /// The largest context, in bytes.
 pub const MAX_CONTEXT: u32 = 1 << 24;
 
 impl Layout {
     /// The layout for a program; none when a context would be larger than [`MAX_CONTEXT`].
     pub fn new(program: &Program) -> Option<Layout> {
-        let valid = 40;
+        let valid = 32;
         let entries = align(valid + program.headers.len() as u32, 8);
         let pointers = align(entries + 4 * program.tables.len() as u32, 8);
         let mut at = pointers + 8 * program.headers.len() as u32;

@@ -5,6 +5,7 @@
 //! clones gets nodes that forget constant slots, then one node that joins whatever comes.
 
 use crate::flat::{Flat, FlatId, Op, Term};
+use crate::live::Set;
 use crate::simplify::simplify;
 use crate::state::{Cursor, Place, State, number};
 use millrace_pipeline::entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
@@ -46,9 +47,16 @@ pub(crate) struct Budget {
     pub(crate) factor: usize,
 }
 
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget { exact: 8, shaped: 16, factor: 8 }
+/// Above so many blocks a graph hardly grows: it would take seconds to compile.
+const MANY_BLOCKS: usize = 800;
+
+impl Budget {
+    /// For a graph.
+    pub(crate) fn of(flat: &Flat) -> Budget {
+        match flat.blocks.len() {
+            0..=MANY_BLOCKS => Budget { exact: 8, shaped: 16, factor: 8 },
+            _ => Budget { exact: 1, shaped: 2, factor: 1 },
+        }
     }
 }
 
@@ -98,7 +106,7 @@ struct Work<'a> {
     budget: Budget,
     stage_of: &'a dyn Fn(TableId) -> Option<u32>,
     tracked: SecondaryMap<SlotId, bool>,
-    live: SecondaryMap<FlatId, BTreeSet<SlotId>>,
+    live: SecondaryMap<FlatId, Set>,
     nodes: PrimaryMap<NodeId, Node>,
     keys: HashMap<(FlatId, Key), NodeId>,
     clones: SecondaryMap<FlatId, usize>,
@@ -110,7 +118,7 @@ impl Work<'_> {
     /// The node for a block entered with that state; queued when what holds there changes.
     fn node_for(&mut self, block: FlatId, mut state: State) -> NodeId {
         let live = &self.live[block];
-        state.known.retain(|slot, _| live.contains(slot));
+        state.known.retain(|slot, _| live.contains(slot.index()));
         let exact = Key::Exact(State { room: 0, ..state.clone() });
         let shaped = Key::Shaped(state.places.clone(), state.cursor, state.phase);
         let clones = self.clones[block];
@@ -201,7 +209,8 @@ impl Work<'_> {
             }
             Term::Lookup { table, next } => {
                 let mut found = state.clone();
-                if let Some(phase) = (self.stage_of)(*table) {
+                // A table whose loop has passed already is looked up where it is applied.
+                if let Some(phase) = (self.stage_of)(*table).filter(|phase| *phase > state.phase) {
                     found.phase = phase;
                 }
                 Term::Lookup { table: *table, next: (*next, found) }
@@ -348,23 +357,26 @@ fn live_slots(
     program: &Program,
     flat: &Flat,
     tracked: &SecondaryMap<SlotId, bool>,
-) -> SecondaryMap<FlatId, BTreeSet<SlotId>> {
-    let mut live: SecondaryMap<FlatId, BTreeSet<SlotId>> = SecondaryMap::new();
+) -> SecondaryMap<FlatId, Set> {
+    let mut live: SecondaryMap<FlatId, Set> = SecondaryMap::new();
     let mut preds: SecondaryMap<FlatId, Vec<FlatId>> = SecondaryMap::new();
     for (id, block) in &flat.blocks {
         block.term.for_each_target(&mut |to| preds[*to].push(id));
     }
-    let mut queue: VecDeque<FlatId> = flat.blocks.keys().rev().collect();
+    // Ends were made first.
+    let mut queue: VecDeque<FlatId> = flat.blocks.keys().collect();
     let mut queued: Vec<bool> = vec![true; flat.blocks.len()];
     while let Some(id) = queue.pop_front() {
         queued[id.index()] = false;
         let block = &flat.blocks[id];
-        let mut now: BTreeSet<SlotId> = BTreeSet::new();
-        block.term.for_each_target(&mut |to| now.extend(&live[*to]));
-        let read = |expr: &Expr, now: &mut BTreeSet<SlotId>| {
+        let mut now = Set::default();
+        block.term.for_each_target(&mut |to| {
+            now.extend(&live[*to]);
+        });
+        let read = |expr: &Expr, now: &mut Set| {
             expr.for_each_read(&mut |slot| {
                 if tracked[slot] {
-                    now.insert(slot);
+                    now.insert(slot.index());
                 }
             });
         };
@@ -384,19 +396,16 @@ fn live_slots(
                     if let (Some(dst), Inst::Assign { .. }) = (inst.dst(), inst)
                         && !matches!(program.slots[dst].home, Home::Header { .. })
                     {
-                        now.remove(&dst);
+                        now.remove(dst.index());
                     }
                     inst.for_each_expr(&mut |expr| read(expr, &mut now));
                 }
-                Op::Clear(slot) => {
-                    now.remove(slot);
-                }
+                Op::Clear(slot) => now.remove(slot.index()),
                 Op::SetOut(expr) => read(expr, &mut now),
                 _ => {}
             }
         }
-        if now != live[id] {
-            live[id] = now;
+        if live[id].extend(&now) {
             for pred in &preds[id] {
                 if !std::mem::replace(&mut queued[pred.index()], true) {
                     queue.push_back(*pred);

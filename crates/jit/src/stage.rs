@@ -11,8 +11,9 @@ pub const MAX_BATCH: usize = 64;
 pub(crate) struct Stage {
     /// The number of the loop behind the lookup.
     pub(crate) phase: u32,
-    /// `u32` each: the distance of the waiting packet from the first one, the action slot, the entry.
+    /// `u32` each: the distance of the waiting packet from the first one, where it goes on, the action slot, the entry.
     pub(crate) waiting: u32,
+    pub(crate) resume: u32,
     pub(crate) slots: u32,
     pub(crate) entries: u32,
     /// The limbs of keys and of selector inputs.
@@ -29,13 +30,15 @@ impl Stage {
             table.selector_inputs.iter().map(|input| limbs(type_width(input.ty(program)))).sum();
         let batch = MAX_BATCH as u32;
         let waiting = start;
-        let slots = waiting + 4 * batch;
+        let resume = waiting + 4 * batch;
+        let slots = resume + 4 * batch;
         let entries = slots + 4 * batch;
         let keys = entries + 4 * batch;
         let inputs_at = keys + 8 * batch * limbs(width) as u32;
         Stage {
             phase,
             waiting,
+            resume,
             slots,
             entries,
             keys,
@@ -45,11 +48,29 @@ impl Stage {
     }
 }
 
+/// Tables in the order in which packets meet them first: no packet then comes to a table whose loop has passed, unless
+/// ways differ in their order.
+fn in_order(program: &Program, tables: &[TableId]) -> Vec<TableId> {
+    let mut ordered: Vec<TableId> = Vec::new();
+    for body in program.ingress.iter().chain(&program.egress) {
+        let body = &program.bodies[*body];
+        for block in body.postorder().into_iter().rev() {
+            if let Terminator::Apply { table, .. } = &body.blocks[block].term
+                && tables.contains(table)
+                && !ordered.contains(table)
+            {
+                ordered.push(*table);
+            }
+        }
+    }
+    ordered
+}
+
 /// The stages of a program whose tables in `staged` are looked up a batch at a time, and the bytes of their memory.
 pub(crate) fn stages(program: &Program, staged: &[TableId]) -> (Vec<Option<Stage>>, usize) {
     let mut all = vec![None; program.tables.len()];
     let mut at = 0;
-    for (number, table) in staged.iter().enumerate() {
+    for (number, table) in in_order(program, staged).iter().enumerate() {
         let stage = Stage::new(program, &program.tables[*table], number as u32 + 1, at);
         at = stage.end;
         all[table.as_u32() as usize] = Some(stage);

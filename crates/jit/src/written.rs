@@ -33,8 +33,8 @@ impl Written {
     }
 }
 
-/// What the code of a graph may change.
-pub(crate) fn written(program: &Program, flat: &Flat, special: &Special) -> Written {
+/// What the code of a graph may change, and whether every packet stays where it is, with its length.
+pub(crate) fn written(program: &Program, flat: &Flat, special: &Special) -> (Written, bool) {
     let mut bound = Bound { program, written: Written::default(), everything: false, moves: false };
     for node in special.order() {
         let node = &special.nodes[node];
@@ -49,7 +49,8 @@ pub(crate) fn written(program: &Program, flat: &Flat, special: &Special) -> Writ
     }
     // Behind a deparser that moves the start of the packet, offsets count from elsewhere.
     let starts_elsewhere = bound.moves && flat_deparsers(flat) > 1;
-    if bound.everything || starts_elsewhere { Written::EVERYTHING } else { bound.written }
+    let written = if bound.everything || starts_elsewhere { Written::EVERYTHING } else { bound.written };
+    (written, !bound.moves)
 }
 
 /// How many places of a graph put packets together.

@@ -50,9 +50,11 @@ fn random_programs() {
         let mut rng = Rng::new(seed);
         let staged: Vec<TableId> = program.tables.keys().collect();
         for (arrival, staged) in [(false, &[][..]), (true, &[][..]), (true, &staged[..])] {
+            let program =
+                if staged.is_empty() { program.clone() } else { bench::without_memory(program.clone()) };
             let Some(mut bench) = Bench::new(program.clone(), arrival, staged) else { continue };
             for _ in 0..6 {
-                let batch: Vec<Vec<u8>> = (0..rng.below(5)).map(|_| packet(&mut rng)).collect();
+                let batch: Vec<Vec<u8>> = (0..rng.below(9)).map(|_| packet(&mut rng)).collect();
                 bench.packets(&batch);
             }
             let failures = bench.failures();

@@ -6,11 +6,11 @@ use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
 use crate::progress::Progress;
 use crate::source::load;
-use millrace_bench::{Config, measure};
+use millrace_bench::{Config, Report, measure};
 use millrace_ports::null::Trace;
 use millrace_switch::{Clock, Switch, SwitchConfig};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Failure> {
     let program = load(&args.program, &args.source, findings)?.lower(findings)?;
@@ -20,12 +20,15 @@ pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Fai
         trace = trace.padded(length).map_err(|error| failed(&error))?;
     }
     let mut switches = Vec::new();
+    let mut load_ms = None;
     for _ in 0..args.cores.max(1) {
         let config =
             SwitchConfig { clock: Clock::real(), engine: args.engine.kind(), ..SwitchConfig::default() };
         let mut switch = Switch::new(Arc::clone(&program), config).map_err(|error| failed(&error))?;
         if let Some(entries) = &args.entries {
+            let start = Instant::now();
             load_file(&mut switch, entries, findings)?;
+            load_ms = load_ms.or(Some(start.elapsed().as_secs_f64() * 1e3));
         }
         switches.push(switch);
     }
@@ -35,12 +38,14 @@ pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Fai
         round: Duration::from_millis(args.ms),
         queues: args.queues,
         port: args.port,
+        profile: args.profile,
+        churn: args.churn,
         ..Config::default()
     };
     let progress = Progress::start(format!("measuring {}", program.name));
     let report = measure(switches, &trace, &config).map_err(|error| failed(&error));
     drop(progress);
-    let report = report?;
+    let report = Report { load_ms, ..report? };
     if args.json {
         say_line(serde_json::to_string(&report).map_err(|error| failed(&error))?);
     } else {

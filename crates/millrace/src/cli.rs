@@ -252,6 +252,12 @@ pub(crate) struct BenchArgs {
     /// Milliseconds of each
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub(crate) ms: u64,
+    /// Tells also where the time goes: parser, tables, actions, deparser, driver, replication
+    #[arg(long)]
+    pub(crate) profile: bool,
+    /// Measures also while so many entries of the largest table change in a second, and checks each frame
+    #[arg(long, value_name = "RATE")]
+    pub(crate) churn: Option<f64>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// What runs the program

@@ -59,7 +59,7 @@ fn time(program: Arc<Program>, front: Duration, lowering: Duration) -> Result<()
          optimising                {:8.2} ms\n\
          specialising              {:8.2} ms  {} nodes\n\
          code generation           {:8.2} ms  {} bytes\n\
-         a switch with all code    {:8.2} ms\n\
+         a switch with its code    {:8.2} ms\n\
          source to running switch  {:8.2} ms\n",
         ms(front),
         ms(lowering),

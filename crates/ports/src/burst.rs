@@ -2,12 +2,13 @@
 
 /// Bytes behind a frame that may be read and written back unchanged, so that a field is one access.
 pub const TAILROOM: usize = 16;
+
 /// Where a frame lies in its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// Its first byte.
     pub at: u32,
-    /// Its bytes.
+    /// Its bytes, at most [`crate::MAX_FRAME`].
     pub len: u32,
 }
 

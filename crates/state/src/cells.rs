@@ -214,7 +214,7 @@ impl State {
     pub fn values(&self, set: ValueSetId) -> impl Iterator<Item = Vec<EntryMatch>> {
         let fields = &self.program.value_sets[set].fields;
         self.value_sets[set].members().map(move |member| {
-            fields.iter().zip(member).map(|((_, width, _), kept)| pack::entry_match(*width, kept)).collect()
+            fields.iter().zip(&member).map(|((_, width, _), kept)| pack::entry_match(*width, kept)).collect()
         })
     }
 

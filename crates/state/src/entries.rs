@@ -180,12 +180,12 @@ impl State {
     /// An entry.
     pub fn entry(&self, table: TableId, index: EntryIndex) -> Option<EntryView> {
         let kept = self.tables[table].table.entry(index).filter(|_| index.is_hit())?;
-        Some(self.view(table, index, kept))
+        Some(self.view(table, index, &kept))
     }
 
     /// All entries, in the order in which they were added.
     pub fn entries(&self, table: TableId) -> impl Iterator<Item = EntryView> {
-        self.tables[table].table.iter().map(move |(index, kept)| self.view(table, index, kept))
+        self.tables[table].table.iter().map(move |(index, kept)| self.view(table, index, &kept))
     }
 
     fn view(&self, table: TableId, index: EntryIndex, kept: &tables::Entry) -> EntryView {

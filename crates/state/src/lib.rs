@@ -37,5 +37,5 @@ pub use state::{MAX_STATE_BYTES, State, record_layout};
 pub use millrace_tables::fast::{NoMemory, Plan, PlanKind, Worker};
 pub use millrace_tables::{
     Color, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterUnit,
-    ProfileError, Rate, RecordLayout, SpecError, TableError, TableReader, argument_size,
+    ProfileError, Rate, RecordLayout, SpecError, TableError, TableReader, argument_size, network_order,
 };

@@ -42,7 +42,7 @@ impl State {
         let entry = self.tables[id].table.lookup_one(&pack::pack(keys));
         self.tables[id].table.record(entry, now_ns);
         let table = &self.tables[id].table;
-        let target = table.entry(entry).map(tables::Entry::target);
+        let target = table.target_of(entry);
         if let (Some(target @ (TargetRef::Member(_) | TargetRef::Group(_))), Some(profile)) =
             (target, self.program.tables[id].profile)
             && let Some((selected, action, args)) = self.call_of_profile(id, profile, target, inputs)

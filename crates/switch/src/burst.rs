@@ -10,8 +10,9 @@ use crate::jit::{Ahead, drop_reason, take_effects};
 use crate::queues::Waiting;
 use crate::switch::{MAX_COPIES, Switch};
 use crate::{DropReason, PortId};
+use millrace_jit::sampling::{Mark, mark};
 use millrace_jit::{Results, Verdict};
-use millrace_ports::{Burst, MAX_BATCH, MAX_FRAME, Place, null::Written};
+use millrace_ports::{Burst, MAX_BATCH, Place, null::Written};
 
 /// A packet of a burst from the first one on that needs the switch.
 enum Left {
@@ -75,6 +76,11 @@ impl Switch {
             return false;
         }
         let Some(jit) = self.engine.jit.as_deref_mut() else { return false };
+        if let Err(error) = jit.look(&mut self.state) {
+            self.effects.log.push(format!("{error}; the interpreter goes on"));
+            self.engine.jit = None;
+            return false;
+        }
         let Some(ahead) = &mut jit.ahead else { return false };
         if ahead.reads_time || !self.clock.is_real() {
             self.now_ns = self.clock.now_ns();
@@ -84,17 +90,20 @@ impl Switch {
             jit.arrivals.keep(burst, written.behind);
         }
         let mut batch = jit.list.over(burst.memory, ahead.code.headroom());
-        let added = batch.push_all(burst.places, port, |place| (place.at, place.len));
-        let Some(added) = added.filter(|added| added.longest as usize <= MAX_FRAME) else { return false };
+        let Some(bytes) = batch.push_all(burst.places, port, |place| (place.at, place.len)) else {
+            return false;
+        };
         let mut host = ahead.code.host(&mut self.state);
         let results = batch.run(&ahead.code, &mut host, &mut ahead.contexts, self.now_ns);
 
+        if results.len() < burst.places.len() {
+            // A table has changed its form between the look and the run.
+            return false;
+        }
         let (mut dropped, mut done) = (0, 0);
+        let mut known = self.counters.known();
         for packet in results.packets() {
-            if packet.verdict == Verdict::Forward as u32 {
-                if !self.counters.sent_to_known(packet.out, packet.len) {
-                    break;
-                }
+            if known.sent(packet.port_to_send(), packet.len) {
                 sent(packet.out, results.bytes(done));
             } else if packet.verdict == Verdict::IngressDrop as u32 {
                 dropped += 1;
@@ -109,7 +118,7 @@ impl Switch {
         };
         take_effects(host.take_effects(), &mut self.effects);
         drop(host);
-        self.counters.received_many(port, burst.places.len() as u64, added.bytes);
+        self.counters.received_many(port, burst.places.len() as u64, bytes);
         self.counters.dropped_many(DropReason::IngressDrop, port, dropped);
         if !left.is_empty() {
             if !ahead.reads_time {
@@ -189,6 +198,7 @@ impl Switch {
         // What a packet asks for in ingress happens in its own place, what it asks for in egress behind the burst: there
         // the rest of the burst is in the queues already.
         let mut later = Waiting::default();
+        mark(Mark::Replication);
         let origin = Origin { port, time_ns: self.now_ns, passes: 1, budget: MAX_COPIES, journey: None };
         for packet in left {
             match packet {
@@ -218,6 +228,7 @@ impl Switch {
         self.queues.put_waiting(later);
         self.process();
         std::mem::take(&mut self.outcome).outputs().for_each(|(port, frame)| sent(port, frame));
+        mark(Mark::Burst);
     }
 
     fn run_again(&mut self) {

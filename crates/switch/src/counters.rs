@@ -31,7 +31,7 @@ pub struct Counters {
 impl Counters {
     /// The counters of a port; all 0 for one that has seen nothing.
     pub fn port(&self, port: PortId) -> PortCounters {
-        self.ports.get(port).copied().unwrap_or_default()
+        self.ports.get(port).unwrap_or_default()
     }
 
     /// The ports that have seen something, by number.
@@ -55,7 +55,7 @@ impl Counters {
     }
 
     pub(crate) fn has_port(&self, port: PortId) -> bool {
-        self.ports.get(port).is_some()
+        self.ports.is_known(port)
     }
 
     pub(crate) fn port_count(&self) -> usize {
@@ -75,19 +75,9 @@ impl Counters {
         counters.rx_bytes += bytes;
     }
 
-    /// As [`Counters::sent`], for a frame of an allowed length to a port that is known and has a small number; false, and
-    /// nothing counted, for others.
-    #[inline]
-    pub(crate) fn sent_to_known(&mut self, port: PortId, bytes: u32) -> bool {
-        match self.ports.dense.get_mut(port as usize) {
-            // An unknown port has no room for any length.
-            Some(dense) if bytes < dense.too_long => {
-                dense.counters.tx_packets += 1;
-                dense.counters.tx_bytes += u64::from(bytes);
-                true
-            }
-            _ => false,
-        }
+    /// The ports that are known and have small numbers, to count many frames of bursts.
+    pub(crate) fn known(&mut self) -> KnownCounters<'_> {
+        KnownCounters(&mut self.ports.dense)
     }
 
     pub(crate) fn sent(&mut self, port: PortId, bytes: usize) {
@@ -99,8 +89,9 @@ impl Counters {
     /// A packet that the port did not take was not sent after all.
     pub(crate) fn refused(&mut self, port: PortId, bytes: usize) {
         let counters = self.ports.entry(port);
-        counters.tx_packets -= counters.tx_packets.min(1);
-        counters.tx_bytes -= counters.tx_bytes.min(bytes as u64);
+        // Those that were sent may be counted elsewhere: only the sum is not below 0.
+        counters.tx_packets = counters.tx_packets.wrapping_sub(1);
+        counters.tx_bytes = counters.tx_bytes.wrapping_sub(bytes as u64);
         self.dropped(DropReason::TxRefused, None, Some(port));
     }
 
@@ -141,13 +132,17 @@ struct Ports {
     count: usize,
 }
 
-/// The place of a port that is found by its number. One takes a cache line.
+/// The place of a port that is found by its number.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(align(64))]
+#[repr(C)]
 struct Dense {
-    counters: PortCounters,
+    /// What bursts sent, beside `counters`. The two are apart so that they are two short chains of additions in memory; one
+    /// of vectors would be slower.
+    sent_packets: u64,
     /// The least length of a frame that the port does not take: 0 while it is not known.
     too_long: u32,
+    sent_bytes: u64,
+    counters: PortCounters,
 }
 
 impl Dense {
@@ -156,15 +151,48 @@ impl Dense {
     fn is_known(&self) -> bool {
         self.too_long > 0
     }
+
+    fn sum(&self) -> PortCounters {
+        PortCounters {
+            tx_packets: self.counters.tx_packets.wrapping_add(self.sent_packets),
+            tx_bytes: self.counters.tx_bytes.wrapping_add(self.sent_bytes),
+            ..self.counters
+        }
+    }
+}
+
+/// The counters of ports that are known and have small numbers.
+pub(crate) struct KnownCounters<'c>(&'c mut [Dense]);
+
+impl KnownCounters<'_> {
+    /// As [`Counters::sent`], for a frame of an allowed length to one of these ports; false, and nothing counted, for
+    /// others.
+    #[inline]
+    pub(crate) fn sent(&mut self, port: u64, bytes: u32) -> bool {
+        match self.0.get_mut(port as usize) {
+            // An unknown port has no room for any length.
+            Some(dense) if bytes < dense.too_long => {
+                dense.sent_packets += 1;
+                dense.sent_bytes += u64::from(bytes);
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Ports {
-    fn get(&self, port: PortId) -> Option<&PortCounters> {
+    fn get(&self, port: PortId) -> Option<PortCounters> {
         match (port as usize) < DENSE_PORTS {
-            true => {
-                self.dense.get(port as usize).filter(|dense| dense.is_known()).map(|dense| &dense.counters)
-            }
-            false => self.others.get(&port),
+            true => self.dense.get(port as usize).filter(|dense| dense.is_known()).map(Dense::sum),
+            false => self.others.get(&port).copied(),
+        }
+    }
+
+    fn is_known(&self, port: PortId) -> bool {
+        match (port as usize) < DENSE_PORTS {
+            true => self.dense.get(port as usize).is_some_and(Dense::is_known),
+            false => self.others.contains_key(&port),
         }
     }
 
@@ -180,7 +208,7 @@ impl Ports {
 
     /// The counters of a port, which is known from now on.
     fn entry(&mut self, port: PortId) -> &mut PortCounters {
-        let known = self.get(port).is_some();
+        let known = self.is_known(port);
         self.count += usize::from(!known);
         let at = port as usize;
         if at >= DENSE_PORTS {
@@ -200,7 +228,7 @@ impl Ports {
     /// All of them, by number.
     fn iter(&self) -> impl Iterator<Item = (PortId, PortCounters)> {
         let dense = self.dense.iter().zip(0..).filter(|(dense, _)| dense.is_known());
-        let dense = dense.map(|(dense, port)| (port, dense.counters));
+        let dense = dense.map(|(dense, port)| (port, dense.sum()));
         dense.chain(self.others.iter().map(|(port, counters)| (*port, *counters)))
     }
 }

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::jit::Jit;
 use millrace_interp::Interp;
 use millrace_pipeline::Program;
+use millrace_state::State;
 use std::sync::Arc;
 
 /// What runs a program.
@@ -33,11 +34,11 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Engines for a verified program, or why there are none.
-    pub(crate) fn new(kind: EngineKind, program: &Arc<Program>) -> Result<Engine, String> {
+    pub(crate) fn new(kind: EngineKind, program: &Arc<Program>, state: &mut State) -> Result<Engine, String> {
         let jit = match kind {
             EngineKind::Interp => None,
-            EngineKind::Jit => Some(Box::new(Jit::new(program).map_err(|error| error.to_string())?)),
-            EngineKind::Fastest => Jit::new(program).ok().map(Box::new),
+            EngineKind::Jit => Some(Box::new(Jit::new(program, state).map_err(|error| error.to_string())?)),
+            EngineKind::Fastest => Jit::new(program, state).ok().map(Box::new),
         };
         Ok(Engine { interp: Interp::new(Arc::clone(program)), jit, use_interp: false })
     }

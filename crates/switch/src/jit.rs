@@ -3,12 +3,11 @@
 use crate::burst::Arrivals;
 use crate::context::JitContext;
 use crate::order::{Order, may_set};
-use crate::{DropReason, time};
+use crate::{DropReason, schedule, time};
 use millrace_interp::{DigestMessage, Effects};
 use millrace_jit::abi::HEADROOM;
 use millrace_jit::{Compiled, Contexts, JitError, MAX_BATCH, Options, PacketList, Plan, Verdict};
 use millrace_pipeline::*;
-use millrace_ports::MAX_FRAME;
 use millrace_ports::null::Written;
 use millrace_state::State;
 
@@ -37,7 +36,15 @@ pub(crate) struct Ahead {
     pub(crate) keeps_arrivals: bool,
     /// Whether the time of a burst makes a difference.
     pub(crate) reads_time: bool,
+    options: Options,
+    /// [`State::shapes`] that the code is for.
+    shapes: u64,
+    /// Bursts until it is looked again whether other options are better.
+    looks_in: u32,
 }
+
+/// Bursts between two looks at the sizes of tables.
+const BURSTS_BETWEEN_LOOKS: u32 = 1 << 14;
 
 /// A part of a program's code for single packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +65,14 @@ impl std::fmt::Debug for Jit {
 
 impl Jit {
     /// Compiles a verified program.
-    pub(crate) fn new(program: &Program) -> Result<Jit, JitError> {
+    pub(crate) fn new(program: &Program, state: &mut State) -> Result<Jit, JitError> {
         // Slots and objects keep their numbers, so both engines work on the same state.
         let mut program = program.clone();
         passes::optimize(&mut program);
         let order = Order::of(&program);
         let mut parts = Vec::new();
         let ahead = match order.is_free && order.egress_is_plain {
-            true => Some(Ahead::new(&program)?),
+            true => Some(Ahead::new(&program, state)?),
             false => None,
         };
         let blank = match &ahead {
@@ -79,6 +86,20 @@ impl Jit {
         };
         let list = PacketList::default();
         Ok(Jit { ahead, list, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
+    }
+
+    /// The code for bursts, as the tables want it to be now.
+    ///
+    /// # Errors
+    /// It would have to be other code, which cannot be compiled.
+    #[inline]
+    pub(crate) fn look(&mut self, state: &mut State) -> Result<(), JitError> {
+        let Some(ahead) = &mut self.ahead else { return Ok(()) };
+        if ahead.shapes == state.shapes() && ahead.looks_in > 0 {
+            ahead.looks_in -= 1;
+            return Ok(());
+        }
+        ahead.renew(&self.program, state)
     }
 
     /// A packet that no body has seen.
@@ -147,20 +168,39 @@ fn compile(program: &Program, part: Part) -> Result<Compiled, JitError> {
 }
 
 impl Ahead {
-    fn new(program: &Program) -> Result<Ahead, JitError> {
-        let code = Compiled::new(program, &Plan::through(program, true), &Options::default())?;
+    fn new(program: &Program, state: &mut State) -> Result<Ahead, JitError> {
+        let shapes = state.shapes();
+        let options = schedule::choose(program, state);
+        let code = Compiled::new(program, &Plan::through(program, true), &options)?;
         let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
         Ok(Ahead {
             contexts: code.contexts(MAX_BATCH),
             code,
             keeps_arrivals: may_keep.iter().any(|role| may_set(program, *role)),
             reads_time: time::shows(program),
+            options,
+            shapes,
+            looks_in: 0,
         })
+    }
+
+    #[cold]
+    fn renew(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
+        let shapes = state.shapes();
+        let options = schedule::choose(program, state);
+        if !schedule::are_same(&self.options, &options) {
+            self.code = Compiled::new(program, &Plan::through(program, true), &options)?;
+            self.contexts = self.code.contexts(MAX_BATCH);
+            self.options = options;
+        }
+        (self.shapes, self.looks_in) = (shapes, BURSTS_BETWEEN_LOOKS);
+        Ok(())
     }
 
     /// What the code may change of a frame.
     pub(crate) fn written(&self) -> Written {
-        Written { front: self.code.headroom(), behind: MAX_FRAME }
+        let written = self.code.written();
+        Written { front: written.front as usize, behind: written.behind as usize }
     }
 }
 

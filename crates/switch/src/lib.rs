@@ -33,9 +33,11 @@ mod ingress;
 mod jit;
 mod order;
 mod outcome;
+mod profile;
 mod queues;
 mod replication;
 mod run;
+mod schedule;
 mod switch;
 mod time;
 mod trace;
@@ -57,6 +59,7 @@ pub use trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Tr
 pub use worker::{Control, MAX_NOTICES, MAX_REQUESTS, Notice, RequestError, RunError, Summary, Worker};
 
 pub use millrace_interp::DigestMessage;
+pub use millrace_jit::sampling::{Mark, Sampler, Samples, mark};
 pub use millrace_state::{BuildError, State};
 
 /// The number of a port. Drivers have numbers up to 65535; architectures use larger ones for what is no cable.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// Something in which the order of packets shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Memory {
+pub(crate) enum Memory {
     Register(RegisterId),
     Meter(MeterId),
     DirectMeter(TableId),
@@ -26,8 +26,6 @@ pub(crate) struct Order {
     /// Whoever is dropped in egress is dropped by a plain request, and clones are made behind it: so it is known of every
     /// packet where it was going.
     pub(crate) egress_is_plain: bool,
-    /// Nothing shows the order: packets may also overtake each other within ingress and within egress.
-    pub(crate) is_without_memory: bool,
 }
 
 impl Order {
@@ -41,11 +39,7 @@ impl Order {
         let is_free = ingress.is_disjoint(&egress)
             && (ingress.is_empty() || !starts_again)
             && (egress.is_empty() || !replicates);
-        Order {
-            is_free,
-            egress_is_plain: egress_is_plain(program),
-            is_without_memory: ingress.is_empty() && egress.is_empty(),
-        }
+        Order { is_free, egress_is_plain: egress_is_plain(program) }
     }
 }
 
@@ -115,7 +109,7 @@ fn memories(program: &Program, bodies: &[BodyId]) -> BTreeSet<Memory> {
     found
 }
 
-fn memory(inst: &Inst) -> Option<Memory> {
+pub(crate) fn memory(inst: &Inst) -> Option<Memory> {
     match inst {
         Inst::RegisterRead { register, .. } | Inst::RegisterWrite { register, .. } => {
             Some(Memory::Register(*register))
@@ -148,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_program_without_memory_may_be_run_in_any_order() {
-        let free = Order { is_free: true, egress_is_plain: true, is_without_memory: true };
+        let free = Order { is_free: true, egress_is_plain: true };
         assert_eq!(order("port = 9w1", "count c, 8w1"), free);
         assert!(!order("port = 9w1", "copy = 1w1").egress_is_plain);
         assert!(order("copy = 1w1", "again = 1w1").is_free);
@@ -160,7 +154,6 @@ mod tests {
         assert!(order(read, "x = 8w1").is_free);
         assert!(!order(read, write).is_free);
         assert!(order(read, "register_write s, 8w0, 8w1").is_free);
-        assert!(!order(read, "x = 8w1").is_without_memory);
     }
 
     #[test]

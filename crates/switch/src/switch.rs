@@ -122,7 +122,7 @@ impl Switch {
         let mut state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
         state.seed(config.seed);
         let mut switch = Switch {
-            engine: Engine::new(config.engine, &program).map_err(SwitchError::Engine)?,
+            engine: Engine::new(config.engine, &program, &mut state).map_err(SwitchError::Engine)?,
             state,
             replication: Replication::default(),
             queues: Queues::new(config.queues).map_err(SwitchError::Queues)?,

@@ -20,12 +20,8 @@ pub(crate) fn shows(program: &Program) -> bool {
         found
     };
     let in_bodies = program.bodies.values().flat_map(|body| body.blocks.values()).any(|block| {
-        let mut found = block.insts.iter().any(|inst| {
-            matches!(
-                inst,
-                Inst::Meter { .. } | Inst::MeterDirect { .. } | Inst::Digest { .. } | Inst::Log { .. }
-            )
-        });
+        let is_meter = |inst: &Inst| matches!(inst, Inst::Meter { .. } | Inst::MeterDirect { .. });
+        let mut found = block.insts.iter().any(is_meter);
         block.for_each_expr(&mut |expr| found |= reads_time(expr));
         found
     });

@@ -2,7 +2,6 @@
 
 use crate::action::{ActionCall, ActionDataId};
 use crate::counter::CounterValue;
-use crate::image::Rank;
 use crate::key::FieldMatch;
 use crate::meter::Meter;
 
@@ -119,8 +118,6 @@ pub struct Entry {
     pub(crate) priority: u32,
     pub(crate) target: TargetRef,
     pub(crate) is_const: bool,
-    /// Counts the insertions of the table: the order of iteration, and of equal priorities.
-    pub(crate) serial: u64,
     pub(crate) counter: CounterValue,
     pub(crate) meter: Meter,
     pub(crate) idle_timeout_ns: u64,
@@ -128,10 +125,6 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn rank(&self) -> Rank {
-        Rank { priority: self.priority, serial: self.serial }
-    }
-
     /// The matches in canonical form, one per key field.
     pub fn matches(&self) -> &[FieldMatch] {
         &self.matches

@@ -49,6 +49,11 @@ impl Image {
         self.slot_of.is_some()
     }
 
+    /// Whether writes are visible at once, and not by [`Image::commit`] only.
+    pub(crate) fn is_immediate(&self) -> bool {
+        self.engine.is_immediate()
+    }
+
     pub(crate) fn reader(&self, records: crate::slots::RecordsReader) -> TableReader {
         let indirect = self.slot_of.as_ref().map(|cells| Indirect(cells.subscribe()));
         TableReader::new(self.engine.reader(), self.engine.limbs(), indirect, records)

@@ -22,7 +22,6 @@
 
 mod action;
 mod counter;
-mod engine;
 mod entry;
 mod error;
 pub mod fast;
@@ -30,11 +29,11 @@ mod image;
 mod key;
 pub mod limits;
 mod meter;
-mod packed;
 mod profile;
 mod record;
 mod register;
 mod slots;
+mod store;
 mod table;
 mod value_set;
 
@@ -46,7 +45,7 @@ pub use image::TableReader;
 pub use key::{FieldMatch, KeyField, KeySchema, MatchKind};
 pub use meter::{Color, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
 pub use profile::{ActionProfile, GroupMember, ProfileSpec};
-pub use record::{RecordLayout, argument_size};
+pub use record::{RecordLayout, argument_size, network_order};
 pub use register::RegisterArray;
 pub use table::{Table, TableSpec};
 pub use value_set::ValueSet;

@@ -5,7 +5,7 @@ use crate::action::ActionCall;
 /// The layout of a table's action slots: records of one size, each the index of an action (`u32`) and its arguments.
 ///
 /// An argument takes the next offset that is a multiple of its size: 1, 2, 4, 8 or 16 bytes, or for wider ones limbs of 8
-/// bytes; the lowest byte comes first.
+/// bytes; the lowest byte comes first, but for [`network_order`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLayout {
     /// Bytes from one record to the next: a power of two up to 64, else a multiple of 64, so that small records do not
@@ -59,6 +59,10 @@ impl RecordLayout {
             data = rest;
             let size = argument_size(*width).0 as usize;
             let place = &mut bytes[*offset as usize..*offset as usize + size];
+            if network_order(*width) {
+                place.iter_mut().zip(argument).for_each(|(to, from)| *to = *from);
+                continue;
+            }
             place.iter_mut().zip(argument.iter().rev()).for_each(|(to, from)| *to = *from);
             // Limbs and small numbers are native; their order among each other stays the lowest first.
             if cfg!(target_endian = "big") {
@@ -72,6 +76,12 @@ impl RecordLayout {
 fn words(bytes: &[u8]) -> Vec<u64> {
     let word = |chunk: &[u8]| chunk.try_into().map_or(0, u64::from_ne_bytes);
     bytes.chunks_exact(8).map(word).collect()
+}
+
+/// Whether an argument of that width lies in its record as in a packet, the highest byte first: numbers of whole bytes,
+/// most of which go to header fields.
+pub fn network_order(width: u32) -> bool {
+    matches!(width, 16..=64) && width.is_multiple_of(8)
 }
 
 /// Bytes that an argument takes, and what its offset is a multiple of.
@@ -101,8 +111,9 @@ mod tests {
     fn a_record_holds_the_action_and_native_arguments() {
         let layout = RecordLayout::new(&[vec![], vec![9, 48]]);
         let call = ActionCall::new(1, [0x01, 0x02, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff]);
-        // The action in the low half of the first word, 9 bits above it, 48 bits in the second word.
-        assert_eq!(layout.record(&call), [1 | 0x0102 << 32, 0xaabb_ccdd_eeff]);
+        // The action in the low half of the first word, 9 bits above it, 48 bits as in a packet in the second word.
+        let address = u64::from_ne_bytes([0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff, 0, 0]);
+        assert_eq!(layout.record(&call), [1 | 0x0102 << 32, address]);
         assert_eq!(layout.record(&ActionCall::new(1, [])), [1, 0], "what is missing is zero");
     }
 }

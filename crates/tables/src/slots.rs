@@ -35,7 +35,11 @@ pub(crate) struct Slots {
     default: Arc<ActionCall>,
     slots: Vec<Slot>,
     by_key: HashMap<Key, u32>,
+    /// The slot of the call that was interned last.
+    latest: u32,
     free: Vec<u32>,
+    /// Without a use, but the engine may still lead workers to them.
+    unlinked: Vec<u32>,
     limbo: VecDeque<(Stamp, u32)>,
     records: Publisher<Cells<AtomicU64>>,
     domain: Domain,
@@ -71,7 +75,9 @@ impl Slots {
             default: Arc::new(default),
             slots: vec![Slot { key: None, call: None, uses: 1 }],
             by_key: HashMap::new(),
+            latest: 0,
             free: Vec::new(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
             records: Publisher::new(domain, cells),
             domain: domain.clone(),
@@ -90,7 +96,9 @@ impl Slots {
             default: Arc::clone(&self.default),
             slots: self.slots.clone(),
             by_key: self.by_key.clone(),
-            free: self.free.iter().copied().chain(waiting).collect(),
+            latest: self.latest,
+            free: self.free.iter().chain(&self.unlinked).copied().chain(waiting).collect(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
             records: Publisher::new(domain, cells),
             domain: domain.clone(),
@@ -137,6 +145,15 @@ impl Slots {
         }
     }
 
+    /// What a slot stands for.
+    pub(crate) fn target(&self, slot: u32) -> TargetRef {
+        match self.slots.get(slot as usize).and_then(|slot| slot.key.as_ref()) {
+            Some(Key::Member(member)) => TargetRef::Member(*member),
+            Some(Key::Group(group)) => TargetRef::Group(*group),
+            Some(Key::Call(_)) | None => TargetRef::Action(ActionDataId(slot)),
+        }
+    }
+
     /// The slot of a target, if it is in use.
     pub(crate) fn find(&self, target: TargetRef) -> Option<u32> {
         match target {
@@ -151,8 +168,15 @@ impl Slots {
     /// # Errors
     /// [`NoMemory`]; nothing has changed then.
     pub(crate) fn intern(&mut self, call: ActionCall) -> Result<ActionDataId, NoMemory> {
+        // Entries that follow each other in a file often do the same.
+        let last = &mut self.slots[self.latest as usize];
+        if last.uses > 0 && matches!(&last.key, Some(Key::Call(kept)) if **kept == call) {
+            last.uses += 1;
+            return Ok(ActionDataId(self.latest));
+        }
         let call = Arc::new(call);
-        Ok(ActionDataId(self.take(Key::Call(Arc::clone(&call)), Some(call))?))
+        self.latest = self.take(Key::Call(Arc::clone(&call)), Some(call))?;
+        Ok(ActionDataId(self.latest))
     }
 
     /// The slot of a member or group, with one more use.
@@ -193,7 +217,20 @@ impl Slots {
         Ok(slot)
     }
 
-    /// Takes one use back. Nothing that workers can find leads to the slot any more when it was the last.
+    /// The slots that wait for [`Slots::settle`].
+    pub(crate) fn unlinked(&self) -> usize {
+        self.unlinked.len()
+    }
+
+    /// Nothing that workers find from now on leads to the slots that were released.
+    pub(crate) fn settle(&mut self) {
+        if !self.unlinked.is_empty() {
+            let stamp = self.domain.stamp();
+            self.limbo.extend(self.unlinked.drain(..).map(|slot| (stamp, slot)));
+        }
+    }
+
+    /// Takes one use back. The slot of the last one is free a grace period after [`Slots::settle`].
     pub(crate) fn release(&mut self, slot: u32) {
         let kept = &mut self.slots[slot as usize];
         kept.uses = kept.uses.saturating_sub(1);
@@ -202,7 +239,7 @@ impl Slots {
                 self.by_key.remove(&key);
             }
             kept.call = None;
-            self.limbo.push_back((self.domain.stamp(), slot));
+            self.unlinked.push(slot);
         }
     }
 

@@ -2,17 +2,16 @@
 
 use crate::action::{ActionCall, ActionDataId};
 use crate::counter::{CounterKind, CounterValue};
-use crate::engine::{Engine, Rank};
 use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, MemberRef, TargetRef};
 use crate::error::{SpecError, TableError};
 use crate::fast::{Domain, NoMemory, Stamp};
-use crate::image::{self, Image, TableReader};
-use crate::key::{FieldMatch, KeySchema};
+use crate::image::{Image, Rank, TableReader};
+use crate::key::{FieldMatch, KeySchema, MatchKind};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
 use crate::meter::{Color, Meter, MeterConfig, MeterUnit};
-use crate::packed::PackedMatch;
 use crate::record::RecordLayout;
 use crate::slots::Slots;
+use crate::store::Store;
 use std::collections::VecDeque;
 
 /// What a table is like.
@@ -71,18 +70,29 @@ impl TableSpec {
 #[derive(Debug)]
 pub struct Table {
     spec: TableSpec,
-    engine: Engine,
     slots: Slots,
     image: Image,
     reader: TableReader,
     domain: Domain,
-    /// By index; the first is the default entry.
-    entries: Vec<Option<Entry>>,
+    store: Store,
+    /// What belongs to each entry, by index, the default one first; empty in a table without.
+    counters: Vec<CounterValue>,
+    meters: Vec<Meter>,
+    idle: Vec<Idle>,
     free: Vec<EntryIndex>,
-    /// Indices that workers may still hold, of a table where they do.
+    /// Indices without an entry that the engine may still lead workers to, of a table where results are indices.
+    unlinked: Vec<EntryIndex>,
+    /// Such that workers may still hold.
     limbo: VecDeque<(Stamp, EntryIndex)>,
-    len: u32,
-    next_serial: u64,
+}
+
+/// Beyond so many unlinked slots and indices, a table makes its writes visible by itself.
+const MOST_UNLINKED: usize = 4096;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Idle {
+    timeout_ns: u64,
+    last_hit_ns: u64,
 }
 
 impl Table {
@@ -105,33 +115,26 @@ impl Table {
                 limit: MAX_ACTION_BYTES as u64,
             });
         }
-        let engine = Engine::for_table(&spec.schema)?;
+        let lpm_fields = spec.schema.fields().iter().filter(|field| field.kind == MatchKind::Lpm).count();
+        if lpm_fields > 1 && !spec.schema.needs_priority() {
+            return Err(SpecError::SeveralLpmKeys);
+        }
         let room = spec.size.saturating_mul(2).saturating_add(64);
         let slots = Slots::new(domain, spec.records.clone(), spec.default_action.clone(), room)?;
         let image = Image::new(domain, &spec.schema, spec.size, spec.is_by_entry())?;
-        let default_entry = Entry {
-            matches: Box::default(),
-            priority: 0,
-            target: TargetRef::Action(ActionDataId(0)),
-            is_const: spec.const_default,
-            serial: 0,
-            counter: CounterValue::default(),
-            meter: Meter::default(),
-            idle_timeout_ns: 0,
-            last_hit_ns: 0,
-        };
         Ok(Table {
-            spec,
-            engine,
             reader: image.reader(slots.reader()),
+            store: Store::new(&spec.schema),
+            counters: vec![CounterValue::default(); usize::from(spec.counter.is_some())],
+            meters: vec![Meter::default(); usize::from(spec.meter.is_some())],
+            idle: vec![Idle::default(); usize::from(spec.idle_timeout)],
             slots,
             image,
             domain: domain.clone(),
-            entries: vec![Some(default_entry)],
             free: Vec::new(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
-            len: 0,
-            next_serial: 1,
+            spec,
         })
     }
 
@@ -142,24 +145,25 @@ impl Table {
     pub fn copy_in(&self, domain: &Domain) -> Result<Table, NoMemory> {
         let slots = self.slots.copy_in(domain)?;
         let mut image = Image::new(domain, &self.spec.schema, self.spec.size, self.spec.is_by_entry())?;
-        for (index, entry) in self.iter() {
-            let slot = slots.find(entry.target).unwrap_or(0);
-            image.insert(&entry.matches, entry.rank(), index, slot)?;
+        for index in self.store.indices() {
+            let rank = self.rank(index);
+            image.insert(&self.store.matches(index), rank, index, self.store.slot(index))?;
         }
         image.commit()?;
         let waiting = self.limbo.iter().map(|(_, index)| *index);
         Ok(Table {
             spec: self.spec.clone(),
-            engine: self.engine.clone(),
             reader: image.reader(slots.reader()),
             slots,
             image,
             domain: domain.clone(),
-            entries: self.entries.clone(),
-            free: self.free.iter().copied().chain(waiting).collect(),
+            store: self.store.clone(),
+            counters: self.counters.clone(),
+            meters: self.meters.clone(),
+            idle: self.idle.clone(),
+            free: self.free.iter().chain(&self.unlinked).copied().chain(waiting).collect(),
+            unlinked: Vec::new(),
             limbo: VecDeque::new(),
-            len: self.len,
-            next_serial: self.next_serial,
         })
     }
 
@@ -170,12 +174,12 @@ impl Table {
 
     /// The number of entries, without the default entry.
     pub fn len(&self) -> u32 {
-        self.len
+        self.store.len()
     }
 
     /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.store.len() == 0
     }
 
     // The packet side.
@@ -189,10 +193,10 @@ impl Table {
             out.fill(EntryIndex::MISS);
             return;
         }
-        let whole = keys.len().checked_div(stride).unwrap_or(out.len()).min(out.len());
-        let (present, absent) = out.split_at_mut(whole);
-        self.engine.lookup(stride, keys, present);
-        absent.fill(EntryIndex::MISS);
+        for (at, found) in out.iter_mut().enumerate() {
+            let key = keys.get(at * stride..(at + 1) * stride);
+            *found = key.map_or(EntryIndex::MISS, |key| self.store.lookup(key));
+        }
     }
 
     /// Looks up one key ([`Table::lookup`]).
@@ -212,7 +216,27 @@ impl Table {
     /// # Errors
     /// [`NoMemory`]: some wait for a later commit.
     pub fn commit(&mut self) -> Result<(), NoMemory> {
-        self.image.commit()
+        self.image.commit()?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Has grace periods begin for what writes have unlinked, as soon as the writes are visible.
+    fn settle(&mut self) {
+        self.slots.settle();
+        if !self.unlinked.is_empty() {
+            let stamp = self.domain.stamp();
+            self.limbo.extend(self.unlinked.drain(..).map(|index| (stamp, index)));
+        }
+    }
+
+    fn unlinked_something(&mut self) {
+        if self.image.is_immediate() {
+            self.settle();
+        } else if self.slots.unlinked() + self.unlinked.len() >= MOST_UNLINKED {
+            // Nobody seems to look up. What finds no memory stays for the next commit.
+            let _ = self.commit();
+        }
     }
 
     /// The group that an action slot stands for: its record holds the default action, for when the group is empty.
@@ -227,44 +251,63 @@ impl Table {
 
     /// Bytes of memory that entries and what workers read take.
     pub fn memory_bytes(&self) -> usize {
-        self.image.memory_bytes() + self.slots.memory_bytes()
+        let own = self.counters.len() * size_of::<CounterValue>()
+            + self.meters.len() * size_of::<Meter>()
+            + self.idle.len() * size_of::<Idle>()
+            + (self.free.len() + self.limbo.len()) * 4;
+        self.store.memory_bytes() + self.image.memory_bytes() + self.slots.memory_bytes() + own
     }
 
     /// Records that a packet matched an entry at `now_ns`, in a table whose entries may have idle timeouts.
     pub fn record(&mut self, found: EntryIndex, now_ns: u64) {
-        if self.spec.idle_timeout
-            && found.is_hit()
-            && let Some(entry) = self.entry_mut(found)
-        {
-            entry.last_hit_ns = now_ns;
+        if let Some(idle) = self.idle.get_mut(found.0 as usize) {
+            idle.last_hit_ns = now_ns;
         }
     }
 
     /// Counts a packet of so many bytes on the entry's direct counter, if the table has one. Whether a miss counts on
     /// the default entry is the caller's to say.
     pub fn count(&mut self, found: EntryIndex, bytes: u64) {
-        if self.spec.counter.is_some()
-            && let Some(entry) = self.entry_mut(found)
-        {
-            entry.counter.count(bytes);
+        if let Some(counter) = self.counters.get_mut(found.0 as usize) {
+            counter.count(bytes);
         }
     }
 
     /// Colours a packet by the entry's direct meter ([`Meter::execute`]); green in a table without one.
     pub fn meter(&mut self, found: EntryIndex, now_ns: u64, bytes: u64, before: Color) -> Color {
         let Some(unit) = self.spec.meter else { return Color::Green };
-        let Some(entry) = self.entry_mut(found) else { return Color::Green };
-        entry.meter.execute(now_ns, unit.units(bytes), before)
+        let Some(meter) = self.meters.get_mut(found.0 as usize) else { return Color::Green };
+        meter.execute(now_ns, unit.units(bytes), before)
     }
 
-    /// An entry; [`EntryIndex::MISS`] is the default entry and is always there.
-    pub fn entry(&self, index: EntryIndex) -> Option<&Entry> {
-        self.entries.get(index.0 as usize)?.as_ref()
+    /// An entry, unpacked; [`EntryIndex::MISS`] is the default entry and is always there.
+    pub fn entry(&self, index: EntryIndex) -> Option<Entry> {
+        if !self.exists(index) {
+            return None;
+        }
+        let at = index.0 as usize;
+        let idle = self.idle.get(at).copied().unwrap_or_default();
+        let is_default = !index.is_hit();
+        Some(Entry {
+            matches: if is_default { Box::default() } else { self.store.matches(index).into() },
+            priority: if is_default { 0 } else { self.store.priority(index) },
+            target: self.slots.target(self.slot(index)),
+            is_const: if is_default { self.spec.const_default } else { self.store.is_const(index) },
+            counter: self.counters.get(at).copied().unwrap_or_default(),
+            meter: self.meters.get(at).cloned().unwrap_or_default(),
+            idle_timeout_ns: idle.timeout_ns,
+            last_hit_ns: idle.last_hit_ns,
+        })
+    }
+
+    /// What an entry does.
+    pub fn target_of(&self, index: EntryIndex) -> Option<TargetRef> {
+        self.exists(index).then(|| self.slots.target(self.slot(index)))
     }
 
     /// The action of an entry that names one itself; `None` for a member, a group, or no such entry.
     pub fn action_of(&self, index: EntryIndex) -> Option<&ActionCall> {
-        match self.entry(index)?.target {
+        match self.target_of(index)? {
             TargetRef::Action(id) => self.slots.call(id.0),
             TargetRef::Member(_) | TargetRef::Group(_) => None,
         }
@@ -295,7 +338,7 @@ impl Table {
         if self.spec.schema.fields().is_empty() {
             return Err(TableError::NoKey);
         }
-        let (matches, key) = self.check_match(&spec.matches, spec.priority)?;
+        let (matches, identity) = self.check_match(&spec.matches, spec.priority)?;
         self.check_target(&spec.target)?;
         if spec.idle_timeout_ns != 0 && !self.spec.idle_timeout {
             return Err(TableError::NoIdleTimeout);
@@ -303,42 +346,36 @@ impl Table {
         if !spec.is_const && self.spec.const_entries {
             return Err(TableError::ConstTable);
         }
-        if self.engine.find(&key, spec.priority).is_some() {
+        if self.store.find(&identity).is_some() {
             return Err(TableError::Duplicate);
         }
         let limit = if spec.is_const { MAX_ENTRIES } else { self.spec.size };
-        if self.len >= limit {
+        if self.store.len() >= limit {
             return Err(TableError::Full { limit });
         }
 
-        let serial = self.next_serial;
-        let rank = image::Rank { priority: spec.priority, serial };
+        let rank = Rank { priority: spec.priority, serial: self.store.next_serial() };
         let index = self.next_index();
-        let (target, slot) = self.intern(spec.target)?;
+        let slot = self.intern(spec.target)?;
         if let Err(error) = self.image.insert(&matches, rank, index, slot) {
             self.slots.release(slot);
             return Err(error.into());
         }
-        self.next_serial += 1;
-        let entry = Entry {
-            matches: matches.into(),
-            priority: spec.priority,
-            target,
-            is_const: spec.is_const,
-            serial,
-            counter: CounterValue::default(),
-            meter: Meter::default(),
-            idle_timeout_ns: spec.idle_timeout_ns,
-            last_hit_ns: spec.created_ns,
-        };
         if self.free.last() == Some(&index) {
             self.free.pop();
-            self.entries[index.0 as usize] = Some(entry);
-        } else {
-            self.entries.push(Some(entry));
         }
-        self.engine.insert(key, Rank { priority: spec.priority, serial }, index);
-        self.len += 1;
+        self.store.insert(index, &identity, slot, spec.is_const);
+        let at = index.0 as usize;
+        if self.spec.counter.is_some() {
+            put(&mut self.counters, at, CounterValue::default());
+        }
+        if self.spec.meter.is_some() {
+            put(&mut self.meters, at, Meter::default());
+        }
+        if self.spec.idle_timeout {
+            let idle = Idle { timeout_ns: spec.idle_timeout_ns, last_hit_ns: spec.created_ns };
+            put(&mut self.idle, at, idle);
+        }
         Ok(index)
     }
 
@@ -350,7 +387,7 @@ impl Table {
             self.free.push(index);
             self.limbo.pop_front();
         }
-        self.free.last().copied().unwrap_or(EntryIndex(self.entries.len() as u32))
+        self.free.last().copied().unwrap_or(EntryIndex(self.store.end()))
     }
 
     /// The entry with exactly these matches (in any non-canonical form) and this priority.
@@ -358,8 +395,8 @@ impl Table {
     /// # Errors
     /// [`TableError::NotFound`], or what is wrong with the matches.
     pub fn find(&self, matches: &[FieldMatch], priority: u32) -> Result<EntryIndex, TableError> {
-        let (_, key) = self.check_match(matches, priority)?;
-        self.engine.find(&key, priority).ok_or(TableError::NotFound)
+        let (_, identity) = self.check_match(matches, priority)?;
+        self.store.find(&identity).ok_or(TableError::NotFound)
     }
 
     /// Gives an entry another target. Its counter, meter and place in the order stay.
@@ -369,18 +406,16 @@ impl Table {
     pub fn modify(&mut self, index: EntryIndex, target: EntryTarget) -> Result<(), TableError> {
         self.changeable(index)?;
         self.check_target(&target)?;
-        let (target, slot) = self.intern(target)?;
-        let Some(entry) = self.entries.get_mut(index.0 as usize).and_then(Option::as_mut) else {
-            return Err(TableError::NotFound);
-        };
-        if let Err(error) = self.image.replace(&entry.matches, entry.rank(), index, slot) {
+        let slot = self.intern(target)?;
+        let rank = self.rank(index);
+        if let Err(error) = self.image.replace(&self.store.matches(index), rank, index, slot) {
             self.slots.release(slot);
             return Err(error.into());
         }
-        let before = std::mem::replace(&mut entry.target, target);
-        if let Some(slot) = self.slots.find(before) {
-            self.slots.release(slot);
-        }
+        let before = self.store.slot(index);
+        self.store.set_slot(index, slot);
+        self.slots.release(before);
+        self.unlinked_something();
         Ok(())
     }
 
@@ -393,7 +428,9 @@ impl Table {
         if timeout_ns != 0 && !self.spec.idle_timeout {
             return Err(TableError::NoIdleTimeout);
         }
-        self.control_entry(index)?.idle_timeout_ns = timeout_ns;
+        if let Some(idle) = self.idle.get_mut(index.0 as usize) {
+            idle.timeout_ns = timeout_ns;
+        }
         Ok(())
     }
 
@@ -410,23 +447,15 @@ impl Table {
     /// Removes all entries that are not const. The default action stays.
     pub fn clear(&mut self) {
         let removable: Vec<EntryIndex> =
-            self.iter().filter(|(_, entry)| !entry.is_const).map(|(index, _)| index).collect();
+            self.store.indices().filter(|index| !self.store.is_const(*index)).collect();
         for index in removable {
             self.take_out(index);
         }
     }
 
     /// The entries in the order in which they were inserted, without the default entry.
-    pub fn iter(&self) -> impl Iterator<Item = (EntryIndex, &Entry)> {
-        let mut entries: Vec<(EntryIndex, &Entry)> = self
-            .entries
-            .iter()
-            .enumerate()
-            .skip(1)
-            .filter_map(|(at, entry)| Some((EntryIndex(at as u32), entry.as_ref()?)))
-            .collect();
-        entries.sort_unstable_by_key(|(_, entry)| entry.serial);
-        entries.into_iter()
+    pub fn iter(&self) -> impl Iterator<Item = (EntryIndex, Entry)> {
+        self.store.in_order().filter_map(|index| Some((index, self.entry(index)?)))
     }
 
     /// Sets the default action.
@@ -470,6 +499,7 @@ impl Table {
     pub fn drop_member(&mut self, member: MemberRef) {
         if let Some(slot) = self.slots.find(TargetRef::Member(member)) {
             self.slots.release(slot);
+            self.unlinked_something();
         }
     }
 
@@ -479,7 +509,8 @@ impl Table {
     /// [`TableError::NoCounter`], [`TableError::NotFound`].
     pub fn counter(&self, index: EntryIndex) -> Result<CounterValue, TableError> {
         self.spec.counter.ok_or(TableError::NoCounter)?;
-        Ok(self.entry(index).ok_or(TableError::NotFound)?.counter)
+        let counter = self.counters.get(index.0 as usize).filter(|_| self.exists(index));
+        counter.copied().ok_or(TableError::NotFound)
     }
 
     /// Sets the direct counter of an entry, const or not, or of the default entry.
@@ -488,7 +519,8 @@ impl Table {
     /// [`TableError::NoCounter`], [`TableError::NotFound`].
     pub fn set_counter(&mut self, index: EntryIndex, value: CounterValue) -> Result<(), TableError> {
         self.spec.counter.ok_or(TableError::NoCounter)?;
-        self.control_entry(index)?.counter = value;
+        self.counter(index)?;
+        self.counters[index.0 as usize] = value;
         Ok(())
     }
 
@@ -498,9 +530,7 @@ impl Table {
     /// [`TableError::NoCounter`].
     pub fn reset_counters(&mut self) -> Result<(), TableError> {
         self.spec.counter.ok_or(TableError::NoCounter)?;
-        for entry in self.entries.iter_mut().flatten() {
-            entry.counter = CounterValue::default();
-        }
+        self.counters.fill(CounterValue::default());
         Ok(())
     }
 
@@ -510,49 +540,61 @@ impl Table {
     /// [`TableError::NoMeter`], [`TableError::NotFound`], [`TableError::Meter`].
     pub fn set_meter(&mut self, index: EntryIndex, config: Option<MeterConfig>) -> Result<(), TableError> {
         self.spec.meter.ok_or(TableError::NoMeter)?;
-        Ok(self.control_entry(index)?.meter.configure(config)?)
+        let exists = self.exists(index);
+        let meter = self.meters.get_mut(index.0 as usize).filter(|_| exists);
+        Ok(meter.ok_or(TableError::NotFound)?.configure(config)?)
     }
 
     /// The entries whose idle timeout has passed at `now_ns`, in the order of insertion.
     pub fn expired(&self, now_ns: u64) -> impl Iterator<Item = EntryIndex> {
-        self.iter()
-            .filter(move |(_, entry)| {
-                entry.idle_timeout_ns != 0
-                    && now_ns.saturating_sub(entry.last_hit_ns) >= entry.idle_timeout_ns
-            })
-            .map(|(index, _)| index)
+        let has = |index: &EntryIndex| {
+            let idle = self.idle.get(index.0 as usize).copied().unwrap_or_default();
+            idle.timeout_ns != 0 && now_ns.saturating_sub(idle.last_hit_ns) >= idle.timeout_ns
+        };
+        let mut expired: Vec<EntryIndex> =
+            if self.idle.is_empty() { Vec::new() } else { self.store.indices().filter(has).collect() };
+        expired.sort_unstable_by_key(|index| self.store.serial(*index));
+        expired.into_iter()
     }
 
     /// Whether some entry names this member or group: what the profile asks before it gives one up.
     pub fn uses(&self, target: TargetRef) -> bool {
-        self.entries.iter().flatten().any(|entry| entry.target == target)
+        let slot = self.slots.find(target);
+        slot.is_some_and(|slot| self.store.indices().any(|index| self.store.slot(index) == slot))
     }
 
-    fn entry_mut(&mut self, index: EntryIndex) -> Option<&mut Entry> {
-        self.entries.get_mut(index.0 as usize)?.as_mut()
+    fn exists(&self, index: EntryIndex) -> bool {
+        !index.is_hit() || self.store.contains(index)
     }
 
-    fn control_entry(&mut self, index: EntryIndex) -> Result<&mut Entry, TableError> {
-        self.entry_mut(index).ok_or(TableError::NotFound)
+    /// The action slot of an entry that there is.
+    fn slot(&self, index: EntryIndex) -> u32 {
+        if index.is_hit() { self.store.slot(index) } else { 0 }
+    }
+
+    fn rank(&self, index: EntryIndex) -> Rank {
+        Rank { priority: self.store.priority(index), serial: self.store.serial(index) }
     }
 
     /// Checks that an index is of an entry (not the default one) that the control plane may change.
     fn changeable(&self, index: EntryIndex) -> Result<(), TableError> {
-        let entry = self.entry(index).filter(|_| index.is_hit()).ok_or(TableError::NotFound)?;
-        if entry.is_const { Err(TableError::ConstEntry) } else { Ok(()) }
+        if !self.store.contains(index) {
+            return Err(TableError::NotFound);
+        }
+        if self.store.is_const(index) { Err(TableError::ConstEntry) } else { Ok(()) }
     }
 
     fn check_match(
         &self,
         matches: &[FieldMatch],
         priority: u32,
-    ) -> Result<(Vec<FieldMatch>, PackedMatch), TableError> {
+    ) -> Result<(Vec<FieldMatch>, Vec<u8>), TableError> {
         let matches = self.spec.schema.canonical(matches)?;
         if priority != 0 && !self.spec.schema.needs_priority() {
             return Err(TableError::PriorityNotUsed { priority });
         }
-        let key = PackedMatch::new(&self.spec.schema, &matches);
-        Ok((matches, key))
+        let identity = self.store.identity(&matches, priority);
+        Ok((matches, identity))
     }
 
     fn check_target(&self, target: &EntryTarget) -> Result<(), TableError> {
@@ -564,37 +606,39 @@ impl Table {
         }
     }
 
-    fn intern(&mut self, target: EntryTarget) -> Result<(TargetRef, u32), NoMemory> {
-        let target = match target {
-            EntryTarget::Action(action) => {
-                let id = self.slots.intern(action)?;
-                return Ok((TargetRef::Action(id), id.0));
-            }
-            EntryTarget::Member(member) => TargetRef::Member(member),
-            EntryTarget::Group(group) => TargetRef::Group(group),
-        };
-        Ok((target, self.slots.use_target(target)?))
+    /// The slot of a target, with one more use.
+    fn intern(&mut self, target: EntryTarget) -> Result<u32, NoMemory> {
+        match target {
+            EntryTarget::Action(action) => Ok(self.slots.intern(action)?.0),
+            EntryTarget::Member(member) => self.slots.use_target(TargetRef::Member(member)),
+            EntryTarget::Group(group) => self.slots.use_target(TargetRef::Group(group)),
+        }
     }
 
     fn take_out(&mut self, index: EntryIndex) {
-        let Some(entry) = self.entries.get_mut(index.0 as usize).and_then(Option::take) else { return };
-        let key = PackedMatch::new(&self.spec.schema, &entry.matches);
-        self.engine.remove(&key, Rank { priority: entry.priority, serial: entry.serial });
-        let (engine, slots, entries) = (&self.engine, &self.slots, &self.entries);
-        self.image.remove(&entry.matches, entry.rank(), || {
-            let (len, index) = engine.parent(&key)?;
-            let target = entries.get(index.0 as usize)?.as_ref()?.target;
-            Some((len, index, slots.find(target)?))
+        let (matches, rank, slot) = (self.store.matches(index), self.rank(index), self.store.slot(index));
+        let identity = self.store.identity(&matches, rank.priority);
+        self.store.remove(index);
+        let store = &self.store;
+        self.image.remove(&matches, rank, || {
+            let (len, parent) = store.parent(&identity)?;
+            Some((len, parent, store.slot(parent)))
         });
-        if let Some(slot) = self.slots.find(entry.target) {
-            self.slots.release(slot);
-        }
+        self.slots.release(slot);
         match self.image.is_by_entry() {
-            true => self.limbo.push_back((self.domain.stamp(), index)),
+            true => self.unlinked.push(index),
             false => self.free.push(index),
         }
-        self.len -= 1;
+        self.unlinked_something();
     }
+}
+
+/// Sets an element of a list that may end in front of it.
+fn put<T: Clone + Default>(list: &mut Vec<T>, at: usize, value: T) {
+    if list.len() <= at {
+        list.resize(at + 1, T::default());
+    }
+    list[at] = value;
 }
 
 fn check_action(action: &ActionCall) -> Result<(), TableError> {

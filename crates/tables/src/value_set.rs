@@ -1,19 +1,18 @@
 //! Parser value sets: membership of a key in a set that the control plane writes.
 
-use crate::engine::{Engine, Rank};
 use crate::entry::EntryIndex;
 use crate::error::{SpecError, TableError};
 use crate::key::{FieldMatch, KeySchema};
 use crate::limits::MAX_ENTRIES;
-use crate::packed::PackedMatch;
+use crate::store::Store;
 
 /// A set of matches over one key. Members have no order and no action.
 #[derive(Clone, Debug)]
 pub struct ValueSet {
     schema: KeySchema,
     size: u32,
-    engine: Engine,
-    members: Vec<Vec<FieldMatch>>,
+    members: Store,
+    free: Vec<EntryIndex>,
 }
 
 impl ValueSet {
@@ -29,7 +28,7 @@ impl ValueSet {
                 limit: MAX_ENTRIES.into(),
             });
         }
-        Ok(ValueSet { engine: Engine::for_set(&schema), schema, size, members: Vec::new() })
+        Ok(ValueSet { members: Store::of_set(&schema), schema, size, free: Vec::new() })
     }
 
     /// The key.
@@ -44,12 +43,7 @@ impl ValueSet {
 
     /// Whether some member accepts a packed key. A key of the wrong length is in no set.
     pub fn contains(&self, key: &[u8]) -> bool {
-        if key.len() != self.schema.stride() || self.members.is_empty() {
-            return false;
-        }
-        let mut found = [EntryIndex::MISS];
-        self.engine.lookup(key.len(), key, &mut found);
-        found[0].is_hit()
+        key.len() == self.schema.stride() && self.members.lookup(key).is_hit()
     }
 
     /// Adds a member.
@@ -58,15 +52,15 @@ impl ValueSet {
     /// [`TableError::Duplicate`], [`TableError::Full`], or what is wrong with the matches.
     pub fn insert(&mut self, matches: &[FieldMatch]) -> Result<(), TableError> {
         let matches = self.schema.canonical(matches)?;
-        let key = PackedMatch::new(&self.schema, &matches);
-        if self.engine.find(&key, 0).is_some() {
+        let identity = self.members.identity(&matches, 0);
+        if self.members.find(&identity).is_some() {
             return Err(TableError::Duplicate);
         }
-        if self.members.len() >= self.size as usize {
+        if self.members.len() >= self.size {
             return Err(TableError::Full { limit: self.size });
         }
-        self.members.push(matches);
-        self.engine.insert(key, ANY_RANK, MEMBER);
+        let index = self.free.pop().unwrap_or(EntryIndex(self.members.end()));
+        self.members.insert(index, &identity, 0, false);
         Ok(())
     }
 
@@ -78,8 +72,8 @@ impl ValueSet {
         let mut fresh = ValueSet {
             schema: self.schema.clone(),
             size: self.size,
-            engine: Engine::for_set(&self.schema),
-            members: Vec::new(),
+            members: Store::of_set(&self.schema),
+            free: Vec::new(),
         };
         members.iter().try_for_each(|matches| fresh.insert(matches))?;
         *self = fresh;
@@ -92,34 +86,23 @@ impl ValueSet {
     /// [`TableError::NotFound`], or what is wrong with the matches.
     pub fn remove(&mut self, matches: &[FieldMatch]) -> Result<(), TableError> {
         let matches = self.schema.canonical(matches)?;
-        let at = self.members.iter().position(|member| *member == matches).ok_or(TableError::NotFound)?;
-        self.members.remove(at);
-        self.rebuild();
+        let index = self.members.find(&self.members.identity(&matches, 0)).ok_or(TableError::NotFound)?;
+        self.members.remove(index);
+        self.free.push(index);
         Ok(())
     }
 
     /// Removes all members.
     pub fn clear(&mut self) {
-        self.members.clear();
-        self.rebuild();
+        self.members = Store::of_set(&self.schema);
+        self.free.clear();
     }
 
     /// The members in canonical form, in the order in which they were added.
-    pub fn members(&self) -> impl Iterator<Item = &[FieldMatch]> {
-        self.members.iter().map(Vec::as_slice)
-    }
-
-    fn rebuild(&mut self) {
-        self.engine = Engine::for_set(&self.schema);
-        for matches in &self.members {
-            self.engine.insert(PackedMatch::new(&self.schema, matches), ANY_RANK, MEMBER);
-        }
+    pub fn members(&self) -> impl Iterator<Item = Vec<FieldMatch>> {
+        self.members.in_order().map(|index| self.members.matches(index))
     }
 }
-
-/// Which member is found does not matter, so all have one rank and one index that is not a miss.
-const ANY_RANK: Rank = Rank { priority: 0, serial: 0 };
-const MEMBER: EntryIndex = EntryIndex(1);
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,18 @@
 //! Applying tables: keys, lookups, action data, and the loops of staged tables.
 
-use super::values::Num;
+use super::fields::constant_memory;
+use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
-use crate::abi::{Env, Packet, Shape, TableEnv};
+use crate::abi::{Env, Shape, TableEnv};
 use crate::layout::{limbs, type_width};
+use crate::site::Site;
 use crate::specialise::NodeId;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
-use millrace_state::argument_size;
+use millrace_state::{argument_size, network_order};
 use std::mem::offset_of;
 
 impl Gen<'_> {
@@ -42,13 +44,13 @@ impl Gen<'_> {
         inputs.iter().map(|input| self.number(input)).collect()
     }
 
-    fn has_entries(&self, table: TableId) -> bool {
+    pub(super) fn has_entries(&self, table: TableId) -> bool {
         let table = &self.s.program.tables[table];
         table.direct_counter.is_some() || table.direct_meter.is_some()
     }
 
     pub(super) fn lookup(&mut self, table: TableId, next: NodeId) {
-        if self.waiting.contains_key(&table) {
+        if self.waits(table, self.state.phase) {
             return self.wait(table, next);
         }
         let key = self.key(table);
@@ -133,14 +135,12 @@ impl Gen<'_> {
         address
     }
 
-    fn table_env(&mut self) -> Value {
-        self.load_word(types::I64, self.env, offset_of!(Env, tables) as u32)
-    }
-
+    /// A field of what the environment says of a table; the same for the whole batch.
     fn table_field(&mut self, table: TableId, field: usize) -> Value {
-        let tables = self.table_env();
+        let tables =
+            self.b.ins().load(types::I64, constant_memory(), self.env, offset_of!(Env, tables) as i32);
         let at = table.index() * size_of::<TableEnv>() + field;
-        self.load_word(types::I64, tables, at as u32)
+        self.b.ins().load(types::I64, constant_memory(), tables, at as i32)
     }
 
     fn call_lookup(
@@ -180,14 +180,15 @@ impl Gen<'_> {
             return self.jump_to(*only);
         }
         let record = self.b.use_var(self.vars.record);
-        let index = self.b.ins().uload32(plain(), record, 0);
         if let [first, second] = actions {
             let (first, second) = (self.edge(*first), self.edge(*second));
-            let zero = self.int(0);
-            let is_first = self.b.ins().icmp(IntCC::Equal, index, zero);
-            self.b.ins().brif(is_first, first, &[], second, &[]);
+            let index = self.load_word(types::I32, record, 0);
+            let zero = self.b.ins().iconst(types::I32, 0);
+            let is_other = self.b.ins().icmp(IntCC::NotEqual, index, zero);
+            self.b.ins().brif(is_other, second, &[], first, &[]);
             return;
         }
+        let index = self.b.ins().uload32(plain(), record, 0);
         let mut switch = Switch::new();
         let mut last = None;
         for (at, action) in actions.iter().enumerate() {
@@ -216,7 +217,14 @@ impl Gen<'_> {
                 (0..limbs(width)).map(|i| self.load_word(types::I64, record, offset + 8 * i as u32)).collect()
             }
         };
-        let val = self.as_type(dst, Num::limbs(width, words));
+        let num = match words.as_slice() {
+            [raw] if network_order(width) => {
+                self.cache.widths.insert(*raw, width);
+                Num { width, form: Form::Swapped(*raw) }
+            }
+            _ => Num::limbs(width, words),
+        };
+        let val = self.as_type(dst, num);
         self.write(dst, val);
     }
 
@@ -227,14 +235,17 @@ impl Gen<'_> {
         let key = self.key(table);
         let inputs = self.selector_inputs(table);
         let inputs: Vec<Value> = inputs.iter().flat_map(|num| self.limbs(num)).collect();
-        let memory = self.load_word(types::I64, self.env, offset_of!(Env, stage) as u32);
+        let memory = self.stage_memory;
         let number = self.b.use_var(count);
         for (start, words) in [(stage.keys, &key), (stage.inputs, &inputs)] {
             if words.is_empty() {
                 continue;
             }
-            let stride = self.int(8 * words.len() as u64);
-            let offset = self.b.ins().imul(number, stride);
+            let bytes = 8 * words.len() as u32;
+            let offset = match bytes.is_power_of_two() {
+                true => self.shl(number, bytes.trailing_zeros()),
+                false => self.b.ins().imul_imm_s(number, i64::from(bytes)),
+            };
             let address = self.b.ins().iadd(memory, offset);
             for (at, word) in words.iter().enumerate() {
                 self.store_word(*word, address, start + 8 * at as u32);
@@ -246,25 +257,19 @@ impl Gen<'_> {
         let offset = self.shl(number, 2);
         let address = self.b.ins().iadd(memory, offset);
         self.b.ins().istore32(plain(), distance, address, stage.waiting as i32);
-        let resumes = self.resumes.entry(table).or_default();
-        let resume = match resumes.iter().position(|node| *node == next) {
-            Some(at) => at,
-            None => {
-                resumes.push(next);
-                resumes.len() - 1
-            }
-        };
-        let resume = self.int(resume as u64);
-        let context = self.context();
-        self.store_word(resume, context, crate::layout::RESUME);
+        let resumes = self.resumes.get(&table).cloned().unwrap_or_default();
+        if resumes.len() > 1 {
+            let resume = resumes.iter().position(|node| *node == next).unwrap_or(0);
+            let resume = self.int(resume as u64);
+            self.b.ins().istore32(plain(), resume, address, stage.resume as i32);
+        }
         let done = self.next[&self.state.phase];
         let wanted = self.special.nodes[next].entry.clone();
         self.conform(&wanted);
         self.save(next);
         let number = self.plus(number, 1);
         self.b.def_var(count, number);
-        let next = done;
-        self.b.ins().jump(next, &[]);
+        self.b.ins().jump(done, &[]);
         self.cache = Cache::default();
     }
 
@@ -272,15 +277,11 @@ impl Gen<'_> {
     pub(super) fn stage(&mut self, table: TableId, order: &[NodeId]) {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
         let Some(count) = self.waiting.get(&table).copied() else { return };
-        let memory = self.load_word(types::I64, self.env, offset_of!(Env, stage) as u32);
+        self.b.set_srcloc(Site::Table(table).location());
+        let memory = self.stage_memory;
         let number = self.b.use_var(count);
-        let (some, head, first, next, done) = (
-            self.b.create_block(),
-            self.b.create_block(),
-            self.b.create_block(),
-            self.b.create_block(),
-            self.b.create_block(),
-        );
+        let (some, first, next, done) =
+            (self.b.create_block(), self.b.create_block(), self.b.create_block(), self.b.create_block());
         let any = self.not_zero(number);
         self.b.ins().brif(any, some, &[], done, &[]);
         self.b.switch_to_block(some);
@@ -291,29 +292,17 @@ impl Gen<'_> {
         let has_entries = self.has_entries(table);
         let entries = if has_entries { self.plus(memory, i64::from(stage.entries)) } else { self.int(0) };
         self.call_lookup(table, keys, inputs, number, slots, entries);
+        // The loop, its condition at the end, from the first waiting packet to behind the last.
         let at = self.b.declare_var(types::I64);
-        let zero = self.int(0);
-        self.b.def_var(at, zero);
-        self.b.ins().jump(head, &[]);
-
-        self.b.switch_to_block(head);
-        let now = self.b.use_var(at);
-        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, now, number);
-        self.b.ins().brif(more, first, &[], done, &[]);
+        self.b.def_var(at, memory);
+        let bytes = self.shl(number, 2);
+        let end = self.b.ins().iadd(memory, bytes);
+        self.b.ins().jump(first, &[]);
         self.b.switch_to_block(first);
-        self.b.seal_block(first);
-        let offset = self.shl(now, 2);
-        let address = self.b.ins().iadd(memory, offset);
+        let address = self.b.use_var(at);
         let distance = self.b.ins().uload32(plain(), address, stage.waiting as i32);
         let packet = self.b.ins().iadd(self.packets, distance);
         self.b.def_var(self.vars.packet, packet);
-        let contexts = self.load_word(types::I64, self.env, offset_of!(Env, contexts) as u32);
-        let size = self.int(size_of::<Packet>() as u64);
-        let number_of_packet = self.b.ins().udiv(distance, size);
-        let context_size = self.int(self.s.layout.size() as u64);
-        let offset = self.b.ins().imul(number_of_packet, context_size);
-        let context = self.b.ins().iadd(contexts, offset);
-        self.b.def_var(self.vars.context, context);
         self.load_packet();
         let found = self.b.ins().uload32(plain(), address, stage.slots as i32);
         if has_entries {
@@ -324,26 +313,25 @@ impl Gen<'_> {
         let phase = stage.phase;
         self.next.insert(phase, next);
         let resumes = self.resumes.remove(&table).unwrap_or_default();
-        self.resume(&resumes);
+        self.resume(&resumes, address, stage.resume);
 
         let nodes: Vec<NodeId> =
             order.iter().copied().filter(|node| self.special.nodes[*node].entry.phase == phase).collect();
         self.nodes(&nodes);
         self.b.switch_to_block(next);
         self.b.seal_block(next);
-        let now = self.b.use_var(at);
-        let now = self.plus(now, 1);
-        self.b.def_var(at, now);
-        self.b.ins().jump(head, &[]);
-        self.b.seal_block(head);
+        let address = self.b.use_var(at);
+        let address = self.plus(address, 4);
+        self.b.def_var(at, address);
+        let more = self.b.ins().icmp(IntCC::NotEqual, address, end);
+        self.b.ins().brif(more, first, &[], done, &[]);
+        self.b.seal_block(first);
         self.b.switch_to_block(done);
         self.b.seal_block(done);
     }
 
     /// Goes on where the packet waited.
-    fn resume(&mut self, resumes: &[NodeId]) {
-        let context = self.context();
-        let number = self.load_word(types::I64, context, crate::layout::RESUME);
+    fn resume(&mut self, resumes: &[NodeId], address: Value, number_at: u32) {
         let mut targets = Vec::new();
         for _ in resumes {
             targets.push(self.b.create_block());
@@ -359,6 +347,7 @@ impl Gen<'_> {
                 self.b.ins().jump(*only, &[]);
             }
             [others @ .., last] => {
+                let number = self.b.ins().uload32(plain(), address, number_at as i32);
                 let mut switch = Switch::new();
                 for (at, block) in others.iter().enumerate() {
                     switch.set_entry(at as u128, *block);
@@ -373,8 +362,6 @@ impl Gen<'_> {
             self.state = self.special.nodes[*node].entry.clone();
             self.restore(*node);
             self.jump_to(*node);
-            // One block for all that wait for this node.
-            self.close_node(*node);
         }
     }
 }

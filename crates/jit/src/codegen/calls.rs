@@ -1,7 +1,8 @@
 //! Calls out of compiled code: helpers at fixed addresses, and values in memory for them.
 
+use super::Gen;
+use super::fields::constant_memory;
 use super::values::Val;
-use super::{Gen, plain};
 use crate::abi;
 use crate::runtime::Helper;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, SigRef, Signature, Value, types};
@@ -35,11 +36,11 @@ impl Gen<'_> {
 
     /// The first argument of helpers that need the program's objects.
     pub(super) fn host(&mut self) -> Value {
-        self.b.ins().load(types::I64, plain(), self.env, offset_of!(abi::Env, host) as i32)
+        self.b.ins().load(types::I64, constant_memory(), self.env, offset_of!(abi::Env, host) as i32)
     }
 
     pub(super) fn now(&mut self) -> Value {
-        self.b.ins().load(types::I64, plain(), self.env, offset_of!(abi::Env, now_ns) as i32)
+        self.b.ins().load(types::I64, constant_memory(), self.env, offset_of!(abi::Env, now_ns) as i32)
     }
 
     /// The bytes of the packet.

@@ -97,7 +97,7 @@ impl Gen<'_> {
         for (to, num) in chunks {
             self.store_bits(Base::Other, front, 8 * (to - start) as u32, &num);
         }
-        self.cache.loads.clear();
+        self.cache.forget_packet();
         if start != 0 {
             let packet = self.b.use_var(self.vars.packet);
             let len = self.length();
@@ -162,6 +162,6 @@ impl Gen<'_> {
         let growth = self.int(if in_place { abi::GROWTH as u64 } else { 0 });
         self.call(Helper::WriterFinish, &[host, packet, cursor, growth]);
         self.load_packet();
-        self.cache.loads.clear();
+        self.cache.forget_packet();
     }
 }

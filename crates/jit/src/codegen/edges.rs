@@ -1,14 +1,18 @@
 //! Edges between nodes: what is known at the end of one becomes what the next one expects.
 
-use super::{Cache, Gen};
+use super::fields::constant_memory;
+use super::values::{Num, Val};
+use super::{Cache, Gen, SlotVar};
 use crate::abi;
 use crate::flat::{Leave, Spill, Term};
 use crate::layout::{CURSOR, PARSED, STEPS};
+use crate::live::has_storage;
 use crate::specialise::NodeId;
 use crate::state::{Cursor, Place, State};
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
+use std::collections::HashMap;
 use std::mem::offset_of;
 
 /// An edge whose code is not generated yet.
@@ -19,6 +23,21 @@ pub(crate) struct Edge {
     state: State,
     /// What is remembered where the branch is.
     cache: Cache,
+}
+
+/// Where a number comes from without having been stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Recipe {
+    Constant(i64),
+    /// The port of arrival under a mask.
+    Port(u64),
+}
+
+/// What need not be stored while packets wait: slots, and the bits of headers behind the parser.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recipes {
+    slots: HashMap<SlotId, Recipe>,
+    parsed: Option<Recipe>,
 }
 
 impl Gen<'_> {
@@ -37,14 +56,18 @@ impl Gen<'_> {
     /// A block that leads to a node, for a branch of the current code; its code comes at the end of the node.
     pub(super) fn edge(&mut self, to: NodeId) -> Block {
         let block = self.b.create_block();
+        if !self.going_on[to] {
+            self.b.set_cold_block(block);
+        }
         self.pending.push(Edge { block, to, state: self.state.clone(), cache: self.cache.clone() });
         block
     }
 
-    /// What is remembered now holds also on an edge that was asked for earlier.
-    pub(super) fn remember_on(&mut self, block: Block) {
+    /// What is remembered now holds also on an edge that was asked for earlier, and what comes with it.
+    pub(super) fn remember_on(&mut self, block: Block, least: &[(Value, u64)]) {
         if let Some(edge) = self.pending.iter_mut().find(|edge| edge.block == block) {
             edge.cache = self.cache.clone();
+            edge.cache.least.extend(least.iter().copied());
         }
     }
 
@@ -122,8 +145,10 @@ impl Gen<'_> {
     /// At the start of a packet: where it is.
     pub(super) fn load_packet(&mut self) {
         let packet = self.b.use_var(self.vars.packet);
-        let data = self.load_word(types::I64, packet, offset_of!(abi::Packet, data) as u32);
-        let len = self.b.ins().uload32(super::fields::plain(), packet, offset_of!(abi::Packet, len) as i32);
+        let flags = if self.s.stays { constant_memory() } else { super::fields::plain() };
+        let data = self.b.ins().load(types::I64, flags, packet, offset_of!(abi::Packet, data) as i32);
+        let len = self.b.ins().load(types::I32, flags, packet, offset_of!(abi::Packet, len) as i32);
+        let len = self.b.ins().uextend(types::I64, len);
         self.b.def_var(self.vars.data, data);
         self.b.def_var(self.vars.len, len);
     }
@@ -133,6 +158,7 @@ impl Gen<'_> {
         let zero = self.int(0);
         self.b.def_var(self.vars.cursor, zero);
         self.b.def_var(self.vars.parsed, zero);
+        self.b.def_var(self.vars.out, zero);
         for table in self.s.program.tables.keys() {
             self.b.def_var(self.vars.entries[table.index()], zero);
         }
@@ -148,6 +174,7 @@ impl Gen<'_> {
         self.b.def_var(self.vars.cursor, cursor);
         let parsed = self.load_word(types::I64, context, PARSED);
         self.b.def_var(self.vars.parsed, parsed);
+        self.load_out();
         for header in self.s.program.headers.keys() {
             let at = self.s.layout.valid_at(header) as i32;
             let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
@@ -211,103 +238,238 @@ impl Gen<'_> {
             Spill::Everything => self.spill(),
         }
         let packet = self.b.use_var(self.vars.packet);
-        let verdict = self.int(leave.verdict as u64);
-        let at = offset_of!(abi::Packet, verdict) as i32;
-        self.b.ins().istore32(super::fields::plain(), verdict, packet, at);
-        if let Some(out) = leave.out {
-            let out = self.int(u64::from(out));
-            let at = offset_of!(abi::Packet, out) as i32;
-            self.b.ins().istore32(super::fields::plain(), out, packet, at);
-        }
+        let out = match leave.out {
+            Some(out) => self.int(u64::from(out)),
+            None => self.b.use_var(self.vars.out),
+        };
+        // Both at once: the verdict is the upper half.
+        const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, out) + 4) };
+        let both = match leave.verdict as u64 {
+            0 => out,
+            verdict => {
+                let upper = self.int(verdict << 32);
+                self.b.ins().bor(out, upper)
+            }
+        };
+        self.store_word(both, packet, offset_of!(abi::Packet, out) as u32);
         let next = self.next[&self.state.phase];
         self.b.ins().jump(next, &[]);
         self.cache = Cache::default();
     }
 
-    /// What a node needs goes to the packet's context, where another loop finds it.
-    pub(super) fn save(&mut self, node: NodeId) {
-        let context = self.context();
-        self.state = self.special.nodes[node].entry.clone();
-        let cursor = self.cursor();
-        self.store_word(cursor, context, CURSOR);
-        let parsed = self.b.use_var(self.vars.parsed);
-        self.store_word(parsed, context, PARSED);
-        for (level, variable) in self.vars.steps.into_iter().enumerate() {
-            let steps = self.b.use_var(variable);
-            self.store_word(steps, context, STEPS + 8 * level as u32);
-        }
-        self.save_headers();
-        for slot in self.s.program.slots.keys() {
-            if self.has_storage(slot) {
-                self.storage_to_context(slot);
-            }
-        }
+    fn load_out(&mut self) {
+        let packet = self.b.use_var(self.vars.packet);
+        let at = offset_of!(abi::Packet, out) as i32;
+        let out = self.b.ins().uload32(super::fields::plain(), packet, at);
+        self.b.def_var(self.vars.out, out);
     }
 
-    fn save_headers(&mut self) {
-        let context = self.context();
+    /// What a node needs goes to the packet's context, where another loop finds it. What is not live, or known there, does
+    /// not.
+    pub(super) fn save(&mut self, node: NodeId) {
+        let entry = self.special.nodes[node].entry.clone();
+        self.state = entry.clone();
+        let live = self.live[node].clone();
+        if !matches!(entry.cursor, Cursor::At(_)) {
+            let (cursor, context) = (self.cursor(), self.context());
+            self.store_word(cursor, context, CURSOR);
+        }
+        // With one way to wait it shows there what need not be stored.
+        let mut recipes = Recipes::default();
+        let alone = self.waits_for.get(&node) == Some(&1);
+        if live.parsed {
+            let parsed = self.b.use_var(self.vars.parsed);
+            recipes.parsed = self.recipe(parsed).filter(|_| alone);
+            if recipes.parsed.is_none() {
+                let context = self.context();
+                self.store_word(parsed, context, PARSED);
+            }
+        }
+        if live.out {
+            let (out, packet) = (self.b.use_var(self.vars.out), self.b.use_var(self.vars.packet));
+            let at = offset_of!(abi::Packet, out) as i32;
+            self.b.ins().istore32(super::fields::plain(), out, packet, at);
+        }
+        for (level, variable) in
+            self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])
+        {
+            let (steps, context) = (self.b.use_var(variable), self.context());
+            self.store_word(steps, context, STEPS + 8 * level as u32);
+        }
         for header in self.s.program.headers.keys() {
             match self.state.place(header) {
                 Place::Unknown => {
-                    let valid = self.is_valid(header);
+                    let (valid, context) = (self.is_valid(header), self.context());
                     let at = self.s.layout.valid_at(header) as i32;
                     self.b.ins().istore8(super::fields::plain(), valid, context, at);
                 }
                 Place::Pointed => {
-                    let pointer = self.pointer(header);
+                    let (pointer, context) = (self.pointer(header), self.context());
                     self.store_word(pointer, context, self.s.layout.pointer_at(header));
                 }
                 Place::Invalid | Place::At(_) | Place::Stored => {}
             }
         }
+        let staged = self.stage_of_phase(entry.phase);
         for table in self.s.program.tables.keys() {
-            let entry = self.b.use_var(self.vars.entries[table.index()]);
-            let at = self.s.layout.entry_at(table) as i32;
-            self.b.ins().istore32(super::fields::plain(), entry, context, at);
+            if live.entries.contains(table.index()) && staged != Some(table) && self.has_entries(table) {
+                let (entry, context) = (self.b.use_var(self.vars.entries[table.index()]), self.context());
+                let at = self.s.layout.entry_at(table) as i32;
+                self.b.ins().istore32(super::fields::plain(), entry, context, at);
+            }
+        }
+        for slot in self.saved(&entry, &live.slots) {
+            let recipe = match self.slots[slot] {
+                Some(SlotVar::One(_) | SlotVar::Flag(_)) if alone => match self.read(slot) {
+                    Val::Bits(num) => {
+                        let limb = self.low(&num);
+                        self.recipe(limb)
+                    }
+                    Val::Bool(truth) => self.recipe(truth),
+                    Val::Varbit(_) => None,
+                },
+                _ => None,
+            };
+            match recipe {
+                Some(recipe) => {
+                    recipes.slots.insert(slot, recipe);
+                }
+                None => self.storage_to_context(slot),
+            }
+        }
+        self.recipes.insert(node, recipes);
+    }
+
+    /// Where a value comes from, when it need not be stored.
+    fn recipe(&self, value: Value) -> Option<Recipe> {
+        if let Some(mask) = self.cache.ports.get(&value) {
+            return Some(Recipe::Port(*mask));
+        }
+        let dfg = &self.b.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        match dfg.insts[inst] {
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(Recipe::Constant(imm.bits())),
+            _ => None,
         }
     }
 
-    /// Whether a slot's value is in its own storage, as the state has it.
-    fn has_storage(&self, slot: SlotId) -> bool {
-        match self.s.program.slots[slot].home {
-            Home::Header { header, .. } => matches!(self.state.place(header), Place::Stored | Place::Unknown),
-            Home::Metadata | Home::Local => true,
+    fn by_recipe(&mut self, recipe: Recipe) -> Value {
+        match recipe {
+            Recipe::Constant(number) => self.int(number as u64),
+            Recipe::Port(mask) => {
+                let port = self.port();
+                let port = self.and(port, mask);
+                self.cache.ports.insert(port, mask);
+                port
+            }
         }
+    }
+
+    /// The port of arrival.
+    pub(super) fn port(&mut self) -> Value {
+        let packet = self.b.use_var(self.vars.packet);
+        let at = offset_of!(abi::Packet, port) as i32;
+        let port = self.b.ins().load(types::I32, constant_memory(), packet, at);
+        self.b.ins().uextend(types::I64, port)
+    }
+
+    /// The slots that a packet takes along to a node.
+    fn saved(&self, entry: &State, live: &crate::live::Set) -> Vec<SlotId> {
+        let wanted = |slot: &SlotId| {
+            live.contains(slot.index())
+                && has_storage(self.s.program, entry, *slot)
+                && !entry.known.contains_key(slot)
+        };
+        self.s.program.slots.keys().filter(wanted).collect()
     }
 
     /// The reverse of [`Gen::save`].
     pub(super) fn restore(&mut self, node: NodeId) {
-        let entry_of_table = self.vars.entries.clone();
-        let before: Vec<Value> = entry_of_table.iter().map(|variable| self.b.use_var(*variable)).collect();
-        self.state = self.special.nodes[node].entry.clone();
-        let context = self.context();
-        let cursor = self.load_word(types::I64, context, CURSOR);
-        self.b.def_var(self.vars.cursor, cursor);
-        let parsed = self.load_word(types::I64, context, PARSED);
-        self.b.def_var(self.vars.parsed, parsed);
-        for (level, variable) in self.vars.steps.into_iter().enumerate() {
+        let entry = self.special.nodes[node].entry.clone();
+        self.state = entry.clone();
+        let live = self.live[node].clone();
+        if !matches!(entry.cursor, Cursor::At(_)) {
+            let context = self.context();
+            let cursor = self.load_word(types::I64, context, CURSOR);
+            self.b.def_var(self.vars.cursor, cursor);
+        }
+        let recipes = self.recipes.remove(&node).unwrap_or_default();
+        if live.parsed {
+            let parsed = match recipes.parsed {
+                Some(recipe) => self.by_recipe(recipe),
+                None => {
+                    let context = self.context();
+                    self.load_word(types::I64, context, PARSED)
+                }
+            };
+            self.b.def_var(self.vars.parsed, parsed);
+        }
+        if live.out {
+            self.load_out();
+        }
+        for (level, variable) in
+            self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])
+        {
+            let context = self.context();
             let steps = self.load_word(types::I64, context, STEPS + 8 * level as u32);
             self.b.def_var(variable, steps);
         }
         for header in self.s.program.headers.keys() {
-            let at = self.s.layout.valid_at(header) as i32;
-            let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
-            self.b.def_var(self.vars.valid[header.index()], valid);
-            let pointer = self.load_word(types::I64, context, self.s.layout.pointer_at(header));
-            self.b.def_var(self.vars.pointer[header.index()], pointer);
-        }
-        let staged = self.stage_of_phase(self.state.phase);
-        for table in self.s.program.tables.keys() {
-            let at = self.s.layout.entry_at(table) as i32;
-            let entry = self.b.ins().uload32(super::fields::plain(), context, at);
-            let entry = if staged == Some(table) { before[table.index()] } else { entry };
-            self.b.def_var(self.vars.entries[table.index()], entry);
-        }
-        for slot in self.s.program.slots.keys() {
-            if self.has_storage(slot) {
-                self.storage_from_context(slot);
+            match self.state.place(header) {
+                Place::Unknown => {
+                    let context = self.context();
+                    let at = self.s.layout.valid_at(header) as i32;
+                    let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
+                    self.b.def_var(self.vars.valid[header.index()], valid);
+                }
+                Place::Pointed => {
+                    let context = self.context();
+                    let pointer = self.load_word(types::I64, context, self.s.layout.pointer_at(header));
+                    self.b.def_var(self.vars.pointer[header.index()], pointer);
+                }
+                Place::Invalid | Place::At(_) | Place::Stored => {}
             }
         }
+        let staged = self.stage_of_phase(entry.phase);
+        for table in self.s.program.tables.keys() {
+            if !live.entries.contains(table.index()) || staged == Some(table) {
+                continue;
+            }
+            let value = match self.has_entries(table) {
+                true => {
+                    let context = self.context();
+                    let at = self.s.layout.entry_at(table) as i32;
+                    self.b.ins().uload32(super::fields::plain(), context, at)
+                }
+                false => self.int(0),
+            };
+            self.b.def_var(self.vars.entries[table.index()], value);
+        }
+        for slot in self.saved(&entry, &live.slots) {
+            match recipes.slots.get(&slot) {
+                Some(recipe) => {
+                    let number = self.by_recipe(*recipe);
+                    self.set_number(slot, number);
+                }
+                None => self.storage_from_context(slot),
+            }
+        }
+        for (slot, value) in &entry.known {
+            if live.slots.contains(slot.index()) && has_storage(self.s.program, &entry, *slot) {
+                let number = self.int(*value);
+                self.set_number(*slot, number);
+            }
+        }
+    }
+
+    /// A number of its width becomes the value of a slot.
+    fn set_number(&mut self, slot: SlotId, number: Value) {
+        let width = crate::layout::type_width(self.s.program.slots[slot].ty);
+        let val = match self.s.program.slots[slot].ty {
+            Type::Bool => Val::Bool(self.b.ins().ireduce(types::I8, number)),
+            Type::Bits(_) | Type::Varbit(_) => Val::Bits(Num::one(width, number)),
+        };
+        self.set_storage(slot, val);
     }
 
     fn stage_of_phase(&self, phase: u32) -> Option<TableId> {
@@ -316,20 +478,13 @@ impl Gen<'_> {
         found.map(|(table, _)| TableId::new(table))
     }
 
-    /// All edges into a node are one, which is generated.
-    pub(super) fn close_node(&mut self, node: NodeId) {
-        if self.edges_left.insert(node, 0).unwrap_or(0) > 0 {
-            let block = self.block_of(node);
-            self.b.seal_block(block);
-        }
-    }
-
     /// The staged tables that nodes look up, in the order of their loops.
     pub(super) fn staged_in_order(&self, order: &[NodeId]) -> Vec<TableId> {
         let mut staged: Vec<(u32, TableId)> = Vec::new();
         for node in order {
             if let Term::Lookup { table, .. } = &self.special.nodes[*node].term
                 && let Some(stage) = &self.s.stages[table.index()]
+                && self.waits(*table, self.special.nodes[*node].entry.phase)
                 && !staged.contains(&(stage.phase, *table))
             {
                 staged.push((stage.phase, *table));

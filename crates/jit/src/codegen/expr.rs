@@ -1,11 +1,12 @@
 //! Expressions and conditions.
 
 use super::Gen;
-use super::fields::ones;
+use super::fields::{Base, ones};
 use super::values::{Num, Val};
 use crate::layout::limbs;
 use crate::runtime::{Helper, WideOp};
 use crate::simplify::simplify;
+use crate::state::Place;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use millrace_pipeline::*;
@@ -175,6 +176,11 @@ impl Gen<'_> {
                 let sum = self.add_limbs(&x, &y).0;
                 self.cut(width, sum)
             }
+            Sub if width <= 64 && self.is_at_least(x[0], &b) => {
+                let difference = self.b.ins().isub(x[0], y[0]);
+                self.cache.widths.insert(difference, width);
+                Num::one(width, difference)
+            }
             Sub => {
                 let difference = self.sub_limbs(&x, &y).0;
                 self.cut(width, difference)
@@ -199,6 +205,12 @@ impl Gen<'_> {
             AddSat | SubSat => Num::one(width, self.saturating(op, x[0], y[0], width)),
             _ => Num::one(width, self.saturating_signed(op, x[0], y[0], width)),
         })
+    }
+
+    /// Whether a number is known to be at least a constant.
+    fn is_at_least(&self, value: Value, constant: &Num) -> bool {
+        let least = self.cache.least.get(&value).copied().unwrap_or(0);
+        constant.as_const().and_then(Bits::to_u64).is_some_and(|constant| constant <= least)
     }
 
     fn saturating(&mut self, op: BinaryOp, a: Value, b: Value, width: u32) -> Value {
@@ -335,6 +347,99 @@ impl Gen<'_> {
         }
     }
 
+    /// The branch at the end of a node. All of its parts are looked at one after another, but for comparisons of
+    /// neighbouring fields, which are one; what then is known goes with its edges.
+    pub(super) fn branch_at_end(&mut self, cond: &Expr, then: Block, els: Block) {
+        // All parts must hold, or else any: a part that decides goes away, the others go on.
+        let all = !matches!(cond, Expr::Binary(BinaryOp::BoolOr, ..));
+        let mut parts = Vec::new();
+        split(cond, if all { BinaryOp::BoolAnd } else { BinaryOp::BoolOr }, &mut parts);
+        let (decided, at_end) = if all { (els, then) } else { (then, els) };
+        let mut least = Vec::new();
+        let (on_then, on_els) = evaluates_all(cond);
+        let mut parts = parts.as_slice();
+        while let Some((part, rest)) = parts.split_first() {
+            let as_one = self.neighbours(part, rest, if all { BinaryOp::Eq } else { BinaryOp::Ne });
+            parts = &rest[as_one.as_ref().map_or(0, |(_, _, used)| *used)..];
+            let next = if parts.is_empty() { at_end } else { self.b.create_block() };
+            if let Some((key, value, _)) = as_one {
+                let differs = self.compare(&key, &Num::constant(value), IntCC::NotEqual);
+                self.b.ins().brif(differs, decided, &[], next, &[]);
+                self.go_on(next, parts);
+                continue;
+            }
+            if all
+                && let Expr::Binary(BinaryOp::Lt, a, b) = part
+                && let Expr::Const(bound) = &**a
+                && let Some(bound) = bound.to_u64()
+                && let Val::Bits(num) = self.expr(b)
+                && num.width <= 64
+            {
+                let value = self.low(&num);
+                least.push((value, bound.saturating_add(1)));
+            }
+            if all {
+                self.branch(part, next, decided);
+            } else {
+                self.branch(part, decided, next);
+            }
+            self.go_on(next, parts);
+        }
+        if on_then {
+            self.remember_on(then, &least);
+        }
+        if on_els {
+            self.remember_on(els, &[]);
+        }
+    }
+
+    /// Starts the block of the next part of a condition.
+    fn go_on(&mut self, next: Block, parts: &[&Expr]) {
+        if !parts.is_empty() {
+            self.b.switch_to_block(next);
+            self.b.seal_block(next);
+        }
+    }
+
+    /// The comparison (for being equal, or not) of a field in the packet with a constant, and of those behind it that the
+    /// next parts compare, as one: the bits, the constant, and how many of the next parts that is.
+    fn neighbours(&mut self, part: &Expr, rest: &[&Expr], how: BinaryOp) -> Option<(Num, Bits, usize)> {
+        let (header, start, mut value) = self.field_compared(part, how)?;
+        let mut used = 0;
+        for next in rest {
+            match self.field_compared(next, how) {
+                Some((of, at, more)) if of == header && at == start + value.width() => {
+                    value = value.concat(&more);
+                    used += 1;
+                }
+                _ => break,
+            }
+        }
+        let fits = used > 0 && start.is_multiple_of(8) && matches!(value.width(), 8 | 16 | 32 | 64);
+        if !fits {
+            return None;
+        }
+        let (base, address, bit) = match self.state.place(header) {
+            Place::At(at) => (Base::Packet, self.data(), 8 * at + start),
+            Place::Pointed => (Base::Header(header), self.pointer(header), start),
+            _ => return None,
+        };
+        let width = value.width();
+        Some((self.load_bits(base, address, bit, width), value, used))
+    }
+
+    /// A field in the packet that is compared with a constant: its header, where it starts there, the constant.
+    fn field_compared(&self, part: &Expr, how: BinaryOp) -> Option<(HeaderId, u32, Bits)> {
+        let Expr::Binary(op, a, b) = part else { return None };
+        if *op != how {
+            return None;
+        }
+        let (Expr::Read(slot), Expr::Const(value)) = (&**a, &**b) else { return None };
+        let Home::Header { header, offset } = self.s.program.slots[*slot].home else { return None };
+        let in_packet = matches!(self.state.place(header), Place::At(_) | Place::Pointed);
+        in_packet.then(|| (header, offset, value.clone()))
+    }
+
     /// Goes by a condition, whose parts are looked at one after another.
     pub(super) fn branch(&mut self, cond: &Expr, then: Block, els: Block) {
         match cond {
@@ -381,6 +486,17 @@ impl Gen<'_> {
         let cut = limbs.into_iter().zip(masks).map(|(limb, mask)| self.and(limb, mask)).collect();
         let key = Num::limbs(key.width, cut);
         self.equal(&key, &Num::constant(value.and(mask)))
+    }
+}
+
+/// The parts of a chain of one operator.
+fn split<'e>(cond: &'e Expr, by: BinaryOp, parts: &mut Vec<&'e Expr>) {
+    match cond {
+        Expr::Binary(op, a, b) if *op == by => {
+            split(a, by, parts);
+            split(b, by, parts);
+        }
+        part => parts.push(part),
     }
 }
 

@@ -24,6 +24,11 @@ pub(crate) fn plain() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
+/// Of loads from memory that nothing changes while a batch runs: they may be done once, in front of the loop.
+pub(crate) fn constant_memory() -> MemFlagsData {
+    plain().with_readonly().with_can_move()
+}
+
 /// The smallest access that covers so many bytes, at most 8.
 fn access(bytes: u32) -> u32 {
     bytes.next_power_of_two()
@@ -47,6 +52,7 @@ impl Gen<'_> {
         if base != Base::Other {
             self.cache.loads.insert((base, offset, size), value);
         }
+        self.cache.widths.insert(value, 8 * size);
         value
     }
 
@@ -59,6 +65,7 @@ impl Gen<'_> {
             _ => self.b.ins().store(plain(), value, address, at),
         };
         if base != Base::Other {
+            self.update_sums(base, offset, size, value);
             let overlaps = |other: u32, bytes: u32| other < offset + size && offset < other + bytes;
             self.cache.loads.retain(|(whose, other, bytes), _| *whose == base && !overlaps(*other, *bytes));
         }
@@ -96,6 +103,7 @@ impl Gen<'_> {
         let value = self.swap(raw, 8 * size);
         let shifted = self.shr(value, 8 * size - (end - 8 * first));
         let cut = if bit.is_multiple_of(8) { shifted } else { self.and(shifted, ones(width)) };
+        self.cache.widths.insert(cut, width);
         Num::one(width, cut)
     }
 
@@ -140,23 +148,22 @@ impl Gen<'_> {
     fn store_bytes(&mut self, base: Base, address: Value, first: u32, num: &Num) {
         let bytes = num.width / 8;
         if let Form::Swapped(raw) = num.form {
-            self.store_raw(base, address, first, bytes, raw);
-            if base != Base::Other {
-                self.cache.loads.insert((base, first, bytes), raw);
-            }
-            return;
+            return self.store_reversed(base, address, first, bytes, raw);
         }
         let limb = self.low(num);
+        let raw = self.swap(limb, num.width);
+        self.store_reversed(base, address, first, bytes, raw);
+    }
+
+    /// Writes bytes that are in the reverse order in a limb.
+    fn store_reversed(&mut self, base: Base, address: Value, first: u32, bytes: u32, raw: Value) {
         if bytes.is_power_of_two() {
-            let raw = self.swap(limb, num.width);
             self.store_raw(base, address, first, bytes, raw);
             if base != Base::Other {
                 self.cache.loads.insert((base, first, bytes), raw);
             }
             return;
         }
-        let up = self.shl(limb, 64 - num.width);
-        let raw = self.swap(up, 64);
         let mut done = 0;
         for size in [4, 2, 1] {
             if bytes & size != 0 {

@@ -1,16 +1,36 @@
 //! Hashes and checksums.
 
 use super::Gen;
-use super::fields::Base;
+use super::fields::{Base, ones};
 use super::values::{Form, Num, Val};
 use crate::runtime::{Helper, Writer};
 use crate::state::Place;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value};
 use millrace_pipeline::*;
+
+/// A sum of words of the packet as they lie there, which stores to them keep up to date: what a checksum over them was
+/// verified with is most of what it is computed anew with.
+#[derive(Clone, Debug)]
+pub(crate) struct Sum {
+    /// The words: what they belong to, where they are, how many bytes they have.
+    words: Vec<(Base, u32, u32)>,
+    total: Value,
+}
+
+impl Sum {
+    /// Whether words of it belong there.
+    pub(crate) fn is_of(&self, base: Base) -> bool {
+        self.words.iter().any(|(own, _, _)| *own == base)
+    }
+}
 
 /// Bytes that are put together in stack memory for a hash, at most.
 const MAX_STATIC: u32 = 1024;
+
+/// Times this, the highest 16 bits of a sum of at most [`MAX_STATIC`] / 4 words of 32 bits are its one's complement sum of
+/// 16-bit words.
+const FOLD: u64 = 0x0001_0001_0001_0001;
 
 impl Gen<'_> {
     /// The hash of data, as a number of the algorithm's width.
@@ -85,22 +105,66 @@ impl Gen<'_> {
     }
 
     /// The sum of 16-bit words, as they are in memory, of fields that are in the packet and make up whole bytes one behind
-    /// another, but for gaps of whole words.
+    /// another, but for gaps of whole words. Below 2^48.
     fn sum_in_place(&mut self, items: &[Expr]) -> Option<Value> {
-        let pieces = self.pieces(items)?;
-        let mut sum = None;
-        for (base, address, mut at, mut bytes) in pieces {
+        let mut words = Vec::new();
+        for (base, address, mut at, mut bytes) in self.pieces(items)? {
             while bytes > 0 {
                 let size = [4, 2].into_iter().find(|size| *size <= bytes)?;
-                let part = self.load_raw(base, address, at, size);
-                sum = Some(match sum {
-                    None => part,
-                    Some(sum) => self.b.ins().iadd(sum, part),
-                });
+                words.push((base, address, at, size));
                 (at, bytes) = (at + size, bytes - size);
             }
         }
-        sum
+        let places: Vec<(Base, u32, u32)> =
+            words.iter().map(|(base, _, at, size)| (*base, *at, *size)).collect();
+        if let Some(sum) = self.cache.sums.iter().find(|sum| sum.words == places) {
+            return Some(sum.total);
+        }
+        let mut total = None;
+        for (base, address, at, size) in words {
+            let word = self.load_raw(base, address, at, size);
+            total = Some(match total {
+                None => word,
+                Some(total) => self.b.ins().iadd(total, word),
+            });
+        }
+        let total = total?;
+        self.cache.sums.push(Sum { words: places, total });
+        Some(total)
+    }
+
+    /// Bytes of the packet are about to be stored: sums over them change by the difference, or are forgotten.
+    pub(super) fn update_sums(&mut self, base: Base, offset: u32, size: u32, value: Value) {
+        let mut sums = std::mem::take(&mut self.cache.sums);
+        sums.retain_mut(|sum| {
+            let overlaps = |(other, at, bytes): &&(Base, u32, u32)| {
+                *other != base || (*at < offset + size && offset < *at + *bytes)
+            };
+            let mut hit = sum.words.iter().filter(overlaps);
+            let Some((other, at, bytes)) = hit.next().copied() else { return true };
+            let inside = other == base && at <= offset && offset + size <= at + bytes;
+            if hit.next().is_some() || !inside {
+                return false;
+            }
+            let above = 8 * (offset - at);
+            let old = match self.cache.loads.get(&(base, offset, size)).copied() {
+                Some(old) => old,
+                None => match self.cache.loads.get(&(base, at, bytes)).copied() {
+                    Some(word) => {
+                        let low = self.shr(word, above);
+                        self.and(low, ones(8 * size))
+                    }
+                    None => return false,
+                },
+            };
+            let clean = self.cache.widths.get(&value).is_some_and(|bits| *bits <= 8 * size);
+            let new = if clean { value } else { self.and(value, ones(8 * size)) };
+            let (old, new) = (self.shl(old, above), self.shl(new, above));
+            let without = self.b.ins().isub(sum.total, old);
+            sum.total = self.b.ins().iadd(without, new);
+            true
+        });
+        self.cache.sums = sums;
     }
 
     /// Byte ranges in the packet that fields cover, each an even number of bytes at an even place of the data.
@@ -138,22 +202,16 @@ impl Gen<'_> {
     /// Folds a sum of 16-bit words to 16 bits. The words have their bytes in the reverse order, and so has the sum, since
     /// the end-around carry goes round either way.
     fn finish_sum(&mut self, algorithm: HashAlgorithm, sum: Value) -> Num {
-        // Each half is added to the other one, the carry of the lower sum included: the upper half is the sum with the
-        // carry brought round. It is 0 only when all words are.
-        let half = self.int(32);
-        let turned = self.b.ins().rotl(sum, half);
-        let both = self.b.ins().iadd(sum, turned);
-        let sum = self.shr(both, 32);
-        let sum = self.b.ins().ireduce(types::I32, sum);
-        let half = self.b.ins().iconst(types::I32, 16);
-        let turned = self.b.ins().rotl(sum, half);
-        let both = self.b.ins().iadd(sum, turned);
-        let both = self.b.ins().uextend(types::I64, both);
-        let mut sum = self.shr(both, 16);
+        // The highest 16 bits of the product are the sum of the words, with what its lower parts carry: that is the
+        // end-around carry, see the test.
+        let all = self.int(FOLD);
+        let product = self.b.ins().imul(sum, all);
+        let mut sum = self.shr(product, 48);
         if algorithm == HashAlgorithm::Csum16 {
             let ones = self.int(0xffff);
             sum = self.b.ins().bxor(sum, ones);
         }
+        self.cache.widths.insert(sum, 16);
         Num { width: 16, form: Form::Swapped(sum) }
     }
 
@@ -228,5 +286,31 @@ impl Gen<'_> {
         self.b.ins().jump(behind, &[]);
         self.b.switch_to_block(behind);
         self.b.seal_block(behind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 1071, 2: the carries are added until there are none.
+    fn folded(mut sum: u64) -> u64 {
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum
+    }
+
+    #[test]
+    fn a_product_folds() {
+        let edges = [0, 1, 2, 0x7fff, 0x8000, 0xff00, 0xfffd, 0xfffe, 0xffff];
+        for high in 0..=u64::from(MAX_STATIC / 4) {
+            for middle in edges {
+                for low in edges.into_iter().chain((0..=0xffff).step_by(251)) {
+                    let sum = high << 32 | middle << 16 | low;
+                    assert_eq!(sum.wrapping_mul(FOLD) >> 48, folded(sum), "{sum:#x}");
+                }
+            }
+        }
     }
 }

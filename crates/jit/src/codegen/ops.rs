@@ -1,8 +1,8 @@
 //! Operations that neither branch nor fail.
 
-use super::values::{Num, Val};
-use super::{Gen, plain};
-use crate::abi;
+use super::Gen;
+use super::fields::ones;
+use super::values::{Form, Num, Val};
 use crate::flat::{Input, Op};
 use crate::runtime::{Helper, Writer};
 use crate::state::Place;
@@ -10,7 +10,6 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
-use std::mem::offset_of;
 
 impl Gen<'_> {
     pub(super) fn op(&mut self, op: &Op) {
@@ -29,13 +28,18 @@ impl Gen<'_> {
             Op::AtHit { table, meter } => self.at_hit(*table, *meter),
             Op::Input { dst, input } => {
                 let (value, width) = match input {
-                    Input::Port => (self.packet_word(offset_of!(abi::Packet, port)), 32),
-                    Input::Out => (self.packet_word(offset_of!(abi::Packet, out)), 32),
+                    Input::Port => (self.port(), 32),
+                    Input::Out => (self.b.use_var(self.vars.out), 32),
                     Input::Now => (self.now(), 64),
                     Input::Length => (self.length(), 64),
                     Input::LengthNow => (self.length_now(), 64),
                 };
                 let val = self.as_type(*dst, Num::one(width, value));
+                if let (Input::Port, Val::Bits(Num { width, form: Form::Limbs(limbs) })) = (input, &val)
+                    && *width <= 64
+                {
+                    self.cache.ports.insert(limbs[0], ones(*width));
+                }
                 self.write(*dst, val);
             }
             Op::Reparse => {}
@@ -48,8 +52,13 @@ impl Gen<'_> {
             Op::Emit(header) => self.append_header(Writer::Packet, *header),
             Op::FinishEmit { keep, in_place } => self.finish_emit(*keep, *in_place),
             Op::SetOut(expr) => {
+                let narrow = match expr {
+                    Expr::ZeroExtend(inner, 32) => inner.ty(self.s.program).bits(),
+                    _ => None,
+                };
                 let port = self.number(expr);
                 let port = self.low(&port);
+                self.cache.widths.insert(port, narrow.unwrap_or(32).min(32));
                 self.set_out(port);
             }
             Op::SetError => {
@@ -77,14 +86,9 @@ impl Gen<'_> {
         }
     }
 
-    fn packet_word(&mut self, offset: usize) -> Value {
-        let packet = self.b.use_var(self.vars.packet);
-        self.b.ins().uload32(plain(), packet, offset as i32)
-    }
-
+    /// The port to send to, or the parser's error; 32 bits.
     fn set_out(&mut self, value: Value) {
-        let packet = self.b.use_var(self.vars.packet);
-        self.b.ins().istore32(plain(), value, packet, offset_of!(abi::Packet, out) as i32);
+        self.b.def_var(self.vars.out, value);
     }
 
     /// The bits that all valid headers have together.

@@ -25,7 +25,11 @@ impl Gen<'_> {
                     return self.go_on_if(always, short);
                 }
                 let need = self.int(u64::from(need));
-                self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, len, need)
+                let short_of = self.b.ins().icmp(IntCC::UnsignedLessThan, len, need);
+                let on = self.b.create_block();
+                let short = self.edge(short);
+                self.b.ins().brif(short_of, short, &[], on, &[]);
+                return self.start(on);
             }
             _ => {
                 let cursor = self.cursor();
@@ -65,7 +69,7 @@ impl Gen<'_> {
                 let bytes = self.shr(cursor, 3);
                 let pointer = self.b.ins().iadd(data, bytes);
                 self.b.def_var(self.vars.pointer[header.index()], pointer);
-                self.cache.loads.retain(|(base, _, _), _| *base != Base::Header(header));
+                self.cache.forget(Base::Header(header));
             }
             Cursor::Byte | Cursor::Bit => {
                 let cursor = self.cursor();
@@ -207,9 +211,16 @@ impl Gen<'_> {
                 };
                 let own = nums.get(at..at + width).unwrap_or(&[]).to_vec();
                 at += width;
-                let Some(matches) = self.matches(matcher, &own) else { continue };
                 let on = self.b.create_block();
-                self.b.ins().brif(matches, on, &[], otherwise, &[]);
+                if let (Matcher::Value(value), [key]) = (matcher, own.as_slice()) {
+                    // The way on is what the branch does not jump to.
+                    let differs = self.compare(key, &Num::constant(value.clone()), IntCC::NotEqual);
+                    self.b.ins().brif(differs, otherwise, &[], on, &[]);
+                } else if let Some(matches) = self.matches(matcher, &own) {
+                    self.b.ins().brif(matches, on, &[], otherwise, &[]);
+                } else {
+                    self.b.ins().jump(on, &[]);
+                }
                 self.b.switch_to_block(on);
                 self.b.seal_block(on);
             }

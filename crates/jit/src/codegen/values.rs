@@ -4,7 +4,7 @@
 
 use super::Gen;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, types};
 use millrace_pipeline::Bits;
 
 /// The value of an expression.
@@ -29,7 +29,7 @@ pub(crate) struct Num {
 pub(crate) enum Form {
     Const(Bits),
     Limbs(Vec<Value>),
-    /// Of 16, 32 or 64 bits, as it was loaded from the packet: its bytes are in the reverse order.
+    /// Of 2 to 8 whole bytes, as they lie in a packet: in the reverse order. The bits above are 0.
     Swapped(Value),
 }
 
@@ -93,8 +93,27 @@ impl Gen<'_> {
         if by == 0 {
             return a;
         }
+        // A shift of 32 bits clears the upper half for nothing, which widening would not.
+        if let Some(narrow) = self.widened_from(a)
+            && by < 32
+        {
+            let by = self.b.ins().iconst(types::I32, i64::from(by));
+            let moved = self.b.ins().ushr(narrow, by);
+            return self.b.ins().uextend(types::I64, moved);
+        }
         let by = self.int(u64::from(by));
         self.b.ins().ushr(a, by)
+    }
+
+    /// The number of 32 bits that a value is, with zeros above.
+    fn widened_from(&self, value: Value) -> Option<Value> {
+        let dfg = &self.b.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        let arg = match dfg.insts[inst] {
+            InstructionData::Unary { opcode: Opcode::Uextend, arg } => arg,
+            _ => return None,
+        };
+        (dfg.value_type(arg) == types::I32).then_some(arg)
     }
 
     pub(crate) fn plus(&mut self, a: Value, by: i64) -> Value {
@@ -110,7 +129,11 @@ impl Gen<'_> {
         match &num.form {
             Form::Const(bits) => limbs_of(bits).into_iter().map(|limb| self.int(limb)).collect(),
             Form::Limbs(limbs) => limbs.clone(),
-            Form::Swapped(raw) => vec![self.swap(*raw, num.width)],
+            Form::Swapped(raw) => {
+                let value = self.swap(*raw, num.width);
+                self.cache.widths.insert(value, num.width);
+                vec![value]
+            }
         }
     }
 
@@ -119,9 +142,13 @@ impl Gen<'_> {
         self.limbs(num)[0]
     }
 
-    /// Reverses the bytes of a number of 8, 16, 32 or 64 bits in a limb.
+    /// Reverses the bytes of a number of whole bytes in a limb.
     pub(crate) fn swap(&mut self, value: Value, width: u32) -> Value {
         let ty = match width {
+            24 | 40 | 48 | 56 => {
+                let up = self.shl(value, 64 - width);
+                return self.b.ins().bswap(up);
+            }
             64 => return self.b.ins().bswap(value),
             32 => types::I32,
             16 => types::I16,
@@ -153,7 +180,11 @@ impl Gen<'_> {
     pub(crate) fn cut(&mut self, width: u32, mut limbs: Vec<Value>) -> Num {
         limbs.truncate(crate::layout::limbs(width));
         if let Some(top) = limbs.last_mut() {
-            *top = self.and(*top, top_mask(width));
+            let bits = (width - 1) % 64 + 1;
+            if self.cache.widths.get(top).is_none_or(|known| *known > bits) {
+                *top = self.and(*top, top_mask(width));
+                self.cache.widths.insert(*top, bits);
+            }
         }
         Num::limbs(width, limbs)
     }
@@ -284,24 +315,29 @@ impl Gen<'_> {
 
     /// Whether two numbers of one width are equal.
     pub(crate) fn equal(&mut self, a: &Num, b: &Num) -> Value {
+        self.compare(a, b, IntCC::Equal)
+    }
+
+    /// Whether two numbers of one width are equal, or whether they differ.
+    pub(crate) fn compare(&mut self, a: &Num, b: &Num, how: IntCC) -> Value {
         let width = a.width;
         match (&a.form, &b.form) {
-            (Form::Swapped(a), Form::Swapped(b)) => return self.b.ins().icmp(IntCC::Equal, *a, *b),
+            (Form::Swapped(a), Form::Swapped(b)) => return self.b.ins().icmp(how, *a, *b),
             (Form::Swapped(raw), Form::Const(bits)) | (Form::Const(bits), Form::Swapped(raw)) => {
                 let value = limbs_of(bits)[0];
                 let swapped = value.swap_bytes() >> (64 - width);
                 let constant = self.int(swapped);
-                return self.b.ins().icmp(IntCC::Equal, *raw, constant);
+                return self.b.ins().icmp(how, *raw, constant);
             }
             (Form::Swapped(raw), Form::Limbs(limbs)) | (Form::Limbs(limbs), Form::Swapped(raw)) => {
                 let other = self.swap(limbs[0], width);
-                return self.b.ins().icmp(IntCC::Equal, *raw, other);
+                return self.b.ins().icmp(how, *raw, other);
             }
             _ => {}
         }
         let (a, b) = (self.limbs(a), self.limbs(b));
         if a.len() == 1 {
-            return self.b.ins().icmp(IntCC::Equal, a[0], b[0]);
+            return self.b.ins().icmp(how, a[0], b[0]);
         }
         let mut all = None;
         for (a, b) in a.iter().zip(&b) {
@@ -313,7 +349,7 @@ impl Gen<'_> {
         }
         let all = all.unwrap_or_else(|| self.int(0));
         let zero = self.int(0);
-        self.b.ins().icmp(IntCC::Equal, all, zero)
+        self.b.ins().icmp(how, all, zero)
     }
 
     /// `a < b`, unsigned or in two's complement, of one width.

@@ -3,6 +3,7 @@
 use super::{Flat, FlatBlock, FlatId, Input, Leave, Op, Spill, StepLevel, Term};
 use crate::abi::Verdict;
 use crate::plan::{Plan, Start, Step};
+use crate::site::Site;
 use millrace_pipeline::entity::{PrimaryMap, SecondaryMap};
 use millrace_pipeline::*;
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ pub(crate) fn flatten(program: &Program, plan: &Plan) -> Flat {
         keeps_headers: true,
         in_place: plan.steps.iter().filter(is_deparser).count() <= MAX_DEPARSERS_IN_PLACE,
         behind: None,
+        site: Site::Glue,
     };
     // From the last step to the first, so that each knows where the next one starts.
     let mut next = builder.leave(Verdict::Stopped, Some(0), Spill::Everything);
@@ -55,6 +57,8 @@ struct Builder<'a> {
     in_place: bool,
     /// Where ingress or egress is done, for packets that leave out the rest of it.
     behind: Option<FlatId>,
+    /// The part of the program that is being flattened.
+    site: Site,
 }
 
 /// Where the ends of a body go.
@@ -68,7 +72,7 @@ struct Ends {
 
 impl Builder<'_> {
     fn block(&mut self, origin: impl Into<String>, ops: Vec<Op>, term: Term<FlatId>) -> FlatId {
-        self.blocks.push(FlatBlock { ops, term, origin: origin.into() })
+        self.blocks.push(FlatBlock { ops, term, origin: origin.into(), site: self.site })
     }
 
     fn leave(&mut self, verdict: Verdict, out: Option<u32>, spill: Spill) -> FlatId {
@@ -77,7 +81,12 @@ impl Builder<'_> {
 
     fn step(&mut self, step: Step, next: FlatId) -> FlatId {
         match step {
-            Step::Body(body) => self.body(body, next),
+            Step::Body(body) => {
+                self.site = Site::of(self.program.bodies[body].kind);
+                let entry = self.body(body, next);
+                self.site = Site::Glue;
+                entry
+            }
             Step::TrafficManager => self.traffic_manager(next),
             Step::CloneBeforeDeparser(nth) => {
                 let stop = self.leave(Verdict::CloneBeforeDeparser, Some(nth), Spill::Everything);
@@ -385,8 +394,10 @@ impl Builder<'_> {
                 ops.push(Op::StartSteps(StepLevel::Action));
             }
             let ends = Ends { end: next, exit, reject: next, level: StepLevel::Action };
+            let around = std::mem::replace(&mut self.site, Site::Action(listed.action));
             let entry = self.blocks_of(run.body, ends, None);
             actions.push(self.block(format!("{}.{}", table.name, run.name), ops, Term::Goto(entry)));
+            self.site = around;
         }
         let mut ops = Vec::new();
         let meter = table.direct_meter.as_ref().and_then(|meter| meter.at_hit);

@@ -2,7 +2,7 @@
 
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_jit::abi::{HEADROOM, TAILROOM};
-use millrace_jit::{Compiled, Contexts, Options, Packet, Plan, Start, Verdict, Written};
+use millrace_jit::{Compiled, Contexts, Effort, Options, Packet, Plan, Start, Verdict, Written};
 use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, Rate, State, Target};
 use std::sync::Arc;
@@ -37,8 +37,9 @@ impl Bench {
         if arrival {
             plan.start = Start::Arrival;
         }
-        let staged = if in_any_order(&program) { staged.to_vec() } else { Vec::new() };
-        let options = Options { keep_all: true, staged, ..Options::default() };
+        // Both ways to generate code are tested.
+        let effort = if arrival && staged.is_empty() { Effort::Quick } else { Effort::Speed };
+        let options = Options { keep_all: true, staged: staged.to_vec(), effort, ..Options::default() };
         let compiled = Compiled::new(&program, &plan, &options).expect("a program that compiles");
         let state = State::new(Arc::clone(&program)).ok()?;
         Some(Bench {
@@ -255,14 +256,13 @@ fn untouched(buffer: &[u8], packet: &[u8], written: Written) -> Option<String> {
     (!same).then(|| format!("packet {packet:02x?} is changed beyond {written:?}"))
 }
 
-/// Whether the packets of a batch may pass the code in another order: nothing but counters is shared between them.
-fn in_any_order(program: &Program) -> bool {
-    let insts = program.bodies.values().flat_map(|body| body.blocks.values()).flat_map(|block| &block.insts);
-    let meters = program.tables.values().any(|table| table.direct_meter.is_some());
+/// The program without what shows the order of packets: then those of a batch may overtake each other.
+pub(crate) fn without_memory(mut program: Program) -> Program {
     let ordered = |inst: &Inst| {
         matches!(
             inst,
             Inst::Meter { .. }
+                | Inst::MeterDirect { .. }
                 | Inst::RegisterRead { .. }
                 | Inst::RegisterWrite { .. }
                 | Inst::Random { .. }
@@ -271,7 +271,17 @@ fn in_any_order(program: &Program) -> bool {
                 | Inst::Assert { .. }
         )
     };
-    !meters && !insts.into_iter().any(ordered)
+    for body in program.bodies.values_mut() {
+        for block in body.blocks.values_mut() {
+            block.insts.retain(|inst| !ordered(inst));
+        }
+    }
+    for table in program.tables.values_mut() {
+        if let Some(meter) = &mut table.direct_meter {
+            meter.at_hit = None;
+        }
+    }
+    program
 }
 
 fn bits_list(text: &str) -> Vec<Bits> {

@@ -71,6 +71,8 @@ impl Replay {
     /// [`PortError`] when there is not so much memory.
     pub fn in_place(trace: &Trace, share: Share, written: Written) -> Result<Replay, PortError> {
         let front = written.front.next_multiple_of(LINE);
+        let longest = trace.frames().map(<[u8]>::len).max().unwrap_or(0);
+        let written = Written { behind: written.behind.min(longest), ..written };
         let (before, behind) = (written.front.div_ceil(CHUNK), written.behind.div_ceil(CHUNK));
         let chunks = before + behind;
         let kept = vec![[0; CHUNK]; chunks * MAX_BATCH];
@@ -196,15 +198,13 @@ macro_rules! with_vectors {
 with_vectors! {
     /// Copies `chunks` chunks of each frame, from `before` chunks in front of it on.
     fn put_by(memory: &[u8], places: &[Place], kept: &mut [Chunk], before: usize, chunks: usize) {
-        let (all, _) = memory.as_chunks::<CHUNK>();
         if (before, chunks) == (0, 1) {
             for (place, kept) in places.iter().zip(kept) {
-                if let Some(chunk) = all.get(place.at as usize / CHUNK) {
-                    *kept = *chunk;
-                }
+                *kept = start_of(memory, place);
             }
             return;
         }
+        let (all, _) = memory.as_chunks::<CHUNK>();
         for (place, kept) in places.iter().zip(kept.chunks_exact_mut(chunks)) {
             let from = (place.at as usize / CHUNK).saturating_sub(before);
             let end = (from + chunks).min(all.len());
@@ -216,21 +216,35 @@ with_vectors! {
 with_vectors! {
     /// The reverse of `put_by`. All was put by before anything was written, so what two frames share comes back too.
     fn put_back(memory: &mut [u8], places: &[Place], kept: &[Chunk], before: usize, chunks: usize) {
-        let (all, _) = memory.as_chunks_mut::<CHUNK>();
         if (before, chunks) == (0, 1) {
             for (place, kept) in places.iter().zip(kept) {
-                if let Some(chunk) = all.get_mut(place.at as usize / CHUNK) {
-                    *chunk = *kept;
-                }
+                set_start_of(memory, place, kept);
             }
             return;
         }
+        let (all, _) = memory.as_chunks_mut::<CHUNK>();
         for (place, kept) in places.iter().zip(kept.chunks_exact(chunks)) {
             let from = (place.at as usize / CHUNK).saturating_sub(before);
             let end = (from + chunks).min(all.len());
             all[from..end].copy_from_slice(&kept[..end - from]);
         }
     }
+}
+
+/// The first bytes of a frame.
+#[inline(always)]
+fn start_of(memory: &[u8], place: &Place) -> Chunk {
+    debug_assert!(place.at as usize + CHUNK <= memory.len());
+    // SAFETY: `lay_out` gave each frame at least a line of the memory, and nobody changes its places.
+    unsafe { memory.as_ptr().add(place.at as usize).cast::<Chunk>().read() }
+}
+
+/// Writes them.
+#[inline(always)]
+fn set_start_of(memory: &mut [u8], place: &Place, bytes: &Chunk) {
+    debug_assert!(place.at as usize + CHUNK <= memory.len());
+    // SAFETY: as for `start_of`.
+    unsafe { memory.as_mut_ptr().add(place.at as usize).cast::<Chunk>().write(*bytes) };
 }
 
 with_vectors! {

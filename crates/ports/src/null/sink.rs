@@ -58,7 +58,7 @@ impl Sink {
 }
 
 /// zlib's `crc32(port, frame)`.
-fn frame_digest(port: u32, frame: &[u8]) -> u32 {
+pub fn frame_digest(port: u32, frame: &[u8]) -> u32 {
     // The register starts inverted, and the other way round than zlib holds it.
     let mut digest = CRC.digest_with_initial((!port).reverse_bits());
     digest.update(frame);

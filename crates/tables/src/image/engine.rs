@@ -87,6 +87,10 @@ impl Engine {
         Ok(Engine { kind, fields, bits })
     }
 
+    pub(super) fn is_immediate(&self) -> bool {
+        !matches!(self.kind, Kind::Wide(_) | Kind::Acl(_))
+    }
+
     pub(super) fn limbs(&self) -> usize {
         self.bits.div_ceil(64) as usize
     }

@@ -1,0 +1,159 @@
+//! How the code for bursts looks its tables up: inline by loads or by a call, packet by packet or staged, which means for the
+//! packets of a burst together. Packet by packet wins where a table is in the nearest caches, staged where its memory has to
+//! be waited for, and where one call answers many packets at once.
+
+use crate::order::{Memory, memory};
+use millrace_jit::{Options, Shape, shapes};
+use millrace_pipeline::*;
+use millrace_state::State;
+use std::collections::BTreeMap;
+
+/// From this many bytes on that lookups touch, a table that is looked up by loads is staged.
+const STAGED_BYTES: usize = 1 << 20;
+/// Most tables that are staged.
+const MAX_STAGED: usize = 60;
+/// What a lookup of an entry touches at least: a cache line.
+const LINE: usize = 64;
+
+/// The best options for the tables as they are.
+pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
+    let shapes = shapes(state);
+    let is_large = |table: &TableId| {
+        let entries = state.entry_count(*table) as usize;
+        match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
+            Shape::Call => entries > 0,
+            _ => state.table(*table).memory_bytes().min(entries * LINE) > STAGED_BYTES,
+        }
+    };
+    let mut staged: Vec<TableId> = in_order(program).into_iter().filter(is_large).take(MAX_STAGED).collect();
+    while !Phases::of(program, &staged).keep_order() {
+        staged.pop();
+    }
+    Options { staged, shapes, ..Options::default() }
+}
+
+/// Whether two options give the same code.
+pub(crate) fn are_same(one: &Options, other: &Options) -> bool {
+    one.staged == other.staged && one.shapes == other.shapes
+}
+
+/// The tables of a program in the order in which packets come to them: staged in any other order they would not all be.
+fn in_order(program: &Program) -> Vec<TableId> {
+    let mut tables = Vec::new();
+    for body in program.ingress.iter().chain(&program.egress) {
+        let body = &program.bodies[*body];
+        for block in body.postorder().into_iter().rev() {
+            if let Terminator::Apply { table, .. } = body.blocks[block].term
+                && !tables.contains(&table)
+            {
+                tables.push(table);
+            }
+        }
+    }
+    tables
+}
+
+/// In which loops over the burst each memory of a program is used. Behind the lookup of the staged table number `n` a packet
+/// is in loop `n`, from 1 on, until then in loop 0; within a loop packets keep their order.
+struct Phases<'p> {
+    program: &'p Program,
+    staged: &'p [TableId],
+    /// Sets of loops, a bit each.
+    used: BTreeMap<Memory, u64>,
+}
+
+impl Phases<'_> {
+    fn of<'p>(program: &'p Program, staged: &'p [TableId]) -> Phases<'p> {
+        let mut phases = Phases { program, staged, used: BTreeMap::new() };
+        let mut at = 1;
+        for body in program.ingress.iter().chain(&program.egress) {
+            at = phases.body(*body, at);
+        }
+        phases
+    }
+
+    /// Whether packets come to each memory in their order.
+    fn keep_order(&self) -> bool {
+        self.used.values().all(|loops| loops.is_power_of_two())
+    }
+
+    /// Follows packets that may be in these loops through a body; gives the loops that they may be in behind it.
+    fn body(&mut self, id: BodyId, at: u64) -> u64 {
+        let body = &self.program.bodies[id];
+        let (mut entered, mut behind) = (BTreeMap::from([(body.entry, at)]), at);
+        let mut waiting = vec![body.entry];
+        while let Some(id) = waiting.pop() {
+            let block = &body.blocks[id];
+            let mut at = entered.get(&id).copied().unwrap_or(0);
+            block.insts.iter().filter_map(memory).for_each(|memory| self.note(memory, at));
+            if let Terminator::Apply { table, .. } = &block.term {
+                at = self.apply(*table, at);
+            }
+            behind |= at;
+            block.term.for_each_successor(&mut |to| {
+                let before = entered.entry(to).or_insert(0);
+                if *before | at != *before {
+                    *before |= at;
+                    waiting.push(to);
+                }
+            });
+        }
+        behind
+    }
+
+    fn apply(&mut self, table: TableId, at: u64) -> u64 {
+        let mut at = at;
+        if let Some(number) = self.staged.iter().position(|staged| *staged == table) {
+            let earlier = at & ((2 << number) - 1);
+            at = at & !earlier | if earlier == 0 { 0 } else { 2 << number };
+        }
+        let described = &self.program.tables[table];
+        if described.direct_meter.is_some() {
+            self.note(Memory::DirectMeter(table), at);
+        }
+        for listed in &described.actions {
+            self.body(self.program.actions[listed.action].body, at);
+        }
+        at
+    }
+
+    fn note(&mut self, memory: Memory, at: u64) {
+        *self.used.entry(memory).or_default() |= at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether order is kept where the only table is staged, with something in front of it and behind it.
+    fn keeps_order(front: &str, behind: &str) -> bool {
+        let program = text::parse(&format!(
+            "program t architecture test errors (NoError)
+             ingress (ingress) egress ()
+             intrinsic egress_spec = port
+             metadata port: bit<32> metadata x: bit<8> metadata y: bit<1>
+             register r: bit<8> size 4
+             action nop () = nop
+             table t {{ key x: exact = x action nop default nop() size 4 }}
+             body action nop {{ block0: end }}
+             body control ingress {{
+             block0: {front} branch eq(y, 1w1), block1, block2
+             block1: apply t, next = block2, exit = block2
+             block2: {behind} end }}"
+        ));
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        let staged: Vec<TableId> = program.tables.keys().collect();
+        Phases::of(&program, &staged).keep_order()
+    }
+
+    #[test]
+    fn what_is_used_in_one_loop_is_used_in_order() {
+        let write = "register_write r, 8w0, 8w1";
+        assert!(keeps_order("", ""));
+        assert!(keeps_order(write, ""));
+        // Who does not come to the table is there first.
+        assert!(!keeps_order("", write));
+        assert!(!keeps_order(write, write));
+    }
+}
