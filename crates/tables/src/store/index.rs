@@ -81,7 +81,7 @@ impl Index {
 
     /// Where a hash has its slot if that is free, by its upper half; tags are of the lower.
     fn home(&self, hash: u64) -> usize {
-        ((hash >> 32) * self.slots.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.slots.len() as u64) >> 32) as usize
     }
 
     fn put(&mut self, hash: u64, number: u32) {
