@@ -1,13 +1,13 @@
 //! Running a body: blocks, terminators, and the actions of tables.
 
-use crate::context::{Context, Effects};
+use crate::context::Context;
 use crate::observe::{Event, Observer};
 use crate::parser::ParserFailure;
 use crate::step::Failure;
 use millrace_pipeline::entity::SecondaryMap;
 use millrace_pipeline::semantics::{self, Leaf, Value};
 use millrace_pipeline::*;
-use millrace_state::State;
+use millrace_state::{Effects, State};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -19,7 +19,8 @@ mod parser;
 mod phv;
 mod step;
 
-pub use context::{Context, DigestMessage, Effects};
+pub use context::Context;
 pub use interp::{Abort, Ending, Interp, World};
+pub use millrace_state::{DigestMessage, Effects};
 pub use observe::{Event, Observer, Unobserved};
 pub use phv::Phv;

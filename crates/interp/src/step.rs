@@ -1,13 +1,13 @@
 //! Instructions: one effect each.
 
-use crate::context::{Context, DigestMessage, format_log};
+use crate::context::Context;
 use crate::interp::{Interp, World, of_type};
 use crate::observe::{Event, Observer};
 use crate::parser::{self, ParserFailure};
 use crate::phv::push_value;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
-use millrace_state::Color;
+use millrace_state::{Color, DigestMessage, format_log};
 
 /// Why the body does not go on behind an instruction.
 pub(crate) enum Failure {

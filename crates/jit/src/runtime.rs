@@ -6,7 +6,7 @@ mod lookup;
 mod writer;
 
 pub(crate) use helpers::{Helper, WideOp, empty_varbit};
-pub use host::{DigestMessage, Effects, Host};
+pub use host::Host;
 pub(crate) use lookup::lookup_of;
 pub(crate) use writer::{bits_of, limbs_of};
 

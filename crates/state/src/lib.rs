@@ -17,6 +17,7 @@
 //! packet.
 
 mod cells;
+mod effects;
 mod entries;
 mod error;
 mod lookup;
@@ -27,6 +28,7 @@ mod random;
 mod state;
 
 pub use cells::{CounterRef, MeterRef};
+pub use effects::{DigestMessage, Effects, format_log};
 pub use entries::{EntryView, EntryWrite, Target};
 pub use error::{BuildError, ObjectKind, WriteError};
 pub use lookup::{Lookup, Selected};

@@ -6,7 +6,7 @@
 
 use crate::context::{Context, JitContext};
 use crate::flight::Origin;
-use crate::jit::{Ahead, drop_reason, take_effects};
+use crate::jit::{Ahead, drop_reason};
 use crate::queues::Waiting;
 use crate::switch::{MAX_COPIES, Switch};
 use crate::{DropReason, PortId};
@@ -116,7 +116,7 @@ impl Switch {
             true => leave(ahead, &results, done, &mut dropped),
             false => Vec::new(),
         };
-        take_effects(host.take_effects(), &mut self.effects);
+        self.effects.append(host.take_effects());
         drop(host);
         self.counters.received_many(port, burst.places.len() as u64, bytes);
         self.counters.dropped_many(DropReason::IngressDrop, port, dropped);

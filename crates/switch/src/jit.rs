@@ -4,7 +4,7 @@ use crate::burst::Arrivals;
 use crate::context::JitContext;
 use crate::order::{Order, may_set};
 use crate::{DropReason, schedule, time};
-use millrace_interp::{DigestMessage, Effects};
+use millrace_interp::Effects;
 use millrace_jit::abi::HEADROOM;
 use millrace_jit::{
     Compiled, Contexts, Effort, JitError, MAX_BATCH, Options, PacketList, Plan, Statistics, Verdict,
@@ -166,7 +166,7 @@ impl Jit {
         let verdict = results.verdicts().next().unwrap_or((Verdict::StepLimit, 0));
         self.left.clear();
         self.left.extend_from_slice(results.bytes(0));
-        take_effects(host.take_effects(), effects);
+        effects.append(host.take_effects());
         context.set_bytes(&self.left);
         Ok(verdict)
     }
@@ -283,20 +283,6 @@ impl Ahead {
     pub(crate) fn written(&self) -> Written {
         let written = self.code.written();
         Written { front: written.front as usize, behind: written.behind as usize }
-    }
-}
-
-/// Adds what compiled code sent out.
-pub(crate) fn take_effects(from: millrace_jit::Effects, to: &mut Effects) {
-    if !from.digests.is_empty() {
-        let message = |message: millrace_jit::DigestMessage| DigestMessage {
-            digest: message.digest,
-            values: message.values,
-        };
-        to.digests.extend(from.digests.into_iter().map(message));
-    }
-    if !from.log.is_empty() {
-        to.log.extend(from.log);
     }
 }
 

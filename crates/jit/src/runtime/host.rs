@@ -5,25 +5,7 @@ use super::{Texts, Writer};
 use crate::abi::{HEADROOM, Packet, TAILROOM};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
-use millrace_state::{EntryIndex, State};
-
-/// What a program sends out beside packets, in order.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Effects {
-    /// Messages to the control plane.
-    pub digests: Vec<DigestMessage>,
-    /// Lines for the log.
-    pub log: Vec<String>,
-}
-
-/// A message to the control plane.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DigestMessage {
-    /// Its kind.
-    pub digest: DigestId,
-    /// The values of [`Digest::members`].
-    pub values: Vec<Value>,
-}
+use millrace_state::{DigestMessage, Effects, EntryIndex, State, format_log};
 
 /// What compiled code works with while it runs.
 pub struct Host<'a> {
@@ -151,23 +133,4 @@ impl Drop for Host<'_> {
     fn drop(&mut self) {
         self.state.end_batch();
     }
-}
-
-/// Puts the arguments where `{}` stands in the format, numbers in decimal. A `{}` without an argument stays, an
-/// argument without a `{}` is left out.
-fn format_log(format: &str, args: &[Value]) -> String {
-    let mut line = String::with_capacity(format.len());
-    let mut args = args.iter();
-    let mut rest = format;
-    while let Some((before, after)) = rest.split_once("{}") {
-        line.push_str(before);
-        match args.next() {
-            Some(Value::Bool(truth)) => line.push_str(if *truth { "true" } else { "false" }),
-            Some(value) => line.push_str(&value.as_bits().to_biguint().to_string()),
-            None => line.push_str("{}"),
-        }
-        rest = after;
-    }
-    line.push_str(rest);
-    line
 }

@@ -177,8 +177,9 @@ impl Worker {
 
     /// Ends [`Worker::sleep`].
     pub fn wake(&mut self) {
-        let epoch = self.domain.0.epoch.load(Ordering::SeqCst);
-        self.seen.0.store(epoch, Ordering::SeqCst);
+        let epoch = self.domain.0.epoch.load(Ordering::Acquire);
+        self.seen.0.store(epoch, Ordering::Relaxed);
+        // Before anything is read: pairs with the fence of `oldest_seen`.
         fence(Ordering::SeqCst);
         self.awake = true;
     }

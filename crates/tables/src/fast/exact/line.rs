@@ -128,13 +128,14 @@ impl Lines {
         self.cells.bytes() + self.records.bytes()
     }
 
-    /// Bucket and tag of a key.
+    /// Bucket and tag of a key. One limb is hashed by one multiplication with a secret odd number, of which the upper half
+    /// counts: that is universal, and vectors can do it.
     #[inline(always)]
     pub(super) fn place(&self, key: &[u64]) -> (u32, u16) {
-        let mut hash = self.seeds[0];
-        for limb in key {
-            hash = mix(hash ^ limb, self.seeds[1]);
-        }
+        let hash = match key {
+            [limb] => (limb ^ self.seeds[0]).wrapping_mul(self.seeds[1]),
+            _ => key.iter().fold(self.seeds[0], |hash, limb| mix(hash ^ limb, self.seeds[1])),
+        };
         ((((hash >> 32) * u64::from(self.buckets)) >> 32) as u32, hash as u16)
     }
 

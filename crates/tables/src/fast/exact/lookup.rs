@@ -41,6 +41,17 @@ trait Compare {
     /// # Safety
     /// `line` is the address of a line of tags.
     unsafe fn tags(line: *const u8, tag: u16) -> u32;
+
+    /// The buckets of up to [`BATCH`] keys of one limb.
+    ///
+    /// # Safety
+    /// The machine has what the level says.
+    #[inline(always)]
+    unsafe fn buckets(lines: &Lines, keys: &[u64], buckets: &mut [u32; BATCH]) {
+        for (key, bucket) in keys.iter().zip(buckets) {
+            *bucket = lines.place(&[*key]).0;
+        }
+    }
 }
 
 #[inline(always)]
@@ -50,10 +61,9 @@ fn staged<C: Compare>(lines: &Lines, keys: &[u64], out: &mut [u32]) {
         match lines.kind() {
             Kind::One => {
                 let mut bucket = [0u32; BATCH];
-                for (key, bucket) in keys.iter().zip(&mut bucket) {
-                    *bucket = lines.place(&[*key]).0;
-                    prefetch(lines.address(*bucket));
-                }
+                // SAFETY: whoever chose the level knows the machine.
+                unsafe { C::buckets(lines, keys, &mut bucket) };
+                bucket[..keys.len()].iter().for_each(|bucket| prefetch(lines.address(*bucket)));
                 for ((key, bucket), out) in keys.iter().zip(bucket).zip(out) {
                     // SAFETY: `walk` gives addresses of lines, and this table's keys have one limb.
                     *out = walk(lines, bucket, |line| unsafe { C::one(line, *key) });
@@ -224,6 +234,25 @@ mod x86 {
             };
             let both = equal & equal >> 1;
             (both & 1) | (both >> 1 & 2) | (both >> 2 & 4)
+        }
+
+        #[inline(always)]
+        unsafe fn buckets(lines: &Lines, keys: &[u64], buckets: &mut [u32; BATCH]) {
+            let (eights, rest) = keys.as_chunks::<8>();
+            // SAFETY: the caller is compiled for AVX-512; each load and store is of one chunk.
+            unsafe {
+                let [seed, factor] = lines.seeds.map(|seed| _mm512_set1_epi64(seed as i64));
+                let count = _mm512_set1_epi64(i64::from(lines.buckets));
+                for (keys, buckets) in eights.iter().zip(buckets.as_chunks_mut::<8>().0) {
+                    let keys = _mm512_xor_si512(_mm512_loadu_si512(keys.as_ptr().cast()), seed);
+                    let hash = _mm512_srli_epi64::<32>(_mm512_mullo_epi64(keys, factor));
+                    let bucket = _mm512_srli_epi64::<32>(_mm512_mul_epu32(hash, count));
+                    _mm256_storeu_si256(buckets.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(bucket));
+                }
+            }
+            for (key, bucket) in rest.iter().zip(&mut buckets[keys.len() - rest.len()..]) {
+                *bucket = lines.place(&[*key]).0;
+            }
         }
 
         #[inline(always)]
