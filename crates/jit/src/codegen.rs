@@ -139,6 +139,7 @@ pub(crate) enum SlotVar {
 /// The variables that are no slots.
 struct Vars {
     packet: Variable,
+    context: Variable,
     data: Variable,
     len: Variable,
     cursor: Variable,
@@ -220,6 +221,7 @@ impl<'a> Gen<'a> {
         let mut word = || b.declare_var(types::I64);
         let vars = Vars {
             packet: word(),
+            context: word(),
             data: word(),
             len: word(),
             cursor: word(),
@@ -319,6 +321,7 @@ impl<'a> Gen<'a> {
         let any = self.not_zero(count);
         self.b.ins().brif(any, first, &[], done, &[]);
         self.b.switch_to_block(first);
+        self.find_context();
         self.load_packet();
         if from_context {
             self.load_context()
@@ -445,15 +448,22 @@ impl<'a> Gen<'a> {
         self.b.ins().store(plain(), value, address, offset as i32);
     }
 
-    /// The packet's context. It is worked out from the packet's place in the batch where it is needed, which is seldom.
+    /// The packet's context.
     fn context(&mut self) -> Value {
+        self.b.use_var(self.vars.context)
+    }
+
+    /// Works the packet's context out from the packet's place in the batch. Cranelift moves that to where it is needed,
+    /// which is seldom.
+    fn find_context(&mut self) {
         let packet = self.b.use_var(self.vars.packet);
         let distance = self.b.ins().isub(packet, self.packets);
         let scaled = self.b.ins().imul_imm_s(distance, i64::from(PER_PACKET));
         let number = self.shr(scaled, PER_PACKET_SHIFT);
         let size = self.int(self.s.layout.size() as u64);
         let offset = self.b.ins().imul(number, size);
-        self.b.ins().iadd(self.contexts, offset)
+        let context = self.b.ins().iadd(self.contexts, offset);
+        self.b.def_var(self.vars.context, context);
     }
 
     fn data(&mut self) -> Value {

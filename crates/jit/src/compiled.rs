@@ -10,7 +10,7 @@ use crate::plan::{Plan, Start};
 use crate::runtime::{Host, Texts};
 use crate::sampling::Sampler;
 use crate::site::{Site, Sites};
-use crate::specialise::{Budget, specialise};
+use crate::specialise::{Budget, FEW_BLOCKS, specialise};
 use crate::stage::{MAX_BATCH, stages};
 use crate::state::State as Known;
 use crate::tables;
@@ -44,8 +44,10 @@ pub enum Effort {
     /// Fast code.
     #[default]
     Speed,
-    /// A short time to compile.
+    /// A short time to compile; large programs get fewer clones too.
     Quick,
+    /// A few milliseconds: [`Effort::Speed`] for small programs, [`Effort::Quick`] for others.
+    Soon,
 }
 
 /// Why a program was not compiled.
@@ -79,10 +81,12 @@ const MANY_NODES: usize = 2000;
 /// What compiling took and gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
-    /// Until the graph was specialised.
+    /// Until the graph was specialised and turned into Cranelift's IR.
     pub specialise: Duration,
-    /// Until the code was generated and optimised.
+    /// From there on until there was machine code.
     pub codegen: Duration,
+    /// How hard Cranelift tried: [`Effort::Speed`] or [`Effort::Quick`].
+    pub effort: Effort,
     /// Nodes of the specialised graph.
     pub nodes: usize,
     /// Bytes of machine code.
@@ -124,11 +128,11 @@ impl Compiled {
         let isa = native(options.effort)?;
         let parts = Parts::new(program, options)?;
         let start = Instant::now();
-        let Generated { function, nodes, texts, written, stays, .. } =
+        let Generated { function, nodes, texts, written, stays, effort, .. } =
             parts.function(program, plan, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
-        let isa = if nodes > MANY_NODES { native(Effort::Quick)? } else { isa };
+        let isa = if effort == options.effort { isa } else { native(effort)? };
         let mut context = cranelift_codegen::Context::for_function(function);
         let code = context
             .compile(&*isa, &mut Default::default())
@@ -140,6 +144,7 @@ impl Compiled {
         let statistics = Statistics {
             specialise: specialised,
             codegen: start.elapsed(),
+            effort,
             nodes,
             bytes: code.code_buffer().len(),
         };
@@ -273,6 +278,7 @@ struct Parts {
     stages: Vec<Option<crate::stage::Stage>>,
     stage_bytes: usize,
     shapes: Vec<Shape>,
+    effort: Effort,
 }
 
 /// The code of one plan, before Cranelift.
@@ -281,6 +287,8 @@ struct Generated {
     /// The specialised graph as text, where people ask for it.
     graph: String,
     nodes: usize,
+    /// How hard Cranelift is to try.
+    effort: Effort,
     texts: Texts,
     written: Written,
     stays: bool,
@@ -298,11 +306,17 @@ impl Parts {
             stages,
             stage_bytes,
             shapes: options.shapes.clone(),
+            effort: options.effort,
         })
     }
 
     fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa, for_people: bool) -> Generated {
         let flat = flatten(program, plan);
+        let effort = match self.effort {
+            Effort::Soon if flat.blocks.len() > FEW_BLOCKS => Effort::Quick,
+            Effort::Soon => Effort::Speed,
+            asked => asked,
+        };
         let from_context = plan.start == Start::Context;
         let entry = if from_context {
             Known::context(program)
@@ -311,7 +325,7 @@ impl Parts {
         };
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
-        let special = specialise(program, &flat, entry, Budget::of(&flat), &stage_of);
+        let special = specialise(program, &flat, entry, Budget::of(&flat, effort), &stage_of);
         let (written, stays) = written(program, &flat, &special);
         let mut texts = Texts::default();
         let shared = Shared {
@@ -328,7 +342,9 @@ impl Parts {
         let config = isa.frontend_config();
         let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
         let graph = if for_people { special.to_text(program, &flat) } else { String::new() };
-        Generated { function, graph, nodes: special.order().len(), texts, written, stays }
+        let nodes = special.order().len();
+        let effort = if nodes > MANY_NODES { Effort::Quick } else { effort };
+        Generated { function, graph, nodes, effort, texts, written, stays }
     }
 }
 
@@ -367,12 +383,12 @@ fn spilled(program: &Program, all: bool) -> Vec<SlotId> {
 fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
     let mut builder = settings::builder();
     let level = match effort {
-        Effort::Speed => "speed",
+        Effort::Speed | Effort::Soon => "speed",
         Effort::Quick => "none",
     };
     let verify = if cfg!(debug_assertions) { "true" } else { "false" };
     let registers = match effort {
-        Effort::Speed => "backtracking",
+        Effort::Speed | Effort::Soon => "backtracking",
         Effort::Quick => "single_pass",
     };
     let wanted = [

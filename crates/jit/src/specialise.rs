@@ -4,6 +4,7 @@
 //! ways no code is left for validity, header offsets and constant metadata. Growth has a budget: a block with many
 //! clones gets nodes that forget constant slots, then one node that joins whatever comes.
 
+use crate::compiled::Effort;
 use crate::flat::{Flat, FlatId, Op, Term};
 use crate::live::Set;
 use crate::simplify::simplify;
@@ -49,13 +50,17 @@ pub(crate) struct Budget {
 
 /// Above so many blocks a graph hardly grows: it would take seconds to compile.
 const MANY_BLOCKS: usize = 800;
+/// Up to so many blocks a graph is compiled within few milliseconds in any way.
+pub(crate) const FEW_BLOCKS: usize = 100;
 
 impl Budget {
     /// For a graph.
-    pub(crate) fn of(flat: &Flat) -> Budget {
-        match flat.blocks.len() {
-            0..=MANY_BLOCKS => Budget { exact: 8, shaped: 16, factor: 8 },
-            _ => Budget { exact: 1, shaped: 2, factor: 1 },
+    pub(crate) fn of(flat: &Flat, effort: Effort) -> Budget {
+        let blocks = flat.blocks.len();
+        let is_quick = effort != Effort::Speed && blocks > FEW_BLOCKS;
+        match is_quick || blocks > MANY_BLOCKS {
+            true => Budget { exact: 1, shaped: 2, factor: 1 },
+            false => Budget { exact: 8, shaped: 16, factor: 8 },
         }
     }
 }
@@ -119,28 +124,29 @@ impl Work<'_> {
     fn node_for(&mut self, block: FlatId, mut state: State) -> NodeId {
         let live = &self.live[block];
         state.known.retain(|slot, _| live.contains(slot.index()));
-        let exact = Key::Exact(State { room: 0, ..state.clone() });
-        let shaped = Key::Shaped(state.places.clone(), state.cursor, state.phase);
         let clones = self.clones[block];
         let full = self.nodes.len() > 64 + self.budget.factor * self.flat.blocks.len();
-        let known = |key: &Key| self.keys.contains_key(&(block, key.clone()));
-        let key = if known(&exact) || (clones < self.budget.exact && !full) {
-            exact
-        } else if known(&shaped) || (clones < self.budget.shaped && !full) {
-            shaped
-        } else {
-            Key::General(state.phase)
-        };
-        if let Some(node) = self.keys.get(&(block, key.clone())).copied() {
-            let before = self.nodes[node].entry.clone();
-            self.nodes[node].entry.join(&state);
-            if self.nodes[node].entry != before && self.queued.insert(node) {
+        let mut key = (block, Key::Exact(State { room: 0, ..state.clone() }));
+        if !self.keys.contains_key(&key) && (clones >= self.budget.exact || full) {
+            key.1 = Key::Shaped(state.places.clone(), state.cursor, state.phase);
+            if !self.keys.contains_key(&key) && (clones >= self.budget.shaped || full) {
+                key.1 = Key::General(state.phase);
+            }
+        }
+        if let Some(node) = self.keys.get(&key).copied() {
+            let entry = &mut self.nodes[node].entry;
+            if *entry == state {
+                return node;
+            }
+            let before = entry.clone();
+            entry.join(&state);
+            if *entry != before && self.queued.insert(node) {
                 self.queue.push_back(node);
             }
             return node;
         }
         let node = self.nodes.push(Node { block, entry: state, term: Term::Goto(NodeId::from_u32(0)) });
-        self.keys.insert((block, key), node);
+        self.keys.insert(key, node);
         self.clones[block] += 1;
         self.queued.insert(node);
         self.queue.push_back(node);

@@ -6,10 +6,14 @@ use crate::order::{Order, may_set};
 use crate::{DropReason, schedule, time};
 use millrace_interp::Effects;
 use millrace_jit::abi::HEADROOM;
-use millrace_jit::{Compiled, Contexts, JitError, MAX_BATCH, Options, PacketList, Plan, Verdict};
+use millrace_jit::{
+    Compiled, Contexts, Effort, JitError, MAX_BATCH, Options, PacketList, Plan, Statistics, Verdict,
+};
 use millrace_pipeline::*;
 use millrace_ports::null::Written;
 use millrace_state::State;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 /// A program's code. What bursts take is made at once, what only single packets take when the first one needs it.
 pub(crate) struct Jit {
@@ -18,7 +22,7 @@ pub(crate) struct Jit {
     pub(crate) list: PacketList,
     /// What came in, of the burst that is worked on, where that has to be kept.
     pub(crate) arrivals: Arrivals,
-    program: Program,
+    program: Arc<Program>,
     /// A context of a packet that no body has seen.
     blank: Contexts,
     /// Parts that were needed so far.
@@ -37,6 +41,8 @@ pub(crate) struct Ahead {
     /// Whether the time of a burst makes a difference.
     pub(crate) reads_time: bool,
     options: Options,
+    /// The code that is made while the quickly made one is in use.
+    better: Better,
     /// [`State::shapes`] that the code is for.
     shapes: u64,
     /// Bursts until it is looked again whether other options are better.
@@ -45,6 +51,19 @@ pub(crate) struct Ahead {
 
 /// Bursts between two looks at the sizes of tables.
 const BURSTS_BETWEEN_LOOKS: u32 = 1 << 14;
+
+/// Bursts after which it is worth to make better code for a large program, and between looks whether it is there.
+const BURSTS_UNTIL_BUSY: u32 = 1 << 8;
+
+/// The code that takes longer to make, of a large program.
+enum Better {
+    /// It is in use, or cannot be made.
+    Settled,
+    /// It will be made once the program has proved busy.
+    Wanted,
+    /// Another thread makes it, for these options.
+    Coming(Options, JoinHandle<Result<Compiled, JitError>>),
+}
 
 /// A part of a program's code for single packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +103,7 @@ impl Jit {
                 blank
             }
         };
-        let list = PacketList::default();
+        let (list, program) = (PacketList::default(), Arc::new(program));
         Ok(Jit { ahead, list, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
     }
 
@@ -100,6 +119,21 @@ impl Jit {
             return Ok(());
         }
         ahead.renew(&self.program, state)
+    }
+
+    /// What compiling took so far for bursts, or without code for them for single packets.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let codes = self.ahead.iter().map(|ahead| &ahead.code);
+        let codes = codes.chain(self.parts.iter().map(|(_, code)| code)).map(Compiled::statistics);
+        codes
+            .reduce(|all, one| Statistics {
+                specialise: all.specialise + one.specialise,
+                codegen: all.codegen + one.codegen,
+                nodes: all.nodes + one.nodes,
+                bytes: all.bytes + one.bytes,
+                effort: all.effort,
+            })
+            .unwrap_or_default()
     }
 
     /// A packet that no body has seen.
@@ -170,31 +204,79 @@ fn compile(program: &Program, part: Part) -> Result<Compiled, JitError> {
 impl Ahead {
     fn new(program: &Program, state: &mut State) -> Result<Ahead, JitError> {
         let shapes = state.shapes();
-        let options = schedule::choose(program, state);
+        let options = Options { effort: Effort::Soon, ..schedule::choose(program, state) };
         let code = Compiled::new(program, &Plan::through(program, true), &options)?;
         let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
-        Ok(Ahead {
+        let mut ahead = Ahead {
             contexts: code.contexts(MAX_BATCH),
             code,
             keeps_arrivals: may_keep.iter().any(|role| may_set(program, *role)),
             reads_time: time::shows(program),
             options,
+            better: Better::Settled,
             shapes,
             looks_in: 0,
-        })
+        };
+        ahead.look_later();
+        Ok(ahead)
     }
 
+    /// Looks whether other code is better by now. What the tables need is made here and now, in the quick way where the
+    /// program is large, what is only better meanwhile.
     #[cold]
-    fn renew(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
-        let shapes = state.shapes();
-        let options = schedule::choose(program, state);
+    fn renew(&mut self, program: &Arc<Program>, state: &mut State) -> Result<(), JitError> {
+        self.shapes = state.shapes();
+        let options = Options { effort: Effort::Soon, ..schedule::choose(program, state) };
         if !schedule::are_same(&self.options, &options) {
-            self.code = Compiled::new(program, &Plan::through(program, true), &options)?;
-            self.contexts = self.code.contexts(MAX_BATCH);
-            self.options = options;
+            let code = Compiled::new(program, &Plan::through(program, true), &options)?;
+            self.take(code, options);
+            self.look_later();
+            return Ok(());
         }
-        (self.shapes, self.looks_in) = (shapes, BURSTS_BETWEEN_LOOKS);
+        match std::mem::replace(&mut self.better, Better::Settled) {
+            Better::Settled => self.looks_in = BURSTS_BETWEEN_LOOKS,
+            Better::Wanted => {
+                let options = Options { effort: Effort::Speed, ..options };
+                let (program, wanted) = (Arc::clone(program), options.clone());
+                let make = move || Compiled::new(&program, &Plan::through(&program, true), &wanted);
+                // Without a thread the code stays as it is, which is right too.
+                if let Ok(made) = thread::Builder::new().name("compiler".to_owned()).spawn(make) {
+                    self.better = Better::Coming(options, made);
+                }
+                self.looks_in = BURSTS_UNTIL_BUSY;
+            }
+            Better::Coming(options, made) if !made.is_finished() => {
+                self.better = Better::Coming(options, made);
+                self.looks_in = BURSTS_UNTIL_BUSY;
+            }
+            Better::Coming(options, made) => {
+                // The tables may have changed meanwhile, and code that cannot be made is not missed.
+                match made.join() {
+                    Ok(Ok(code)) if schedule::are_same(&self.options, &options) => {
+                        self.take(code, options);
+                        self.looks_in = BURSTS_BETWEEN_LOOKS;
+                    }
+                    Ok(Ok(_)) => self.look_later(),
+                    _ => self.looks_in = BURSTS_BETWEEN_LOOKS,
+                }
+            }
+        }
         Ok(())
+    }
+
+    fn take(&mut self, code: Compiled, options: Options) {
+        self.contexts = code.contexts(MAX_BATCH);
+        self.code = code;
+        self.options = options;
+    }
+
+    /// Sets when to look again: soon where the code was made in the quick way.
+    fn look_later(&mut self) {
+        let is_quick = self.code.statistics().effort == Effort::Quick;
+        (self.better, self.looks_in) = match is_quick {
+            true => (Better::Wanted, BURSTS_UNTIL_BUSY),
+            false => (Better::Settled, BURSTS_BETWEEN_LOOKS),
+        };
     }
 
     /// What the code may change of a frame.

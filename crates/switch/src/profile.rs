@@ -1,13 +1,18 @@
 //! Where the time of a forwarding thread goes, by part of the program and of the switch.
 
 use crate::switch::Switch;
-use millrace_jit::Site;
 use millrace_jit::sampling::{Mark, Sampler, Samples};
+use millrace_jit::{Site, Statistics};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 impl Switch {
+    /// What compiling took so far, and gave; nothing where there is no compiled code.
+    pub fn compile_statistics(&self) -> Statistics {
+        self.engine.jit.as_ref().map(|jit| jit.statistics()).unwrap_or_default()
+    }
+
     /// Starts to sample what the calling thread does, that often.
     ///
     /// # Errors

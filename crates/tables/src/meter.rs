@@ -143,11 +143,21 @@ impl Meter {
     }
 }
 
-/// An array of meters, all unconfigured at first.
+/// Meters whose memory is made together.
+const CHUNK: usize = 256;
+
+/// What an index leads to where nothing was ever configured.
+static UNCONFIGURED: Meter =
+    Meter { config: None, committed: Bucket { tokens: 0 }, peak: Bucket { tokens: 0 }, last_ns: 0 };
+
+/// An array of meters, all unconfigured at first. Memory is made when something near is configured, so that a large array
+/// costs nothing before it is used.
 #[derive(Clone, Debug)]
 pub struct MeterArray {
     unit: MeterUnit,
-    meters: Vec<Meter>,
+    size: u64,
+    /// None: [`CHUNK`] meters without a configuration.
+    chunks: Vec<Option<Box<[Meter]>>>,
 }
 
 impl MeterArray {
@@ -157,7 +167,7 @@ impl MeterArray {
     /// [`SpecError::TooLarge`] when the number of meters or their memory is above its limit.
     pub fn new(unit: MeterUnit, size: u64) -> Result<MeterArray, SpecError> {
         check_cells("the number of meters", size, size_of::<Meter>() as u64)?;
-        Ok(MeterArray { unit, meters: vec![Meter::default(); size as usize] })
+        Ok(MeterArray { unit, size, chunks: vec![None; (size as usize).div_ceil(CHUNK)] })
     }
 
     /// What the meters measure.
@@ -167,14 +177,17 @@ impl MeterArray {
 
     /// The number of meters.
     pub fn size(&self) -> u64 {
-        self.meters.len() as u64
+        self.size
     }
 
     /// Colours a packet of `bytes` bytes that arrives at `now_ns` ([`Meter::execute`]). `None`, and no meter changes,
     /// when there is no such meter.
     pub fn execute(&mut self, index: u64, now_ns: u64, bytes: u64, before: Color) -> Option<Color> {
-        let units = self.unit.units(bytes);
-        Some(self.meters.get_mut(usize::try_from(index).ok()?)?.execute(now_ns, units, before))
+        let (chunk, at) = self.place(index)?;
+        match self.chunks.get_mut(chunk)? {
+            Some(meters) => Some(meters.get_mut(at)?.execute(now_ns, self.unit.units(bytes), before)),
+            None => Some(Color::Green),
+        }
     }
 
     /// Sets the parameters of one meter and fills its buckets ([`Meter::configure`]).
@@ -182,9 +195,15 @@ impl MeterArray {
     /// # Errors
     /// [`MeterError`]; the meter is then as it was.
     pub fn configure(&mut self, index: u64, config: Option<MeterConfig>) -> Result<(), MeterError> {
-        let size = self.size();
-        let meter = usize::try_from(index).ok().and_then(|index| self.meters.get_mut(index));
-        meter.ok_or(MeterError::OutOfRange { index, size })?.configure(config)
+        let size = self.size;
+        let place = self.place(index);
+        let chunk = place.and_then(|(chunk, at)| Some((self.chunks.get_mut(chunk)?, at)));
+        let (chunk, at) = chunk.ok_or(MeterError::OutOfRange { index, size })?;
+        if chunk.is_none() && config.is_none() {
+            return Ok(());
+        }
+        let meters = chunk.get_or_insert_with(|| vec![Meter::default(); CHUNK].into());
+        meters.get_mut(at).ok_or(MeterError::OutOfRange { index, size })?.configure(config)
     }
 
     /// Sets the parameters of all meters.
@@ -192,12 +211,26 @@ impl MeterArray {
     /// # Errors
     /// [`MeterError::PeakBelowCommitted`]; the meters are then as they were.
     pub fn configure_all(&mut self, config: Option<MeterConfig>) -> Result<(), MeterError> {
-        self.meters.iter_mut().try_for_each(|meter| meter.configure(config))
+        let mut meter = Meter::default();
+        meter.configure(config)?;
+        let chunk = config.map(|_| vec![meter; CHUNK].into_boxed_slice());
+        self.chunks.fill(chunk);
+        Ok(())
     }
 
     /// One meter; `None` when there is no such meter.
     pub fn meter(&self, index: u64) -> Option<&Meter> {
-        self.meters.get(usize::try_from(index).ok()?)
+        let (chunk, at) = self.place(index)?;
+        match self.chunks.get(chunk)? {
+            Some(meters) => meters.get(at),
+            None => Some(&UNCONFIGURED),
+        }
+    }
+
+    /// The chunk of a meter, and its place there.
+    fn place(&self, index: u64) -> Option<(usize, usize)> {
+        let at = usize::try_from(index).ok().filter(|_| index < self.size)?;
+        Some((at / CHUNK, at % CHUNK))
     }
 }
 
@@ -309,6 +342,19 @@ mod tests {
         );
         meters.configure(1, None).unwrap();
         assert_eq!(meters.meter(1).unwrap().config(), None);
+    }
+
+    #[test]
+    fn meters_far_apart_are_their_own() {
+        let mut meters = MeterArray::new(MeterUnit::Bytes, 1000).unwrap();
+        assert_eq!(meters.execute(999, 0, 1500, Red), Some(Green), "not configured");
+        assert_eq!(meters.meter(999).unwrap().config(), None);
+        meters.configure(999, config(1, 0, 1, 0)).unwrap();
+        assert_eq!(meters.execute(999, 0, 1, Green), Some(Red));
+        assert_eq!([0, 256, 743, 998].map(|at| meters.execute(at, 0, 1, Green)), [Some(Green); 4]);
+        assert_eq!(meters.execute(1000, 0, 1, Green), None);
+        meters.configure_all(None).unwrap();
+        assert_eq!(meters.execute(999, 0, 1, Green), Some(Green));
     }
 
     #[test]

@@ -303,6 +303,7 @@ impl Gen<'_> {
         let distance = self.b.ins().uload32(plain(), address, stage.waiting as i32);
         let packet = self.b.ins().iadd(self.packets, distance);
         self.b.def_var(self.vars.packet, packet);
+        self.find_context();
         self.load_packet();
         let found = self.b.ins().uload32(plain(), address, stage.slots as i32);
         if has_entries {
