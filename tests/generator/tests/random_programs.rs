@@ -12,12 +12,18 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
+/// Programs on which something was wrong once.
+const KNOWN: [u64; 1] = [
+    // A condition in a chain of others: code behind it used what only one way through it had loaded.
+    111_549,
+];
+
 /// `GENERATOR_FIRST` and `GENERATOR_PROGRAMS` choose others.
 #[test]
 fn random_programs_have_one_meaning() {
     let first = number("GENERATOR_FIRST", 0);
     let mut forwarded = 0;
-    for seed in first..first + number("GENERATOR_PROGRAMS", 60) {
+    for seed in KNOWN.into_iter().chain(first..first + number("GENERATOR_PROGRAMS", 60)) {
         let generated = generate(seed, 1 + seed as usize % 6);
         let program = compile(seed, &generated.source);
         let read = text::parse(&text::print(&program)).expect("what was printed can be read");

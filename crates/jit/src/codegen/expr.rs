@@ -378,11 +378,8 @@ impl Gen<'_> {
                 let value = self.low(&num);
                 least.push((value, bound.saturating_add(1)));
             }
-            if all {
-                self.branch(part, next, decided);
-            } else {
-                self.branch(part, decided, next);
-            }
+            let (then, els) = if all { (next, decided) } else { (decided, next) };
+            self.branch_past(part, then, els, all);
             self.go_on(next, parts);
         }
         if on_then {
@@ -449,11 +446,9 @@ impl Gen<'_> {
             Expr::Unary(UnaryOp::Not, inner) => self.branch(inner, els, then),
             Expr::Binary(op @ (BinaryOp::BoolAnd | BinaryOp::BoolOr), a, b) => {
                 let rest = self.b.create_block();
-                if *op == BinaryOp::BoolAnd {
-                    self.branch(a, rest, els);
-                } else {
-                    self.branch(a, then, rest);
-                }
+                let both = *op == BinaryOp::BoolAnd;
+                let (then_a, els_a) = if both { (rest, els) } else { (then, rest) };
+                self.branch_past(a, then_a, els_a, both);
                 self.b.switch_to_block(rest);
                 self.b.seal_block(rest);
                 self.branch(b, then, els);
@@ -468,6 +463,18 @@ impl Gen<'_> {
                 self.b.ins().brif(truth, then, &[], els, &[]);
             }
         }
+    }
+
+    /// Goes by a condition, of which code goes on where it holds, or where it does not. What only some ways there have
+    /// looked at is not known there.
+    fn branch_past(&mut self, cond: &Expr, then: Block, els: Block, holds: bool) {
+        let (on_then, on_els) = evaluates_all(cond);
+        if if holds { on_then } else { on_els } {
+            return self.branch(cond, then, els);
+        }
+        let known = self.cache.clone();
+        self.branch(cond, then, els);
+        self.cache = known;
     }
 
     /// Whether a key is between two constants.
