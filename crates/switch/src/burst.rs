@@ -8,7 +8,7 @@ use crate::context::{Context, JitContext};
 use crate::flight::Origin;
 use crate::jit::{Ahead, drop_reason};
 use crate::queues::Waiting;
-use crate::switch::{MAX_COPIES, Switch};
+use crate::switch::{MAX_COPIES, Switch, SwitchError};
 use crate::{DropReason, PortId};
 use millrace_jit::sampling::{Mark, mark};
 use millrace_jit::{Results, Verdict};
@@ -49,6 +49,20 @@ impl Switch {
     pub fn written(&self) -> Written {
         let ahead = self.engine.jit.as_ref().and_then(|jit| jit.ahead.as_ref());
         ahead.map_or_else(Written::default, Ahead::written)
+    }
+
+    /// Makes the best code for bursts here and now; else a large program starts with quickly made code, and a program that
+    /// proves busy gets better code when another thread has made it.
+    ///
+    /// # Errors
+    /// Why there is no better code; what there is goes on.
+    pub fn use_best_code(&mut self) -> Result<(), SwitchError> {
+        match &mut self.engine.jit {
+            Some(jit) => {
+                jit.use_best(&mut self.state).map_err(|error| SwitchError::Engine(error.to_string()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The name of what runs the program.

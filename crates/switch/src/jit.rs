@@ -41,6 +41,8 @@ pub(crate) struct Ahead {
     /// Whether the time of a burst makes a difference.
     pub(crate) reads_time: bool,
     options: Options,
+    /// How hard code is tried to be made where there is no time to wait.
+    effort: Effort,
     /// The code that is made while the quickly made one is in use.
     better: Better,
     /// [`State::shapes`] that the code is for.
@@ -105,6 +107,11 @@ impl Jit {
         };
         let (list, program) = (PacketList::default(), Arc::new(program));
         Ok(Jit { ahead, list, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
+    }
+
+    /// Has the code for bursts be the best there is, however long that takes.
+    pub(crate) fn use_best(&mut self, state: &mut State) -> Result<(), JitError> {
+        self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.use_best(&self.program, state))
     }
 
     /// The code for bursts, as the tables want it to be now.
@@ -213,6 +220,7 @@ impl Ahead {
             keeps_arrivals: may_keep.iter().any(|role| may_set(program, *role)),
             reads_time: time::shows(program),
             options,
+            effort: Effort::Soon,
             better: Better::Settled,
             shapes,
             looks_in: 0,
@@ -226,7 +234,7 @@ impl Ahead {
     #[cold]
     fn renew(&mut self, program: &Arc<Program>, state: &mut State) -> Result<(), JitError> {
         self.shapes = state.shapes();
-        let options = Options { effort: Effort::Soon, ..schedule::choose(program, state) };
+        let options = Options { effort: self.effort, ..schedule::choose(program, state) };
         if !schedule::are_same(&self.options, &options) {
             let code = Compiled::new(program, &Plan::through(program, true), &options)?;
             self.take(code, options);
@@ -261,6 +269,16 @@ impl Ahead {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Makes the best code here and now, and from now on.
+    fn use_best(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
+        (self.effort, self.shapes) = (Effort::Speed, state.shapes());
+        let options = Options { effort: self.effort, ..schedule::choose(program, state) };
+        let code = Compiled::new(program, &Plan::through(program, true), &options)?;
+        self.take(code, options);
+        (self.better, self.looks_in) = (Better::Settled, BURSTS_BETWEEN_LOOKS);
         Ok(())
     }
 
