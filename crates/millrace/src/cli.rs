@@ -180,7 +180,7 @@ pub(crate) struct RunArgs {
     /// The program; without one a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
-    /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN[,OUT], 0@null:TRACE
+    /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN,OUT, 0@null:TRACE
     #[arg(short = 'i', value_name = "PORT@IFACE")]
     pub(crate) ports: Vec<PortSpec>,
     /// Entries: runtime commands of bmv2 or P4Runtime JSON
