@@ -2,7 +2,7 @@
 //!
 //! A key is `ceil(bits / 64)` native `u64` limbs, the least significant first, its fields concatenated with the first
 //! one most significant. A batch of keys gives a batch of `u32` results, of which 0 is a miss. Each engine has a
-//! writing side, of which there is one, and readers, which take no lock and write nothing: see [`grace`].
+//! writing side, of which there is one, and readers, which take no lock and write nothing: see [`Domain`].
 
 mod acl;
 mod dir24;
