@@ -19,13 +19,12 @@ const LINE: usize = 64;
 pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
     let shapes = shapes(state);
     let is_staged = |table: &TableId| {
+        let entries = state.reader(*table).entries() as usize;
         match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
             // One call answers all packets, and none saves registers within the loops.
             Shape::Call => true,
-            _ => {
-                let entries = state.entry_count(*table) as usize;
-                state.table(*table).memory_bytes().min(entries * LINE) > STAGED_BYTES
-            }
+            Shape::Direct => false,
+            Shape::Two { .. } => entries * LINE > STAGED_BYTES,
         }
     };
     let mut staged: Vec<TableId> = in_order(program).into_iter().filter(is_staged).take(MAX_STAGED).collect();
