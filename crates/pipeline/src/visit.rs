@@ -82,19 +82,6 @@ impl Inst {
         }
     }
 
-    /// The headers that this reads as a whole.
-    pub fn for_each_header_read(&self, f: &mut impl FnMut(HeaderId)) {
-        match self {
-            Inst::Emit(header) => f(*header),
-            Inst::Hash { data, .. } => data.iter().for_each(|item| {
-                if let DataItem::Header(header) = item {
-                    f(*header);
-                }
-            }),
-            _ => {}
-        }
-    }
-
     /// Calls `f` with every expression that this evaluates.
     pub fn for_each_expr<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
         match self {
@@ -395,7 +382,9 @@ mod tests {
         };
         let control = &program.bodies[program.ingress[0]];
         let mut named = BTreeSet::new();
-        control.for_each_slot(&program, &mut |slot| drop(named.insert(slot)));
+        control.for_each_slot(&program, &mut |slot| {
+            named.insert(slot);
+        });
         assert_eq!(names(named), ["m", "color", "read", "written", "key", "hashed", "hit"]);
         assert_eq!(names(control.locals(&program)), ["read", "written", "key", "hashed", "hit"]);
     }
