@@ -67,7 +67,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
 fn listen(notices: &Receiver<Notice>, digests: &AtomicU64) {
     for notice in notices {
         match notice {
-            Notice::Digest(_) => drop(digests.fetch_add(1, Ordering::Relaxed)),
+            Notice::Digest { .. } => drop(digests.fetch_add(1, Ordering::Relaxed)),
             Notice::Log(line) => tell_line(format_args!("log: {line}")),
             Notice::PortFailed { port, error } => tell_line(format_args!("port {port} failed: {error}")),
         }

@@ -52,6 +52,8 @@ pub struct EntryView {
     pub meter: Option<MeterConfig>,
     /// Its idle timeout; 0: none.
     pub idle_timeout_ns: u64,
+    /// When it was last hit, or else added; 0 in a table without timeouts.
+    pub last_hit_ns: u64,
 }
 
 impl State {
@@ -188,6 +190,18 @@ impl State {
         self.tables[table].table.iter().map(move |(index, kept)| self.view(table, index, &kept))
     }
 
+    /// The entries among the next `limit` indices from `from` on, and where to go on; none at the end. For who looks at a
+    /// large table bit by bit: entries written in between may be among them or not.
+    pub fn entries_from(
+        &self,
+        table: TableId,
+        from: EntryIndex,
+        limit: u32,
+    ) -> (Vec<EntryView>, Option<EntryIndex>) {
+        let (found, next) = self.tables[table].table.scan(from, limit);
+        (found.into_iter().filter_map(|index| self.entry(table, index)).collect(), next)
+    }
+
     fn view(&self, table: TableId, index: EntryIndex, kept: &tables::Entry) -> EntryView {
         let widths = &self.tables[table].widths;
         EntryView {
@@ -211,6 +225,7 @@ impl State {
             counter: self.tables[table].table.counter(index).ok(),
             meter: kept.meter().config(),
             idle_timeout_ns: kept.idle_timeout_ns(),
+            last_hit_ns: kept.last_hit_ns(),
         }
     }
 
