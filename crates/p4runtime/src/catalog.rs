@@ -167,8 +167,7 @@ impl Catalog {
             ids.get(program.actions[action].name.as_str()).copied().unwrap_or(0)
         };
         let actions = info.actions.iter().filter_map(|action| {
-            let (id, _) =
-                program.actions.iter().find(|(_, known)| known.name == action.preamble.name)?;
+            let (id, _) = program.actions.iter().find(|(_, known)| known.name == action.preamble.name)?;
             let widths = state.param_widths(id);
             let params = action.params.iter().zip(widths).map(|(param, width)| ParamInfo {
                 id: param.id,
@@ -196,9 +195,7 @@ impl Catalog {
                     name: table.preamble.name.clone(),
                     fields: fields.collect(),
                     needs_priority: state.needs_priority(id),
-                    actions: listed
-                        .map(|(at, listed)| (id_of(listed.action), (at, listed.scope)))
-                        .collect(),
+                    actions: listed.map(|(at, listed)| (id_of(listed.action), (at, listed.scope))).collect(),
                     action_ids: made.actions.iter().map(|listed| id_of(listed.action)).collect(),
                     profile: made.profile,
                     has_counter: made.direct_counter.is_some(),
@@ -213,7 +210,8 @@ impl Catalog {
             let mut known = program.profiles.iter();
             let (id, _) = known.find(|(_, made)| made.name == profile.preamble.name)?;
             let users = program.tables.values().filter(|table| table.profile == Some(id));
-            let actions = users.flat_map(|table| &table.actions).map(|listed| (id_of(listed.action), listed.action));
+            let actions =
+                users.flat_map(|table| &table.actions).map(|listed| (id_of(listed.action), listed.action));
             Some((
                 profile.preamble.id,
                 ProfileInfo {
@@ -238,7 +236,9 @@ impl Catalog {
         });
         let registers = info.registers.iter().filter_map(|register| {
             let name = register.preamble.name.as_str();
-            let own = |full: &str| full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+            let own = |full: &str| {
+                full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
             let arrays: Vec<_> = program.registers.iter().filter(|(_, made)| own(&made.name)).collect();
             let shape = Shape::new(&register.type_spec, types);
             let size = arrays.first()?.1.size;
@@ -252,16 +252,15 @@ impl Catalog {
                 (register.preamble.id, info)
             })
         });
-        let value_sets = info.value_sets.iter().filter_map(|set| {
-            let (id, made) = program.value_sets.iter().find(|(_, made)| made.name == set.preamble.name)?;
-            let fields = set.matches.iter().zip(&made.fields).map(|(field, (name, width, kind))| FieldInfo {
-                id: field.id,
-                name: name.clone(),
-                kind: *kind,
-                codec: codec(*width, field),
+        let value_sets =
+            info.value_sets.iter().filter_map(|set| {
+                let (id, made) =
+                    program.value_sets.iter().find(|(_, made)| made.name == set.preamble.name)?;
+                let fields = set.matches.iter().zip(&made.fields).map(|(field, (name, width, kind))| {
+                    FieldInfo { id: field.id, name: name.clone(), kind: *kind, codec: codec(*width, field) }
+                });
+                Some((set.preamble.id, ValueSetInfo { set: id, fields: fields.collect() }))
             });
-            Some((set.preamble.id, ValueSetInfo { set: id, fields: fields.collect() }))
-        });
         let digests = info.digests.iter().filter_map(|digest| {
             let mut known = program.digests.iter();
             let (id, _) = known.find(|(_, made)| made.name == digest.preamble.name)?;

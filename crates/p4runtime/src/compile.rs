@@ -37,7 +37,8 @@ pub(crate) fn compile(source: &[u8], given: Option<&config::P4Info>) -> Result<P
     })?;
     let description = describe(&checked.program);
     if let Some(given) = given {
-        let own = p4info::message(&description).map_err(|error| Refusal::new(tonic::Code::Internal, error))?;
+        let own =
+            p4info::message(&description).map_err(|error| Refusal::new(tonic::Code::Internal, error))?;
         p4info::check_compatible(given, &own)?;
     }
     Ok(Pipeline { program: Arc::new(program), p4info: description, device_config: source.to_vec() })
@@ -71,7 +72,8 @@ mod tests {
 
     #[test]
     fn a_program_from_the_network_reads_no_files() {
-        let refusal = compile(b"#include \"/proc/self/status\"\n#include \"Cargo.toml\"\n", None).unwrap_err();
+        let refusal =
+            compile(b"#include \"/proc/self/status\"\n#include \"Cargo.toml\"\n", None).unwrap_err();
         assert!(refusal.message.contains("cannot find the include file `Cargo.toml`"), "{}", refusal.message);
         assert!(refusal.message.contains("cannot find the include file `/proc/self/status`"));
     }

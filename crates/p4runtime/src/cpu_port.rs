@@ -83,6 +83,11 @@ impl CpuLink {
     pub fn receive(&mut self) -> Option<Vec<u8>> {
         self.frames.blocking_recv()
     }
+
+    /// As [`CpuLink::receive`], where tokio runs.
+    pub async fn receive_async(&mut self) -> Option<Vec<u8>> {
+        self.frames.recv().await
+    }
 }
 
 impl CpuSender {

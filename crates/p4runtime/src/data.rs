@@ -70,13 +70,15 @@ impl Shape {
                         .iter()
                         .find(|(known, _)| known == name)
                         .map(|(_, declared)| Shape::SerializableEnum(declared.width)),
-                    "new_type" => types.new_types.iter().find(|(known, _)| known == name).map(
-                        |(_, declared)| match &declared.representation {
-                            Representation::Original(spec) => inner(spec),
-                            Representation::TranslatedBits(_, width) => Shape::Bit(*width),
-                            Representation::TranslatedString(_) => Shape::Unknown,
-                        },
-                    ),
+                    "new_type" => {
+                        types.new_types.iter().find(|(known, _)| known == name).map(|(_, declared)| {
+                            match &declared.representation {
+                                Representation::Original(spec) => inner(spec),
+                                Representation::TranslatedBits(_, width) => Shape::Bit(*width),
+                                Representation::TranslatedString(_) => Shape::Unknown,
+                            }
+                        })
+                    }
                     _ => None,
                 };
                 found.unwrap_or(Shape::Unknown)
@@ -169,7 +171,10 @@ impl Shape {
                 if members.len() != given.members.len() {
                     return Err(wrong());
                 }
-                members.iter().zip(&given.members).try_for_each(|(shape, data)| shape.read(data, widths, scalars))
+                members
+                    .iter()
+                    .zip(&given.members)
+                    .try_for_each(|(shape, data)| shape.read(data, widths, scalars))
             }
             (Shape::Header(members), Data::Header(given)) => {
                 if members.len() != given.bitstrings.len() {

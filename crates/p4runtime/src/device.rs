@@ -88,7 +88,10 @@ impl Device {
             forwarding: Arc::new(RwLock::new(forwarding)),
             events,
             cpu,
-            streams: Mutex::new(Streams { arbitration: Arbitration::new(device_id), clients: HashMap::new() }),
+            streams: Mutex::new(Streams {
+                arbitration: Arbitration::new(device_id),
+                clients: HashMap::new(),
+            }),
             running: Mutex::new(running),
             next_client: AtomicU64::new(1),
             lost: AtomicU64::new(0),
@@ -206,9 +209,9 @@ impl Device {
             return Err(Refusal::denied("only the primary client may send packets"));
         }
         let cpu = self.cpu.as_ref().ok_or_else(|| Refusal::unimplemented("the switch has no CPU port"))?;
-        let catalog = self
-            .running()
-            .ok_or_else(|| Refusal::new(Code::FailedPrecondition, "no forwarding pipeline config has been set"))?;
+        let catalog = self.running().ok_or_else(|| {
+            Refusal::new(Code::FailedPrecondition, "no forwarding pipeline config has been set")
+        })?;
         let frame = packets::frame(&catalog, packet)?;
         cpu.send(frame).map_err(|error| match error {
             SendError::Full => Refusal::exhausted("too many packets wait for the switch"),
@@ -254,4 +257,3 @@ impl Streams {
         }
     }
 }
-

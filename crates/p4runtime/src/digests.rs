@@ -4,8 +4,8 @@
 use crate::catalog::Catalog;
 use crate::proto::v1::{DigestList, P4Data, digest_entry::Config};
 use crate::refusal::Refusal;
-use millrace_pipeline::{DigestId, Program};
 use millrace_pipeline::semantics::Value;
+use millrace_pipeline::{DigestId, Program};
 use millrace_switch::DigestMessage;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -96,7 +96,8 @@ impl Digests {
 
     /// The lists whose oldest message has waited long enough.
     pub(crate) fn due(&mut self, now: Instant) -> Vec<DigestList> {
-        let due = self.enabled.iter().filter(|(_, collector)| collector.deadline().is_some_and(|at| at <= now));
+        let due =
+            self.enabled.iter().filter(|(_, collector)| collector.deadline().is_some_and(|at| at <= now));
         let due: Vec<DigestId> = due.map(|(digest, _)| *digest).collect();
         due.into_iter().map(|digest| self.list(digest, now)).collect()
     }
@@ -108,7 +109,8 @@ impl Digests {
 
     /// The controller has acted on a list.
     pub(crate) fn acknowledge(&mut self, digest_id: u32, list_id: u64) -> Result<(), Refusal> {
-        let digest = self.catalog.digests.get(digest_id).map_err(|refusal| Refusal::invalid(refusal.message))?;
+        let digest =
+            self.catalog.digests.get(digest_id).map_err(|refusal| Refusal::invalid(refusal.message))?;
         if let Some(collector) = self.enabled.get_mut(&digest.digest)
             && let Some(at) = collector.sent.iter().position(|list| list.list_id == list_id)
             && let Some(list) = collector.sent.remove(at)

@@ -1,8 +1,8 @@
 //! The programs of the device: the one that forwards, and perhaps one that was saved and waits to be committed.
 
 use crate::catalog::Catalog;
-use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::proto::config;
+use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use crate::{Pipeline, p4info};
@@ -120,9 +120,7 @@ impl Target {
     ) -> Result<R, Status> {
         match self {
             Target::Running(control) => request(control, work).await,
-            Target::Waiting(switch) => {
-                Ok(work(&mut switch.lock().unwrap_or_else(PoisonError::into_inner)))
-            }
+            Target::Waiting(switch) => Ok(work(&mut switch.lock().unwrap_or_else(PoisonError::into_inner))),
         }
     }
 }

@@ -28,7 +28,9 @@ pub(crate) fn check_compatible(given: &config::P4Info, own: &config::P4Info) -> 
     for (id, (name, what)) in &given {
         match own.get(id) {
             None => {
-                return Err(Refusal::invalid(format!("p4info: the program has no `{name}` with id {id:#010x}")));
+                return Err(Refusal::invalid(format!(
+                    "p4info: the program has no `{name}` with id {id:#010x}"
+                )));
             }
             Some((other, _)) if other != name => {
                 return Err(Refusal::invalid(format!(
@@ -67,7 +69,10 @@ fn essence(info: &config::P4Info) -> BTreeMap<u32, (String, String)> {
         actions.sort_unstable();
         add(
             &table.preamble,
-            format!("a table with fields {fields:?}, actions {actions:x?}, profile {:#x}", table.implementation_id),
+            format!(
+                "a table with fields {fields:?}, actions {actions:x?}, profile {:#x}",
+                table.implementation_id
+            ),
         );
     }
     for action in &info.actions {

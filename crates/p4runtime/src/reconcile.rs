@@ -58,7 +58,8 @@ pub(crate) async fn reconcile(active: &mut Loaded, next: &mut Loaded) -> Result<
         .target
         .call(move |switch| {
             let state = switch.state();
-            let values: Vec<_> = value_sets.iter().map(|set| state.values(*set).collect::<Vec<_>>()).collect();
+            let values: Vec<_> =
+                value_sets.iter().map(|set| state.values(*set).collect::<Vec<_>>()).collect();
             (values, switch.replication().clone())
         })
         .await?;
@@ -128,7 +129,8 @@ async fn table_content(target: &Target, program: &Program, table: TableId) -> Re
     let mut entries = Vec::new();
     let mut from = Some(EntryIndex(0));
     while let Some(start) = from {
-        let (part, next) = target.call(move |switch| switch.state().entries_from(table, start, CHUNK)).await?;
+        let (part, next) =
+            target.call(move |switch| switch.state().entries_from(table, start, CHUNK)).await?;
         entries.extend(part);
         from = next;
     }
@@ -173,7 +175,8 @@ impl Mapping<'_> {
         }
         let name = &self.old.profiles[content.profile].name;
         let place = self.profile_of(content.profile).ok_or_else(|| missing("action profile", name))?;
-        let refused = |error: millrace_state::WriteError| Refusal::invalid(format!("action profile `{name}`: {error}"));
+        let refused =
+            |error: millrace_state::WriteError| Refusal::invalid(format!("action profile `{name}`: {error}"));
         for (id, member) in content.members {
             let action_name = &self.old.actions[member.action].name;
             let users = self.new.tables.values().filter(|table| table.profile == Some(place));
@@ -216,12 +219,7 @@ impl Mapping<'_> {
         Ok(ActionCall { action: at, args: self.args(old, actions[at].action, call.args)? })
     }
 
-    fn table(
-        &self,
-        switch: &mut Switch,
-        timers: &mut Timers,
-        content: TableContent,
-    ) -> Result<(), Refusal> {
+    fn table(&self, switch: &mut Switch, timers: &mut Timers, content: TableContent) -> Result<(), Refusal> {
         let old = &self.old.tables[content.table];
         let entries: Vec<EntryView> = content.entries.into_iter().filter(|entry| !entry.is_const).collect();
         let Some(place) = self.table_of(content.table) else {

@@ -111,9 +111,9 @@ impl From<ReplicationError> for Refusal {
         let code = match &error {
             ReplicationError::TooMany { .. } => Code::ResourceExhausted,
             ReplicationError::GroupExists(_) => Code::AlreadyExists,
-            ReplicationError::NoGroup(_)
-            | ReplicationError::NoSession(_)
-            | ReplicationError::NoNode(_) => Code::NotFound,
+            ReplicationError::NoGroup(_) | ReplicationError::NoSession(_) | ReplicationError::NoNode(_) => {
+                Code::NotFound
+            }
             _ => Code::InvalidArgument,
         };
         Refusal::new(code, error.to_string())

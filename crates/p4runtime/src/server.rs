@@ -1,5 +1,6 @@
 //! The server: where it listens, with or without TLS, and its thread.
 
+use crate::Pipeline;
 use crate::cpu_port::CpuLink;
 use crate::device::{Device, Event};
 use crate::forwarding::{Forwarding, Loaded};
@@ -8,7 +9,6 @@ use crate::service::Service;
 use crate::shadow::Shadow;
 use crate::tasks;
 use crate::write::Ports;
-use crate::Pipeline;
 use millrace_pipeline::Program;
 use millrace_switch::{Control, DigestMessage, EngineKind, PortId};
 use std::collections::BTreeSet;

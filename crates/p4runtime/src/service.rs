@@ -205,7 +205,9 @@ async fn take(
             *known = true;
         }
         _ if !*known => {
-            return Err(Status::failed_precondition("the first message of a stream is an arbitration update"));
+            return Err(Status::failed_precondition(
+                "the first message of a stream is an arbitration update",
+            ));
         }
         Some(Update::Packet(packet)) => device.packet_out(client, packet),
         Some(Update::DigestAck(ack)) => device.acknowledge(client, ack),
@@ -238,7 +240,8 @@ async fn set_pipeline(device: &Device, request: SetForwardingPipelineConfigReque
     });
     let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
     let mut forwarding = device.forwarding.write().await;
-    loaded.shadow.down = forwarding.active.as_ref().map(|active| active.shadow.down.clone()).unwrap_or_default();
+    loaded.shadow.down =
+        forwarding.active.as_ref().map(|active| active.shadow.down.clone()).unwrap_or_default();
     match action {
         Action::Verify => Ok(()),
         Action::VerifyAndSave => {

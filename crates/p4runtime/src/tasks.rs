@@ -47,17 +47,16 @@ pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event
         match event {
             None => return,
             Some(Event::Digest(program, message)) => {
-                let list = digests.as_mut().and_then(|digests| digests.take(&program, message, Instant::now()));
+                let list =
+                    digests.as_mut().and_then(|digests| digests.take(&program, message, Instant::now()));
                 if let Some(list) = list {
                     device.tell_primaries(&Update::Digest(list), |_| true);
                 }
             }
             Some(Event::Acknowledge(client, ack)) => {
-                let taken = digests.as_mut().map_or(Ok(()), |digests| {
-                    match device.is_primary(client) {
-                        true => digests.acknowledge(ack.digest_id, ack.list_id),
-                        false => Err(crate::refusal::Refusal::denied("only the primary client may acknowledge")),
-                    }
+                let taken = digests.as_mut().map_or(Ok(()), |digests| match device.is_primary(client) {
+                    true => digests.acknowledge(ack.digest_id, ack.list_id),
+                    false => Err(crate::refusal::Refusal::denied("only the primary client may acknowledge")),
                 });
                 if let Err(refusal) = taken {
                     device.refuse_ack(client, ack, refusal);
@@ -123,7 +122,8 @@ async fn expired(active: &mut Loaded) -> Result<Vec<(TableId, EntryView)>, tonic
 fn tell_idle(device: &Device, active: &Loaded, table: TableId, view: EntryView) {
     let Some(info) = active.catalog.table(table) else { return };
     let matches = match_messages(&active.catalog, info, &view.matches);
-    let cookie = active.shadow.cookies.get(&(table, view.matches, view.priority)).cloned().unwrap_or_default();
+    let cookie =
+        active.shadow.cookies.get(&(table, view.matches, view.priority)).cloned().unwrap_or_default();
     #[allow(deprecated, reason = "older controllers use it still")]
     let entry = TableEntry {
         table_id: info.id,

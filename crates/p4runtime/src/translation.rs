@@ -29,7 +29,12 @@ pub(crate) struct Codec {
 }
 
 impl Codec {
-    pub(crate) fn new(data: u32, sdn: Option<u32>, type_name: Option<&str>, types: Option<&TypeInfo>) -> Codec {
+    pub(crate) fn new(
+        data: u32,
+        sdn: Option<u32>,
+        type_name: Option<&str>,
+        types: Option<&TypeInfo>,
+    ) -> Codec {
         let declared = type_name.and_then(|name| types?.new_types.iter().find(|(known, _)| known == name));
         let text_of = declared.and_then(|(name, declared)| match declared.representation {
             Representation::TranslatedString(_) => Some(name.clone()),
@@ -45,7 +50,9 @@ impl Codec {
                 let text = std::str::from_utf8(bytes)
                     .ok()
                     .filter(|text| !text.is_empty() && text.len() <= MAX_TEXT)
-                    .ok_or_else(|| Refusal::invalid(format!("a text of 1 to {MAX_TEXT} bytes is expected")))?;
+                    .ok_or_else(|| {
+                        Refusal::invalid(format!("a text of 1 to {MAX_TEXT} bytes is expected"))
+                    })?;
                 let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
                 texts.number(name, text, self.width)
             }

@@ -13,9 +13,7 @@ pub(crate) fn unsigned(bytes: &[u8], width: u32) -> Result<Bits, Refusal> {
     let short = without_zeroes(bytes);
     let bits = short.len() as u64 * 8 - short.first().map_or(0, |first| u64::from(first.leading_zeros()));
     if bits > u64::from(width) {
-        return Err(Refusal::out_of_range(format!(
-            "the number takes {bits} bits, the field has {width}"
-        )));
+        return Err(Refusal::out_of_range(format!("the number takes {bits} bits, the field has {width}")));
     }
     Ok(Bits::from_bytes(width, short))
 }

@@ -101,9 +101,9 @@ impl Reader<'_> {
             let set = info.set;
             let members: Vec<_> =
                 self.loaded.target.call(move |switch| switch.state().values(set).collect()).await?;
-            let members = members
-                .iter()
-                .map(|member: &Vec<_>| v1::ValueSetMember { r#match: fields_messages(catalog, &info.fields, member) });
+            let members = members.iter().map(|member: &Vec<_>| v1::ValueSetMember {
+                r#match: fields_messages(catalog, &info.fields, member),
+            });
             let entry = v1::ValueSetEntry { value_set_id, members: members.collect() };
             self.send(vec![Entity::ValueSetEntry(entry)]).await?;
         }

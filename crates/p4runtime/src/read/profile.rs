@@ -67,7 +67,8 @@ impl Reader<'_> {
             }
             let message = |(id, members): &(u32, Vec<GroupMember>)| {
                 let written = self.loaded.shadow.groups.get(&(profile, *id));
-                let message = written.map_or_else(|| group_message(profile_id, *id, members), |group| group.message.clone());
+                let message = written
+                    .map_or_else(|| group_message(profile_id, *id, members), |group| group.message.clone());
                 Entity::ActionProfileGroup(message)
             };
             for part in found.chunks(MAX_ENTITIES) {

@@ -2,7 +2,8 @@
 
 use super::{MAX_ENTITIES, Reader, Stop};
 use crate::proto::v1::{
-    self, PacketReplicationEngineEntry, entity::Entity, packet_replication_engine_entry::Type, replica::PortKind,
+    self, PacketReplicationEngineEntry, entity::Entity, packet_replication_engine_entry::Type,
+    replica::PortKind,
 };
 use crate::refusal::Refusal;
 use crate::write::port_bytes;
@@ -32,7 +33,8 @@ impl Reader<'_> {
             })
         };
         for part in groups.chunks(MAX_ENTITIES) {
-            let messages = part.iter().map(|group| replication_entry(Type::MulticastGroupEntry(message(group))));
+            let messages =
+                part.iter().map(|group| replication_entry(Type::MulticastGroupEntry(message(group))));
             self.send(messages.collect()).await?;
         }
         Ok(())
@@ -65,7 +67,8 @@ impl Reader<'_> {
             })
         };
         for part in sessions.chunks(MAX_ENTITIES) {
-            let messages = part.iter().map(|session| replication_entry(Type::CloneSessionEntry(message(session))));
+            let messages =
+                part.iter().map(|session| replication_entry(Type::CloneSessionEntry(message(session))));
             self.send(messages.collect()).await?;
         }
         Ok(())

@@ -3,8 +3,8 @@
 use super::{MAX_ENTITIES, Reader, Stop};
 use crate::catalog::{Catalog, TableInfo};
 use crate::proto::v1::{
-    self, Action, CounterData, FieldMatch, TableAction, TableEntry, action::Param, entity::Entity, field_match,
-    table_action, table_entry::IdleTimeout,
+    self, Action, CounterData, FieldMatch, TableAction, TableEntry, action::Param, entity::Entity,
+    field_match, table_action, table_entry::IdleTimeout,
 };
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
@@ -21,8 +21,14 @@ impl Reader<'_> {
         if request.meter_counter_data.is_some() {
             return Err(Refusal::unimplemented("meters do not count their colours").into());
         }
-        let tables: Vec<&TableInfo> =
-            self.loaded.catalog.tables.select(request.table_id)?.into_iter().map(|(_, table)| table).collect();
+        let tables: Vec<&TableInfo> = self
+            .loaded
+            .catalog
+            .tables
+            .select(request.table_id)?
+            .into_iter()
+            .map(|(_, table)| table)
+            .collect();
         if request.table_id != 0
             && request.time_since_last_hit.is_some()
             && tables.iter().any(|table| !table.idle_timeout)
@@ -99,10 +105,7 @@ impl Reader<'_> {
                 .call(move |switch| switch.state().entries_from(id, start, MAX_ENTITIES as u32))
                 .await?;
             let views = views.into_iter().filter(|view| key.as_ref().is_none_or(|key| *key == view.matches));
-            let made: Vec<Entity> = views
-                .inspect(|_| count += 1)
-                .filter_map(&mut make)
-                .collect();
+            let made: Vec<Entity> = views.inspect(|_| count += 1).filter_map(&mut make).collect();
             self.send(made).await?;
             from = next;
         }
@@ -288,7 +291,11 @@ pub(super) fn counter_message(value: &CounterValue) -> CounterData {
 }
 
 /// The fields of a match, those left out that match anything.
-pub(crate) fn match_messages(catalog: &Catalog, table: &TableInfo, matches: &[EntryMatch]) -> Vec<FieldMatch> {
+pub(crate) fn match_messages(
+    catalog: &Catalog,
+    table: &TableInfo,
+    matches: &[EntryMatch],
+) -> Vec<FieldMatch> {
     fields_messages(catalog, &table.fields, matches)
 }
 
@@ -311,7 +318,9 @@ pub(super) fn fields_messages(
                 FieldMatchType::Ternary(Ternary { value: bytes(value), mask: bytes(mask) })
             }
             EntryMatch::Range(low, high) if low.is_zero() && high.is_ones() => return None,
-            EntryMatch::Range(low, high) => FieldMatchType::Range(Range { low: bytes(low), high: bytes(high) }),
+            EntryMatch::Range(low, high) => {
+                FieldMatchType::Range(Range { low: bytes(low), high: bytes(high) })
+            }
             EntryMatch::Optional(None) => return None,
             EntryMatch::Optional(Some(value)) => FieldMatchType::Optional(Optional { value: bytes(value) }),
         };

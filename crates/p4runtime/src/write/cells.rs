@@ -117,7 +117,8 @@ impl Decoder<'_> {
     pub(super) fn digest(&self, kind: Kind, entry: v1::DigestEntry) -> Result<Op, Refusal> {
         let digest = self.catalog.digests.get(entry.digest_id)?.digest;
         let config = entry.config.unwrap_or_default();
-        if kind != Kind::Delete && (config.max_timeout_ns < 0 || config.max_list_size < 0 || config.ack_timeout_ns < 0)
+        if kind != Kind::Delete
+            && (config.max_timeout_ns < 0 || config.max_list_size < 0 || config.ack_timeout_ns < 0)
         {
             return Err(Refusal::invalid("a timeout or size is negative"));
         }
@@ -205,7 +206,9 @@ impl DigestOp {
         let before = change.shadow.digests.get(&digest).copied();
         match (kind, before) {
             (Kind::Insert, Some(_)) => return Err(Refusal::exists("the digest is enabled already")),
-            (Kind::Modify | Kind::Delete, None) => return Err(Refusal::not_found("the digest is not enabled")),
+            (Kind::Modify | Kind::Delete, None) => {
+                return Err(Refusal::not_found("the digest is not enabled"));
+            }
             (Kind::Delete, Some(_)) => drop(change.shadow.digests.remove(&digest)),
             (Kind::Insert | Kind::Modify, _) => drop(change.shadow.digests.insert(digest, config)),
         }

@@ -38,7 +38,8 @@ const SDN_PORT_CPU: u32 = 0xffff_fffd;
 impl Ports {
     /// A port as controllers write it.
     pub(crate) fn read(&self, bytes: &[u8]) -> Result<PortId, Refusal> {
-        let port = crate::value::unsigned(bytes, 32).map_err(|error| Refusal::invalid(error.message).of("port"))?;
+        let port =
+            crate::value::unsigned(bytes, 32).map_err(|error| Refusal::invalid(error.message).of("port"))?;
         self.number(port.to_u64_saturating() as u32)
     }
 
@@ -170,7 +171,8 @@ pub(crate) async fn write(
     let mut updates = updates.into_iter().peekable();
     let mut failed = false;
     while updates.peek().is_some() && !failed {
-        let ops: Vec<Result<Op, Refusal>> = updates.by_ref().take(chunk).map(|update| decoder.update(update)).collect();
+        let ops: Vec<Result<Op, Refusal>> =
+            updates.by_ref().take(chunk).map(|update| decoder.update(update)).collect();
         let stops = atomicity != Atomicity::ContinueOnError;
         let (applied, back) = loaded
             .target
@@ -193,7 +195,8 @@ pub(crate) async fn write(
         failed = stops && results.iter().any(Result::is_err);
     }
     if failed {
-        let aborted = || Refusal::new(tonic::Code::Aborted, "not done, as another update of the batch failed");
+        let aborted =
+            || Refusal::new(tonic::Code::Aborted, "not done, as another update of the batch failed");
         for result in results.iter_mut().filter(|result| result.is_ok()) {
             *result = Err(aborted());
         }

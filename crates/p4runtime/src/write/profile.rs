@@ -40,7 +40,11 @@ impl Decoder<'_> {
         Ok(Op::Member(MemberOp { kind, profile: info.profile, id, write }))
     }
 
-    pub(super) fn member_write(&self, info: &ProfileInfo, action: &v1::Action) -> Result<MemberWrite, Refusal> {
+    pub(super) fn member_write(
+        &self,
+        info: &ProfileInfo,
+        action: &v1::Action,
+    ) -> Result<MemberWrite, Refusal> {
         let known = info.actions.get(&action.action_id).ok_or_else(|| {
             Refusal::invalid(format!(
                 "action profile `{}` has no action with id {:#010x}",
@@ -54,7 +58,10 @@ impl Decoder<'_> {
         let info = self.catalog.profiles.get(group.action_profile_id)?;
         let id = own_id(group.group_id, "group")?;
         if !info.with_selector {
-            return Err(Refusal::invalid(format!("action profile `{}` has no selector, so no groups", info.name)));
+            return Err(Refusal::invalid(format!(
+                "action profile `{}` has no selector, so no groups",
+                info.name
+            )));
         }
         let mut members = Watched::new();
         if kind != Kind::Delete {
@@ -85,7 +92,9 @@ impl Decoder<'_> {
             (0, size) => Ok(size),
             (limit, 0) => Ok(limit),
             (limit, size) if size <= limit => Ok(size),
-            (limit, size) => Err(Refusal::invalid(format!("`max_size` is {size}, the largest group has {limit}"))),
+            (limit, size) => {
+                Err(Refusal::invalid(format!("`max_size` is {size}, the largest group has {limit}")))
+            }
         }
     }
 
@@ -212,7 +221,9 @@ impl GroupOp {
             && known.message.max_size != group.message.max_size
         {
             let first = known.message.max_size;
-            return Err(Refusal::invalid(format!("`max_size` of group {id} is {first} for as long as it exists")));
+            return Err(Refusal::invalid(format!(
+                "`max_size` of group {id} is {first} for as long as it exists"
+            )));
         }
         // All members must exist, also those that are left out because their port is down.
         if kind != Kind::Delete

@@ -43,7 +43,11 @@ impl Decoder<'_> {
             return Err(Refusal::invalid("the id of the multicast group is missing"));
         }
         let of_group = |refusal: Refusal| refusal.of(format_args!("multicast group {id}"));
-        let choices = if kind == Kind::Delete { Vec::new() } else { choices(self.ports, &entry.replicas).map_err(of_group)? };
+        let choices = if kind == Kind::Delete {
+            Vec::new()
+        } else {
+            choices(self.ports, &entry.replicas).map_err(of_group)?
+        };
         let message = v1::MulticastGroupEntry { metadata: metadata(entry.metadata)?, ..entry };
         Ok(Op::Multicast(MulticastOp { kind, id, choices, message }))
     }
@@ -126,7 +130,11 @@ fn effective(choices: &Choices, down: &BTreeSet<PortId>) -> Vec<Replica> {
 }
 
 /// [`effective`] for a message that was accepted before.
-pub(crate) fn effective_copies(ports: &Ports, replicas: &[v1::Replica], down: &BTreeSet<PortId>) -> Vec<Replica> {
+pub(crate) fn effective_copies(
+    ports: &Ports,
+    replicas: &[v1::Replica],
+    down: &BTreeSet<PortId>,
+) -> Vec<Replica> {
     choices(ports, replicas).map(|choices| effective(&choices, down)).unwrap_or_default()
 }
 
@@ -175,7 +183,9 @@ impl CloneOp {
         let engine = switch.replication_mut();
         let before = engine.session(id).cloned();
         match (kind, &before) {
-            (Kind::Insert, Some(_)) => return Err(Refusal::exists(format!("clone session {id} already exists"))),
+            (Kind::Insert, Some(_)) => {
+                return Err(Refusal::exists(format!("clone session {id} already exists")));
+            }
             (Kind::Modify, None) => return Err(Refusal::not_found(format!("no clone session {id}"))),
             (Kind::Delete, _) => engine.delete_session(id)?,
             (Kind::Insert | Kind::Modify, _) => engine.set_session(id, session)?,

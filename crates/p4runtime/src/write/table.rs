@@ -87,7 +87,14 @@ impl Decoder<'_> {
             // All else is to be ignored.
             let direct = DirectResources { has_meter: false, meter: None, counter: None };
             let cookie = Cookie::default();
-            return Ok(Op::Entry(Box::new(EntryOp { kind, key, action: None, direct, cookie, idle_timeout_ns: 0 })));
+            return Ok(Op::Entry(Box::new(EntryOp {
+                kind,
+                key,
+                action: None,
+                direct,
+                cookie,
+                idle_timeout_ns: 0,
+            })));
         }
         if entry.is_const {
             return Err(Refusal::invalid("`is_const` cannot be written"));
@@ -132,7 +139,9 @@ impl Decoder<'_> {
         let action = match &entry.action {
             None => None,
             Some(_) if table.profile.is_some() => {
-                return Err(Refusal::invalid("the default action of a table with an action profile is constant"));
+                return Err(Refusal::invalid(
+                    "the default action of a table with an action profile is constant",
+                ));
             }
             Some(action) => match self.action_spec(table, action)? {
                 ActionSpec::Call(call) => Some(call),
@@ -145,7 +154,11 @@ impl Decoder<'_> {
         Ok(Op::Default(Box::new(DefaultOp { table: table.table, action, direct, cookie })))
     }
 
-    fn direct_resources(&self, table: &TableInfo, entry: &v1::TableEntry) -> Result<DirectResources, Refusal> {
+    fn direct_resources(
+        &self,
+        table: &TableInfo,
+        entry: &v1::TableEntry,
+    ) -> Result<DirectResources, Refusal> {
         if entry.meter_counter_data.is_some() {
             return Err(Refusal::unimplemented("meters do not count their colours"));
         }
@@ -213,9 +226,9 @@ impl Decoder<'_> {
         let priority = u32::try_from(priority).map_err(|_| Refusal::invalid("the priority is negative"))?;
         match (table.needs_priority, priority) {
             (true, 0) => Err(Refusal::invalid("the priority is missing, the largest wins")),
-            (false, 1..) => Err(Refusal::invalid(
-                "without ternary, range or optional fields entries have no priority",
-            )),
+            (false, 1..) => {
+                Err(Refusal::invalid("without ternary, range or optional fields entries have no priority"))
+            }
             _ => Ok((table.table, matches, priority)),
         }
     }
@@ -230,9 +243,10 @@ impl Decoder<'_> {
             let at = fields.iter().position(|known| known.id == field.field_id).ok_or_else(|| {
                 Refusal::invalid(format!("there is no match field with id {}", field.field_id))
             })?;
-            let value = field.field_match_type.as_ref().ok_or_else(|| {
-                Refusal::invalid(format!("match field `{}` has no value", fields[at].name))
-            })?;
+            let value = field
+                .field_match_type
+                .as_ref()
+                .ok_or_else(|| Refusal::invalid(format!("match field `{}` has no value", fields[at].name)))?;
             if found[at].replace(value).is_some() {
                 return Err(Refusal::invalid(format!("match field `{}` is given twice", fields[at].name)));
             }
@@ -270,7 +284,8 @@ impl Decoder<'_> {
             }
             (MatchKind::Lpm, FieldMatchType::Lpm(lpm)) => {
                 let length = u32::try_from(lpm.prefix_len).ok().filter(|length| *length <= width);
-                let length = length.ok_or_else(|| Refusal::invalid(format!("a prefix has 1 to {width} bits")))?;
+                let length =
+                    length.ok_or_else(|| Refusal::invalid(format!("a prefix has 1 to {width} bits")))?;
                 if length == 0 {
                     return Err(Refusal::invalid("a prefix of 0 bits is to be left out"));
                 }
@@ -311,9 +326,9 @@ impl Decoder<'_> {
         use v1::table_action::Type;
         let action = action.r#type.as_ref().ok_or_else(|| Refusal::invalid("the action is missing"))?;
         let profile = || {
-            table.profile.ok_or_else(|| {
-                Refusal::invalid("the table has no action profile, its entries name actions")
-            })
+            table
+                .profile
+                .ok_or_else(|| Refusal::invalid("the table has no action profile, its entries name actions"))
         };
         let with_groups = || {
             let profile = profile()?;
@@ -360,16 +375,21 @@ impl Decoder<'_> {
 
     fn call(&self, table: &TableInfo, action: &v1::Action) -> Result<ActionCall, Refusal> {
         let Some((at, _)) = table.actions.get(&action.action_id) else {
-            return Err(Refusal::invalid(format!("no action with id {:#010x} in the table", action.action_id)));
+            return Err(Refusal::invalid(format!(
+                "no action with id {:#010x} in the table",
+                action.action_id
+            )));
         };
         Ok(ActionCall { action: *at, args: self.arguments(action)? })
     }
 
     /// The values of an action's parameters, in order.
     pub(super) fn arguments(&self, action: &v1::Action) -> Result<Vec<Bits>, Refusal> {
-        let info = self.catalog.actions.get(&action.action_id).ok_or_else(|| {
-            Refusal::invalid(format!("no action with id {:#010x}", action.action_id))
-        })?;
+        let info = self
+            .catalog
+            .actions
+            .get(&action.action_id)
+            .ok_or_else(|| Refusal::invalid(format!("no action with id {:#010x}", action.action_id)))?;
         let of_action = |refusal: Refusal| refusal.of(format_args!("action `{}`", info.name));
         if action.params.len() > info.params.len() {
             let count = info.params.len();
@@ -708,7 +728,11 @@ impl DefaultOp {
     }
 }
 
-fn direct_of(state: &State, table: TableId, index: EntryIndex) -> (Option<MeterConfig>, Option<CounterValue>) {
+fn direct_of(
+    state: &State,
+    table: TableId,
+    index: EntryIndex,
+) -> (Option<MeterConfig>, Option<CounterValue>) {
     let meter = state.meter_config(MeterRef::Direct(table), index.0.into()).ok().flatten();
     (meter, state.counter_value(CounterRef::Direct(table), index.0.into()).ok())
 }

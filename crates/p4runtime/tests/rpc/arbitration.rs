@@ -17,7 +17,10 @@ async fn the_highest_id_writes_and_a_backup_takes_over() {
     let answer = second.arbitrate(Some(2)).await.unwrap();
     assert_eq!((code(&answer), answer.election_id), (Code::Ok, Some(election(2))));
     let told = first.stream.arbitration().await.unwrap();
-    assert_eq!((code(&told), told.election_id, told.device_id), (Code::AlreadyExists, Some(election(2)), DEVICE));
+    assert_eq!(
+        (code(&told), told.election_id, told.device_id),
+        (Code::AlreadyExists, Some(election(2)), DEVICE)
+    );
 
     // The first may not write any more, whatever it asks for.
     let entry = first.route([10, 0, 0, 0], 8, 1);
@@ -76,7 +79,10 @@ async fn what_ends_a_stream() {
     };
     assert_eq!(ends(vec![arbitration(DEVICE + 1, 2)]).await, Code::NotFound);
     assert_eq!(ends(vec![arbitration(DEVICE, 1)]).await, Code::InvalidArgument);
-    assert_eq!(ends(vec![arbitration(DEVICE, 0), arbitration(DEVICE + 1, 0)]).await, Code::FailedPrecondition);
+    assert_eq!(
+        ends(vec![arbitration(DEVICE, 0), arbitration(DEVICE + 1, 0)]).await,
+        Code::FailedPrecondition
+    );
     let early = stream_message_request::Update::DigestAck(DigestListAck::default());
     assert_eq!(ends(vec![early]).await, Code::FailedPrecondition);
     drop(first);
@@ -92,16 +98,18 @@ async fn two_controllers_that_fight_leave_one_primary() {
     for id in 1..50 {
         let client = &mut clients[id as usize % 2];
         client.election = Some(election(id));
-        let update = MasterArbitrationUpdate {
-            device_id: DEVICE,
-            election_id: client.election,
-            ..Default::default()
-        };
+        let update =
+            MasterArbitrationUpdate { device_id: DEVICE, election_id: client.election, ..Default::default() };
         client.stream.tell(stream_message_request::Update::Arbitration(update)).await;
         // Wait until the device knows, which the answer with this id tells.
         while client.stream.arbitration().await.unwrap().election_id != Some(election(id)) {}
     }
-    assert!(clients[1].write_with(Default::default(), vec![]).await.is_err_and(|s| s.code() != Code::PermissionDenied));
+    assert!(
+        clients[1]
+            .write_with(Default::default(), vec![])
+            .await
+            .is_err_and(|s| s.code() != Code::PermissionDenied)
+    );
     let refused = clients[0].write_with(Default::default(), vec![]).await.unwrap_err();
     assert_eq!(refused.code(), Code::PermissionDenied);
 }

@@ -33,11 +33,7 @@ fn nothing() -> Switch {
 
 impl Device {
     pub(crate) fn start() -> Device {
-        Device::listening(Listen {
-            address: ([127, 0, 0, 1], 0).into(),
-            tls: None,
-            allow_plaintext: false,
-        })
+        Device::listening(Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false })
     }
 
     pub(crate) fn listening(listen: Listen) -> Device {
@@ -98,7 +94,15 @@ pub(crate) struct Client {
     pub(crate) stream: Stream,
     pub(crate) election: Option<Uint128>,
     pub(crate) role: String,
-    pub(crate) info: P4Info,
+    names: Names,
+}
+
+impl std::ops::Deref for Client {
+    type Target = Names;
+
+    fn deref(&self) -> &Names {
+        &self.names
+    }
 }
 
 pub(crate) struct Stream {
@@ -116,7 +120,13 @@ impl Client {
         // Errors of large batches travel in the trailers.
         let mut calls = calls.max_decoding_message_size(64 << 20);
         let stream = Stream::open(&mut calls).await;
-        Client { calls, stream, election: None, role: String::new(), info: P4Info::default() }
+        Client {
+            calls,
+            stream,
+            election: None,
+            role: String::new(),
+            names: Names { info: P4Info::default() },
+        }
     }
 
     /// A client that is the primary of the default role.
@@ -127,16 +137,17 @@ impl Client {
         client
     }
 
+    /// The names of the program that was set last, to be kept while the client is busy.
+    pub(crate) fn names(&self) -> Names {
+        self.names.clone()
+    }
+
     /// Says who it is, and gives the answer.
     pub(crate) async fn arbitrate(&mut self, id: Option<u64>) -> Result<MasterArbitrationUpdate, Status> {
         self.election = id.map(election);
         let role = (!self.role.is_empty()).then(|| Role { name: self.role.clone(), ..Role::default() });
-        let update = MasterArbitrationUpdate {
-            device_id: DEVICE,
-            role,
-            election_id: self.election,
-            status: None,
-        };
+        let update =
+            MasterArbitrationUpdate { device_id: DEVICE, role, election_id: self.election, status: None };
         self.stream.tell(stream_message_request::Update::Arbitration(update)).await;
         self.stream.arbitration().await
     }
@@ -161,7 +172,7 @@ impl Client {
         };
         self.calls.set_forwarding_pipeline_config(request).await?;
         let config = self.config(get_forwarding_pipeline_config_request::ResponseType::All).await;
-        self.info = config.and_then(|config| config.p4info).unwrap_or_default();
+        self.names.info = config.and_then(|config| config.p4info).unwrap_or_default();
         Ok(())
     }
 
@@ -208,7 +219,10 @@ impl Client {
         self.write(update::Type::Delete, entity).await
     }
 
-    pub(crate) async fn read_all(&mut self, entities: Vec<entity::Entity>) -> Result<Vec<entity::Entity>, Status> {
+    pub(crate) async fn read_all(
+        &mut self,
+        entities: Vec<entity::Entity>,
+    ) -> Result<Vec<entity::Entity>, Status> {
         let request = ReadRequest {
             device_id: DEVICE,
             role: self.role.clone(),
@@ -225,9 +239,15 @@ impl Client {
     pub(crate) async fn read(&mut self, entity: entity::Entity) -> Vec<entity::Entity> {
         self.read_all(vec![entity]).await.unwrap()
     }
+}
 
-    // Ids by name.
+/// What the program has, by name.
+#[derive(Clone)]
+pub(crate) struct Names {
+    pub(crate) info: P4Info,
+}
 
+impl Names {
     pub(crate) fn table(&self, name: &str) -> u32 {
         id(self.info.tables.iter().map(|table| &table.preamble), name)
     }
@@ -241,7 +261,10 @@ impl Client {
     }
 
     pub(crate) fn call(&self, name: &str, params: &[&[u8]]) -> Action {
-        let params = params.iter().zip(1..).map(|(value, param_id)| action::Param { param_id, value: value.to_vec().into() });
+        let params = params
+            .iter()
+            .zip(1..)
+            .map(|(value, param_id)| action::Param { param_id, value: value.to_vec().into() });
         Action { action_id: self.action(name), params: params.collect() }
     }
 
@@ -352,4 +375,10 @@ pub(crate) fn frame(source: u8, destination: [u8; 4]) -> Vec<u8> {
     frame[26..30].copy_from_slice(&[10, 0, 0, source]);
     frame[30..34].copy_from_slice(&destination);
     frame
+}
+
+/// The next frame that leaves at port 1 or 2 (place 0 or 1).
+pub(crate) async fn leaving(device: &mut Device, place: usize) -> Vec<u8> {
+    let frame = tokio::time::timeout(Duration::from_secs(10), device.ports[place].receive_async()).await;
+    frame.expect("a frame").expect("a switch that runs")
 }

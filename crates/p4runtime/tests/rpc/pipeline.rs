@@ -1,6 +1,6 @@
 //! Setting and getting programs.
 
-use crate::common::{ALL, Client, DEVICE, Device, frame, update};
+use crate::common::{ALL, Client, DEVICE, Device, frame, leaving, update};
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
 use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
@@ -38,7 +38,8 @@ async fn a_program_is_verified_committed_and_given_back() {
     let refused = client.set(Action::VerifyAndCommit, "control c() {").await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(refused.message().contains("device_config.p4:1"), "{}", refused.message());
-    for action in [Action::Verify, Action::VerifyAndSave, Action::VerifyAndCommit, Action::ReconcileAndCommit] {
+    for action in [Action::Verify, Action::VerifyAndSave, Action::VerifyAndCommit, Action::ReconcileAndCommit]
+    {
         assert_eq!(client.set(action, "").await.unwrap_err().code(), Code::InvalidArgument, "{action:?}");
     }
     assert_eq!(client.set(Action::Unspecified, ALL).await.unwrap_err().code(), Code::InvalidArgument);
@@ -58,8 +59,7 @@ async fn a_program_is_verified_committed_and_given_back() {
     // It forwards.
     client.insert(Entity::TableEntry(client.route([10, 1, 0, 0], 16, 2))).await.unwrap();
     device.ports[0].send(frame(1, [10, 1, 2, 3])).unwrap();
-    let sent = tokio::task::spawn_blocking(move || device.ports[1].receive()).await.unwrap();
-    assert_eq!(sent, Some(frame(1, [10, 1, 2, 3])));
+    assert_eq!(leaving(&mut device, 1).await, frame(1, [10, 1, 2, 3]));
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_controllers_p4info_must_be_the_programs() {
 
 #[tokio::test]
 async fn what_is_written_to_a_saved_program_is_there_when_it_is_committed() {
-    let device = Device::start();
+    let mut device = Device::start();
     let mut client = device.ready().await;
     assert_eq!(client.set(Action::Commit, "").await.unwrap_err().code(), Code::NotFound);
     client.insert(Entity::TableEntry(client.route([10, 1, 0, 0], 16, 2))).await.unwrap();
@@ -104,7 +104,7 @@ async fn what_is_written_to_a_saved_program_is_there_when_it_is_committed() {
     // The old one forwards on.
     device.ports[0].send(frame(1, [10, 2, 0, 1])).unwrap();
     device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
-    let (device, sent) = receive(device).await;
+    let sent = leaving(&mut device, 1).await;
     assert_eq!(sent, frame(1, [10, 1, 0, 1]));
 
     let with_config = client.set(Action::Commit, ALL).await.unwrap_err();
@@ -113,28 +113,18 @@ async fn what_is_written_to_a_saved_program_is_there_when_it_is_committed() {
     assert_eq!(client.read(wildcard).await.len(), 1);
     device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
     device.ports[0].send(frame(1, [10, 2, 0, 1])).unwrap();
-    let (_device, sent) = receive(device).await;
+    let sent = leaving(&mut device, 1).await;
     assert_eq!(sent, frame(1, [10, 2, 0, 1]));
-}
-
-/// The next frame that leaves at port 2.
-async fn receive(mut device: Device) -> (Device, Vec<u8>) {
-    tokio::task::spawn_blocking(move || {
-        let frame = device.ports[1].receive().unwrap();
-        (device, frame)
-    })
-    .await
-    .unwrap()
 }
 
 #[tokio::test]
 async fn another_program_takes_over_with_what_was_written() {
-    let device = Device::start();
+    let mut device = Device::start();
     let mut client = device.ready().await;
     let metadata = TableEntry { metadata: vec![1, 2, 3].into(), ..client.route([10, 1, 0, 0], 16, 2) };
     client.insert(Entity::TableEntry(metadata.clone())).await.unwrap();
     device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
-    let (device, _) = receive(device).await;
+    leaving(&mut device, 1).await;
 
     // The same tables, more of them, and another order of the actions.
     let other = ALL
@@ -157,11 +147,14 @@ async fn another_program_takes_over_with_what_was_written() {
     let data = Some(CounterData { byte_count: 60, packet_count: 1 });
     assert_eq!(read, [Entity::CounterEntry(CounterEntry { counter_id: id, index, data })]);
     device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
-    let (_device, sent) = receive(device).await;
+    let sent = leaving(&mut device, 1).await;
     assert_eq!(sent, frame(1, [10, 1, 0, 1]));
 
     // A program without a place for the route is refused, and nothing changes.
-    let without = other.replace("hdr.ipv4.dst: lpm; }\n        actions = { to_cpu", "hdr.ipv4.dst: exact; }\n        actions = { to_cpu");
+    let without = other.replace(
+        "hdr.ipv4.dst: lpm; }\n        actions = { to_cpu",
+        "hdr.ipv4.dst: exact; }\n        actions = { to_cpu",
+    );
     assert_ne!(without, other);
     let refused = client.set(Action::ReconcileAndCommit, &without).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
