@@ -1,22 +1,20 @@
-//! Forwarding while entries change: another thread asks for changes, the thread that forwards makes a few between two
-//! bursts. So each packet meets its table before a change or behind it.
+//! Forwarding while another thread changes entries, through a handle on the tables: the thread that forwards does not
+//! stop, wait or take a lock for it. Each packet meets its table before a change or behind it, and that is looked at.
 
 use crate::clock::Stopwatch;
-use crate::report::{ChurnReport, Rate};
-use crate::worker::Worker;
+use crate::cpus;
+use crate::report::{ChurnReport, Spread};
+use crate::worker::{Frame, Worker};
 use millrace_pipeline::{EntryMatch, MatchKind, TableId};
-use millrace_state::{EntryIndex, EntryView, EntryWrite, Target};
+use millrace_state::{EntryIndex, EntryView, EntryWrite, Tables, TablesHandle, Target};
 use millrace_switch::Switch;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// Most entries that change.
 const MAX_ENTRIES: usize = 20_000;
-/// Most changes between two bursts.
-const MAX_AT_ONCE: usize = 8;
-/// How often changes are asked for.
-const INTERVAL: Duration = Duration::from_millis(1);
+/// How long the thread that makes changes sleeps when it is early.
+const INTERVAL: Duration = Duration::from_micros(50);
 
 /// Why entries cannot be changed.
 pub(crate) const NOTHING_TO_CHANGE: &str =
@@ -61,9 +59,9 @@ pub(crate) struct Churn {
 impl Churn {
     /// Entries of the table that has most; none when there is nothing to change.
     pub(crate) fn of(switch: &Switch) -> Option<Churn> {
-        let (program, state) = (switch.program(), switch.state());
-        let table = program.tables.keys().max_by_key(|id| state.entry_count(*id))?;
-        let all: Vec<EntryView> = state.entries(table).filter(|entry| !entry.is_const).collect();
+        let (program, tables) = (switch.program(), switch.state().tables());
+        let table = program.tables.keys().max_by_key(|id| tables.entry_count(*id))?;
+        let all: Vec<EntryView> = tables.entries(table).filter(|entry| !entry.is_const).collect();
         let by_prefix = program.tables[table].keys.iter().rposition(|key| key.kind == MatchKind::Lpm);
         let step = all.len().div_ceil(MAX_ENTRIES).max(1);
         let entries: Vec<Changing> = (all.iter().zip(all.iter().cycle().skip(1)).step_by(step))
@@ -72,16 +70,16 @@ impl Churn {
                 index: entry.index,
                 before: entry.target.clone(),
                 behind: next.target.clone(),
-                part: by_prefix.and_then(|key| part(switch, table, entry, key)),
+                part: by_prefix.and_then(|key| part(&tables, table, entry, key)),
             })
             .collect();
         (!entries.is_empty()).then_some(Churn { table, entries })
     }
 
     /// Changes all entries, or changes them back; says how many could not be changed.
-    fn change_all(&self, switch: &mut Switch, step: Step) -> u64 {
+    fn change_all(&self, tables: &mut Tables, step: Step) -> u64 {
         let changes = (0..self.entries.len()).map(|number| Change { number, step });
-        changes.map(|change| u64::from(!self.make(switch, change, &mut None))).sum()
+        changes.map(|change| u64::from(!self.make(tables, change, 0, &mut None))).sum()
     }
 
     /// The changes of one entry, one after the other: behind them all is as it was.
@@ -95,125 +93,124 @@ impl Churn {
     }
 
     /// Makes a change; false when it was refused. `inserted` is the entry that was inserted last.
-    fn make(&self, switch: &mut Switch, change: Change, inserted: &mut Option<EntryIndex>) -> bool {
+    fn make(
+        &self,
+        tables: &mut Tables,
+        change: Change,
+        now_ns: u64,
+        inserted: &mut Option<EntryIndex>,
+    ) -> bool {
         let entry = &self.entries[change.number];
-        let now_ns = if let Step::Insert = change.step { switch.now_ns() } else { 0 };
-        let state = switch.state_mut();
         match change.step {
-            Step::Change => state.modify(self.table, entry.index, &entry.behind).is_ok(),
-            Step::Restore => state.modify(self.table, entry.index, &entry.before).is_ok(),
+            Step::Change => tables.modify(self.table, entry.index, &entry.behind).is_ok(),
+            Step::Restore => tables.modify(self.table, entry.index, &entry.before).is_ok(),
             Step::Insert => {
                 let part = entry.part.as_ref();
-                *inserted = part.and_then(|part| state.insert(self.table, part, now_ns).ok());
+                *inserted = part.and_then(|part| tables.insert(self.table, part, now_ns).ok());
                 inserted.is_some()
             }
-            Step::Remove => inserted.take().is_some_and(|index| state.remove(self.table, index).is_ok()),
+            Step::Remove => inserted.take().is_some_and(|index| tables.remove(self.table, index).is_ok()),
         }
     }
 
-    /// Asks for changes at a rate until it is told to stop and the last entry is as it was.
-    fn ask(&self, per_second: f64, changes: &SyncSender<Change>, stop: &AtomicBool) {
-        let (start, mut asked) = (Instant::now(), 0u64);
+    /// Makes changes at a rate, each on its own, until it is told to stop and the last entry is as it was.
+    fn run(&self, tables: &TablesHandle, per_second: f64, now_ns: u64, stop: &AtomicBool) -> Made {
+        let (start, mut made, mut inserted) = (Instant::now(), Made::default(), None);
         for number in 0.. {
             if stop.load(Ordering::Acquire) {
-                return;
+                break;
             }
             for change in self.changes(number) {
                 // The last entry is finished without waiting.
-                let early = || asked as f64 > start.elapsed().as_secs_f64() * per_second;
-                while early() && !stop.load(Ordering::Acquire) {
+                let early = |made: &Made| made.count as f64 > start.elapsed().as_secs_f64() * per_second;
+                while early(&made) && !stop.load(Ordering::Acquire) {
                     std::thread::sleep(INTERVAL);
                 }
-                if changes.send(change).is_err() {
-                    return;
-                }
-                asked += 1;
+                made.count += 1;
+                made.refused += u64::from(!self.make(&mut tables.lock(), change, now_ns, &mut inserted));
             }
         }
+        made.seconds = start.elapsed().as_secs_f64();
+        made
     }
 }
 
+/// What the thread that makes changes has made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Made {
+    count: u64,
+    refused: u64,
+    seconds: f64,
+}
+
 /// One half of what an entry matches, when its prefix can be longer and nothing has that half yet.
-fn part(switch: &Switch, table: TableId, entry: &EntryView, key: usize) -> Option<EntryWrite> {
+fn part(tables: &Tables, table: TableId, entry: &EntryView, key: usize) -> Option<EntryWrite> {
     let mut matches = entry.matches.clone();
     match matches.get_mut(key)? {
         EntryMatch::Lpm(value, length) if *length < value.width() => *length += 1,
         _ => return None,
     }
-    if switch.state().find(table, &matches, entry.priority).is_ok() {
+    if tables.find(table, &matches, entry.priority).is_ok() {
         return None;
     }
     Some(EntryWrite { matches, priority: entry.priority, target: entry.target.clone(), idle_timeout_ns: 0 })
 }
 
-/// Makes the changes that wait, and counts them.
-struct Making<'c> {
-    churn: &'c Churn,
-    changes: Receiver<Change>,
-    inserted: Option<EntryIndex>,
-    made: u64,
-    refused: u64,
-    ended: bool,
-}
-
-impl Making<'_> {
-    fn some(&mut self, switch: &mut Switch) {
-        for _ in 0..MAX_AT_ONCE {
-            match self.changes.try_recv() {
-                Ok(change) => match self.churn.make(switch, change, &mut self.inserted) {
-                    true => self.made += 1,
-                    false => self.refused += 1,
-                },
-                Err(TryRecvError::Empty) => return,
-                Err(TryRecvError::Disconnected) => {
-                    self.ended = true;
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// Forwards for that long while so many changes a second are made, after a round without gave `quiet`; then looks at each
-/// frame on its own, also under changes.
+/// Forwards by turns without changes and while so many a second are made, each for that long and that often; then looks at
+/// each frame under changes, for as long.
 pub(crate) fn measure(
     worker: &mut Worker,
     churn: &Churn,
     per_second: f64,
     length: Duration,
-    quiet: f64,
+    rounds: u32,
 ) -> ChurnReport {
-    let before = worker.one_by_one(|_| ());
-    let mut wrong = churn.change_all(&mut worker.switch, Step::Change);
-    let behind = worker.one_by_one(|_| ());
-    wrong += churn.change_all(&mut worker.switch, Step::Restore);
+    let handle = worker.switch.state().handle();
+    let now_ns = worker.switch.now_ns();
+    let before = worker.one_by_one();
+    let mut refused = churn.change_all(&mut handle.lock(), Step::Change);
+    let behind = worker.one_by_one();
+    refused += churn.change_all(&mut handle.lock(), Step::Restore);
+    let expected: Vec<[Frame; 2]> = before.into_iter().zip(behind).map(|(a, b)| [a, b]).collect();
 
-    let stop = AtomicBool::new(false);
-    let (sender, receiver) = sync_channel(1 << 14);
-    let mut making = Making { churn, changes: receiver, inserted: None, made: 0, refused: 0, ended: false };
-    let (rate, seconds, made, found) = std::thread::scope(|scope| {
-        let stop = &stop;
-        // The sender goes with its thread, so that the receiver sees the end.
-        scope.spawn(move || churn.ask(per_second, &sender, stop));
-        let start = Instant::now();
-        let rate: Rate = worker.round_with(&mut Stopwatch::new(), length, |switch| making.some(switch));
-        let (seconds, made) = (start.elapsed().as_secs_f64(), making.made);
-        let found = worker.one_by_one(|switch| making.some(switch));
-        stop.store(true, Ordering::Release);
-        while !making.ended {
-            making.some(&mut worker.switch);
-        }
-        (rate, seconds, made, found)
-    });
-    let right = |at: usize| found.get(at) == before.get(at) || found.get(at) == behind.get(at);
-    wrong += (0..before.len().max(found.len())).filter(|at| !right(*at)).count() as u64;
-    wrong += making.refused;
+    let (here, there) = cpus::two();
+    let _pinned = cpus::Pinned::to(here);
+    let mut watch = Stopwatch::new();
+    let mut all = Made::default();
+    // Calls the function while the other thread makes changes.
+    let mut meanwhile = |forward: &mut dyn FnMut()| {
+        let stop = AtomicBool::new(false);
+        let made = std::thread::scope(|scope| {
+            let changing = scope.spawn(|| {
+                let _pinned = cpus::Pinned::to(there);
+                churn.run(&handle, per_second, now_ns, &stop)
+            });
+            forward();
+            stop.store(true, Ordering::Release);
+            changing.join()
+        });
+        // A thread that failed has refused something.
+        let made = made.unwrap_or(Made { refused: 1, ..Made::default() });
+        all.count += made.count;
+        all.refused += made.refused;
+        all.seconds += made.seconds;
+    };
+    let (mut quiet, mut busy) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        quiet.push(worker.round(&mut watch, length).cpu_mpps);
+        meanwhile(&mut || busy.push(worker.round(&mut watch, length).cpu_mpps));
+    }
+    let mut found = (0, 0);
+    meanwhile(&mut || found = worker.compare(&expected, length * rounds));
+    let (quiet, mpps) = (Spread::of(quiet).median, Spread::of(busy).median);
     ChurnReport {
         asked: per_second,
-        made: made as f64 / seconds,
-        mpps: rate.cpu_mpps,
-        ratio: if quiet > 0.0 { rate.cpu_mpps / quiet } else { 0.0 },
-        wrong,
-        checked: found.len() as u64,
+        made: if all.seconds > 0.0 { all.count as f64 / all.seconds } else { 0.0 },
+        mpps,
+        quiet_mpps: quiet,
+        ratio: if quiet > 0.0 { mpps / quiet } else { 0.0 },
+        refused: refused + all.refused,
+        wrong: found.1,
+        checked: found.0,
     }
 }

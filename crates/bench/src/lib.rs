@@ -15,6 +15,7 @@
 
 mod churn;
 mod clock;
+mod cpus;
 mod measure;
 mod report;
 mod worker;

@@ -2,12 +2,12 @@
 
 use crate::churn::{self, Churn, NOTHING_TO_CHANGE};
 use crate::clock::{Stopwatch, nominal_hz};
+use crate::cpus::{self, Pinned};
 use crate::report::{Profile, Rate, Report, Spread, TableReport};
 use crate::worker::{Pass, Profiled, Worker};
 use millrace_ports::PortError;
 use millrace_ports::null::{Replay, Share, Trace, Written};
 use millrace_switch::{PortId, Switch};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Barrier;
@@ -37,7 +37,7 @@ pub struct Config {
     pub port: PortId,
     /// Whether a further round looks where the time goes. Only with one switch.
     pub profile: bool,
-    /// Changes of entries a second in a further round. Only with one switch.
+    /// Changes of entries a second, by another thread, in further rounds. Only with one switch.
     pub churn: Option<f64>,
 }
 
@@ -146,9 +146,7 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
             if let Some(per_second) = config.churn {
                 let churn = Churn::of(&only.switch);
                 let churn = churn.ok_or_else(|| BenchError::Churn(NOTHING_TO_CHANGE.to_owned()))?;
-                let quiet = Spread::of(measured.rounds.iter().map(|rate| rate.cpu_mpps)).median;
-                let length = config.round * config.rounds;
-                churned = Some(churn::measure(only, &churn, per_second, length, quiet));
+                churned = Some(churn::measure(only, &churn, per_second, config.round, config.rounds));
             }
             vec![measured]
         }
@@ -228,35 +226,19 @@ fn run(worker: &mut Worker, config: &Config, together: &Barrier) -> Measured {
 
 fn in_threads(workers: &mut [Worker], config: &Config) -> Result<Vec<Measured>, BenchError> {
     let together = &Barrier::new(workers.len());
-    let cpus = allowed_cpus();
+    let allowed = cpus::allowed();
     std::thread::scope(|scope| {
         let threads: Vec<_> = (workers.iter_mut().enumerate())
             .map(|(core, worker)| {
-                let cpu = cpus.get(core % cpus.len().max(1)).copied();
+                let cpu = allowed.get(core % allowed.len().max(1)).copied();
                 scope.spawn(move || {
-                    pin(cpu);
+                    let _pinned = Pinned::to(cpu);
                     run(worker, config, together)
                 })
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().map_err(|_| BenchError::Thread)).collect()
     })
-}
-
-/// The processors that this process may use.
-fn allowed_cpus() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
-}
-
-/// Keeps the calling thread on a processor, if the system lets us.
-fn pin(cpu: Option<usize>) {
-    if let Some(cpu) = cpu {
-        let mut set = CpuSet::new();
-        set.set(cpu);
-        // Without it the figures spread more, and that is reported.
-        let _ = sched_setaffinity(None, &set);
-    }
 }
 
 fn add(to: &mut Pass, pass: &Pass) {
@@ -281,10 +263,10 @@ fn of_round(measured: &[Measured], round: usize) -> Rate {
 }
 
 fn table_reports(switch: &Switch) -> BTreeMap<String, TableReport> {
-    let state = switch.state();
+    let tables = switch.state().tables();
     let of = |id| TableReport {
-        entries: state.entry_count(id).into(),
-        bytes: state.table(id).memory_bytes() as u64,
+        entries: tables.entry_count(id).into(),
+        bytes: tables.table(id).memory_bytes() as u64,
     };
     switch.program().tables.iter().map(|(id, table)| (table.name.clone(), of(id))).collect()
 }

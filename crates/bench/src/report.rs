@@ -86,8 +86,12 @@ pub struct ChurnReport {
     pub made: f64,
     /// Million frames a second meanwhile, by CPU time.
     pub mpps: f64,
-    /// That rate, compared with the rate without changes.
+    /// The rate without changes, between the rounds with them.
+    pub quiet_mpps: f64,
+    /// The rate with changes as a share of the quiet one.
     pub ratio: f64,
+    /// Changes that were refused; there should be none.
+    pub refused: u64,
     /// Frames that were lost, changed or sent to a port that is right neither before nor behind a change.
     pub wrong: u64,
     /// Frames that were looked at for that.
@@ -191,12 +195,14 @@ impl fmt::Display for Report {
         if let Some(churn) = &self.churn {
             writeln!(
                 f,
-                "{:.0} changes of entries a second ({:.0} asked for): {:.2} Mpps, {:.0} % of the quiet rate; {} of {} frames \
-                 lost or misrouted",
+                "{:.0} changes of entries a second by another thread ({:.0} asked for, {} refused): {:.2} Mpps, {:.0} % of \
+                 the quiet {:.2}; {} of {} frames lost or misrouted",
                 churn.made,
                 churn.asked,
+                churn.refused,
                 churn.mpps,
                 100.0 * churn.ratio,
+                churn.quiet_mpps,
                 churn.wrong,
                 churn.checked
             )?;

@@ -7,13 +7,16 @@ use millrace_ports::null::{Replay, Sink, frame_digest};
 use millrace_switch::{Mark, PortId, Switch, mark};
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Frames between two looks at the clock.
 const FRAMES_BETWEEN_LOOKS: u64 = 50_000;
 
 /// Time between two samples of a profile: each takes about a hundredth of that, and no other clock beats in time with it.
 const BETWEEN_SAMPLES: Duration = Duration::from_nanos(211_111);
+
+/// What left for one frame: the ports, and a sum of the bytes for each.
+pub(crate) type Frame = Vec<(PortId, u32)>;
 
 /// What a round under a profile gave.
 #[derive(Clone, Debug)]
@@ -74,9 +77,8 @@ impl Worker {
         self.switch.counters().all_drops().map(|(reason, count)| (reason.label(program), count)).collect()
     }
 
-    /// Switches each frame once, as a burst of its own; says where it went, and the sum of its bytes. `before` is called
-    /// before each.
-    pub(crate) fn one_by_one(&mut self, mut before: impl FnMut(&mut Switch)) -> Vec<Vec<(PortId, u32)>> {
+    /// Switches each frame once, as a burst of its own; says what left for it.
+    pub(crate) fn one_by_one(&mut self) -> Vec<Frame> {
         let mut all = Vec::new();
         for queue in &mut self.queues {
             while !queue.is_at_start() {
@@ -86,7 +88,6 @@ impl Worker {
             loop {
                 let burst = queue.burst();
                 for place in burst.places.chunks(1) {
-                    before(&mut self.switch);
                     let mut one = Burst { memory: &mut *burst.memory, places: place };
                     let mut left = Vec::new();
                     self.switch.switch_burst(self.port, &mut one, |port, frame| {
@@ -103,21 +104,43 @@ impl Worker {
         all
     }
 
-    /// Forwards for that long on the wall.
-    pub(crate) fn round(&mut self, watch: &mut Stopwatch, length: Duration) -> Rate {
-        self.round_with(watch, length, |_| ())
+    /// Switches all frames in whole bursts, over and over for that long, and compares what leaves with what may leave for
+    /// each of them: either of two. Says how many frames were looked at, and how many were neither.
+    pub(crate) fn compare(&mut self, expected: &[[Frame; 2]], length: Duration) -> (u64, u64) {
+        let (mut checked, mut wrong, start) = (0, 0, Instant::now());
+        let mut left: Frame = Vec::new();
+        while start.elapsed() < length {
+            let mut rest = expected;
+            for queue in &mut self.queues {
+                while !queue.is_at_start() {
+                    queue.burst();
+                    queue.finish();
+                }
+                loop {
+                    left.clear();
+                    let mut burst = queue.burst();
+                    let (these, others) = rest.split_at(burst.places.len().min(rest.len()));
+                    rest = others;
+                    self.switch.switch_burst(self.port, &mut burst, |port, frame| {
+                        left.push((port, frame_digest(port, frame)));
+                    });
+                    queue.finish();
+                    checked += these.len() as u64;
+                    wrong += mistakes(these, &left);
+                    if queue.is_at_start() {
+                        break;
+                    }
+                }
+            }
+        }
+        (checked, wrong)
     }
 
-    /// As [`Worker::round`]; `before` is called before each burst.
-    pub(crate) fn round_with(
-        &mut self,
-        watch: &mut Stopwatch,
-        length: Duration,
-        mut before: impl FnMut(&mut Switch),
-    ) -> Rate {
+    /// Forwards for that long on the wall.
+    pub(crate) fn round(&mut self, watch: &mut Stopwatch, length: Duration) -> Rate {
         let (mut frames, started) = (0, watch.start());
         loop {
-            let taken = self.forward(FRAMES_BETWEEN_LOOKS, &mut before);
+            let taken = self.forward(FRAMES_BETWEEN_LOOKS);
             frames += taken;
             let time = watch.taken(&started);
             if time.wall >= length || taken == 0 {
@@ -137,14 +160,13 @@ impl Worker {
     }
 
     /// Forwards at least that many frames; says how many.
-    fn forward(&mut self, frames: u64, before: &mut impl FnMut(&mut Switch)) -> u64 {
+    fn forward(&mut self, frames: u64) -> u64 {
         let mut forwarded = 0;
         let mut idle = 0;
         while forwarded < frames && idle < self.queues.len() {
             let at = self.next;
             self.next = (at + 1) % self.queues.len();
             let queue = &mut self.queues[at];
-            before(&mut self.switch);
             let mut burst = queue.burst();
             let length = burst.places.len() as u64;
             mark(Mark::Burst);
@@ -162,6 +184,23 @@ impl Worker {
     }
 }
 
+/// How many frames of a burst are not what they may be. What left lies in the order of the frames.
+fn mistakes(expected: &[[Frame; 2]], mut left: &[(PortId, u32)]) -> u64 {
+    let mut wrong = 0;
+    for both in expected {
+        // A frame that may be dropped is found last, as nothing fits everywhere.
+        let fitting = both.iter().filter(|of| left.starts_with(of)).max_by_key(|of| of.len());
+        match fitting {
+            Some(of) => left = &left[of.len()..],
+            None => {
+                wrong += 1;
+                left = left.get(both[0].len()..).unwrap_or(&[]);
+            }
+        }
+    }
+    wrong + left.len() as u64
+}
+
 fn rate(frames: u64, taken: &Taken) -> Rate {
     let mpps = |time: Duration| match time.is_zero() {
         true => 0.0,
@@ -171,5 +210,23 @@ fn rate(frames: u64, taken: &Taken) -> Rate {
         cpu_mpps: mpps(taken.cpu),
         wall_mpps: mpps(taken.wall),
         instructions: taken.instructions.filter(|_| frames > 0).map(|count| count as f64 / frames as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_left_is_one_of_two_for_each_frame() {
+        let expected =
+            [[vec![(1, 10)], vec![(2, 11)]], [vec![(3, 20)], vec![]], [vec![], vec![(4, 30), (5, 31)]]];
+        assert_eq!(mistakes(&expected, &[(1, 10), (3, 20)]), 0);
+        assert_eq!(mistakes(&expected, &[(2, 11), (4, 30), (5, 31)]), 0);
+        assert_eq!(mistakes(&expected, &[(2, 11)]), 0);
+        assert_eq!(mistakes(&expected, &[]), 1, "the first one is lost");
+        assert_eq!(mistakes(&expected, &[(1, 11), (3, 20)]), 1, "port and bytes of different sides");
+        assert_eq!(mistakes(&expected, &[(1, 10), (3, 20), (4, 30)]), 1, "half of the last one");
+        assert_eq!(mistakes(&expected, &[(1, 10), (1, 10)]), 1, "one too many");
     }
 }

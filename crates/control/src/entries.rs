@@ -1,10 +1,11 @@
 //! Loading a file of entries: runtime commands or P4Runtime JSON, found out by its first character.
 //!
-//! A file is taken whole or not at all: when one line does not fit, all that do not are reported and the switch is as it
-//! was. (Commands that only show something are run too; their text is the answer.)
+//! A file is taken whole or not at all: when one line does not fit, all that do not are reported and what was written is
+//! taken back, so that the switch is as it was. (Commands that only show something are run too; their text is the answer.)
 
 use crate::commands::{self, Command, Executor, Reply};
 use crate::{MAX_REFUSALS, Refusal, runtime_json};
+use millrace_state::Tables;
 use millrace_switch::Switch;
 use std::ops::ControlFlow;
 
@@ -22,19 +23,25 @@ pub struct Loaded {
 /// # Errors
 /// Everything that does not fit, at most [`MAX_REFUSALS`] of it; then the switch is as it was.
 pub fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
-    let before = match switch.state().copy() {
-        Ok(state) => (state, switch.replication().clone()),
-        Err(error) => return Err(vec![Refusal::new(0..0, error.to_string())]),
-    };
+    let handle = switch.state().handle();
+    let tables = &mut *handle.lock();
+    switch.note(tables);
     let loaded = match is_json(text) {
-        true => runtime_json::load(switch, text),
-        false => load_commands(switch, text),
+        true => runtime_json::load(switch, tables, text),
+        false => load_commands(switch, tables, text),
     };
-    if loaded.is_err() {
-        *switch.state_mut() = before.0;
-        *switch.replication_mut() = before.1;
+    match loaded {
+        Ok(loaded) => {
+            switch.keep(tables);
+            Ok(loaded)
+        }
+        Err(mut refused) => {
+            if let Err(error) = switch.undo(tables) {
+                refused.push(Refusal::new(0..0, format!("not all could be taken back: {error}")));
+            }
+            Err(refused)
+        }
     }
-    loaded
 }
 
 /// Whether a text is JSON: no command begins with a brace.
@@ -42,11 +49,11 @@ pub fn is_json(text: &str) -> bool {
     text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with('{')
 }
 
-fn load_commands(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
+fn load_commands(switch: &mut Switch, tables: &mut Tables, text: &str) -> Result<Loaded, Vec<Refusal>> {
     let mut loaded = Loaded::default();
     let mut refused = Vec::new();
     let mut sets_queues = false;
-    let mut executor = Executor::new(switch);
+    let mut executor = Executor::new(switch, tables);
     commands::read(text, |line| {
         // Queues keep what they are set to, so they are set when everything else fits.
         let result = line.and_then(|line| match line.command {

@@ -10,7 +10,9 @@ use std::ops::ControlFlow;
 /// Runs commands one by one, as at a prompt, and gives what they answer.
 fn run(switch: &mut Switch, text: &str) -> String {
     let mut answers = String::new();
-    let mut executor = Executor::new(switch);
+    let handle = switch.state().handle();
+    let mut tables = handle.lock();
+    let mut executor = Executor::new(switch, &mut tables);
     commands::read(text, |line| {
         match line.and_then(|line| executor.run(&line)) {
             Ok(reply) => answers += &reply.to_string(),
@@ -59,7 +61,7 @@ fn of_bmv2_the_smallest_priority_wins_and_is_shown_as_written() {
     run(&mut switch, "table_add acl drop 1&&&1 0->511 => 7\ntable_add acl drop 0&&&0 3->4 => 0");
     let priorities: Vec<u32> = {
         let table = switch.state().table_named("acl").unwrap();
-        switch.state().entries(table).map(|entry| entry.priority).collect()
+        switch.state().tables().entries(table).map(|entry| entry.priority).collect()
     };
     assert!(priorities[1] > priorities[0]);
     let dump = run(&mut switch, "table_dump acl");
@@ -290,7 +292,7 @@ fn json_of_the_tutorials_is_loaded() {
         "{dump}"
     );
     let table = switch.state().table_named("acl").unwrap();
-    let priorities: Vec<u32> = switch.state().entries(table).map(|entry| entry.priority).collect();
+    let priorities: Vec<u32> = switch.state().tables().entries(table).map(|entry| entry.priority).collect();
     assert_eq!(priorities, [3, 9]);
     let dump = run(&mut switch, "table_dump acl");
     assert!(

@@ -22,7 +22,7 @@
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
-use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, Rate, State, Target};
+use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
@@ -160,7 +160,11 @@ impl Bench {
         let config =
             MeterConfig { cir: Rate::per_second(*cir), cbs: *cbs, pir: Rate::per_second(*pir), pbs: *pbs };
         let meter = self.state.meter_named(name).map_err(|error| error.to_string())?;
-        self.state.set_meter(meter, index, Some(config)).map_err(|error| error.to_string())
+        let set = match meter {
+            MeterRef::Indexed(id) => self.state.set_meter(id, index, Some(config)),
+            MeterRef::Direct(table) => self.state.tables().set_direct_meter(table, index, Some(config)),
+        };
+        set.map_err(|error| error.to_string())
     }
 
     fn member(&mut self, rest: &str) -> Result<(), String> {
@@ -172,7 +176,11 @@ impl Bench {
         let action = self.state.member_action_named(profile, action).map_err(|error| error.to_string())?;
         let member = MemberWrite { action, args: bits_list(args)? };
         let id = id.parse().map_err(|_| "no id")?;
-        self.state.insert_member(profile, Some(id), &member).map(drop).map_err(|error| error.to_string())
+        self.state
+            .tables()
+            .insert_member(profile, Some(id), &member)
+            .map(drop)
+            .map_err(|error| error.to_string())
     }
 
     fn group(&mut self, rest: &str) -> Result<(), String> {
@@ -183,7 +191,11 @@ impl Bench {
         let (id, members) = numbers.split_first().ok_or("no id")?;
         let members: Vec<GroupMember> =
             members.iter().map(|member| GroupMember { member: *member, weight: 1 }).collect();
-        self.state.insert_group(profile, Some(*id), &members).map(drop).map_err(|error| error.to_string())
+        self.state
+            .tables()
+            .insert_group(profile, Some(*id), &members)
+            .map(drop)
+            .map_err(|error| error.to_string())
     }
 
     fn entry(&mut self, rest: &str) -> Result<(), String> {
@@ -198,7 +210,7 @@ impl Bench {
             target: if kind == "group" { Target::Group(id) } else { Target::Member(id) },
             idle_timeout_ns: 0,
         };
-        self.state.insert(table, &entry, 0).map(drop).map_err(|error| error.to_string())
+        self.state.tables().insert(table, &entry, 0).map(drop).map_err(|error| error.to_string())
     }
 
     fn expect(&mut self, expectation: &str) -> Result<(), String> {
@@ -233,7 +245,8 @@ impl Bench {
                 let (cell, wanted) = rest.split_once(" = ").ok_or("no value")?;
                 let (name, index) = cell_of(cell)?;
                 let counter = self.state.counter_named(name).map_err(|error| error.to_string())?;
-                let found = self.state.counter_value(counter, index).map_err(|error| error.to_string())?;
+                let found =
+                    self.state.tables().counter_value(counter, index).map_err(|error| error.to_string())?;
                 same(&wanted.to_owned(), &format!("{}, {}", found.packets, found.bytes))
             }
             "register" => {

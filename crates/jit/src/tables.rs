@@ -20,8 +20,7 @@ impl TableEnvs {
     pub(crate) fn refresh(&mut self, state: &State, shapes: &[Shape]) -> bool {
         self.0.clear();
         let worker = state.worker();
-        for (at, table) in state.tables().enumerate() {
-            let reader = table.reader();
+        for (at, reader) in state.readers().enumerate() {
             let plan = reader.plan(worker);
             let wanted = shapes.get(at).copied().unwrap_or_default();
             if wanted != Shape::Call && wanted != shape(state, TableId::new(at), plan) {
@@ -47,7 +46,7 @@ impl TableEnvs {
 /// How compiled code may look up each table of a state now, for [`crate::Options::shapes`].
 pub fn shapes(state: &mut State) -> Vec<Shape> {
     state.start_batch();
-    let plans: Vec<Plan> = state.tables().map(|table| table.reader().plan(state.worker())).collect();
+    let plans: Vec<Plan> = state.readers().map(|reader| reader.plan(state.worker())).collect();
     state.end_batch();
     plans.into_iter().enumerate().map(|(at, plan)| shape(state, TableId::new(at), plan)).collect()
 }

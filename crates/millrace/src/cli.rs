@@ -284,7 +284,7 @@ pub(crate) struct BenchArgs {
     /// Tells also where the time goes: parser, tables, actions, deparser, driver, replication
     #[arg(long)]
     pub(crate) profile: bool,
-    /// Measures also while so many entries of the largest table change in a second, and checks each frame
+    /// Measures also while another thread changes so many entries of the largest table in a second, and checks each frame
     #[arg(long, value_name = "RATE")]
     pub(crate) churn: Option<f64>,
     #[command(flatten)]

@@ -6,10 +6,11 @@ use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Coo
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use crate::{Pipeline, p4info};
+use millrace_state::TablesHandle;
 use millrace_switch::{Control, EngineKind, PostError, Switch, SwitchConfig};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{OnceCell, oneshot};
 use tonic::{Code, Status};
 
 /// What reads and writes go to.
@@ -31,8 +32,8 @@ pub(crate) struct Loaded {
 /// Where a program is.
 #[derive(Debug)]
 pub(crate) enum Target {
-    /// It runs.
-    Running(Control),
+    /// It runs. The handle on its tables is there once the worker was asked for it.
+    Running(Control, OnceCell<TablesHandle>),
     /// It does not run yet, and takes writes already.
     Waiting(Box<Mutex<Switch>>),
 }
@@ -64,7 +65,7 @@ impl Loaded {
             p4_device_config: pipeline.device_config.into(),
             cookie: None,
         };
-        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target: Target::Running(control) })
+        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target: Target::running(control) })
     }
 
     /// A program that does not run yet.
@@ -98,7 +99,7 @@ impl Loaded {
         control: &Control,
         carry: impl FnOnce(&Switch, &mut Switch) + Send + 'static,
     ) -> Result<(), Status> {
-        let running = Target::Running(control.clone());
+        let running = Target::running(control.clone());
         let Target::Waiting(switch) = std::mem::replace(&mut self.target, running) else { return Ok(()) };
         let mut next = switch.into_inner().unwrap_or_else(PoisonError::into_inner);
         let before = request(control, move |switch| {
@@ -113,13 +114,30 @@ impl Loaded {
 }
 
 impl Target {
+    fn running(control: Control) -> Target {
+        Target::Running(control, OnceCell::new())
+    }
+
+    /// The program's tables, which any thread may read and write while it runs.
+    pub(crate) async fn tables(&self) -> Result<TablesHandle, Status> {
+        match self {
+            Target::Running(control, tables) => {
+                let handle = || request(control, |switch| switch.state().handle());
+                tables.get_or_try_init(handle).await.cloned()
+            }
+            Target::Waiting(switch) => {
+                Ok(switch.lock().unwrap_or_else(PoisonError::into_inner).state().handle())
+            }
+        }
+    }
+
     /// Has that done with the switch, between two rounds of its worker if it runs.
     pub(crate) async fn call<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Switch) -> R + Send + 'static,
     ) -> Result<R, Status> {
         match self {
-            Target::Running(control) => request(control, work).await,
+            Target::Running(control, _) => request(control, work).await,
             Target::Waiting(switch) => Ok(work(&mut switch.lock().unwrap_or_else(PoisonError::into_inner))),
         }
     }

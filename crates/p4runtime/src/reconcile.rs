@@ -10,13 +10,13 @@ use crate::shadow::Shadow;
 use millrace_pipeline::{ActionCall, ActionId, Bits, EntryMatch, ProfileId, Program, TableId};
 use millrace_state::{
     CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember, MemberWrite, MeterConfig,
-    MeterRef, State, Target as EntryTarget,
+    Tables, Target as EntryTarget,
 };
 use millrace_switch::Switch;
 use std::sync::PoisonError;
 use tonic::Status;
 
-/// Entries that are looked at between two rounds of the worker.
+/// Entries that are looked at while nobody else has the tables.
 const CHUNK: u32 = 256;
 
 /// What a table holds beside the program's own.
@@ -41,26 +41,24 @@ pub(crate) async fn reconcile(active: &mut Loaded, next: &mut Loaded) -> Result<
     for table in program.tables.keys() {
         tables.push(table_content(&active.target, &program, table).await?);
     }
-    let mut profiles = Vec::new();
-    for profile in program.profiles.keys() {
-        let content = active.target.call(move |switch| {
-            let state = switch.state();
-            ProfileContent {
-                profile,
-                members: state.members(profile).collect(),
-                groups: state.groups(profile).map(|(id, members)| (id, members.to_vec())).collect(),
-            }
-        });
-        profiles.push(content.await?);
-    }
+    let handle = active.target.tables().await?;
+    let content = |profile| {
+        let tables = handle.lock();
+        ProfileContent {
+            profile,
+            members: tables.members(profile).collect(),
+            groups: tables.groups(profile).map(|(id, members)| (id, members.to_vec())).collect(),
+        }
+    };
+    let profiles: Vec<ProfileContent> = program.profiles.keys().map(content).collect();
     let value_sets: Vec<_> = program.value_sets.keys().collect();
-    let (values, replication) = active
+    let (values, replication, now_ns) = active
         .target
         .call(move |switch| {
             let state = switch.state();
             let values: Vec<_> =
                 value_sets.iter().map(|set| state.values(*set).collect::<Vec<_>>()).collect();
-            (values, switch.replication().clone())
+            (values, switch.replication().clone(), switch.now_ns())
         })
         .await?;
 
@@ -68,12 +66,16 @@ pub(crate) async fn reconcile(active: &mut Loaded, next: &mut Loaded) -> Result<
     let Target::Waiting(switch) = &mut next.target else { return Ok(()) };
     let switch = switch.get_mut().unwrap_or_else(PoisonError::into_inner);
     let mapping = Mapping { old: &program, new: &catalog.program };
-    for content in profiles {
-        mapping.profile(switch.state_mut(), content)?;
-    }
     let mut timers = Timers::default();
-    for content in tables {
-        mapping.table(switch, &mut timers, content)?;
+    {
+        let next_handle = switch.state().handle();
+        let mut next_tables = next_handle.lock();
+        for content in profiles {
+            mapping.profile(&mut next_tables, content)?;
+        }
+        for content in tables {
+            mapping.table(&mut next_tables, now_ns, &mut timers, content)?;
+        }
     }
     for ((_, set), members) in program.value_sets.iter().zip(values) {
         if members.is_empty() {
@@ -93,15 +95,17 @@ pub(crate) async fn reconcile(active: &mut Loaded, next: &mut Loaded) -> Result<
 /// called where neither program runs.
 pub(crate) fn carry_cells(old: &Switch, new: &mut Switch) {
     let program = std::sync::Arc::clone(new.program());
+    let (old_handle, new_handle) = (old.state().handle(), new.state().handle());
+    let (from_tables, mut to_tables) = (old_handle.lock(), new_handle.lock());
     let (from, to) = (old.state(), new.state_mut());
     for (id, counter) in &program.counters {
         let known = old.program().counters.iter().find(|(_, known)| known.name == counter.name);
         let Some((known, made)) = known else { continue };
         for cell in 0..counter.size.min(made.size) {
-            if let Ok(value) = from.counter_value(CounterRef::Indexed(known), cell)
+            if let Ok(value) = from_tables.counter_value(CounterRef::Indexed(known), cell)
                 && value != CounterValue::default()
             {
-                let _ = to.set_counter(CounterRef::Indexed(id), cell, value);
+                let _ = to_tables.set_counter(CounterRef::Indexed(id), cell, value);
             }
         }
     }
@@ -109,8 +113,8 @@ pub(crate) fn carry_cells(old: &Switch, new: &mut Switch) {
         let known = old.program().meters.iter().find(|(_, known)| known.name == meter.name);
         let Some((known, made)) = known else { continue };
         for cell in 0..meter.size.min(made.size) {
-            if let Ok(Some(config)) = from.meter_config(MeterRef::Indexed(known), cell) {
-                let _ = to.set_meter(MeterRef::Indexed(id), cell, Some(config));
+            if let Ok(Some(config)) = from.meter_config(known, cell) {
+                let _ = to.set_meter(id, cell, Some(config));
             }
         }
     }
@@ -126,22 +130,18 @@ pub(crate) fn carry_cells(old: &Switch, new: &mut Switch) {
 }
 
 async fn table_content(target: &Target, program: &Program, table: TableId) -> Result<TableContent, Status> {
+    let handle = target.tables().await?;
     let mut entries = Vec::new();
     let mut from = Some(EntryIndex(0));
     while let Some(start) = from {
-        let (part, next) =
-            target.call(move |switch| switch.state().entries_from(table, start, CHUNK)).await?;
+        let (part, next) = handle.lock().entries_from(table, start, CHUNK);
         entries.extend(part);
         from = next;
     }
-    let (default, default_meter, default_counter) = target
-        .call(move |switch| {
-            let state = switch.state();
-            let index = EntryIndex::MISS.0.into();
-            let meter = state.meter_config(MeterRef::Direct(table), index).ok().flatten();
-            (state.default_action(table), meter, state.counter_value(CounterRef::Direct(table), index).ok())
-        })
-        .await?;
+    let tables = handle.lock();
+    let default = tables.default_action(table);
+    let default_meter = tables.direct_meter_config(table, EntryIndex::MISS.0.into()).ok().flatten();
+    let default_counter = tables.counter_value(CounterRef::Direct(table), EntryIndex::MISS.0.into()).ok();
     let own = &program.tables[table].default;
     let changed = default.action != own.action || default.args.iter().ne(&own.args);
     let default = (changed && !program.tables[table].const_default).then_some(default);
@@ -169,7 +169,7 @@ impl Mapping<'_> {
         self.new.profiles.iter().find(|(_, made)| made.name == *name).map(|(id, _)| id)
     }
 
-    fn profile(&self, state: &mut State, content: ProfileContent) -> Result<(), Refusal> {
+    fn profile(&self, tables: &mut Tables, content: ProfileContent) -> Result<(), Refusal> {
         if content.members.is_empty() && content.groups.is_empty() {
             return Ok(());
         }
@@ -185,10 +185,10 @@ impl Mapping<'_> {
                 .find(|action| self.new.actions[*action].name == *action_name)
                 .ok_or_else(|| missing("action", action_name))?;
             let args = self.args(member.action, action, member.args)?;
-            state.insert_member(place, Some(id), &MemberWrite { action, args }).map_err(refused)?;
+            tables.insert_member(place, Some(id), &MemberWrite { action, args }).map_err(refused)?;
         }
         for (id, members) in content.groups {
-            state.insert_group(place, Some(id), &members).map_err(refused)?;
+            tables.insert_group(place, Some(id), &members).map_err(refused)?;
         }
         Ok(())
     }
@@ -219,7 +219,13 @@ impl Mapping<'_> {
         Ok(ActionCall { action: at, args: self.args(old, actions[at].action, call.args)? })
     }
 
-    fn table(&self, switch: &mut Switch, timers: &mut Timers, content: TableContent) -> Result<(), Refusal> {
+    fn table(
+        &self,
+        tables: &mut Tables,
+        now_ns: u64,
+        timers: &mut Timers,
+        content: TableContent,
+    ) -> Result<(), Refusal> {
         let old = &self.old.tables[content.table];
         let entries: Vec<EntryView> = content.entries.into_iter().filter(|entry| !entry.is_const).collect();
         let Some(place) = self.table_of(content.table) else {
@@ -238,10 +244,8 @@ impl Mapping<'_> {
         if !entries.is_empty() && keys(old) != keys(new) {
             return Err(Refusal::invalid(format!("table `{}` has another key in the new program", old.name)));
         }
-        let now_ns = switch.now_ns();
-        let state = switch.state_mut();
         // The initial entries that can be changed are among those that are kept, or were removed.
-        state.clear(place);
+        tables.clear(place);
         for entry in entries {
             let target = match entry.target {
                 EntryTarget::Action(call) => EntryTarget::Action(self.call(content.table, place, call)?),
@@ -253,27 +257,27 @@ impl Mapping<'_> {
                 target,
                 idle_timeout_ns: entry.idle_timeout_ns,
             };
-            let index = state.insert(place, &write, now_ns).map_err(refused)?;
+            let index = tables.insert(place, &write, now_ns).map_err(refused)?;
             if entry.idle_timeout_ns != 0 {
                 timers.set(place, index, now_ns.saturating_add(entry.idle_timeout_ns));
             }
             if let Some(counter) = entry.counter {
-                let _ = state.set_counter(CounterRef::Direct(place), index.0.into(), counter);
+                let _ = tables.set_counter(CounterRef::Direct(place), index.0.into(), counter);
             }
             if entry.meter.is_some() {
-                state.set_meter(MeterRef::Direct(place), index.0.into(), entry.meter).map_err(refused)?;
+                tables.set_direct_meter(place, index.0.into(), entry.meter).map_err(refused)?;
             }
         }
         if let Some(call) = content.default {
             let call = self.call(content.table, place, call)?;
-            state.set_default(place, &call).map_err(refused)?;
+            tables.set_default(place, &call).map_err(refused)?;
         }
         let index = EntryIndex::MISS.0.into();
         if content.default_meter.is_some() {
-            state.set_meter(MeterRef::Direct(place), index, content.default_meter).map_err(refused)?;
+            tables.set_direct_meter(place, index, content.default_meter).map_err(refused)?;
         }
         if let Some(counter) = content.default_counter {
-            let _ = state.set_counter(CounterRef::Direct(place), index, counter);
+            let _ = tables.set_counter(CounterRef::Direct(place), index, counter);
         }
         Ok(())
     }

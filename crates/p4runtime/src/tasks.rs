@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 /// How often idle entries are looked for.
 const IDLE_SCAN: Duration = Duration::from_millis(50);
-/// Most entries that are looked at between two rounds of the worker.
+/// Most entries that are looked at in one scan.
 const IDLE_CHUNK: usize = 256;
 
 /// Hands the frames of the CPU port to the primaries.
@@ -92,30 +92,25 @@ pub(crate) async fn idle(device: Arc<Device>) {
 }
 
 async fn expired(active: &mut Loaded) -> Result<Vec<(TableId, EntryView)>, tonic::Status> {
-    let mut timers = std::mem::take(&mut active.shadow.timers);
-    let (timers, expired) = active
-        .target
-        .call(move |switch| {
-            let (now_ns, state) = (switch.now_ns(), switch.state());
-            let mut expired = Vec::new();
-            for _ in 0..IDLE_CHUNK {
-                let Some((table, index)) = timers.pop(now_ns) else { break };
-                let Some(view) = state.entry(table, index).filter(|view| view.idle_timeout_ns != 0) else {
-                    continue;
-                };
-                let due_ns = view.last_hit_ns.saturating_add(view.idle_timeout_ns);
-                if due_ns > now_ns {
-                    timers.set(table, index, due_ns);
-                    continue;
-                }
-                // It is told of again when it stays idle for as long again.
-                timers.set(table, index, now_ns.saturating_add(view.idle_timeout_ns));
-                expired.push((table, view));
-            }
-            (timers, expired)
-        })
-        .await?;
-    active.shadow.timers = timers;
+    let now_ns = active.target.call(|switch| switch.now_ns()).await?;
+    let handle = active.target.tables().await?;
+    let tables = handle.lock();
+    let timers = &mut active.shadow.timers;
+    let mut expired = Vec::new();
+    for _ in 0..IDLE_CHUNK {
+        let Some((table, index)) = timers.pop(now_ns) else { break };
+        let Some(view) = tables.entry(table, index).filter(|view| view.idle_timeout_ns != 0) else {
+            continue;
+        };
+        let due_ns = view.last_hit_ns.saturating_add(view.idle_timeout_ns);
+        if due_ns > now_ns {
+            timers.set(table, index, due_ns);
+            continue;
+        }
+        // It is told of again when it stays idle for as long again.
+        timers.set(table, index, now_ns.saturating_add(view.idle_timeout_ns));
+        expired.push((table, view));
+    }
     Ok(expired)
 }
 
@@ -158,13 +153,14 @@ async fn port_down(device: &Device, port: PortId) {
 }
 
 fn avoid_down_ports(switch: &mut Switch, shadow: &Shadow, ports: &crate::write::Ports) {
-    let state = switch.state_mut();
+    let handle = switch.state().handle();
+    let mut tables = handle.lock();
     let own = shadow.groups.iter().map(|(key, group)| (key, &group.members));
     let one_shot = shadow.one_shots.iter().map(|(key, group)| (key, &group.members));
     for ((profile, group), members) in own.chain(one_shot) {
         if members.iter().any(|(_, port)| port.is_some_and(|port| shadow.down.contains(&port))) {
             // Fewer members of a group that was accepted are accepted too.
-            let _ = state.modify_group(*profile, *group, &shadow.up(members));
+            let _ = tables.modify_group(*profile, *group, &shadow.up(members));
         }
     }
     let engine = switch.replication_mut();

@@ -1,8 +1,11 @@
 //! The control side of counters, meters, registers and value sets.
 
 use crate::WriteError;
+use crate::own::OwnUndo;
 use crate::pack;
 use crate::state::State;
+use crate::tables::Tables;
+use crate::undo::Undo;
 use millrace_pipeline::*;
 use millrace_tables::{
     CounterKind, CounterValue, EntryIndex, FieldMatch, MeterConfig, MeterUnit, TableError,
@@ -17,7 +20,8 @@ pub enum CounterRef {
     Direct(TableId),
 }
 
-/// A meter: an array, or that of the entries of a table.
+/// A meter: an array, whose buckets and configuration are the [`State`]'s, or that of the entries of a table, which is
+/// configured through the [`Tables`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MeterRef {
     /// Indexed by the program.
@@ -26,12 +30,12 @@ pub enum MeterRef {
     Direct(TableId),
 }
 
-impl State {
+impl Tables {
     /// What a counter counts.
     pub fn counter_kind(&self, counter: CounterRef) -> CounterKind {
         match counter {
             CounterRef::Indexed(id) => self.counters[id].kind(),
-            CounterRef::Direct(id) => self.tables[id].table.spec().counter.unwrap_or(CounterKind::Both),
+            CounterRef::Direct(id) => self.tables[id].spec().counter.unwrap_or(CounterKind::Both),
         }
     }
 
@@ -43,7 +47,7 @@ impl State {
         }
     }
 
-    /// The value of a cell.
+    /// The value of a cell: the sum of what all workers counted.
     ///
     /// # Errors
     /// No such cell or entry.
@@ -53,7 +57,7 @@ impl State {
                 let array = &self.counters[id];
                 array.read(index).ok_or(WriteError::Index { index, size: array.size() })
             }
-            CounterRef::Direct(id) => Ok(self.tables[id].table.counter(entry_index(index)?)?),
+            CounterRef::Direct(id) => Ok(self.tables[id].counter(entry_index(index)?)?),
         }
     }
 
@@ -67,14 +71,14 @@ impl State {
         index: u64,
         value: CounterValue,
     ) -> Result<(), WriteError> {
+        let before = self.counter_value(counter, index)?;
         match counter {
-            CounterRef::Indexed(id) => {
-                let array = &mut self.counters[id];
-                let size = array.size();
-                if array.write(index, value) { Ok(()) } else { Err(WriteError::Index { index, size }) }
-            }
-            CounterRef::Direct(id) => Ok(self.tables[id].table.set_counter(entry_index(index)?, value)?),
+            // The cell is there.
+            CounterRef::Indexed(id) => drop(self.counters[id].write(index, value)),
+            CounterRef::Direct(id) => self.tables[id].set_counter(entry_index(index)?, value)?,
         }
+        self.note_undo(|| Undo::Counter(Box::new((counter, index, before))));
+        Ok(())
     }
 
     /// Sets all cells to zero.
@@ -82,51 +86,106 @@ impl State {
     /// # Errors
     /// The table has no direct counter.
     pub fn reset_counter(&mut self, counter: CounterRef) -> Result<(), WriteError> {
+        if self.undo.is_some() {
+            let cells: Vec<u64> = match counter {
+                CounterRef::Indexed(id) => (0..self.counters[id].size()).collect(),
+                CounterRef::Direct(id) => {
+                    let entries = self.tables[id].iter().map(|(index, _)| u64::from(index.0));
+                    entries.chain([0]).collect()
+                }
+            };
+            for index in cells {
+                let before = self.counter_value(counter, index)?;
+                if before != CounterValue::default() {
+                    self.note_undo(|| Undo::Counter(Box::new((counter, index, before))));
+                }
+            }
+        }
         match counter {
             CounterRef::Indexed(id) => self.counters[id].reset(),
-            CounterRef::Direct(id) => self.tables[id].table.reset_counters()?,
+            CounterRef::Direct(id) => self.tables[id].reset_counters()?,
         }
         Ok(())
     }
 
+    /// What the direct meter of a table measures.
+    pub fn direct_meter_unit(&self, table: TableId) -> MeterUnit {
+        self.tables[table].spec().meter.unwrap_or(MeterUnit::Bytes)
+    }
+
+    /// Configures the direct meter of an entry and fills its buckets; none: everything is green.
+    ///
+    /// # Errors
+    /// No such entry, no direct meter, or rates that contradict each other.
+    pub fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        index: u64,
+        config: Option<MeterConfig>,
+    ) -> Result<(), WriteError> {
+        let index = entry_index(index)?;
+        let before = self.tables[table].entry(index).and_then(|entry| entry.meter());
+        self.tables[table].set_meter(index, config)?;
+        self.note_undo(|| Undo::Meter(table, Box::new((index, before))));
+        Ok(())
+    }
+
+    /// Configures the direct meters of all entries that there are now.
+    ///
+    /// # Errors
+    /// No direct meter, or rates that contradict each other.
+    pub fn set_direct_meters(
+        &mut self,
+        table: TableId,
+        config: Option<MeterConfig>,
+    ) -> Result<(), WriteError> {
+        let entries: Vec<EntryIndex> = self.tables[table].iter().map(|(index, _)| index).collect();
+        entries.into_iter().try_for_each(|index| self.set_direct_meter(table, index.0.into(), config))
+    }
+
+    /// The configuration of the direct meter of an entry; none when it has none.
+    ///
+    /// # Errors
+    /// No such entry.
+    pub fn direct_meter_config(&self, table: TableId, index: u64) -> Result<Option<MeterConfig>, WriteError> {
+        let entry = self.tables[table].entry(entry_index(index)?).ok_or(TableError::NotFound)?;
+        Ok(entry.meter())
+    }
+}
+
+impl State {
     /// What a meter measures.
-    pub fn meter_unit(&self, meter: MeterRef) -> MeterUnit {
-        match meter {
-            MeterRef::Indexed(id) => self.meters[id].unit(),
-            MeterRef::Direct(id) => self.tables[id].table.spec().meter.unwrap_or(MeterUnit::Bytes),
-        }
+    pub fn meter_unit(&self, meter: MeterId) -> MeterUnit {
+        self.own.meters[meter].unit()
     }
 
     /// Configures a meter and fills its buckets; none: everything is green.
     ///
     /// # Errors
-    /// No such cell or entry, or rates that contradict each other.
+    /// No such cell, or rates that contradict each other.
     pub fn set_meter(
         &mut self,
-        meter: MeterRef,
+        meter: MeterId,
         index: u64,
         config: Option<MeterConfig>,
     ) -> Result<(), WriteError> {
-        match meter {
-            MeterRef::Indexed(id) => self.meters[id].configure(index, config)?,
-            MeterRef::Direct(id) => self.tables[id].table.set_meter(entry_index(index)?, config)?,
+        let before = self.own.meters[meter].meter(index).copied();
+        self.own.meters[meter].configure(index, config)?;
+        if let Some(before) = before {
+            self.own.note_undo(|| OwnUndo::Meter(meter, index, Box::new(before)));
         }
         Ok(())
     }
 
-    /// Configures all cells of an indexed meter, or the meters of all entries that there are now.
+    /// Configures all cells of a meter.
     ///
     /// # Errors
     /// Rates that contradict each other.
-    pub fn set_all_meters(&mut self, meter: MeterRef, config: Option<MeterConfig>) -> Result<(), WriteError> {
-        match meter {
-            MeterRef::Indexed(id) => self.meters[id].configure_all(config)?,
-            MeterRef::Direct(id) => {
-                let entries: Vec<EntryIndex> = self.tables[id].table.iter().map(|(index, _)| index).collect();
-                for index in entries {
-                    self.tables[id].table.set_meter(index, config)?;
-                }
-            }
+    pub fn set_all_meters(&mut self, meter: MeterId, config: Option<MeterConfig>) -> Result<(), WriteError> {
+        let before = self.own.notes().then(|| self.own.meters[meter].clone());
+        self.own.meters[meter].configure_all(config)?;
+        if let Some(before) = before {
+            self.own.note_undo(|| OwnUndo::Meters(meter, before));
         }
         Ok(())
     }
@@ -134,19 +193,11 @@ impl State {
     /// The configuration of a meter; none when it has none.
     ///
     /// # Errors
-    /// No such cell or entry.
-    pub fn meter_config(&self, meter: MeterRef, index: u64) -> Result<Option<MeterConfig>, WriteError> {
-        match meter {
-            MeterRef::Indexed(id) => {
-                let array = &self.meters[id];
-                let meter = array.meter(index).ok_or(WriteError::Index { index, size: array.size() })?;
-                Ok(meter.config())
-            }
-            MeterRef::Direct(id) => {
-                let entry = self.tables[id].table.entry(entry_index(index)?).ok_or(TableError::NotFound)?;
-                Ok(entry.meter().config())
-            }
-        }
+    /// No such cell.
+    pub fn meter_config(&self, meter: MeterId, index: u64) -> Result<Option<MeterConfig>, WriteError> {
+        let array = &self.own.meters[meter];
+        let meter = array.meter(index).ok_or(WriteError::Index { index, size: array.size() })?;
+        Ok(meter.config())
     }
 
     /// The value of a register's cell.
@@ -164,17 +215,23 @@ impl State {
     /// No such cell, or a value of another width.
     pub fn set_register(&mut self, register: RegisterId, index: u64, value: &Bits) -> Result<(), WriteError> {
         self.check_cell(register, index)?;
-        let width = self.registers[register].width();
+        let width = self.own.registers[register].width();
         if value.width() != width {
             return Err(WriteError::CellWidth { width, found: value.width() });
         }
+        let before = self.register_read(register, index);
         self.register_write(register, index, value);
+        self.own.note_undo(|| OwnUndo::Register(register, index, before));
         Ok(())
     }
 
     /// Sets all cells of a register to zero.
     pub fn reset_register(&mut self, register: RegisterId) {
-        self.registers[register].reset();
+        if self.own.notes() {
+            let before = self.own.registers[register].clone();
+            self.own.note_undo(|| OwnUndo::Registers(register, before));
+        }
+        self.own.registers[register].reset();
     }
 
     /// Adds a member to a value set. [`EntryMatch::Exact`] is accepted for a field of any kind.
@@ -183,7 +240,8 @@ impl State {
     /// The member is there, the set is full, or the matches do not fit its fields.
     pub fn insert_value(&mut self, set: ValueSetId, member: &[EntryMatch]) -> Result<(), WriteError> {
         let member = self.set_matches(set, member)?;
-        Ok(self.value_sets[set].insert(&member)?)
+        self.note_set(set);
+        Ok(self.own.value_sets[set].insert(&member)?)
     }
 
     /// Removes a member from a value set.
@@ -192,7 +250,8 @@ impl State {
     /// No such member, or matches that do not fit.
     pub fn remove_value(&mut self, set: ValueSetId, member: &[EntryMatch]) -> Result<(), WriteError> {
         let member = self.set_matches(set, member)?;
-        Ok(self.value_sets[set].remove(&member)?)
+        self.note_set(set);
+        Ok(self.own.value_sets[set].remove(&member)?)
     }
 
     /// Replaces all members of a value set.
@@ -202,29 +261,39 @@ impl State {
     pub fn replace_values(&mut self, set: ValueSetId, members: &[Vec<EntryMatch>]) -> Result<(), WriteError> {
         let members: Vec<Vec<FieldMatch>> =
             members.iter().map(|member| self.set_matches(set, member)).collect::<Result<_, _>>()?;
-        Ok(self.value_sets[set].replace(&members)?)
+        self.note_set(set);
+        Ok(self.own.value_sets[set].replace(&members)?)
     }
 
     /// Removes all members of a value set.
     pub fn clear_values(&mut self, set: ValueSetId) {
-        self.value_sets[set].clear();
+        self.note_set(set);
+        self.own.value_sets[set].clear();
     }
 
     /// The members of a value set, in the order in which they were added.
     pub fn values(&self, set: ValueSetId) -> impl Iterator<Item = Vec<EntryMatch>> {
-        let fields = &self.program.value_sets[set].fields;
-        self.value_sets[set].members().map(move |member| {
+        let fields = &self.schema.program.value_sets[set].fields;
+        self.own.value_sets[set].members().map(move |member| {
             fields.iter().zip(&member).map(|((_, width, _), kept)| pack::entry_match(*width, kept)).collect()
         })
     }
 
+    /// Notes a set as it was in front of its first change.
+    fn note_set(&mut self, set: ValueSetId) {
+        if self.own.notes() && !self.own.has_noted_set(set) {
+            let before = self.own.value_sets[set].clone();
+            self.own.note_undo(|| OwnUndo::Values(set, Box::new(before)));
+        }
+    }
+
     fn check_cell(&self, register: RegisterId, index: u64) -> Result<(), WriteError> {
-        let size = self.registers[register].size();
+        let size = self.own.registers[register].size();
         if index < size { Ok(()) } else { Err(WriteError::Index { index, size }) }
     }
 
     fn set_matches(&self, set: ValueSetId, member: &[EntryMatch]) -> Result<Vec<FieldMatch>, WriteError> {
-        let fields = &self.program.value_sets[set].fields;
+        let fields = &self.schema.program.value_sets[set].fields;
         if member.len() != fields.len() {
             return Err(WriteError::MatchCount {
                 keys: fields.iter().map(|(name, _, _)| name.clone()).collect(),

@@ -1,7 +1,8 @@
 //! The control side of tables: entries and default actions.
 
 use crate::pack;
-use crate::state::State;
+use crate::tables::Tables;
+use crate::undo::Undo;
 use crate::{Selected, WriteError};
 use millrace_pipeline::*;
 use millrace_tables::{
@@ -56,7 +57,7 @@ pub struct EntryView {
     pub last_hit_ns: u64,
 }
 
-impl State {
+impl Tables {
     /// Adds an entry. `now_ns` is when its idleness starts.
     ///
     /// # Errors
@@ -85,7 +86,9 @@ impl State {
             idle_timeout_ns: entry.idle_timeout_ns,
             created_ns: now_ns,
         };
-        self.table_mut(table).insert(spec).map_err(|error| self.name_key(table, error))
+        let index = self.table_mut(table).insert(spec).map_err(|error| self.name_key(table, error))?;
+        self.note_undo(|| Undo::Inserted(table, index));
+        Ok(index)
     }
 
     /// Gives an entry another target.
@@ -94,7 +97,12 @@ impl State {
     /// No such entry, a const one, or a target that does not fit.
     pub fn modify(&mut self, table: TableId, index: EntryIndex, target: &Target) -> Result<(), WriteError> {
         let target = self.entry_target(table, target)?;
-        Ok(self.table_mut(table).modify(index, target)?)
+        let before = self.tables[table].entry_target(index).filter(|_| self.undo.is_some());
+        self.table_mut(table).modify(index, target)?;
+        if let Some(before) = before {
+            self.note_undo(|| Undo::Changed(table, Box::new((index, before))));
+        }
+        Ok(())
     }
 
     /// Removes an entry.
@@ -102,12 +110,25 @@ impl State {
     /// # Errors
     /// No such entry, or a const one.
     pub fn remove(&mut self, table: TableId, index: EntryIndex) -> Result<(), WriteError> {
-        Ok(self.table_mut(table).remove(index)?)
+        match self.undo.is_some() {
+            true => {
+                let taken = self.table_mut(table).take(index)?;
+                self.note_undo(|| Undo::Removed(table, Box::new(taken)));
+            }
+            false => self.table_mut(table).remove(index)?,
+        }
+        Ok(())
     }
 
     /// Removes all entries that are not const.
     pub fn clear(&mut self, table: TableId) {
-        self.table_mut(table).clear();
+        match self.undo.is_some() {
+            true => self.tables[table].removable().into_iter().for_each(|index| {
+                // It is there, and not const.
+                let _ = self.remove(table, index);
+            }),
+            false => self.table_mut(table).clear(),
+        }
     }
 
     /// The entry with exactly these matches and this priority.
@@ -121,7 +142,7 @@ impl State {
         priority: u32,
     ) -> Result<EntryIndex, WriteError> {
         let matches = self.field_matches(table, matches)?;
-        self.tables[table].table.find(&matches, priority).map_err(|error| self.name_key(table, error))
+        self.tables[table].find(&matches, priority).map_err(|error| self.name_key(table, error))
     }
 
     /// Gives an entry another idle timeout; 0: none.
@@ -129,12 +150,15 @@ impl State {
     /// # Errors
     /// No such entry, a const one, or a table without timeouts.
     pub fn set_idle_timeout(&mut self, table: TableId, index: EntryIndex, ns: u64) -> Result<(), WriteError> {
-        Ok(self.table_mut(table).set_idle_timeout(index, ns)?)
+        let before = self.tables[table].entry(index).map_or(0, |entry| entry.idle_timeout_ns());
+        self.table_mut(table).set_idle_timeout(index, ns)?;
+        self.note_undo(|| Undo::Timeout(table, Box::new((index, before))));
+        Ok(())
     }
 
     /// The entries that are idle for longer than their timeout.
     pub fn expired(&self, table: TableId, now_ns: u64) -> impl Iterator<Item = EntryIndex> {
-        self.tables[table].table.expired(now_ns)
+        self.tables[table].expired(now_ns)
     }
 
     /// Sets the default action.
@@ -143,7 +167,10 @@ impl State {
     /// A const default, an action that may not be one, or arguments that do not fit.
     pub fn set_default(&mut self, table: TableId, call: &ActionCall) -> Result<(), WriteError> {
         let call = self.table_call(table, call, ActionScope::TableOnly)?;
-        Ok(self.table_mut(table).set_default(call)?)
+        let before = self.tables[table].default_action().clone();
+        self.table_mut(table).set_default(call)?;
+        self.note_undo(|| Undo::Default(table, Box::new(before)));
+        Ok(())
     }
 
     /// Sets the default action back to that of the program.
@@ -151,43 +178,31 @@ impl State {
     /// # Errors
     /// A const default.
     pub fn reset_default(&mut self, table: TableId) -> Result<(), WriteError> {
-        Ok(self.table_mut(table).reset_default()?)
+        let before = self.tables[table].default_action().clone();
+        self.table_mut(table).reset_default()?;
+        self.note_undo(|| Undo::Default(table, Box::new(before)));
+        Ok(())
     }
 
     /// The default action.
     pub fn default_action(&self, table: TableId) -> ActionCall {
-        self.call_view(table, self.tables[table].table.default_action())
+        self.call_view(table, self.tables[table].default_action())
     }
 
     /// How many entries there are.
     pub fn entry_count(&self, table: TableId) -> u32 {
-        self.tables[table].table.len()
-    }
-
-    /// Whether entries of a table need a priority: it has a ternary, range or optional field.
-    pub fn needs_priority(&self, table: TableId) -> bool {
-        self.tables[table].table.spec().schema.needs_priority()
-    }
-
-    /// The widths of the key fields in bits.
-    pub fn key_widths(&self, table: TableId) -> &[u32] {
-        &self.tables[table].widths
-    }
-
-    /// The widths of the parameters of an action in bits; a truth value has 1.
-    pub fn param_widths(&self, action: ActionId) -> &[u32] {
-        &self.params[action]
+        self.tables[table].len()
     }
 
     /// An entry.
     pub fn entry(&self, table: TableId, index: EntryIndex) -> Option<EntryView> {
-        let kept = self.tables[table].table.entry(index).filter(|_| index.is_hit())?;
+        let kept = self.tables[table].entry(index).filter(|_| index.is_hit())?;
         Some(self.view(table, index, &kept))
     }
 
     /// All entries, in the order in which they were added.
     pub fn entries(&self, table: TableId) -> impl Iterator<Item = EntryView> {
-        self.tables[table].table.iter().map(move |(index, kept)| self.view(table, index, &kept))
+        self.tables[table].iter().map(move |(index, kept)| self.view(table, index, &kept))
     }
 
     /// The entries among the next `limit` indices from `from` on, and where to go on; none at the end. For who looks at a
@@ -198,12 +213,20 @@ impl State {
         from: EntryIndex,
         limit: u32,
     ) -> (Vec<EntryView>, Option<EntryIndex>) {
-        let (found, next) = self.tables[table].table.scan(from, limit);
+        let (found, next) = self.tables[table].scan(from, limit);
         (found.into_iter().filter_map(|index| self.entry(table, index)).collect(), next)
     }
 
+    /// The profile of a table.
+    ///
+    /// # Errors
+    /// The table has none.
+    pub fn profile_of(&self, table: TableId) -> Result<ProfileId, WriteError> {
+        self.schema.profile_of(table)
+    }
+
     fn view(&self, table: TableId, index: EntryIndex, kept: &tables::Entry) -> EntryView {
-        let widths = &self.tables[table].widths;
+        let widths = &self.schema.keys[table];
         EntryView {
             index,
             matches: widths
@@ -216,32 +239,32 @@ impl State {
                 TargetRef::Member(member) => Target::Member(member.id()),
                 TargetRef::Group(group) => Target::Group(group.id()),
                 TargetRef::Action(_) => {
-                    let table_of = &self.tables[table].table;
+                    let table_of = &self.tables[table];
                     let call = table_of.action_of(index).unwrap_or_else(|| table_of.default_action());
                     Target::Action(self.call_view(table, call))
                 }
             },
             is_const: kept.is_const(),
-            counter: self.tables[table].table.counter(index).ok(),
-            meter: kept.meter().config(),
+            counter: self.tables[table].counter(index).ok(),
+            meter: kept.meter(),
             idle_timeout_ns: kept.idle_timeout_ns(),
             last_hit_ns: kept.last_hit_ns(),
         }
     }
 
     fn call_view(&self, table: TableId, call: &tables::ActionCall) -> ActionCall {
-        ActionCall { action: call.action as usize, args: self.args_of(table, call) }
+        ActionCall { action: call.action as usize, args: self.schema.args_of(table, call) }
     }
 
     fn field_matches(&self, table: TableId, matches: &[EntryMatch]) -> Result<Vec<FieldMatch>, WriteError> {
-        let keys = &self.program.tables[table].keys;
+        let keys = &self.schema.program.tables[table].keys;
         if matches.len() != keys.len() {
             return Err(WriteError::MatchCount {
                 keys: keys.iter().map(|key| key.name.clone()).collect(),
                 found: matches.len(),
             });
         }
-        for ((key, width), given) in keys.iter().zip(&self.tables[table].widths).zip(matches) {
+        for ((key, width), given) in keys.iter().zip(&self.schema.keys[table]).zip(matches) {
             if let Some(value) = pack::match_values(given).find(|value| value.width() != *width) {
                 return Err(WriteError::KeyWidth {
                     key: key.name.clone(),
@@ -259,11 +282,11 @@ impl State {
                 Ok(EntryTarget::Action(self.table_call(table, call, ActionScope::DefaultOnly)?))
             }
             Target::Member(id) => {
-                let profile = self.profile_of(table)?;
+                let profile = self.schema.profile_of(table)?;
                 Ok(EntryTarget::Member(self.profiles[profile].member_ref(*id)?))
             }
             Target::Group(id) => {
-                let profile = self.profile_of(table)?;
+                let profile = self.schema.profile_of(table)?;
                 Ok(EntryTarget::Group(self.profiles[profile].group_ref(*id)?))
             }
         }
@@ -277,17 +300,17 @@ impl State {
         call: &ActionCall,
         refused: ActionScope,
     ) -> Result<tables::ActionCall, WriteError> {
-        let listed = self.program.tables[table]
+        let listed = self.schema.program.tables[table]
             .actions
             .get(call.action)
             .ok_or(WriteError::NoAction { action: call.action })?;
         if listed.scope == refused {
             return Err(WriteError::ActionScope {
-                action: self.program.actions[listed.action].name.clone(),
+                action: self.schema.program.actions[listed.action].name.clone(),
                 as_default: refused == ActionScope::TableOnly,
             });
         }
-        Ok(tables::ActionCall::new(call.action as u32, self.pack_args(listed.action, &call.args)?))
+        Ok(tables::ActionCall::new(call.action as u32, self.schema.pack_args(listed.action, &call.args)?))
     }
 
     /// Says the name of the key field that an error of the table counts.
@@ -299,7 +322,7 @@ impl State {
             | TableError::EmptyRange { field } => field,
             _ => return WriteError::Table(error),
         };
-        match self.program.tables[table].keys.get(field) {
+        match self.schema.program.tables[table].keys.get(field) {
             Some(key) => WriteError::Key { key: key.name.clone(), error },
             None => WriteError::Table(error),
         }

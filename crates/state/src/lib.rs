@@ -1,15 +1,20 @@
 //! The objects of one running program: what it remembers between packets.
 //!
-//! A [`State`] is made from a program of the pipeline IR and holds its tables with their entries, its action profiles,
-//! counters, meters, registers and value sets, each under its typed id. Engines look up and count here, the control
-//! side writes here by the names of the program.
+//! A [`State`] is made from a program of the pipeline IR and has two sides. **The worker's** is the state itself: readers of
+//! the tables, the worker's part of the counters, meters, registers and value sets; engines look up and count here.
+//! **Control's** are the [`Tables`]: entries, default actions, action profiles, and counters as sums. Any thread gets them
+//! through a [`TablesHandle`] and writes them while packets are forwarded. Objects have typed ids, and the names of the
+//! program.
 //!
 //! It promises:
 //! - **Values are [`Bits`](millrace_pipeline::Bits) at the edges and packed bytes inside**: the match engines of
 //!   `millrace-tables` see no P4 and this crate is the only place that converts.
 //! - **Every write is checked against the program** (which action in which table, how many arguments of which width,
 //!   which kind of match, what is const) and a refused write leaves everything as it was. Errors name the object, the
-//!   field, and what was expected.
+//!   field, and what was expected. Several writes can be undone together: [`State::note`].
+//! - **The worker takes no lock and never stops** for what control writes to tables: a packet meets each table as it was
+//!   before a write or as it is after it. Who writes may wait, for the worker to end the batch that it is in. (The
+//!   interpreter's [`State::lookup`] does take the lock.)
 //! - **One priority order**: the largest number wins, as in the IR. Fronts whose users think otherwise translate.
 //! - **Memory is bounded**: see [`MAX_STATE_BYTES`].
 //!
@@ -22,10 +27,14 @@ mod entries;
 mod error;
 mod lookup;
 mod names;
+mod own;
 mod pack;
 mod profiles;
 mod random;
+mod schema;
 mod state;
+mod tables;
+mod undo;
 
 pub use cells::{CounterRef, MeterRef};
 pub use effects::{DigestMessage, Effects, format_log};
@@ -35,6 +44,7 @@ pub use lookup::{Lookup, Selected};
 pub use profiles::MemberWrite;
 pub use random::Random;
 pub use state::{MAX_STATE_BYTES, State, record_layout};
+pub use tables::{Tables, TablesGuard, TablesHandle};
 
 pub use millrace_tables::fast::{NoMemory, Plan, PlanKind, Worker};
 pub use millrace_tables::{

@@ -14,7 +14,11 @@ impl State {
     /// # Errors
     /// No such table, or several.
     pub fn table_named(&self, name: &str) -> Result<TableId, WriteError> {
-        find(ObjectKind::Table, name, self.program.tables.iter().map(|(id, table)| (id, table.name.as_str())))
+        find(
+            ObjectKind::Table,
+            name,
+            self.schema.program.tables.iter().map(|(id, table)| (id, table.name.as_str())),
+        )
     }
 
     /// An action of a table: its index in [`Table::actions`].
@@ -22,8 +26,9 @@ impl State {
     /// # Errors
     /// No such action in the table, or several.
     pub fn action_named(&self, table: TableId, name: &str) -> Result<usize, WriteError> {
-        let actions = self.program.tables[table].actions.iter().enumerate();
-        let named = actions.map(|(at, listed)| (at, self.program.actions[listed.action].name.as_str()));
+        let actions = self.schema.program.tables[table].actions.iter().enumerate();
+        let named =
+            actions.map(|(at, listed)| (at, self.schema.program.actions[listed.action].name.as_str()));
         find(ObjectKind::Action, name, named)
     }
 
@@ -33,9 +38,9 @@ impl State {
     /// No such action in these tables, or several.
     pub fn member_action_named(&self, profile: ProfileId, name: &str) -> Result<ActionId, WriteError> {
         let mut named: Vec<(ActionId, &str)> = Vec::new();
-        for table in self.program.tables.values().filter(|table| table.profile == Some(profile)) {
+        for table in self.schema.program.tables.values().filter(|table| table.profile == Some(profile)) {
             for listed in &table.actions {
-                let name = self.program.actions[listed.action].name.as_str();
+                let name = self.schema.program.actions[listed.action].name.as_str();
                 if !named.iter().any(|(_, other)| *other == name) {
                     named.push((listed.action, name));
                 }
@@ -49,7 +54,11 @@ impl State {
     /// # Errors
     /// No such profile, or several.
     pub fn profile_named(&self, name: &str) -> Result<ProfileId, WriteError> {
-        find(ObjectKind::Profile, name, self.program.profiles.iter().map(|(id, p)| (id, p.name.as_str())))
+        find(
+            ObjectKind::Profile,
+            name,
+            self.schema.program.profiles.iter().map(|(id, p)| (id, p.name.as_str())),
+        )
     }
 
     /// The profile of a table.
@@ -57,7 +66,7 @@ impl State {
     /// # Errors
     /// The table has none.
     pub fn profile_of(&self, table: TableId) -> Result<ProfileId, WriteError> {
-        self.program.tables[table].profile.ok_or(WriteError::NoProfile)
+        self.schema.profile_of(table)
     }
 
     /// An indexed or a direct counter.
@@ -65,8 +74,9 @@ impl State {
     /// # Errors
     /// No such counter, or several.
     pub fn counter_named(&self, name: &str) -> Result<CounterRef, WriteError> {
-        let indexed = self.program.counters.iter().map(|(id, c)| (CounterRef::Indexed(id), c.name.as_str()));
-        let direct = self.program.tables.iter().filter_map(|(id, table)| {
+        let indexed =
+            self.schema.program.counters.iter().map(|(id, c)| (CounterRef::Indexed(id), c.name.as_str()));
+        let direct = self.schema.program.tables.iter().filter_map(|(id, table)| {
             Some((CounterRef::Direct(id), table.direct_counter.as_ref()?.name.as_str()))
         });
         find(ObjectKind::Counter, name, indexed.chain(direct))
@@ -77,8 +87,9 @@ impl State {
     /// # Errors
     /// No such meter, or several.
     pub fn meter_named(&self, name: &str) -> Result<MeterRef, WriteError> {
-        let indexed = self.program.meters.iter().map(|(id, m)| (MeterRef::Indexed(id), m.name.as_str()));
-        let direct = self.program.tables.iter().filter_map(|(id, table)| {
+        let indexed =
+            self.schema.program.meters.iter().map(|(id, m)| (MeterRef::Indexed(id), m.name.as_str()));
+        let direct = self.schema.program.tables.iter().filter_map(|(id, table)| {
             Some((MeterRef::Direct(id), table.direct_meter.as_ref()?.name.as_str()))
         });
         find(ObjectKind::Meter, name, indexed.chain(direct))
@@ -89,7 +100,11 @@ impl State {
     /// # Errors
     /// No such register, or several.
     pub fn register_named(&self, name: &str) -> Result<RegisterId, WriteError> {
-        find(ObjectKind::Register, name, self.program.registers.iter().map(|(id, r)| (id, r.name.as_str())))
+        find(
+            ObjectKind::Register,
+            name,
+            self.schema.program.registers.iter().map(|(id, r)| (id, r.name.as_str())),
+        )
     }
 
     /// A parser value set.
@@ -97,7 +112,11 @@ impl State {
     /// # Errors
     /// No such value set, or several.
     pub fn value_set_named(&self, name: &str) -> Result<ValueSetId, WriteError> {
-        find(ObjectKind::ValueSet, name, self.program.value_sets.iter().map(|(id, s)| (id, s.name.as_str())))
+        find(
+            ObjectKind::ValueSet,
+            name,
+            self.schema.program.value_sets.iter().map(|(id, s)| (id, s.name.as_str())),
+        )
     }
 }
 

@@ -2,20 +2,21 @@
 
 use crate::WriteError;
 use crate::pack;
-use crate::state::State;
+use crate::tables::Tables;
+use crate::undo::Undo;
 use millrace_pipeline::*;
 use millrace_tables::{self as tables, GroupMember, ProfileError, TableError};
 
 /// A member to be written, or as it is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberWrite {
-    /// The action, one of the tables that use the profile ([`State::member_action_named`]).
+    /// The action, one of the tables that use the profile ([`crate::State::member_action_named`]).
     pub action: ActionId,
     /// The values of its parameters.
     pub args: Vec<Bits>,
 }
 
-impl State {
+impl Tables {
     /// Adds a member under an id of the caller's choice, or the smallest that is free. Gives the id.
     ///
     /// # Errors
@@ -28,15 +29,26 @@ impl State {
     ) -> Result<u32, WriteError> {
         let call = self.member_call(profile, member)?;
         let id = id.unwrap_or_else(|| self.profiles[profile].free_member_id());
+        self.put_member(profile, id, call)?;
+        self.note_undo(|| Undo::MemberAdded(profile, id));
+        Ok(id)
+    }
+
+    pub(crate) fn put_member(
+        &mut self,
+        profile: ProfileId,
+        id: u32,
+        call: tables::ActionCall,
+    ) -> Result<(), WriteError> {
         let member = self.profiles[profile].insert_member(id, call.clone())?;
-        for table in self.users(profile) {
+        for table in self.schema.users(profile) {
             let own = self.own_call(table, &call);
             if let Err(error) = self.table_mut(table).add_member(member, own) {
                 self.forget_member(profile, id)?;
                 return Err(TableError::from(error).into());
             }
         }
-        Ok(member.id())
+        Ok(())
     }
 
     /// Gives a member another action, which all entries and groups that name it follow.
@@ -50,14 +62,23 @@ impl State {
         member: &MemberWrite,
     ) -> Result<(), WriteError> {
         let call = self.member_call(profile, member)?;
-        let before = self.profiles[profile].member(id).cloned();
-        self.profiles[profile].modify_member(id, call.clone())?;
-        let written = self.change_slots(profile, id, &call);
-        if let (Err(_), Some(before)) = (&written, before) {
-            self.profiles[profile].modify_member(id, before.clone())?;
-            self.change_slots(profile, id, &before)?;
+        let before = self.profiles[profile].member(id).cloned().ok_or(ProfileError::NoMember(id))?;
+        let written = self.change_member(profile, id, call);
+        match written {
+            Ok(()) => self.note_undo(|| Undo::MemberChanged(profile, Box::new((id, before)))),
+            Err(_) => self.change_member(profile, id, before)?,
         }
         written
+    }
+
+    pub(crate) fn change_member(
+        &mut self,
+        profile: ProfileId,
+        id: u32,
+        call: tables::ActionCall,
+    ) -> Result<(), WriteError> {
+        self.profiles[profile].modify_member(id, call.clone())?;
+        self.change_slots(profile, id, &call)
     }
 
     fn change_slots(
@@ -67,7 +88,7 @@ impl State {
         call: &tables::ActionCall,
     ) -> Result<(), WriteError> {
         let member = self.profiles[profile].member_ref(id)?;
-        for table in self.users(profile) {
+        for table in self.schema.users(profile) {
             let own = self.own_call(table, call);
             self.table_mut(table).change_member(member, own).map_err(TableError::from)?;
         }
@@ -79,28 +100,27 @@ impl State {
     /// # Errors
     /// No such member, or it is in use.
     pub fn remove_member(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
-        self.forget_member(profile, id)
+        let before = self.profiles[profile].member(id).cloned();
+        self.forget_member(profile, id)?;
+        if let Some(before) = before {
+            self.note_undo(|| Undo::MemberRemoved(profile, Box::new((id, before))));
+        }
+        Ok(())
     }
 
-    fn forget_member(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
+    pub(crate) fn forget_member(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
         let member = self.profiles[profile].member_ref(id)?;
-        let tables = tables_of(&self.program, &self.tables, profile);
+        let tables = tables_of(&self.schema.program, &self.tables, profile);
         self.profiles[profile].remove_member(id, tables)?;
-        for table in self.users(profile) {
+        for table in self.schema.users(profile) {
             self.table_mut(table).drop_member(member);
         }
         Ok(())
     }
 
-    /// The tables that use a profile.
-    fn users(&self, profile: ProfileId) -> Vec<TableId> {
-        let users = self.program.tables.iter().filter(|(_, table)| table.profile == Some(profile));
-        users.map(|(id, _)| id).collect()
-    }
-
     /// A member's call with the table's own number of the action; none when the table does not list it.
     fn own_call(&self, table: TableId, call: &tables::ActionCall) -> Option<tables::ActionCall> {
-        let at = self.action_in_table(table, ActionId::from_u32(call.action))?;
+        let at = self.schema.action_in_table(table, ActionId::from_u32(call.action))?;
         Some(tables::ActionCall::new(at as u32, call.data.clone()))
     }
 
@@ -115,7 +135,13 @@ impl State {
         members: &[GroupMember],
     ) -> Result<u32, WriteError> {
         let id = id.unwrap_or_else(|| self.profiles[profile].free_group_id());
-        Ok(self.profiles[profile].insert_group(id, members)?.id())
+        self.profiles[profile].insert_group(id, members)?;
+        if let Err(error) = self.publish_group(profile, id) {
+            self.forget_group(profile, id)?;
+            return Err(error);
+        }
+        self.note_undo(|| Undo::GroupAdded(profile, id));
+        Ok(id)
     }
 
     /// Gives a group other members.
@@ -128,7 +154,22 @@ impl State {
         id: u32,
         members: &[GroupMember],
     ) -> Result<(), WriteError> {
-        Ok(self.profiles[profile].modify_group(id, members)?)
+        let before = self.group(profile, id)?.to_vec();
+        self.profiles[profile].modify_group(id, members)?;
+        // The group has its slot, so this needs no memory that could be missing.
+        self.publish_group(profile, id)?;
+        self.note_undo(|| Undo::GroupChanged(profile, Box::new((id, before))));
+        Ok(())
+    }
+
+    /// Says to the tables of a profile what members a group has.
+    pub(crate) fn publish_group(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
+        let group = self.profiles[profile].group_ref(id)?;
+        let members = self.profiles[profile].group(id).unwrap_or(&[]).to_vec();
+        for table in self.schema.users(profile) {
+            self.table_mut(table).set_group(group, &members).map_err(TableError::from)?;
+        }
+        Ok(())
     }
 
     /// Adds one member of weight 1 to a group.
@@ -164,8 +205,20 @@ impl State {
     /// # Errors
     /// No such group, or it is in use.
     pub fn remove_group(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
-        let tables = tables_of(&self.program, &self.tables, profile);
-        Ok(self.profiles[profile].remove_group(id, tables)?)
+        let before = self.group(profile, id)?.to_vec();
+        self.forget_group(profile, id)?;
+        self.note_undo(|| Undo::GroupRemoved(profile, Box::new((id, before))));
+        Ok(())
+    }
+
+    pub(crate) fn forget_group(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
+        let group = self.profiles[profile].group_ref(id)?;
+        let tables = tables_of(&self.schema.program, &self.tables, profile);
+        self.profiles[profile].remove_group(id, tables)?;
+        for table in self.schema.users(profile) {
+            self.table_mut(table).drop_group(group);
+        }
+        Ok(())
     }
 
     /// The members of a group, by id.
@@ -197,7 +250,7 @@ impl State {
 
     fn member_view(&self, call: &tables::ActionCall) -> MemberWrite {
         let action = ActionId::from_u32(call.action);
-        MemberWrite { action, args: pack::unpack(&self.params[action], &call.data) }
+        MemberWrite { action, args: pack::unpack(&self.schema.params[action], &call.data) }
     }
 
     /// A call as the profile keeps it: an action may be a member's when every table of the profile lists one of its
@@ -208,31 +261,31 @@ impl State {
         member: &MemberWrite,
     ) -> Result<tables::ActionCall, WriteError> {
         let action = member.action;
-        if !self.program.actions.is_valid(action) {
+        if !self.schema.program.actions.is_valid(action) {
             return Err(WriteError::NoAction { action: action.as_u32() as usize });
         }
-        let users = self.program.tables.iter().filter(|(_, table)| table.profile == Some(profile));
+        let users = self.schema.program.tables.iter().filter(|(_, table)| table.profile == Some(profile));
         for (id, table) in users {
-            let at = self.action_in_table(id, action);
+            let at = self.schema.action_in_table(id, action);
             let listed = at.and_then(|at| table.actions.get(at));
             match listed {
                 None => return Err(WriteError::NoAction { action: action.as_u32() as usize }),
                 Some(listed) if listed.scope == ActionScope::DefaultOnly => {
-                    let action = self.program.actions[action].name.clone();
+                    let action = self.schema.program.actions[action].name.clone();
                     return Err(WriteError::ActionScope { action, as_default: false });
                 }
                 Some(_) => {}
             }
         }
-        Ok(tables::ActionCall::new(action.as_u32(), self.pack_args(action, &member.args)?))
+        Ok(tables::ActionCall::new(action.as_u32(), self.schema.pack_args(action, &member.args)?))
     }
 }
 
 fn tables_of<'a>(
     program: &'a Program,
-    tables: &'a entity::PrimaryMap<TableId, crate::state::TableState>,
+    tables: &'a entity::PrimaryMap<TableId, tables::Table>,
     profile: ProfileId,
 ) -> impl Iterator<Item = &'a tables::Table> {
     let users = program.tables.iter().filter(move |(_, table)| table.profile == Some(profile));
-    users.map(|(id, _)| &tables[id].table)
+    users.map(|(id, _)| &tables[id])
 }

@@ -1,66 +1,35 @@
 //! Making the objects of a program.
 
 use crate::entries::{EntryWrite, Target};
+use crate::own::{Own, TablePart};
 use crate::pack;
+use crate::schema::{Schema, width};
+use crate::tables::{Tables, TablesGuard, TablesHandle};
 use crate::{BuildError, Random, WriteError};
-use millrace_pipeline::entity::{PrimaryMap, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RecordLayout,
-    RegisterArray, SpecError, TableSpec,
-    fast::{Domain, NoMemory, Worker},
+    RegisterArray, SpecError, TableReader, TableSpec,
+    fast::{Domain, Worker},
 };
 use std::sync::Arc;
 
 /// Most memory that the counters, meters and registers of one program may take together, in bytes.
 pub const MAX_STATE_BYTES: u64 = 4 << 30;
 
-/// What one running program remembers between packets. See the crate's documentation.
+/// What one running program remembers between packets, as the worker that forwards them has it. See the crate's
+/// documentation.
 pub struct State {
-    pub(crate) program: Arc<Program>,
-    pub(crate) tables: PrimaryMap<TableId, TableState>,
-    pub(crate) profiles: PrimaryMap<ProfileId, ActionProfile>,
-    pub(crate) counters: PrimaryMap<CounterId, CounterArray>,
-    pub(crate) meters: PrimaryMap<MeterId, MeterArray>,
-    pub(crate) registers: PrimaryMap<RegisterId, RegisterArray>,
-    pub(crate) value_sets: PrimaryMap<ValueSetId, tables::ValueSet>,
-    /// Widths of the parameters of each action.
-    pub(crate) params: SecondaryMap<ActionId, Vec<u32>>,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) handle: TablesHandle,
+    pub(crate) own: Own,
     pub(crate) random: Random,
-    domain: Domain,
-    /// Reads the tables for engines that run over this state. It sleeps while they do not.
-    worker: Worker,
-    /// Whether a table may have writes that are not visible to the worker yet.
-    uncommitted: bool,
 }
 
 impl std::fmt::Debug for State {
-    /// What can be told apart by packets and the control side.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("State")
-            .field("tables", &self.tables)
-            .field("profiles", &self.profiles)
-            .field("counters", &self.counters)
-            .field("meters", &self.meters)
-            .field("registers", &self.registers)
-            .field("value_sets", &self.value_sets)
-            .field("random", &self.random)
-            .finish_non_exhaustive()
+        f.debug_struct("State").field("program", &self.schema.program.name).finish_non_exhaustive()
     }
-}
-
-fn sleeping(domain: &Domain) -> Worker {
-    let mut worker = domain.worker();
-    worker.sleep();
-    worker
-}
-
-/// A table with what is needed to convert its keys and actions.
-#[derive(Debug)]
-pub(crate) struct TableState {
-    pub(crate) table: tables::Table,
-    /// Widths of the key fields.
-    pub(crate) widths: Vec<u32>,
 }
 
 impl State {
@@ -70,82 +39,40 @@ impl State {
     /// [`BuildError`]: an object above its written limit, an entry that does not fit, or [`MAX_STATE_BYTES`].
     pub fn new(program: Arc<Program>) -> Result<State, BuildError> {
         check_memory(&program)?;
-        let domain = Domain::new();
-        let mut state = State {
-            tables: PrimaryMap::new(),
-            profiles: PrimaryMap::new(),
-            counters: PrimaryMap::new(),
-            meters: PrimaryMap::new(),
-            registers: PrimaryMap::new(),
-            value_sets: PrimaryMap::new(),
-            params: SecondaryMap::new(),
-            random: Random::new(0),
-            program: Arc::clone(&program),
-            worker: sleeping(&domain),
-            domain,
-            uncommitted: false,
-        };
-        for (id, action) in &program.actions {
-            state.params[id] = action.params.iter().map(|slot| width(program.slots[*slot].ty)).collect();
-        }
-        for profile in program.profiles.values() {
-            state.profiles.push(named(&profile.name, make_profile(profile))?);
-        }
-        for table in program.tables.values() {
-            let made = named(&table.name, make_table(&program, table, &state.params, &state.domain))?;
-            state.tables.push(made);
-        }
-        for counter in program.counters.values() {
-            let made = CounterArray::new(pack::counter_kind(counter.unit), counter.size);
-            state.counters.push(named(&counter.name, made)?);
-        }
-        for meter in program.meters.values() {
-            let made = MeterArray::new(pack::meter_unit(meter.unit), meter.size);
-            state.meters.push(named(&meter.name, made)?);
-        }
-        for register in program.registers.values() {
-            let mut made = named(&register.name, RegisterArray::new(register.width, register.size))?;
-            if let Some(initial) = register.initial.as_ref().filter(|initial| !initial.is_zero()) {
-                made.fill(&pack::limbs(initial));
-            }
-            state.registers.push(made);
-        }
-        for set in program.value_sets.values() {
-            state.value_sets.push(named(&set.name, make_value_set(set))?);
-        }
-        state.add_initial_entries()?;
-        Ok(state)
-    }
-
-    /// The same objects, read by a worker of their own.
-    ///
-    /// # Errors
-    /// [`NoMemory`].
-    pub fn copy(&self) -> Result<State, NoMemory> {
-        let domain = Domain::new();
-        let mut tables = PrimaryMap::new();
-        for kept in self.tables.values() {
-            tables.push(TableState { table: kept.table.copy_in(&domain)?, widths: kept.widths.clone() });
-        }
-        Ok(State {
-            program: Arc::clone(&self.program),
-            tables,
-            profiles: self.profiles.clone(),
-            counters: self.counters.clone(),
-            meters: self.meters.clone(),
-            registers: self.registers.clone(),
-            value_sets: self.value_sets.clone(),
-            params: self.params.clone(),
-            random: self.random.clone(),
-            worker: sleeping(&domain),
-            domain,
-            uncommitted: true,
-        })
+        let schema = Arc::new(Schema::new(program));
+        let (tables, own) = make(&schema)?;
+        Ok(State { schema, handle: TablesHandle::new(tables), own, random: Random::new(0) })
     }
 
     /// The program whose objects these are.
     pub fn program(&self) -> &Arc<Program> {
-        &self.program
+        &self.schema.program
+    }
+
+    /// The tables and counters, for this thread; waits for others that have them. Not while this one has them already.
+    pub fn tables(&self) -> TablesGuard<'_> {
+        self.handle.lock()
+    }
+
+    /// A handle on the tables and counters for other threads, which write while this state is in use.
+    pub fn handle(&self) -> TablesHandle {
+        self.handle.clone()
+    }
+
+    /// Whether entries of a table need a priority: it has a ternary, range or optional field.
+    pub fn needs_priority(&self, table: TableId) -> bool {
+        let keys = &self.schema.program.tables[table].keys;
+        keys.iter().any(|key| pack::match_kind(key.kind).needs_priority())
+    }
+
+    /// The widths of the key fields in bits.
+    pub fn key_widths(&self, table: TableId) -> &[u32] {
+        &self.schema.keys[table]
+    }
+
+    /// The widths of the parameters of an action in bits; a truth value has 1.
+    pub fn param_widths(&self, action: ActionId) -> &[u32] {
+        &self.schema.params[action]
     }
 
     /// Starts the program's random numbers from a seed; without it they start from 0.
@@ -154,75 +81,125 @@ impl State {
     }
 
     /// Sets everything back to how it was made: initial entries, default actions, cells. The random numbers go on.
+    /// `tables` are those of this state.
     ///
     /// # Errors
     /// None that [`State::new`] did not give for the same program.
-    pub fn reset(&mut self) -> Result<(), BuildError> {
-        let random = self.random.clone();
-        *self = State::new(Arc::clone(&self.program))?;
-        self.random = random;
+    pub fn reset(&mut self, tables: &mut Tables) -> Result<(), BuildError> {
+        let (made, own) = make(&self.schema)?;
+        let before = (std::mem::replace(tables, made), std::mem::replace(&mut self.own, own));
+        if before.1.notes() {
+            self.own.before_reset = Some(Box::new(before));
+            self.note(tables);
+        }
         Ok(())
     }
 
-    /// A table as the match engines see it. Engines that pack keys themselves look up through its
-    /// [`reader`](tables::Table::reader), with [`State::worker`].
-    #[inline]
-    pub fn table(&self, id: TableId) -> &tables::Table {
-        &self.tables[id].table
+    /// From now on writes to this state, and to `tables`, which are its own, note what undoes them.
+    pub fn note(&mut self, tables: &mut Tables) {
+        tables.note();
+        self.own.note();
     }
 
-    /// All tables, in the order of their ids.
+    /// All that was written since [`State::note`] stays.
+    pub fn keep(&mut self, tables: &mut Tables) {
+        tables.undo = None;
+        self.own.keep();
+    }
+
+    /// Takes back all that was written since [`State::note`].
+    ///
+    /// # Errors
+    /// The system has no memory for something; all else is taken back.
+    pub fn undo(&mut self, tables: &mut Tables) -> Result<(), WriteError> {
+        while let Some(before) = self.own.before_reset.take() {
+            (*tables, self.own) = *before;
+        }
+        self.own.undo();
+        tables.undo()
+    }
+
+    /// What a worker reads of a table, with [`State::worker`].
     #[inline]
-    pub fn tables(&self) -> impl ExactSizeIterator<Item = &tables::Table> {
-        self.tables.values().map(|kept| &kept.table)
+    pub fn reader(&self, id: TableId) -> &TableReader {
+        &self.own.tables[id].reader
+    }
+
+    /// What a worker reads of all tables, in the order of their ids.
+    #[inline]
+    pub fn readers(&self) -> impl ExactSizeIterator<Item = &TableReader> {
+        self.own.tables.values().map(|part| &part.reader)
     }
 
     /// The reader of tables for code that runs over this state, between [`State::start_batch`] and [`State::end_batch`].
     #[inline]
     pub fn worker(&self) -> &Worker {
-        &self.worker
+        &self.own.worker
     }
 
     /// A batch starts: what was written before is visible from now on, and nothing read in an earlier batch is held.
     #[inline]
     pub fn start_batch(&mut self) {
-        if self.uncommitted {
-            self.commit();
-        }
-        self.worker.quiescent();
+        self.own.worker.quiescent();
     }
 
-    /// No batch runs until the next starts.
+    /// No batch runs until the next starts. Until then whoever writes tables never waits for this worker.
     #[inline]
     pub fn end_batch(&mut self) {
-        self.worker.sleep();
+        self.own.worker.sleep();
     }
 
     /// A number that changes when some table has to be looked up in another way ([`tables::fast::Plan::kind`]), and that
     /// no other state has ever had.
     #[inline]
     pub fn shapes(&self) -> u64 {
-        self.domain.shapes()
+        self.own.domain.shapes()
     }
+}
 
-    #[cold]
-    fn commit(&mut self) {
-        self.worker.sleep();
-        // What finds no memory now is tried again at the next batch; until then packets meet the table as before.
-        self.uncommitted = !self.tables.values_mut().all(|kept| kept.table.commit().is_ok());
+/// Both sides of the objects of a program, as they are at first.
+fn make(schema: &Arc<Schema>) -> Result<(Tables, Own), BuildError> {
+    let program = &schema.program;
+    let (mut made, mut own) = (Tables::new(Arc::clone(schema)), Own::new());
+    for profile in program.profiles.values() {
+        made.profiles.push(named(&profile.name, make_profile(profile))?);
     }
-
-    /// A table to be written while no batch runs.
-    pub(crate) fn table_mut(&mut self, id: TableId) -> &mut tables::Table {
-        self.worker.sleep();
-        self.uncommitted = true;
-        &mut self.tables[id].table
+    for (id, table) in &program.tables {
+        let table_made = make_table(schema, id, &own.domain);
+        made.tables.push(named(&table.name, table_made)?);
+        let attached = named(&table.name, made.tables[id].attach().map_err(SpecError::from))?;
+        own.tables.push(TablePart { reader: made.tables[id].reader().clone(), attached });
     }
+    for counter in program.counters.values() {
+        let array = CounterArray::new(pack::counter_kind(counter.unit), counter.size);
+        let mut array = named(&counter.name, array)?;
+        own.counters.push(named(&counter.name, array.part().map_err(SpecError::from))?);
+        made.counters.push(array);
+    }
+    for meter in program.meters.values() {
+        let array = MeterArray::new(pack::meter_unit(meter.unit), meter.size);
+        own.meters.push(named(&meter.name, array)?);
+    }
+    for register in program.registers.values() {
+        let mut array = named(&register.name, RegisterArray::new(register.width, register.size))?;
+        if let Some(initial) = register.initial.as_ref().filter(|initial| !initial.is_zero()) {
+            array.fill(&pack::limbs(initial));
+        }
+        own.registers.push(array);
+    }
+    for set in program.value_sets.values() {
+        own.value_sets.push(named(&set.name, make_value_set(set))?);
+    }
+    made.add_initial_entries()?;
+    made.commit();
+    Ok((made, own))
+}
 
+impl Tables {
     fn add_initial_entries(&mut self) -> Result<(), BuildError> {
-        let program = Arc::clone(&self.program);
+        let program = Arc::clone(&self.schema.program);
         for (id, table) in &program.tables {
-            let needs_priority = self.tables[id].table.spec().schema.needs_priority();
+            let needs_priority = self.tables[id].spec().schema.needs_priority();
             for (at, entry) in table.entries.iter().enumerate() {
                 let write = EntryWrite {
                     matches: entry.matches.clone(),
@@ -239,27 +216,15 @@ impl State {
     }
 }
 
-/// The bits of a value in a key or in action data: a truth value has 1.
-pub(crate) fn width(ty: Type) -> u32 {
-    match ty {
-        Type::Bool => 1,
-        Type::Bits(width) | Type::Varbit(width) => width,
-    }
-}
-
 fn named<T>(object: &str, made: Result<T, SpecError>) -> Result<T, BuildError> {
     made.map_err(|error| BuildError::Spec { object: object.to_owned(), error })
 }
 
-fn make_table(
-    program: &Program,
-    table: &Table,
-    params: &SecondaryMap<ActionId, Vec<u32>>,
-    domain: &Domain,
-) -> Result<TableState, SpecError> {
-    let widths: Vec<u32> = table.keys.iter().map(|key| width(key.value.ty(program))).collect();
-    let fields = table.keys.iter().zip(&widths);
-    let schema = KeySchema::new(
+fn make_table(schema: &Schema, id: TableId, domain: &Domain) -> Result<tables::Table, SpecError> {
+    let program = &schema.program;
+    let (table, params) = (&program.tables[id], &schema.params);
+    let fields = table.keys.iter().zip(&schema.keys[id]);
+    let key = KeySchema::new(
         fields.map(|(key, width)| KeyField { width: *width, kind: pack::match_kind(key.kind) }).collect(),
     )?;
     let args: Vec<Bits> = match table.actions.get(table.default.action) {
@@ -277,9 +242,9 @@ fn make_table(
         meter: table.direct_meter.as_ref().map(|meter| pack::meter_unit(meter.unit)),
         idle_timeout: table.idle_timeout,
         records: record_layout(program, table),
-        ..TableSpec::new(schema, clamp(table.size), default)
+        ..TableSpec::new(key, clamp(table.size), default)
     };
-    Ok(TableState { table: tables::Table::new(spec, domain)?, widths })
+    tables::Table::new(spec, domain)
 }
 
 /// The layout of the records of a table's action slots.
@@ -332,35 +297,4 @@ fn check_memory(program: &Program) -> Result<(), BuildError> {
         return Err(BuildError::Memory { bytes, limit: MAX_STATE_BYTES });
     }
     Ok(())
-}
-
-impl State {
-    /// The arguments of an action, packed, when there are as many as parameters and each has its width.
-    pub(crate) fn pack_args(&self, action: ActionId, args: &[Bits]) -> Result<Vec<u8>, WriteError> {
-        let (name, params) = (&self.program.actions[action].name, &self.program.actions[action].params);
-        let param_name = |slot: &SlotId| short(&self.program.slots[*slot].name).to_owned();
-        if args.len() != params.len() {
-            return Err(WriteError::ArgCount {
-                action: name.clone(),
-                params: params.iter().map(param_name).collect(),
-                found: args.len(),
-            });
-        }
-        for ((slot, width), arg) in params.iter().zip(&self.params[action]).zip(args) {
-            if arg.width() != *width {
-                return Err(WriteError::ArgWidth {
-                    action: name.clone(),
-                    param: param_name(slot),
-                    width: *width,
-                    found: arg.width(),
-                });
-            }
-        }
-        Ok(pack::pack(args))
-    }
-}
-
-/// The last part of a dotted name.
-pub(crate) fn short(name: &str) -> &str {
-    name.rsplit('.').next().unwrap_or(name)
 }

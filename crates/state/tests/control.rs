@@ -3,7 +3,7 @@
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, text, verify};
 use millrace_state::{
     BuildError, CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember, MemberWrite,
-    MeterConfig, ProfileError, Rate, State, TableError, Target, WriteError,
+    MeterConfig, MeterRef, ProfileError, Rate, State, TableError, Target, WriteError,
 };
 use std::sync::Arc;
 
@@ -94,10 +94,10 @@ fn forward(port: u128) -> Target {
 fn entries_are_written_looked_up_changed_and_removed() {
     let mut state = state();
     let routes = state.table_named("routes").unwrap();
-    let index = state.insert(routes, &entry(prefix(0x0a010203, 8), forward(3)), 0).unwrap();
+    let index = state.tables().insert(routes, &entry(prefix(0x0a010203, 8), forward(3)), 0).unwrap();
     assert_eq!(index, EntryIndex(1));
     assert_eq!(
-        state.find(routes, &prefix(0x0aff0000, 8), 0),
+        state.tables().find(routes, &prefix(0x0aff0000, 8), 0),
         Ok(index),
         "bits beyond the prefix do not count"
     );
@@ -106,9 +106,9 @@ fn entries_are_written_looked_up_changed_and_removed() {
     assert_eq!((found.entry, found.action), (index, 0));
     assert_eq!(found.args, [Bits::new(9, 3), Bits::new(1, 1)]);
 
-    state.modify(routes, index, &Target::Action(call(1, &[]))).unwrap();
+    state.tables().modify(routes, index, &Target::Action(call(1, &[]))).unwrap();
     assert_eq!(state.lookup(routes, &[Bits::new(32, 0x0a000000)], &[], 0).action, 1);
-    let view = state.entry(routes, index).unwrap();
+    let view = state.tables().entry(routes, index).unwrap();
     assert_eq!(
         view,
         EntryView {
@@ -123,17 +123,17 @@ fn entries_are_written_looked_up_changed_and_removed() {
             last_hit_ns: 0,
         }
     );
-    state.remove(routes, index).unwrap();
+    state.tables().remove(routes, index).unwrap();
     assert!(!state.lookup(routes, &[Bits::new(32, 0x0a000000)], &[], 0).is_hit());
-    assert_eq!(state.remove(routes, index), Err(WriteError::Table(TableError::NotFound)));
+    assert_eq!(state.tables().remove(routes, index), Err(WriteError::Table(TableError::NotFound)));
 }
 
 #[test]
 fn refused_entries_say_why_and_change_nothing() {
-    let mut state = state();
+    let state = state();
     let routes = state.table_named("ingress.routes").unwrap();
-    state.insert(routes, &entry(prefix(0x0a000000, 8), forward(1)), 0).unwrap();
-    let before: Vec<EntryView> = state.entries(routes).collect();
+    state.tables().insert(routes, &entry(prefix(0x0a000000, 8), forward(1)), 0).unwrap();
+    let before: Vec<EntryView> = state.tables().entries(routes).collect();
     let drop = || Target::Action(call(1, &[]));
     let refusals = [
         (entry(vec![], drop()), "the key has 1 field(s) (hdr.dst), the entry matches on 0"),
@@ -174,13 +174,13 @@ fn refused_entries_say_why_and_change_nothing() {
         ),
     ];
     for (write, reason) in refusals {
-        assert_eq!(state.insert(routes, &write, 0).unwrap_err().to_string(), reason);
-        assert_eq!(state.entries(routes).collect::<Vec<_>>(), before);
+        assert_eq!(state.tables().insert(routes, &write, 0).unwrap_err().to_string(), reason);
+        assert_eq!(state.tables().entries(routes).collect::<Vec<_>>(), before);
     }
-    state.insert(routes, &entry(prefix(0x0b000000, 8), drop()), 0).unwrap();
-    let full = state.insert(routes, &entry(prefix(0x0c000000, 8), drop()), 0).unwrap_err();
+    state.tables().insert(routes, &entry(prefix(0x0b000000, 8), drop()), 0).unwrap();
+    let full = state.tables().insert(routes, &entry(prefix(0x0c000000, 8), drop()), 0).unwrap_err();
     assert_eq!(full.to_string(), "the table is full: it holds 2 entries, its limit");
-    assert_eq!(state.entry_count(routes), 2);
+    assert_eq!(state.tables().entry_count(routes), 2);
 }
 
 #[test]
@@ -199,43 +199,52 @@ fn scopes_priorities_and_all_kinds_of_match() {
         target: Target::Action(call(0, &[])),
         idle_timeout_ns: 0,
     };
-    let low = state.insert(acl, &any(1), 0).unwrap();
-    let high = state.insert(acl, &any(2), 0).unwrap();
+    let low = state.tables().insert(acl, &any(1), 0).unwrap();
+    let high = state.tables().insert(acl, &any(2), 0).unwrap();
     assert_ne!(low, high);
     assert_eq!(state.lookup(acl, &[Bits::zero(9), Bits::new(32, 5), Bits::zero(1)], &[], 0).entry, high);
-    assert_eq!(state.entry(acl, low).unwrap().matches[0], EntryMatch::Ternary(Bits::zero(9), Bits::zero(9)));
+    assert_eq!(
+        state.tables().entry(acl, low).unwrap().matches[0],
+        EntryMatch::Ternary(Bits::zero(9), Bits::zero(9))
+    );
     assert!(!state.lookup(acl, &[Bits::zero(9), Bits::new(32, 10), Bits::zero(1)], &[], 0).is_hit());
 
     let refused = EntryWrite { target: Target::Action(call(1, &[])), ..any(3) };
     assert_eq!(
-        state.insert(acl, &refused, 0).unwrap_err().to_string(),
+        state.tables().insert(acl, &refused, 0).unwrap_err().to_string(),
         "action `ingress.only_default` is for the default action only, an entry cannot use it"
     );
     assert_eq!(
-        state.set_default(acl, &call(0, &[])).unwrap_err().to_string(),
+        state.tables().set_default(acl, &call(0, &[])).unwrap_err().to_string(),
         "action `ingress.only_table` is for entries only, it cannot be the default action"
     );
     let mut reversed = any(3);
     reversed.matches[1] = EntryMatch::Range(Bits::new(32, 9), Bits::new(32, 5));
     assert_eq!(
-        state.insert(acl, &reversed, 0).unwrap_err().to_string(),
+        state.tables().insert(acl, &reversed, 0).unwrap_err().to_string(),
         "`b`: the range of key field 2 is empty: its low end is above its high end"
     );
-    assert_eq!(state.entry_count(acl), 2);
+    assert_eq!(state.tables().entry_count(acl), 2);
 }
 
 #[test]
 fn const_is_const() {
-    let mut state = state();
+    let state = state();
     let fixed = state.table_named("fixed").unwrap();
-    let index = state.entries(fixed).next().unwrap().index;
+    let index = state.tables().entries(fixed).next().unwrap().index;
     let new = entry(vec![EntryMatch::Exact(Bits::new(9, 2))], Target::Action(call(0, &[])));
-    assert_eq!(state.insert(fixed, &new, 0), Err(WriteError::Table(TableError::ConstTable)));
-    assert_eq!(state.remove(fixed, index), Err(WriteError::Table(TableError::ConstEntry)));
-    assert_eq!(state.modify(fixed, index, &new.target), Err(WriteError::Table(TableError::ConstEntry)));
-    assert_eq!(state.set_default(fixed, &call(0, &[])), Err(WriteError::Table(TableError::ConstDefault)));
-    state.clear(fixed);
-    assert_eq!(state.entry_count(fixed), 1);
+    assert_eq!(state.tables().insert(fixed, &new, 0), Err(WriteError::Table(TableError::ConstTable)));
+    assert_eq!(state.tables().remove(fixed, index), Err(WriteError::Table(TableError::ConstEntry)));
+    assert_eq!(
+        state.tables().modify(fixed, index, &new.target),
+        Err(WriteError::Table(TableError::ConstEntry))
+    );
+    assert_eq!(
+        state.tables().set_default(fixed, &call(0, &[])),
+        Err(WriteError::Table(TableError::ConstDefault))
+    );
+    state.tables().clear(fixed);
+    assert_eq!(state.tables().entry_count(fixed), 1);
 }
 
 #[test]
@@ -243,12 +252,12 @@ fn default_actions_are_set_and_set_back() {
     let mut state = state();
     let routes = state.table_named("routes").unwrap();
     let other = call(0, &[Bits::new(9, 5), Bits::new(1, 0)]);
-    state.set_default(routes, &other).unwrap();
-    assert_eq!(state.default_action(routes), other);
+    state.tables().set_default(routes, &other).unwrap();
+    assert_eq!(state.tables().default_action(routes), other);
     let missed = state.lookup(routes, &[Bits::zero(32)], &[], 0);
     assert_eq!((missed.is_hit(), missed.action, missed.args), (false, 0, other.args));
-    state.reset_default(routes).unwrap();
-    assert_eq!(state.default_action(routes), call(1, &[]));
+    state.tables().reset_default(routes).unwrap();
+    assert_eq!(state.tables().default_action(routes), call(1, &[]));
 }
 
 #[test]
@@ -259,46 +268,63 @@ fn profiles_hold_members_and_groups() {
     assert_eq!(state.profile_of(table), Ok(profile));
     let action = state.member_action_named(profile, "both").unwrap();
     let member = |value| MemberWrite { action, args: vec![Bits::new(8, value)] };
-    assert_eq!(state.insert_member(profile, None, &member(10)), Ok(0));
-    assert_eq!(state.insert_member(profile, None, &member(11)), Ok(1));
+    assert_eq!(state.tables().insert_member(profile, None, &member(10)), Ok(0));
+    assert_eq!(state.tables().insert_member(profile, None, &member(11)), Ok(1));
     assert_eq!(
-        state.insert_member(profile, None, &member(12)).unwrap_err().to_string(),
+        state.tables().insert_member(profile, None, &member(12)).unwrap_err().to_string(),
         "the action profile is full: it holds 2 members, its limit"
     );
-    assert_eq!(state.insert_group(profile, Some(7), &[GroupMember { member: 1, weight: 1 }]), Ok(7));
-    state.add_to_group(profile, 7, 0).unwrap();
-    state.remove_from_group(profile, 7, 0).unwrap();
-    assert_eq!(state.remove_from_group(profile, 7, 0), Err(WriteError::Profile(ProfileError::NoMember(0))));
+    assert_eq!(state.tables().insert_group(profile, Some(7), &[GroupMember { member: 1, weight: 1 }]), Ok(7));
+    state.tables().add_to_group(profile, 7, 0).unwrap();
+    state.tables().remove_from_group(profile, 7, 0).unwrap();
+    assert_eq!(
+        state.tables().remove_from_group(profile, 7, 0),
+        Err(WriteError::Profile(ProfileError::NoMember(0)))
+    );
 
     let key = |value| vec![EntryMatch::Exact(Bits::new(9, value))];
-    assert!(state.insert(table, &entry(key(1), Target::Action(call(0, &[Bits::new(8, 1)]))), 0).is_err());
-    assert!(state.insert(table, &entry(key(1), Target::Member(9)), 0).is_err());
-    state.insert(table, &entry(key(1), Target::Member(0)), 0).unwrap();
-    state.insert(table, &entry(key(2), Target::Group(7)), 0).unwrap();
+    assert!(
+        state.tables().insert(table, &entry(key(1), Target::Action(call(0, &[Bits::new(8, 1)]))), 0).is_err()
+    );
+    assert!(state.tables().insert(table, &entry(key(1), Target::Member(9)), 0).is_err());
+    state.tables().insert(table, &entry(key(1), Target::Member(0)), 0).unwrap();
+    state.tables().insert(table, &entry(key(2), Target::Group(7)), 0).unwrap();
     assert_eq!(state.lookup(table, &[Bits::new(9, 1)], &[], 0).args, [Bits::new(8, 10)]);
     let grouped = state.lookup(table, &[Bits::new(9, 2)], &[], 0);
     assert_eq!(grouped.args, [Bits::new(8, 11)]);
     assert_eq!(grouped.selected.map(|selected| (selected.member, selected.group)), Some((1, Some(7))));
-    assert_eq!(state.remove_member(profile, 0), Err(WriteError::Profile(ProfileError::MemberInUse(0))));
-    assert_eq!(state.remove_group(profile, 7), Err(WriteError::Profile(ProfileError::GroupInUse(7))));
-    state.modify_member(profile, 0, &member(20)).unwrap();
+    assert_eq!(
+        state.tables().remove_member(profile, 0),
+        Err(WriteError::Profile(ProfileError::MemberInUse(0)))
+    );
+    assert_eq!(
+        state.tables().remove_group(profile, 7),
+        Err(WriteError::Profile(ProfileError::GroupInUse(7)))
+    );
+    state.tables().modify_member(profile, 0, &member(20)).unwrap();
     assert_eq!(state.lookup(table, &[Bits::new(9, 1)], &[], 0).args, [Bits::new(8, 20)]);
-    assert_eq!(state.member(profile, 0), Ok(member(20)));
+    assert_eq!(state.tables().member(profile, 0), Ok(member(20)));
 }
 
 #[test]
 fn members_are_checked_like_entries() {
-    let mut state = state();
+    let state = state();
     let profile = state.profile_named("ap").unwrap();
     assert!(state.member_action_named(profile, "drop").is_err(), "no table of the profile has it");
     let action = state.member_action_named(profile, "ingress.both").unwrap();
     let narrow = MemberWrite { action, args: vec![Bits::new(7, 1)] };
-    assert!(matches!(state.insert_member(profile, None, &narrow), Err(WriteError::ArgWidth { .. })));
+    assert!(matches!(state.tables().insert_member(profile, None, &narrow), Err(WriteError::ArgWidth { .. })));
     let foreign = MemberWrite { action: millrace_pipeline::ActionId::from_u32(1), args: vec![] };
-    assert!(matches!(state.insert_member(profile, None, &foreign), Err(WriteError::NoAction { .. })));
+    assert!(matches!(
+        state.tables().insert_member(profile, None, &foreign),
+        Err(WriteError::NoAction { .. })
+    ));
     let nowhere = MemberWrite { action: millrace_pipeline::ActionId::from_u32(99), args: vec![] };
-    assert!(matches!(state.insert_member(profile, None, &nowhere), Err(WriteError::NoAction { .. })));
-    assert_eq!(state.members(profile).count(), 0);
+    assert!(matches!(
+        state.tables().insert_member(profile, None, &nowhere),
+        Err(WriteError::NoAction { .. })
+    ));
+    assert_eq!(state.tables().members(profile).count(), 0);
 }
 
 #[test]
@@ -306,14 +332,14 @@ fn cells_are_read_and_written() {
     let mut state = state();
     let counter = state.counter_named("cnt").unwrap();
     let value = CounterValue { packets: 3, bytes: 4 };
-    state.set_counter(counter, 3, value).unwrap();
-    assert_eq!(state.counter_value(counter, 3), Ok(value));
+    state.tables().set_counter(counter, 3, value).unwrap();
+    assert_eq!(state.tables().counter_value(counter, 3), Ok(value));
     assert_eq!(
-        state.set_counter(counter, 4, value).unwrap_err().to_string(),
+        state.tables().set_counter(counter, 4, value).unwrap_err().to_string(),
         "no cell 4: there are 4, counted from 0"
     );
-    state.reset_counter(counter).unwrap();
-    assert_eq!(state.counter_value(counter, 3), Ok(CounterValue::default()));
+    state.tables().reset_counter(counter).unwrap();
+    assert_eq!(state.tables().counter_value(counter, 3), Ok(CounterValue::default()));
 
     let register = state.register_named("reg").unwrap();
     state.set_register(register, 1, &Bits::new(100, 77)).unwrap();
@@ -324,7 +350,7 @@ fn cells_are_read_and_written() {
     );
     assert!(state.register_value(register, 2).is_err());
 
-    let meter = state.meter_named("met").unwrap();
+    let MeterRef::Indexed(meter) = state.meter_named("met").unwrap() else { panic!("an array") };
     let config = MeterConfig { cir: Rate::per_second(1), cbs: 2, pir: Rate::per_second(3), pbs: 4 };
     state.set_meter(meter, 1, Some(config)).unwrap();
     assert_eq!(state.meter_config(meter, 1), Ok(Some(config)));
@@ -343,14 +369,14 @@ fn direct_cells_are_named_by_entry() {
     let routes = state.table_named("routes").unwrap();
     let counter = state.counter_named("routes_cnt").unwrap();
     assert_eq!(counter, CounterRef::Direct(routes));
-    let index = state.insert(routes, &entry(prefix(0, 0), forward(1)), 0).unwrap();
+    let index = state.tables().insert(routes, &entry(prefix(0, 0), forward(1)), 0).unwrap();
     state.count_direct(routes, index, 100);
-    assert_eq!(state.counter_value(counter, 1), Ok(CounterValue { packets: 1, bytes: 100 }));
-    assert_eq!(state.counter_value(counter, 9), Err(WriteError::Table(TableError::NotFound)));
-    assert_eq!(state.counter_value(counter, u64::MAX), Err(WriteError::Table(TableError::NotFound)));
-    let meter = state.meter_named("routes_met").unwrap();
-    state.set_all_meters(meter, Some(MeterConfig::default())).unwrap();
-    assert_eq!(state.meter_config(meter, 1), Ok(Some(MeterConfig::default())));
+    assert_eq!(state.tables().counter_value(counter, 1), Ok(CounterValue { packets: 1, bytes: 100 }));
+    assert_eq!(state.tables().counter_value(counter, 9), Err(WriteError::Table(TableError::NotFound)));
+    assert_eq!(state.tables().counter_value(counter, u64::MAX), Err(WriteError::Table(TableError::NotFound)));
+    assert_eq!(state.meter_named("routes_met"), Ok(MeterRef::Direct(routes)));
+    state.tables().set_direct_meters(routes, Some(MeterConfig::default())).unwrap();
+    assert_eq!(state.tables().direct_meter_config(routes, 1), Ok(Some(MeterConfig::default())));
 }
 
 #[test]
@@ -378,10 +404,11 @@ fn reset_gives_what_the_program_says() {
     let mut state = state();
     let routes = state.table_named("routes").unwrap();
     let register = state.register_named("reg").unwrap();
-    state.insert(routes, &entry(prefix(0, 0), forward(1)), 0).unwrap();
+    state.tables().insert(routes, &entry(prefix(0, 0), forward(1)), 0).unwrap();
     state.set_register(register, 0, &Bits::new(100, 1)).unwrap();
-    state.reset().unwrap();
-    assert_eq!(state.entry_count(routes), 0);
+    let handle = state.handle();
+    state.reset(&mut handle.lock()).unwrap();
+    assert_eq!(state.tables().entry_count(routes), 0);
     assert_eq!(state.register_value(register, 0), Ok(Bits::zero(100)));
 }
 
@@ -415,4 +442,178 @@ fn entries_in_the_source_that_do_not_fit_are_named() {
         error.to_string(),
         "t: entry 2: an entry with this match and priority is already in the table"
     );
+}
+
+/// All that the control side can tell of a state.
+fn picture(state: &State) -> Vec<String> {
+    let tables = state.tables();
+    let mut lines = Vec::new();
+    for (id, table) in &state.program().tables {
+        lines.push(format!("{} {:?}", table.name, tables.default_action(id)));
+        lines.extend(tables.entries(id).map(|entry| format!("{entry:?}")));
+        let hits = tables.table(id).iter().map(|(_, entry)| entry.last_hit_ns());
+        lines.push(format!("{:?}", hits.collect::<Vec<_>>()));
+    }
+    for id in state.program().profiles.keys() {
+        lines.push(format!("{:?}", tables.members(id).collect::<Vec<_>>()));
+        lines.push(format!("{:?}", tables.groups(id).collect::<Vec<_>>()));
+    }
+    let cell = |at| tables.counter_value(state.counter_named("cnt").unwrap(), at);
+    lines.push(format!("{:?}", (0..4).map(cell).collect::<Vec<_>>()));
+    let register = state.register_named("reg").unwrap();
+    lines.push(format!("{:?} {:?}", state.register_read(register, 0), state.register_read(register, 1)));
+    for id in state.program().meters.keys() {
+        lines.push(format!("{:?} {:?}", state.meter_config(id, 0), state.meter_config(id, 1)));
+    }
+    let set = state.value_set_named("vs").unwrap();
+    lines.push(format!("{:?}", state.values(set).collect::<Vec<_>>()));
+    lines
+}
+
+#[test]
+fn what_is_noted_can_be_undone_and_leaves_everything_as_it_was() {
+    let mut state = state();
+    let handle = state.handle();
+    let [routes, selected] = ["routes", "selected"].map(|name| state.table_named(name).unwrap());
+    let profile = state.profile_named("ap").unwrap();
+    let action = state.member_action_named(profile, "both").unwrap();
+    let member = |value| MemberWrite { action, args: vec![Bits::new(8, value)] };
+    let weight = |member| GroupMember { member, weight: 1 };
+    let key = |value| vec![EntryMatch::Exact(Bits::new(9, value))];
+    let config = MeterConfig { cir: Rate::per_second(1), cbs: 2, pir: Rate::per_second(3), pbs: 4 };
+    let counter = state.counter_named("cnt").unwrap();
+    let register = state.register_named("reg").unwrap();
+    let MeterRef::Indexed(meter) = state.meter_named("met").unwrap() else { panic!("an array") };
+    let set = state.value_set_named("vs").unwrap();
+    let of_set = |value| [EntryMatch::Exact(Bits::new(8, value)), EntryMatch::Exact(Bits::new(8, value))];
+    {
+        let mut tables = handle.lock();
+        let one = tables.insert(routes, &entry(prefix(0x0a000000, 8), forward(1)), 5).unwrap();
+        tables.insert(routes, &entry(prefix(0x0b000000, 8), forward(2)), 6).unwrap();
+        tables.set_direct_meter(routes, one.0.into(), Some(config)).unwrap();
+        tables.insert_member(profile, None, &member(10)).unwrap();
+        tables.insert_group(profile, Some(7), &[weight(0)]).unwrap();
+        tables.insert(selected, &entry(key(2), Target::Group(7)), 0).unwrap();
+        tables.set_counter(counter, 1, CounterValue { packets: 1, bytes: 2 }).unwrap();
+        drop(tables);
+        state.count_direct(routes, one, 100);
+        state.set_register(register, 1, &Bits::new(100, 9)).unwrap();
+        state.set_meter(meter, 0, Some(config)).unwrap();
+        state.insert_value(set, &of_set(1)).unwrap();
+    }
+    let before = picture(&state);
+    let found = |state: &mut State| {
+        let routed = [0x0a000001, 0x0b000001, 0x0c000001].map(|to| Bits::new(32, to));
+        let routed = routed.map(|to| state.lookup(routes, &[to], &[], 6));
+        (routed, state.lookup(selected, &[Bits::new(9, 2)], &[], 6))
+    };
+    let before_found = found(&mut state);
+
+    for reset in [false, true] {
+        {
+            let mut tables = handle.lock();
+            state.note(&mut tables);
+            tables.remove(routes, EntryIndex(1)).unwrap();
+            tables.modify(routes, EntryIndex(2), &Target::Action(call(1, &[]))).unwrap();
+            tables.insert(routes, &entry(prefix(0x0c000000, 8), forward(3)), 9).unwrap();
+            tables.set_default(routes, &call(0, &[Bits::new(9, 5), Bits::new(1, 0)])).unwrap();
+            tables.insert_member(profile, None, &member(11)).unwrap();
+            tables.modify_member(profile, 0, &member(12)).unwrap();
+            tables.modify_group(profile, 7, &[weight(1)]).unwrap();
+            tables.clear(selected);
+            tables.remove_group(profile, 7).unwrap();
+            tables.remove_member(profile, 0).unwrap();
+            tables.set_counter(counter, 2, CounterValue { packets: 5, bytes: 5 }).unwrap();
+            tables.reset_counter(counter).unwrap();
+            tables.reset_counter(CounterRef::Direct(routes)).unwrap();
+            tables.clear(routes);
+            state.set_register(register, 0, &Bits::new(100, 3)).unwrap();
+            state.reset_register(register);
+            state.set_meter(meter, 0, None).unwrap();
+            state.set_all_meters(meter, Some(config)).unwrap();
+            state.insert_value(set, &of_set(2)).unwrap();
+            state.clear_values(set);
+            if reset {
+                state.reset(&mut tables).unwrap();
+                tables.insert(routes, &entry(prefix(0, 0), forward(4)), 0).unwrap();
+                state.set_register(register, 0, &Bits::new(100, 4)).unwrap();
+                state.reset(&mut tables).unwrap();
+            }
+        }
+        assert_ne!(picture(&state), before);
+        state.undo(&mut handle.lock()).unwrap();
+        assert_eq!(picture(&state), before, "after a reset: {reset}");
+        assert_eq!(found(&mut state), before_found);
+    }
+    let next = state.tables().insert(selected, &entry(key(3), Target::Member(0)), 0);
+    assert_eq!(next, Ok(EntryIndex(2)), "indices go on as if nothing had been");
+}
+
+#[test]
+fn tables_are_written_on_another_thread_while_batches_run() {
+    const CHANGES: u32 = 1000;
+    let mut state = state();
+    let routes = state.table_named("routes").unwrap();
+    let (handle, stop) = (state.handle(), std::sync::atomic::AtomicBool::new(false));
+    let index = handle.lock().insert(routes, &entry(prefix(0, 0), forward(0)), 0).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..CHANGES {
+                let mut tables = handle.lock();
+                tables.modify(routes, index, &forward((round % 500).into())).unwrap();
+                tables.set_default(routes, &call(0, &[Bits::new(9, 1), Bits::new(1, 0)])).unwrap();
+                let more = tables.insert(routes, &entry(prefix(0x0a000000, 8), forward(7)), 0).unwrap();
+                drop(tables);
+                handle.lock().remove(routes, more).unwrap();
+            }
+            stop.store(true, std::sync::atomic::Ordering::Release);
+        });
+        let mut counted = 0;
+        while !stop.load(std::sync::atomic::Ordering::Acquire) {
+            state.start_batch();
+            let mut found = [0; 2];
+            state.reader(routes).lookup(state.worker(), &[0x0a000001, 0x0b000001], &mut found);
+            assert!(found.iter().all(|entry| *entry != 0), "the route to all is always there: {found:?}");
+            assert_eq!(found[1], index.0);
+            state.count_direct(routes, index, 10);
+            counted += 1;
+            state.end_batch();
+        }
+        let value = state.tables().counter_value(CounterRef::Direct(routes), index.0.into());
+        assert_eq!(value, Ok(CounterValue { packets: counted, bytes: 10 * counted }));
+    });
+}
+
+#[test]
+fn rules_written_one_by_one_are_laid_out_as_a_whole_when_nothing_else_is_written() {
+    let mut state = state();
+    let acl = state.table_named("acl").unwrap();
+    let rule = |number: u128| EntryWrite {
+        matches: vec![
+            EntryMatch::Ternary(Bits::new(9, number), Bits::ones(9)),
+            EntryMatch::Range(Bits::zero(32), Bits::ones(32)),
+            EntryMatch::Optional(None),
+        ],
+        priority: 1,
+        target: Target::Action(call(0, &[])),
+        idle_timeout_ns: 0,
+    };
+    // One of two right behind each other is not worth a new layout, unless the machine stands still between them.
+    let left_for_later = (0..5).any(|pair| {
+        state.tables().insert(acl, &rule(2 * pair), 0).unwrap();
+        state.tables().insert(acl, &rule(2 * pair + 1), 0).unwrap();
+        !state.tables().is_settled()
+    });
+    assert!(left_for_later);
+    let start = std::time::Instant::now();
+    while !state.tables().is_settled() {
+        assert!(start.elapsed().as_secs() < 20, "nobody settles the tables");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    state.start_batch();
+    let mut found = [0; 2];
+    // The fields a, b and o, each a key of one limb: 9, 32 and 1 bits.
+    state.reader(acl).lookup(state.worker(), &[1 << 33 | 5 << 1, 99 << 33], &mut found);
+    state.end_batch();
+    assert!(found[0] != 0 && found[1] == 0, "{found:?}");
 }

@@ -120,12 +120,12 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
             Statement::SetDefault { table, action, args } => {
                 let id = names::table(self.switch.state(), table)?;
                 let call = names::call(self.switch.state(), id, action, args, LeftOut::Missing)?;
-                let set = self.switch.state_mut().set_default(id, &call);
+                let set = self.switch.state().tables().set_default(id, &call);
                 set.map_err(|error| Refusal::new(at.clone(), error.to_string()))?;
             }
             Statement::RemoveAll => {
                 let tables: Vec<_> = self.switch.program().tables.keys().collect();
-                tables.into_iter().for_each(|table| self.switch.state_mut().clear(table));
+                tables.into_iter().for_each(|table| self.switch.state().tables().clear(table));
             }
             Statement::CheckCounter { counter, index, check } => {
                 let (found, name) = self.counter(counter, index)?;
@@ -202,13 +202,13 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
                 // A test names an action where the program has a profile: the entry gets a member of its own.
                 let action = self.switch.program().tables[id].actions[call.action].action;
                 let member = millrace_state::MemberWrite { action, args: call.args };
-                let made = self.switch.state_mut().insert_member(profile, None, &member);
+                let made = state.tables().insert_member(profile, None, &member);
                 Target::Member(made.map_err(|error| Refusal::new(at.clone(), error.to_string()))?)
             }
         };
         let entry = EntryWrite { matches, priority, target, idle_timeout_ns: 0 };
         let now = self.now_ns;
-        let added = self.switch.state_mut().insert(id, &entry, now);
+        let added = self.switch.state().tables().insert(id, &entry, now);
         added.map_err(|error| Refusal::new(at.clone(), format!("`{}`: {error}", table.text)))
     }
 
@@ -231,7 +231,7 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
                 None => return Err(Refusal::new(place.clone(), format!("no entry has the label `{label}`"))),
             },
         };
-        let value = state.counter_value(found, cell);
+        let value = state.tables().counter_value(found, cell);
         let value = value.map_err(|error| Refusal::new(place.clone(), error.to_string()))?;
         Ok((value, format!("{}({shown})", counter.text)))
     }
@@ -239,7 +239,9 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
     /// Runs a runtime command; its place is moved to where the statement stands.
     fn command(&mut self, at: &Range<usize>) -> Result<(), Refusal> {
         let mut result = Ok(());
-        let mut executor = Executor::new(self.switch);
+        let handle = self.switch.state().handle();
+        let mut tables = handle.lock();
+        let mut executor = Executor::new(self.switch, &mut tables);
         let text = &self.text[at.clone()];
         let mut answers = Vec::new();
         commands::read(text, |line| {

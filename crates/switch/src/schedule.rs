@@ -19,10 +19,11 @@ const LINE: usize = 64;
 pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
     let shapes = shapes(state);
     let is_large = |table: &TableId| {
-        let entries = state.entry_count(*table) as usize;
+        let entries = state.reader(*table).entries() as usize;
         match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
             Shape::Call => entries > 0,
-            _ => state.table(*table).memory_bytes().min(entries * LINE) > STAGED_BYTES,
+            Shape::Direct => false,
+            Shape::Two16 { .. } | Shape::Two32 { .. } => entries * LINE > STAGED_BYTES,
         }
     };
     let mut staged: Vec<TableId> = in_order(program).into_iter().filter(is_large).take(MAX_STAGED).collect();

@@ -11,7 +11,7 @@ use crate::{Clock, DigestMessage, DropReason, PortId, QueueConfig, QueueError, R
 use millrace_interp::Effects;
 use millrace_pipeline::*;
 use millrace_ports::MAX_FRAME;
-use millrace_state::{BuildError, State};
+use millrace_state::{BuildError, State, Tables, WriteError};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -98,6 +98,8 @@ pub struct Switch {
     pub(crate) engine: Engine,
     pub(crate) state: State,
     pub(crate) replication: Replication,
+    /// Whether writes note what undoes them, and the replication as it was in front of the first one.
+    noted: Option<Option<Replication>>,
     pub(crate) queues: Queues,
     pub(crate) counters: Counters,
     pub(crate) tracer: Tracer,
@@ -125,6 +127,7 @@ impl Switch {
             engine: Engine::new(config.engine, &program, &mut state).map_err(SwitchError::Engine)?,
             state,
             replication: Replication::default(),
+            noted: None,
             queues: Queues::new(config.queues).map_err(SwitchError::Queues)?,
             counters: Counters::default(),
             tracer: Tracer::off(&program),
@@ -178,6 +181,9 @@ impl Switch {
 
     /// Multicast groups and clone sessions, to be written.
     pub fn replication_mut(&mut self) -> &mut Replication {
+        if let Some(before @ None) = &mut self.noted {
+            *before = Some(self.replication.clone());
+        }
         &mut self.replication
     }
 
@@ -198,6 +204,30 @@ impl Switch {
         std::mem::swap(&mut self.replication, &mut next.replication);
         std::mem::swap(&mut self.tracer, &mut next.tracer);
         next
+    }
+
+    /// From now on writes to the program's objects, to `tables` (those of this switch) and to multicast groups and clone
+    /// sessions note what undoes them.
+    pub fn note(&mut self, tables: &mut Tables) {
+        self.noted = Some(None);
+        self.state.note(tables);
+    }
+
+    /// All that was written since [`Switch::note`] stays.
+    pub fn keep(&mut self, tables: &mut Tables) {
+        self.noted = None;
+        self.state.keep(tables);
+    }
+
+    /// Takes back all that was written since [`Switch::note`].
+    ///
+    /// # Errors
+    /// The system has no memory for something; all else is taken back.
+    pub fn undo(&mut self, tables: &mut Tables) -> Result<(), WriteError> {
+        if let Some(before) = self.noted.take().flatten() {
+            self.replication = before;
+        }
+        self.state.undo(tables)
     }
 
     /// What was counted.

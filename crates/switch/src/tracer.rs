@@ -93,7 +93,7 @@ impl Tracer {
 
     fn table_step(&self, table: TableId, keys: &[Bits], lookup: &Lookup, state: &State) -> Step {
         let object = &self.program.tables[table];
-        let entry = state.entry(table, lookup.entry);
+        let entry = state.tables().entry(table, lookup.entry);
         let key_fields = object.keys.iter().zip(keys).enumerate().map(|(at, (key, value))| KeyField {
             name: key.name.clone(),
             value: hex_bits(value),

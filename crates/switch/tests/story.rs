@@ -80,7 +80,7 @@ block0:
 fn router() -> Switch {
     let program = text::parse(ROUTER).unwrap();
     verify::verify(&program).unwrap();
-    let mut switch = Switch::new(Arc::new(program), SwitchConfig::default()).unwrap();
+    let switch = Switch::new(Arc::new(program), SwitchConfig::default()).unwrap();
     let routes = switch.state().table_named("routes").unwrap();
     let entry = EntryWrite {
         matches: vec![EntryMatch::Lpm(Bits::new(32, 0x0a000000), 8)],
@@ -88,7 +88,7 @@ fn router() -> Switch {
         target: Target::Action(ActionCall { action: 0, args: vec![Bits::new(9, 2)] }),
         idle_timeout_ns: 0,
     };
-    switch.state_mut().insert(routes, &entry, 0).unwrap();
+    switch.state().tables().insert(routes, &entry, 0).unwrap();
     switch
 }
 

@@ -3,7 +3,7 @@
 use crate::action::{ActionCall, ActionDataId};
 use crate::counter::CounterValue;
 use crate::key::FieldMatch;
-use crate::meter::Meter;
+use crate::meter::MeterConfig;
 
 /// Names one entry of one table, small enough for a packet's context. An index is used again after its entry was
 /// removed.
@@ -119,7 +119,7 @@ pub struct Entry {
     pub(crate) target: TargetRef,
     pub(crate) is_const: bool,
     pub(crate) counter: CounterValue,
-    pub(crate) meter: Meter,
+    pub(crate) meter: Option<MeterConfig>,
     pub(crate) idle_timeout_ns: u64,
     pub(crate) last_hit_ns: u64,
 }
@@ -150,9 +150,9 @@ impl Entry {
         self.counter
     }
 
-    /// Its direct meter; unconfigured in a table without one.
-    pub fn meter(&self) -> &Meter {
-        &self.meter
+    /// How its direct meter is configured; none in a table without one.
+    pub fn meter(&self) -> Option<MeterConfig> {
+        self.meter
     }
 
     /// Its idle timeout in ns, 0 for none.

@@ -7,20 +7,21 @@ mod engine;
 mod reader;
 
 use crate::entry::EntryIndex;
-use crate::fast::{Cells, Domain, NoMemory, Publisher};
+use crate::fast::{Domain, NoMemory, Segments};
 use crate::key::{FieldMatch, KeySchema};
+use crate::slots::SlotsReader;
 use engine::Engine;
 pub(crate) use engine::Rank;
 use reader::Indirect;
 pub use reader::TableReader;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The writing side.
 pub(crate) struct Image {
     engine: Engine,
     /// From entries to slots, where entries have something of their own.
-    slot_of: Option<Publisher<Cells<AtomicU32>>>,
-    domain: Domain,
+    slot_of: Option<Arc<Segments<AtomicU32>>>,
 }
 
 impl std::fmt::Debug for Image {
@@ -37,11 +38,8 @@ impl Image {
         size: u32,
         by_entry: bool,
     ) -> Result<Image, NoMemory> {
-        let slot_of = match by_entry {
-            true => Some(Publisher::new(domain, Cells::zeroed(size as usize * 2 + 64)?)),
-            false => None,
-        };
-        Ok(Image { engine: Engine::new(domain, schema, size)?, slot_of, domain: domain.clone() })
+        let slot_of = by_entry.then(|| Arc::new(Segments::new()));
+        Ok(Image { engine: Engine::new(domain, schema, size)?, slot_of })
     }
 
     /// Whether results are entries.
@@ -54,9 +52,9 @@ impl Image {
         self.engine.is_immediate()
     }
 
-    pub(crate) fn reader(&self, records: crate::slots::RecordsReader) -> TableReader {
-        let indirect = self.slot_of.as_ref().map(|cells| Indirect(cells.subscribe()));
-        TableReader::new(self.engine.reader(), self.engine.limbs(), indirect, records)
+    pub(crate) fn reader(&self, slots: SlotsReader, entries: Arc<AtomicU32>) -> TableReader {
+        let indirect = self.slot_of.as_ref().map(|cells| Indirect(Arc::clone(cells)));
+        TableReader::new(self.engine.reader(), self.engine.limbs(), indirect, slots, entries)
     }
 
     /// Adds an entry, in canonical form, with its slot.
@@ -119,24 +117,28 @@ impl Image {
         self.engine.commit()
     }
 
-    /// Bytes of memory.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.engine.memory_bytes() + self.slot_of.as_ref().map_or(0, |cells| cells.current().bytes())
+    /// Finishes what commits left for later.
+    pub(crate) fn settle(&mut self) {
+        self.engine.settle();
     }
 
-    fn set_slot(&mut self, index: EntryIndex, slot: u32) -> Result<(), NoMemory> {
-        let Some(cells) = &mut self.slot_of else { return Ok(()) };
+    /// Whether commits left nothing for later.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.engine.is_settled()
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.engine.memory_bytes() + self.slot_of.as_ref().map_or(0, |cells| cells.bytes())
+    }
+
+    fn set_slot(&self, index: EntryIndex, slot: u32) -> Result<(), NoMemory> {
+        let Some(cells) = &self.slot_of else { return Ok(()) };
         let at = index.0 as usize;
-        if at >= cells.current().len() {
-            let grown = Cells::<AtomicU32>::zeroed(at * 2 + 64)?;
-            for (from, to) in cells.current().iter().zip(grown.iter()) {
-                to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-            cells.publish(grown);
-            // Until nobody has the old array, no result may lead beyond its end.
-            self.domain.wait();
+        cells.reserve(at)?;
+        if let Some(cell) = cells.get(at) {
+            cell.store(slot, Ordering::Release);
         }
-        cells.current()[at].store(slot, Ordering::Release);
         Ok(())
     }
 }

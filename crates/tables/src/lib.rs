@@ -21,6 +21,7 @@
 //! are zero. A packed key is the concatenation of the values of all key fields, in the order of the schema.
 
 mod action;
+mod attached;
 mod counter;
 mod entry;
 mod error;
@@ -38,7 +39,8 @@ mod table;
 mod value_set;
 
 pub use action::{ActionCall, ActionDataId};
-pub use counter::{CounterArray, CounterKind, CounterValue};
+pub use attached::AttachedPart;
+pub use counter::{CounterArray, CounterKind, CounterPart, CounterValue};
 pub use entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
 pub use error::{MeterError, ProfileError, SpecError, TableError};
 pub use image::TableReader;
@@ -47,5 +49,6 @@ pub use meter::{Color, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
 pub use profile::{ActionProfile, GroupMember, ProfileSpec};
 pub use record::{RecordLayout, argument_size, network_order};
 pub use register::RegisterArray;
-pub use table::{Table, TableSpec};
+pub use slots::GroupSlots;
+pub use table::{Table, TableSpec, Taken};
 pub use value_set::ValueSet;

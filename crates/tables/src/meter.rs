@@ -6,6 +6,8 @@
 
 use crate::counter::check_cells;
 use crate::error::{MeterError, SpecError};
+use crate::fast::Cell;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// 10^15: token steps in one unit (byte or packet).
 const STEPS_PER_UNIT: u128 = 1_000_000_000_000_000;
@@ -143,6 +145,93 @@ impl Meter {
     }
 }
 
+/// The parameters of one meter as control publishes them, for a worker that keeps the buckets. All zero: none, and none
+/// ever.
+#[derive(Default)]
+pub(crate) struct MeterCell {
+    /// Odd while they are written.
+    version: AtomicU64,
+    /// Whether there are any, then CIR, CBS, PIR, PBS.
+    words: [AtomicU64; 5],
+}
+
+// SAFETY: atomic integers, valid in every bit pattern and made to be shared.
+unsafe impl Cell for MeterCell {}
+
+impl MeterCell {
+    /// What is published. For the only writer.
+    pub(crate) fn config(&self) -> Option<MeterConfig> {
+        let [exists, cir, cbs, pir, pbs] = [0, 1, 2, 3, 4].map(|at| self.words[at].load(Ordering::Relaxed));
+        (exists != 0).then_some(MeterConfig { cir: Rate(cir), cbs, pir: Rate(pir), pbs })
+    }
+
+    /// Publishes other parameters, or the same again: buckets are filled. For the only writer.
+    ///
+    /// # Errors
+    /// [`MeterError::PeakBelowCommitted`]; nothing has changed then.
+    pub(crate) fn publish(&self, config: Option<MeterConfig>) -> Result<(), MeterError> {
+        if config.is_some_and(|config| config.pir < config.cir) {
+            return Err(MeterError::PeakBelowCommitted);
+        }
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let of = config.unwrap_or_default();
+        let words = [config.is_some().into(), of.cir.0, of.cbs, of.pir.0, of.pbs];
+        self.words.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
+        self.version.store(version + 2, Ordering::Release);
+        Ok(())
+    }
+
+    /// Forgets what was published, if something was.
+    pub(crate) fn clear(&self) {
+        if self.config().is_some() {
+            // No parameters cannot contradict each other.
+            let _ = self.publish(None);
+        }
+    }
+
+    /// The parameters with their version, when it is another than `known` and they are not being written just now.
+    #[inline]
+    fn newer(&self, known: u64) -> Option<(u64, Option<MeterConfig>)> {
+        let version = self.version.load(Ordering::Acquire);
+        if version == known || version % 2 == 1 {
+            return None;
+        }
+        let config = self.config();
+        fence(Ordering::Acquire);
+        (self.version.load(Ordering::Relaxed) == version).then_some((version, config))
+    }
+}
+
+/// The buckets that a worker keeps of meters that control configures in [`MeterCell`]s.
+#[derive(Default)]
+pub(crate) struct FollowingMeters(Vec<(u64, Meter)>);
+
+impl FollowingMeters {
+    /// Colours a packet ([`Meter::execute`]). A configuration that is written at this moment counts from the next packet on.
+    pub(crate) fn execute(
+        &mut self,
+        at: usize,
+        cell: &MeterCell,
+        now_ns: u64,
+        units: u64,
+        before: Color,
+    ) -> Color {
+        let known = self.0.get(at).map_or(0, |(version, _)| *version);
+        if let Some((version, config)) = cell.newer(known) {
+            if self.0.len() <= at {
+                self.0.resize(at + 1, Default::default());
+            }
+            let mut meter = Meter::default();
+            // What was published does not contradict itself.
+            let _ = meter.configure(config);
+            self.0[at] = (version, meter);
+        }
+        self.0.get_mut(at).map_or(Color::Green, |(_, meter)| meter.execute(now_ns, units, before))
+    }
+}
+
 /// Meters whose memory is made together.
 const CHUNK: usize = 256;
 
@@ -204,6 +293,16 @@ impl MeterArray {
         }
         let meters = chunk.get_or_insert_with(|| vec![Meter::default(); CHUNK].into());
         meters.get_mut(at).ok_or(MeterError::OutOfRange { index, size })?.configure(config)
+    }
+
+    /// Sets a meter to what [`MeterArray::meter`] gave earlier; one that does not exist stays away.
+    pub fn put(&mut self, index: u64, meter: Meter) {
+        let place = self.place(index);
+        if let Some(meters) = place.and_then(|(chunk, _)| self.chunks.get_mut(chunk)?.as_mut())
+            && let Some(kept) = place.and_then(|(_, at)| meters.get_mut(at))
+        {
+            *kept = meter;
+        }
     }
 
     /// Sets the parameters of all meters.

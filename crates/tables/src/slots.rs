@@ -43,9 +43,35 @@ pub(crate) struct Slots {
     /// Without a use, but the engine may still lead workers to them.
     unlinked: Vec<u32>,
     limbo: VecDeque<(Stamp, u32)>,
-    records: Publisher<Cells<AtomicU64>>,
+    records: Publisher<Arc<Cells<AtomicU64>>>,
+    /// Records that workers may still read, with the time when they were replaced: what is new is written there too.
+    older: VecDeque<(Stamp, Arc<Cells<AtomicU64>>)>,
+    groups: Publisher<Groups>,
+    /// Groups as they are to be published.
+    next_groups: Option<Groups>,
     domain: Domain,
 }
+
+/// The groups, by slot.
+type Groups = HashMap<u32, Arc<GroupSlots>>;
+
+/// The action slots of a group's members, each with the sum of the weights up to and with its own.
+#[derive(Clone, Debug, Default)]
+pub struct GroupSlots(Vec<(u64, u32)>);
+
+impl GroupSlots {
+    /// The slot that a hash selects, as [`crate::ActionProfile::select`] selects a member; none of an empty group.
+    pub fn select(&self, hash: u64) -> Option<u32> {
+        let place = hash % self.0.last()?.0;
+        let at = self.0.partition_point(|(upto, _)| *upto <= place);
+        self.0.get(at).map(|(_, slot)| *slot)
+    }
+}
+
+/// Beyond so many older arrays of records, whoever writes waits for workers to let go of them.
+const MOST_OLDER: usize = 8;
+/// With so many slots in limbo it is looked whether some can be used again.
+const MANY_IN_LIMBO: usize = 256;
 
 impl std::fmt::Debug for Slots {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -53,14 +79,22 @@ impl std::fmt::Debug for Slots {
     }
 }
 
-/// The records, for workers.
+/// Records and groups, for workers.
 #[derive(Clone)]
-pub(crate) struct RecordsReader(Subscriber<Cells<AtomicU64>>);
+pub(crate) struct SlotsReader {
+    records: Subscriber<Arc<Cells<AtomicU64>>>,
+    groups: Subscriber<Groups>,
+}
 
-impl RecordsReader {
+impl SlotsReader {
     /// The first record, valid until the worker's next quiescent point.
-    pub(crate) fn start(&self, worker: &Worker) -> *const u8 {
-        self.0.get(worker).map_or(std::ptr::null(), |cells| cells.as_ptr().cast())
+    #[inline]
+    pub(crate) fn records(&self, worker: &Worker) -> *const u8 {
+        self.records.get(worker).map_or(std::ptr::null(), |cells| cells.as_ptr().cast())
+    }
+
+    pub(crate) fn group<'w>(&self, worker: &'w Worker, slot: u32) -> Option<&'w GroupSlots> {
+        self.groups.get(worker)?.get(&slot).map(|group| &**group)
     }
 }
 
@@ -82,7 +116,10 @@ impl Slots {
             free: Vec::new(),
             unlinked: Vec::new(),
             limbo: VecDeque::new(),
-            records: Publisher::new(domain, cells),
+            records: Publisher::new(domain, Arc::new(cells)),
+            older: VecDeque::new(),
+            groups: Publisher::new(domain, Groups::new()),
+            next_groups: None,
             domain: domain.clone(),
             layout,
         };
@@ -90,29 +127,8 @@ impl Slots {
         Ok(slots)
     }
 
-    /// The same for workers of another domain.
-    pub(crate) fn copy_in(&self, domain: &Domain) -> Result<Slots, NoMemory> {
-        let cells = Cells::zeroed(self.records.current().len())?;
-        let waiting = self.limbo.iter().map(|(_, slot)| *slot);
-        let slots = Slots {
-            layout: self.layout.clone(),
-            default: Arc::clone(&self.default),
-            slots: self.slots.clone(),
-            by_call: self.by_call.clone(),
-            by_key: self.by_key.clone(),
-            latest: self.latest,
-            free: self.free.iter().chain(&self.unlinked).copied().chain(waiting).collect(),
-            unlinked: Vec::new(),
-            limbo: VecDeque::new(),
-            records: Publisher::new(domain, cells),
-            domain: domain.clone(),
-        };
-        (0..slots.slots.len() as u32).for_each(|slot| slots.write(slot, slots.records.current()));
-        Ok(slots)
-    }
-
-    pub(crate) fn reader(&self) -> RecordsReader {
-        RecordsReader(self.records.subscribe())
+    pub(crate) fn reader(&self) -> SlotsReader {
+        SlotsReader { records: self.records.subscribe(), groups: self.groups.subscribe() }
     }
 
     /// The number of distinct actions in use, the default one among them, equal or not.
@@ -140,14 +156,6 @@ impl Slots {
     pub(crate) fn call(&self, slot: u32) -> Option<&ActionCall> {
         let slot = self.slots.get(slot as usize)?;
         Some(slot.call.as_deref().unwrap_or(&self.default))
-    }
-
-    /// The group that a slot stands for.
-    pub(crate) fn group(&self, slot: u32) -> Option<u32> {
-        match self.slots.get(slot as usize)?.key {
-            Some(Key::Group(group)) => Some(group.id()),
-            _ => None,
-        }
     }
 
     /// What a slot stands for.
@@ -217,7 +225,9 @@ impl Slots {
 
     /// A slot for a key that has none.
     fn add(&mut self, key: Key, call: Option<Arc<ActionCall>>) -> Result<u32, NoMemory> {
-        self.collect();
+        if self.free.is_empty() || self.limbo.len() > MANY_IN_LIMBO {
+            self.collect();
+        }
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None => {
@@ -235,6 +245,11 @@ impl Slots {
             key => self.by_key.insert(key, slot),
         };
         self.write(slot, self.records.current());
+        while self.older.front().is_some_and(|(stamp, _)| self.domain.passed(*stamp)) {
+            self.older.pop_front();
+        }
+        // A worker that still reads older records may find the new slot in this batch.
+        self.older.iter().for_each(|(_, cells)| self.write(slot, cells));
         Ok(slot)
     }
 
@@ -243,8 +258,9 @@ impl Slots {
         self.unlinked.len()
     }
 
-    /// Nothing that workers find from now on leads to the slots that were released.
+    /// Nothing that workers find from now on leads to the slots that were released. Publishes groups.
     pub(crate) fn settle(&mut self) {
+        self.publish_groups();
         if !self.unlinked.is_empty() {
             let stamp = self.domain.stamp();
             self.limbo.extend(self.unlinked.drain(..).map(|slot| (stamp, slot)));
@@ -256,12 +272,16 @@ impl Slots {
         let kept = &mut self.slots[slot as usize];
         kept.uses = kept.uses.saturating_sub(1);
         if kept.uses == 0 {
+            kept.call = None;
             match kept.key.take() {
                 Some(Key::Call(call)) => drop(self.by_call.remove(&call)),
+                Some(Key::Group(group)) => {
+                    self.by_key.remove(&Key::Group(group));
+                    self.groups_mut().remove(&slot);
+                }
                 Some(key) => drop(self.by_key.remove(&key)),
                 None => {}
             }
-            kept.call = None;
             self.unlinked.push(slot);
         }
     }
@@ -305,14 +325,55 @@ impl Slots {
         published
     }
 
-    /// Publishes all records anew, with room for so many, and waits until no worker reads the old ones: from then on
-    /// new slots need not be written to both.
+    /// Says what members a group has, whose slots there are; a group that is new gets a slot. Published by
+    /// [`Slots::settle`] or [`Slots::publish_groups`].
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn set_group(
+        &mut self,
+        group: GroupRef,
+        members: impl Iterator<Item = (MemberRef, u32)>,
+    ) -> Result<(), NoMemory> {
+        let slot = match self.by_key.get(&Key::Group(group)) {
+            Some(&slot) => slot,
+            None => self.add(Key::Group(group), None)?,
+        };
+        let mut upto = 0;
+        let slots = members.filter_map(|(member, weight)| {
+            upto += u64::from(weight);
+            Some((upto, *self.by_key.get(&Key::Member(member))?))
+        });
+        let slots = Arc::new(GroupSlots(slots.collect()));
+        self.groups_mut().insert(slot, slots);
+        Ok(())
+    }
+
+    fn groups_mut(&mut self) -> &mut Groups {
+        self.next_groups.get_or_insert_with(|| self.groups.current().clone())
+    }
+
+    /// Publishes the groups, if there is something new. In front of everything that leads workers to a new one.
+    pub(crate) fn publish_groups(&mut self) {
+        if let Some(groups) = self.next_groups.take() {
+            self.groups.publish(groups);
+        }
+    }
+
+    /// Publishes all records anew, with room for so many. Only where there are more than before it waits until no worker
+    /// reads the old ones, as these have no place for new slots.
     fn publish(&mut self, room: usize) -> Result<(), NoMemory> {
-        let room = (room * self.layout.words()).max(self.records.current().len());
+        let before = Arc::clone(self.records.current());
+        let room = (room * self.layout.words()).max(before.len());
         let cells = Cells::zeroed(room)?;
         (0..self.slots.len() as u32).for_each(|slot| self.write(slot, &cells));
-        self.records.publish(cells);
-        self.domain.wait();
+        self.records.publish(Arc::new(cells));
+        if room > before.len() || self.older.len() >= MOST_OLDER {
+            self.domain.wait();
+            self.older.clear();
+        } else {
+            self.older.push_back((self.domain.stamp(), before));
+        }
         Ok(())
     }
 

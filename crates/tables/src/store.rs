@@ -157,8 +157,15 @@ impl Store {
         self.index.find(self.hash(identity), |index| self.identity_of(index) == identity).map(EntryIndex)
     }
 
-    /// Adds an entry at an index that is free, or the one behind the last.
-    pub(crate) fn insert(&mut self, index: EntryIndex, identity: &[u8], slot: u32, is_const: bool) {
+    /// Adds an entry at an index that is free, or the one behind the last, and at its place in the order of insertion.
+    pub(crate) fn insert(
+        &mut self,
+        index: EntryIndex,
+        identity: &[u8],
+        slot: u32,
+        is_const: bool,
+        serial: u64,
+    ) {
         let start = index.0 as usize * self.layout.stride;
         if start == self.records.len() {
             if self.records.capacity() < start + self.layout.stride {
@@ -167,8 +174,7 @@ impl Store {
             }
             self.records.resize(start + self.layout.stride, 0);
         }
-        let serial = self.next_serial;
-        self.next_serial = (serial + 1).min(MAX_SERIAL);
+        self.next_serial = self.next_serial.max(serial + 1).min(MAX_SERIAL);
         let record = &mut self.records[start..start + self.layout.stride];
         let (known, rest) = record.split_at_mut(self.layout.identity);
         known.copy_from_slice(identity);

@@ -1,18 +1,22 @@
 //! Tables: entries behind a match engine, with what belongs to each entry.
 
 use crate::action::{ActionCall, ActionDataId};
+use crate::attached::{Attached, AttachedPart};
 use crate::counter::{CounterKind, CounterValue};
-use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, MemberRef, TargetRef};
+use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
 use crate::error::{SpecError, TableError};
 use crate::fast::{Domain, NoMemory, Stamp};
 use crate::image::{Image, Rank, TableReader};
 use crate::key::{FieldMatch, KeySchema, MatchKind};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
-use crate::meter::{Color, Meter, MeterConfig, MeterUnit};
+use crate::meter::{MeterConfig, MeterUnit};
+use crate::profile::GroupMember;
 use crate::record::RecordLayout;
 use crate::slots::Slots;
 use crate::store::Store;
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What a table is like.
 #[derive(Clone, Debug)]
@@ -62,11 +66,11 @@ impl TableSpec {
     }
 }
 
-/// A match-action table. The packet side looks keys up in batches and records what came of it; the control side
-/// writes entries. A write that is refused leaves the table as it was.
+/// A match-action table, as the control side reads and writes it. A write that is refused leaves the table as it was.
 ///
-/// Workers of the table's domain look up through its [`TableReader`]; they meet a write when it is done, or for keys
-/// of several kinds after [`Table::commit`].
+/// Workers of the table's domain look up through its [`TableReader`], on any thread; they meet a write when it is done,
+/// or for keys of several kinds and for groups after [`Table::commit`]. What they count for single entries goes to an
+/// [`AttachedPart`] of their own.
 #[derive(Debug)]
 pub struct Table {
     spec: TableSpec,
@@ -75,10 +79,10 @@ pub struct Table {
     reader: TableReader,
     domain: Domain,
     store: Store,
-    /// What belongs to each entry, by index, the default one first; empty in a table without.
-    counters: Vec<CounterValue>,
-    meters: Vec<Meter>,
-    idle: Vec<Idle>,
+    /// What belongs to each entry, by index, the default one first.
+    attached: Attached,
+    /// The number of entries, for workers.
+    entries: Arc<AtomicU32>,
     free: Vec<EntryIndex>,
     /// Indices without an entry that the engine may still lead workers to, of a table where results are indices.
     unlinked: Vec<EntryIndex>,
@@ -89,9 +93,16 @@ pub struct Table {
 /// Beyond so many unlinked slots and indices, a table makes its writes visible by itself.
 const MOST_UNLINKED: usize = 4096;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Idle {
-    timeout_ns: u64,
+/// An entry that was taken out, with all that belongs to it.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    index: EntryIndex,
+    matches: Vec<FieldMatch>,
+    rank: Rank,
+    target: EntryTarget,
+    counter: CounterValue,
+    meter: Option<MeterConfig>,
+    idle_timeout_ns: u64,
     last_hit_ns: u64,
 }
 
@@ -122,12 +133,12 @@ impl Table {
         let room = spec.size.saturating_mul(2).saturating_add(64);
         let slots = Slots::new(domain, spec.records.clone(), spec.default_action.clone(), room)?;
         let image = Image::new(domain, &spec.schema, spec.size, spec.is_by_entry())?;
+        let entries = Arc::<AtomicU32>::default();
         Ok(Table {
-            reader: image.reader(slots.reader()),
+            reader: image.reader(slots.reader(), Arc::clone(&entries)),
             store: Store::new(&spec.schema),
-            counters: vec![CounterValue::default(); usize::from(spec.counter.is_some())],
-            meters: vec![Meter::default(); usize::from(spec.meter.is_some())],
-            idle: vec![Idle::default(); usize::from(spec.idle_timeout)],
+            attached: Attached::new(&spec)?,
+            entries,
             slots,
             image,
             domain: domain.clone(),
@@ -135,35 +146,6 @@ impl Table {
             unlinked: Vec::new(),
             limbo: VecDeque::new(),
             spec,
-        })
-    }
-
-    /// The same table for workers of another domain.
-    ///
-    /// # Errors
-    /// [`NoMemory`].
-    pub fn copy_in(&self, domain: &Domain) -> Result<Table, NoMemory> {
-        let slots = self.slots.copy_in(domain)?;
-        let mut image = Image::new(domain, &self.spec.schema, self.spec.size, self.spec.is_by_entry())?;
-        for index in self.store.indices() {
-            let rank = self.rank(index);
-            image.insert(&self.store.matches(index), rank, index, self.store.slot(index))?;
-        }
-        image.commit()?;
-        let waiting = self.limbo.iter().map(|(_, index)| *index);
-        Ok(Table {
-            spec: self.spec.clone(),
-            reader: image.reader(slots.reader()),
-            slots,
-            image,
-            domain: domain.clone(),
-            store: self.store.clone(),
-            counters: self.counters.clone(),
-            meters: self.meters.clone(),
-            idle: self.idle.clone(),
-            free: self.free.iter().chain(&self.unlinked).copied().chain(waiting).collect(),
-            unlinked: Vec::new(),
-            limbo: VecDeque::new(),
         })
     }
 
@@ -206,6 +188,14 @@ impl Table {
         found[0]
     }
 
+    /// What belongs to single entries, for one more worker.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub fn attach(&mut self) -> Result<AttachedPart, NoMemory> {
+        self.attached.part()
+    }
+
     /// What workers read.
     pub fn reader(&self) -> &TableReader {
         &self.reader
@@ -217,12 +207,24 @@ impl Table {
     /// [`NoMemory`]: some wait for a later commit.
     pub fn commit(&mut self) -> Result<(), NoMemory> {
         self.image.commit()?;
-        self.settle();
+        self.retire_unlinked();
         Ok(())
     }
 
+    /// Makes all writes visible, and finishes what commits in quick succession left for later, so that lookups are as fast
+    /// as they can be. For when there is nothing else to write: it takes time in proportion to all entries.
+    pub fn settle(&mut self) {
+        self.image.settle();
+        self.retire_unlinked();
+    }
+
+    /// Whether commits left nothing for [`Table::settle`].
+    pub fn is_settled(&self) -> bool {
+        self.image.is_settled()
+    }
+
     /// Has grace periods begin for what writes have unlinked, as soon as the writes are visible.
-    fn settle(&mut self) {
+    fn retire_unlinked(&mut self) {
         self.slots.settle();
         if !self.unlinked.is_empty() {
             let stamp = self.domain.stamp();
@@ -232,52 +234,17 @@ impl Table {
 
     fn unlinked_something(&mut self) {
         if self.image.is_immediate() {
-            self.settle();
+            self.retire_unlinked();
         } else if self.slots.unlinked() + self.unlinked.len() >= MOST_UNLINKED {
             // Nobody seems to look up. What finds no memory stays for the next commit.
             let _ = self.commit();
         }
     }
 
-    /// The group that an action slot stands for: its record holds the default action, for when the group is empty.
-    pub fn group_of_slot(&self, slot: u32) -> Option<u32> {
-        self.slots.group(slot)
-    }
-
-    /// The action slot of a member of the profile that [`Table::add_member`] was told of.
-    pub fn slot_of_member(&self, member: MemberRef) -> Option<u32> {
-        self.slots.find(TargetRef::Member(member))
-    }
-
     /// Bytes of memory that entries and what workers read take.
     pub fn memory_bytes(&self) -> usize {
-        let own = self.counters.len() * size_of::<CounterValue>()
-            + self.meters.len() * size_of::<Meter>()
-            + self.idle.len() * size_of::<Idle>()
-            + (self.free.len() + self.limbo.len()) * 4;
+        let own = self.attached.bytes() + (self.free.len() + self.limbo.len()) * 4;
         self.store.memory_bytes() + self.image.memory_bytes() + self.slots.memory_bytes() + own
-    }
-
-    /// Records that a packet matched an entry at `now_ns`, in a table whose entries may have idle timeouts.
-    pub fn record(&mut self, found: EntryIndex, now_ns: u64) {
-        if let Some(idle) = self.idle.get_mut(found.0 as usize) {
-            idle.last_hit_ns = now_ns;
-        }
-    }
-
-    /// Counts a packet of so many bytes on the entry's direct counter, if the table has one. Whether a miss counts on
-    /// the default entry is the caller's to say.
-    pub fn count(&mut self, found: EntryIndex, bytes: u64) {
-        if let Some(counter) = self.counters.get_mut(found.0 as usize) {
-            counter.count(bytes);
-        }
-    }
-
-    /// Colours a packet by the entry's direct meter ([`Meter::execute`]); green in a table without one.
-    pub fn meter(&mut self, found: EntryIndex, now_ns: u64, bytes: u64, before: Color) -> Color {
-        let Some(unit) = self.spec.meter else { return Color::Green };
-        let Some(meter) = self.meters.get_mut(found.0 as usize) else { return Color::Green };
-        meter.execute(now_ns, unit.units(bytes), before)
     }
 
     /// An entry, unpacked; [`EntryIndex::MISS`] is the default entry and is always there.
@@ -285,18 +252,16 @@ impl Table {
         if !self.exists(index) {
             return None;
         }
-        let at = index.0 as usize;
-        let idle = self.idle.get(at).copied().unwrap_or_default();
         let is_default = !index.is_hit();
         Some(Entry {
             matches: if is_default { Box::default() } else { self.store.matches(index).into() },
             priority: if is_default { 0 } else { self.store.priority(index) },
             target: self.slots.target(self.slot(index)),
             is_const: if is_default { self.spec.const_default } else { self.store.is_const(index) },
-            counter: self.counters.get(at).copied().unwrap_or_default(),
-            meter: self.meters.get(at).cloned().unwrap_or_default(),
-            idle_timeout_ns: idle.timeout_ns,
-            last_hit_ns: idle.last_hit_ns,
+            counter: self.attached.counter(index),
+            meter: self.attached.meter_config(index),
+            idle_timeout_ns: self.attached.timeout_ns(index),
+            last_hit_ns: self.attached.last_hit_ns(index),
         })
     }
 
@@ -356,6 +321,9 @@ impl Table {
 
         let rank = Rank { priority: spec.priority, serial: self.store.next_serial() };
         let index = self.next_index();
+        self.attached.reserve(index)?;
+        // In front of the first packet that finds it.
+        self.attached.start(index, spec.idle_timeout_ns, spec.created_ns);
         let slot = self.intern(spec.target)?;
         if let Err(error) = self.image.insert(&matches, rank, index, slot) {
             self.slots.release(slot);
@@ -364,19 +332,44 @@ impl Table {
         if self.free.last() == Some(&index) {
             self.free.pop();
         }
-        self.store.insert(index, &identity, slot, spec.is_const);
-        let at = index.0 as usize;
-        if self.spec.counter.is_some() {
-            put(&mut self.counters, at, CounterValue::default());
-        }
-        if self.spec.meter.is_some() {
-            put(&mut self.meters, at, Meter::default());
-        }
-        if self.spec.idle_timeout {
-            let idle = Idle { timeout_ns: spec.idle_timeout_ns, last_hit_ns: spec.created_ns };
-            put(&mut self.idle, at, idle);
-        }
+        self.store.insert(index, &identity, slot, spec.is_const, rank.serial);
+        self.tell_entries();
         Ok(index)
+    }
+
+    /// Puts an entry back that was taken out, while nothing else was written to the table or all that was is undone: to
+    /// its index and its place in the order.
+    ///
+    /// # Errors
+    /// [`TableError::NoMemory`]; the entry stays out.
+    pub fn put_back(&mut self, taken: Taken) -> Result<(), TableError> {
+        let Taken { index, matches, rank, target, .. } = taken;
+        self.attached.start(index, taken.idle_timeout_ns, taken.last_hit_ns);
+        self.attached.set_counter(index, taken.counter);
+        if taken.meter.is_some() {
+            self.attached.set_meter(index, taken.meter)?;
+        }
+        let slot = self.intern(target)?;
+        if let Err(error) = self.image.insert(&matches, rank, index, slot) {
+            self.slots.release(slot);
+            return Err(error.into());
+        }
+        let identity = self.store.identity(&matches, rank.priority);
+        self.store.insert(index, &identity, slot, false, rank.serial);
+        // It is among the last ones that became free.
+        if let Some(at) = self.free.iter().rposition(|free| *free == index) {
+            self.free.remove(at);
+        } else if let Some(at) = self.unlinked.iter().rposition(|free| *free == index) {
+            self.unlinked.remove(at);
+        } else if let Some(at) = self.limbo.iter().rposition(|(_, free)| *free == index) {
+            self.limbo.remove(at);
+        }
+        self.tell_entries();
+        Ok(())
+    }
+
+    fn tell_entries(&self) {
+        self.entries.store(self.store.len(), Ordering::Relaxed);
     }
 
     /// The index that the next entry gets.
@@ -428,9 +421,7 @@ impl Table {
         if timeout_ns != 0 && !self.spec.idle_timeout {
             return Err(TableError::NoIdleTimeout);
         }
-        if let Some(idle) = self.idle.get_mut(index.0 as usize) {
-            idle.timeout_ns = timeout_ns;
-        }
+        self.attached.set_timeout(index, timeout_ns);
         Ok(())
     }
 
@@ -444,11 +435,46 @@ impl Table {
         Ok(())
     }
 
+    /// As [`Table::remove`], with what [`Table::put_back`] needs.
+    ///
+    /// # Errors
+    /// As [`Table::remove`].
+    pub fn take(&mut self, index: EntryIndex) -> Result<Taken, TableError> {
+        self.changeable(index)?;
+        let taken = Taken {
+            index,
+            matches: self.store.matches(index),
+            rank: self.rank(index),
+            target: self.target_to_write(index),
+            counter: self.attached.counter(index),
+            meter: self.attached.meter_config(index),
+            idle_timeout_ns: self.attached.timeout_ns(index),
+            last_hit_ns: self.attached.last_hit_ns(index),
+        };
+        self.take_out(index);
+        Ok(taken)
+    }
+
+    /// What an entry does, in the form in which it is written.
+    pub fn entry_target(&self, index: EntryIndex) -> Option<EntryTarget> {
+        self.exists(index).then(|| self.target_to_write(index))
+    }
+
+    fn target_to_write(&self, index: EntryIndex) -> EntryTarget {
+        let slot = self.slot(index);
+        match self.slots.target(slot) {
+            TargetRef::Member(member) => EntryTarget::Member(member),
+            TargetRef::Group(group) => EntryTarget::Group(group),
+            TargetRef::Action(_) => {
+                let call = self.slots.call(slot).unwrap_or_else(|| self.slots.default_action());
+                EntryTarget::Action(call.clone())
+            }
+        }
+    }
+
     /// Removes all entries that are not const. The default action stays.
     pub fn clear(&mut self) {
-        let removable: Vec<EntryIndex> =
-            self.store.indices().filter(|index| !self.store.is_const(*index)).collect();
-        for index in removable {
+        for index in self.removable() {
             self.take_out(index);
         }
     }
@@ -460,6 +486,11 @@ impl Table {
         let last = first.saturating_add(limit).min(end);
         let found = (first..last).map(EntryIndex).filter(|index| self.store.contains(*index)).collect();
         (found, (last < end).then_some(EntryIndex(last)))
+    }
+
+    /// The entries that are not const.
+    pub fn removable(&self) -> Vec<EntryIndex> {
+        self.store.indices().filter(|index| !self.store.is_const(*index)).collect()
     }
 
     /// The entries in the order in which they were inserted, without the default entry.
@@ -512,14 +543,30 @@ impl Table {
         }
     }
 
+    /// The table's profile has a group with these members, each one that [`Table::add_member`] was told of. It gets an
+    /// action slot; workers meet other members after [`Table::commit`].
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub fn set_group(&mut self, group: GroupRef, members: &[GroupMember]) -> Result<(), NoMemory> {
+        self.slots.set_group(group, members.iter().map(|of| (MemberRef(of.member), of.weight)))
+    }
+
+    /// The profile gives a group up.
+    pub fn drop_group(&mut self, group: GroupRef) {
+        if let Some(slot) = self.slots.find(TargetRef::Group(group)) {
+            self.slots.release(slot);
+            self.unlinked_something();
+        }
+    }
+
     /// The direct counter of an entry, or of the default entry.
     ///
     /// # Errors
     /// [`TableError::NoCounter`], [`TableError::NotFound`].
     pub fn counter(&self, index: EntryIndex) -> Result<CounterValue, TableError> {
         self.spec.counter.ok_or(TableError::NoCounter)?;
-        let counter = self.counters.get(index.0 as usize).filter(|_| self.exists(index));
-        counter.copied().ok_or(TableError::NotFound)
+        self.exists(index).then(|| self.attached.counter(index)).ok_or(TableError::NotFound)
     }
 
     /// Sets the direct counter of an entry, const or not, or of the default entry.
@@ -529,7 +576,7 @@ impl Table {
     pub fn set_counter(&mut self, index: EntryIndex, value: CounterValue) -> Result<(), TableError> {
         self.spec.counter.ok_or(TableError::NoCounter)?;
         self.counter(index)?;
-        self.counters[index.0 as usize] = value;
+        self.attached.set_counter(index, value);
         Ok(())
     }
 
@@ -539,7 +586,7 @@ impl Table {
     /// [`TableError::NoCounter`].
     pub fn reset_counters(&mut self) -> Result<(), TableError> {
         self.spec.counter.ok_or(TableError::NoCounter)?;
-        self.counters.fill(CounterValue::default());
+        self.attached.reset_counters();
         Ok(())
     }
 
@@ -549,19 +596,20 @@ impl Table {
     /// [`TableError::NoMeter`], [`TableError::NotFound`], [`TableError::Meter`].
     pub fn set_meter(&mut self, index: EntryIndex, config: Option<MeterConfig>) -> Result<(), TableError> {
         self.spec.meter.ok_or(TableError::NoMeter)?;
-        let exists = self.exists(index);
-        let meter = self.meters.get_mut(index.0 as usize).filter(|_| exists);
-        Ok(meter.ok_or(TableError::NotFound)?.configure(config)?)
+        if !self.exists(index) {
+            return Err(TableError::NotFound);
+        }
+        self.attached.set_meter(index, config)
     }
 
     /// The entries whose idle timeout has passed at `now_ns`, in the order of insertion.
     pub fn expired(&self, now_ns: u64) -> impl Iterator<Item = EntryIndex> {
         let has = |index: &EntryIndex| {
-            let idle = self.idle.get(index.0 as usize).copied().unwrap_or_default();
-            idle.timeout_ns != 0 && now_ns.saturating_sub(idle.last_hit_ns) >= idle.timeout_ns
+            let timeout_ns = self.attached.timeout_ns(*index);
+            timeout_ns != 0 && now_ns.saturating_sub(self.attached.last_hit_ns(*index)) >= timeout_ns
         };
         let mut expired: Vec<EntryIndex> =
-            if self.idle.is_empty() { Vec::new() } else { self.store.indices().filter(has).collect() };
+            if self.spec.idle_timeout { self.store.indices().filter(has).collect() } else { Vec::new() };
         expired.sort_unstable_by_key(|index| self.store.serial(*index));
         expired.into_iter()
     }
@@ -620,7 +668,11 @@ impl Table {
         match target {
             EntryTarget::Action(action) => Ok(self.slots.intern(action)?.0),
             EntryTarget::Member(member) => self.slots.use_target(TargetRef::Member(member)),
-            EntryTarget::Group(group) => self.slots.use_target(TargetRef::Group(group)),
+            EntryTarget::Group(group) => {
+                let slot = self.slots.use_target(TargetRef::Group(group))?;
+                self.slots.publish_groups();
+                Ok(slot)
+            }
         }
     }
 
@@ -633,6 +685,7 @@ impl Table {
             let (len, parent) = store.parent(&identity)?;
             Some((len, parent, store.slot(parent)))
         });
+        self.tell_entries();
         self.slots.release(slot);
         match self.image.is_by_entry() {
             true => self.unlinked.push(index),
@@ -640,14 +693,6 @@ impl Table {
         }
         self.unlinked_something();
     }
-}
-
-/// Sets an element of a list that may end in front of it.
-fn put<T: Clone + Default>(list: &mut Vec<T>, at: usize, value: T) {
-    if list.len() <= at {
-        list.resize(at + 1, T::default());
-    }
-    list[at] = value;
 }
 
 fn check_action(action: &ActionCall) -> Result<(), TableError> {

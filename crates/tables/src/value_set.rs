@@ -60,7 +60,8 @@ impl ValueSet {
             return Err(TableError::Full { limit: self.size });
         }
         let index = self.free.pop().unwrap_or(EntryIndex(self.members.end()));
-        self.members.insert(index, &identity, 0, false);
+        let serial = self.members.next_serial();
+        self.members.insert(index, &identity, 0, false, serial);
         Ok(())
     }
 

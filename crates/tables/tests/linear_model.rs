@@ -204,9 +204,16 @@ fn run(
             workers_agree(&table, &worker, &model, &keys)?;
         }
         worker.sleep();
-        let other = Domain::new();
-        let copy = table.copy_in(&other).unwrap();
-        workers_agree(&copy, &other.worker(), &model, &keys)?;
+        // What is taken out and put back is as it was: index, place in the order, and all that workers find.
+        let all = table.removable();
+        let taken: Vec<_> = all.into_iter().map(|index| table.take(index).unwrap()).collect();
+        prop_assert_eq!(table.len(), 0);
+        table.commit().unwrap();
+        taken.into_iter().rev().for_each(|entry| table.put_back(entry).unwrap());
+        table.commit().unwrap();
+        worker.wake();
+        agree(&table, &model, &keys)?;
+        workers_agree(&table, &worker, &model, &keys)?;
     }
     Ok(())
 }
@@ -241,7 +248,7 @@ fn workers_agree(
         let entries: Vec<u32> =
             winners.iter().map(|winner| winner.map_or(EntryIndex::MISS, |row| row.index).0).collect();
         prop_assert_eq!(&results, &entries);
-        reader.slots(worker, &mut results);
+        reader.slots(&mut results);
     }
     for (slot, winner) in results.iter().zip(winners) {
         let expected = action(winner.map_or(0, |row| row.action));

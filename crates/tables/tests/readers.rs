@@ -65,7 +65,7 @@ fn run(width: u32, kind: MatchKind, counter: Option<CounterKind>, rounds: u32) {
                     worker.quiescent();
                     let records = reader.records(&worker);
                     reader.lookup(&worker, &keys, &mut results);
-                    reader.slots(&worker, &mut results);
+                    reader.slots(&mut results);
                     for (at, slot) in results.iter().enumerate() {
                         // SAFETY: a record of 8 bytes, the action and its argument; it stays until the next quiescent
                         // point.
@@ -94,8 +94,9 @@ fn run(width: u32, kind: MatchKind, counter: Option<CounterKind>, rounds: u32) {
             }
             table.commit().unwrap();
             if round % 64 == 0 {
-                // Every change of the default action waits for the workers, so that they take part on one core too.
                 table.set_default(ActionCall::new(0, [0, 0, 0, 1])).unwrap();
+                // So that workers take part on one core too.
+                domain.wait();
             }
         }
         stop.store(true, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! What a switch remembers, as lines that can be compared.
 
 use millrace_pipeline::TableId;
-use millrace_state::{CounterRef, MeterRef, State};
+use millrace_state::{CounterRef, Tables};
 use millrace_switch::Switch;
 
 /// Cells of an array that are looked at: the first ones.
@@ -11,18 +11,19 @@ const MAX_CELLS: u64 = 4096;
 /// registers.
 pub fn memory(switch: &Switch) -> Vec<String> {
     let (state, program) = (switch.state(), switch.program());
+    let tables = state.tables();
     let mut lines = Vec::new();
     for (id, table) in &program.tables {
-        lines.extend(entries(state, id).into_iter().map(|line| format!("{}: {line}", table.name)));
+        lines.extend(entries(&tables, id).into_iter().map(|line| format!("{}: {line}", table.name)));
     }
     for (id, counter) in &program.counters {
-        let cell = |index| state.counter_value(CounterRef::Indexed(id), index);
+        let cell = |index| tables.counter_value(CounterRef::Indexed(id), index);
         lines.extend(
             (0..counter.size.min(MAX_CELLS)).map(|at| format!("{}[{at}]: {:?}", counter.name, cell(at))),
         );
     }
     for (id, meter) in &program.meters {
-        let cell = |index| state.meter_config(MeterRef::Indexed(id), index);
+        let cell = |index| state.meter_config(id, index);
         lines
             .extend((0..meter.size.min(MAX_CELLS)).map(|at| format!("{}[{at}]: {:?}", meter.name, cell(at))));
     }
@@ -35,10 +36,10 @@ pub fn memory(switch: &Switch) -> Vec<String> {
     lines
 }
 
-fn entries(state: &State, id: TableId) -> Vec<String> {
-    let table = state.table(id);
-    let mut lines = vec![format!("{:?}", state.default_action(id))];
-    for entry in state.entries(id) {
+fn entries(tables: &Tables, id: TableId) -> Vec<String> {
+    let table = tables.table(id);
+    let mut lines = vec![format!("{:?}", tables.default_action(id))];
+    for entry in tables.entries(id) {
         let last = table.entry(entry.index).map(|kept| kept.last_hit_ns());
         lines.push(format!("last hit {last:?}, {entry:?}"));
     }

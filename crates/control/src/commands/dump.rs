@@ -80,7 +80,7 @@ impl<'a> Executor<'_, 'a> {
     pub(super) fn table_dump(&mut self, table: Word<'a>) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
         let mut text = String::from("==========\nTABLE ENTRIES\n");
-        for entry in self.switch.state().entries(id) {
+        for entry in self.tables.entries(id) {
             text.push_str("**********\n");
             text += &self.view_text(id, &entry);
         }
@@ -88,7 +88,7 @@ impl<'a> Executor<'_, 'a> {
             text += &self.profile_text(profile);
         }
         text.push_str("==========\nDumping default entry\n");
-        text += &self.call_text(id, &self.switch.state().default_action(id));
+        text += &self.call_text(id, &self.tables.default_action(id));
         text.push_str("==========\n");
         Ok(Reply::Text(text))
     }
@@ -96,17 +96,14 @@ impl<'a> Executor<'_, 'a> {
     pub(super) fn dump_entry(&mut self, table: Word<'a>, handle: (u32, Word<'a>)) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
         let index = entry_index(handle.0);
-        if self.switch.state().entry(id, index).is_none() {
+        if self.tables.entry(id, index).is_none() {
             return Err(refused(handle.1.at(), TableError::NotFound.into()));
         }
         Ok(Reply::Text(self.entry_text(id, index)))
     }
 
     pub(super) fn entry_text(&self, table: TableId, index: EntryIndex) -> String {
-        self.switch
-            .state()
-            .entry(table, index)
-            .map_or_else(String::new, |entry| self.view_text(table, &entry))
+        self.tables.entry(table, index).map_or_else(String::new, |entry| self.view_text(table, &entry))
     }
 
     fn view_text(&self, table: TableId, entry: &EntryView) -> String {

@@ -4,7 +4,7 @@ use super::ast::{Command, Line, ProfileName, Word};
 use super::catalogue::{COMMANDS, usage};
 use crate::{Refusal, nearest};
 use millrace_pipeline::{ActionId, ProfileId, TableId};
-use millrace_state::{EntryIndex, WriteError};
+use millrace_state::{EntryIndex, Tables, WriteError};
 use millrace_switch::Switch;
 use std::fmt;
 use std::ops::Range;
@@ -38,8 +38,10 @@ impl fmt::Display for Reply {
 /// Runs commands. It remembers the names that it has looked up last, so that a long file costs little.
 pub struct Executor<'s, 'a> {
     pub(super) switch: &'s mut Switch,
+    /// The tables of the switch.
+    pub(super) tables: &'s mut Tables,
     /// The tables named last, the latest first, and such actions of theirs: few are named by turns.
-    tables: Recent<&'a str, TableId>,
+    known: Recent<&'a str, TableId>,
     actions: Recent<(TableId, &'a str), usize>,
 }
 
@@ -65,9 +67,9 @@ impl<N: PartialEq, T: Copy> Recent<N, T> {
 }
 
 impl<'s, 'a> Executor<'s, 'a> {
-    /// For one switch.
-    pub fn new(switch: &'s mut Switch) -> Executor<'s, 'a> {
-        Executor { switch, tables: Recent::new(), actions: Recent::new() }
+    /// For one switch and its [tables](millrace_state::State::handle).
+    pub fn new(switch: &'s mut Switch, tables: &'s mut Tables) -> Executor<'s, 'a> {
+        Executor { switch, tables, known: Recent::new(), actions: Recent::new() }
     }
 
     /// Runs one command.
@@ -95,7 +97,7 @@ impl<'s, 'a> Executor<'s, 'a> {
             Command::TableDumpEntryFromKey { table, key } => self.dump_entry_from_key(at, *table, key),
             Command::TableNumEntries { table } => {
                 let table = self.table(*table)?;
-                Ok(Reply::Text(format!("{}\n", self.switch.state().entry_count(table))))
+                Ok(Reply::Text(format!("{}\n", self.tables.entry_count(table))))
             }
             Command::TableInfo { table } => self.table_info(*table),
             Command::TableShowActions { table } => self.table_actions(*table),
@@ -110,7 +112,7 @@ impl<'s, 'a> Executor<'s, 'a> {
                 self.indirect_set_default(*table, *target, *group)
             }
             Command::ResetState => {
-                let reset = self.switch.state_mut().reset();
+                let reset = self.switch.state_mut().reset(self.tables);
                 reset.map_err(|error| Refusal::new(at.clone(), error.to_string()))?;
                 Ok(Reply::Done)
             }
@@ -164,11 +166,11 @@ impl<'s, 'a> Executor<'s, 'a> {
     }
 
     pub(super) fn table(&mut self, name: Word<'a>) -> Result<TableId, Refusal> {
-        if let Some(table) = self.tables.get(&name.text) {
+        if let Some(table) = self.known.get(&name.text) {
             return Ok(table);
         }
         let table = self.switch.state().table_named(name.text).map_err(|error| refused(name.at(), error))?;
-        self.tables.put(name.text, table);
+        self.known.put(name.text, table);
         Ok(table)
     }
 

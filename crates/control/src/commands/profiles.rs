@@ -16,52 +16,52 @@ impl<'a> Executor<'_, 'a> {
             Command::CreateMember { profile, action, args } => {
                 let profile = self.profile(*profile)?;
                 let member = self.member(&line.at, profile, *action, args)?;
-                let handle = self.switch.state_mut().insert_member(profile, None, &member).map_err(whole)?;
+                let handle = self.tables.insert_member(profile, None, &member).map_err(whole)?;
                 Ok(Reply::Made { what: "member", handle })
             }
             Command::ModifyMember { profile, action, member, args } => {
                 let profile = self.profile(*profile)?;
                 let written = self.member(&line.at, profile, *action, args)?;
-                let done = self.switch.state_mut().modify_member(profile, member.0, &written);
+                let done = self.tables.modify_member(profile, member.0, &written);
                 done.map_err(|error| refused(member.1.at(), error))?;
                 Ok(Reply::Done)
             }
             Command::DeleteMember { profile, member } => {
                 let profile = self.profile(*profile)?;
-                let done = self.switch.state_mut().remove_member(profile, member.0);
+                let done = self.tables.remove_member(profile, member.0);
                 done.map_err(|error| refused(member.1.at(), error))?;
                 Ok(Reply::Done)
             }
             Command::CreateGroup { profile } => {
                 let profile = self.profile(*profile)?;
-                let handle = self.switch.state_mut().insert_group(profile, None, &[]).map_err(whole)?;
+                let handle = self.tables.insert_group(profile, None, &[]).map_err(whole)?;
                 Ok(Reply::Made { what: "group", handle })
             }
             Command::DeleteGroup { profile, group } => {
                 let profile = self.profile(*profile)?;
-                let done = self.switch.state_mut().remove_group(profile, group.0);
+                let done = self.tables.remove_group(profile, group.0);
                 done.map_err(|error| refused(group.1.at(), error))?;
                 Ok(Reply::Done)
             }
             Command::AddToGroup { profile, member, group } => {
                 let profile = self.profile(*profile)?;
-                self.switch.state_mut().add_to_group(profile, group.0, member.0).map_err(whole)?;
+                self.tables.add_to_group(profile, group.0, member.0).map_err(whole)?;
                 Ok(Reply::Done)
             }
             Command::RemoveFromGroup { profile, member, group } => {
                 let profile = self.profile(*profile)?;
-                self.switch.state_mut().remove_from_group(profile, group.0, member.0).map_err(whole)?;
+                self.tables.remove_from_group(profile, group.0, member.0).map_err(whole)?;
                 Ok(Reply::Done)
             }
             Command::DumpMember { profile, member } => {
                 let profile = self.profile(*profile)?;
-                let found = self.switch.state().member(profile, member.0);
+                let found = self.tables.member(profile, member.0);
                 let found = found.map_err(|error| refused(member.1.at(), error))?;
                 Ok(Reply::Text(self.member_text(member.0, &found)))
             }
             Command::DumpGroup { profile, group } => {
                 let profile = self.profile(*profile)?;
-                let members = self.switch.state().group(profile, group.0);
+                let members = self.tables.group(profile, group.0);
                 let members = members.map_err(|error| refused(group.1.at(), error))?;
                 Ok(Reply::Text(group_text(group.0, members)))
             }
@@ -90,13 +90,13 @@ impl<'a> Executor<'_, 'a> {
 
     pub(super) fn profile_text(&self, profile: ProfileId) -> String {
         let mut text = String::from("==========\nMEMBERS\n");
-        for (id, member) in self.switch.state().members(profile) {
+        for (id, member) in self.tables.members(profile) {
             text.push_str("**********\n");
             text += &self.member_text(id, &member);
         }
         if self.switch.state().program().profiles[profile].selector.is_some() {
             text.push_str("==========\nGROUPS\n");
-            for (id, members) in self.switch.state().groups(profile) {
+            for (id, members) in self.tables.groups(profile) {
                 text.push_str("**********\n");
                 text += &group_text(id, members);
             }

@@ -25,7 +25,7 @@ impl<'a> Executor<'_, 'a> {
             }
             Command::CounterRead { counter, index } => {
                 let (id, cell) = self.counter(*counter, index.0)?;
-                let read = self.switch.state().counter_value(id, cell);
+                let read = self.tables.counter_value(id, cell);
                 let read = read.map_err(|error| refused(index.1.at(), error))?;
                 let (name, at) = (counter.text, index.0);
                 Ok(Reply::Text(format!("{name}[{at}]= ({} bytes, {} packets)\n", read.bytes, read.packets)))
@@ -33,30 +33,41 @@ impl<'a> Executor<'_, 'a> {
             Command::CounterWrite { counter, index, packets, bytes } => {
                 let (id, cell) = self.counter(*counter, index.0)?;
                 let value = CounterValue { packets: *packets, bytes: *bytes };
-                let written = self.switch.state_mut().set_counter(id, cell, value);
+                let written = self.tables.set_counter(id, cell, value);
                 written.map_err(|error| refused(index.1.at(), error))?;
                 Ok(Reply::Done)
             }
             Command::CounterReset { counter } => {
                 let (id, _) = self.counter(*counter, 0)?;
-                self.switch.state_mut().reset_counter(id).map_err(|error| refused(counter.at(), error))?;
+                self.tables.reset_counter(id).map_err(|error| refused(counter.at(), error))?;
                 Ok(Reply::Done)
             }
             Command::MeterSetRates { meter, index, rates } => {
                 let (id, cell) = self.meter(*meter, index.0)?;
-                let set = self.switch.state_mut().set_meter(id, cell, Some(config(rates)));
+                let config = Some(config(rates));
+                let set = match id {
+                    MeterRef::Indexed(id) => self.switch.state_mut().set_meter(id, cell, config),
+                    MeterRef::Direct(table) => self.tables.set_direct_meter(table, cell, config),
+                };
                 set.map_err(|error| refused(index.1.start..line.at.end, error))?;
                 Ok(Reply::Done)
             }
             Command::MeterArraySetRates { meter, rates } => {
                 let (id, _) = self.meter(*meter, 0)?;
-                let set = self.switch.state_mut().set_all_meters(id, Some(config(rates)));
+                let config = Some(config(rates));
+                let set = match id {
+                    MeterRef::Indexed(id) => self.switch.state_mut().set_all_meters(id, config),
+                    MeterRef::Direct(table) => self.tables.set_direct_meters(table, config),
+                };
                 set.map_err(|error| refused(meter.at().end..line.at.end, error))?;
                 Ok(Reply::Done)
             }
             Command::MeterGetRates { meter, index } => {
                 let (id, cell) = self.meter(*meter, index.0)?;
-                let config = self.switch.state().meter_config(id, cell);
+                let config = match id {
+                    MeterRef::Indexed(id) => self.switch.state().meter_config(id, cell),
+                    MeterRef::Direct(table) => self.tables.direct_meter_config(table, cell),
+                };
                 let config = config.map_err(|error| refused(index.1.at(), error))?;
                 Ok(Reply::Text(
                     config.map_or_else(|| "not configured\n".to_owned(), |config| rates_text(&config)),

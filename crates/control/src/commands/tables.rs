@@ -50,11 +50,7 @@ impl<'a> Executor<'_, 'a> {
 
     fn insert(&mut self, at: &Range<usize>, table: TableId, entry: EntryWrite) -> Result<Reply, Refusal> {
         let now = self.switch.now_ns();
-        let index = self
-            .switch
-            .state_mut()
-            .insert(table, &entry, now)
-            .map_err(|error| self.about(at, table, error))?;
+        let index = self.tables.insert(table, &entry, now).map_err(|error| self.about(at, table, error))?;
         Ok(Reply::Made { what: "entry", handle: entry_handle(index) })
     }
 
@@ -184,7 +180,7 @@ impl<'a> Executor<'_, 'a> {
         let (listed, called) = self.action(id, action)?;
         let args = self.args(at, called, args)?;
         let call = ActionCall { action: listed, args };
-        self.switch.state_mut().set_default(id, &call).map_err(|error| self.about(at, id, error))?;
+        self.tables.set_default(id, &call).map_err(|error| self.about(at, id, error))?;
         Ok(Reply::Done)
     }
 
@@ -201,8 +197,7 @@ impl<'a> Executor<'_, 'a> {
             let message = "a group cannot be the default: a miss has no hash to select a member by";
             return Err(Refusal::new(word.at(), message));
         }
-        let member =
-            self.switch.state().member(profile, handle).map_err(|error| refused(word.at(), error))?;
+        let member = self.tables.member(profile, handle).map_err(|error| refused(word.at(), error))?;
         let program = self.switch.state().program();
         let wanted = &program.actions[member.action].name;
         let listed =
@@ -211,13 +206,13 @@ impl<'a> Executor<'_, 'a> {
             Refusal::new(word.at(), format!("`{}` has no action `{wanted}`", program.tables[id].name))
         })?;
         let call = ActionCall { action: listed, args: member.args };
-        self.switch.state_mut().set_default(id, &call).map_err(|error| refused(table.at(), error))?;
+        self.tables.set_default(id, &call).map_err(|error| refused(table.at(), error))?;
         Ok(Reply::Done)
     }
 
     pub(super) fn reset_default(&mut self, table: Word<'a>) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
-        self.switch.state_mut().reset_default(id).map_err(|error| refused(table.at(), error))?;
+        self.tables.reset_default(id).map_err(|error| refused(table.at(), error))?;
         Ok(Reply::Done)
     }
 
@@ -233,7 +228,7 @@ impl<'a> Executor<'_, 'a> {
         let (listed, called) = self.action(id, action)?;
         let args = self.args(at, called, args)?;
         let target = Target::Action(ActionCall { action: listed, args });
-        let written = self.switch.state_mut().modify(id, entry_index(handle.0), &target);
+        let written = self.tables.modify(id, entry_index(handle.0), &target);
         written.map_err(|error| refused(handle.1.at(), error))?;
         Ok(Reply::Done)
     }
@@ -244,7 +239,7 @@ impl<'a> Executor<'_, 'a> {
         handle: (u32, Word<'a>),
     ) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
-        let removed = self.switch.state_mut().remove(id, entry_index(handle.0));
+        let removed = self.tables.remove(id, entry_index(handle.0));
         removed.map_err(|error| refused(handle.1.at(), error))?;
         Ok(Reply::Done)
     }
@@ -257,7 +252,7 @@ impl<'a> Executor<'_, 'a> {
     ) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
         let ns = milliseconds.saturating_mul(1_000_000);
-        let set = self.switch.state_mut().set_idle_timeout(id, entry_index(handle.0), ns);
+        let set = self.tables.set_idle_timeout(id, entry_index(handle.0), ns);
         set.map_err(|error| refused(handle.1.at(), error))?;
         Ok(Reply::Done)
     }
@@ -267,7 +262,7 @@ impl<'a> Executor<'_, 'a> {
         if self.switch.state().program().tables[id].const_entries {
             return Err(refused(table.at(), millrace_state::TableError::ConstTable.into()));
         }
-        self.switch.state_mut().clear(id);
+        self.tables.clear(id);
         Ok(Reply::Done)
     }
 
@@ -281,7 +276,7 @@ impl<'a> Executor<'_, 'a> {
         let fields = self.switch.state().key_widths(id).len();
         let (key, priority) = self.split_priority(at, id, key, fields)?;
         let matches = self.matches(at, id, key)?;
-        let found = self.switch.state().find(id, &matches, priority);
+        let found = self.tables.find(id, &matches, priority);
         let index = found.map_err(|error| self.about(at, id, error))?;
         Ok(Reply::Text(self.entry_text(id, index)))
     }

@@ -29,6 +29,7 @@ mod tables;
 use crate::entries::Loaded;
 use crate::{MAX_REFUSALS, Refusal, nearest};
 use locate::locate;
+use millrace_state::Tables;
 use millrace_switch::{Replica, Session, Switch};
 use node::{Node, Problem};
 use serde_json::Value;
@@ -37,7 +38,7 @@ use serde_json::Value;
 const SECTIONS: [&str; 3] = ["table_entries", "multicast_group_entries", "clone_session_entries"];
 
 /// Writes what the text says into a switch. Not undone when something does not fit: [`crate::entries::load`] does that.
-pub(crate) fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusal>> {
+pub(crate) fn load(switch: &mut Switch, tables: &mut Tables, text: &str) -> Result<Loaded, Vec<Refusal>> {
     let text = text.trim_start_matches('\u{feff}');
     let value: Value = serde_json::from_str(text).map_err(|error| {
         let at = byte_of(text, error.line(), error.column());
@@ -46,7 +47,7 @@ pub(crate) fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusa
     let mut problems = Vec::new();
     let mut loaded = Loaded::default();
     let top = Node::top(&value);
-    if let Err(problem) = sections(switch, &top, &mut loaded, &mut problems) {
+    if let Err(problem) = sections(switch, tables, &top, &mut loaded, &mut problems) {
         problems.push(problem);
     }
     if problems.is_empty() {
@@ -63,10 +64,11 @@ pub(crate) fn load(switch: &mut Switch, text: &str) -> Result<Loaded, Vec<Refusa
 }
 
 /// Writes one element of a section.
-type Writer = fn(&mut Switch, &Node<'_>) -> Result<(), Problem>;
+type Writer = fn(&mut Switch, &mut Tables, &Node<'_>) -> Result<(), Problem>;
 
 fn sections(
     switch: &mut Switch,
+    tables: &mut Tables,
     top: &Node<'_>,
     loaded: &mut Loaded,
     problems: &mut Vec<Problem>,
@@ -90,7 +92,7 @@ fn sections(
     for (section, write) in writers {
         let Some(list) = top.get(section)? else { continue };
         for node in list.elements()? {
-            match write(switch, &node) {
+            match write(switch, tables, &node) {
                 Ok(()) => loaded.commands += 1,
                 Err(problem) if problems.len() + 1 >= MAX_REFUSALS => return Err(problem),
                 Err(problem) => problems.push(problem),
@@ -100,7 +102,7 @@ fn sections(
     Ok(())
 }
 
-fn multicast_group(switch: &mut Switch, node: &Node<'_>) -> Result<(), Problem> {
+fn multicast_group(switch: &mut Switch, _: &mut Tables, node: &Node<'_>) -> Result<(), Problem> {
     node.only(&["multicast_group_id", "replicas"])?;
     let id_node = node.need("multicast_group_id")?;
     let id = id_node.u32()?;
@@ -110,7 +112,7 @@ fn multicast_group(switch: &mut Switch, node: &Node<'_>) -> Result<(), Problem> 
     engine.set_copies(id, copies).map_err(|error| node.problem(error.to_string()))
 }
 
-fn clone_session(switch: &mut Switch, node: &Node<'_>) -> Result<(), Problem> {
+fn clone_session(switch: &mut Switch, _: &mut Tables, node: &Node<'_>) -> Result<(), Problem> {
     node.only(&["clone_session_id", "replicas", "class_of_service", "packet_length_bytes"])?;
     let id = node.need("clone_session_id")?.u32()?;
     let class = match node.get("class_of_service")? {

@@ -3,12 +3,12 @@
 use super::node::{Node, Problem};
 use crate::{commands::refused, nearest, value};
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, MatchKind, TableId};
-use millrace_state::{EntryWrite, State, Target, WriteError};
+use millrace_state::{EntryWrite, State, Tables, Target, WriteError};
 use millrace_switch::Switch;
 use serde_json::Value;
 
 /// Writes one element of `table_entries`.
-pub(super) fn entry(switch: &mut Switch, node: &Node<'_>) -> Result<(), Problem> {
+pub(super) fn entry(switch: &mut Switch, tables: &mut Tables, node: &Node<'_>) -> Result<(), Problem> {
     node.only(&["table", "match", "action_name", "action_params", "default_action", "priority"])?;
     let state = switch.state();
     let table_node = node.need("table")?;
@@ -25,13 +25,13 @@ pub(super) fn entry(switch: &mut Switch, node: &Node<'_>) -> Result<(), Problem>
         {
             return Err(given.problem("a default action matches nothing".into()));
         }
-        return switch.state_mut().set_default(table, &call).map_err(|error| problem(node, error));
+        return tables.set_default(table, &call).map_err(|error| problem(node, error));
     }
     let matches = matches(state, table, node)?;
     let priority = priority(state, table, node)?;
     let entry = EntryWrite { matches, priority, target: Target::Action(call), idle_timeout_ns: 0 };
     let now = switch.now_ns();
-    switch.state_mut().insert(table, &entry, now).map(drop).map_err(|error| problem(node, error))
+    tables.insert(table, &entry, now).map(drop).map_err(|error| problem(node, error))
 }
 
 fn problem(node: &Node<'_>, error: WriteError) -> Problem {

@@ -12,7 +12,7 @@ use std::slice;
 
 /// The lookup function of a table, and its second argument, valid while the state is borrowed.
 pub(crate) fn lookup_of(state: &State, id: TableId) -> (LookupBatch, *const c_void) {
-    let reader = state.table(id).reader();
+    let reader = state.reader(id);
     let number = id.index() as *const c_void;
     match (state.program().tables[id].profile, reader.gives_entries()) {
         (None, false) => (slots, std::ptr::from_ref(reader).cast()),
@@ -55,7 +55,7 @@ unsafe extern "C" fn entries(
     // SAFETY: the host that `Env` holds, which nothing else uses now, `n` keys, and room for as many results.
     unsafe {
         let host = &mut *host.cast::<Host<'static>>();
-        let reader = host.state.table(id).reader();
+        let reader = host.state.reader(id);
         let keys = slice::from_raw_parts(keys, n as usize * reader.limbs());
         let slots = slice::from_raw_parts_mut(slots, n as usize);
         lookup_entries(host, id, keys, slots, entries);
@@ -78,7 +78,7 @@ unsafe extern "C" fn selected(
     // results.
     unsafe {
         let host = &mut *host.cast::<Host<'static>>();
-        let reader = host.state.table(id).reader();
+        let reader = host.state.reader(id);
         let keys = slice::from_raw_parts(keys, n as usize * reader.limbs());
         let slots = slice::from_raw_parts_mut(slots, n as usize);
         if reader.gives_entries() {
@@ -91,13 +91,11 @@ unsafe extern "C" fn selected(
         let widths: Vec<u32> = described.iter().map(|input| type_width(input.ty(program))).collect();
         let limbs: usize = widths.iter().map(|width| width.div_ceil(64) as usize).sum();
         for (at, slot) in slots.iter_mut().enumerate() {
-            if host.state.table(id).group_of_slot(*slot).is_some() {
-                let values = match limbs {
-                    0 => Vec::new(),
-                    _ => numbers_at(inputs.add(at * limbs), &widths),
-                };
-                *slot = host.state.select_slot(id, *slot, &values);
-            }
+            let values = || match limbs {
+                0 => Vec::new(),
+                _ => numbers_at(inputs.add(at * limbs), &widths),
+            };
+            *slot = host.state.select_slot(id, *slot, values);
         }
     }
     0
@@ -114,18 +112,17 @@ unsafe fn lookup_entries(
     slots: &mut [u32],
     entries: *mut u32,
 ) {
-    let table = host.state.table(id);
-    table.reader().lookup(host.state.worker(), keys, slots);
+    host.state.reader(id).lookup(host.state.worker(), keys, slots);
     if !entries.is_null() {
         for (at, found) in slots.iter().enumerate() {
             // SAFETY: the caller promises room.
             unsafe { *entries.add(at) = if *found == 0 { 0 } else { found + 1 } };
         }
     }
-    if table.spec().idle_timeout {
+    if host.program().tables[id].idle_timeout {
         for found in slots.iter().filter(|found| **found != 0) {
             host.state.record(id, EntryIndex(*found), host.now_ns);
         }
     }
-    host.state.table(id).reader().slots(host.state.worker(), slots);
+    host.state.reader(id).slots(slots);
 }

@@ -4,7 +4,7 @@ use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World
 use millrace_jit::abi::{HEADROOM, TAILROOM};
 use millrace_jit::{Compiled, Contexts, Effort, Options, Packet, Plan, Start, Verdict, Written};
 use millrace_pipeline::*;
-use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, Rate, State, Target};
+use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
 use std::sync::Arc;
 
 /// One program in both engines, each with a state of its own.
@@ -41,13 +41,13 @@ impl Bench {
         let effort = if arrival && staged.is_empty() { Effort::Quick } else { Effort::Speed };
         let options = Options { keep_all: true, staged: staged.to_vec(), effort, ..Options::default() };
         let compiled = Compiled::new(&program, &plan, &options).expect("a program that compiles");
-        let state = State::new(Arc::clone(&program)).ok()?;
+        let state = || State::new(Arc::clone(&program)).ok();
         Some(Bench {
             interp: Interp::new(Arc::clone(&program)),
             contexts: compiled.contexts(8),
             compiled,
             arrival,
-            states: [state.copy().ok()?, state],
+            states: [state()?, state()?],
             now_ns: 0,
             failures: Vec::new(),
             program,
@@ -195,7 +195,13 @@ impl Bench {
                         pbs: n[3],
                     };
                     let meter = state.meter_named(name).expect("a meter");
-                    state.set_meter(meter, index, Some(config)).expect("a meter's configuration");
+                    match meter {
+                        MeterRef::Indexed(id) => state.set_meter(id, index, Some(config)),
+                        MeterRef::Direct(table) => {
+                            state.tables().set_direct_meter(table, index, Some(config))
+                        }
+                    }
+                    .expect("a meter's configuration");
                 }
                 "value" => {
                     let (set, values) = rest.split_once(' ').expect("values");
@@ -213,6 +219,7 @@ impl Bench {
                     let action = state.member_action_named(profile, action).expect("an action");
                     let member = MemberWrite { action, args: bits_list(args) };
                     state
+                        .tables()
                         .insert_member(profile, Some(id.parse().expect("an id")), &member)
                         .expect("a member");
                 }
@@ -224,7 +231,7 @@ impl Bench {
                         .iter()
                         .map(|member| GroupMember { member: *member, weight: 1 })
                         .collect();
-                    state.insert_group(profile, Some(numbers[0]), &members).expect("a group");
+                    state.tables().insert_group(profile, Some(numbers[0]), &members).expect("a group");
                 }
                 "entry" => {
                     let (left, right) = rest.split_once(" => ").expect("a target");
@@ -238,7 +245,7 @@ impl Bench {
                         target: if kind == "group" { Target::Group(id) } else { Target::Member(id) },
                         idle_timeout_ns: 0,
                     };
-                    state.insert(table, &entry, 0).expect("an entry");
+                    state.tables().insert(table, &entry, 0).expect("an entry");
                 }
                 _ => {}
             }

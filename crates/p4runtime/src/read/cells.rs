@@ -6,7 +6,7 @@ use crate::proto::v1::{self, Index, entity::Entity};
 use crate::refusal::Refusal;
 use crate::write::{cells, meter_message};
 use millrace_pipeline::semantics::Value;
-use millrace_state::{CounterRef, MeterRef, State};
+use millrace_state::{CounterRef, CounterValue, State};
 use std::ops::Range;
 
 impl Reader<'_> {
@@ -26,8 +26,8 @@ impl Reader<'_> {
                 .target
                 .call(move |switch| (start..end).map(|cell| look(switch.state(), cell)).collect())
                 .await?;
-            let index = |cell: u64| Some(Index { index: i64::try_from(cell).unwrap_or(i64::MAX) });
-            let made = (start..end).zip(values).filter_map(|(cell, value)| Some(make(index(cell), value?)));
+            let made =
+                (start..end).zip(values).filter_map(|(cell, value)| Some(make(index_message(cell), value?)));
             self.send(made.collect()).await?;
             start = end;
         }
@@ -35,19 +35,28 @@ impl Reader<'_> {
     }
 
     pub(super) async fn counters(&self, request: v1::CounterEntry) -> Result<(), Stop> {
+        let handle = self.loaded.target.tables().await?;
         for (counter_id, info) in self.loaded.catalog.counters.select(request.counter_id)? {
             let counter = CounterRef::Indexed(info.object);
             // With all counters an index means nothing.
             let index = request.index.as_ref().filter(|_| request.counter_id != 0);
-            self.each_cell(
-                cells(index, info.size)?,
-                move |state, cell| state.counter_value(counter, cell).ok(),
-                |index, value| {
-                    let data = Some(counter_message(&value));
+            let range = cells(index, info.size)?;
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start + MAX_ENTITIES as u64);
+                let values: Vec<_> = {
+                    let tables = handle.lock();
+                    (start..end)
+                        .filter_map(|cell| Some((cell, tables.counter_value(counter, cell).ok()?)))
+                        .collect()
+                };
+                let message = |(cell, value): (u64, CounterValue)| {
+                    let (index, data) = (index_message(cell), Some(counter_message(&value)));
                     Entity::CounterEntry(v1::CounterEntry { counter_id, index, data })
-                },
-            )
-            .await?;
+                };
+                self.send(values.into_iter().map(message).collect()).await?;
+                start = end;
+            }
         }
         Ok(())
     }
@@ -57,7 +66,7 @@ impl Reader<'_> {
             return Err(Refusal::unimplemented("meters do not count their colours").into());
         }
         for (meter_id, info) in self.loaded.catalog.meters.select(request.meter_id)? {
-            let meter = MeterRef::Indexed(info.object);
+            let meter = info.object;
             let index = request.index.as_ref().filter(|_| request.meter_id != 0);
             self.each_cell(
                 cells(index, info.size)?,
@@ -124,4 +133,8 @@ impl Reader<'_> {
         }
         self.send(entries).await
     }
+}
+
+fn index_message(cell: u64) -> Option<Index> {
+    Some(Index { index: i64::try_from(cell).unwrap_or(i64::MAX) })
 }

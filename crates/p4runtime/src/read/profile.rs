@@ -10,22 +10,17 @@ use millrace_state::GroupMember;
 impl Reader<'_> {
     pub(super) async fn members(&self, request: ActionProfileMember) -> Result<(), Stop> {
         let catalog = &self.loaded.catalog;
+        let handle = self.loaded.target.tables().await?;
         for (profile_id, info) in catalog.profiles.select(request.action_profile_id)? {
             let (profile, wanted) = (info.profile, request.member_id);
             let mut next = 0;
             loop {
-                let part: Vec<_> = self
-                    .loaded
-                    .target
-                    .call(move |switch| {
-                        let all = switch.state().members(profile);
-                        let shown = all.take_while(|(id, _)| *id < FIRST_ONE_SHOT);
-                        shown
-                            .filter(|(id, _)| *id >= next && (wanted == 0 || *id == wanted))
-                            .take(MAX_ENTITIES)
-                            .collect()
-                    })
-                    .await?;
+                let part: Vec<_> = {
+                    let tables = handle.lock();
+                    let shown = tables.members(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
+                    let wanted = shown.filter(|(id, _)| *id >= next && (wanted == 0 || *id == wanted));
+                    wanted.take(MAX_ENTITIES).collect()
+                };
                 let last = part.last().map(|(id, _)| *id);
                 let full = part.len() == MAX_ENTITIES;
                 let messages = part.into_iter().map(|(member_id, member)| {
@@ -51,17 +46,15 @@ impl Reader<'_> {
     }
 
     pub(super) async fn groups(&self, request: ActionProfileGroup) -> Result<(), Stop> {
+        let handle = self.loaded.target.tables().await?;
         for (profile_id, info) in self.loaded.catalog.profiles.select(request.action_profile_id)? {
             let (profile, wanted) = (info.profile, request.group_id);
-            let found: Vec<(u32, Vec<GroupMember>)> = self
-                .loaded
-                .target
-                .call(move |switch| {
-                    let all = switch.state().groups(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
-                    let shown = all.filter(|(id, _)| wanted == 0 || *id == wanted);
-                    shown.map(|(id, members)| (id, members.to_vec())).collect()
-                })
-                .await?;
+            let found: Vec<(u32, Vec<GroupMember>)> = {
+                let tables = handle.lock();
+                let all = tables.groups(profile).take_while(|(id, _)| *id < FIRST_ONE_SHOT);
+                let shown = all.filter(|(id, _)| wanted == 0 || *id == wanted);
+                shown.map(|(id, members)| (id, members.to_vec())).collect()
+            };
             if found.is_empty() && wanted != 0 && request.action_profile_id != 0 {
                 return Err(Refusal::not_found(format!("no group {wanted}")).into());
             }

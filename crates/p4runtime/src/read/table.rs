@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use crate::write::{Decoder, meter_message};
 use millrace_pipeline::{ActionCall, EntryMatch, TableId};
-use millrace_state::{CounterRef, CounterValue, EntryIndex, EntryView, MeterConfig, MeterRef, Target};
+use millrace_state::{CounterRef, CounterValue, EntryIndex, EntryView, MeterConfig, Tables, Target};
 use prost::bytes::Bytes;
 
 impl Reader<'_> {
@@ -46,13 +46,11 @@ impl Reader<'_> {
         let wanted = Wanted { table, request, catalog: &loaded.catalog, shadow: &loaded.shadow };
         if request.is_default_action {
             let id = table.table;
-            let (call, direct) = loaded
-                .target
-                .call(move |switch| {
-                    let state = switch.state();
-                    (state.default_action(id), Direct::of(state, id, EntryIndex::MISS))
-                })
-                .await?;
+            let handle = loaded.target.tables().await?;
+            let (call, direct) = {
+                let tables = handle.lock();
+                (tables.default_action(id), Direct::of(&tables, id, EntryIndex::MISS))
+            };
             return self.send(vec![Entity::TableEntry(wanted.default_entry(call, direct))]).await;
         }
         let mut now_ns = 0;
@@ -78,19 +76,17 @@ impl Reader<'_> {
         let loaded = self.loaded;
         let id = table.table;
         let decoder = Decoder { catalog: &loaded.catalog, ports: self.ports, role: self.role };
+        let handle = loaded.target.tables().await?;
         let mut key = None;
         if !given.is_empty() {
             // Without a priority an entry of any priority is meant.
             let any = table.needs_priority && priority == 0;
             let (_, matches, priority) = decoder.key(table, given, if any { 1 } else { priority })?;
             if !any {
-                let found = loaded
-                    .target
-                    .call(move |switch| {
-                        let state = switch.state();
-                        state.find(id, &matches, priority).ok().and_then(|index| state.entry(id, index))
-                    })
-                    .await?;
+                let found = {
+                    let tables = handle.lock();
+                    tables.find(id, &matches, priority).ok().and_then(|index| tables.entry(id, index))
+                };
                 let count = usize::from(found.is_some());
                 self.send(found.and_then(&mut make).into_iter().collect()).await?;
                 return Ok(count);
@@ -100,10 +96,7 @@ impl Reader<'_> {
         let mut count = 0;
         let mut from = Some(EntryIndex(0));
         while let Some(start) = from {
-            let (views, next) = loaded
-                .target
-                .call(move |switch| switch.state().entries_from(id, start, MAX_ENTITIES as u32))
-                .await?;
+            let (views, next) = handle.lock().entries_from(id, start, MAX_ENTITIES as u32);
             let views = views.into_iter().filter(|view| key.as_ref().is_none_or(|key| *key == view.matches));
             let made: Vec<Entity> = views.inspect(|_| count += 1).filter_map(&mut make).collect();
             self.send(made).await?;
@@ -151,10 +144,8 @@ impl Reader<'_> {
         for (table_id, table) in tables.into_iter().filter(|(_, table)| has(table)) {
             if request.is_default_action {
                 let id = table.table;
-                let direct = loaded
-                    .target
-                    .call(move |switch| Direct::of(switch.state(), id, EntryIndex::MISS))
-                    .await?;
+                let handle = loaded.target.tables().await?;
+                let direct = Direct::of(&handle.lock(), id, EntryIndex::MISS);
                 let entry = TableEntry { table_id, is_default_action: true, ..TableEntry::default() };
                 self.send(make(entry, direct).into_iter().collect()).await?;
                 continue;
@@ -187,10 +178,10 @@ struct Direct {
 }
 
 impl Direct {
-    fn of(state: &millrace_state::State, table: TableId, index: EntryIndex) -> Direct {
+    fn of(tables: &Tables, table: TableId, index: EntryIndex) -> Direct {
         Direct {
-            counter: state.counter_value(CounterRef::Direct(table), index.0.into()).ok(),
-            meter: state.meter_config(MeterRef::Direct(table), index.0.into()).ok().flatten(),
+            counter: tables.counter_value(CounterRef::Direct(table), index.0.into()).ok(),
+            meter: tables.direct_meter_config(table, index.0.into()).ok().flatten(),
         }
     }
 }

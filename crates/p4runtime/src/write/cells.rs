@@ -1,13 +1,12 @@
 //! Counters, meters, registers, value sets, and how digests are sent.
 
-use super::batch::Change;
+use super::batch::{Change, Site};
 use super::table::{counter_value, meter_config};
 use super::{Decoder, Kind, Op, only_modify};
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use millrace_pipeline::{Bits, CounterId, DigestId, EntryMatch, MeterId, RegisterId, ValueSetId};
-use millrace_state::{CounterRef, CounterValue, MeterConfig, MeterRef};
-use millrace_switch::Switch;
+use millrace_state::{CounterRef, CounterValue, MeterConfig};
 use std::ops::Range;
 
 /// Most cells that one update may write: a whole array in a loop over its cells keeps the worker.
@@ -127,20 +126,20 @@ impl Decoder<'_> {
 }
 
 impl CounterOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let Some(value) = self.value else { return Ok(()) };
         let counter = CounterRef::Indexed(self.counter);
-        let state = switch.state_mut();
+        let tables = &mut *site.tables;
         let mut before = Vec::new();
         for cell in self.cells.clone() {
             if change.can_undo() {
-                before.push(state.counter_value(counter, cell)?);
+                before.push(tables.counter_value(counter, cell)?);
             }
-            state.set_counter(counter, cell, value)?;
+            tables.set_counter(counter, cell, value)?;
         }
-        change.on_undo(move |switch, _| {
+        change.on_undo(move |site, _| {
             for (cell, value) in self.cells.zip(before) {
-                let _ = switch.state_mut().set_counter(counter, cell, value);
+                let _ = site.tables.set_counter(counter, cell, value);
             }
         });
         Ok(())
@@ -148,9 +147,9 @@ impl CounterOp {
 }
 
 impl MeterOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
-        let meter = MeterRef::Indexed(self.meter);
-        let state = switch.state_mut();
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let meter = self.meter;
+        let state = site.switch()?.state_mut();
         let mut before = Vec::new();
         for cell in self.cells.clone() {
             if change.can_undo() {
@@ -158,18 +157,20 @@ impl MeterOp {
             }
             state.set_meter(meter, cell, self.config)?;
         }
-        change.on_undo(move |switch, _| {
-            for (cell, config) in self.cells.zip(before) {
-                let _ = switch.state_mut().set_meter(meter, cell, config);
-            }
+        change.on_undo(move |site, _| {
+            site.on_switch(|switch| {
+                for (cell, config) in self.cells.zip(before) {
+                    let _ = switch.state_mut().set_meter(meter, cell, config);
+                }
+            })
         });
         Ok(())
     }
 }
 
 impl RegisterOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
-        let state = switch.state_mut();
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let state = site.switch()?.state_mut();
         let mut before = Vec::new();
         for (register, value) in &self.values {
             for cell in self.cells.clone() {
@@ -179,22 +180,26 @@ impl RegisterOp {
                 state.set_register(*register, cell, value)?;
             }
         }
-        change.on_undo(move |switch, _| {
-            for (register, cell, value) in before {
-                let _ = switch.state_mut().set_register(register, cell, &value);
-            }
+        change.on_undo(move |site, _| {
+            site.on_switch(|switch| {
+                for (register, cell, value) in before {
+                    let _ = switch.state_mut().set_register(register, cell, &value);
+                }
+            })
         });
         Ok(())
     }
 }
 
 impl ValueSetOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
-        let state = switch.state_mut();
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let state = site.switch()?.state_mut();
         let before: Vec<Vec<EntryMatch>> = state.values(self.set).collect();
         state.replace_values(self.set, &self.members)?;
-        change.on_undo(move |switch, _| {
-            let _ = switch.state_mut().replace_values(self.set, &before);
+        change.on_undo(move |site, _| {
+            site.on_switch(|switch| {
+                let _ = switch.state_mut().replace_values(self.set, &before);
+            })
         });
         Ok(())
     }

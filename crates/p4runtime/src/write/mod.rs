@@ -10,7 +10,7 @@ mod profile;
 mod replication;
 mod table;
 
-use batch::{CHUNK, Change};
+use batch::{CHUNK, Change, Site};
 
 pub(crate) use cells::cells;
 
@@ -18,12 +18,14 @@ pub(crate) use replication::{effective_copies, port_bytes};
 pub(crate) use table::meter_message;
 
 use crate::catalog::Catalog;
+use crate::forwarding::Loaded;
 use crate::proto::v1::write_request::Atomicity;
 use crate::proto::v1::{Update, entity::Entity, packet_replication_engine_entry, update};
 use crate::refusal::Refusal;
 use millrace_switch::PortId;
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What is known of the device's ports.
 #[derive(Clone, Debug, Default)]
@@ -153,46 +155,102 @@ fn metadata(bytes: Bytes) -> Result<Bytes, Refusal> {
     Ok(Bytes::copy_from_slice(&bytes))
 }
 
-/// Writes a batch to a loaded program; gives what became of each update.
+/// Whether an update is to something that the worker owns.
+fn needs_worker(update: &Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    matches!(
+        entity,
+        Some(
+            Entity::MeterEntry(_)
+                | Entity::RegisterEntry(_)
+                | Entity::ValueSetEntry(_)
+                | Entity::PacketReplicationEngineEntry(_)
+        )
+    )
+}
+
+/// Whether an update starts a timer.
+fn needs_time(catalog: &Catalog, update: &Update) -> bool {
+    match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+        Some(Entity::TableEntry(entry)) => {
+            catalog.tables.get(entry.table_id).is_ok_and(|table| table.idle_timeout)
+        }
+        _ => false,
+    }
+}
+
+/// Applies updates, in order; the first that fails ends it when `stops`, and takes back all of the batch.
+fn apply(
+    change: &mut Change,
+    site: &mut Site<'_>,
+    ops: Vec<Result<Op, Refusal>>,
+    stops: bool,
+) -> Vec<Result<(), Refusal>> {
+    let mut applied = Vec::with_capacity(ops.len());
+    for op in ops {
+        let result = op.and_then(|op| change.apply(site, op));
+        let failed = result.is_err();
+        applied.push(result);
+        if failed && stops {
+            change.roll_back(site);
+            break;
+        }
+    }
+    applied
+}
+
+/// Writes a batch to a loaded program; gives what became of each update. Tables are written from this thread, while
+/// packets go on; what the worker owns is written by the worker, between two rounds.
 pub(crate) async fn write(
-    loaded: &mut crate::forwarding::Loaded,
+    loaded: &mut Loaded,
     ports: &Ports,
     role: &str,
     updates: Vec<Update>,
     atomicity: Atomicity,
 ) -> Result<Vec<Result<(), Refusal>>, tonic::Status> {
-    let catalog = std::sync::Arc::clone(&loaded.catalog);
+    let catalog = Arc::clone(&loaded.catalog);
     let decoder = Decoder { catalog: &catalog, ports, role };
-    let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(updates.len());
-    let mut change = Change::new(std::mem::take(&mut loaded.shadow), atomicity != Atomicity::ContinueOnError);
-    // What must be seen at once is applied at once.
-    let chunk = if atomicity == Atomicity::DataplaneAtomic { usize::MAX } else { CHUNK };
+    let stops = atomicity != Atomicity::ContinueOnError;
+    let handle = loaded.target.tables().await?;
+    let mut now_ns = 0;
+    if updates.iter().any(|update| needs_time(&catalog, update)) {
+        now_ns = loaded.target.call(|switch| switch.now_ns()).await?;
+    }
+    // What must be seen at once is applied at once, where no packet is. A batch that may be taken back is either the
+    // worker's or this thread's.
+    let at_once = atomicity == Atomicity::DataplaneAtomic;
+    let by_worker = at_once || (stops && updates.iter().any(needs_worker));
+    let chunk = if at_once { usize::MAX } else { CHUNK };
     let count = updates.len();
+    let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(count);
     let mut updates = updates.into_iter().peekable();
+    let mut change = Change::new(std::mem::take(&mut loaded.shadow), stops);
     let mut failed = false;
     while updates.peek().is_some() && !failed {
-        let ops: Vec<Result<Op, Refusal>> =
-            updates.by_ref().take(chunk).map(|update| decoder.update(update)).collect();
-        let stops = atomicity != Atomicity::ContinueOnError;
-        let (applied, back) = loaded
-            .target
-            .call(move |switch| {
-                let mut applied = Vec::with_capacity(ops.len());
-                for op in ops {
-                    let result = op.and_then(|op| change.apply(switch, op));
-                    let failed = result.is_err();
-                    applied.push(result);
-                    if failed && stops {
-                        change.roll_back(switch);
-                        break;
-                    }
-                }
-                (applied, change)
-            })
-            .await?;
-        change = back;
+        let part: Vec<Update> = updates.by_ref().take(chunk).collect();
+        let by_worker = by_worker || part.iter().any(needs_worker);
+        let ops: Vec<Result<Op, Refusal>> = part.into_iter().map(|update| decoder.update(update)).collect();
+        let applied = match by_worker {
+            true => {
+                let handle = handle.clone();
+                let done = loaded.target.call(move |switch| {
+                    let mut tables = handle.lock();
+                    let mut site = Site { tables: &mut tables, switch: Some(switch), now_ns };
+                    let applied = apply(&mut change, &mut site, ops, stops);
+                    (applied, change)
+                });
+                let (applied, back) = done.await?;
+                change = back;
+                applied
+            }
+            false => {
+                let mut tables = handle.lock();
+                let mut site = Site { tables: &mut tables, switch: None, now_ns };
+                apply(&mut change, &mut site, ops, stops)
+            }
+        };
+        failed = stops && applied.iter().any(Result::is_err);
         results.extend(applied);
-        failed = stops && results.iter().any(Result::is_err);
     }
     if failed {
         let aborted =
@@ -201,14 +259,8 @@ pub(crate) async fn write(
             *result = Err(aborted());
         }
         results.resize_with(count, || Err(aborted()));
-    } else if atomicity != Atomicity::ContinueOnError {
-        change = loaded
-            .target
-            .call(move |switch| {
-                change.commit(switch);
-                change
-            })
-            .await?;
+    } else if stops {
+        change.commit(&mut handle.lock());
     }
     loaded.shadow = change.shadow;
     Ok(results)

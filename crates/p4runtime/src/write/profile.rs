@@ -1,6 +1,6 @@
 //! Members and groups of action profiles.
 
-use super::batch::Change;
+use super::batch::{Change, Site};
 use super::{Decoder, Kind, Op};
 use crate::catalog::ProfileInfo;
 use crate::proto::v1;
@@ -8,8 +8,8 @@ use crate::refusal::Refusal;
 use crate::shadow::{FIRST_ONE_SHOT, Group, Shadow, Watched};
 use millrace_control::p4info::SizeSemantics;
 use millrace_pipeline::ProfileId;
-use millrace_state::{GroupMember, MemberWrite, State};
-use millrace_switch::{PortId, Switch};
+use millrace_state::{GroupMember, MemberWrite, Tables};
+use millrace_switch::PortId;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MemberOp {
@@ -159,7 +159,7 @@ fn own_id(id: u32, what: &str) -> Result<u32, Refusal> {
 
 /// The tables of a selector are programmed either with one-shot groups or with members and groups.
 pub(super) fn check_style(
-    state: &State,
+    tables: &Tables,
     shadow: &Shadow,
     profile: ProfileId,
     one_shot: bool,
@@ -167,8 +167,8 @@ pub(super) fn check_style(
     let other = match one_shot {
         // Members come by id, and those of controllers have the smaller ids.
         true => {
-            state.members(profile).next().is_some_and(|(id, _)| id < FIRST_ONE_SHOT)
-                || state.groups(profile).next().is_some_and(|(id, _)| id < FIRST_ONE_SHOT)
+            tables.members(profile).next().is_some_and(|(id, _)| id < FIRST_ONE_SHOT)
+                || tables.groups(profile).next().is_some_and(|(id, _)| id < FIRST_ONE_SHOT)
         }
         false => shadow.one_shots.keys().any(|(other, _)| *other == profile),
     };
@@ -181,26 +181,26 @@ pub(super) fn check_style(
 }
 
 impl MemberOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let MemberOp { kind, profile, id, write } = self;
-        let state = switch.state_mut();
+        let tables = &mut *site.tables;
         if kind == Kind::Insert {
-            check_style(state, &change.shadow, profile, false)?;
+            check_style(tables, &change.shadow, profile, false)?;
         }
-        let before = state.member(profile, id).ok();
+        let before = tables.member(profile, id).ok();
         match (kind, write) {
-            (Kind::Insert, Some(write)) => drop(state.insert_member(profile, Some(id), &write)?),
-            (Kind::Modify, Some(write)) => state.modify_member(profile, id, &write)?,
+            (Kind::Insert, Some(write)) => drop(tables.insert_member(profile, Some(id), &write)?),
+            (Kind::Modify, Some(write)) => tables.modify_member(profile, id, &write)?,
             _ => {
-                state.remove_member(profile, id).map_err(|error| in_use(error, "member", id))?;
+                tables.remove_member(profile, id).map_err(|error| in_use(error, "member", id))?;
             }
         }
-        change.on_undo(move |switch, _| {
-            let state = switch.state_mut();
+        change.on_undo(move |site, _| {
+            let tables = &mut *site.tables;
             let _ = match (kind, before) {
-                (Kind::Modify, Some(before)) => state.modify_member(profile, id, &before),
-                (Kind::Delete, Some(before)) => state.insert_member(profile, Some(id), &before).map(drop),
-                _ => state.remove_member(profile, id),
+                (Kind::Modify, Some(before)) => tables.modify_member(profile, id, &before),
+                (Kind::Delete, Some(before)) => tables.insert_member(profile, Some(id), &before).map(drop),
+                _ => tables.remove_member(profile, id),
             };
         });
         Ok(())
@@ -208,13 +208,13 @@ impl MemberOp {
 }
 
 impl GroupOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let GroupOp { kind, profile, id, group } = self;
-        let state = switch.state_mut();
+        let tables = &mut *site.tables;
         if kind == Kind::Insert {
-            check_style(state, &change.shadow, profile, false)?;
+            check_style(tables, &change.shadow, profile, false)?;
         }
-        let before: Option<Vec<GroupMember>> = state.group(profile, id).ok().map(<[GroupMember]>::to_vec);
+        let before: Option<Vec<GroupMember>> = tables.group(profile, id).ok().map(<[GroupMember]>::to_vec);
         let known = change.shadow.groups.get(&(profile, id));
         if kind == Kind::Modify
             && let Some(known) = known
@@ -228,26 +228,26 @@ impl GroupOp {
         // All members must exist, also those that are left out because their port is down.
         if kind != Kind::Delete
             && let Some((missing, _)) =
-                group.members.iter().find(|(member, _)| state.member(profile, member.member).is_err())
+                group.members.iter().find(|(member, _)| tables.member(profile, member.member).is_err())
         {
             return Err(Refusal::not_found(format!("no member {} in the action profile", missing.member)));
         }
         let members = change.shadow.up(&group.members);
         match kind {
-            Kind::Insert => drop(state.insert_group(profile, Some(id), &members)?),
-            Kind::Modify => state.modify_group(profile, id, &members)?,
-            Kind::Delete => state.remove_group(profile, id).map_err(|error| in_use(error, "group", id))?,
+            Kind::Insert => drop(tables.insert_group(profile, Some(id), &members)?),
+            Kind::Modify => tables.modify_group(profile, id, &members)?,
+            Kind::Delete => tables.remove_group(profile, id).map_err(|error| in_use(error, "group", id))?,
         }
         let record = match kind {
             Kind::Delete => change.shadow.groups.remove(&(profile, id)),
             _ => change.shadow.groups.insert((profile, id), group),
         };
-        change.on_undo(move |switch, shadow| {
-            let state = switch.state_mut();
+        change.on_undo(move |site, shadow| {
+            let tables = &mut *site.tables;
             let _ = match (kind, before) {
-                (Kind::Modify, Some(before)) => state.modify_group(profile, id, &before),
-                (Kind::Delete, Some(before)) => state.insert_group(profile, Some(id), &before).map(drop),
-                _ => state.remove_group(profile, id),
+                (Kind::Modify, Some(before)) => tables.modify_group(profile, id, &before),
+                (Kind::Delete, Some(before)) => tables.insert_group(profile, Some(id), &before).map(drop),
+                _ => tables.remove_group(profile, id),
             };
             match record {
                 Some(record) => shadow.groups.insert((profile, id), record),

@@ -1,13 +1,13 @@
 //! Multicast groups and clone sessions.
 
-use super::batch::Change;
+use super::batch::{Change, Site};
 use super::{Decoder, Kind, Op, Ports, metadata};
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use crate::value;
 use millrace_pipeline::Bits;
-use millrace_switch::{MAX_GROUP_COPIES, PortId, Replica, Session, Switch};
+use millrace_switch::{MAX_GROUP_COPIES, PortId, Replica, Session};
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;
 
@@ -139,9 +139,9 @@ pub(crate) fn effective_copies(
 }
 
 impl MulticastOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let MulticastOp { kind, id, choices, message } = self;
-        let engine = switch.replication_mut();
+        let engine = site.switch()?.replication_mut();
         let before = engine.group(id).cloned();
         match kind {
             Kind::Insert => {
@@ -158,18 +158,20 @@ impl MulticastOp {
             Kind::Delete => change.shadow.multicast.remove(&id),
             _ => change.shadow.multicast.insert(id, message),
         };
-        change.on_undo(move |switch, shadow| {
-            let engine = switch.replication_mut();
-            match before {
-                None => drop(engine.destroy_group(id)),
-                Some(before) => {
-                    if kind == Kind::Delete {
-                        let _ = engine.create_group(id);
-                        before.nodes.iter().for_each(|node| drop(engine.associate(id, *node)));
+        change.on_undo(move |site, shadow| {
+            site.on_switch(|switch| {
+                let engine = switch.replication_mut();
+                match before {
+                    None => drop(engine.destroy_group(id)),
+                    Some(before) => {
+                        if kind == Kind::Delete {
+                            let _ = engine.create_group(id);
+                            before.nodes.iter().for_each(|node| drop(engine.associate(id, *node)));
+                        }
+                        let _ = engine.set_copies(id, before.copies);
                     }
-                    let _ = engine.set_copies(id, before.copies);
                 }
-            }
+            });
             restore(shadow, |shadow| &mut shadow.multicast, id, record);
         });
         Ok(())
@@ -177,10 +179,10 @@ impl MulticastOp {
 }
 
 impl CloneOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let CloneOp { kind, id, choices, mut session, message } = self;
         session.copies = effective(&choices, &change.shadow.down);
-        let engine = switch.replication_mut();
+        let engine = site.switch()?.replication_mut();
         let before = engine.session(id).cloned();
         match (kind, &before) {
             (Kind::Insert, Some(_)) => {
@@ -194,12 +196,14 @@ impl CloneOp {
             Kind::Delete => change.shadow.clones.remove(&id),
             _ => change.shadow.clones.insert(id, message),
         };
-        change.on_undo(move |switch, shadow| {
-            let engine = switch.replication_mut();
-            let _ = match before {
-                Some(before) => engine.set_session(id, before),
-                None => engine.delete_session(id),
-            };
+        change.on_undo(move |site, shadow| {
+            site.on_switch(|switch| {
+                let engine = switch.replication_mut();
+                let _ = match before {
+                    Some(before) => engine.set_session(id, before),
+                    None => engine.delete_session(id),
+                };
+            });
             restore(shadow, |shadow| &mut shadow.clones, id, record);
         });
         Ok(())

@@ -1,6 +1,6 @@
 //! Table entries, default entries and their direct counters and meters.
 
-use super::batch::{Change, forget_one_shot};
+use super::batch::{Change, Site, forget_one_shot};
 use super::{Decoder, Kind, Op, invalid, metadata, natural, only_modify};
 use crate::catalog::TableInfo;
 use crate::proto::v1;
@@ -9,10 +9,10 @@ use crate::refusal::Refusal;
 use crate::shadow::{Cookie, EntryKey, OneShot, Shadow};
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, MatchKind, ProfileId, TableId};
 use millrace_state::{
-    CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember, MemberWrite, MeterConfig,
-    MeterRef, Rate, State, Target,
+    CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember, MemberWrite, MeterConfig, Rate,
+    Tables, Target,
 };
-use millrace_switch::{PortId, Switch};
+use millrace_switch::PortId;
 
 #[derive(Clone, Debug)]
 pub(crate) struct EntryOp {
@@ -461,37 +461,37 @@ pub(super) fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Refu
 }
 
 impl EntryOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         match self.kind {
-            Kind::Insert => self.insert(switch, change),
-            Kind::Modify => self.modify(switch, change),
-            Kind::Delete => self.delete(switch, change),
+            Kind::Insert => self.insert(site, change),
+            Kind::Modify => self.modify(site, change),
+            Kind::Delete => self.delete(site, change),
         }
     }
 
-    fn insert(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    fn insert(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let EntryOp { key, action, direct, cookie, idle_timeout_ns, .. } = self;
         let (table, matches, priority) = key;
         let Some(action) = action else { return Err(Refusal::invalid("the action is missing")) };
-        let now_ns = switch.now_ns();
-        let state = switch.state_mut();
-        let (target, made) = target(state, &mut change.shadow, action)?;
+        let now_ns = site.now_ns;
+        let tables = &mut *site.tables;
+        let (target, made) = target(tables, &mut change.shadow, action)?;
         let entry = EntryWrite { matches, priority, target, idle_timeout_ns };
-        let index = match state.insert(table, &entry, now_ns) {
+        let index = match tables.insert(table, &entry, now_ns) {
             Ok(index) => index,
             Err(error) => {
                 if let Some((profile, group)) = made {
-                    forget_one_shot(state, &mut change.shadow, profile, group);
+                    forget_one_shot(tables, &mut change.shadow, profile, group);
                 }
                 return Err(error.into());
             }
         };
         // A table that has them cannot refuse them for an entry that is there.
         if let Some(meter) = direct.meter {
-            state.set_meter(MeterRef::Direct(table), index.0.into(), Some(meter))?;
+            tables.set_direct_meter(table, index.0.into(), Some(meter))?;
         }
         if let Some(counter) = direct.counter {
-            state.set_counter(CounterRef::Direct(table), index.0.into(), counter)?;
+            tables.set_counter(CounterRef::Direct(table), index.0.into(), counter)?;
         }
         if idle_timeout_ns != 0 {
             change.shadow.timers.set(table, index, now_ns.saturating_add(idle_timeout_ns));
@@ -505,100 +505,104 @@ impl EntryOp {
             return Ok(());
         }
         change.shadow.attach(key.clone(), cookie);
-        change.on_undo(move |switch, shadow| {
-            let state = switch.state_mut();
-            let _ = state.remove(table, index);
+        change.on_undo(move |site, shadow| {
+            let tables = &mut *site.tables;
+            let _ = tables.remove(table, index);
             shadow.timers.cancel(table, index);
             shadow.cookies.remove(&key);
             if let Some((profile, group)) = made {
-                forget_one_shot(state, shadow, profile, group);
+                forget_one_shot(tables, shadow, profile, group);
             }
         });
         Ok(())
     }
 
-    fn modify(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    fn modify(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let EntryOp { key, action, direct, cookie, idle_timeout_ns, .. } = self;
         let (table, matches, priority) = &key;
         let table = *table;
-        let now_ns = switch.now_ns();
-        let state = switch.state_mut();
-        let index = state.find(table, matches, *priority)?;
-        let Some(before) = state.entry(table, index) else { return Err(Refusal::not_found("no such entry")) };
+        let now_ns = site.now_ns;
+        let tables = &mut *site.tables;
+        let index = tables.find(table, matches, *priority)?;
+        let Some(before) = tables.entry(table, index) else {
+            return Err(Refusal::not_found("no such entry"));
+        };
         if before.is_const {
             if action.is_some() || idle_timeout_ns != 0 {
                 return Err(Refusal::denied("the entry is const"));
             }
-            set_direct(state, table, index, &direct)?;
-            change.on_undo(move |switch, _| restore_direct(switch.state_mut(), table, index, &before));
+            set_direct(tables, table, index, &direct)?;
+            change.on_undo(move |site, _| restore_direct(site.tables, table, index, &before));
             return Ok(());
         }
         let mut made = None;
         if let Some(action) = action {
-            let (target, new) = target(state, &mut change.shadow, action)?;
-            if let Err(error) = state.modify(table, index, &target) {
+            let (target, new) = target(tables, &mut change.shadow, action)?;
+            if let Err(error) = tables.modify(table, index, &target) {
                 if let Some((profile, group)) = new {
-                    forget_one_shot(state, &mut change.shadow, profile, group);
+                    forget_one_shot(tables, &mut change.shadow, profile, group);
                 }
                 return Err(error.into());
             }
             made = new;
         }
-        set_direct(state, table, index, &direct)?;
+        set_direct(tables, table, index, &direct)?;
         if before.idle_timeout_ns != idle_timeout_ns {
-            state.set_idle_timeout(table, index, idle_timeout_ns)?;
+            tables.set_idle_timeout(table, index, idle_timeout_ns)?;
             set_timer(&mut change.shadow, table, index, idle_timeout_ns, now_ns);
         }
         let old_cookie = change.shadow.attach(key.clone(), cookie);
-        let replaced = one_shot_of(state, &change.shadow, table, &before.target);
-        let changed = state.entry(table, index).is_some_and(|entry| entry.target != before.target);
+        let replaced = one_shot_of(tables, &change.shadow, table, &before.target);
+        let changed = tables.entry(table, index).is_some_and(|entry| entry.target != before.target);
         if let (Some((profile, group)), true) = (replaced, changed) {
-            change.retire(switch, profile, group);
+            change.retire(site, profile, group);
         }
-        change.on_undo(move |switch, shadow| {
-            let now_ns = switch.now_ns();
-            let state = switch.state_mut();
-            let _ = state.modify(table, index, &before.target);
-            let _ = state.set_idle_timeout(table, index, before.idle_timeout_ns);
+        change.on_undo(move |site, shadow| {
+            let now_ns = site.now_ns;
+            let tables = &mut *site.tables;
+            let _ = tables.modify(table, index, &before.target);
+            let _ = tables.set_idle_timeout(table, index, before.idle_timeout_ns);
             set_timer(shadow, table, index, before.idle_timeout_ns, now_ns);
-            restore_direct(state, table, index, &before);
+            restore_direct(tables, table, index, &before);
             shadow.attach(key, old_cookie);
             if let Some((profile, group)) = made {
-                forget_one_shot(state, shadow, profile, group);
+                forget_one_shot(tables, shadow, profile, group);
             }
         });
         Ok(())
     }
 
-    fn delete(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    fn delete(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let (table, matches, priority) = &self.key;
         let table = *table;
-        let state = switch.state_mut();
-        let index = state.find(table, matches, *priority)?;
-        let Some(before) = state.entry(table, index) else { return Err(Refusal::not_found("no such entry")) };
-        state.remove(table, index)?;
+        let tables = &mut *site.tables;
+        let index = tables.find(table, matches, *priority)?;
+        let Some(before) = tables.entry(table, index) else {
+            return Err(Refusal::not_found("no such entry"));
+        };
+        tables.remove(table, index)?;
         change.shadow.timers.cancel(table, index);
         let cookie = match change.shadow.cookies.is_empty() {
             true => Cookie::default(),
             false => change.shadow.attach(self.key.clone(), Cookie::default()),
         };
-        if let Some((profile, group)) = one_shot_of(state, &change.shadow, table, &before.target) {
-            change.retire(switch, profile, group);
+        if let Some((profile, group)) = one_shot_of(tables, &change.shadow, table, &before.target) {
+            change.retire(site, profile, group);
         }
         if !change.can_undo() {
             return Ok(());
         }
-        change.on_undo(move |switch, shadow| {
-            let now_ns = switch.now_ns();
-            let state = switch.state_mut();
+        change.on_undo(move |site, shadow| {
+            let now_ns = site.now_ns;
+            let tables = &mut *site.tables;
             let entry = EntryWrite {
                 matches: before.matches.clone(),
                 priority: before.priority,
                 target: before.target.clone(),
                 idle_timeout_ns: before.idle_timeout_ns,
             };
-            let Ok(index) = state.insert(table, &entry, now_ns) else { return };
-            restore_direct(state, table, index, &before);
+            let Ok(index) = tables.insert(table, &entry, now_ns) else { return };
+            restore_direct(tables, table, index, &before);
             set_timer(shadow, table, index, before.idle_timeout_ns, now_ns);
             shadow.attach(self.key, cookie);
         });
@@ -615,61 +619,66 @@ fn set_timer(shadow: &mut Shadow, table: TableId, index: EntryIndex, timeout_ns:
 
 /// Modifies direct resources with an entry: a meter that is not given goes back to its default.
 fn set_direct(
-    state: &mut State,
+    tables: &mut Tables,
     table: TableId,
     index: EntryIndex,
     direct: &DirectResources,
 ) -> Result<(), Refusal> {
     if direct.has_meter {
-        state.set_meter(MeterRef::Direct(table), index.0.into(), direct.meter)?;
+        tables.set_direct_meter(table, index.0.into(), direct.meter)?;
     }
     if let Some(counter) = direct.counter {
-        state.set_counter(CounterRef::Direct(table), index.0.into(), counter)?;
+        tables.set_counter(CounterRef::Direct(table), index.0.into(), counter)?;
     }
     Ok(())
 }
 
-fn restore_direct(state: &mut State, table: TableId, index: EntryIndex, before: &EntryView) {
-    let _ = state.set_meter(MeterRef::Direct(table), index.0.into(), before.meter);
+fn restore_direct(tables: &mut Tables, table: TableId, index: EntryIndex, before: &EntryView) {
+    let _ = tables.set_direct_meter(table, index.0.into(), before.meter);
     if let Some(counter) = before.counter {
-        let _ = state.set_counter(CounterRef::Direct(table), index.0.into(), counter);
+        let _ = tables.set_counter(CounterRef::Direct(table), index.0.into(), counter);
     }
 }
 
 /// The one-shot group that a target is.
-fn one_shot_of(state: &State, shadow: &Shadow, table: TableId, target: &Target) -> Option<(ProfileId, u32)> {
+fn one_shot_of(
+    tables: &Tables,
+    shadow: &Shadow,
+    table: TableId,
+    target: &Target,
+) -> Option<(ProfileId, u32)> {
     let Target::Group(group) = target else { return None };
-    let key = (state.profile_of(table).ok()?, *group);
+    let key = (tables.profile_of(table).ok()?, *group);
     shadow.one_shots.contains_key(&key).then_some(key)
 }
 
 /// What an entry does; a one-shot group is made, and named.
 #[allow(clippy::type_complexity, reason = "a target and perhaps a new group")]
 fn target(
-    state: &mut State,
+    tables: &mut Tables,
     shadow: &mut Shadow,
     action: ActionSpec,
 ) -> Result<(Target, Option<(ProfileId, u32)>), Refusal> {
     match action {
         ActionSpec::Call(call) => Ok((Target::Action(call), None)),
         ActionSpec::Member(profile, id) => {
-            super::profile::check_style(state, shadow, profile, false)?;
+            super::profile::check_style(tables, shadow, profile, false)?;
             Ok((Target::Member(id), None))
         }
         ActionSpec::Group(profile, id) => {
-            super::profile::check_style(state, shadow, profile, false)?;
+            super::profile::check_style(tables, shadow, profile, false)?;
             Ok((Target::Group(id), None))
         }
         ActionSpec::OneShot(profile, shots, message) => {
-            super::profile::check_style(state, shadow, profile, true)?;
-            let group = make_one_shot(state, shadow, profile, shots, message)?;
+            super::profile::check_style(tables, shadow, profile, true)?;
+            let group = make_one_shot(tables, shadow, profile, shots, message)?;
             Ok((Target::Group(group), Some((profile, group))))
         }
     }
 }
 
 fn make_one_shot(
-    state: &mut State,
+    tables: &mut Tables,
     shadow: &mut Shadow,
     profile: ProfileId,
     shots: Vec<Shot>,
@@ -679,7 +688,7 @@ fn make_one_shot(
     let mut refused = None;
     for shot in &shots {
         let id = shadow.one_shot_id();
-        match state.insert_member(profile, Some(id), &shot.member) {
+        match tables.insert_member(profile, Some(id), &shot.member) {
             Ok(member) => members.push((GroupMember { member, weight: shot.weight }, shot.watch)),
             Err(error) => {
                 refused = Some(error);
@@ -690,11 +699,11 @@ fn make_one_shot(
     let group = shadow.one_shot_id();
     let made = match refused {
         Some(error) => Err(error),
-        None => state.insert_group(profile, Some(group), &shadow.up(&members)),
+        None => tables.insert_group(profile, Some(group), &shadow.up(&members)),
     };
     if let Err(error) = made {
         for (member, _) in members {
-            let _ = state.remove_member(profile, member.member);
+            let _ = tables.remove_member(profile, member.member);
         }
         return Err(error.into());
     }
@@ -703,24 +712,24 @@ fn make_one_shot(
 }
 
 impl DefaultOp {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let DefaultOp { table, action, direct, cookie } = self;
-        let state = switch.state_mut();
-        let before = state.default_action(table);
-        let (meter, counter) = direct_of(state, table, EntryIndex::MISS);
+        let tables = &mut *site.tables;
+        let before = tables.default_action(table);
+        let (meter, counter) = direct_of(tables, table, EntryIndex::MISS);
         match &action {
-            Some(call) => state.set_default(table, call)?,
-            None => state.reset_default(table)?,
+            Some(call) => tables.set_default(table, call)?,
+            None => tables.reset_default(table)?,
         }
-        set_direct(state, table, EntryIndex::MISS, &direct)?;
+        set_direct(tables, table, EntryIndex::MISS, &direct)?;
         let key = (table, Vec::new(), 0);
         let old_cookie = change.shadow.attach(key.clone(), cookie);
-        change.on_undo(move |switch, shadow| {
-            let state = switch.state_mut();
-            let _ = state.set_default(table, &before);
-            let _ = state.set_meter(MeterRef::Direct(table), EntryIndex::MISS.0.into(), meter);
+        change.on_undo(move |site, shadow| {
+            let tables = &mut *site.tables;
+            let _ = tables.set_default(table, &before);
+            let _ = tables.set_direct_meter(table, EntryIndex::MISS.0.into(), meter);
             if let Some(counter) = counter {
-                let _ = state.set_counter(CounterRef::Direct(table), EntryIndex::MISS.0.into(), counter);
+                let _ = tables.set_counter(CounterRef::Direct(table), EntryIndex::MISS.0.into(), counter);
             }
             shadow.attach(key, old_cookie);
         });
@@ -729,49 +738,49 @@ impl DefaultOp {
 }
 
 fn direct_of(
-    state: &State,
+    tables: &Tables,
     table: TableId,
     index: EntryIndex,
 ) -> (Option<MeterConfig>, Option<CounterValue>) {
-    let meter = state.meter_config(MeterRef::Direct(table), index.0.into()).ok().flatten();
-    (meter, state.counter_value(CounterRef::Direct(table), index.0.into()).ok())
+    let meter = tables.direct_meter_config(table, index.0.into()).ok().flatten();
+    (meter, tables.counter_value(CounterRef::Direct(table), index.0.into()).ok())
 }
 
 /// The place of an entry, or of the default entry.
-fn place(state: &State, key: &EntryKey) -> Result<EntryIndex, Refusal> {
+fn place(tables: &Tables, key: &EntryKey) -> Result<EntryIndex, Refusal> {
     let (table, matches, priority) = key;
     match matches.is_empty() {
         true => Ok(EntryIndex::MISS),
-        false => Ok(state.find(*table, matches, *priority)?),
+        false => Ok(tables.find(*table, matches, *priority)?),
     }
 }
 
 impl DirectOp<Option<CounterValue>> {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
-        let state = switch.state_mut();
-        let index = place(state, &self.key)?;
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let tables = &mut *site.tables;
+        let index = place(tables, &self.key)?;
         let counter = CounterRef::Direct(self.key.0);
-        let before = state.counter_value(counter, index.0.into())?;
+        let before = tables.counter_value(counter, index.0.into())?;
         // Without data it stays as it is.
         if let Some(value) = self.value {
-            state.set_counter(counter, index.0.into(), value)?;
+            tables.set_counter(counter, index.0.into(), value)?;
         }
-        change.on_undo(move |switch, _| {
-            let _ = switch.state_mut().set_counter(counter, index.0.into(), before);
+        change.on_undo(move |site, _| {
+            let _ = site.tables.set_counter(counter, index.0.into(), before);
         });
         Ok(())
     }
 }
 
 impl DirectOp<Option<MeterConfig>> {
-    pub(super) fn apply(self, switch: &mut Switch, change: &mut Change) -> Result<(), Refusal> {
-        let state = switch.state_mut();
-        let index = place(state, &self.key)?;
-        let meter = MeterRef::Direct(self.key.0);
-        let before = state.meter_config(meter, index.0.into())?;
-        state.set_meter(meter, index.0.into(), self.value)?;
-        change.on_undo(move |switch, _| {
-            let _ = switch.state_mut().set_meter(meter, index.0.into(), before);
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let tables = &mut *site.tables;
+        let index = place(tables, &self.key)?;
+        let table = self.key.0;
+        let before = tables.direct_meter_config(table, index.0.into())?;
+        tables.set_direct_meter(table, index.0.into(), self.value)?;
+        change.on_undo(move |site, _| {
+            let _ = site.tables.set_direct_meter(table, index.0.into(), before);
         });
         Ok(())
     }

@@ -173,7 +173,7 @@ async fn a_member_whose_port_is_down_is_left_out() {
     let groups = device.control.call(|switch| {
         let state = switch.state();
         let profile = state.profile_named("ecmp_members").unwrap();
-        let groups: Vec<usize> = state.groups(profile).map(|(_, members)| members.len()).collect();
+        let groups: Vec<usize> = state.tables().groups(profile).map(|(_, members)| members.len()).collect();
         groups
     });
     let mut left = groups.unwrap();
@@ -187,7 +187,7 @@ async fn a_member_whose_port_is_down_is_left_out() {
             .call(|switch| {
                 let state = switch.state();
                 let profile = state.profile_named("ecmp_members").unwrap();
-                state.groups(profile).map(|(_, members)| members.len()).collect()
+                state.tables().groups(profile).map(|(_, members)| members.len()).collect()
             })
             .unwrap();
     }

@@ -158,10 +158,15 @@ impl Acl {
     /// Finishes what commits in quick succession left for later, so that lookups are as fast as they can be. To be called
     /// when there is nothing else to write; does nothing when nothing is left.
     pub fn settle(&mut self) {
-        if self.changed || !self.pending.is_empty() || self.groups.iter().any(|kept| !kept.dead.is_empty()) {
+        if !self.is_settled() {
             self.changed = false;
             self.publish(true);
         }
+    }
+
+    /// Whether [`Acl::settle`] has nothing to do.
+    pub fn is_settled(&self) -> bool {
+        !self.changed && self.pending.is_empty() && self.groups.iter().all(|kept| kept.dead.is_empty())
     }
 
     /// Whether to make all groups anew.

@@ -3,6 +3,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 /// From this size on (bytes), memory is mapped and asks for huge pages.
@@ -101,6 +102,58 @@ impl<T: Cell> Drop for Cells<T> {
     }
 }
 
+/// Cells in the first piece of [`Segments`], as a power of two.
+const FIRST_PIECE: u32 = 6;
+/// Pieces: room for 2^31 cells.
+const PIECES: usize = 26;
+
+/// An array that grows while others read it: in pieces, each as long as all before it together, which never move.
+pub(crate) struct Segments<T: Cell>([OnceLock<Cells<T>>; PIECES]);
+
+impl<T: Cell> Segments<T> {
+    /// No cells.
+    pub(crate) fn new() -> Segments<T> {
+        Segments([const { OnceLock::new() }; PIECES])
+    }
+
+    /// Makes zeros of all cells up to this one that are not there yet.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; those that there were stay.
+    pub(crate) fn reserve(&self, at: usize) -> Result<(), NoMemory> {
+        let (last, _) = piece_of(at);
+        let pieces = self.0.get(..=last).ok_or(NoMemory { bytes: at.saturating_mul(size_of::<T>()) })?;
+        if pieces.last().is_some_and(|piece| piece.get().is_some()) {
+            return Ok(());
+        }
+        for (number, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.get().is_none()) {
+            // Whoever was quicker made the same.
+            let _ = piece.set(Cells::zeroed(1 << (FIRST_PIECE + (number as u32).saturating_sub(1)))?);
+        }
+        Ok(())
+    }
+
+    /// A cell; `None` when it was not reserved.
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Option<&T> {
+        let (piece, within) = piece_of(at);
+        self.0.get(piece)?.get()?.get(within)
+    }
+
+    /// Bytes of address space.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().filter_map(OnceLock::get).map(Cells::bytes).sum()
+    }
+}
+
+/// The piece of a cell, and its place there.
+#[inline]
+fn piece_of(at: usize) -> (usize, usize) {
+    let bits = usize::BITS - (at >> FIRST_PIECE).leading_zeros();
+    let start = if bits == 0 { 0 } else { 1 << (FIRST_PIECE + bits - 1) };
+    (bits as usize, at - start)
+}
+
 /// Maps zeros at a multiple of the huge page size. The overhang at both ends is given back.
 fn map(bytes: usize) -> Result<NonNull<u8>, NoMemory> {
     let refused = NoMemory { bytes };
@@ -147,6 +200,26 @@ mod tests {
                 assert_eq!(cells[len - 1].load(Ordering::Relaxed), 7);
             }
         }
+    }
+
+    #[test]
+    fn segments_grow_without_moving() {
+        let segments = Segments::<AtomicU32>::new();
+        assert!(segments.get(0).is_none());
+        segments.reserve(0).unwrap();
+        let first = segments.get(63).unwrap();
+        assert!(segments.get(64).is_none());
+        first.store(1, Ordering::Relaxed);
+        segments.reserve(70_000).unwrap();
+        for at in [64, 127, 128, 129, 65_535, 70_000, 131_071] {
+            segments.get(at).unwrap().store(at as u32, Ordering::Relaxed);
+        }
+        assert!(segments.get(131_072).is_none());
+        let read = |at: usize| segments.get(at).unwrap().load(Ordering::Relaxed);
+        assert_eq!([63, 64, 127, 128, 129, 65_535, 70_000].map(read), [1, 64, 127, 128, 129, 65_535, 70_000]);
+        assert_eq!(first.load(Ordering::Relaxed), 1);
+        assert_eq!(segments.bytes(), 131_072 * 4);
+        assert!(segments.reserve(usize::MAX).is_err());
     }
 
     #[test]

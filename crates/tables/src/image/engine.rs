@@ -195,6 +195,21 @@ impl Engine {
         }
     }
 
+    /// Finishes what commits left for later.
+    pub(super) fn settle(&mut self) {
+        if let Kind::Acl(engine) = &mut self.kind {
+            engine.settle();
+        }
+    }
+
+    /// Whether commits left nothing for later.
+    pub(super) fn is_settled(&self) -> bool {
+        match &self.kind {
+            Kind::Acl(engine) => engine.is_settled(),
+            _ => true,
+        }
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         match &self.kind {
             Kind::Never => 0,

@@ -1,13 +1,14 @@
 //! What workers read of a table.
 
 use super::engine::EngineReader;
-use crate::fast::{Cells, Plan, Subscriber, Worker};
-use crate::slots::RecordsReader;
+use crate::fast::{Plan, Segments, Worker};
+use crate::slots::{GroupSlots, SlotsReader};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// From entries to slots.
 #[derive(Clone)]
-pub(super) struct Indirect(pub(super) Subscriber<Cells<AtomicU32>>);
+pub(super) struct Indirect(pub(super) Arc<Segments<AtomicU32>>);
 
 /// The reading side of a table, for any worker of its domain. Nothing here allocates or takes a lock.
 #[derive(Clone)]
@@ -15,7 +16,8 @@ pub struct TableReader {
     engine: EngineReader,
     limbs: usize,
     indirect: Option<Indirect>,
-    records: RecordsReader,
+    slots: SlotsReader,
+    entries: Arc<AtomicU32>,
 }
 
 impl std::fmt::Debug for TableReader {
@@ -29,9 +31,16 @@ impl TableReader {
         engine: EngineReader,
         limbs: usize,
         indirect: Option<Indirect>,
-        records: RecordsReader,
+        slots: SlotsReader,
+        entries: Arc<AtomicU32>,
     ) -> TableReader {
-        TableReader { engine, limbs, indirect, records }
+        TableReader { engine, limbs, indirect, slots, entries }
+    }
+
+    /// The number of entries at about this time, without the default entry.
+    #[inline]
+    pub fn entries(&self) -> u32 {
+        self.entries.load(Ordering::Relaxed)
     }
 
     /// Limbs of a key: `ceil(bits / 64)`.
@@ -54,18 +63,24 @@ impl TableReader {
     }
 
     /// Turns entries that [`TableReader::lookup`] gave into their action slots, in place.
-    pub fn slots(&self, worker: &Worker, results: &mut [u32]) {
-        let Some(cells) = self.indirect.as_ref().and_then(|indirect| indirect.0.get(worker)) else { return };
+    pub fn slots(&self, results: &mut [u32]) {
+        let Some(Indirect(cells)) = &self.indirect else { return };
         for result in results.iter_mut().filter(|result| **result != 0) {
             *result = cells.get(*result as usize).map_or(0, |cell| cell.load(Ordering::Acquire));
         }
+    }
+
+    /// The group that an action slot stands for: its record holds the default action, for when the group is empty.
+    #[inline]
+    pub fn group<'w>(&self, worker: &'w Worker, slot: u32) -> Option<&'w GroupSlots> {
+        self.slots.group(worker, slot)
     }
 
     /// The records of the action slots, see [`crate::RecordLayout`]. Valid until the worker's next quiescent point; null
     /// for a worker that sleeps or is of another domain.
     #[inline]
     pub fn records(&self, worker: &Worker) -> *const u8 {
-        self.records.start(worker)
+        self.slots.records(worker)
     }
 
     /// How compiled code may find action slots by itself; its pointers are valid until the worker's next quiescent point.

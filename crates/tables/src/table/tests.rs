@@ -1,6 +1,7 @@
 use super::*;
 use crate::error::MeterError;
 use crate::key::{KeyField, MatchKind};
+use crate::meter::Color;
 use crate::meter::Rate;
 use crate::profile::{ActionProfile, ProfileSpec};
 
@@ -317,12 +318,13 @@ fn hits_counters_and_idle_time_belong_to_their_entry() {
     assert_eq!(table.expired(1099).collect::<Vec<_>>(), []);
     assert_eq!(table.expired(1100).collect::<Vec<_>>(), [one]);
 
-    table.record(one, 1050);
-    table.count(one, 64);
-    table.record(EntryIndex::MISS, 1060);
-    table.count(EntryIndex::MISS, 100);
-    table.record(one, 1070);
-    table.count(one, 1500);
+    let mut part = table.attach().unwrap();
+    part.record(one, 1050);
+    part.count(one, 64);
+    part.record(EntryIndex::MISS, 1060);
+    part.count(EntryIndex::MISS, 100);
+    part.record(one, 1070);
+    part.count(one, 1500);
     assert_eq!(table.expired(1169).collect::<Vec<_>>(), []);
     assert_eq!(table.expired(1170).collect::<Vec<_>>(), [one]);
     assert_eq!(table.counter(one), Ok(CounterValue { packets: 2, bytes: 1564 }));
@@ -340,8 +342,8 @@ fn hits_counters_and_idle_time_belong_to_their_entry() {
     assert_eq!(table.counter(two), Ok(CounterValue::default()));
     assert_eq!(table.counter(EntryIndex(77)), Err(TableError::NotFound));
     // What names no entry is harmless.
-    table.record(EntryIndex(77), 1);
-    table.count(EntryIndex(77), 1);
+    part.record(EntryIndex(77), 1);
+    part.count(EntryIndex(77), 1);
 }
 
 #[test]
@@ -354,17 +356,22 @@ fn direct_meters_belong_to_their_entry() {
     let insert = |table: &mut Table| table.insert(EntrySpec::new(vec![exact(&[1])], action(1))).unwrap();
     let one = insert(&mut table);
     let config = MeterConfig { cir: Rate::per_second(1), cbs: 100, pir: Rate::per_second(1), pbs: 200 };
-    assert_eq!(table.meter(one, 0, 1000, Color::Green), Color::Green, "unconfigured");
+    let mut part = table.attach().unwrap();
+    assert_eq!(part.meter(one, 0, 1000, Color::Green), Color::Green, "unconfigured");
     table.set_meter(one, Some(config)).unwrap();
-    let colors = [100, 100, 1].map(|bytes| table.meter(one, 0, bytes, Color::Green));
+    let colors = [100, 100, 1].map(|bytes| part.meter(one, 0, bytes, Color::Green));
     assert_eq!(colors, [Color::Green, Color::Yellow, Color::Red]);
     let bad = MeterConfig { pir: Rate::per_second(0), ..config };
     assert_eq!(table.set_meter(one, Some(bad)), Err(TableError::Meter(MeterError::PeakBelowCommitted)));
-    assert_eq!(table.entry(one).unwrap().meter().config(), Some(config));
+    assert_eq!(table.entry(one).unwrap().meter(), Some(config));
+    assert_eq!(part.meter(one, 0, 1, Color::Green), Color::Red, "a refused configuration fills no bucket");
+    table.set_meter(one, Some(config)).unwrap();
+    assert_eq!(part.meter(one, 0, 100, Color::Green), Color::Green, "the same again does");
     table.remove(one).unwrap();
     let again = insert(&mut table);
-    assert_eq!(table.entry(again).unwrap().meter().config(), None, "insert starts anew");
-    assert_eq!(table.meter(EntryIndex(77), 0, 1000, Color::Red), Color::Green);
+    assert_eq!(table.entry(again).unwrap().meter(), None, "insert starts anew");
+    assert_eq!(part.meter(again, 0, 1000, Color::Green), Color::Green);
+    assert_eq!(part.meter(EntryIndex(77), 0, 1000, Color::Red), Color::Green);
 }
 
 #[test]
@@ -373,8 +380,9 @@ fn what_a_table_does_not_have_is_said() {
     assert_eq!(table.counter(EntryIndex::MISS), Err(TableError::NoCounter));
     assert_eq!(table.reset_counters(), Err(TableError::NoCounter));
     assert_eq!(table.set_meter(EntryIndex::MISS, None), Err(TableError::NoMeter));
-    assert_eq!(table.meter(EntryIndex::MISS, 0, 1, Color::Red), Color::Green);
-    table.count(EntryIndex::MISS, 1);
+    let mut part = table.attach().unwrap();
+    assert_eq!(part.meter(EntryIndex::MISS, 0, 1, Color::Red), Color::Green);
+    part.count(EntryIndex::MISS, 1);
     assert_eq!(table.entry(EntryIndex::MISS).unwrap().counter(), CounterValue::default());
 }
 

@@ -1,0 +1,152 @@
+//! The control side of tables and counters, for any thread.
+
+use crate::schema::Schema;
+use crate::undo::Undo;
+use millrace_pipeline::entity::PrimaryMap;
+use millrace_pipeline::*;
+use millrace_tables::{self as tables, ActionProfile, CounterArray};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The tables of one running program with their action profiles, and its counters, as the control side reads and writes
+/// them. Packets go on meanwhile: each meets a table as it was before a write or as it is after it.
+pub struct Tables {
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) tables: PrimaryMap<TableId, tables::Table>,
+    pub(crate) profiles: PrimaryMap<ProfileId, ActionProfile>,
+    pub(crate) counters: PrimaryMap<CounterId, CounterArray>,
+    /// What undoes the writes since [`Tables::note`].
+    pub(crate) undo: Option<Vec<Undo>>,
+    /// Tables that may have writes which packets do not meet yet.
+    uncommitted: Vec<TableId>,
+    /// Counts commits.
+    commits: u64,
+    /// Whether a thread waits until there is nothing else to write.
+    settling: bool,
+}
+
+/// So long nothing is written, and what commits left for later is done.
+const IDLE: Duration = Duration::from_millis(100);
+
+/// A handle on the tables of a running program, for any thread. Whoever forwards packets takes no lock of it.
+#[derive(Clone)]
+pub struct TablesHandle(Arc<Mutex<Tables>>);
+
+/// The tables, for one thread at a time. When this is dropped, packets that come from then on meet all that was written;
+/// single writes may be met before.
+pub struct TablesGuard<'a> {
+    tables: MutexGuard<'a, Tables>,
+    handle: &'a TablesHandle,
+}
+
+impl TablesHandle {
+    pub(crate) fn new(tables: Tables) -> TablesHandle {
+        TablesHandle(Arc::new(Mutex::new(tables)))
+    }
+
+    /// Waits until no other thread has the tables. A thread that has them already must not.
+    pub fn lock(&self) -> TablesGuard<'_> {
+        // Every write leaves the tables whole, also one that panics in front of it.
+        let tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        TablesGuard { tables, handle: self }
+    }
+
+    /// Has a thread of its own settle the tables once nothing was written for a while: lists of rules that were written one
+    /// by one are laid out anew as a whole.
+    fn settle_when_idle(&self) -> bool {
+        let tables = Arc::downgrade(&self.0);
+        let settle = move || {
+            let mut seen = 0;
+            loop {
+                std::thread::sleep(IDLE);
+                // Without anybody who has the tables there is nothing to do.
+                let Some(tables) = tables.upgrade() else { return };
+                let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
+                if tables.commits == seen {
+                    tables.tables.values_mut().for_each(tables::Table::settle);
+                    tables.settling = false;
+                    return;
+                }
+                seen = tables.commits;
+            }
+        };
+        // Without a thread lookups are as right as with it, only slower.
+        std::thread::Builder::new().name("settle tables".to_owned()).spawn(settle).is_ok()
+    }
+}
+
+impl std::fmt::Debug for TablesHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TablesHandle")
+    }
+}
+
+impl Deref for TablesGuard<'_> {
+    type Target = Tables;
+
+    fn deref(&self) -> &Tables {
+        &self.tables
+    }
+}
+
+impl DerefMut for TablesGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
+}
+
+impl Drop for TablesGuard<'_> {
+    fn drop(&mut self) {
+        if self.tables.commit() && !self.tables.settling && !self.tables.is_settled() {
+            self.tables.settling = self.handle.settle_when_idle();
+        }
+    }
+}
+
+impl Tables {
+    pub(crate) fn new(schema: Arc<Schema>) -> Tables {
+        Tables {
+            schema,
+            tables: PrimaryMap::new(),
+            profiles: PrimaryMap::new(),
+            counters: PrimaryMap::new(),
+            undo: None,
+            uncommitted: Vec::new(),
+            commits: 0,
+            settling: false,
+        }
+    }
+
+    /// Has all packets from now on meet what was written, and says whether there was something. Done too when a
+    /// [`TablesGuard`] is dropped.
+    pub fn commit(&mut self) -> bool {
+        if self.uncommitted.is_empty() {
+            return false;
+        }
+        self.commits += 1;
+        // What finds no memory now is tried again at the next commit; until then packets meet the table as before.
+        let Tables { tables, uncommitted, .. } = self;
+        uncommitted.retain(|id| tables[*id].commit().is_err());
+        true
+    }
+
+    /// Whether all lookups are as fast as they can be: what was written one by one is laid out as a whole. A thread sees to
+    /// it once nothing was written for a tenth of a second.
+    pub fn is_settled(&self) -> bool {
+        self.tables.values().all(tables::Table::is_settled)
+    }
+
+    /// A table as the match engines see it.
+    pub fn table(&self, id: TableId) -> &tables::Table {
+        &self.tables[id]
+    }
+
+    /// A table to be written.
+    pub(crate) fn table_mut(&mut self, id: TableId) -> &mut tables::Table {
+        if !self.uncommitted.contains(&id) {
+            self.uncommitted.push(id);
+        }
+        &mut self.tables[id]
+    }
+}

@@ -1,0 +1,201 @@
+//! What belongs to single entries beside their match and action: direct counters, direct meters, and when packets last
+//! matched them.
+//!
+//! Control makes room, sets and reads; a worker counts, meters and notes hits through its [`AttachedPart`], without a
+//! lock and without memory that other cores write to.
+
+use crate::counter::{CounterPart, CounterValue, Tally};
+use crate::entry::EntryIndex;
+use crate::fast::{NoMemory, Segments};
+use crate::meter::{Color, FollowingMeters, MeterCell, MeterConfig, MeterUnit};
+use crate::table::TableSpec;
+use crate::{MeterError, TableError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The control side. Every index of an entry, and that of the default entry, has its own of each.
+pub(crate) struct Attached {
+    counters: Option<Tally>,
+    meters: Option<(MeterUnit, Arc<Segments<MeterCell>>)>,
+    idle: Option<Idle>,
+}
+
+struct Idle {
+    timeouts_ns: Vec<u64>,
+    last_hits_ns: Arc<Segments<AtomicU64>>,
+}
+
+/// A worker's side of what is attached to the entries of one table.
+pub struct AttachedPart {
+    counters: Option<CounterPart>,
+    meters: Option<(MeterUnit, Arc<Segments<MeterCell>>, FollowingMeters)>,
+    last_hits_ns: Option<Arc<Segments<AtomicU64>>>,
+}
+
+impl std::fmt::Debug for Attached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Attached")
+    }
+}
+
+impl std::fmt::Debug for AttachedPart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AttachedPart")
+    }
+}
+
+impl AttachedPart {
+    /// Records that a packet matched an entry at `now_ns`, in a table whose entries may have idle timeouts.
+    #[inline]
+    pub fn record(&mut self, found: EntryIndex, now_ns: u64) {
+        if let Some(hit) = self.last_hits_ns.as_ref().and_then(|hits| hits.get(found.0 as usize)) {
+            hit.store(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a packet of so many bytes on the entry's direct counter, if the table has one. Whether a miss counts on
+    /// the default entry is the caller's to say.
+    #[inline]
+    pub fn count(&mut self, found: EntryIndex, bytes: u64) {
+        if let Some(counters) = &mut self.counters {
+            counters.count(found.0.into(), bytes);
+        }
+    }
+
+    /// Colours a packet by the entry's direct meter ([`crate::Meter::execute`]); green in a table without one.
+    pub fn meter(&mut self, found: EntryIndex, now_ns: u64, bytes: u64, before: Color) -> Color {
+        let Some((unit, cells, meters)) = &mut self.meters else { return Color::Green };
+        let at = found.0 as usize;
+        let Some(cell) = cells.get(at) else { return Color::Green };
+        meters.execute(at, cell, now_ns, unit.units(bytes), before)
+    }
+}
+
+impl Attached {
+    /// Of the default entry of a table.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub(crate) fn new(spec: &TableSpec) -> Result<Attached, NoMemory> {
+        let mut attached = Attached {
+            counters: spec.counter.map(|_| Tally::default()),
+            meters: spec.meter.map(|unit| (unit, Arc::new(Segments::new()))),
+            idle: spec
+                .idle_timeout
+                .then(|| Idle { timeouts_ns: Vec::new(), last_hits_ns: Arc::new(Segments::new()) }),
+        };
+        attached.reserve(EntryIndex::MISS)?;
+        Ok(attached)
+    }
+
+    /// The side of one more worker.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub(crate) fn part(&mut self) -> Result<AttachedPart, NoMemory> {
+        Ok(AttachedPart {
+            counters: self.counters.as_mut().map(|counters| counters.part(u64::MAX)).transpose()?,
+            meters: (self.meters.as_ref())
+                .map(|(unit, cells)| (*unit, Arc::clone(cells), FollowingMeters::default())),
+            last_hits_ns: self.idle.as_ref().map(|idle| Arc::clone(&idle.last_hits_ns)),
+        })
+    }
+
+    /// Makes room for an entry of this index.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn reserve(&mut self, index: EntryIndex) -> Result<(), NoMemory> {
+        let at = index.0 as usize;
+        if let Some(counters) = &mut self.counters {
+            counters.reserve(at + 1)?;
+        }
+        if let Some((_, cells)) = &self.meters {
+            cells.reserve(at)?;
+        }
+        if let Some(idle) = &mut self.idle {
+            idle.last_hits_ns.reserve(at)?;
+            if idle.timeouts_ns.len() <= at {
+                idle.timeouts_ns.resize(at + 1, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry comes to an index with room, which no worker holds: counter and meter start anew.
+    pub(crate) fn start(&mut self, index: EntryIndex, timeout_ns: u64, now_ns: u64) {
+        if let Some(counters) = &mut self.counters {
+            counters.set(index.0 as usize, CounterValue::default());
+        }
+        if let Some(cell) = self.meter_cell(index) {
+            cell.clear();
+        }
+        self.set_timeout(index, timeout_ns);
+        if let Some(hit) = self.idle.as_ref().and_then(|idle| idle.last_hits_ns.get(index.0 as usize)) {
+            hit.store(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// The counter of an entry; zero without counters.
+    pub(crate) fn counter(&self, index: EntryIndex) -> CounterValue {
+        self.counters.as_ref().map_or_else(CounterValue::default, |tally| tally.value(index.0 as usize))
+    }
+
+    pub(crate) fn set_counter(&mut self, index: EntryIndex, value: CounterValue) {
+        if let Some(counters) = &mut self.counters {
+            counters.set(index.0 as usize, value);
+        }
+    }
+
+    pub(crate) fn reset_counters(&mut self) {
+        if let Some(counters) = &mut self.counters {
+            counters.reset();
+        }
+    }
+
+    pub(crate) fn meter_config(&self, index: EntryIndex) -> Option<MeterConfig> {
+        self.meter_cell(index)?.config()
+    }
+
+    /// Configures the meter of an entry and has its buckets be full.
+    ///
+    /// # Errors
+    /// [`TableError::NoMeter`], [`MeterError::PeakBelowCommitted`].
+    pub(crate) fn set_meter(
+        &mut self,
+        index: EntryIndex,
+        config: Option<MeterConfig>,
+    ) -> Result<(), TableError> {
+        let written = self.meter_cell(index).ok_or(TableError::NoMeter)?.publish(config);
+        written.map_err(|error: MeterError| error.into())
+    }
+
+    fn meter_cell(&self, index: EntryIndex) -> Option<&MeterCell> {
+        self.meters.as_ref()?.1.get(index.0 as usize)
+    }
+
+    pub(crate) fn timeout_ns(&self, index: EntryIndex) -> u64 {
+        self.idle.as_ref().and_then(|idle| idle.timeouts_ns.get(index.0 as usize)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn set_timeout(&mut self, index: EntryIndex, timeout_ns: u64) {
+        if let Some(timeout) = self.idle.as_mut().and_then(|idle| idle.timeouts_ns.get_mut(index.0 as usize))
+        {
+            *timeout = timeout_ns;
+        }
+    }
+
+    pub(crate) fn last_hit_ns(&self, index: EntryIndex) -> u64 {
+        let hit = self.idle.as_ref().and_then(|idle| idle.last_hits_ns.get(index.0 as usize));
+        hit.map_or(0, |hit| hit.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of memory, as far as it has been reserved.
+    pub(crate) fn bytes(&self) -> usize {
+        let counters = self.counters.as_ref().map_or(0, Tally::bytes);
+        let meters = self.meters.as_ref().map_or(0, |(_, cells)| cells.bytes());
+        let idle =
+            self.idle.as_ref().map_or(0, |idle| idle.timeouts_ns.len() * 8 + idle.last_hits_ns.bytes());
+        counters + meters + idle
+    }
+}
