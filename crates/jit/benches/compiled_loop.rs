@@ -5,8 +5,8 @@
 //! valgrind. `-- list CASE` prints the machine code. Tables answer from one word each, so what is counted is the code
 //! around lookups.
 
-use millrace_jit::abi::{Env, HEADROOM, TAILROOM, TableEnv};
-use millrace_jit::{Compiled, MAX_BATCH, Options, Packet, Plan, Shape, Verdict, listing};
+use millrace_jit::abi::{Env, HEADROOM, Moved, TAILROOM, TableEnv};
+use millrace_jit::{Compiled, MAX_BATCH, Options, Outcome, Place, Plan, Shape, Verdict, listing};
 use millrace_pipeline::{Program, SlotId, TableId, passes};
 use millrace_state::{network_order, record_layout};
 use std::ffi::c_void;
@@ -58,7 +58,7 @@ const CASES: &[Case] = &[
         name: "router, IPv4 at once",
         program: "router",
         tables: &[
-            ("ipv4_lpm", at_once(Shape::Two16 { low: 8 }, ROUTE)),
+            ("ipv4_lpm", at_once(Shape::Two { low: 8, bytes: 2 }, ROUTE)),
             ("ipv6_lpm", staged(ROUTE)),
             ("send_frame", at_once(Shape::Direct, FRAME)),
         ],
@@ -80,7 +80,7 @@ const CASES: &[Case] = &[
         name: "router, IPv6 staged",
         program: "router",
         tables: &[
-            ("ipv4_lpm", at_once(Shape::Two16 { low: 8 }, ROUTE)),
+            ("ipv4_lpm", at_once(Shape::Two { low: 8, bytes: 2 }, ROUTE)),
             ("ipv6_lpm", staged(ROUTE)),
             ("send_frame", at_once(Shape::Direct, FRAME)),
         ],
@@ -151,7 +151,7 @@ impl Case {
         for table in program.tables.keys() {
             let how = self.how(&program, table);
             first.push(match how.shape {
-                Shape::Two16 { .. } => {
+                Shape::Two { .. } => {
                     let mut level = vec![0; 2 << 24];
                     let route = 2 * ((10 << 16) + (1 << 8) + 2);
                     level[route..route + 2].copy_from_slice(&1u16.to_le_bytes());
@@ -195,28 +195,39 @@ impl Case {
         let mut memory = frame.repeat(MAX_BATCH);
         let mut contexts = code.contexts(MAX_BATCH);
         let (contexts, stage) = contexts.memory();
-        let env = Env { tables: tables.as_ptr(), host: std::ptr::null_mut(), contexts, stage, now_ns: 0 };
-        let mut packets = Vec::new();
+        let mut outcomes = [Outcome::default(); MAX_BATCH];
+        let mut moved = [Moved { data: std::ptr::null_mut(), len: 0 }; MAX_BATCH];
+        let env = Env {
+            tables: tables.as_ptr(),
+            host: std::ptr::null_mut(),
+            contexts,
+            stage,
+            memory: memory.as_mut_ptr(),
+            outcomes: outcomes.as_mut_ptr(),
+            moved: moved.as_mut_ptr(),
+            port: 0,
+            now_ns: 0,
+        };
+        let place = |number: usize| [(number * stride + HEADROOM) as u32, self.packet.len() as u32];
+        let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
         let start = Instant::now();
         for batch in 0..batches {
-            packets.clear();
-            for frame in memory.chunks_exact_mut(stride) {
-                frame[HEADROOM..HEADROOM + 32].copy_from_slice(&self.packet[..32]);
-                let data = frame[HEADROOM..].as_mut_ptr();
-                let len = self.packet.len() as u32;
-                packets.push(Packet { data, len, port: 0, verdict: u32::MAX, out: 0 });
+            for [at, _] in &places {
+                // SAFETY: the start of a frame of the memory, which only `env` points to.
+                unsafe {
+                    let frame = env.memory.add(*at as usize);
+                    std::ptr::copy_nonoverlapping(self.packet.as_ptr(), frame, 32);
+                }
             }
             if batch + runs < batches {
                 continue;
             }
             // SAFETY: the packets lie in frames of their own, the tables are as compiled code wants them, and no helper
             // is called that needs the host.
-            unsafe { code.enter(&env, &mut packets) };
+            unsafe { code.enter(&env, &places) };
         }
         let seconds = start.elapsed().as_secs_f64();
-        let packet = packets[0];
-        let verdict = Verdict::from_number(packet.verdict).map(|verdict| (verdict, packet.out));
-        assert_eq!(verdict, Some(self.verdict), "{}", self.name);
+        assert_eq!((outcomes[0].verdict(), outcomes[0].number()), self.verdict, "{}", self.name);
         seconds
     }
 }

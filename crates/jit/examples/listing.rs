@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         }
     };
     passes::optimize(&mut program);
-    let shapes = vec![Shape::Two16 { low: 8 }, Shape::Call, Shape::Direct];
+    let shapes = vec![Shape::Two { low: 8, bytes: 2 }, Shape::Call, Shape::Direct];
     let options = Options { shapes, ..Options::default() };
     if what == "time" {
         let compiled = Compiled::new(&program, &Plan::through(&program, true), &options);

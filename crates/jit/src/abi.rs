@@ -11,23 +11,47 @@ pub const GROWTH: usize = 128;
 /// Bytes behind a packet that may be read (and written back unchanged), so that a field is one access.
 pub const TAILROOM: usize = 16;
 
-/// One packet of a batch.
+/// Where a packet of a batch lies in [`Env::memory`]: its first byte, and its length.
 ///
-/// [`HEADROOM`] bytes in front of `data` and [`TAILROOM`] bytes behind its end belong to the buffer. Compiled code
-/// rewrites the packet in place and moves `data` and `len` where headers come or go.
+/// [`HEADROOM`] bytes in front of it and [`TAILROOM`] bytes behind its end belong to its buffer. Compiled code rewrites the
+/// packet in place.
+pub type Place = [u32; 2];
+
+/// A packet that may have been moved: where headers came or went, or in memory of the host.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Packet {
+pub struct Moved {
     /// The first byte.
     pub data: *mut u8,
     /// Bytes.
-    pub len: u32,
-    /// The port that it came in on.
-    pub port: u32,
+    pub len: u64,
+}
+
+/// What became of a packet: a [`Verdict`] in the upper half of the word, in the lower one the number that goes with it.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome(u64);
+
+impl Outcome {
+    /// What became of it.
+    #[inline]
+    pub fn verdict(self) -> Verdict {
+        // Compiled code writes nothing else.
+        Verdict::from_number((self.0 >> 32) as u32).unwrap_or(Verdict::StepLimit)
+    }
+
     /// With [`Verdict::Forward`] the port to send to, with [`Verdict::ParserError`] the error.
-    pub out: u32,
-    /// A [`Verdict`] as a number. Code writes it together with `out`, as one word.
-    pub verdict: u32,
+    #[inline]
+    pub fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// The port to send it to, of a packet that is to be sent; of others a number above all ports.
+    #[inline]
+    pub fn port_to_send(self) -> u64 {
+        const { assert!(Verdict::Forward as u32 == 0) };
+        self.0
+    }
 }
 
 /// What has become of a packet.
@@ -111,16 +135,13 @@ pub enum Shape {
     Call,
     /// `u32 base[key]`, for a key of at most 16 bits.
     Direct,
-    /// Two levels of `u16`, for a key of at most 32 bits: `e = base[key >> low]`; when bit 15 of it is set the result is
-    /// `second[((e & 0x7fff) << low) + (key & ((1 << low) - 1))]`, else `e`.
-    Two16 {
+    /// Two levels of words of 1, 2 or 4 bytes, for a key of at most 32 bits: `e = base[key >> low]`; when the highest bit of
+    /// it is set the result is `second[((e without that bit) << low) + (key & ((1 << low) - 1))]`, else `e`.
+    Two {
         /// The bits of the key that index the second level.
         low: u32,
-    },
-    /// The same with `u32` and bit 31.
-    Two32 {
-        /// As above.
-        low: u32,
+        /// The bytes of a word.
+        bytes: u32,
     },
 }
 
@@ -136,6 +157,14 @@ pub struct Env {
     pub contexts: *mut u8,
     /// Memory for the schedule: keys, results and waiting packets of staged tables.
     pub stage: *mut u8,
+    /// What the places of packets count from.
+    pub memory: *mut u8,
+    /// One for each packet, written by the code.
+    pub outcomes: *mut Outcome,
+    /// One for each packet, written by code whose packets do not [keep their places](crate::Compiled::keeps_place).
+    pub moved: *mut Moved,
+    /// The port that all packets came in on.
+    pub port: u64,
     /// The time of the batch in nanoseconds.
     pub now_ns: u64,
 }

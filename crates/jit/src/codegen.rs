@@ -38,9 +38,8 @@ use std::collections::{HashMap, HashSet};
 use std::mem::offset_of;
 use values::Val;
 
-/// A multiple of the size of [`abi::Packet`] below that of a batch, times this, shifted right, is the number of the packet.
-const PER_PACKET: u32 = (1u32 << PER_PACKET_SHIFT).div_ceil(size_of::<abi::Packet>() as u32);
-const PER_PACKET_SHIFT: u32 = 20;
+/// The distance of two places, which is also that of two outcomes.
+const PLACE: u32 = size_of::<abi::Place>() as u32;
 
 /// The nodes from which packets may be sent, or all when that is not this code's business.
 fn going_on(special: &Special, order: &[NodeId]) -> SecondaryMap<NodeId, bool> {
@@ -72,7 +71,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) stages: &'a [Option<crate::stage::Stage>],
     /// How tables are looked up, by table; those beyond the end by calls.
     pub(crate) shapes: &'a [abi::Shape],
-    /// Whether packets stay where they are: their descriptors get nothing but a verdict.
+    /// Whether packets stay where they are.
     pub(crate) stays: bool,
     /// Texts of the program, which code refers to by number.
     pub(crate) texts: &'a mut crate::runtime::Texts,
@@ -106,8 +105,6 @@ pub(crate) struct Cache {
     pub(crate) sums: Vec<hashing::Sum>,
     /// What numbers are at least, after a comparison.
     pub(crate) least: HashMap<Value, u64>,
-    /// How many bits of numbers may be 1, the lowest ones.
-    pub(crate) widths: HashMap<Value, u32>,
     /// Numbers that the packet's descriptor holds anyway.
     pub(crate) ports: HashMap<Value, u64>,
 }
@@ -138,6 +135,7 @@ pub(crate) enum SlotVar {
 
 /// The variables that are no slots.
 struct Vars {
+    /// The packet's place.
     packet: Variable,
     context: Variable,
     data: Variable,
@@ -165,12 +163,12 @@ pub(crate) struct Gen<'a> {
     vars: Vars,
     slots: SecondaryMap<SlotId, Option<SlotVar>>,
     env: Value,
+    /// The first place.
     packets: Value,
-    /// The first context, and the memory of staged tables.
-    contexts: Value,
-    stage_memory: Value,
     state: State,
     cache: Cache,
+    /// How many bits of numbers may be 1, the lowest ones; that holds wherever there is the number.
+    widths: HashMap<Value, u32>,
     /// Where each node's code starts, and how many edges to it are not generated yet.
     blocks: HashMap<NodeId, Block>,
     edges_left: HashMap<NodeId, usize>,
@@ -213,11 +211,6 @@ impl<'a> Gen<'a> {
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
-        let of_env = |b: &mut FunctionBuilder<'_>, field: usize| {
-            b.ins().load(types::I64, constant_memory(), params[0], field as i32)
-        };
-        let contexts = of_env(&mut b, offset_of!(abi::Env, contexts));
-        let stage_memory = of_env(&mut b, offset_of!(abi::Env, stage));
         let mut word = || b.declare_var(types::I64);
         let vars = Vars {
             packet: word(),
@@ -250,10 +243,9 @@ impl<'a> Gen<'a> {
             slots,
             env: params[0],
             packets: params[1],
-            contexts,
-            stage_memory,
             state: special.nodes[special.entry].entry.clone(),
             cache: Cache::default(),
+            widths: HashMap::new(),
             blocks: HashMap::new(),
             edges_left: HashMap::new(),
             inherited: HashMap::new(),
@@ -312,8 +304,7 @@ impl<'a> Gen<'a> {
         let entry = self.b.current_block();
         let count = entry.map(|block| self.b.block_params(block)[2]);
         let count = count.unwrap_or(self.env);
-        let size = self.int(size_of::<abi::Packet>() as u64);
-        let bytes = self.b.ins().imul(count, size);
+        let bytes = self.shl(count, PLACE.trailing_zeros());
         let end = self.b.ins().iadd(self.packets, bytes);
         self.b.def_var(self.vars.packet, self.packets);
         let (first, next, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
@@ -339,7 +330,7 @@ impl<'a> Gen<'a> {
         self.b.switch_to_block(next);
         self.b.seal_block(next);
         let packet = self.b.use_var(self.vars.packet);
-        let packet = self.plus(packet, size_of::<abi::Packet>() as i64);
+        let packet = self.plus(packet, i64::from(PLACE));
         self.b.def_var(self.vars.packet, packet);
         let more = self.b.ins().icmp(IntCC::NotEqual, packet, end);
         self.b.ins().brif(more, first, &[], done, &[]);
@@ -456,14 +447,18 @@ impl<'a> Gen<'a> {
     /// Works the packet's context out from the packet's place in the batch. Cranelift moves that to where it is needed,
     /// which is seldom.
     fn find_context(&mut self) {
-        let packet = self.b.use_var(self.vars.packet);
-        let distance = self.b.ins().isub(packet, self.packets);
-        let scaled = self.b.ins().imul_imm_s(distance, i64::from(PER_PACKET));
-        let number = self.shr(scaled, PER_PACKET_SHIFT);
-        let size = self.int(self.s.layout.size() as u64);
-        let offset = self.b.ins().imul(number, size);
-        let context = self.b.ins().iadd(self.contexts, offset);
+        let distance = self.distance();
+        // Both sizes are multiples of that of a place.
+        let size = self.int(self.s.layout.size() as u64 / u64::from(PLACE));
+        let offset = self.b.ins().imul(distance, size);
+        let contexts = self.env_field(offset_of!(abi::Env, contexts));
+        let context = self.b.ins().iadd(contexts, offset);
         self.b.def_var(self.vars.context, context);
+    }
+
+    /// A field of what surrounds the batch; the same for all packets.
+    fn env_field(&mut self, field: usize) -> Value {
+        self.b.ins().load(types::I64, constant_memory(), self.env, field as i32)
     }
 
     fn data(&mut self) -> Value {

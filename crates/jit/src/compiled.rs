@@ -1,6 +1,7 @@
 //! A program as machine code, and running it.
 
-use crate::abi::{Env, Packet, Shape};
+use crate::abi::{Env, Place, Shape};
+use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
 use crate::flat::flatten;
@@ -117,7 +118,7 @@ pub struct Compiled {
     statistics: Statistics,
 }
 
-type Entry = unsafe extern "C" fn(env: *const Env, packets: *mut Packet, n: u64);
+type Entry = unsafe extern "C" fn(env: *const Env, places: *const Place, n: u64);
 
 impl Compiled {
     /// Compiles a plan of a verified program for this machine.
@@ -176,8 +177,7 @@ impl Compiled {
         self.written.front as usize
     }
 
-    /// Whether every packet stays where it is, with its length: of a [`Packet`] the code writes nothing but `out` and
-    /// `verdict`.
+    /// Whether every packet stays where it is, with its length.
     pub fn keeps_place(&self) -> bool {
         self.stays
     }
@@ -205,42 +205,54 @@ impl Compiled {
         wanted.zip(now).all(|(wanted, now)| wanted == Shape::Call || wanted == now)
     }
 
-    /// Runs the plan over a batch of at most [`MAX_BATCH`] packets at a time; packets beyond it, or beyond the contexts,
-    /// are left as they are, as are all when the code does not [fit](Compiled::fits): then the answer is false.
+    /// Runs the plan over a batch of at most [`MAX_BATCH`] packets, as many as there are contexts; or leaves it as it is when
+    /// the code does not [fit](Compiled::fits): then the answer is false.
     ///
     /// # Safety
-    /// Every packet is as [`Packet`] says, and its memory is used by nothing else meanwhile.
-    pub unsafe fn run(
+    /// Every packet lies in the memory with [`Compiled::headroom`] bytes in front and [`crate::abi::TAILROOM`] behind, and
+    /// the memory is used by nothing else meanwhile.
+    pub(crate) unsafe fn run(
         &self,
         host: &mut Host<'_>,
         contexts: &mut Contexts,
-        packets: &mut [Packet],
+        mut packets: Packets<'_>,
         now_ns: u64,
     ) -> bool {
         host.start(now_ns);
         if !contexts.tables.refresh(host.state, &self.shapes) {
             return false;
         }
-        let count = packets.len().min(MAX_BATCH).min(contexts.len());
+        debug_assert!(packets.places.len() <= MAX_BATCH.min(contexts.len()));
         let tables = contexts.tables.start();
         let (contexts, stage) = contexts.memory();
-        let env = Env { tables, host: std::ptr::from_mut(host).cast(), contexts, stage, now_ns };
-        // SAFETY: the caller promises the packets; `host` and `contexts` are borrowed, and the tables are as the code
-        // takes them, until the worker's next quiescent point.
-        unsafe { self.enter(&env, &mut packets[..count]) };
+        let env = Env {
+            tables,
+            host: std::ptr::from_mut(host).cast(),
+            contexts,
+            stage,
+            memory: packets.memory,
+            outcomes: packets.outcomes(),
+            moved: packets.moved(),
+            port: u64::from(packets.port),
+            now_ns,
+        };
+        // SAFETY: the caller promises the packets; `host`, `contexts` and outcomes are borrowed, and the tables are as the
+        // code takes them, until the worker's next quiescent point.
+        unsafe { self.enter(&env, packets.places) };
         true
     }
 
     /// Runs the plan over packets in an environment of the caller's.
     ///
     /// # Safety
-    /// As for [`Compiled::run`]; besides, `env` is as [`Env`] and its parts say, with a context for each packet, and there
-    /// are at most [`MAX_BATCH`] packets.
-    pub unsafe fn enter(&self, env: &Env, packets: &mut [Packet]) {
+    /// `env` is as [`Env`] and its parts say, with a context, an outcome and, unless the code
+    /// [keeps the places](Compiled::keeps_place) of packets, a [`crate::abi::Moved`] for each packet. There are at most
+    /// [`MAX_BATCH`] packets, which are as [`Place`] says, in memory that nothing else uses meanwhile.
+    pub unsafe fn enter(&self, env: &Env, places: &[Place]) {
         // SAFETY: the code has this signature; the caller promises the rest.
         unsafe {
             let entry = std::mem::transmute::<*const std::ffi::c_void, Entry>(self.memory.start());
-            entry(env, packets.as_mut_ptr(), packets.len() as u64);
+            entry(env, places.as_ptr(), places.len() as u64);
         }
     }
 }

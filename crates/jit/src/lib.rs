@@ -38,8 +38,8 @@ mod state;
 mod tables;
 mod written;
 
-pub use abi::{Packet, Shape, Verdict};
-pub use batch::{Batch, PacketList, Results};
+pub use abi::{Outcome, Place, Shape, Verdict};
+pub use batch::{Batch, Outcomes, Results};
 pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;
 pub use layout::{Layout, MAX_CONTEXT};

@@ -58,7 +58,8 @@ fn shape(state: &State, table: TableId, plan: Plan) -> Shape {
     match plan.kind {
         PlanKind::Call => Shape::Call,
         PlanKind::Direct => Shape::Direct,
-        PlanKind::Two16 => Shape::Two16 { low: plan.shift },
-        PlanKind::Two32 => Shape::Two32 { low: plan.shift },
+        PlanKind::Two8 => Shape::Two { low: plan.shift, bytes: 1 },
+        PlanKind::Two16 => Shape::Two { low: plan.shift, bytes: 2 },
+        PlanKind::Two32 => Shape::Two { low: plan.shift, bytes: 4 },
     }
 }

@@ -617,3 +617,48 @@ fn rules_written_one_by_one_are_laid_out_as_a_whole_when_nothing_else_is_written
     state.end_batch();
     assert!(found[0] != 0 && found[1] == 0, "{found:?}");
 }
+
+#[test]
+fn groups_change_on_another_thread_while_batches_select_from_them() {
+    let mut state = state();
+    let selected = state.table_named("selected").unwrap();
+    let profile = state.profile_named("ap").unwrap();
+    let action = state.member_action_named(profile, "both").unwrap();
+    let member = |value| MemberWrite { action, args: vec![Bits::new(8, value)] };
+    let weight = |member| GroupMember { member, weight: 1 };
+    let (handle, stop) = (state.handle(), std::sync::atomic::AtomicBool::new(false));
+    {
+        let mut tables = handle.lock();
+        tables.insert_member(profile, Some(0), &member(10)).unwrap();
+        tables.insert_member(profile, Some(1), &member(11)).unwrap();
+        tables.insert_group(profile, Some(7), &[weight(0)]).unwrap();
+        let key = vec![EntryMatch::Exact(Bits::new(9, 2))];
+        tables.insert(selected, &entry(key, Target::Group(7)), 0).unwrap();
+    }
+    let select = |state: &mut State| {
+        state.start_batch();
+        let mut found = [0];
+        state.reader(selected).lookup(state.worker(), &[2], &mut found);
+        let slot = state.select_slot(selected, found[0], Vec::new);
+        state.end_batch();
+        assert_ne!(slot, found[0], "the group is never empty");
+        slot
+    };
+    let first = select(&mut state);
+    handle.lock().modify_group(profile, 7, &[weight(1)]).unwrap();
+    let second = select(&mut state);
+    assert_ne!(first, second);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0..2000 {
+                handle.lock().modify_group(profile, 7, &[weight(round % 2)]).unwrap();
+            }
+            stop.store(true, std::sync::atomic::Ordering::Release);
+        });
+        while !stop.load(std::sync::atomic::Ordering::Acquire) {
+            let slot = select(&mut state);
+            assert!(slot == first || slot == second, "{slot} is neither {first} nor {second}");
+        }
+    });
+    assert_eq!(select(&mut state), second);
+}

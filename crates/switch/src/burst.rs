@@ -11,7 +11,7 @@ use crate::queues::Waiting;
 use crate::switch::{MAX_COPIES, Switch, SwitchError};
 use crate::{DropReason, PortId};
 use millrace_jit::sampling::{Mark, mark};
-use millrace_jit::{Results, Verdict};
+use millrace_jit::{Batch, Results, Verdict};
 use millrace_ports::{Burst, MAX_BATCH, Place, null::Written};
 
 /// A packet of a burst from the first one on that needs the switch.
@@ -103,29 +103,29 @@ impl Switch {
         if ahead.keeps_arrivals {
             jit.arrivals.keep(burst, written.behind);
         }
-        let mut batch = jit.list.over(burst.memory, ahead.code.headroom());
-        let Some(bytes) = batch.push_all(burst.places, port, |place| (place.at, place.len)) else {
+        let places = Place::as_pairs(burst.places);
+        let Some(batch) = Batch::new(burst.memory, places, port, ahead.code.headroom()) else {
             return false;
         };
+        let bytes = batch.bytes();
         let mut host = ahead.code.host(&mut self.state);
-        let results = batch.run(&ahead.code, &mut host, &mut ahead.contexts, self.now_ns);
+        let results = batch.run(&ahead.code, &mut host, &mut ahead.contexts, &mut jit.outcomes, self.now_ns);
 
         if results.len() < burst.places.len() {
             // A table has changed its form between the look and the run.
             return false;
         }
-        let (mut dropped, mut done) = (0, 0);
+        let mut dropped = 0;
         let mut known = self.counters.known();
-        for packet in results.packets() {
-            if known.sent(packet.port_to_send(), packet.len) {
-                sent(packet.out, results.bytes(done));
-            } else if packet.verdict == Verdict::IngressDrop as u32 {
-                dropped += 1;
-            } else {
-                break;
+        let done = results.while_each(|at, outcome, len| {
+            if known.sent(outcome.port_to_send(), len) {
+                sent(outcome.number(), results.bytes(at));
+                return true;
             }
-            done += 1;
-        }
+            let drops = outcome.verdict() == Verdict::IngressDrop;
+            dropped += u64::from(drops);
+            drops
+        });
         let left = match done < results.len() {
             true => leave(ahead, &results, done, &mut dropped),
             false => Vec::new(),
@@ -148,9 +148,9 @@ impl Switch {
 /// something are counted.
 fn leave(ahead: &Ahead, results: &Results<'_>, first: usize, dropped: &mut u64) -> Vec<Left> {
     let mut left = Vec::with_capacity(results.len() - first);
-    for (at, packet) in results.packets().iter().enumerate().skip(first) {
-        let number = packet.out;
-        left.push(match packet.verdict() {
+    for (at, outcome) in results.outcomes().iter().enumerate().skip(first) {
+        let number = outcome.number();
+        left.push(match outcome.verdict() {
             Verdict::IngressDrop if left.is_empty() => {
                 *dropped += 1;
                 continue;

@@ -1,7 +1,7 @@
 //! What a switch counts: packets of each port, drops of each reason.
 
 use crate::{DropReason, PortId};
-use millrace_ports::MAX_FRAME;
+use millrace_ports::{MAX_BATCH, MAX_FRAME};
 use std::collections::BTreeMap;
 
 /// Counters of one port as the switch sees it. Bytes are of whole frames.
@@ -75,8 +75,9 @@ impl Counters {
         counters.rx_bytes += bytes;
     }
 
-    /// The ports that are known and have small numbers, to count many frames of bursts.
+    /// The ports that are known and have small numbers, to count the frames of one burst.
     pub(crate) fn known(&mut self) -> KnownCounters<'_> {
+        self.ports.start_burst();
         KnownCounters(&mut self.ports.dense)
     }
 
@@ -128,22 +129,29 @@ const DENSE_PORTS: usize = 1024;
 #[derive(Clone, Debug, Default)]
 struct Ports {
     dense: Vec<Dense>,
+    /// Bursts that [`Dense::sent`] has counted.
+    bursts: u32,
     others: BTreeMap<PortId, PortCounters>,
     count: usize,
 }
 
-/// The place of a port that is found by its number.
+/// The place of a port that is found by its number: a cache line.
 #[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
+#[repr(align(64))]
 struct Dense {
-    /// What bursts sent, beside `counters`. The two are apart so that they are two short chains of additions in memory; one
-    /// of vectors would be slower.
-    sent_packets: u64,
+    /// What bursts sent, not yet in `counters`: packets from [`PACKETS`] on, bytes below, so that a frame is one addition.
+    sent: u64,
     /// The least length of a frame that the port does not take: 0 while it is not known.
     too_long: u32,
-    sent_bytes: u64,
     counters: PortCounters,
 }
+
+/// The lowest bit of the packets in [`Dense::sent`].
+const PACKETS: u32 = 40;
+/// Bursts after which [`Dense::sent`] goes to the counters: no sooner could one of its halves be full.
+const BURSTS: u32 = 1 << 17;
+const _: () = assert!((BURSTS as u64) * (MAX_BATCH as u64) < 1 << (64 - PACKETS));
+const _: () = assert!((BURSTS as u64) * (MAX_BATCH as u64) * (MAX_FRAME as u64) < 1 << PACKETS);
 
 impl Dense {
     const KNOWN: u32 = MAX_FRAME as u32 + 1;
@@ -154,8 +162,8 @@ impl Dense {
 
     fn sum(&self) -> PortCounters {
         PortCounters {
-            tx_packets: self.counters.tx_packets.wrapping_add(self.sent_packets),
-            tx_bytes: self.counters.tx_bytes.wrapping_add(self.sent_bytes),
+            tx_packets: self.counters.tx_packets.wrapping_add(self.sent >> PACKETS),
+            tx_bytes: self.counters.tx_bytes.wrapping_add(self.sent & ((1 << PACKETS) - 1)),
             ..self.counters
         }
     }
@@ -172,8 +180,7 @@ impl KnownCounters<'_> {
         match self.0.get_mut(port as usize) {
             // An unknown port has no room for any length.
             Some(dense) if bytes < dense.too_long => {
-                dense.sent_packets += 1;
-                dense.sent_bytes += u64::from(bytes);
+                dense.sent += (1 << PACKETS) + u64::from(bytes);
                 true
             }
             _ => false,
@@ -182,6 +189,22 @@ impl KnownCounters<'_> {
 }
 
 impl Ports {
+    fn start_burst(&mut self) {
+        if self.bursts == BURSTS {
+            self.settle();
+        }
+        self.bursts += 1;
+    }
+
+    /// What bursts sent goes to the counters.
+    #[cold]
+    fn settle(&mut self) {
+        for dense in &mut self.dense {
+            (dense.counters, dense.sent) = (dense.sum(), 0);
+        }
+        self.bursts = 0;
+    }
+
     fn get(&self, port: PortId) -> Option<PortCounters> {
         match (port as usize) < DENSE_PORTS {
             true => self.dense.get(port as usize).filter(|dense| dense.is_known()).map(Dense::sum),

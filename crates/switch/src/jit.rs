@@ -7,7 +7,7 @@ use crate::{DropReason, schedule, time};
 use millrace_interp::Effects;
 use millrace_jit::abi::HEADROOM;
 use millrace_jit::{
-    Compiled, Contexts, Effort, JitError, MAX_BATCH, Options, PacketList, Plan, Statistics, Verdict,
+    Batch, Compiled, Contexts, Effort, JitError, MAX_BATCH, Options, Outcomes, Plan, Statistics, Verdict,
 };
 use millrace_pipeline::*;
 use millrace_ports::null::Written;
@@ -19,7 +19,7 @@ use std::thread::{self, JoinHandle};
 pub(crate) struct Jit {
     /// None where the order of packets forbids it.
     pub(crate) ahead: Option<Ahead>,
-    pub(crate) list: PacketList,
+    pub(crate) outcomes: Outcomes,
     /// What came in, of the burst that is worked on, where that has to be kept.
     pub(crate) arrivals: Arrivals,
     program: Arc<Program>,
@@ -105,8 +105,8 @@ impl Jit {
                 blank
             }
         };
-        let (list, program) = (PacketList::default(), Arc::new(program));
-        Ok(Jit { ahead, list, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
+        let (outcomes, program) = (Outcomes::default(), Arc::new(program));
+        Ok(Jit { ahead, outcomes, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
     }
 
     /// Has the code for bursts be the best there is, however long that takes.
@@ -165,14 +165,20 @@ impl Jit {
             return Ok((Verdict::StepLimit, 0));
         };
         let mut host = code.host(state);
-        let mut batch = self.list.over(&mut context.buffer, HEADROOM);
+        let place = [[HEADROOM as u32, context.len as u32]];
+        let batch = Batch::new(&mut context.buffer, &place, 0, HEADROOM);
         // Every packet in a buffer of its own lies so.
-        let pushed = batch.push(HEADROOM, context.len, 0);
-        debug_assert!(pushed, "a buffer without room");
-        let results = batch.run(code, &mut host, &mut context.contexts, now_ns);
-        let verdict = results.verdicts().next().unwrap_or((Verdict::StepLimit, 0));
+        debug_assert!(batch.is_some(), "a buffer without room");
+        let results =
+            batch.map(|batch| batch.run(code, &mut host, &mut context.contexts, &mut self.outcomes, now_ns));
+        let mut verdict = (Verdict::StepLimit, 0);
         self.left.clear();
-        self.left.extend_from_slice(results.bytes(0));
+        if let Some(results) = results
+            && let Some(outcome) = results.outcomes().first()
+        {
+            verdict = (outcome.verdict(), outcome.number());
+            self.left.extend_from_slice(results.bytes(0));
+        }
         effects.append(host.take_effects());
         context.set_bytes(&self.left);
         Ok(verdict)

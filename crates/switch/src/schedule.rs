@@ -1,6 +1,6 @@
-//! How the code for bursts looks its tables up: inline by loads or by a call, packet by packet or staged, which means for the
-//! packets of a burst together. Packet by packet wins where a table is in the nearest caches, staged where its memory has to
-//! be waited for, and where one call answers many packets at once.
+//! How the code for bursts looks its tables up: by loads packet by packet, or staged, which means for the packets of a burst
+//! together. Packet by packet wins where a table is in the nearest caches, staged where its memory has to be waited for,
+//! and where a lookup is a call.
 
 use crate::order::{Memory, memory};
 use millrace_jit::{Options, Shape, shapes};
@@ -18,15 +18,16 @@ const LINE: usize = 64;
 /// The best options for the tables as they are.
 pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
     let shapes = shapes(state);
-    let is_large = |table: &TableId| {
+    let is_staged = |table: &TableId| {
         let entries = state.reader(*table).entries() as usize;
         match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
-            Shape::Call => entries > 0,
+            // One call answers all packets, and none saves registers within the loops.
+            Shape::Call => true,
             Shape::Direct => false,
-            Shape::Two16 { .. } | Shape::Two32 { .. } => entries * LINE > STAGED_BYTES,
+            Shape::Two { .. } => entries * LINE > STAGED_BYTES,
         }
     };
-    let mut staged: Vec<TableId> = in_order(program).into_iter().filter(is_large).take(MAX_STAGED).collect();
+    let mut staged: Vec<TableId> = in_order(program).into_iter().filter(is_staged).take(MAX_STAGED).collect();
     while !Phases::of(program, &staged).keep_order() {
         staged.pop();
     }

@@ -88,8 +88,7 @@ impl Gen<'_> {
                 let address = self.b.ins().iadd(base, offset);
                 return Some(self.b.ins().uload32(plain(), address, 0));
             }
-            Shape::Two16 { low } => (low, 2),
-            Shape::Two32 { low } => (low, 4),
+            Shape::Two { low, bytes } => (low, bytes),
         };
         let base = self.table_field(table, offset_of!(TableEnv, base));
         let index = self.shr(key, low);
@@ -117,11 +116,12 @@ impl Gen<'_> {
         Some(result)
     }
 
-    /// An element of an array of words of 2 or 4 bytes.
+    /// An element of an array of words of 1, 2 or 4 bytes.
     fn load_element(&mut self, base: Value, index: Value, word: u32) -> Value {
         let offset = self.shl(index, word.trailing_zeros());
         let address = self.b.ins().iadd(base, offset);
         match word {
+            1 => self.b.ins().uload8(types::I64, plain(), address, 0),
             2 => self.b.ins().uload16(types::I64, plain(), address, 0),
             _ => self.b.ins().uload32(plain(), address, 0),
         }
@@ -137,8 +137,7 @@ impl Gen<'_> {
 
     /// A field of what the environment says of a table; the same for the whole batch.
     fn table_field(&mut self, table: TableId, field: usize) -> Value {
-        let tables =
-            self.b.ins().load(types::I64, constant_memory(), self.env, offset_of!(Env, tables) as i32);
+        let tables = self.env_field(offset_of!(Env, tables));
         let at = table.index() * size_of::<TableEnv>() + field;
         self.b.ins().load(types::I64, constant_memory(), tables, at as i32)
     }
@@ -218,9 +217,13 @@ impl Gen<'_> {
             }
         };
         let num = match words.as_slice() {
-            [raw] if network_order(width) => {
-                self.cache.widths.insert(*raw, width);
-                Num { width, form: Form::Swapped(*raw) }
+            [raw] => {
+                self.widths.insert(*raw, width);
+                let form = match network_order(width) {
+                    true => Form::Swapped(*raw),
+                    false => Form::Limbs(vec![*raw]),
+                };
+                Num { width, form }
             }
             _ => Num::limbs(width, words),
         };
@@ -235,7 +238,7 @@ impl Gen<'_> {
         let key = self.key(table);
         let inputs = self.selector_inputs(table);
         let inputs: Vec<Value> = inputs.iter().flat_map(|num| self.limbs(num)).collect();
-        let memory = self.stage_memory;
+        let memory = self.env_field(offset_of!(Env, stage));
         let number = self.b.use_var(count);
         for (start, words) in [(stage.keys, &key), (stage.inputs, &inputs)] {
             if words.is_empty() {
@@ -252,8 +255,7 @@ impl Gen<'_> {
             }
         }
         // Which packet waits, as its distance from the first one.
-        let packet = self.b.use_var(self.vars.packet);
-        let distance = self.b.ins().isub(packet, self.packets);
+        let distance = self.distance();
         let offset = self.shl(number, 2);
         let address = self.b.ins().iadd(memory, offset);
         self.b.ins().istore32(plain(), distance, address, stage.waiting as i32);
@@ -278,7 +280,7 @@ impl Gen<'_> {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
         let Some(count) = self.waiting.get(&table).copied() else { return };
         self.b.set_srcloc(Site::Table(table).location());
-        let memory = self.stage_memory;
+        let memory = self.env_field(offset_of!(Env, stage));
         let number = self.b.use_var(count);
         let (some, first, next, done) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block(), self.b.create_block());
@@ -304,7 +306,10 @@ impl Gen<'_> {
         let packet = self.b.ins().iadd(self.packets, distance);
         self.b.def_var(self.vars.packet, packet);
         self.find_context();
-        self.load_packet();
+        match self.s.stays {
+            true => self.load_packet(),
+            false => self.reload_packet(),
+        }
         let found = self.b.ins().uload32(plain(), address, stage.slots as i32);
         if has_entries {
             let entry = self.b.ins().uload32(plain(), address, stage.entries as i32);

@@ -11,7 +11,6 @@ use crate::runtime::{Helper, Writer};
 use crate::state::{Cursor, Place, State};
 use cranelift_codegen::ir::{InstBuilder, Value};
 use millrace_pipeline::*;
-use std::mem::offset_of;
 
 /// A header and where it goes, in bytes from the start of the old packet.
 pub(crate) struct Move {
@@ -99,14 +98,11 @@ impl Gen<'_> {
         }
         self.cache.forget_packet();
         if start != 0 {
-            let packet = self.b.use_var(self.vars.packet);
             let len = self.length();
             let len = self.plus(len, -start);
             self.b.def_var(self.vars.data, front);
             self.b.def_var(self.vars.len, len);
-            self.store_word(front, packet, offset_of!(abi::Packet, data) as u32);
-            let at = offset_of!(abi::Packet, len) as i32;
-            self.b.ins().istore32(super::plain(), len, packet, at);
+            self.packet_moved();
         }
     }
 
@@ -157,11 +153,11 @@ impl Gen<'_> {
         if keep {
             self.keep_headers();
         }
-        let packet = self.b.use_var(self.vars.packet);
+        let packet = self.moved();
         let (host, cursor): (Value, Value) = (self.host(), self.cursor());
         let growth = self.int(if in_place { abi::GROWTH as u64 } else { 0 });
         self.call(Helper::WriterFinish, &[host, packet, cursor, growth]);
-        self.load_packet();
+        self.reload_packet();
         self.cache.forget_packet();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::fields::constant_memory;
 use super::values::{Num, Val};
-use super::{Cache, Gen, SlotVar};
+use super::{Cache, Gen, PLACE, SlotVar};
 use crate::abi;
 use crate::flat::{Leave, Spill, Term};
 use crate::layout::{CURSOR, PARSED, STEPS};
@@ -144,13 +144,55 @@ impl Gen<'_> {
 
     /// At the start of a packet: where it is.
     pub(super) fn load_packet(&mut self) {
-        let packet = self.b.use_var(self.vars.packet);
-        let flags = if self.s.stays { constant_memory() } else { super::fields::plain() };
-        let data = self.b.ins().load(types::I64, flags, packet, offset_of!(abi::Packet, data) as i32);
-        let len = self.b.ins().load(types::I32, flags, packet, offset_of!(abi::Packet, len) as i32);
-        let len = self.b.ins().uextend(types::I64, len);
+        let place = self.b.use_var(self.vars.packet);
+        let at = self.b.ins().uload32(constant_memory(), place, 0);
+        let len = self.b.ins().uload32(constant_memory(), place, 4);
+        let memory = self.env_field(offset_of!(abi::Env, memory));
+        let data = self.b.ins().iadd(memory, at);
         self.b.def_var(self.vars.data, data);
         self.b.def_var(self.vars.len, len);
+        if !self.s.stays {
+            self.packet_moved();
+        }
+    }
+
+    /// The packet is somewhere else now, or has another length.
+    pub(super) fn packet_moved(&mut self) {
+        let (moved, data, len) = (self.moved(), self.data(), self.length());
+        self.store_word(data, moved, offset_of!(abi::Moved, data) as u32);
+        self.store_word(len, moved, offset_of!(abi::Moved, len) as u32);
+    }
+
+    /// Finds the packet where it was moved to.
+    pub(super) fn reload_packet(&mut self) {
+        let moved = self.moved();
+        let data = self.load_word(types::I64, moved, offset_of!(abi::Moved, data) as u32);
+        let len = self.load_word(types::I64, moved, offset_of!(abi::Moved, len) as u32);
+        self.b.def_var(self.vars.data, data);
+        self.b.def_var(self.vars.len, len);
+    }
+
+    /// The packet's [`abi::Moved`].
+    pub(super) fn moved(&mut self) -> Value {
+        let distance = self.distance();
+        let times = self.shl(distance, (size_of::<abi::Moved>() as u32 / PLACE).trailing_zeros());
+        let all = self.env_field(offset_of!(abi::Env, moved));
+        self.b.ins().iadd(all, times)
+    }
+
+    /// The packet's place counted from the first one.
+    pub(super) fn distance(&mut self) -> Value {
+        let place = self.b.use_var(self.vars.packet);
+        self.b.ins().isub(place, self.packets)
+    }
+
+    /// Where the packet's outcome goes.
+    fn outcome(&mut self) -> Value {
+        const { assert!(size_of::<abi::Outcome>() as u32 == PLACE) };
+        let place = self.b.use_var(self.vars.packet);
+        let all = self.env_field(offset_of!(abi::Env, outcomes));
+        let apart = self.b.ins().isub(all, self.packets);
+        self.b.ins().iadd(place, apart)
     }
 
     /// All storage as it is in front of the program.
@@ -174,7 +216,8 @@ impl Gen<'_> {
         self.b.def_var(self.vars.cursor, cursor);
         let parsed = self.load_word(types::I64, context, PARSED);
         self.b.def_var(self.vars.parsed, parsed);
-        self.load_out();
+        let none = self.int(0);
+        self.b.def_var(self.vars.out, none);
         for header in self.s.program.headers.keys() {
             let at = self.s.layout.valid_at(header) as i32;
             let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
@@ -237,13 +280,10 @@ impl Gen<'_> {
             }
             Spill::Everything => self.spill(),
         }
-        let packet = self.b.use_var(self.vars.packet);
         let out = match leave.out {
             Some(out) => self.int(u64::from(out)),
             None => self.b.use_var(self.vars.out),
         };
-        // Both at once: the verdict is the upper half.
-        const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, out) + 4) };
         let both = match leave.verdict as u64 {
             0 => out,
             verdict => {
@@ -251,17 +291,11 @@ impl Gen<'_> {
                 self.b.ins().bor(out, upper)
             }
         };
-        self.store_word(both, packet, offset_of!(abi::Packet, out) as u32);
+        let outcome = self.outcome();
+        self.store_word(both, outcome, 0);
         let next = self.next[&self.state.phase];
         self.b.ins().jump(next, &[]);
         self.cache = Cache::default();
-    }
-
-    fn load_out(&mut self) {
-        let packet = self.b.use_var(self.vars.packet);
-        let at = offset_of!(abi::Packet, out) as i32;
-        let out = self.b.ins().uload32(super::fields::plain(), packet, at);
-        self.b.def_var(self.vars.out, out);
     }
 
     /// What a node needs goes to the packet's context, where another loop finds it. What is not live, or known there, does
@@ -286,9 +320,8 @@ impl Gen<'_> {
             }
         }
         if live.out {
-            let (out, packet) = (self.b.use_var(self.vars.out), self.b.use_var(self.vars.packet));
-            let at = offset_of!(abi::Packet, out) as i32;
-            self.b.ins().istore32(super::fields::plain(), out, packet, at);
+            let (out, outcome) = (self.b.use_var(self.vars.out), self.outcome());
+            self.store_word(out, outcome, 0);
         }
         for (level, variable) in
             self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])
@@ -367,10 +400,7 @@ impl Gen<'_> {
 
     /// The port of arrival.
     pub(super) fn port(&mut self) -> Value {
-        let packet = self.b.use_var(self.vars.packet);
-        let at = offset_of!(abi::Packet, port) as i32;
-        let port = self.b.ins().load(types::I32, constant_memory(), packet, at);
-        self.b.ins().uextend(types::I64, port)
+        self.env_field(offset_of!(abi::Env, port))
     }
 
     /// The slots that a packet takes along to a node.
@@ -405,7 +435,9 @@ impl Gen<'_> {
             self.b.def_var(self.vars.parsed, parsed);
         }
         if live.out {
-            self.load_out();
+            let outcome = self.outcome();
+            let out = self.load_word(types::I64, outcome, 0);
+            self.b.def_var(self.vars.out, out);
         }
         for (level, variable) in
             self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])

@@ -178,7 +178,7 @@ impl Gen<'_> {
             }
             Sub if width <= 64 && self.is_at_least(x[0], &b) => {
                 let difference = self.b.ins().isub(x[0], y[0]);
-                self.cache.widths.insert(difference, width);
+                self.widths.insert(difference, width);
                 Num::one(width, difference)
             }
             Sub => {

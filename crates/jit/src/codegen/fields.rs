@@ -52,7 +52,7 @@ impl Gen<'_> {
         if base != Base::Other {
             self.cache.loads.insert((base, offset, size), value);
         }
-        self.cache.widths.insert(value, 8 * size);
+        self.widths.insert(value, 8 * size);
         value
     }
 
@@ -103,7 +103,7 @@ impl Gen<'_> {
         let value = self.swap(raw, 8 * size);
         let shifted = self.shr(value, 8 * size - (end - 8 * first));
         let cut = if bit.is_multiple_of(8) { shifted } else { self.and(shifted, ones(width)) };
-        self.cache.widths.insert(cut, width);
+        self.widths.insert(cut, width);
         Num::one(width, cut)
     }
 

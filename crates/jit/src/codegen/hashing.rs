@@ -157,7 +157,7 @@ impl Gen<'_> {
                     None => return false,
                 },
             };
-            let clean = self.cache.widths.get(&value).is_some_and(|bits| *bits <= 8 * size);
+            let clean = self.widths.get(&value).is_some_and(|bits| *bits <= 8 * size);
             let new = if clean { value } else { self.and(value, ones(8 * size)) };
             let (old, new) = (self.shl(old, above), self.shl(new, above));
             let without = self.b.ins().isub(sum.total, old);
@@ -211,7 +211,7 @@ impl Gen<'_> {
             let ones = self.int(0xffff);
             sum = self.b.ins().bxor(sum, ones);
         }
-        self.cache.widths.insert(sum, 16);
+        self.widths.insert(sum, 16);
         Num { width: 16, form: Form::Swapped(sum) }
     }
 

@@ -58,7 +58,7 @@ impl Gen<'_> {
                 };
                 let port = self.number(expr);
                 let port = self.low(&port);
-                self.cache.widths.insert(port, narrow.unwrap_or(32).min(32));
+                self.widths.insert(port, narrow.unwrap_or(32).min(32));
                 self.set_out(port);
             }
             Op::SetError => {

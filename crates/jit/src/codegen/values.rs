@@ -131,7 +131,7 @@ impl Gen<'_> {
             Form::Limbs(limbs) => limbs.clone(),
             Form::Swapped(raw) => {
                 let value = self.swap(*raw, num.width);
-                self.cache.widths.insert(value, num.width);
+                self.widths.insert(value, num.width);
                 vec![value]
             }
         }
@@ -181,9 +181,9 @@ impl Gen<'_> {
         limbs.truncate(crate::layout::limbs(width));
         if let Some(top) = limbs.last_mut() {
             let bits = (width - 1) % 64 + 1;
-            if self.cache.widths.get(top).is_none_or(|known| *known > bits) {
+            if self.widths.get(top).is_none_or(|known| *known > bits) {
                 *top = self.and(*top, top_mask(width));
-                self.cache.widths.insert(*top, bits);
+                self.widths.insert(*top, bits);
             }
         }
         Num::limbs(width, limbs)

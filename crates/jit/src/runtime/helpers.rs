@@ -3,7 +3,7 @@
 use super::Writer;
 use super::host::Host;
 use super::writer::{bits_of, limbs_of, varbit_of};
-use crate::abi::Packet;
+use crate::abi::Moved;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::Color;
@@ -240,7 +240,7 @@ unsafe extern "C" fn writer_hash(to: *mut Host<'static>, number: u64) -> u64 {
 
 unsafe extern "C" fn writer_finish(
     to: *mut Host<'static>,
-    packet: *mut Packet,
+    packet: *mut Moved,
     cursor: u64,
     growth: u64,
 ) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::writer::numbers_at;
 use super::{Texts, Writer};
-use crate::abi::{HEADROOM, Packet, TAILROOM};
+use crate::abi::{HEADROOM, Moved, TAILROOM};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::{DigestMessage, Effects, EntryIndex, State, format_log};
@@ -103,7 +103,7 @@ impl<'a> Host<'a> {
 
     /// The packet becomes what was written, and what is behind the cursor: in front of the payload if that leaves it where
     /// it is and takes at most `growth` bytes of the headroom, else in memory of its own.
-    pub(crate) fn put_together(&mut self, packet: &mut Packet, cursor: usize, growth: usize) {
+    pub(crate) fn put_together(&mut self, packet: &mut Moved, cursor: usize, growth: usize) {
         let bits = self.writer(Writer::Packet as u64).len_bits();
         let fits = cursor.is_multiple_of(8) && bits.is_multiple_of(8) && bits / 8 <= cursor / 8 + growth;
         if fits {
@@ -114,7 +114,7 @@ impl<'a> Host<'a> {
                 std::ptr::copy_nonoverlapping(headers.as_ptr(), front, headers.len());
                 packet.data = front;
             }
-            packet.len = packet.len - (cursor / 8) as u32 + headers.len() as u32;
+            packet.len = packet.len - (cursor / 8) as u64 + headers.len() as u64;
             return;
         }
         // SAFETY: the packet as it is.
@@ -123,7 +123,7 @@ impl<'a> Host<'a> {
         let bytes = std::mem::take(self.writer(Writer::Packet as u64)).finish();
         let mut memory = vec![0; HEADROOM + bytes.len() + TAILROOM].into_boxed_slice();
         memory[HEADROOM..HEADROOM + bytes.len()].copy_from_slice(&bytes);
-        packet.len = bytes.len() as u32;
+        packet.len = bytes.len() as u64;
         packet.data = memory[HEADROOM..].as_mut_ptr();
         self.moved.push(memory);
     }

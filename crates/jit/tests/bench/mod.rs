@@ -2,7 +2,7 @@
 
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_jit::abi::{HEADROOM, TAILROOM};
-use millrace_jit::{Compiled, Contexts, Effort, Options, Packet, Plan, Start, Verdict, Written};
+use millrace_jit::{Batch, Compiled, Contexts, Effort, Options, Outcomes, Plan, Start, Verdict, Written};
 use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ pub(crate) struct Bench {
     interp: Interp,
     compiled: Compiled,
     contexts: Contexts,
+    outcomes: Outcomes,
     arrival: bool,
     /// Of the interpreter and of compiled code.
     states: [State; 2],
@@ -45,6 +46,7 @@ impl Bench {
         Some(Bench {
             interp: Interp::new(Arc::clone(&program)),
             contexts: compiled.contexts(8),
+            outcomes: Outcomes::default(),
             compiled,
             arrival,
             states: [state()?, state()?],
@@ -118,42 +120,27 @@ impl Bench {
     }
 
     fn run(&mut self, batch: &[Vec<u8>]) -> (Vec<Outcome>, millrace_jit::Effects) {
-        let mut buffers: Vec<Vec<u8>> = batch
-            .iter()
-            .map(|bytes| {
-                let mut buffer = vec![0xa5; HEADROOM];
-                buffer.extend_from_slice(bytes);
-                buffer.extend_from_slice(&[0x5a; TAILROOM]);
-                buffer
-            })
-            .collect();
-        let mut packets: Vec<Packet> = buffers
-            .iter_mut()
-            .zip(batch)
-            .map(|(buffer, bytes)| Packet {
-                data: buffer[HEADROOM..].as_mut_ptr(),
-                len: bytes.len() as u32,
-                port: 7,
-                verdict: u32::MAX,
-                out: 0,
-            })
-            .collect();
+        // Memory of a batch has its tailroom also when there are no packets.
+        let (mut memory, mut places) = (vec![0; TAILROOM], Vec::new());
+        for bytes in batch {
+            memory.extend_from_slice(&[0xa5; HEADROOM]);
+            places.push([memory.len() as u32, bytes.len() as u32]);
+            memory.extend_from_slice(bytes);
+            memory.extend_from_slice(&[0x5a; TAILROOM]);
+        }
         if !self.arrival {
             (0..batch.len()).for_each(|at| self.contexts.clear(at));
         }
         let mut host = self.compiled.host(&mut self.states[1]);
-        // SAFETY: the packets are in buffers of their own with room on both sides.
-        unsafe { self.compiled.run(&mut host, &mut self.contexts, &mut packets, self.now_ns) };
-        let effects = host.take_effects();
-        for (buffer, bytes) in buffers.iter().zip(batch) {
-            self.failures.extend(untouched(buffer, bytes, self.compiled.written()));
-        }
+        let ran = Batch::new(&mut memory, &places, 7, HEADROOM).expect("packets with room on both sides");
+        let results = ran.run(&self.compiled, &mut host, &mut self.contexts, &mut self.outcomes, self.now_ns);
         let p = &self.program;
-        let outcomes = packets
+        let outcomes = results
+            .outcomes()
             .iter()
             .enumerate()
-            .map(|(at, packet)| {
-                let verdict = Verdict::from_number(packet.verdict).expect("a verdict");
+            .map(|(at, outcome)| {
+                let verdict = outcome.verdict();
                 let mut storage = Vec::new();
                 if verdict == Verdict::Stopped {
                     let contexts = &self.contexts;
@@ -166,13 +153,16 @@ impl Bench {
                         p.headers.iter().map(|(id, h)| format!("{} {}", h.name, contexts.is_valid(at, id))),
                     );
                     storage.push(format!("cursor {}", contexts.cursor(at)));
-                    // SAFETY: where compiled code left the packet, in its buffer or the host's memory.
-                    let bytes = unsafe { std::slice::from_raw_parts(packet.data, packet.len as usize) };
-                    storage.push(format!("{bytes:02x?}"));
+                    storage.push(format!("{:02x?}", results.bytes(at)));
                 }
-                Outcome { verdict: (verdict, packet.out), storage }
+                Outcome { verdict: (verdict, outcome.number()), storage }
             })
             .collect();
+        let effects = host.take_effects();
+        for ([at, len], bytes) in places.iter().zip(batch) {
+            let buffer = &memory[*at as usize - HEADROOM..(at + len) as usize + TAILROOM];
+            self.failures.extend(untouched(buffer, bytes, self.compiled.written()));
+        }
         (outcomes, effects)
     }
 

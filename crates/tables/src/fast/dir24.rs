@@ -1,20 +1,22 @@
 //! Longest prefix match for keys of at most 32 bits, by one or two loads: an array over the first 24 bits, and
 //! groups of 256 words below those of its words that have longer prefixes (DIR-24-8, Gupta, Lin, McKeown 1998).
 //!
-//! Words hold results directly, in 16 bits while results and groups are few and in 32 bits else. A word is written
-//! whole, so a lookup meets each change before or after. A group that is no longer needed is used again after a
-//! grace period.
+//! Words hold results directly, in 8 bits while results and groups are few (a router has few next hops, and small arrays
+//! stay in caches), then in 16, else in 32. A word is written whole, so a lookup meets each change before or after. A group
+//! that is no longer needed is used again after a grace period.
 
 mod lookup;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
-use super::memory::{Cell, Cells, NoMemory};
-use super::shape::{Plan, PlanCell, PlanKind};
+use super::memory::{Cells, NoMemory};
+use super::shape::{Plan, PlanCell};
 use super::simd::Simd;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU64, Ordering};
+use words::{Array, Word, Words};
 
 /// Widest key in bits.
 pub const MAX_DIR_BITS: u32 = 32;
@@ -22,33 +24,8 @@ pub const MAX_DIR_BITS: u32 = 32;
 /// Most bits that the first array is indexed by, and most that a group is.
 const FIRST_BITS: u32 = 24;
 
-/// Results and groups below this fit the narrow words.
-const NARROW: u32 = 1 << 15;
-
-/// Results and groups below this fit the wide words.
-const WIDE: u32 = 1 << 31;
-
 /// Most groups, in use or waiting for their grace period.
 const MAX_GROUPS: u32 = 1 << 25;
-
-/// The two arrays of one width.
-struct Words<T: Cell> {
-    /// One word for each index, and some that only a wide load past the end reads.
-    first: Cells<T>,
-    /// The largest index into `first`.
-    mask: u64,
-    groups: Cells<T>,
-    /// Bits of the key that index a group.
-    low: u32,
-}
-
-/// Words past the end of an array, so that a load of 32 bits may start at each.
-const OVERHANG: usize = 4;
-
-enum Array {
-    Narrow(Words<AtomicU16>),
-    Wide(Words<AtomicU32>),
-}
 
 #[repr(C)]
 struct Version {
@@ -104,9 +81,8 @@ impl Dir24 {
         let most_groups = if low == 0 { 0 } else { size.min(1 << first_bits) };
         let exists = (0..=first_bits).map(|len| Cells::zeroed((1usize << len).div_ceil(64)));
         let exists = exists.collect::<Result<_, _>>()?;
-        let words = Words::<AtomicU16>::new(first_bits, low, NARROW)?;
-        let plan = words.plan(PlanKind::Two16);
-        let version = Version { plan, array: Array::Narrow(words) };
+        let array = Array::Byte(Words::new(first_bits, low, AtomicU8::FLAG)?);
+        let version = Version { plan: array.plan(), array };
         Ok(Dir24 {
             version: Publisher::new(domain, version),
             simd: simd.or_less(),
@@ -144,8 +120,8 @@ impl Dir24 {
 
     fn write(&mut self, prefix: u64, len: u32, result: u32, is_new: bool) -> Result<(), NoMemory> {
         let (prefix, len) = (prefix as u32, len.min(self.bits));
-        if result >= NARROW {
-            self.widen()?;
+        if result >= self.version.current().array.flag() {
+            self.rebuild(result)?;
         }
         if len <= self.first_bits() {
             let at = prefix.checked_shr(self.bits - len).unwrap_or(0);
@@ -189,10 +165,7 @@ impl Dir24 {
     /// Bytes of memory that the arrays and the bookkeeping take.
     pub fn memory_bytes(&self) -> usize {
         let used = (self.next_group as usize) << self.low;
-        let arrays = match &self.version.current().array {
-            Array::Narrow(words) => words.first.bytes() + 2 * used,
-            Array::Wide(words) => words.first.bytes() + 4 * used,
-        };
+        let arrays = self.version.current().array.bytes(used);
         let exists: usize = self.exists.iter().map(Cells::bytes).sum();
         arrays + exists + self.groups.capacity() * (size_of::<Group>() + 8) + (self.groups.len() << self.low)
     }
@@ -297,8 +270,8 @@ impl Dir24 {
             Some(number) => number,
             None => {
                 if self.next_group as usize >= self.version.current().array.groups() >> self.low {
-                    // Narrow words have no more; wide ones ran out while many groups wait for their grace period.
-                    self.rebuild()?;
+                    // Small words cannot name more; wide ones ran out while many groups wait for their grace period.
+                    self.rebuild(0)?;
                 }
                 if self.next_group >= MAX_GROUPS {
                     return Err(NoMemory { bytes: 4 << self.low });
@@ -319,98 +292,23 @@ impl Dir24 {
         Ok(())
     }
 
-    /// Goes over to wide words, if they are not yet.
-    fn widen(&mut self) -> Result<(), NoMemory> {
-        if let Array::Narrow(_) = self.version.current().array { self.rebuild() } else { Ok(()) }
-    }
-
-    /// Copies everything into wide words with room for more groups.
-    fn rebuild(&mut self) -> Result<(), NoMemory> {
-        let groups = self.most_groups.max(self.next_group).saturating_mul(2).saturating_add(1024);
-        let words = Words::<AtomicU32>::new(self.first_bits(), self.low, groups.min(MAX_GROUPS))?;
-        let used = (self.next_group as usize) << self.low;
-        match &self.version.current().array {
-            Array::Narrow(narrow) => {
-                let widened = |word: &AtomicU16| {
-                    let word = u32::from(word.load(Ordering::Relaxed));
-                    (word & NARROW) << 16 | (word & (NARROW - 1))
-                };
-                copy(&narrow.first, &words.first, widened);
-                copy(&narrow.groups[..used], &words.groups, widened);
+    /// Copies everything into words with room for one more group, and for a result.
+    fn rebuild(&mut self, result: u32) -> Result<(), NoMemory> {
+        let (first_bits, low) = (self.first_bits(), self.low);
+        let most = result.max(self.next_group);
+        let array = match &self.version.current().array {
+            Array::Byte(_) if most < AtomicU16::FLAG => {
+                Array::Narrow(Words::new(first_bits, low, AtomicU16::FLAG)?)
             }
-            Array::Wide(wide) => {
-                let same = |word: &AtomicU32| word.load(Ordering::Relaxed);
-                copy(&wide.first, &words.first, same);
-                copy(&wide.groups[..used], &words.groups, same);
+            _ => {
+                let groups = self.most_groups.max(self.next_group).saturating_mul(2).saturating_add(1024);
+                Array::Wide(Words::new(first_bits, low, groups.min(MAX_GROUPS))?)
             }
-        }
-        let plan = words.plan(PlanKind::Two32);
-        self.version.publish(Version { plan, array: Array::Wide(words) });
+        };
+        self.version.current().array.copy_to(&array, (self.next_group as usize) << low);
+        self.version.publish(Version { plan: array.plan(), array });
         self.version.domain().shape_changed();
         Ok(())
-    }
-}
-
-fn copy<T>(from: &[T], to: &[AtomicU32], word: impl Fn(&T) -> u32) {
-    for (from, to) in from.iter().zip(to) {
-        // Zeros are there already, and pages that stay untouched take no memory.
-        match word(from) {
-            0 => {}
-            word => to.store(word, Ordering::Relaxed),
-        }
-    }
-}
-
-impl<T: Cell> Words<T> {
-    fn new(first_bits: u32, low: u32, groups: u32) -> Result<Words<T>, NoMemory> {
-        let groups = if low == 0 { 0 } else { (groups as usize) << low };
-        Ok(Words {
-            first: Cells::zeroed((1 << first_bits) + OVERHANG)?,
-            mask: (1 << first_bits) - 1,
-            groups: Cells::zeroed(groups + OVERHANG)?,
-            low,
-        })
-    }
-
-    fn plan(&self, kind: PlanKind) -> Plan {
-        Plan { kind, shift: self.low, base: self.first.as_ptr().cast(), second: self.groups.as_ptr().cast() }
-    }
-}
-
-impl Array {
-    fn groups(&self) -> usize {
-        match self {
-            Array::Narrow(words) => words.groups.len(),
-            Array::Wide(words) => words.groups.len(),
-        }
-    }
-
-    fn first(&self, at: usize) -> u32 {
-        match self {
-            Array::Narrow(words) => words.first[at].load(Ordering::Relaxed).into(),
-            Array::Wide(words) => words.first[at].load(Ordering::Relaxed),
-        }
-    }
-
-    fn set_first(&self, at: usize, word: u32) {
-        match self {
-            Array::Narrow(words) => words.first[at].store(word as u16, Ordering::Release),
-            Array::Wide(words) => words.first[at].store(word, Ordering::Release),
-        }
-    }
-
-    fn set_first_to_group(&self, at: usize, group: u32) {
-        match self {
-            Array::Narrow(words) => words.first[at].store((group | NARROW) as u16, Ordering::Release),
-            Array::Wide(words) => words.first[at].store(group | WIDE, Ordering::Release),
-        }
-    }
-
-    fn set_group(&self, at: usize, word: u32) {
-        match self {
-            Array::Narrow(words) => words.groups[at].store(word as u16, Ordering::Release),
-            Array::Wide(words) => words.groups[at].store(word, Ordering::Release),
-        }
     }
 }
 

@@ -42,6 +42,8 @@ pub enum PlanKind {
     Two16 = 2,
     /// The same with u32 and bit 31.
     Two32 = 3,
+    /// The same with u8 and bit 7.
+    Two8 = 4,
 }
 
 /// Where the pointer to the current [`Plan`] lies. Valid as long as the reader it came from; what it points to is valid
