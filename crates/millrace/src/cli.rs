@@ -177,7 +177,7 @@ pub(crate) struct StfArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The program; without one a router, entries and packets that are built in
+    /// The program; without one and without --grpc a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
     /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN,OUT, 0@null:TRACE
@@ -188,12 +188,41 @@ pub(crate) struct RunArgs {
     pub(crate) entries: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+    #[command(flatten)]
+    pub(crate) grpc: GrpcArgs,
     /// What runs the program
     #[arg(long, value_enum, default_value_t = Engine::Auto)]
     pub(crate) engine: Engine,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How controllers reach the switch.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "P4Runtime")]
+pub(crate) struct GrpcArgs {
+    /// Serves P4Runtime there, as 127.0.0.1:9559; PROG may then be left out, for a controller to bring one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) grpc: Option<String>,
+    /// The device id that controllers use
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "grpc")]
+    pub(crate) device_id: u64,
+    /// The port behind which the controller is: packet-ins leave there, packet-outs come in there
+    #[arg(long, value_name = "N", requires = "grpc")]
+    pub(crate) cpu_port: Option<u32>,
+    /// The server's certificate, for TLS (PEM)
+    #[arg(long, value_name = "FILE", requires = "grpc_key")]
+    pub(crate) grpc_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "grpc_cert")]
+    pub(crate) grpc_key: Option<PathBuf>,
+    /// The authority that must have signed the certificates of clients, for mutual TLS (PEM)
+    #[arg(long, value_name = "FILE", requires = "grpc_cert")]
+    pub(crate) grpc_client_ca: Option<PathBuf>,
+    /// Takes plain connections from other machines too
+    #[arg(long, requires = "grpc")]
+    pub(crate) grpc_allow_plaintext: bool,
 }
 
 #[derive(Debug, Args)]

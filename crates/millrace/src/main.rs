@@ -13,6 +13,7 @@ mod demo;
 mod entries;
 mod findings;
 mod frame;
+mod grpc;
 mod output;
 mod p4info;
 mod progress;

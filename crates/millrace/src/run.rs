@@ -5,7 +5,8 @@ use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
 use crate::source::load;
-use crate::{demo, progress, statistics};
+use crate::{demo, grpc, progress, statistics};
+use millrace_p4runtime::{DeviceConfig, Feed, Server, empty_program};
 use millrace_switch::{Control, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,17 +17,31 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
-    let Some(path) = &args.program else {
+    if args.program.is_none() && args.grpc.grpc.is_none() {
         if !args.ports.is_empty() || args.entries.is_some() {
             return Err(Failure::Usage("PROG is missing: ports and entries need a program".into()));
         }
         return demo::run(args, findings);
-    };
+    }
+    if args.program.is_none() && args.entries.is_some() {
+        return Err(Failure::Usage("PROG is missing: entries need a program".into()));
+    }
     if args.ports.is_empty() {
         return Err(Failure::Usage("a port is missing: `-i PORT@IFACE`, as in `-i 0@eth0`".into()));
     }
-    let program = load(path, &args.source, findings)?.lower(findings)?;
-    let name = program.name.clone();
+    let listen = grpc::listen(&args.grpc)?;
+    let mut pipeline = None;
+    let (name, program) = match &args.program {
+        Some(path) => {
+            let checked = load(path, &args.source, findings)?;
+            let program = checked.lower(findings)?;
+            if listen.is_some() {
+                pipeline = Some(grpc::pipeline(&checked, &program, path)?);
+            }
+            (program.name.clone(), program)
+        }
+        None => ("no program".to_owned(), empty_program().map_err(Failure::Failed)?),
+    };
     let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
@@ -38,17 +53,37 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
         ports.push((PortId::from(spec.port), port));
     }
+    let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
+    let numbers = ports.iter().map(|(port, _)| *port).collect();
     let mut worker = Worker::new(switch, ports).map_err(|error| Failure::Failed(error.to_string()))?;
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| Failure::failed("signals", error))?;
     let stopping = signals.handle();
     let control = worker.control();
     let notices = worker.notices();
     let specs: Vec<String> = args.ports.iter().map(ToString::to_string).collect();
+    let server = match listen {
+        Some(listen) => {
+            let device = DeviceConfig {
+                device_id: args.grpc.device_id,
+                engine: args.engine.kind(),
+                ports: numbers,
+                cpu_port,
+                pipeline,
+            };
+            let started = Server::start(&listen, device, control.clone());
+            Some(started.map_err(|error| Failure::Failed(error.to_string()))?)
+        }
+        None => None,
+    };
     tell_line(format_args!("{name} is running on {}", specs.join(", ")));
+    if let Some(server) = &server {
+        tell_line(format_args!("P4Runtime: device {} at {}", args.grpc.device_id, server.address()));
+    }
+    let feed = server.as_ref().map(Server::feed);
     let digests = AtomicU64::new(0);
     let summary = std::thread::scope(|scope| {
         let digests = &digests;
-        scope.spawn(move || listen(&notices, digests));
+        scope.spawn(move || hear(&notices, digests, feed.as_ref()));
         let (ended, end) = channel::<()>();
         if std::io::stderr().is_terminal() {
             let control = control.clone();
@@ -60,16 +95,26 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         stopping.close();
         summary
     });
+    drop(server);
     finish(args, &summary, digests.into_inner())
 }
 
 /// Shows what the switch tells until it ends.
-fn listen(notices: &Receiver<Notice>, digests: &AtomicU64) {
+fn hear(notices: &Receiver<Notice>, digests: &AtomicU64, feed: Option<&Feed>) {
     for notice in notices {
         match notice {
-            Notice::Digest(_) => drop(digests.fetch_add(1, Ordering::Relaxed)),
+            Notice::Digest { program, message } => {
+                digests.fetch_add(1, Ordering::Relaxed);
+                // What a busy server has no room for is lost, as P4Runtime allows.
+                feed.map(|feed| feed.digest(program, message));
+            }
             Notice::Log(line) => tell_line(format_args!("log: {line}")),
-            Notice::PortFailed { port, error } => tell_line(format_args!("port {port} failed: {error}")),
+            Notice::PortFailed { port, error } => {
+                tell_line(format_args!("port {port} failed: {error}"));
+                if let Some(feed) = feed {
+                    feed.port_failed(port);
+                }
+            }
         }
     }
 }

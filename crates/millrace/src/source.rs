@@ -27,7 +27,7 @@ pub(crate) fn load(
     let options = Options {
         include_dirs: args.include_dirs.clone(),
         defines: args.defines.iter().map(|define| definition(define)).collect(),
-        predefined: true,
+        ..Options::default()
     };
     let name = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy().into_owned());
     match args.std {

@@ -53,6 +53,8 @@ pub struct EntryView {
     pub meter: Option<MeterConfig>,
     /// Its idle timeout; 0: none.
     pub idle_timeout_ns: u64,
+    /// When it was last hit, or else added; 0 in a table without timeouts.
+    pub last_hit_ns: u64,
 }
 
 impl Tables {
@@ -203,6 +205,26 @@ impl Tables {
         self.tables[table].iter().map(move |(index, kept)| self.view(table, index, &kept))
     }
 
+    /// The entries among the next `limit` indices from `from` on, and where to go on; none at the end. For who looks at a
+    /// large table bit by bit: entries written in between may be among them or not.
+    pub fn entries_from(
+        &self,
+        table: TableId,
+        from: EntryIndex,
+        limit: u32,
+    ) -> (Vec<EntryView>, Option<EntryIndex>) {
+        let (found, next) = self.tables[table].scan(from, limit);
+        (found.into_iter().filter_map(|index| self.entry(table, index)).collect(), next)
+    }
+
+    /// The profile of a table.
+    ///
+    /// # Errors
+    /// The table has none.
+    pub fn profile_of(&self, table: TableId) -> Result<ProfileId, WriteError> {
+        self.schema.profile_of(table)
+    }
+
     fn view(&self, table: TableId, index: EntryIndex, kept: &tables::Entry) -> EntryView {
         let widths = &self.schema.keys[table];
         EntryView {
@@ -226,6 +248,7 @@ impl Tables {
             counter: self.tables[table].counter(index).ok(),
             meter: kept.meter(),
             idle_timeout_ns: kept.idle_timeout_ns(),
+            last_hit_ns: kept.last_hit_ns(),
         }
     }
 

@@ -120,6 +120,7 @@ fn entries_are_written_looked_up_changed_and_removed() {
             counter: Some(CounterValue::default()),
             meter: None,
             idle_timeout_ns: 0,
+            last_hit_ns: 0,
         }
     );
     state.tables().remove(routes, index).unwrap();

@@ -56,7 +56,9 @@ pub use replication::{
 };
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
-pub use worker::{Control, MAX_NOTICES, MAX_REQUESTS, Notice, RequestError, RunError, Summary, Worker};
+pub use worker::{
+    Control, MAX_NOTICES, MAX_REQUESTS, Notice, PostError, RequestError, RunError, Summary, Worker,
+};
 
 pub use millrace_interp::DigestMessage;
 pub use millrace_jit::sampling::{Mark, Sampler, Samples, mark};

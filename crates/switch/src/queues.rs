@@ -168,6 +168,17 @@ impl Queues {
         self.direct = waiting.0;
     }
 
+    /// A packet that waits, whether it may leave now or not.
+    pub(crate) fn pop_any(&mut self) -> Option<(Departure, QueueStay)> {
+        if let Some((departure, enqueued_ns)) = self.direct.pop_front() {
+            return Some((departure, QueueStay::none(enqueued_ns)));
+        }
+        let mut queues = self.ports.values_mut().flat_map(|port| port.queues.iter_mut().rev());
+        let (departure, enqueued_ns, _) = queues.find_map(|queue| queue.packets.pop_front())?;
+        self.queued -= 1;
+        Some((departure, QueueStay::none(enqueued_ns)))
+    }
+
     /// The next packet that may leave now.
     pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
         if let Some((departure, enqueued_ns)) = self.direct.pop_front() {

@@ -187,6 +187,25 @@ impl Switch {
         &mut self.replication
     }
 
+    /// Goes on with the program and the objects of another switch, and gives back what ran until now. Ports, clock, queue
+    /// settings and counters stay. Packets that wait in queues leave at once, as the program until now has it; what that
+    /// program said beside packets and nobody has taken yet is lost.
+    pub fn take_over(&mut self, mut next: Switch) -> Switch {
+        self.now_ns = self.clock.now_ns();
+        self.process();
+        while let Some((departure, stay)) = self.queues.pop_any() {
+            self.egress(departure, stay);
+            self.process();
+        }
+        self.effects = Effects::default();
+        std::mem::swap(&mut self.program, &mut next.program);
+        std::mem::swap(&mut self.engine, &mut next.engine);
+        std::mem::swap(&mut self.state, &mut next.state);
+        std::mem::swap(&mut self.replication, &mut next.replication);
+        std::mem::swap(&mut self.tracer, &mut next.tracer);
+        next
+    }
+
     /// From now on writes to the program's objects, to `tables` (those of this switch) and to multicast groups and clone
     /// sessions note what undoes them.
     pub fn note(&mut self, tables: &mut Tables) {

@@ -12,6 +12,7 @@ use crate::frames::Frames;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, PortId};
+use millrace_pipeline::Program;
 use millrace_ports::{
     Batch, MAX_BATCH, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, wait_readable,
 };
@@ -32,8 +33,13 @@ pub const MAX_NOTICES: usize = 4096;
 /// What a running switch tells without being asked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
-    /// The program sent a message to the control plane.
-    Digest(DigestMessage),
+    /// A program sent a message to the control plane.
+    Digest {
+        /// The program: another one may run when the notice is read.
+        program: Arc<Program>,
+        /// The message.
+        message: DigestMessage,
+    },
     /// The program wrote a line to its log.
     Log(String),
     /// A port is broken for good; the others go on.
@@ -67,6 +73,23 @@ impl fmt::Display for RequestError {
 
 impl std::error::Error for RequestError {}
 
+/// Why a request was not taken.
+pub enum PostError {
+    /// The worker has ended.
+    Ended,
+    /// [`MAX_REQUESTS`] wait already; the request.
+    Busy(Box<dyn FnOnce(&mut Switch) + Send>),
+}
+
+impl fmt::Debug for PostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PostError::Ended => "Ended",
+            PostError::Busy(_) => "Busy",
+        })
+    }
+}
+
 impl Control {
     /// Has the worker call that between two rounds, waits for it, and gives what it gave.
     ///
@@ -84,6 +107,19 @@ impl Control {
         self.requests.send(boxed).map_err(|_| RequestError)?;
         self.wake();
         answered.recv().map_err(|_| RequestError)
+    }
+
+    /// As [`Control::call`] without waiting: the request itself tells whoever wants to know, when the worker gets to it.
+    ///
+    /// # Errors
+    /// The worker has ended, or [`MAX_REQUESTS`] wait for it; then the request comes back.
+    pub fn post(&self, request: Box<dyn FnOnce(&mut Switch) + Send>) -> Result<(), PostError> {
+        self.requests.try_send(request).map_err(|error| match error {
+            TrySendError::Full(request) => PostError::Busy(request),
+            TrySendError::Disconnected(_) => PostError::Ended,
+        })?;
+        self.wake();
+        Ok(())
     }
 
     /// Has the worker end after the round that it is in.
@@ -376,9 +412,11 @@ impl Worker {
     }
 
     fn tell_messages(&mut self, digests: Vec<DigestMessage>, log: Vec<String>) {
-        for notice in digests.into_iter().map(Notice::Digest).chain(log.into_iter().map(Notice::Log)) {
-            self.tell(notice);
+        for message in digests {
+            let program = Arc::clone(self.switch.program());
+            self.tell(Notice::Digest { program, message });
         }
+        log.into_iter().for_each(|line| self.tell(Notice::Log(line)));
     }
 
     /// Transmits what waits for ports, and counts what was refused.

@@ -196,7 +196,7 @@ fn live_ports_wait_and_requests_are_answered() {
     assert_eq!(control.call(|switch| switch.counters().port(2).tx_packets), Ok(1));
 
     host_2.send(&[9, 0]).unwrap();
-    assert!(matches!(notices.recv_timeout(Duration::from_secs(10)), Ok(Notice::Digest(_))));
+    assert!(matches!(notices.recv_timeout(Duration::from_secs(10)), Ok(Notice::Digest { .. })));
     assert_eq!(notices.recv_timeout(Duration::from_secs(10)), Ok(Notice::Log("op 9".into())));
 
     control.stop();

@@ -54,11 +54,13 @@ pub struct Options {
     pub defines: Vec<(String, String)>,
     /// Whether the predefined macros (`__MILLRACE__`, `__p4c__` and its version) are there.
     pub predefined: bool,
+    /// Whether included files are looked for on disk too. A program that came over the network must not read files here.
+    pub on_disk: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { include_dirs: Vec::new(), defines: Vec::new(), predefined: true }
+        Self { include_dirs: Vec::new(), defines: Vec::new(), predefined: true, on_disk: true }
     }
 }
 

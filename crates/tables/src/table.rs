@@ -479,6 +479,15 @@ impl Table {
         }
     }
 
+    /// The entries among the next `limit` indices from `from` on, in the order of their indices, and where to go on; none
+    /// when that was the last. Many short looks see a large table without keeping anyone waiting.
+    pub fn scan(&self, from: EntryIndex, limit: u32) -> (Vec<EntryIndex>, Option<EntryIndex>) {
+        let (first, end) = (from.0.max(1), self.store.end());
+        let last = first.saturating_add(limit).min(end);
+        let found = (first..last).map(EntryIndex).filter(|index| self.store.contains(*index)).collect();
+        (found, (last < end).then_some(EntryIndex(last)))
+    }
+
     /// The entries that are not const.
     pub fn removable(&self) -> Vec<EntryIndex> {
         self.store.indices().filter(|index| !self.store.is_const(*index)).collect()

@@ -152,6 +152,8 @@ pub struct MatchField {
     pub notes: Notes,
     /// Its width in bits; absent for what has none of its own.
     pub bitwidth: Option<u32>,
+    /// Its width in the data plane, where a translation may make it another: only in controller headers.
+    pub data_width: Option<u32>,
     /// How it matches; absent for what is not matched.
     pub match_type: Option<MatchType>,
     /// The new type (`type T name`) or plain enum that it has.

@@ -108,6 +108,7 @@ impl Builder<'_> {
                 name: key.name.clone(),
                 notes: notes(self.program, &key.annotations, &[]),
                 bitwidth: Some(self.types.width(key.expr.ty).unwrap_or(0)),
+                data_width: None,
                 match_type: Some(match_type),
                 type_name: self.types.new_type_name(key.expr.ty),
             });
@@ -221,6 +222,7 @@ impl Builder<'_> {
                 name: string(&param.annotations, "name").unwrap_or_else(|| param.name.clone()),
                 notes: notes(self.program, &param.annotations, &[]),
                 bitwidth: self.types.width(param.ty),
+                data_width: None,
                 match_type: None,
                 type_name: self
                     .types
@@ -364,6 +366,7 @@ impl Builder<'_> {
                 name,
                 notes: notes(self.program, annotations, &[]),
                 bitwidth: self.types.width(ty),
+                data_width: self.types.data_width(ty),
                 match_type: None,
                 type_name: self.types.new_type_name(ty),
             });
@@ -391,6 +394,7 @@ impl Builder<'_> {
                     name: string(&field.annotations, "name").unwrap_or_else(|| field.name.clone()),
                     notes: notes(self.program, &field.annotations, &["match"]),
                     bitwidth: self.types.width(field.ty),
+                    data_width: None,
                     match_type: word(&field.annotations, "match")
                         .map_or_else(exact, |kind| match_type(&kind)),
                     type_name: None,
@@ -405,6 +409,7 @@ impl Builder<'_> {
                     id,
                     name: member.name.clone(),
                     bitwidth,
+                    data_width: None,
                     match_type: exact(),
                     ..MatchField::default()
                 };
@@ -413,6 +418,7 @@ impl Builder<'_> {
             _ => vec![MatchField {
                 id: 1,
                 bitwidth: self.types.width(member),
+                data_width: None,
                 match_type: exact(),
                 ..MatchField::default()
             }],

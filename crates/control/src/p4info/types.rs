@@ -79,6 +79,11 @@ impl<'a> Types<'a> {
         }
     }
 
+    /// The width in bits in the data plane.
+    pub(super) fn data_width(&self, ty: Ty) -> Option<u32> {
+        self.width(self.below_new_types(ty))
+    }
+
     /// The name of a plain enumeration.
     pub(super) fn plain_enum_name(&self, ty: Ty) -> Option<String> {
         match self.program.types.kind(ty) {

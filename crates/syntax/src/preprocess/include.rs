@@ -54,12 +54,13 @@ impl Origin {
 #[derive(Debug, Default)]
 pub(crate) struct Loader {
     include_dirs: Vec<PathBuf>,
+    on_disk: bool,
     texts: HashMap<Origin, Arc<str>>,
 }
 
 impl Loader {
-    pub(crate) fn new(include_dirs: Vec<PathBuf>) -> Self {
-        Self { include_dirs, texts: HashMap::new() }
+    pub(crate) fn new(include_dirs: Vec<PathBuf>, on_disk: bool) -> Self {
+        Self { include_dirs, on_disk, texts: HashMap::new() }
     }
 
     /// Finds and reads an included file. None when it is nowhere; an error when it is there and cannot be read.
@@ -74,9 +75,9 @@ impl Loader {
         let embedded = Origin::Builtin(name.to_owned());
         for origin in beside.into_iter().chain(in_dirs).chain([embedded]) {
             if let Origin::Disk(path) = &origin
-                && !path.is_file()
+                && !(self.on_disk && path.is_file())
             {
-                // Not there, a folder, or a device or pipe that might never end.
+                // Not to be read, not there, a folder, or a device or pipe that might never end.
                 continue;
             }
             match self.read(&origin) {

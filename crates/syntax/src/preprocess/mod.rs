@@ -131,7 +131,7 @@ impl Preprocessor {
             macros.insert(name, Rc::new(Macro::builtin(name, builtin)));
         }
         Self {
-            loader: Loader::new(options.include_dirs.clone()),
+            loader: Loader::new(options.include_dirs.clone(), options.on_disk),
             interner: Interner::new(),
             sources: SourceMap::new(),
             diagnostics: Diagnostics::new(),

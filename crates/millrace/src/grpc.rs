@@ -1,0 +1,82 @@
+//! The P4Runtime options of `millrace run`.
+
+use crate::cli::GrpcArgs;
+use crate::findings::Failure;
+use crate::source::CheckedProgram;
+use millrace_control::p4info::describe;
+use millrace_p4runtime::{CpuLink, Listen, Pipeline, Tls};
+use millrace_pipeline::Program;
+use millrace_ports::Port;
+use millrace_switch::PortId;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The port that IANA has for P4Runtime.
+const DEFAULT_PORT: u16 = 9559;
+
+/// Where and how to listen, if at all.
+pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
+    let Some(address) = &args.grpc else { return Ok(None) };
+    let read = |path: &Path| std::fs::read(path).map_err(|error| Failure::failed(path.display(), error));
+    let tls = match (&args.grpc_cert, &args.grpc_key) {
+        (Some(certificate), Some(key)) => Some(Tls {
+            certificate: read(certificate)?,
+            key: read(key)?,
+            client_authority: args.grpc_client_ca.as_deref().map(read).transpose()?,
+        }),
+        _ => None,
+    };
+    Ok(Some(Listen { address: resolve(address)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
+}
+
+/// An address, a name or either with a port.
+fn resolve(text: &str) -> Result<SocketAddr, Failure> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok((address, DEFAULT_PORT).into());
+    }
+    let found = match text.contains(':') {
+        true => text.to_socket_addrs(),
+        false => (text, DEFAULT_PORT).to_socket_addrs(),
+    };
+    found
+        .ok()
+        .and_then(|mut addresses| addresses.next())
+        .ok_or_else(|| Failure::Usage(format!("`{text}` is no address to listen on, as in 127.0.0.1:9559")))
+}
+
+/// The program as controllers see it.
+pub(crate) fn pipeline(
+    checked: &CheckedProgram,
+    program: &Arc<Program>,
+    path: &Path,
+) -> Result<Pipeline, Failure> {
+    let device_config = std::fs::read(path).map_err(|error| Failure::failed(path.display(), error))?;
+    Ok(Pipeline { program: Arc::clone(program), p4info: describe(&checked.typed), device_config })
+}
+
+/// Adds the port behind which the controller is.
+pub(crate) fn cpu_port(
+    args: &GrpcArgs,
+    ports: &mut Vec<(PortId, Box<dyn Port>)>,
+) -> Result<Option<(PortId, CpuLink)>, Failure> {
+    let Some(number) = args.cpu_port else { return Ok(None) };
+    let (port, link) =
+        millrace_p4runtime::cpu_port().map_err(|error| Failure::failed("the CPU port", error))?;
+    ports.push((number, Box::new(port)));
+    Ok(Some((number, link)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_may_leave_out_the_port() {
+        assert_eq!(resolve("127.0.0.1").unwrap().to_string(), "127.0.0.1:9559");
+        assert_eq!(resolve("::1").unwrap().to_string(), "[::1]:9559");
+        assert_eq!(resolve("127.0.0.1:50051").unwrap().to_string(), "127.0.0.1:50051");
+        assert_eq!(resolve("[::1]:0").unwrap().port(), 0);
+        assert!(resolve("127.0.0.1:x").is_err() && resolve("").is_err());
+    }
+}

@@ -1,0 +1,206 @@
+//! The port behind which the controller is: what the switch sends there becomes packet-ins, packet-outs come in there.
+//!
+//! Both ways are queues of bounded length. A full one refuses the packet, which is counted as at any port; nobody waits.
+
+use millrace_ports::{
+    Batch, MAX_FRAME, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, Transmitted,
+};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::sync::mpsc;
+
+/// Most packets that wait for the switch, and most that wait for the controller.
+pub const CPU_QUEUE: usize = 1024;
+
+/// The switch's end.
+#[derive(Debug)]
+pub struct CpuPort {
+    incoming: Receiver<Vec<u8>>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+    awake: UnixStream,
+    signalled: Arc<AtomicBool>,
+    statistics: PortStatistics,
+}
+
+/// The other end: frames go in to the switch, and come from it.
+#[derive(Debug)]
+pub struct CpuLink {
+    pub(crate) sender: CpuSender,
+    pub(crate) frames: mpsc::Receiver<Vec<u8>>,
+}
+
+/// Hands frames to the switch.
+#[derive(Clone, Debug)]
+pub(crate) struct CpuSender {
+    frames: SyncSender<Vec<u8>>,
+    wake: Arc<UnixStream>,
+    signalled: Arc<AtomicBool>,
+}
+
+/// Why a frame was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// [`CPU_QUEUE`] frames wait already.
+    Full,
+    /// It has more than [`MAX_FRAME`] bytes.
+    TooLong,
+    /// The switch has ended.
+    Ended,
+}
+
+/// Both ends of a port.
+///
+/// # Errors
+/// What the operating system says to a pair of sockets.
+pub fn cpu_port() -> io::Result<(CpuPort, CpuLink)> {
+    let (awake, wake) = UnixStream::pair()?;
+    for end in [&awake, &wake] {
+        end.set_nonblocking(true)?;
+    }
+    let (to_switch, incoming) = sync_channel(CPU_QUEUE);
+    let (outgoing, frames) = mpsc::channel(CPU_QUEUE);
+    let signalled = Arc::new(AtomicBool::new(false));
+    let sender = CpuSender { frames: to_switch, wake: Arc::new(wake), signalled: Arc::clone(&signalled) };
+    let port = CpuPort { incoming, outgoing, awake, signalled, statistics: PortStatistics::default() };
+    Ok((port, CpuLink { sender, frames }))
+}
+
+impl CpuLink {
+    /// Hands a frame to the switch.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub fn send(&self, frame: Vec<u8>) -> Result<(), SendError> {
+        self.sender.send(frame)
+    }
+
+    /// Waits for the next frame of the switch; none when it has ended. Not for use where tokio runs.
+    pub fn receive(&mut self) -> Option<Vec<u8>> {
+        self.frames.blocking_recv()
+    }
+
+    /// As [`CpuLink::receive`], where tokio runs.
+    pub async fn receive_async(&mut self) -> Option<Vec<u8>> {
+        self.frames.recv().await
+    }
+}
+
+impl CpuSender {
+    pub(crate) fn send(&self, frame: Vec<u8>) -> Result<(), SendError> {
+        if frame.len() > MAX_FRAME {
+            return Err(SendError::TooLong);
+        }
+        self.frames.try_send(frame).map_err(|error| match error {
+            TrySendError::Full(_) => SendError::Full,
+            TrySendError::Disconnected(_) => SendError::Ended,
+        })?;
+        // One signal until the switch has seen it.
+        if !self.signalled.swap(true, Ordering::AcqRel) {
+            let _ = (&*self.wake).write(&[1]);
+        }
+        Ok(())
+    }
+}
+
+impl Port for CpuPort {
+    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        if self.signalled.swap(false, Ordering::AcqRel) {
+            let mut signals = [0; 64];
+            while self.awake.read(&mut signals).is_ok_and(|read| read > 0) {}
+        }
+        while !batch.is_full() {
+            let Some(mut packet) = pool.take() else { return Ok(Received::More) };
+            let Ok(frame) = self.incoming.try_recv() else {
+                pool.put(packet);
+                return Ok(Received::Idle);
+            };
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            packet.timestamp_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+            if packet.set_frame(&frame).is_err() {
+                self.statistics.rx_errors += 1;
+                pool.put(packet);
+                continue;
+            }
+            self.statistics.rx_packets += 1;
+            self.statistics.rx_bytes += frame.len() as u64;
+            if let Err(packet) = batch.push(packet) {
+                pool.put(packet);
+            }
+        }
+        Ok(Received::More)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        let mut sent = 0;
+        for packet in batch.packets() {
+            if self.outgoing.try_send(packet.data().to_vec()).is_err() {
+                break;
+            }
+            self.statistics.tx_bytes += packet.len() as u64;
+            sent += 1;
+        }
+        batch.recycle_first(sent, pool);
+        self.statistics.tx_packets += sent as u64;
+        self.statistics.tx_refused += batch.len() as u64;
+        Ok(Transmitted { sent, refused: batch.len() })
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        Some(self.awake.as_raw_fd())
+    }
+
+    fn time_source(&self) -> TimeSource {
+        TimeSource::Wall
+    }
+
+    fn next_arrival_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        self.statistics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_ports::{Packet, wait_readable};
+    use std::time::Duration;
+
+    #[test]
+    fn frames_go_both_ways_and_full_queues_refuse() {
+        let (mut port, mut link) = cpu_port().unwrap();
+        let mut pool = PacketPool::new(200);
+        let mut batch = Batch::new();
+        assert_eq!(port.receive(&mut batch, &mut pool).unwrap(), Received::Idle);
+        link.send(vec![1; 60]).unwrap();
+        assert!(wait_readable(&[port.poll_fd().unwrap()], Some(Duration::ZERO)).is_ok());
+        assert_eq!(port.receive(&mut batch, &mut pool).unwrap(), Received::Idle);
+        assert_eq!(batch.packets()[0].data(), [1; 60]);
+        batch.recycle(&mut pool);
+        for _ in 0..CPU_QUEUE {
+            link.send(vec![2; 60]).unwrap();
+        }
+        assert_eq!(link.send(vec![2; 60]), Err(SendError::Full));
+        assert_eq!(link.send(vec![2; MAX_FRAME + 1]), Err(SendError::TooLong));
+
+        let mut refused = 0;
+        for _ in 0..CPU_QUEUE / 64 + 1 {
+            let mut batch = Batch::new();
+            while batch.push(Packet::from_frame(&[3; 60]).unwrap()).is_ok() && !batch.is_full() {}
+            refused = port.transmit(&mut batch, &mut pool).unwrap().refused;
+        }
+        assert_eq!((refused, port.statistics().tx_packets), (64, CPU_QUEUE as u64));
+        assert_eq!(link.receive(), Some(vec![3; 60]));
+    }
+}

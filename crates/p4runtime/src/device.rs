@@ -1,0 +1,259 @@
+//! The device that the server shows: its streams, and what is sent on them.
+
+use crate::arbitration::{Arbitration, ClientId, Notice};
+use crate::catalog::Catalog;
+use crate::cpu_port::{CpuSender, SendError};
+use crate::forwarding::Forwarding;
+use crate::packets;
+use crate::proto::v1::{
+    DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamError,
+    StreamMessageResponse, StreamOtherError, stream_error, stream_message_response,
+};
+use crate::refusal::Refusal;
+use crate::write::Ports;
+use millrace_pipeline::{DigestId, Program};
+use millrace_switch::{Control, DigestMessage, EngineKind, PortId};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, RwLock, mpsc};
+use tonic::{Code, Status};
+
+/// Most messages that wait for one stream.
+pub(crate) const STREAM_QUEUE: usize = 1024;
+/// Places of a stream's queue that only arbitration may take, so that a client that is flooded with packets still learns
+/// who is the primary.
+const RESERVED: usize = 128;
+
+type Answer = Result<StreamMessageResponse, Status>;
+
+/// What the device hears of, in order.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A program sent a digest message.
+    Digest(Arc<Program>, DigestMessage),
+    /// A client acknowledges a list.
+    Acknowledge(ClientId, DigestListAck),
+    /// These digests are enabled now.
+    Configure(HashMap<DigestId, crate::proto::v1::digest_entry::Config>),
+    /// Another program runs now.
+    Program(Arc<Catalog>),
+    /// A port is broken.
+    PortDown(PortId),
+}
+
+pub(crate) struct Device {
+    pub(crate) engine: EngineKind,
+    pub(crate) ports: Ports,
+    pub(crate) control: Control,
+    pub(crate) forwarding: Arc<RwLock<Forwarding>>,
+    pub(crate) events: mpsc::Sender<Event>,
+    cpu: Option<CpuSender>,
+    streams: Mutex<Streams>,
+    /// The catalog of the program that runs.
+    running: Mutex<Option<Arc<Catalog>>>,
+    next_client: AtomicU64,
+    /// Packet-ins and other messages that a full stream lost.
+    lost: AtomicU64,
+}
+
+/// Who is connected, and who may write.
+struct Streams {
+    arbitration: Arbitration,
+    clients: HashMap<ClientId, Client>,
+}
+
+struct Client {
+    answers: mpsc::Sender<Answer>,
+    /// Told when the stream has to end.
+    end: Arc<Notify>,
+}
+
+impl Device {
+    #[allow(clippy::too_many_arguments, reason = "the parts of a device, each once")]
+    pub(crate) fn new(
+        device_id: u64,
+        engine: EngineKind,
+        ports: Ports,
+        cpu: Option<CpuSender>,
+        control: Control,
+        forwarding: Forwarding,
+        events: mpsc::Sender<Event>,
+    ) -> Device {
+        let running = forwarding.active.as_ref().map(|loaded| Arc::clone(&loaded.catalog));
+        Device {
+            engine,
+            ports,
+            control,
+            forwarding: Arc::new(RwLock::new(forwarding)),
+            events,
+            cpu,
+            streams: Mutex::new(Streams {
+                arbitration: Arbitration::new(device_id),
+                clients: HashMap::new(),
+            }),
+            running: Mutex::new(running),
+            next_client: AtomicU64::new(1),
+            lost: AtomicU64::new(0),
+        }
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream opens. It has no role before it says so. Gives what tells when the stream has to end.
+    pub(crate) fn join(&self, answers: mpsc::Sender<Answer>) -> (ClientId, Arc<Notify>) {
+        let id = ClientId(self.next_client.fetch_add(1, Ordering::Relaxed));
+        let end = Arc::new(Notify::new());
+        self.streams().clients.insert(id, Client { answers, end: Arc::clone(&end) });
+        (id, end)
+    }
+
+    /// A stream has ended.
+    pub(crate) fn leave(&self, client: ClientId) {
+        let mut streams = self.streams();
+        streams.clients.remove(&client);
+        let notices = streams.arbitration.leave(client);
+        streams.notify(notices);
+    }
+
+    /// A client says who it is. The new primary is told when the writes that were under way have ended.
+    pub(crate) async fn arbitrate(
+        &self,
+        client: ClientId,
+        message: &MasterArbitrationUpdate,
+    ) -> Result<(), Status> {
+        let settled = {
+            let mut streams = self.streams();
+            let outcome = streams.arbitration.update(client, message)?;
+            streams.notify(outcome.now);
+            outcome.settled
+        };
+        if !settled.is_empty() {
+            drop(self.forwarding.write().await);
+            let streams = self.streams();
+            // Who became primary in between has told this client already.
+            if streams.arbitration.is_primary(client) {
+                streams.notify(settled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the writer is the primary of its role.
+    pub(crate) fn check_write(
+        &self,
+        device_id: u64,
+        role: &str,
+        election: Option<&crate::proto::v1::Uint128>,
+    ) -> Result<(), Status> {
+        self.streams().arbitration.check_write(device_id, role, election)
+    }
+
+    pub(crate) fn check_device(&self, device_id: u64) -> Result<(), Status> {
+        self.streams().arbitration.check_device(device_id)
+    }
+
+    pub(crate) fn is_primary(&self, client: ClientId) -> bool {
+        self.streams().arbitration.is_primary(client)
+    }
+
+    /// Sends a message to the primaries of all roles that may see it. What a full stream cannot take is lost.
+    pub(crate) fn tell_primaries(
+        &self,
+        message: &stream_message_response::Update,
+        sees: impl Fn(&str) -> bool,
+    ) {
+        let streams = self.streams();
+        for (role, client) in streams.arbitration.primaries() {
+            if sees(role) && !streams.send(client, message.clone()) {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Tells a client what was wrong with a message of its stream.
+    pub(crate) fn report(&self, client: ClientId, refusal: Refusal, details: stream_error::Details) {
+        let error = StreamError {
+            canonical_code: refusal.code as i32,
+            message: refusal.message,
+            details: Some(details),
+            ..StreamError::default()
+        };
+        self.streams().send(client, stream_message_response::Update::Error(error));
+    }
+
+    /// A program runs in place of another.
+    pub(crate) async fn runs(&self, catalog: &Arc<Catalog>) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(catalog));
+        // The receiver lives as long as the server.
+        let _ = self.events.send(Event::Program(Arc::clone(catalog))).await;
+    }
+
+    pub(crate) fn running(&self) -> Option<Arc<Catalog>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A client sends a packet.
+    pub(crate) fn packet_out(&self, client: ClientId, packet: PacketOut) {
+        let sent = self.send_out(client, &packet);
+        if let Err(refusal) = sent {
+            let details = PacketOutError { packet_out: Some(packet) };
+            self.report(client, refusal, stream_error::Details::PacketOut(details));
+        }
+    }
+
+    fn send_out(&self, client: ClientId, packet: &PacketOut) -> Result<(), Refusal> {
+        if !self.is_primary(client) {
+            return Err(Refusal::denied("only the primary client may send packets"));
+        }
+        let cpu = self.cpu.as_ref().ok_or_else(|| Refusal::unimplemented("the switch has no CPU port"))?;
+        let catalog = self.running().ok_or_else(|| {
+            Refusal::new(Code::FailedPrecondition, "no forwarding pipeline config has been set")
+        })?;
+        let frame = packets::frame(&catalog, packet)?;
+        cpu.send(frame).map_err(|error| match error {
+            SendError::Full => Refusal::exhausted("too many packets wait for the switch"),
+            SendError::TooLong => Refusal::invalid("the packet is longer than the switch takes"),
+            SendError::Ended => Refusal::new(Code::Unavailable, "the switch has ended"),
+        })
+    }
+
+    /// A client acknowledges a digest list.
+    pub(crate) fn acknowledge(&self, client: ClientId, ack: DigestListAck) {
+        // An acknowledgement that finds no room is lost, as the specification allows.
+        let _ = self.events.try_send(Event::Acknowledge(client, ack));
+    }
+
+    pub(crate) fn refuse_ack(&self, client: ClientId, ack: DigestListAck, refusal: Refusal) {
+        let details = DigestListAckError { digest_list_ack: Some(ack) };
+        self.report(client, refusal, stream_error::Details::DigestListAck(details));
+    }
+
+    pub(crate) fn refuse_other(&self, client: ClientId, other: prost_types::Any) {
+        let refusal = Refusal::unimplemented("no messages of architectures of their own");
+        let details = StreamOtherError { other: Some(other) };
+        self.report(client, refusal, stream_error::Details::Other(details));
+    }
+}
+
+impl Streams {
+    /// Sends a message if there is room that is not reserved.
+    fn send(&self, client: ClientId, update: stream_message_response::Update) -> bool {
+        let Some(client) = self.clients.get(&client) else { return false };
+        client.answers.capacity() > RESERVED
+            && client.answers.try_send(Ok(StreamMessageResponse { update: Some(update) })).is_ok()
+    }
+
+    /// Sends arbitration messages. A client that takes none is ended: it could not know who is the primary.
+    fn notify(&self, notices: Vec<Notice>) {
+        for (id, update) in notices {
+            let Some(client) = self.clients.get(&id) else { continue };
+            let update = stream_message_response::Update::Arbitration(update);
+            if client.answers.try_send(Ok(StreamMessageResponse { update: Some(update) })).is_err() {
+                client.end.notify_one();
+            }
+        }
+    }
+}

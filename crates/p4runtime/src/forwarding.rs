@@ -1,0 +1,171 @@
+//! The programs of the device: the one that forwards, and perhaps one that was saved and waits to be committed.
+
+use crate::catalog::Catalog;
+use crate::proto::config;
+use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
+use crate::refusal::Refusal;
+use crate::shadow::Shadow;
+use crate::{Pipeline, p4info};
+use millrace_state::TablesHandle;
+use millrace_switch::{Control, EngineKind, PostError, Switch, SwitchConfig};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::{OnceCell, oneshot};
+use tonic::{Code, Status};
+
+/// What reads and writes go to.
+#[derive(Debug, Default)]
+pub(crate) struct Forwarding {
+    pub(crate) active: Option<Loaded>,
+    pub(crate) saved: Option<Loaded>,
+}
+
+/// A program with what a controller wrote.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) config: ForwardingPipelineConfig,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) shadow: Shadow,
+    pub(crate) target: Target,
+}
+
+/// Where a program is.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// It runs. The handle on its tables is there once the worker was asked for it.
+    Running(Control, OnceCell<TablesHandle>),
+    /// It does not run yet, and takes writes already.
+    Waiting(Box<Mutex<Switch>>),
+}
+
+impl Forwarding {
+    /// What reads and writes refer to: the saved program, if there is one (specification, `VERIFY_AND_SAVE`).
+    pub(crate) fn current(&self) -> Result<&Loaded, Status> {
+        self.saved.as_ref().or(self.active.as_ref()).ok_or_else(no_pipeline)
+    }
+
+    pub(crate) fn current_mut(&mut self) -> Result<&mut Loaded, Status> {
+        self.saved.as_mut().or(self.active.as_mut()).ok_or_else(no_pipeline)
+    }
+}
+
+fn no_pipeline() -> Status {
+    Status::failed_precondition("no forwarding pipeline config has been set")
+}
+
+impl Loaded {
+    /// A program that runs already.
+    pub(crate) fn running(pipeline: Pipeline, control: Control, shadow: Shadow) -> Result<Loaded, Refusal> {
+        let state = millrace_switch::State::new(Arc::clone(&pipeline.program))
+            .map_err(|error| Refusal::invalid(error.to_string()))?;
+        let catalog = Catalog::new(&pipeline.p4info, &pipeline.program, &state);
+        let info = p4info::message(&pipeline.p4info).map_err(|error| Refusal::new(Code::Internal, error))?;
+        let config = ForwardingPipelineConfig {
+            p4info: Some(info),
+            p4_device_config: pipeline.device_config.into(),
+            cookie: None,
+        };
+        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target: Target::running(control) })
+    }
+
+    /// A program that does not run yet.
+    pub(crate) fn waiting(
+        pipeline: Pipeline,
+        given: Option<config::P4Info>,
+        cookie: Option<Cookie>,
+        engine: EngineKind,
+        shadow: Shadow,
+    ) -> Result<Loaded, Refusal> {
+        let config = SwitchConfig { engine, ..SwitchConfig::default() };
+        let switch = Switch::new(Arc::clone(&pipeline.program), config)
+            .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
+        let catalog = Catalog::new(&pipeline.p4info, &pipeline.program, switch.state());
+        let info = match given {
+            Some(given) => given,
+            None => p4info::message(&pipeline.p4info).map_err(|error| Refusal::new(Code::Internal, error))?,
+        };
+        let config = ForwardingPipelineConfig {
+            p4info: Some(info),
+            p4_device_config: pipeline.device_config.into(),
+            cookie,
+        };
+        let target = Target::Waiting(Box::new(Mutex::new(switch)));
+        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target })
+    }
+
+    /// Lets a waiting program forward in place of the one that runs until now. In between `carry` meets both, and no packet.
+    pub(crate) async fn start(
+        &mut self,
+        control: &Control,
+        carry: impl FnOnce(&Switch, &mut Switch) + Send + 'static,
+    ) -> Result<(), Status> {
+        let running = Target::running(control.clone());
+        let Target::Waiting(switch) = std::mem::replace(&mut self.target, running) else { return Ok(()) };
+        let mut next = switch.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let before = request(control, move |switch| {
+            carry(switch, &mut next);
+            switch.take_over(next)
+        })
+        .await?;
+        // Large tables take a while to be freed.
+        drop(tokio::task::spawn_blocking(move || drop(before)));
+        Ok(())
+    }
+}
+
+impl Target {
+    fn running(control: Control) -> Target {
+        Target::Running(control, OnceCell::new())
+    }
+
+    /// The program's tables, which any thread may read and write while it runs.
+    pub(crate) async fn tables(&self) -> Result<TablesHandle, Status> {
+        match self {
+            Target::Running(control, tables) => {
+                let handle = || request(control, |switch| switch.state().handle());
+                tables.get_or_try_init(handle).await.cloned()
+            }
+            Target::Waiting(switch) => {
+                Ok(switch.lock().unwrap_or_else(PoisonError::into_inner).state().handle())
+            }
+        }
+    }
+
+    /// Has that done with the switch, between two rounds of its worker if it runs.
+    pub(crate) async fn call<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Switch) -> R + Send + 'static,
+    ) -> Result<R, Status> {
+        match self {
+            Target::Running(control, _) => request(control, work).await,
+            Target::Waiting(switch) => Ok(work(&mut switch.lock().unwrap_or_else(PoisonError::into_inner))),
+        }
+    }
+}
+
+/// How long to wait before a worker with too many requests is asked again.
+const BUSY: Duration = Duration::from_millis(1);
+
+/// Has a worker do something.
+pub(crate) async fn request<R: Send + 'static>(
+    control: &Control,
+    work: impl FnOnce(&mut Switch) -> R + Send + 'static,
+) -> Result<R, Status> {
+    let (answer, answered) = oneshot::channel();
+    let mut boxed: Box<dyn FnOnce(&mut Switch) + Send> = Box::new(move |switch| {
+        // Whoever asked may have gone.
+        let _ = answer.send(work(switch));
+    });
+    let ended = || Status::unavailable("the switch has ended");
+    loop {
+        match control.post(boxed) {
+            Ok(()) => break,
+            Err(PostError::Ended) => return Err(ended()),
+            Err(PostError::Busy(again)) => {
+                boxed = again;
+                tokio::time::sleep(BUSY).await;
+            }
+        }
+    }
+    answered.await.map_err(|_| ended())
+}

@@ -1,0 +1,68 @@
+//! The P4Runtime server of a running switch (P4Runtime 1.5.0).
+//!
+//! ```text
+//!  clients --gRPC--> service: arbitration, pipeline config, write, read, streams     (one thread of its own)
+//!                        |  requests, decoded and checked      ^ digests, frames of the CPU port
+//!                        v                                     |
+//!                    worker of the switch, between two rounds
+//! ```
+//!
+//! It promises:
+//! - **The data path never waits for it**: a request reaches the worker decoded and is short; batches are applied in
+//!   parts, except where the client asks for all at once. What goes to a client is a queue that loses what it cannot hold.
+//! - **Everything has a bound**: messages, queues, clients, roles, metadata.
+//! - **A refused update changes nothing**, and a batch that was begun is done to its end, whether or not its client waits.
+//!
+//! It never knows a port driver but its own, the [`cpu_port`].
+
+mod arbitration;
+mod catalog;
+mod compile;
+mod cpu_port;
+mod data;
+mod device;
+mod digests;
+mod forwarding;
+mod idle;
+mod p4info;
+mod packets;
+pub mod proto;
+mod read;
+mod reconcile;
+mod refusal;
+mod server;
+mod service;
+mod shadow;
+mod tasks;
+mod translation;
+mod value;
+mod write;
+
+pub use arbitration::{MAX_CLIENTS_PER_ROLE, MAX_ROLES};
+pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, SendError, cpu_port};
+pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, MAX_MESSAGE, Server, StartError, Tls};
+
+use std::sync::Arc;
+
+/// The version of P4Runtime that the server speaks.
+pub const API_VERSION: &str = "1.5.0";
+
+/// A program with what controllers are told of it.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// The verified program.
+    pub program: Arc<millrace_pipeline::Program>,
+    /// Its description.
+    pub p4info: millrace_control::p4info::P4Info,
+    /// What it was made from: the text of a P4_16 program.
+    pub device_config: Vec<u8>,
+}
+
+/// A program that drops every packet, for a switch that waits for a controller to bring one.
+///
+/// # Errors
+/// None, unless the compiler is broken.
+pub fn empty_program() -> Result<Arc<millrace_pipeline::Program>, String> {
+    let source = include_bytes!("empty.p4");
+    compile::compile(source, None).map(|pipeline| pipeline.program).map_err(|refusal| refusal.message)
+}

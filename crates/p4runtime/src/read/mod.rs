@@ -1,0 +1,105 @@
+//! Reading: entities with wildcards, in messages of bounded size.
+//!
+//! Large objects are looked at bit by bit, so that the worker is never kept for long, and the answer goes to the client
+//! as it takes it.
+
+mod cells;
+mod profile;
+mod replication;
+mod table;
+
+pub(crate) use table::match_messages;
+
+use crate::forwarding::Loaded;
+use crate::proto::v1::{Entity, ReadResponse, entity, packet_replication_engine_entry};
+use crate::refusal::Refusal;
+use crate::write::Ports;
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+use tonic::{Code, Status};
+
+/// Most entities in one message.
+pub(crate) const MAX_ENTITIES: usize = 256;
+
+/// How long a client may take for one message before its read ends: writes wait for it.
+pub(crate) const STALL: Duration = Duration::from_secs(5);
+
+/// Why a read goes no further.
+pub(crate) enum Stop {
+    /// This request is wrong; the others go on.
+    Refused(Refusal),
+    /// The whole read is over.
+    Ended(Status),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Stop {
+        Stop::Refused(refusal)
+    }
+}
+
+impl From<Status> for Stop {
+    fn from(status: Status) -> Stop {
+        Stop::Ended(status)
+    }
+}
+
+/// One read.
+pub(crate) struct Reader<'a> {
+    pub(crate) loaded: &'a Loaded,
+    pub(crate) ports: &'a Ports,
+    pub(crate) role: &'a str,
+    pub(crate) out: &'a Sender<Result<ReadResponse, Status>>,
+}
+
+impl Reader<'_> {
+    /// Answers one request.
+    pub(crate) async fn entity(&self, request: Entity) -> Result<(), Stop> {
+        use entity::Entity as Kind;
+        let Some(request) = request.entity else {
+            return Err(Refusal::invalid("the entity is missing: there is no reading of everything").into());
+        };
+        match request {
+            Kind::TableEntry(entry) => self.table_entries(entry).await,
+            Kind::DirectCounterEntry(entry) => self.direct_counters(entry).await,
+            Kind::DirectMeterEntry(entry) => self.direct_meters(entry).await,
+            Kind::ActionProfileMember(member) => self.members(member).await,
+            Kind::ActionProfileGroup(group) => self.groups(group).await,
+            Kind::CounterEntry(entry) => self.counters(entry).await,
+            Kind::MeterEntry(entry) => self.meters(entry).await,
+            Kind::RegisterEntry(entry) => self.registers(entry).await,
+            Kind::ValueSetEntry(entry) => self.value_sets(entry).await,
+            Kind::DigestEntry(entry) => self.digests(entry).await,
+            Kind::PacketReplicationEngineEntry(entry) => match entry.r#type {
+                Some(packet_replication_engine_entry::Type::MulticastGroupEntry(entry)) => {
+                    self.multicast_groups(entry).await
+                }
+                Some(packet_replication_engine_entry::Type::CloneSessionEntry(entry)) => {
+                    self.clone_sessions(entry).await
+                }
+                None => Err(Refusal::invalid("neither a multicast group nor a clone session").into()),
+            },
+            // There are no externs beside those with entities of their own.
+            Kind::ExternEntry(entry) if entry.extern_type_id == 0 => Ok(()),
+            Kind::ExternEntry(entry) => {
+                Err(Refusal::not_found(format!("no extern type {:#x}", entry.extern_type_id)).into())
+            }
+        }
+    }
+
+    /// Sends entities to the client.
+    async fn send(&self, entities: Vec<entity::Entity>) -> Result<(), Stop> {
+        if entities.is_empty() {
+            return Ok(());
+        }
+        let entities = entities.into_iter().map(|entity| Entity { entity: Some(entity) }).collect();
+        match tokio::time::timeout(STALL, self.out.send(Ok(ReadResponse { entities }))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(Stop::Ended(Status::cancelled("the client has gone"))),
+            Err(_) => Err(Stop::Ended(Status::new(
+                Code::Aborted,
+                format!("the client took nothing for {} seconds", STALL.as_secs()),
+            ))),
+        }
+    }
+}

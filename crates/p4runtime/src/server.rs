@@ -1,0 +1,227 @@
+//! The server: where it listens, with or without TLS, and its thread.
+
+use crate::Pipeline;
+use crate::cpu_port::CpuLink;
+use crate::device::{Device, Event};
+use crate::forwarding::{Forwarding, Loaded};
+use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
+use crate::service::Service;
+use crate::shadow::Shadow;
+use crate::tasks;
+use crate::write::Ports;
+use millrace_pipeline::Program;
+use millrace_switch::{Control, DigestMessage, EngineKind, PortId};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Certificate, Identity, Server as Transport, ServerTlsConfig};
+
+/// Largest message of a client, in bytes: a program's text with its P4Info, or a batch.
+pub const MAX_MESSAGE: usize = 32 << 20;
+/// Most calls and streams of one connection at a time.
+pub const MAX_CALLS: u32 = 128;
+/// Most digests and other news that wait for the server.
+const MAX_EVENTS: usize = 4096;
+/// A client that has not answered for so long is gone.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// How to listen.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Where; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// With TLS; else the connection is plain.
+    pub tls: Option<Tls>,
+    /// Whether a plain connection may come from another machine.
+    pub allow_plaintext: bool,
+}
+
+/// TLS, all in PEM.
+#[derive(Clone)]
+pub struct Tls {
+    /// The server's certificate, with those that lead to its authority.
+    pub certificate: Vec<u8>,
+    /// Its private key.
+    pub key: Vec<u8>,
+    /// The authority that must have signed the clients' certificates (mutual TLS); without it any client may come.
+    pub client_authority: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for Tls {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("mutual", &self.client_authority.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// The device that a server shows.
+#[derive(Debug)]
+pub struct DeviceConfig {
+    /// Its id.
+    pub device_id: u64,
+    /// What runs the programs that controllers bring.
+    pub engine: EngineKind,
+    /// The ports of the switch.
+    pub ports: BTreeSet<PortId>,
+    /// The port behind which the controller is.
+    pub cpu_port: Option<(PortId, CpuLink)>,
+    /// The program that runs; none while a controller has not brought one.
+    pub pipeline: Option<Pipeline>,
+}
+
+/// Why a server cannot start.
+#[derive(Debug)]
+pub enum StartError {
+    /// Anyone on the network could write.
+    Plaintext(SocketAddr),
+    /// The address cannot be had.
+    Listen(SocketAddr, io::Error),
+    /// Certificate, key and authority do not fit.
+    Tls(String),
+    /// The program cannot be described to controllers.
+    Pipeline(String),
+    /// The operating system refused a thread or what it needs.
+    System(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Plaintext(address) => write!(
+                f,
+                "{address} is reached from other machines, and without TLS anyone there could write to the switch"
+            ),
+            StartError::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            StartError::Tls(reason) => write!(f, "TLS: {reason}"),
+            StartError::Pipeline(reason) => f.write_str(reason),
+            StartError::System(error) => write!(f, "cannot start the P4Runtime server: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A running server. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    events: mpsc::Sender<Event>,
+}
+
+/// Brings the server what the switch tells.
+#[derive(Clone, Debug)]
+pub struct Feed(mpsc::Sender<Event>);
+
+impl Feed {
+    /// A program sent a digest message. Says whether there was room for it.
+    pub fn digest(&self, program: Arc<Program>, message: DigestMessage) -> bool {
+        self.0.try_send(Event::Digest(program, message)).is_ok()
+    }
+
+    /// A port is down for good. Not to be called where tokio runs.
+    pub fn port_failed(&self, port: PortId) {
+        // The server has ended, or hears of it.
+        let _ = self.0.blocking_send(Event::PortDown(port));
+    }
+}
+
+impl Server {
+    /// Starts to serve a device whose worker is behind `control`, on a thread of its own.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn start(listen: &Listen, device: DeviceConfig, control: Control) -> Result<Server, StartError> {
+        if listen.tls.is_none() && !listen.allow_plaintext && !listen.address.ip().is_loopback() {
+            return Err(StartError::Plaintext(listen.address));
+        }
+        let tls = listen.tls.as_ref().map(tls_config);
+        let mut transport = Transport::builder()
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_keepalive_timeout(Some(2 * KEEPALIVE))
+            .max_concurrent_streams(MAX_CALLS);
+        if let Some(tls) = tls {
+            transport = transport.tls_config(tls).map_err(|error| {
+                let reason = std::error::Error::source(&error).map(ToString::to_string);
+                StartError::Tls(reason.unwrap_or_else(|| error.to_string()))
+            })?;
+        }
+        let refused = |error| StartError::Listen(listen.address, error);
+        let listener = TcpListener::bind(listen.address).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+
+        let DeviceConfig { device_id, engine, ports, cpu_port, pipeline } = device;
+        let active = pipeline
+            .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
+            .transpose()
+            .map_err(|refusal| StartError::Pipeline(refusal.message))?;
+        let (events, news) = mpsc::channel(MAX_EVENTS);
+        let ports = Ports { known: ports, cpu: cpu_port.as_ref().map(|(port, _)| *port) };
+        let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
+        let forwarding = Forwarding { active, saved: None };
+        let device = Device::new(device_id, engine, ports, sender, control, forwarding, events.clone());
+        let device = Arc::new(device);
+
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(4)
+            .build()
+            .map_err(StartError::System)?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serve = async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+            tokio::spawn(tasks::events(Arc::clone(&device), news));
+            tokio::spawn(tasks::idle(Arc::clone(&device)));
+            if let Some(frames) = frames {
+                tokio::spawn(tasks::packet_ins(Arc::clone(&device), frames));
+            }
+            let service = P4RuntimeServer::new(Service(device)).max_decoding_message_size(MAX_MESSAGE);
+            // Open streams would keep a graceful end waiting for as long as their clients like.
+            tokio::select! {
+                _ = transport.serve_with_incoming(service, incoming) => {}
+                _ = stopped => {}
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("p4runtime".into())
+            .spawn(move || runtime.block_on(serve))
+            .map_err(StartError::System)?;
+        Ok(Server { address, stop: Some(stop), thread: Some(thread), events })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What brings it what the switch tells.
+    pub fn feed(&self) -> Feed {
+        Feed(self.events.clone())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn tls_config(tls: &Tls) -> ServerTlsConfig {
+    let config = ServerTlsConfig::new().identity(Identity::from_pem(&tls.certificate, &tls.key));
+    match &tls.client_authority {
+        Some(authority) => config.client_ca_root(Certificate::from_pem(authority)),
+        None => config,
+    }
+}

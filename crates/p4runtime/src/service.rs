@@ -1,0 +1,277 @@
+//! The six calls of P4Runtime.
+
+use crate::arbitration::ClientId;
+use crate::compile::compile;
+use crate::device::{Device, Event, STREAM_QUEUE};
+use crate::forwarding::{Forwarding, Loaded};
+use crate::proto::v1::p4_runtime_server::P4Runtime;
+use crate::proto::v1::{
+    CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
+    GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse, SetForwardingPipelineConfigRequest,
+    SetForwardingPipelineConfigResponse, StreamMessageRequest, StreamMessageResponse, WriteRequest,
+    WriteResponse, get_forwarding_pipeline_config_request::ResponseType,
+    set_forwarding_pipeline_config_request::Action, stream_message_request::Update, write_request::Atomicity,
+};
+use crate::read::{Reader, STALL, Stop};
+use crate::reconcile::{carry_cells, reconcile};
+use crate::refusal::batch_status;
+use crate::shadow::Shadow;
+use crate::{API_VERSION, write};
+use millrace_switch::Switch;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status, Streaming};
+
+/// Messages of a read that wait for its client.
+const READ_QUEUE: usize = 4;
+
+#[derive(Clone)]
+pub(crate) struct Service(pub(crate) Arc<Device>);
+
+#[tonic::async_trait]
+impl P4Runtime for Service {
+    async fn write(&self, request: Request<WriteRequest>) -> Result<Response<WriteResponse>, Status> {
+        let request = request.into_inner();
+        self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
+        let device = Arc::clone(&self.0);
+        // In a task of its own: a batch is not left half-way when its client goes.
+        to_the_end(async move {
+            let mut forwarding = device.forwarding.write().await;
+            let atomicity = Atomicity::try_from(request.atomicity)
+                .map_err(|_| Status::invalid_argument("there is no such atomicity"))?;
+            let saved = forwarding.saved.is_some();
+            let loaded = forwarding.current_mut()?;
+            let digests = request.updates.iter().any(|update| {
+                use crate::proto::v1::entity::Entity;
+                let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+                matches!(entity, Some(Entity::DigestEntry(_)))
+            });
+            let results =
+                write::write(loaded, &device.ports, &request.role, request.updates, atomicity).await?;
+            if digests && !saved {
+                let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
+            }
+            batch_status(results, "Write failure.")?;
+            Ok(Response::new(WriteResponse {}))
+        })
+        .await
+    }
+
+    type ReadStream = ReceiverStream<Result<ReadResponse, Status>>;
+
+    async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+        let request = request.into_inner();
+        self.0.check_device(request.device_id)?;
+        let forwarding = Arc::clone(&self.0.forwarding).read_owned().await;
+        forwarding.current()?;
+        let (out, answers) = mpsc::channel(READ_QUEUE);
+        let device = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let Ok(loaded) = forwarding.current() else { return };
+            let reader = Reader { loaded, ports: &device.ports, role: &request.role, out: &out };
+            let mut results = Vec::with_capacity(request.entities.len());
+            for entity in request.entities {
+                match reader.entity(entity).await {
+                    Ok(()) => results.push(Ok(())),
+                    Err(Stop::Refused(refusal)) => results.push(Err(refusal)),
+                    Err(Stop::Ended(status)) => {
+                        drop(forwarding);
+                        let _ = tokio::time::timeout(STALL, out.send(Err(status))).await;
+                        return;
+                    }
+                }
+            }
+            drop(forwarding);
+            if let Err(status) = batch_status(results, "Read failure.") {
+                let _ = tokio::time::timeout(STALL, out.send(Err(status))).await;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(answers)))
+    }
+
+    async fn set_forwarding_pipeline_config(
+        &self,
+        request: Request<SetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<SetForwardingPipelineConfigResponse>, Status> {
+        let request = request.into_inner();
+        self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
+        let device = Arc::clone(&self.0);
+        to_the_end(async move {
+            set_pipeline(&device, request).await?;
+            Ok(Response::new(SetForwardingPipelineConfigResponse {}))
+        })
+        .await
+    }
+
+    async fn get_forwarding_pipeline_config(
+        &self,
+        request: Request<GetForwardingPipelineConfigRequest>,
+    ) -> Result<Response<GetForwardingPipelineConfigResponse>, Status> {
+        let request = request.into_inner();
+        self.0.check_device(request.device_id)?;
+        let wanted = ResponseType::try_from(request.response_type)
+            .map_err(|_| Status::invalid_argument("there is no such response type"))?;
+        let forwarding = self.0.forwarding.read().await;
+        let config = forwarding.current().ok().map(|loaded| {
+            let config = &loaded.config;
+            let p4info = matches!(wanted, ResponseType::All | ResponseType::P4infoAndCookie);
+            let device_config = matches!(wanted, ResponseType::All | ResponseType::DeviceConfigAndCookie);
+            ForwardingPipelineConfig {
+                p4info: config.p4info.as_ref().filter(|_| p4info).cloned(),
+                p4_device_config: match device_config {
+                    true => config.p4_device_config.clone(),
+                    false => Default::default(),
+                },
+                cookie: config.cookie,
+            }
+        });
+        Ok(Response::new(GetForwardingPipelineConfigResponse { config }))
+    }
+
+    type StreamChannelStream = ReceiverStream<Result<StreamMessageResponse, Status>>;
+
+    async fn stream_channel(
+        &self,
+        request: Request<Streaming<StreamMessageRequest>>,
+    ) -> Result<Response<Self::StreamChannelStream>, Status> {
+        let (answers, outgoing) = mpsc::channel(STREAM_QUEUE);
+        let device = Arc::clone(&self.0);
+        tokio::spawn(session(device, request.into_inner(), answers));
+        Ok(Response::new(ReceiverStream::new(outgoing)))
+    }
+
+    async fn capabilities(
+        &self,
+        request: Request<CapabilitiesRequest>,
+    ) -> Result<Response<CapabilitiesResponse>, Status> {
+        let device_id = request.into_inner().device_id;
+        if device_id != 0 {
+            self.0.check_device(device_id)?;
+        }
+        let p4runtime_api_version = API_VERSION.to_owned();
+        Ok(Response::new(CapabilitiesResponse { p4runtime_api_version, experimental: None }))
+    }
+}
+
+/// Does something to its end, whether or not somebody still waits for it.
+async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Status>> + Send + 'static,
+) -> Result<T, Status> {
+    tokio::spawn(work).await.unwrap_or_else(|_| Err(Status::internal("the request failed")))
+}
+
+/// One stream, from its first message to its end.
+async fn session(
+    device: Arc<Device>,
+    mut messages: Streaming<StreamMessageRequest>,
+    answers: mpsc::Sender<Result<StreamMessageResponse, Status>>,
+) {
+    let (client, end) = device.join(answers.clone());
+    let mut known = false;
+    let last = loop {
+        let message = tokio::select! {
+            message = messages.message() => message,
+            () = answers.closed() => break None,
+            () = end.notified() => {
+                break Some(Status::resource_exhausted("the client does not take its messages"));
+            }
+        };
+        match message {
+            Ok(Some(message)) => {
+                if let Err(status) = take(&device, client, &mut known, message).await {
+                    break Some(status);
+                }
+            }
+            Ok(None) | Err(_) => break None,
+        }
+    };
+    device.leave(client);
+    if let Some(status) = last {
+        let _ = tokio::time::timeout(STALL, answers.send(Err(status))).await;
+    }
+}
+
+/// Takes a message of a stream; an error ends it.
+async fn take(
+    device: &Device,
+    client: ClientId,
+    known: &mut bool,
+    message: StreamMessageRequest,
+) -> Result<(), Status> {
+    match message.update {
+        Some(Update::Arbitration(arbitration)) => {
+            device.arbitrate(client, &arbitration).await?;
+            *known = true;
+        }
+        _ if !*known => {
+            return Err(Status::failed_precondition(
+                "the first message of a stream is an arbitration update",
+            ));
+        }
+        Some(Update::Packet(packet)) => device.packet_out(client, packet),
+        Some(Update::DigestAck(ack)) => device.acknowledge(client, ack),
+        Some(Update::Other(other)) => device.refuse_other(client, other),
+        None => return Err(Status::invalid_argument("the message is empty")),
+    }
+    Ok(())
+}
+
+async fn set_pipeline(device: &Device, request: SetForwardingPipelineConfigRequest) -> Result<(), Status> {
+    let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
+    if action == Action::Unspecified {
+        return Err(Status::invalid_argument("the action is missing"));
+    }
+    if action == Action::Commit {
+        if request.config.is_some() {
+            return Err(Status::invalid_argument("COMMIT takes the config that was saved, not another one"));
+        }
+        let mut forwarding = device.forwarding.write().await;
+        let saved = forwarding.saved.take().ok_or_else(|| Status::not_found("no config has been saved"))?;
+        return commit(device, &mut forwarding, saved, |_, _| ()).await;
+    }
+    let config = request.config.ok_or_else(|| Status::invalid_argument("the config is missing"))?;
+    let ForwardingPipelineConfig { p4info, p4_device_config, cookie } = config;
+    let engine = device.engine;
+    // Compiling takes milliseconds, for which nobody else should wait.
+    let made = tokio::task::spawn_blocking(move || {
+        let pipeline = compile(&p4_device_config, p4info.as_ref())?;
+        Loaded::waiting(pipeline, p4info, cookie, engine, Shadow::default())
+    });
+    let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
+    let mut forwarding = device.forwarding.write().await;
+    loaded.shadow.down =
+        forwarding.active.as_ref().map(|active| active.shadow.down.clone()).unwrap_or_default();
+    match action {
+        Action::Verify => Ok(()),
+        Action::VerifyAndSave => {
+            forwarding.saved = Some(loaded);
+            Ok(())
+        }
+        Action::ReconcileAndCommit => {
+            if let Some(active) = &mut forwarding.active {
+                reconcile(active, &mut loaded).await?;
+            }
+            forwarding.saved = None;
+            commit(device, &mut forwarding, loaded, carry_cells).await
+        }
+        _ => {
+            forwarding.saved = None;
+            commit(device, &mut forwarding, loaded, |_, _| ()).await
+        }
+    }
+}
+
+/// Lets a program forward.
+async fn commit(
+    device: &Device,
+    forwarding: &mut Forwarding,
+    mut loaded: Loaded,
+    carry: impl FnOnce(&Switch, &mut Switch) + Send + 'static,
+) -> Result<(), Status> {
+    loaded.start(&device.control, carry).await?;
+    device.runs(&loaded.catalog).await;
+    let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
+    forwarding.active = Some(loaded);
+    Ok(())
+}

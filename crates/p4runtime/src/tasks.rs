@@ -1,0 +1,180 @@
+//! What the server does without being asked: packet-ins, digest lists, idle notifications, ports that went down.
+
+use crate::device::{Device, Event};
+use crate::digests::{Digests, since_epoch_ns};
+use crate::forwarding::Loaded;
+use crate::packets;
+use crate::proto::v1::{IdleTimeoutNotification, TableEntry, stream_message_response::Update};
+use crate::read::match_messages;
+use crate::shadow::Shadow;
+use crate::write::effective_copies;
+use millrace_pipeline::TableId;
+use millrace_state::EntryView;
+use millrace_switch::{PortId, Switch};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// How often idle entries are looked for.
+const IDLE_SCAN: Duration = Duration::from_millis(50);
+/// Most entries that are looked at in one scan.
+const IDLE_CHUNK: usize = 256;
+
+/// Hands the frames of the CPU port to the primaries.
+pub(crate) async fn packet_ins(device: Arc<Device>, mut frames: mpsc::Receiver<Vec<u8>>) {
+    while let Some(frame) = frames.recv().await {
+        let message = device.running().and_then(|catalog| packets::message(&catalog, &frame));
+        if let Some(message) = message {
+            device.tell_primaries(&Update::Packet(message), |_| true);
+        }
+    }
+}
+
+/// Takes what the device hears of, in order.
+pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event>) {
+    let mut digests = device.running().map(Digests::new);
+    loop {
+        let deadline = digests.as_ref().and_then(Digests::deadline);
+        let far = Instant::now() + Duration::from_secs(3600);
+        let event = tokio::select! {
+            event = events.recv() => event,
+            () = tokio::time::sleep_until(deadline.unwrap_or(far).into()), if deadline.is_some() => {
+                let due = digests.as_mut().map(|digests| digests.due(Instant::now())).unwrap_or_default();
+                due.into_iter().for_each(|list| device.tell_primaries(&Update::Digest(list), |_| true));
+                continue;
+            }
+        };
+        match event {
+            None => return,
+            Some(Event::Digest(program, message)) => {
+                let list =
+                    digests.as_mut().and_then(|digests| digests.take(&program, message, Instant::now()));
+                if let Some(list) = list {
+                    device.tell_primaries(&Update::Digest(list), |_| true);
+                }
+            }
+            Some(Event::Acknowledge(client, ack)) => {
+                let taken = digests.as_mut().map_or(Ok(()), |digests| match device.is_primary(client) {
+                    true => digests.acknowledge(ack.digest_id, ack.list_id),
+                    false => Err(crate::refusal::Refusal::denied("only the primary client may acknowledge")),
+                });
+                if let Err(refusal) = taken {
+                    device.refuse_ack(client, ack, refusal);
+                }
+            }
+            Some(Event::Configure(configs)) => {
+                if let Some(digests) = &mut digests {
+                    digests.configure(&configs);
+                }
+            }
+            Some(Event::Program(catalog)) => digests = Some(Digests::new(catalog)),
+            Some(Event::PortDown(port)) => port_down(&device, port).await,
+        }
+    }
+}
+
+/// Tells the primaries of entries that are idle for too long.
+pub(crate) async fn idle(device: Arc<Device>) {
+    let mut ticks = tokio::time::interval(IDLE_SCAN);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let mut forwarding = device.forwarding.write().await;
+        let Some(active) = &mut forwarding.active else { continue };
+        if active.shadow.timers.is_empty() {
+            continue;
+        }
+        let Ok(expired) = expired(active).await else { return };
+        for (table, view) in expired {
+            tell_idle(&device, active, table, view);
+        }
+    }
+}
+
+async fn expired(active: &mut Loaded) -> Result<Vec<(TableId, EntryView)>, tonic::Status> {
+    let now_ns = active.target.call(|switch| switch.now_ns()).await?;
+    let handle = active.target.tables().await?;
+    let tables = handle.lock();
+    let timers = &mut active.shadow.timers;
+    let mut expired = Vec::new();
+    for _ in 0..IDLE_CHUNK {
+        let Some((table, index)) = timers.pop(now_ns) else { break };
+        let Some(view) = tables.entry(table, index).filter(|view| view.idle_timeout_ns != 0) else {
+            continue;
+        };
+        let due_ns = view.last_hit_ns.saturating_add(view.idle_timeout_ns);
+        if due_ns > now_ns {
+            timers.set(table, index, due_ns);
+            continue;
+        }
+        // It is told of again when it stays idle for as long again.
+        timers.set(table, index, now_ns.saturating_add(view.idle_timeout_ns));
+        expired.push((table, view));
+    }
+    Ok(expired)
+}
+
+fn tell_idle(device: &Device, active: &Loaded, table: TableId, view: EntryView) {
+    let Some(info) = active.catalog.table(table) else { return };
+    let matches = match_messages(&active.catalog, info, &view.matches);
+    let cookie =
+        active.shadow.cookies.get(&(table, view.matches, view.priority)).cloned().unwrap_or_default();
+    #[allow(deprecated, reason = "older controllers use it still")]
+    let entry = TableEntry {
+        table_id: info.id,
+        r#match: matches,
+        priority: i32::try_from(view.priority).unwrap_or(i32::MAX),
+        controller_metadata: cookie.controller,
+        metadata: cookie.metadata,
+        idle_timeout_ns: i64::try_from(view.idle_timeout_ns).unwrap_or(i64::MAX),
+        ..TableEntry::default()
+    };
+    let notification = IdleTimeoutNotification { table_entry: vec![entry], timestamp: since_epoch_ns() };
+    let sees = |role: &str| role.is_empty() || info.role.as_deref().is_none_or(|own| own == role);
+    device.tell_primaries(&Update::IdleTimeoutNotification(notification), sees);
+}
+
+/// A port is down: groups do without the members that watch it, replicas go to their backups.
+async fn port_down(device: &Device, port: PortId) {
+    let mut forwarding = device.forwarding.write().await;
+    let forwarding = &mut *forwarding;
+    for loaded in [&mut forwarding.active, &mut forwarding.saved].into_iter().flatten() {
+        let mut shadow = std::mem::take(&mut loaded.shadow);
+        shadow.down.insert(port);
+        let ports = device.ports.clone();
+        let done = loaded.target.call(move |switch| {
+            avoid_down_ports(switch, &shadow, &ports);
+            shadow
+        });
+        if let Ok(shadow) = done.await {
+            loaded.shadow = shadow;
+        }
+    }
+}
+
+fn avoid_down_ports(switch: &mut Switch, shadow: &Shadow, ports: &crate::write::Ports) {
+    let handle = switch.state().handle();
+    let mut tables = handle.lock();
+    let own = shadow.groups.iter().map(|(key, group)| (key, &group.members));
+    let one_shot = shadow.one_shots.iter().map(|(key, group)| (key, &group.members));
+    for ((profile, group), members) in own.chain(one_shot) {
+        if members.iter().any(|(_, port)| port.is_some_and(|port| shadow.down.contains(&port))) {
+            // Fewer members of a group that was accepted are accepted too.
+            let _ = tables.modify_group(*profile, *group, &shadow.up(members));
+        }
+    }
+    let engine = switch.replication_mut();
+    for (id, group) in &shadow.multicast {
+        if group.replicas.iter().any(|replica| !replica.backup_replicas.is_empty()) {
+            let _ = engine.set_copies(*id, effective_copies(ports, &group.replicas, &shadow.down));
+        }
+    }
+    for (id, clone) in &shadow.clones {
+        if clone.replicas.iter().any(|replica| !replica.backup_replicas.is_empty())
+            && let Some(mut session) = engine.session(*id).cloned()
+        {
+            session.copies = effective_copies(ports, &clone.replicas, &shadow.down);
+            let _ = engine.set_session(*id, session);
+        }
+    }
+}

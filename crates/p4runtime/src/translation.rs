@@ -1,0 +1,150 @@
+//! Values that look otherwise to the controller (`@p4runtime_translation`).
+//!
+//! A number of the controller is the same number in the data plane, as long as it fits there. For a type that is a text
+//! to the controller, a text of decimal digits is that number and any other text gets a number of its own when it is
+//! first written; what is read is the text that was written.
+
+use crate::refusal::Refusal;
+use crate::value;
+use millrace_control::p4info::{Representation, TypeInfo};
+use millrace_pipeline::Bits;
+use prost::bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Most texts of one type.
+const MAX_TEXTS: usize = 1 << 16;
+/// Most bytes of a text.
+const MAX_TEXT: usize = 1024;
+
+/// How the values of one field look to the controller.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Codec {
+    /// In the data plane.
+    pub(crate) width: u32,
+    /// To the controller.
+    sdn_width: u32,
+    /// The type whose values are texts.
+    text_of: Option<String>,
+}
+
+impl Codec {
+    pub(crate) fn new(
+        data: u32,
+        sdn: Option<u32>,
+        type_name: Option<&str>,
+        types: Option<&TypeInfo>,
+    ) -> Codec {
+        let declared = type_name.and_then(|name| types?.new_types.iter().find(|(known, _)| known == name));
+        let text_of = declared.and_then(|(name, declared)| match declared.representation {
+            Representation::TranslatedString(_) => Some(name.clone()),
+            _ => None,
+        });
+        Codec { width: data, sdn_width: sdn.filter(|width| *width > 0).unwrap_or(data), text_of }
+    }
+
+    pub(crate) fn read(&self, bytes: &[u8], texts: &Mutex<Texts>) -> Result<Bits, Refusal> {
+        match &self.text_of {
+            None => value::unsigned(bytes, self.width.min(self.sdn_width)),
+            Some(name) => {
+                let text = std::str::from_utf8(bytes)
+                    .ok()
+                    .filter(|text| !text.is_empty() && text.len() <= MAX_TEXT)
+                    .ok_or_else(|| {
+                        Refusal::invalid(format!("a text of 1 to {MAX_TEXT} bytes is expected"))
+                    })?;
+                let mut texts = texts.lock().unwrap_or_else(PoisonError::into_inner);
+                texts.number(name, text, self.width)
+            }
+        }
+    }
+
+    pub(crate) fn write(&self, value: &Bits, texts: &Texts) -> Bytes {
+        match &self.text_of {
+            None => value::canonical(value),
+            Some(name) => texts.text(name, value).into(),
+        }
+    }
+
+    /// Whether a controller may leave bits of a value open: texts have no bits.
+    pub(crate) fn is_text(&self) -> bool {
+        self.text_of.is_some()
+    }
+}
+
+/// The texts that stand for numbers, by type.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    types: HashMap<String, Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    numbers: HashMap<String, Bits>,
+    texts: HashMap<Bits, String>,
+    next: u128,
+}
+
+impl Texts {
+    fn number(&mut self, name: &str, text: &str, width: u32) -> Result<Bits, Refusal> {
+        let known = self.types.entry(name.to_owned()).or_default();
+        if let Some(number) = known.numbers.get(text) {
+            return Ok(number.clone());
+        }
+        let plain = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
+        let fits = |number: u128| width >= 128 || number >> width == 0;
+        let number = match plain {
+            Some(number) => u128::from(number),
+            None => loop {
+                known.next += 1;
+                if !fits(known.next) || !known.texts.contains_key(&Bits::new(width, known.next)) {
+                    break known.next;
+                }
+            },
+        };
+        let value = Bits::new(width, if fits(number) { number } else { 0 });
+        if !fits(number) || known.numbers.len() >= MAX_TEXTS {
+            return Err(Refusal::exhausted(format!("there is no number left for the text of a `{name}`")));
+        }
+        if let Some(other) = known.texts.get(&value) {
+            return Err(Refusal::invalid(format!("{text} stands for `{other}` already")));
+        }
+        known.numbers.insert(text.to_owned(), value.clone());
+        known.texts.insert(value.clone(), text.to_owned());
+        Ok(value)
+    }
+
+    fn text(&self, name: &str, value: &Bits) -> Vec<u8> {
+        let known = self.types.get(name).and_then(|known| known.texts.get(value));
+        known.cloned().unwrap_or_else(|| value.to_biguint().to_string()).into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_come_back_as_they_were_written() {
+        let texts = Mutex::default();
+        let codec = Codec { width: 9, sdn_width: 9, text_of: Some("port_t".into()) };
+        let number = |text: &str| codec.read(text.as_bytes(), &texts);
+        assert_eq!(number("7"), Ok(Bits::new(9, 7)));
+        let first = number("Ethernet0").unwrap();
+        let second = number("Ethernet4").unwrap();
+        assert_ne!(first, second);
+        assert_eq!(number("Ethernet0"), Ok(first.clone()));
+        assert!(number("512").is_err() && number("").is_err());
+        let texts = texts.lock().unwrap();
+        assert_eq!(codec.write(&second, &texts), "Ethernet4");
+        assert_eq!(codec.write(&Bits::new(9, 300), &texts), "300");
+    }
+
+    #[test]
+    fn numbers_must_fit_both_sides() {
+        let texts = Mutex::default();
+        let wide = Codec { width: 9, sdn_width: 32, text_of: None };
+        assert_eq!(wide.read(&[0, 0, 1, 0xff], &texts), Ok(Bits::new(9, 511)));
+        assert!(wide.read(&[2, 0], &texts).is_err());
+    }
+}

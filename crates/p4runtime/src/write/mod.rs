@@ -1,0 +1,267 @@
+//! Writing: what the updates of a batch ask for, and having the switch do it.
+//!
+//! An update is understood in two steps. Decoding needs nothing but the program and happens on the server's thread, so
+//! that nonsense never reaches the worker. What is left is an [`Op`], which is applied by the worker between two rounds,
+//! where it meets entries, members and limits.
+
+mod batch;
+mod cells;
+mod profile;
+mod replication;
+mod table;
+
+use batch::{CHUNK, Change, Site};
+
+pub(crate) use cells::cells;
+
+pub(crate) use replication::{effective_copies, port_bytes};
+pub(crate) use table::meter_message;
+
+use crate::catalog::Catalog;
+use crate::forwarding::Loaded;
+use crate::proto::v1::write_request::Atomicity;
+use crate::proto::v1::{Update, entity::Entity, packet_replication_engine_entry, update};
+use crate::refusal::Refusal;
+use millrace_switch::PortId;
+use prost::bytes::Bytes;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What is known of the device's ports.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ports {
+    pub(crate) known: BTreeSet<PortId>,
+    pub(crate) cpu: Option<PortId>,
+}
+
+/// The number that P4Runtime has for the port of the CPU.
+const SDN_PORT_CPU: u32 = 0xffff_fffd;
+
+impl Ports {
+    /// A port as controllers write it.
+    pub(crate) fn read(&self, bytes: &[u8]) -> Result<PortId, Refusal> {
+        let port =
+            crate::value::unsigned(bytes, 32).map_err(|error| Refusal::invalid(error.message).of("port"))?;
+        self.number(port.to_u64_saturating() as u32)
+    }
+
+    pub(crate) fn number(&self, port: u32) -> Result<PortId, Refusal> {
+        match port {
+            SDN_PORT_CPU => self.cpu.ok_or_else(|| Refusal::invalid("the device has no CPU port")),
+            _ => Ok(port),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Insert,
+    Modify,
+    Delete,
+}
+
+/// An update that is understood.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Entry(Box<table::EntryOp>),
+    Default(Box<table::DefaultOp>),
+    DirectCounter(table::DirectOp<Option<millrace_state::CounterValue>>),
+    DirectMeter(table::DirectOp<Option<millrace_state::MeterConfig>>),
+    Member(profile::MemberOp),
+    Group(profile::GroupOp),
+    Counter(cells::CounterOp),
+    Meter(cells::MeterOp),
+    Register(cells::RegisterOp),
+    ValueSet(cells::ValueSetOp),
+    Digest(cells::DigestOp),
+    Multicast(replication::MulticastOp),
+    Clone(replication::CloneOp),
+}
+
+/// Understands updates.
+pub(crate) struct Decoder<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) ports: &'a Ports,
+    /// The role of the writer.
+    pub(crate) role: &'a str,
+}
+
+impl Decoder<'_> {
+    pub(crate) fn update(&self, update: Update) -> Result<Op, Refusal> {
+        let kind = match update.r#type() {
+            update::Type::Insert => Kind::Insert,
+            update::Type::Modify => Kind::Modify,
+            update::Type::Delete => Kind::Delete,
+            update::Type::Unspecified => return Err(Refusal::invalid("the type of the update is missing")),
+        };
+        let entity = update.entity.and_then(|entity| entity.entity);
+        match entity.ok_or_else(|| Refusal::invalid("the entity is missing"))? {
+            Entity::TableEntry(entry) => self.table_entry(kind, entry),
+            Entity::DirectCounterEntry(entry) => self.direct_counter(kind, entry),
+            Entity::DirectMeterEntry(entry) => self.direct_meter(kind, entry),
+            Entity::ActionProfileMember(member) => self.member(kind, member),
+            Entity::ActionProfileGroup(group) => self.group(kind, group),
+            Entity::CounterEntry(entry) => self.counter(kind, entry),
+            Entity::MeterEntry(entry) => self.meter(kind, entry),
+            Entity::RegisterEntry(entry) => self.register(kind, entry),
+            Entity::ValueSetEntry(entry) => self.value_set(kind, entry),
+            Entity::DigestEntry(entry) => self.digest(kind, entry),
+            Entity::PacketReplicationEngineEntry(entry) => match entry.r#type {
+                Some(packet_replication_engine_entry::Type::MulticastGroupEntry(entry)) => {
+                    self.multicast(kind, entry)
+                }
+                Some(packet_replication_engine_entry::Type::CloneSessionEntry(entry)) => {
+                    self.clone_session(kind, entry)
+                }
+                None => Err(Refusal::invalid("neither a multicast group nor a clone session")),
+            },
+            Entity::ExternEntry(entry) => Err(Refusal::not_found(format!(
+                "no extern type {:#x}: the externs of the program have entities of their own",
+                entry.extern_type_id
+            ))),
+        }
+    }
+}
+
+/// Entities that can only be modified.
+fn only_modify(kind: Kind, what: &str) -> Result<(), Refusal> {
+    match kind {
+        Kind::Modify => Ok(()),
+        Kind::Insert | Kind::Delete => Err(Refusal::invalid(format!("{what} can only be modified"))),
+    }
+}
+
+/// A byte string in a key or among parameters.
+fn invalid(what: impl std::fmt::Display) -> impl FnOnce(Refusal) -> Refusal {
+    move |refusal| match refusal.code {
+        tonic::Code::OutOfRange => Refusal::invalid(refusal.message).of(what),
+        _ => refusal.of(what),
+    }
+}
+
+/// Numbers of protobuf that must not be negative.
+fn natural(number: i64, what: &str) -> Result<u64, Refusal> {
+    u64::try_from(number).map_err(|_| Refusal::invalid(format!("{what} is negative")))
+}
+
+/// Most bytes of metadata of one entry or group.
+const MAX_METADATA: usize = 4096;
+
+fn metadata(bytes: Bytes) -> Result<Bytes, Refusal> {
+    if bytes.len() > MAX_METADATA {
+        return Err(Refusal::invalid(format!("metadata has at most {MAX_METADATA} bytes")));
+    }
+    // The bytes share the memory of the whole request, which is not to be kept.
+    Ok(Bytes::copy_from_slice(&bytes))
+}
+
+/// Whether an update is to something that the worker owns.
+fn needs_worker(update: &Update) -> bool {
+    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+    matches!(
+        entity,
+        Some(
+            Entity::MeterEntry(_)
+                | Entity::RegisterEntry(_)
+                | Entity::ValueSetEntry(_)
+                | Entity::PacketReplicationEngineEntry(_)
+        )
+    )
+}
+
+/// Whether an update starts a timer.
+fn needs_time(catalog: &Catalog, update: &Update) -> bool {
+    match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
+        Some(Entity::TableEntry(entry)) => {
+            catalog.tables.get(entry.table_id).is_ok_and(|table| table.idle_timeout)
+        }
+        _ => false,
+    }
+}
+
+/// Applies updates, in order; the first that fails ends it when `stops`, and takes back all of the batch.
+fn apply(
+    change: &mut Change,
+    site: &mut Site<'_>,
+    ops: Vec<Result<Op, Refusal>>,
+    stops: bool,
+) -> Vec<Result<(), Refusal>> {
+    let mut applied = Vec::with_capacity(ops.len());
+    for op in ops {
+        let result = op.and_then(|op| change.apply(site, op));
+        let failed = result.is_err();
+        applied.push(result);
+        if failed && stops {
+            change.roll_back(site);
+            break;
+        }
+    }
+    applied
+}
+
+/// Writes a batch to a loaded program; gives what became of each update. Tables are written from this thread, while
+/// packets go on; what the worker owns is written by the worker, between two rounds.
+pub(crate) async fn write(
+    loaded: &mut Loaded,
+    ports: &Ports,
+    role: &str,
+    updates: Vec<Update>,
+    atomicity: Atomicity,
+) -> Result<Vec<Result<(), Refusal>>, tonic::Status> {
+    let catalog = Arc::clone(&loaded.catalog);
+    let decoder = Decoder { catalog: &catalog, ports, role };
+    let stops = atomicity != Atomicity::ContinueOnError;
+    let handle = loaded.target.tables().await?;
+    let mut now_ns = 0;
+    if updates.iter().any(|update| needs_time(&catalog, update)) {
+        now_ns = loaded.target.call(|switch| switch.now_ns()).await?;
+    }
+    // What must be seen at once is applied at once, where no packet is. A batch that may be taken back is either the
+    // worker's or this thread's.
+    let at_once = atomicity == Atomicity::DataplaneAtomic;
+    let by_worker = at_once || (stops && updates.iter().any(needs_worker));
+    let chunk = if at_once { usize::MAX } else { CHUNK };
+    let count = updates.len();
+    let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(count);
+    let mut updates = updates.into_iter().peekable();
+    let mut change = Change::new(std::mem::take(&mut loaded.shadow), stops);
+    let mut failed = false;
+    while updates.peek().is_some() && !failed {
+        let part: Vec<Update> = updates.by_ref().take(chunk).collect();
+        let by_worker = by_worker || part.iter().any(needs_worker);
+        let ops: Vec<Result<Op, Refusal>> = part.into_iter().map(|update| decoder.update(update)).collect();
+        let applied = match by_worker {
+            true => {
+                let handle = handle.clone();
+                let done = loaded.target.call(move |switch| {
+                    let mut tables = handle.lock();
+                    let mut site = Site { tables: &mut tables, switch: Some(switch), now_ns };
+                    let applied = apply(&mut change, &mut site, ops, stops);
+                    (applied, change)
+                });
+                let (applied, back) = done.await?;
+                change = back;
+                applied
+            }
+            false => {
+                let mut tables = handle.lock();
+                let mut site = Site { tables: &mut tables, switch: None, now_ns };
+                apply(&mut change, &mut site, ops, stops)
+            }
+        };
+        failed = stops && applied.iter().any(Result::is_err);
+        results.extend(applied);
+    }
+    if failed {
+        let aborted =
+            || Refusal::new(tonic::Code::Aborted, "not done, as another update of the batch failed");
+        for result in results.iter_mut().filter(|result| result.is_ok()) {
+            *result = Err(aborted());
+        }
+        results.resize_with(count, || Err(aborted()));
+    } else if stops {
+        change.commit(&mut handle.lock());
+    }
+    loaded.shadow = change.shadow;
+    Ok(results)
+}

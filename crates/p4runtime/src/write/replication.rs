@@ -1,0 +1,223 @@
+//! Multicast groups and clone sessions.
+
+use super::batch::{Change, Site};
+use super::{Decoder, Kind, Op, Ports, metadata};
+use crate::proto::v1;
+use crate::refusal::Refusal;
+use crate::shadow::Shadow;
+use crate::value;
+use millrace_pipeline::Bits;
+use millrace_switch::{MAX_GROUP_COPIES, PortId, Replica, Session};
+use prost::bytes::Bytes;
+use std::collections::BTreeSet;
+
+/// Replicas, each with those that replace it when its port is down, the first choice first.
+type Choices = Vec<Vec<Replica>>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct MulticastOp {
+    kind: Kind,
+    id: u32,
+    choices: Choices,
+    message: v1::MulticastGroupEntry,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct CloneOp {
+    kind: Kind,
+    id: u32,
+    choices: Choices,
+    session: Session,
+    message: v1::CloneSessionEntry,
+}
+
+/// The string of a port.
+pub(crate) fn port_bytes(port: PortId) -> Bytes {
+    value::canonical(&Bits::new(32, u128::from(port)))
+}
+
+impl Decoder<'_> {
+    pub(super) fn multicast(&self, kind: Kind, entry: v1::MulticastGroupEntry) -> Result<Op, Refusal> {
+        let id = entry.multicast_group_id;
+        if id == 0 {
+            return Err(Refusal::invalid("the id of the multicast group is missing"));
+        }
+        let of_group = |refusal: Refusal| refusal.of(format_args!("multicast group {id}"));
+        let choices = if kind == Kind::Delete {
+            Vec::new()
+        } else {
+            choices(self.ports, &entry.replicas).map_err(of_group)?
+        };
+        let message = v1::MulticastGroupEntry { metadata: metadata(entry.metadata)?, ..entry };
+        Ok(Op::Multicast(MulticastOp { kind, id, choices, message }))
+    }
+
+    pub(super) fn clone_session(&self, kind: Kind, entry: v1::CloneSessionEntry) -> Result<Op, Refusal> {
+        let id = entry.session_id;
+        if id == 0 {
+            return Err(Refusal::invalid("the id of the clone session is missing"));
+        }
+        if kind == Kind::Delete {
+            return Ok(Op::Clone(CloneOp {
+                kind,
+                id,
+                choices: Vec::new(),
+                session: Session::default(),
+                message: entry,
+            }));
+        }
+        let of_session = |refusal: Refusal| refusal.of(format_args!("clone session {id}"));
+        let truncate = u32::try_from(entry.packet_length_bytes)
+            .map_err(|_| of_session(Refusal::invalid("the packet length is negative")))?;
+        let class_of_service = u8::try_from(entry.class_of_service)
+            .map_err(|_| of_session(Refusal::invalid("a class of service is at most 255")))?;
+        let choices = choices(self.ports, &entry.replicas).map_err(of_session)?;
+        let session = Session {
+            copies: Vec::new(),
+            group: None,
+            truncate: (truncate != 0).then_some(truncate),
+            class_of_service,
+        };
+        Ok(Op::Clone(CloneOp { kind, id, choices, session, message: entry }))
+    }
+}
+
+/// The replicas of a message, checked.
+fn choices(ports: &Ports, replicas: &[v1::Replica]) -> Result<Choices, Refusal> {
+    let copies: usize = replicas.iter().map(|replica| 1 + replica.backup_replicas.len()).sum();
+    if copies > MAX_GROUP_COPIES {
+        return Err(Refusal::exhausted(format!("at most {MAX_GROUP_COPIES} replicas, {copies} given")));
+    }
+    let instance = |instance: u32| {
+        u16::try_from(instance).map_err(|_| Refusal::invalid(format!("an instance is at most {}", u16::MAX)))
+    };
+    let mut known = BTreeSet::new();
+    let mut all = Choices::new();
+    for replica in replicas {
+        use v1::replica::PortKind;
+        #[allow(deprecated, reason = "older controllers use it still")]
+        let port = match &replica.port_kind {
+            Some(PortKind::Port(port)) => ports.read(port)?,
+            Some(PortKind::EgressPort(port)) => ports.number(*port)?,
+            None => return Err(Refusal::invalid("the port of a replica is missing")),
+        };
+        let mut list = vec![Replica { port, rid: instance(replica.instance)? }];
+        for backup in &replica.backup_replicas {
+            let port = ports.read(&backup.port)?;
+            if port == list[0].port {
+                return Err(Refusal::invalid(format!("port {port} would replace itself")));
+            }
+            list.push(Replica { port, rid: instance(backup.instance)? });
+        }
+        if let Some(twice) = list.iter().find(|replica| !known.insert((replica.port, replica.rid))) {
+            return Err(Refusal::invalid(format!(
+                "port {} with instance {} is given twice",
+                twice.port, twice.rid
+            )));
+        }
+        all.push(list);
+    }
+    Ok(all)
+}
+
+/// The copies to make while some ports are down: of each replica the first choice that is up, or, when all are down, the
+/// first, which the switch drops at its port.
+fn effective(choices: &Choices, down: &BTreeSet<PortId>) -> Vec<Replica> {
+    let up = |list: &Vec<Replica>| {
+        list.iter().find(|replica| !down.contains(&replica.port)).or_else(|| list.first()).copied()
+    };
+    choices.iter().filter_map(up).collect()
+}
+
+/// [`effective`] for a message that was accepted before.
+pub(crate) fn effective_copies(
+    ports: &Ports,
+    replicas: &[v1::Replica],
+    down: &BTreeSet<PortId>,
+) -> Vec<Replica> {
+    choices(ports, replicas).map(|choices| effective(&choices, down)).unwrap_or_default()
+}
+
+impl MulticastOp {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let MulticastOp { kind, id, choices, message } = self;
+        let engine = site.switch()?.replication_mut();
+        let before = engine.group(id).cloned();
+        match kind {
+            Kind::Insert => {
+                engine.create_group(id)?;
+                if let Err(error) = engine.set_copies(id, effective(&choices, &change.shadow.down)) {
+                    let _ = engine.destroy_group(id);
+                    return Err(error.into());
+                }
+            }
+            Kind::Modify => engine.set_copies(id, effective(&choices, &change.shadow.down))?,
+            Kind::Delete => engine.destroy_group(id)?,
+        }
+        let record = match kind {
+            Kind::Delete => change.shadow.multicast.remove(&id),
+            _ => change.shadow.multicast.insert(id, message),
+        };
+        change.on_undo(move |site, shadow| {
+            site.on_switch(|switch| {
+                let engine = switch.replication_mut();
+                match before {
+                    None => drop(engine.destroy_group(id)),
+                    Some(before) => {
+                        if kind == Kind::Delete {
+                            let _ = engine.create_group(id);
+                            before.nodes.iter().for_each(|node| drop(engine.associate(id, *node)));
+                        }
+                        let _ = engine.set_copies(id, before.copies);
+                    }
+                }
+            });
+            restore(shadow, |shadow| &mut shadow.multicast, id, record);
+        });
+        Ok(())
+    }
+}
+
+impl CloneOp {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let CloneOp { kind, id, choices, mut session, message } = self;
+        session.copies = effective(&choices, &change.shadow.down);
+        let engine = site.switch()?.replication_mut();
+        let before = engine.session(id).cloned();
+        match (kind, &before) {
+            (Kind::Insert, Some(_)) => {
+                return Err(Refusal::exists(format!("clone session {id} already exists")));
+            }
+            (Kind::Modify, None) => return Err(Refusal::not_found(format!("no clone session {id}"))),
+            (Kind::Delete, _) => engine.delete_session(id)?,
+            (Kind::Insert | Kind::Modify, _) => engine.set_session(id, session)?,
+        }
+        let record = match kind {
+            Kind::Delete => change.shadow.clones.remove(&id),
+            _ => change.shadow.clones.insert(id, message),
+        };
+        change.on_undo(move |site, shadow| {
+            site.on_switch(|switch| {
+                let engine = switch.replication_mut();
+                let _ = match before {
+                    Some(before) => engine.set_session(id, before),
+                    None => engine.delete_session(id),
+                };
+            });
+            restore(shadow, |shadow| &mut shadow.clones, id, record);
+        });
+        Ok(())
+    }
+}
+
+fn restore<T>(
+    shadow: &mut Shadow,
+    map: impl FnOnce(&mut Shadow) -> &mut std::collections::HashMap<u32, T>,
+    id: u32,
+    record: Option<T>,
+) {
+    match record {
+        Some(record) => drop(map(shadow).insert(id, record)),
+        None => drop(map(shadow).remove(&id)),
+    }
+}
