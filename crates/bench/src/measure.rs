@@ -7,7 +7,7 @@ use crate::report::{Profile, Rate, Report, Spread, TableReport};
 use crate::worker::{Pass, Profiled, Worker};
 use millrace_ports::PortError;
 use millrace_ports::null::{Replay, Share, Trace, Written};
-use millrace_switch::{PortId, Switch};
+use millrace_switch::{PortId, Switch, SwitchError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Barrier;
@@ -73,6 +73,8 @@ pub enum BenchError {
     Rounds(u32),
     /// The frames have no place in memory.
     Memory(PortError),
+    /// The best code cannot be made, for that reason.
+    Code(SwitchError),
     /// A thread that forwards has failed.
     Thread,
     /// There can be no profile, for that reason.
@@ -90,6 +92,7 @@ impl fmt::Display for BenchError {
             }
             BenchError::Rounds(rounds) => write!(f, "1 to {MAX_ROUNDS} rounds are possible, not {rounds}"),
             BenchError::Memory(error) => error.fmt(f),
+            BenchError::Code(error) => error.fmt(f),
             BenchError::Churn(why) => write!(f, "entries cannot change: {why}"),
             BenchError::Profile(why) => write!(f, "no profile: {why}"),
             BenchError::Thread => f.write_str("a thread that forwards could not be started, or has failed"),
@@ -104,7 +107,7 @@ impl std::error::Error for BenchError {}
 ///
 /// # Errors
 /// [`BenchError`].
-pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<Report, BenchError> {
+pub fn measure(mut switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<Report, BenchError> {
     let cores = switches.len();
     let queues = if config.queues == 0 { cores } else { config.queues };
     if !(1..=MAX_CORES).contains(&cores) {
@@ -119,6 +122,7 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
     if !(1..=MAX_ROUNDS).contains(&config.rounds) {
         return Err(BenchError::Rounds(config.rounds));
     }
+    switches.iter_mut().try_for_each(settle)?;
     let written = switches.first().map_or_else(Written::default, Switch::written);
     let engine = switches.first().map_or("", Switch::engine_name).to_owned();
     let tables = switches.first().map_or_else(BTreeMap::new, table_reports);
@@ -196,6 +200,12 @@ pub fn measure(switches: Vec<Switch>, trace: &Trace, config: &Config) -> Result<
     })
 }
 
+/// Has a switch use its best code from the start. Better code that came meanwhile would make rounds unlike, samples of a
+/// profile would be looked up in code that they are not of, and frames would be restored as the first code wants it.
+fn settle(switch: &mut Switch) -> Result<(), BenchError> {
+    switch.use_best_code().map_err(BenchError::Code)
+}
+
 fn profile(profiled: &Profiled, hz: f64) -> Profile {
     let samples: u64 = profiled.parts.values().sum();
     let mpps = profiled.rate.cpu_mpps;
@@ -269,4 +279,44 @@ fn table_reports(switch: &Switch) -> BTreeMap<String, TableReport> {
         bytes: tables.table(id).memory_bytes() as u64,
     };
     switch.program().tables.iter().map(|(id, table)| (table.name.clone(), of(id))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_pipeline::text;
+    use millrace_switch::{EngineKind, SwitchConfig};
+    use std::sync::Arc;
+
+    /// Large enough for its first code to be made in the quick way.
+    fn large() -> Switch {
+        let steps: String = (0..150)
+            .map(|n| {
+                let (then, behind) = (2 * n + 1, 2 * n + 2);
+                format!("block{}: branch eq(from, 32w{n}), block{then}, block{behind}\nblock{then}: port = 32w7 goto block{behind}\n", 2 * n)
+            })
+            .collect();
+        let program = text::parse(&format!(
+            "program t architecture test errors (NoError)
+             ingress (ingress) egress ()
+             intrinsic egress_spec = port
+             intrinsic ingress_port = from
+             metadata port: bit<32>
+             metadata from: bit<32>
+             body control ingress {{ {steps} block300: end }}"
+        ));
+        let config = SwitchConfig { engine: EngineKind::Jit, ..SwitchConfig::default() };
+        Switch::new(Arc::new(program.expect("IR text")), config).expect("a switch")
+    }
+
+    #[test]
+    fn the_best_code_is_there_before_the_first_round() {
+        let mut switch = large();
+        let first = switch.compile_statistics();
+        settle(&mut switch).expect("code");
+        let best = switch.compile_statistics();
+        assert!(first.effort != best.effort, "{first:?} {best:?}");
+        settle(&mut switch).expect("code");
+        assert_eq!(switch.compile_statistics().codegen, best.codegen, "what is the best stays");
+    }
 }
