@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Failure> {
-    let program = load(&args.program, &args.source, findings)?.lower(findings)?;
+    let program = load(&args.program.path, &args.program.source, findings)?.lower(findings)?;
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
     let mut trace = Trace::read(&args.trace.to_string_lossy()).map_err(|error| failed(&error))?;
     if let Some(length) = args.frame_size {
@@ -22,8 +22,11 @@ pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Fai
     let mut switches = Vec::new();
     let mut load_ms = None;
     for _ in 0..args.cores.max(1) {
-        let config =
-            SwitchConfig { clock: Clock::real(), engine: args.engine.kind(), ..SwitchConfig::default() };
+        let config = SwitchConfig {
+            clock: Clock::real(),
+            engine: args.running.engine.kind(),
+            ..SwitchConfig::default()
+        };
         let mut switch = Switch::new(Arc::clone(&program), config).map_err(|error| failed(&error))?;
         if let Some(entries) = &args.entries {
             let start = Instant::now();
@@ -46,7 +49,7 @@ pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Fai
     let report = measure(switches, &trace, &config).map_err(|error| failed(&error));
     drop(progress);
     let report = Report { load_ms, ..report? };
-    if args.json {
+    if args.running.json {
         say_line(serde_json::to_string(&report).map_err(|error| failed(&error))?);
     } else {
         say(report);

@@ -7,7 +7,7 @@ use crate::source::load;
 use serde_json::json;
 
 pub(crate) fn check(args: &CheckArgs, findings: &mut Findings) -> Result<(), Failure> {
-    load(&args.program, &args.source, findings)?;
+    load(&args.program.path, &args.program.source, findings)?;
     if args.json {
         say_line(json!({ "ok": true, "diagnostics": findings.list() }));
     }

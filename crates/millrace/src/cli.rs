@@ -36,10 +36,10 @@ impl Command {
     pub(crate) fn json(&self) -> bool {
         match self {
             Command::Check(args) => args.json,
-            Command::Stf(args) => args.json,
-            Command::Run(args) => args.json,
+            Command::Stf(args) => args.running.json,
+            Command::Run(args) => args.running.json,
             Command::Trace(args) => args.json,
-            Command::Bench(args) => args.json,
+            Command::Bench(args) => args.running.json,
             Command::P4info(_) | Command::Compile(_) => false,
         }
     }
@@ -57,6 +57,27 @@ pub(crate) struct SourceArgs {
     /// Version of the language
     #[arg(long, value_enum, default_value_t = Standard::P4_16)]
     pub(crate) std: Standard,
+}
+
+/// A program and how to read it.
+#[derive(Debug, Args)]
+pub(crate) struct ProgramArgs {
+    /// The program
+    #[arg(value_name = "PROG")]
+    pub(crate) path: PathBuf,
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+}
+
+/// What runs a program, and how results are told.
+#[derive(Debug, Args)]
+pub(crate) struct RunningArgs {
+    /// What runs the program
+    #[arg(long, value_enum, default_value_t = Engine::Auto)]
+    pub(crate) engine: Engine,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// A version of the language.
@@ -93,11 +114,8 @@ impl Engine {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The program
-    #[arg(value_name = "PROG")]
-    pub(crate) program: PathBuf,
     #[command(flatten)]
-    pub(crate) source: SourceArgs,
+    pub(crate) program: ProgramArgs,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -105,11 +123,8 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct P4infoArgs {
-    /// The program
-    #[arg(value_name = "PROG")]
-    pub(crate) program: PathBuf,
     #[command(flatten)]
-    pub(crate) source: SourceArgs,
+    pub(crate) program: ProgramArgs,
     /// Where to write it; standard output if not given
     #[arg(short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -117,11 +132,8 @@ pub(crate) struct P4infoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
-    /// The program
-    #[arg(value_name = "PROG")]
-    pub(crate) program: PathBuf,
     #[command(flatten)]
-    pub(crate) source: SourceArgs,
+    pub(crate) program: ProgramArgs,
     /// Which form
     #[arg(long, value_enum, required_unless_present = "time")]
     pub(crate) emit: Option<Emit>,
@@ -159,20 +171,13 @@ pub(crate) enum Target {
 
 #[derive(Debug, Args)]
 pub(crate) struct StfArgs {
-    /// The program
-    #[arg(value_name = "PROG")]
-    pub(crate) program: PathBuf,
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
     /// The tests
     #[arg(value_name = "TEST", required = true)]
     pub(crate) tests: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) source: SourceArgs,
-    /// What runs the program
-    #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    pub(crate) engine: Engine,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) running: RunningArgs,
 }
 
 #[derive(Debug, Args)]
@@ -190,12 +195,8 @@ pub(crate) struct RunArgs {
     pub(crate) source: SourceArgs,
     #[command(flatten)]
     pub(crate) grpc: GrpcArgs,
-    /// What runs the program
-    #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    pub(crate) engine: Engine,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) running: RunningArgs,
 }
 
 /// How controllers reach the switch.
@@ -227,9 +228,8 @@ pub(crate) struct GrpcArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
-    /// The program
-    #[arg(value_name = "PROG")]
-    pub(crate) program: PathBuf,
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
     /// Entries: runtime commands of bmv2 or P4Runtime JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) entries: Option<PathBuf>,
@@ -239,8 +239,6 @@ pub(crate) struct TraceArgs {
     /// The packet: hexadecimal digits, or a capture file
     #[arg(long, value_name = "HEX|PCAP")]
     pub(crate) packet: String,
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
     /// What runs the program
     #[arg(long, value_enum, default_value_t = Engine::Interp)]
     pub(crate) engine: Engine,
@@ -251,9 +249,8 @@ pub(crate) struct TraceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// The program
-    #[arg(value_name = "PROG")]
-    pub(crate) program: PathBuf,
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
     /// Entries: runtime commands of bmv2 or P4Runtime JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) entries: Option<PathBuf>,
@@ -288,13 +285,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "RATE")]
     pub(crate) churn: Option<f64>,
     #[command(flatten)]
-    pub(crate) source: SourceArgs,
-    /// What runs the program
-    #[arg(long, value_enum, default_value_t = Engine::Auto)]
-    pub(crate) engine: Engine,
-    /// One JSON object on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) running: RunningArgs,
 }
 
 #[cfg(test)]

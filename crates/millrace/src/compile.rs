@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) fn compile(args: &CompileArgs, findings: &mut Findings) -> Result<(), Failure> {
     let start = Instant::now();
-    let checked = load(&args.program, &args.source, findings)?;
+    let checked = load(&args.program.path, &args.program.source, findings)?;
     let front = start.elapsed();
     let lowering = Instant::now();
     let program = checked.lower(findings)?;

@@ -22,13 +22,13 @@ const CAPTURES: [(PortId, &str, &[u8]); 2] = [
 
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
     let program = load_text(PROGRAM_NAME, PROGRAM, findings)?.lower(findings)?;
-    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
+    let config = SwitchConfig { engine: args.running.engine.kind(), ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Err(refusals) = load(&mut switch, ENTRIES) {
         return Err(findings.refused(ENTRIES_NAME, ENTRIES, &refusals, "entry"));
     }
     let arrivals = arrivals()?;
-    if !args.json {
+    if !args.running.json {
         say_line(format_args!(
             "{PROGRAM_NAME} with {ENTRIES_NAME}, packets from {} and {}\n",
             CAPTURES[0].1, CAPTURES[1].1
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     for (port, packet) in arrivals {
         let outcome = switch.inject(port, &packet.bytes, packet.time_ns);
         let label = |reason: millrace_switch::DropReason| reason.label(switch.program());
-        if !args.json {
+        if !args.running.json {
             say_line(format_args!("in   port {port}  {}", frame::describe(&packet.bytes)));
             outcome.sent.iter().for_each(|sent| {
                 say_line(format_args!("out  port {}  {}", sent.port, frame::describe(&sent.bytes)))
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
             "drops": outcome.drops.iter().map(|drop| Value::from(label(drop.reason))).collect::<Value>(),
         }));
     }
-    if args.json {
+    if args.running.json {
         let mut object = statistics::json(&switch, &[]);
         object.insert("ok".into(), true.into());
         object.insert("packets".into(), story.into());

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         }
         None => ("no program".to_owned(), empty_program().map_err(Failure::Failed)?),
     };
-    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
+    let config = SwitchConfig { engine: args.running.engine.kind(), ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
     if let Some(entries) = &args.entries {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         Some(listen) => {
             let device = DeviceConfig {
                 device_id: args.grpc.device_id,
-                engine: args.engine.kind(),
+                engine: args.running.engine.kind(),
                 ports: numbers,
                 cpu_port,
                 pipeline,
@@ -150,7 +150,7 @@ fn show_status(control: &Control, end: &Receiver<()>) {
 
 fn finish(args: &RunArgs, summary: &Summary, digests: u64) -> Result<(), Failure> {
     let ok = summary.failed.is_empty();
-    if args.json {
+    if args.running.json {
         let mut object = statistics::json(&summary.switch, &summary.ports);
         let failed =
             summary.failed.iter().map(|(port, error)| json!({ "port": port, "error": error.to_string() }));

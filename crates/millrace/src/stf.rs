@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) fn stf(args: &StfArgs, findings: &mut Findings) -> Result<(), Failure> {
-    let program = load(&args.program, &args.source, findings)?.lower(findings)?;
+    let program = load(&args.program.path, &args.program.source, findings)?.lower(findings)?;
     let mut results = Vec::new();
     let mut failed = 0;
     for path in &args.tests {
@@ -22,7 +22,7 @@ pub(crate) fn stf(args: &StfArgs, findings: &mut Findings) -> Result<(), Failure
         failed += usize::from(result["ok"] == false);
         results.push(result);
     }
-    if args.json {
+    if args.running.json {
         let passed = results.len() - failed;
         let object = json!({ "ok": failed == 0, "passed": passed, "failed": failed, "tests": results });
         say_line(format_args!("{object}"));
@@ -37,7 +37,7 @@ fn test(
     findings: &mut Findings,
     args: &StfArgs,
 ) -> Result<Value, Failure> {
-    let json = args.json;
+    let json = args.running.json;
     let name = path.display().to_string();
     let text = read(path)?;
     let test = match parse(&text) {
@@ -49,7 +49,7 @@ fn test(
             return Ok(json!({ "file": name, "ok": false, "failures": failures }));
         }
     };
-    let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
+    let config = SwitchConfig { engine: args.running.engine.kind(), ..SwitchConfig::default() };
     let report =
         run(&text, &test, Arc::clone(program), config).map_err(|error| Failure::Failed(error.to_string()))?;
     for failure in &report.failures {

@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Failure> {
     let packets = packets(&args.packet)?;
-    let program = load(&args.program, &args.source, findings)?.lower(findings)?;
+    let program = load(&args.program.path, &args.program.source, findings)?.lower(findings)?;
     let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(path) = &args.entries {
