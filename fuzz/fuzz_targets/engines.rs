@@ -7,8 +7,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use millrace_differential::{Trio, program, set_up};
-use millrace_switch::{DropReason, SwitchConfig};
+use millrace_differential::{Trio, out_of_steps, program, set_up};
+use millrace_switch::SwitchConfig;
 use std::sync::Arc;
 
 fuzz_target!(|data: &[u8]| {
@@ -35,11 +35,7 @@ fuzz_target!(|data: &[u8]| {
         }
         time_ns += 1000;
         let outcome = trio.packets(port, &batch, time_ns).unwrap_or_else(|difference| panic!("{difference}"));
-        // How many steps a way has is what passes may change.
-        let out_of_steps = |reason: DropReason| {
-            reason == DropReason::StepLimit || reason.label(&program) == "parser_error:ParserTimeout"
-        };
-        if outcome.drops.iter().any(|drop| out_of_steps(drop.reason)) {
+        if out_of_steps(&outcome, &program) {
             return;
         }
     }

@@ -8,7 +8,6 @@ use millrace_pipeline::entity::SecondaryMap;
 use millrace_pipeline::semantics::{self, Leaf, Value};
 use millrace_pipeline::*;
 use millrace_state::{Effects, State};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The interpreter of one program.
@@ -68,7 +67,7 @@ impl Interp {
     pub fn new(program: Arc<Program>) -> Interp {
         let mut locals = SecondaryMap::new();
         for (id, body) in &program.bodies {
-            locals[id] = locals_of(&program, body).into_iter().collect();
+            locals[id] = body.locals(&program).into_iter().collect();
         }
         Interp { program, locals }
     }
@@ -300,21 +299,4 @@ fn matches(matchers: &[Matcher], keys: &[Value], state: &State) -> bool {
             (_, _) => false,
         }
     })
-}
-
-/// The locals that a body names, also in the keys of the tables that it applies.
-fn locals_of(program: &Program, body: &Body) -> BTreeSet<SlotId> {
-    let mut named = BTreeSet::new();
-    for block in body.blocks.values() {
-        named.extend(block.insts.iter().filter_map(Inst::dst));
-        block.for_each_expr(&mut |expr| expr.for_each_read(&mut |slot| named.extend([slot])));
-        if let Terminator::Apply { table, hit, action, .. } = &block.term {
-            named.extend(hit.iter().chain(action));
-            let table = &program.tables[*table];
-            let keys = table.keys.iter().map(|key| &key.value).chain(&table.selector_inputs);
-            keys.for_each(|expr| expr.for_each_read(&mut |slot| named.extend([slot])));
-        }
-    }
-    named.retain(|slot| program.slots[*slot].home == Home::Local);
-    named
 }

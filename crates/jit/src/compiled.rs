@@ -373,7 +373,7 @@ fn spilled(program: &Program, all: bool) -> Vec<SlotId> {
         }
     }
     for table in program.tables.values() {
-        for expr in table.keys.iter().map(|key| &key.value).chain(&table.selector_inputs) {
+        for expr in table.exprs() {
             expr.for_each_read(&mut |slot| {
                 read.insert(slot);
             });

@@ -132,9 +132,8 @@ impl Walk<'_> {
             Term::Lookahead { dst, .. } => self.written(*dst, live),
             Term::Step { level, .. } => live.steps[*level as usize] = true,
             Term::Lookup { table, .. } => {
-                let table = &self.program.tables[*table];
-                let keys = table.keys.iter().map(|key| &key.value).chain(&table.selector_inputs);
-                keys.for_each(|expr| self.expr(expr, state, live));
+                let exprs = self.program.tables[*table].exprs();
+                exprs.for_each(|expr| self.expr(expr, state, live));
             }
             Term::Leave(leave) => {
                 live.out |= leave.out.is_none();

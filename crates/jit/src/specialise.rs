@@ -388,13 +388,7 @@ fn live_slots(
         };
         block.term.for_each_expr(&mut |expr| read(expr, &mut now));
         if let Term::Lookup { table, .. } = &block.term {
-            let table = &program.tables[*table];
-            table
-                .keys
-                .iter()
-                .map(|key| &key.value)
-                .chain(&table.selector_inputs)
-                .for_each(|e| read(e, &mut now));
+            program.tables[*table].exprs().for_each(|expr| read(expr, &mut now));
         }
         for op in block.ops.iter().rev() {
             match op {

@@ -1,20 +1,14 @@
 //! Every program in `tests/accept` becomes a sound P4_16 program. Every program in `tests/reject` gives exactly the
-//! findings that its comments announce: `//~ ERROR E1401 part of the message` on the line of the finding, or `//~^ ...` on
-//! the line below it.
+//! findings that its comments announce (see `millrace_marked`).
 
+use millrace_marked::{differences, programs, unannounced_codes};
 use millrace_p4_14::{LIBRARY, Translated, translate};
 use millrace_sema::{check, hir};
-use millrace_syntax::{Diagnostic, FileId, Options, p4_14, render};
-use std::collections::BTreeSet;
+use millrace_syntax::{Diagnostic, Options, p4_14, render};
 use std::path::{Path, PathBuf};
 
-fn programs(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
-    let mut all: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    all.retain(|p| p.extension().is_some_and(|e| e == "p4"));
-    all.sort();
-    assert!(!all.is_empty());
-    all
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
 /// What the translation found, and if it found no error, what the checker finds in its result.
@@ -39,7 +33,7 @@ fn findings(parsed: &mut p4_14::Parsed) -> Vec<Diagnostic> {
 
 #[test]
 fn sound_programs_are_accepted() {
-    for path in programs("accept") {
+    for path in programs(folder("accept")) {
         let mut parsed = p4_14::parse_path(&path, &Options::default());
         let mut found: Vec<Diagnostic> = parsed.diagnostics.clone().into_iter().collect();
         found.extend(findings(&mut parsed));
@@ -48,59 +42,21 @@ fn sound_programs_are_accepted() {
     }
 }
 
-/// Line, severity, code, part of the message.
-type Expected = (u32, String, String, String);
-
-fn expected(text: &str) -> Vec<Expected> {
-    let mut all = Vec::new();
-    for (line, text) in (1u32..).zip(text.lines()) {
-        for note in text.split("//~").skip(1) {
-            let up = note.bytes().take_while(|b| *b == b'^').count();
-            let mut words = note[up..].split_whitespace();
-            let severity = words.next().unwrap().to_string();
-            let code = words.next().unwrap().to_string();
-            all.push((line - up as u32, severity, code, words.collect::<Vec<_>>().join(" ")));
-        }
-    }
-    all
-}
-
 #[test]
 fn faulty_programs_get_the_announced_findings() {
     let mut problems = Vec::new();
-    for path in programs("reject") {
+    for path in programs(folder("reject")) {
         let mut parsed = p4_14::parse_path(&path, &Options::default());
         assert!(parsed.diagnostics.is_empty(), "{} has syntax errors", path.display());
-        let mut wanted = expected(&std::fs::read_to_string(&path).unwrap());
-        for d in &findings(&mut parsed) {
-            assert_eq!(d.primary.file, FileId(0), "{}", render(d, &parsed.sources, false));
-            let line = parsed.sources.location(d.primary).line;
-            let severity = if d.is_error() { "ERROR" } else { "WARN" };
-            let found = wanted.iter().position(|(l, s, c, part)| {
-                *l == line && s == severity && c == d.code && d.message.contains(part.as_str())
-            });
-            match found {
-                Some(index) => drop(wanted.remove(index)),
-                None => problems.push(format!("not announced: {}", render(d, &parsed.sources, false))),
-            }
-        }
-        for (line, severity, code, part) in wanted {
-            problems.push(format!("{}:{line}: missing {severity} {code} {part}", path.display()));
-        }
+        let found = findings(&mut parsed);
+        problems.extend(differences(&path, &parsed.sources, &found));
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[test]
 fn every_code_is_tested() {
-    let source = include_str!("../src/codes.rs");
-    let mut codes: BTreeSet<&str> = source.lines().filter_map(|l| l.split('"').nth(1)).collect();
-    assert!(codes.len() > 10);
-    for path in programs("reject") {
-        for (_, _, code, _) in expected(&std::fs::read_to_string(&path).unwrap()) {
-            codes.remove(code.as_str());
-        }
-    }
+    let codes = unannounced_codes(include_str!("../src/codes.rs"), folder("reject"));
     assert!(codes.is_empty(), "no test has {codes:?}");
 }
 
@@ -108,8 +64,8 @@ fn every_code_is_tested() {
 #[test]
 fn pieces_of_programs_do_no_harm() {
     let mut texts = Vec::new();
-    for folder in ["accept", "../../../tests/p4_14"] {
-        texts.extend(programs(folder).iter().map(|p| std::fs::read_to_string(p).unwrap()));
+    for name in ["accept", "../../../tests/p4_14"] {
+        texts.extend(programs(folder(name)).iter().map(|p| std::fs::read_to_string(p).unwrap()));
     }
     for text in &texts {
         let lines: Vec<&str> = text.lines().collect();

@@ -1,7 +1,8 @@
 //! Walking over code: the expressions and slots of instructions and terminators, and the edges of the graph.
 
-use crate::{Block, BlockId, Body, DataItem, Expr, HeaderId, Inst, SlotId, Terminator};
+use crate::{Block, BlockId, Body, DataItem, Expr, HeaderId, Home, Inst, Program, SlotId, Table, Terminator};
 use cranelift_entity::EntitySet;
+use std::collections::BTreeSet;
 
 impl Expr {
     /// Calls `f` with this and every expression below it.
@@ -78,19 +79,6 @@ impl Inst {
             | Inst::Extract(h)
             | Inst::ExtractVar { header: h, .. } => Some(*h),
             _ => None,
-        }
-    }
-
-    /// The headers that this reads as a whole.
-    pub fn for_each_header_read(&self, f: &mut impl FnMut(HeaderId)) {
-        match self {
-            Inst::Emit(header) => f(*header),
-            Inst::Hash { data, .. } => data.iter().for_each(|item| {
-                if let DataItem::Header(header) = item {
-                    f(*header);
-                }
-            }),
-            _ => {}
         }
     }
 
@@ -245,6 +233,13 @@ impl Block {
     }
 }
 
+impl Table {
+    /// What a lookup evaluates: the fields of the key, then what the selector hashes.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.keys.iter().map(|key| &key.value).chain(&self.selector_inputs)
+    }
+}
+
 impl Body {
     /// The blocks that the entry reaches, in postorder: but for loops, a block comes after its successors.
     pub fn postorder(&self) -> Vec<BlockId> {
@@ -272,6 +267,32 @@ impl Body {
             self.blocks[*block].term.for_each_successor(&mut |to| found |= rank[to] >= rank[*block]);
         }
         found
+    }
+
+    /// Calls `f` with every slot that this reads or writes by its name, also in the tables that it applies; not with the
+    /// fields of headers that are read or written as a whole. A slot named twice comes twice.
+    pub fn for_each_slot(&self, program: &Program, f: &mut impl FnMut(SlotId)) {
+        for block in self.blocks.values() {
+            block.for_each_expr(&mut |expr| expr.for_each_read(f));
+            block.insts.iter().filter_map(Inst::dst).for_each(&mut *f);
+            if let Terminator::Apply { table, hit, action, .. } = &block.term {
+                hit.iter().chain(action).copied().for_each(&mut *f);
+                if let Some(table) = program.tables.get(*table) {
+                    table.exprs().for_each(|expr| expr.for_each_read(f));
+                    table.direct_meter.iter().filter_map(|meter| meter.at_hit).for_each(&mut *f);
+                }
+            }
+        }
+    }
+
+    /// The local slots of all that [`Body::for_each_slot`] names.
+    pub fn locals(&self, program: &Program) -> BTreeSet<SlotId> {
+        let mut named = BTreeSet::new();
+        self.for_each_slot(program, &mut |slot| {
+            named.insert(slot);
+        });
+        named.retain(|slot| program.slots[*slot].home == Home::Local);
+        named
     }
 
     /// For each block the number of edges that enter it from reachable blocks; the entry has one more.
@@ -316,6 +337,56 @@ mod tests {
         assert!(looping.has_loop());
         let edges = body.edges_in();
         assert_eq!((edges[id(0)], edges[id(1)], edges[id(2)], edges[id(3)]), (1, 1, 2, 0));
+    }
+
+    #[test]
+    fn slots_of_a_body() {
+        let text = r#"
+            program p
+            ingress (c)
+            header h: h_t { a: bit<8> }
+            metadata m: bit<8>
+            metadata color: bit<2>
+            local read: bit<8>
+            local written: bit<8>
+            local key: bit<8>
+            local hashed: bit<8>
+            local hit: bool
+            local other: bit<8>
+            profile ap size 4 selector crc16 width 14 max_group_size 4
+            action a () = a
+            table t {
+                key k: exact = key
+                action a
+                default a()
+                size 4
+                profile ap
+                selector_input hashed
+                direct_meter dm packets at_hit color
+            }
+            body action a { block0: end }
+            body action b { block0: other = 8w1 end }
+            body control c {
+            block0:
+                set_valid h
+                written = m
+                m = read
+                apply t, hit = hit, next = block1, exit = block1
+            block1:
+                end
+            }
+        "#;
+        let program = crate::text::parse(text).expect("IR text");
+        let names = |slots: BTreeSet<SlotId>| {
+            slots.into_iter().map(|slot| program.slots[slot].name.as_str()).collect::<Vec<_>>()
+        };
+        let control = &program.bodies[program.ingress[0]];
+        let mut named = BTreeSet::new();
+        control.for_each_slot(&program, &mut |slot| {
+            named.insert(slot);
+        });
+        assert_eq!(names(named), ["m", "color", "read", "written", "key", "hashed", "hit"]);
+        assert_eq!(names(control.locals(&program)), ["read", "written", "key", "hashed", "hit"]);
     }
 
     #[test]

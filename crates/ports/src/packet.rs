@@ -353,11 +353,6 @@ impl Batch {
         &self.packets
     }
 
-    /// The packets in order, to be changed in place.
-    pub fn packets_mut(&mut self) -> &mut [Packet] {
-        &mut self.packets
-    }
-
     /// Takes all packets out, in order.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> {
         self.packets.drain(..)

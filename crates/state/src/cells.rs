@@ -39,14 +39,6 @@ impl Tables {
         }
     }
 
-    /// The cells of an indexed counter; none for a direct one, which has one for each entry.
-    pub fn counter_size(&self, counter: CounterRef) -> Option<u64> {
-        match counter {
-            CounterRef::Indexed(id) => Some(self.counters[id].size()),
-            CounterRef::Direct(_) => None,
-        }
-    }
-
     /// The value of a cell: the sum of what all workers counted.
     ///
     /// # Errors
@@ -106,11 +98,6 @@ impl Tables {
             CounterRef::Direct(id) => self.tables[id].reset_counters()?,
         }
         Ok(())
-    }
-
-    /// What the direct meter of a table measures.
-    pub fn direct_meter_unit(&self, table: TableId) -> MeterUnit {
-        self.tables[table].spec().meter.unwrap_or(MeterUnit::Bytes)
     }
 
     /// Configures the direct meter of an entry and fills its buckets; none: everything is green.

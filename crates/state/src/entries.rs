@@ -1,9 +1,9 @@
 //! The control side of tables: entries and default actions.
 
+use crate::WriteError;
 use crate::pack;
 use crate::tables::Tables;
 use crate::undo::Undo;
-use crate::{Selected, WriteError};
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, CounterValue, EntryIndex, EntrySpec, EntryTarget, FieldMatch, MeterConfig, TableError,
@@ -325,16 +325,6 @@ impl Tables {
         match self.schema.program.tables[table].keys.get(field) {
             Some(key) => WriteError::Key { key: key.name.clone(), error },
             None => WriteError::Table(error),
-        }
-    }
-}
-
-impl Target {
-    /// The member or group of a lookup's result, for people.
-    pub fn of_selected(selected: Selected) -> Target {
-        match selected.group {
-            Some(group) => Target::Group(group),
-            None => Target::Member(selected.member),
         }
     }
 }

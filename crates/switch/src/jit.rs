@@ -214,11 +214,21 @@ fn compile(program: &Program, part: Part) -> Result<Compiled, JitError> {
     Compiled::new(program, &plan, &Options::default())
 }
 
+/// How to make the code for bursts, as the tables want it now.
+fn options(program: &Program, state: &mut State, effort: Effort) -> Options {
+    Options { effort, ..schedule::choose(program, state) }
+}
+
+/// Makes the code for bursts.
+fn through(program: &Program, options: &Options) -> Result<Compiled, JitError> {
+    Compiled::new(program, &Plan::through(program, true), options)
+}
+
 impl Ahead {
     fn new(program: &Program, state: &mut State) -> Result<Ahead, JitError> {
         let shapes = state.shapes();
-        let options = Options { effort: Effort::Soon, ..schedule::choose(program, state) };
-        let code = Compiled::new(program, &Plan::through(program, true), &options)?;
+        let options = options(program, state, Effort::Soon);
+        let code = through(program, &options)?;
         let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
         let mut ahead = Ahead {
             contexts: code.contexts(MAX_BATCH),
@@ -240,10 +250,9 @@ impl Ahead {
     #[cold]
     fn renew(&mut self, program: &Arc<Program>, state: &mut State) -> Result<(), JitError> {
         self.shapes = state.shapes();
-        let options = Options { effort: self.effort, ..schedule::choose(program, state) };
+        let options = options(program, state, self.effort);
         if !schedule::are_same(&self.options, &options) {
-            let code = Compiled::new(program, &Plan::through(program, true), &options)?;
-            self.take(code, options);
+            self.take(through(program, &options)?, options);
             self.look_later();
             return Ok(());
         }
@@ -252,7 +261,7 @@ impl Ahead {
             Better::Wanted => {
                 let options = Options { effort: Effort::Speed, ..options };
                 let (program, wanted) = (Arc::clone(program), options.clone());
-                let make = move || Compiled::new(&program, &Plan::through(&program, true), &wanted);
+                let make = move || through(&program, &wanted);
                 // Without a thread the code stays as it is, which is right too.
                 if let Ok(made) = thread::Builder::new().name("compiler".to_owned()).spawn(make) {
                     self.better = Better::Coming(options, made);
@@ -281,9 +290,11 @@ impl Ahead {
     /// Makes the best code here and now, and from now on.
     fn use_best(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
         (self.effort, self.shapes) = (Effort::Speed, state.shapes());
-        let options = Options { effort: self.effort, ..schedule::choose(program, state) };
-        let code = Compiled::new(program, &Plan::through(program, true), &options)?;
-        self.take(code, options);
+        let options = options(program, state, self.effort);
+        let is_best = self.code.statistics().effort == Effort::Speed;
+        if !(is_best && schedule::are_same(&self.options, &options)) {
+            self.take(through(program, &options)?, options);
+        }
         (self.better, self.looks_in) = (Better::Settled, BURSTS_BETWEEN_LOOKS);
         Ok(())
     }

@@ -26,12 +26,10 @@ pub(crate) fn shows(program: &Program) -> bool {
         found
     });
     in_bodies
-        || program.tables.values().any(|table| {
-            table.idle_timeout
-                || table.direct_meter.is_some()
-                || table.keys.iter().any(|key| reads_time(&key.value))
-                || table.selector_inputs.iter().any(reads_time)
-        })
+        || program
+            .tables
+            .values()
+            .any(|table| table.idle_timeout || table.direct_meter.is_some() || table.exprs().any(reads_time))
 }
 
 #[cfg(test)]

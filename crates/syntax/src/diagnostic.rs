@@ -139,11 +139,6 @@ impl Diagnostics {
         self.errors
     }
 
-    /// The number of warnings, those not kept included.
-    pub fn warning_count(&self) -> usize {
-        self.warnings
-    }
-
     /// The number of findings that were counted but not kept.
     pub fn suppressed(&self) -> usize {
         self.errors + self.warnings - self.kept.len()

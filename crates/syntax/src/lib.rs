@@ -15,6 +15,7 @@
 
 pub mod ast;
 mod builtin;
+mod cursor;
 mod diagnostic;
 mod intern;
 mod lexer;

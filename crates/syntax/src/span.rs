@@ -92,11 +92,6 @@ impl SourceFile {
         Self { name, text, included_from, line_starts, line_marks: Vec::new() }
     }
 
-    /// The number of lines, at least 1.
-    pub fn line_count(&self) -> usize {
-        self.line_starts.len()
-    }
-
     /// The 0-based line that holds a byte offset; the last line for offsets beyond the end.
     pub fn line_index(&self, offset: u32) -> usize {
         self.line_starts.partition_point(|&start| start <= offset).saturating_sub(1)

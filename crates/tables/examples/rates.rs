@@ -3,12 +3,31 @@
 //! by the thread's CPU clock), the memory, and the time to load.
 
 use millrace_tables::fast::*;
+use std::any::Any;
 use std::error::Error;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 
-type Lookup<'a> = Box<dyn FnMut(&[u64], &mut [u32]) + 'a>;
+type Lookup = Box<dyn Fn(&Worker, &[u64], &mut [u32])>;
+
+type Load = fn(&Domain, &str, Simd) -> Result<Loaded, Box<dyn Error>>;
+/// The limbs of a key.
+type Key = Vec<u64>;
+
+/// A loaded table.
+struct Loaded {
+    bytes: usize,
+    lookup: Lookup,
+    /// Is kept as long as it is looked up in.
+    _table: Box<dyn Any>,
+}
+
+impl Loaded {
+    fn new(table: impl Any, bytes: usize, lookup: impl Fn(&Worker, &[u64], &mut [u32]) + 'static) -> Loaded {
+        Loaded { bytes, lookup: Box::new(lookup), _table: Box::new(table) }
+    }
+}
 
 const BURST: usize = 64;
 
@@ -22,94 +41,43 @@ fn main() -> Result<(), Box<dyn Error>> {
         let trace = fs::read(format!("{dir}/trace.pcap"))?;
         let frames = frames(&trace);
         let name = dir.rsplit('/').next().unwrap_or(&dir).to_owned();
+        let (load, keys): (Load, Vec<Key>) = if rules.contains("\nroute4") {
+            (routes4, frames.iter().map(|f| vec![be(&f[30..34])]).collect())
+        } else if rules.contains("\nroute6") {
+            (routes6, frames.iter().map(|f| vec![be(&f[46..54]), be(&f[38..46])]).collect())
+        } else if rules.contains("\nmac") {
+            (stations, frames.iter().map(|f| vec![be(&f[0..6])]).collect())
+        } else {
+            (acl, frames.iter().map(|f| five_tuple(f).to_vec()).collect())
+        };
         for simd in Simd::all() {
             let domain = Domain::new();
             let start = Instant::now();
-            if rules.contains("\nroute4") {
-                let table = routes4(&domain, &rules, simd)?;
-                let keys: Vec<u64> = frames.iter().map(|f| be(&f[30..34])).collect();
-                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
-                // Awake from here on: one that did nothing would keep what updates replace.
-                let worker = domain.worker();
-                report(
-                    &name,
-                    simd,
-                    table.memory_bytes(),
-                    load,
-                    1,
-                    &keys,
-                    Box::new(|k, o| reader.lookup(&worker, k, o)),
-                );
-            } else if rules.contains("\nroute6") {
-                let table = routes6(&domain, &rules, simd)?;
-                let keys: Vec<u64> = frames.iter().flat_map(|f| [be(&f[46..54]), be(&f[38..46])]).collect();
-                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
-                let worker = domain.worker();
-                report(
-                    &name,
-                    simd,
-                    table.memory_bytes(),
-                    load,
-                    2,
-                    &keys,
-                    Box::new(|k, o| reader.lookup(&worker, k, o)),
-                );
-            } else if rules.contains("\nmac") {
-                let table = stations(&domain, &rules, simd)?;
-                let keys: Vec<u64> = frames.iter().map(|f| be(&f[0..6])).collect();
-                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
-                let worker = domain.worker();
-                report(
-                    &name,
-                    simd,
-                    table.memory_bytes(),
-                    load,
-                    1,
-                    &keys,
-                    Box::new(|k, o| reader.lookup(&worker, k, o)),
-                );
-            } else {
-                let table = acl(&domain, &rules, simd);
-                let keys: Vec<u64> = frames.iter().flat_map(|f| five_tuple(f)).collect();
-                let (load, reader) = (start.elapsed().as_secs_f64(), table.reader());
-                let worker = domain.worker();
-                report(
-                    &name,
-                    simd,
-                    table.memory_bytes(),
-                    load,
-                    2,
-                    &keys,
-                    Box::new(|k, o| reader.lookup(&worker, k, o)),
-                );
-            }
+            let table = load(&domain, &rules, simd)?;
+            let seconds = start.elapsed().as_secs_f64();
+            // Awake from here on: one that did nothing would keep what updates replace.
+            report(&name, simd, seconds, &table, &domain.worker(), &keys);
         }
     }
     Ok(())
 }
 
-fn report(
-    name: &str,
-    simd: Simd,
-    bytes: usize,
-    load: f64,
-    limbs: usize,
-    keys: &[u64],
-    mut lookup: Lookup<'_>,
-) {
-    let count = keys.len() / limbs / BURST * BURST;
+fn report(name: &str, simd: Simd, load: f64, table: &Loaded, worker: &Worker, keys: &[Key]) {
+    let limbs = keys.first().map_or(1, Vec::len);
+    let count = keys.len() / BURST * BURST;
+    let keys = keys[..count].concat();
     let mut out = [0; BURST];
     let mut hits = 0;
-    for burst in keys[..count * limbs].chunks(BURST * limbs) {
-        lookup(burst, &mut out);
+    for burst in keys.chunks(BURST * limbs) {
+        (table.lookup)(worker, burst, &mut out);
         hits += out.iter().filter(|result| **result != 0).count();
     }
     let mut rates: Vec<f64> = (0..9)
         .map(|_| {
             let (start, mut done) = (cpu_seconds(), 0);
             while done < 4_000_000 {
-                for burst in keys[..count * limbs].chunks(BURST * limbs) {
-                    lookup(burst, &mut out);
+                for burst in keys.chunks(BURST * limbs) {
+                    (table.lookup)(worker, burst, &mut out);
                     std::hint::black_box(&mut out);
                 }
                 done += count;
@@ -123,7 +91,7 @@ fn report(
         format!("{simd:?}"),
         rates[4],
         rates[8],
-        bytes as f64 / 1e6,
+        table.bytes as f64 / 1e6,
         100.0 * hits as f64 / count as f64
     );
 }
@@ -157,7 +125,7 @@ fn words<'a>(rules: &'a str, keyword: &'a str) -> impl Iterator<Item = Vec<&'a s
         .filter(move |words| words[0] == keyword)
 }
 
-fn routes4(domain: &Domain, rules: &str, simd: Simd) -> Result<Dir24, Box<dyn Error>> {
+fn routes4(domain: &Domain, rules: &str, simd: Simd) -> Result<Loaded, Box<dyn Error>> {
     let routes: Vec<(u64, u32, u32)> = words(rules, "route4")
         .map(|w| {
             Ok((u64::from(w[1].parse::<Ipv4Addr>()?.to_bits()), w[2].parse()?, w[3].parse::<u32>()? + 1))
@@ -169,10 +137,11 @@ fn routes4(domain: &Domain, rules: &str, simd: Simd) -> Result<Dir24, Box<dyn Er
         table.insert(prefix, len, hop)?;
     }
     eprintln!("  table share of loading: {:.3} s", start.elapsed().as_secs_f64());
-    Ok(table)
+    let (bytes, reader) = (table.memory_bytes(), table.reader());
+    Ok(Loaded::new(table, bytes, move |worker, keys, out| reader.lookup(worker, keys, out)))
 }
 
-fn routes6(domain: &Domain, rules: &str, simd: Simd) -> Result<WideLpm, Box<dyn Error>> {
+fn routes6(domain: &Domain, rules: &str, simd: Simd) -> Result<Loaded, Box<dyn Error>> {
     let routes: Vec<(u128, u32, u32)> = words(rules, "route6")
         .map(|w| Ok((w[1].parse::<Ipv6Addr>()?.to_bits(), w[2].parse()?, w[3].parse::<u32>()? + 1)))
         .collect::<Result<_, Box<dyn Error>>>()?;
@@ -192,10 +161,11 @@ fn routes6(domain: &Domain, rules: &str, simd: Simd) -> Result<WideLpm, Box<dyn 
         "  single updates: {:.1} us",
         start.elapsed().as_secs_f64() * 1e6 / 20_000f64.min(routes.len() as f64)
     );
-    Ok(table)
+    let (bytes, reader) = (table.memory_bytes(), table.reader());
+    Ok(Loaded::new(table, bytes, move |worker, keys, out| reader.lookup(worker, keys, out)))
 }
 
-fn stations(domain: &Domain, rules: &str, simd: Simd) -> Result<Exact, Box<dyn Error>> {
+fn stations(domain: &Domain, rules: &str, simd: Simd) -> Result<Loaded, Box<dyn Error>> {
     let start = Instant::now();
     let mut table = Exact::new(domain, 1, simd)?;
     for w in words(rules, "mac") {
@@ -203,10 +173,11 @@ fn stations(domain: &Domain, rules: &str, simd: Simd) -> Result<Exact, Box<dyn E
         table.set(&[mac], w[2].parse::<u32>()? + 1)?;
     }
     eprintln!("  with parsing: {:.3} s", start.elapsed().as_secs_f64());
-    Ok(table)
+    let (bytes, reader) = (table.memory_bytes(), table.reader());
+    Ok(Loaded::new(table, bytes, move |worker, keys, out| reader.lookup(worker, keys, out)))
 }
 
-fn acl(domain: &Domain, rules: &str, simd: Simd) -> Acl {
+fn acl(domain: &Domain, rules: &str, simd: Simd) -> Result<Loaded, Box<dyn Error>> {
     let fields = [(72, 32), (40, 32), (32, 8), (16, 16), (0, 16)];
     let mut table = Acl::new(domain, 104, &fields, simd);
     let number = |word: &str| word.parse::<u64>().unwrap_or(0);
@@ -239,7 +210,8 @@ fn acl(domain: &Domain, rules: &str, simd: Simd) -> Acl {
     let start = Instant::now();
     table.settle();
     eprintln!("  settling: {:.4} s", start.elapsed().as_secs_f64());
-    table
+    let (bytes, reader) = (table.memory_bytes(), table.reader());
+    Ok(Loaded::new(table, bytes, move |worker, keys, out| reader.lookup(worker, keys, out)))
 }
 
 fn five_tuple(frame: &[u8]) -> [u64; 2] {

@@ -12,6 +12,6 @@ mod source;
 mod trio;
 
 pub use memory::memory;
-pub use random::{packets, program, set_up};
+pub use random::{out_of_steps, packets, program, set_up};
 pub use source::{compile, compile_path, programs_with_tests};
 pub use trio::{Difference, Trio};

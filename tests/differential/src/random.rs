@@ -1,8 +1,8 @@
-//! Random programs that also ask the switch for something, and packets for them.
+//! Random programs that also ask the switch for something, packets for them, and where results stop being comparable.
 
 use millrace_pipeline::arbitrary::{self, Rng};
 use millrace_pipeline::{BodyKind, Expr, Home, Inst, Intrinsic, Program, Slot, Type};
-use millrace_switch::{Replica, Session, Switch};
+use millrace_switch::{DropReason, Outcome, Replica, Session, Switch};
 
 /// A random verified program that also asks for clones, resubmission, recirculation and so on.
 pub fn program(seed: u64, size: usize) -> Program {
@@ -69,4 +69,12 @@ pub fn packets(seed: u64, count: usize) -> Vec<Vec<u8>> {
         (0..length).map(|_| if rng.one_in(2) { rng.below(4) as u8 } else { rng.next_u64() as u8 }).collect()
     };
     (0..count).map(|_| one(&mut rng)).collect()
+}
+
+/// Whether a packet had too many steps. How many steps a way has is what passes may change, so from there on engines and
+/// passes need not agree.
+pub fn out_of_steps(outcome: &Outcome, program: &Program) -> bool {
+    outcome.drops.iter().any(|drop| {
+        drop.reason == DropReason::StepLimit || drop.reason.label(program) == "parser_error:ParserTimeout"
+    })
 }

@@ -1,10 +1,10 @@
 //! Random P4_16 programs: the front end takes them, their IR survives being written and read, and both engines do the
 //! same with them.
 
-use millrace_differential::{Trio, set_up};
+use millrace_differential::{Trio, out_of_steps, set_up};
 use millrace_generator::{Generated, generate};
 use millrace_pipeline::{Program, passes, text, verify};
-use millrace_switch::{DropReason, Outcome, Switch, SwitchConfig};
+use millrace_switch::{Switch, SwitchConfig};
 use millrace_syntax::{Options, parse_text, render};
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn run(seed: u64, generated: &Generated, program: &Arc<Program>) -> usize {
     let mut forwarded = 0;
     for (number, batch) in packets.chunks(1 + seed as usize % 9).enumerate() {
         match trio.packets(number as u32 % 3, batch, number as u64 * 1000) {
-            Ok(outcome) if out_of_steps(&outcome, &trio.interp) => return forwarded,
+            Ok(outcome) if out_of_steps(&outcome, program) => return forwarded,
             Ok(outcome) => forwarded += outcome.outputs().count(),
             Err(difference) => {
                 let mut optimised = (**program).clone();
@@ -79,12 +79,4 @@ fn run(seed: u64, generated: &Generated, program: &Arc<Program>) -> usize {
     }
     trio.state().unwrap_or_else(|difference| panic!("seed {seed}: {difference}\n{source}"));
     forwarded
-}
-
-/// How many steps a way has is what passes may change.
-fn out_of_steps(outcome: &Outcome, switch: &Switch) -> bool {
-    outcome.drops.iter().any(|drop| {
-        drop.reason == DropReason::StepLimit
-            || drop.reason.label(switch.program()) == "parser_error:ParserTimeout"
-    })
 }

@@ -202,7 +202,7 @@ impl Builder<'_> {
     fn body(&mut self, id: BodyId, next: FlatId) -> FlatId {
         let p = self.program;
         let body = &p.bodies[id];
-        let mut ops: Vec<Op> = locals_of(p, body).into_iter().map(Op::Clear).collect();
+        let mut ops: Vec<Op> = body.locals(p).into_iter().map(Op::Clear).collect();
         let mut next = next;
         let mut reject = next;
         match body.kind {
@@ -380,9 +380,7 @@ impl Builder<'_> {
             if let Some(slot) = action {
                 ops.push(assign_number(p, slot, index as u64));
             }
-            ops.extend(
-                locals_of(p, body).into_iter().filter(|slot| !run.params.contains(slot)).map(Op::Clear),
-            );
+            ops.extend(body.locals(p).into_iter().filter(|slot| !run.params.contains(slot)).map(Op::Clear));
             let arguments = run.params.iter().enumerate();
             ops.extend(arguments.map(|(param, dst)| Op::Argument {
                 dst: *dst,
@@ -421,23 +419,6 @@ fn assign_number(program: &Program, dst: SlotId, value: u64) -> Op {
 
 fn counts_steps(body: &Body) -> bool {
     body.blocks.len() > limits::MAX_STEPS as usize || body.has_loop()
-}
-
-/// The locals that a body names, also in the keys of the tables that it applies.
-fn locals_of(program: &Program, body: &Body) -> BTreeSet<SlotId> {
-    let mut named = BTreeSet::new();
-    for block in body.blocks.values() {
-        named.extend(block.insts.iter().filter_map(Inst::dst));
-        block.for_each_expr(&mut |expr| expr.for_each_read(&mut |slot| named.extend([slot])));
-        if let Terminator::Apply { table, hit, action, .. } = &block.term {
-            named.extend(hit.iter().chain(action));
-            let table = &program.tables[*table];
-            let keys = table.keys.iter().map(|key| &key.value).chain(&table.selector_inputs);
-            keys.for_each(|expr| expr.for_each_read(&mut |slot| named.extend([slot])));
-        }
-    }
-    named.retain(|slot| program.slots[*slot].home == Home::Local);
-    named
 }
 
 /// The headers of a deparser that emits all of them on one straight way to its end, without changing headers on it: so

@@ -96,8 +96,7 @@ impl Readers {
             block.for_each_expr(&mut |e| e.for_each_read(&mut add));
         }
         for table in program.tables.values() {
-            let keys = table.keys.iter().map(|key| &key.value);
-            keys.chain(&table.selector_inputs).for_each(|e| e.for_each_read(&mut add));
+            table.exprs().for_each(|e| e.for_each_read(&mut add));
         }
         Readers { counts }
     }

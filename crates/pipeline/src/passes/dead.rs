@@ -97,9 +97,8 @@ fn term_uses(term: &Terminator, program: &Program, live: &mut HashSet<SlotId>) {
         hit.iter().chain(action).for_each(|slot| {
             live.remove(slot);
         });
-        let table = &program.tables[*table];
-        let keys = table.keys.iter().map(|key| &key.value).chain(&table.selector_inputs);
-        keys.for_each(|e| e.for_each_read(&mut |slot| use_slot(slot, program, live)));
+        let exprs = program.tables[*table].exprs();
+        exprs.for_each(|e| e.for_each_read(&mut |slot| use_slot(slot, program, live)));
     }
 }
 

@@ -258,18 +258,7 @@ impl Verifier<'_> {
         }
         for (id, body) in &p.bodies {
             let mut used = Vec::new();
-            for block in body.blocks.values() {
-                block.for_each_expr(&mut |e| e.for_each_read(&mut |slot| used.push(slot)));
-                used.extend(block.insts.iter().filter_map(Inst::dst));
-                if let Terminator::Apply { table, hit, action, .. } = &block.term {
-                    used.extend(hit.iter().chain(action));
-                    if let Some(table) = p.tables.get(*table) {
-                        used.extend(table.direct_meter.as_ref().and_then(|m| m.at_hit));
-                        let keys = table.keys.iter().map(|k| &k.value).chain(&table.selector_inputs);
-                        keys.for_each(|e| e.for_each_read(&mut |slot| used.push(slot)));
-                    }
-                }
-            }
+            body.for_each_slot(p, &mut |slot| used.push(slot));
             used.sort_unstable();
             used.dedup();
             used.into_iter().for_each(|slot| self.claim(&mut owner, id, slot));

@@ -109,16 +109,7 @@ impl Machine<'_> {
                 self.slots[slot.as_u32() as usize] = Value::zero(ty);
             }
         };
-        for block in body.blocks.values() {
-            block.for_each_expr(&mut |e| e.for_each_read(&mut start));
-            block.insts.iter().filter_map(Inst::dst).for_each(&mut start);
-            if let Terminator::Apply { table, hit, action, .. } = &block.term {
-                hit.iter().chain(action).copied().for_each(&mut start);
-                let table = &self.program.tables[*table];
-                table.keys.iter().for_each(|key| key.value.for_each_read(&mut start));
-                table.selector_inputs.iter().for_each(|e| e.for_each_read(&mut start));
-            }
-        }
+        body.for_each_slot(self.program, &mut start);
         for _ in 0..5000 {
             let block = &body.blocks[at];
             for inst in &block.insts {
@@ -157,8 +148,7 @@ impl Machine<'_> {
 
     fn apply(&mut self, id: TableId, hit: Option<SlotId>, ran: Option<SlotId>) -> End {
         let table = &self.program.tables[id];
-        let exprs = table.keys.iter().map(|k| &k.value).chain(&table.selector_inputs);
-        let text = exprs.map(|e| format!("{:?} ", self.eval(e))).collect::<String>();
+        let text = table.exprs().map(|e| format!("{:?} ", self.eval(e))).collect::<String>();
         let hash = HashAlgorithm::Crc32.compute(text.as_bytes());
         self.events.push(format!("apply {} {text}", table.name));
         let is_hit = !hash.is_multiple_of(3);

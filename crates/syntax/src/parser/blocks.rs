@@ -189,7 +189,7 @@ impl Parser<'_> {
                 Ok(())
             });
             let apply = apply.unwrap_or_else(|| {
-                let span = p.previous();
+                let span = p.previous().span;
                 p.complain(header.name.span, "a control needs an `apply` block", Some("add `apply { ... }`"));
                 Block { annotations: Vec::new(), statements: Vec::new(), span }
             });

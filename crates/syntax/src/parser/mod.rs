@@ -21,44 +21,33 @@ mod tables;
 mod type_declarations;
 mod types;
 
+use std::ops::{Deref, DerefMut};
+
 use crate::MAX_NESTING;
 use crate::ast::{ExprId, Name, Path, Program};
+use crate::cursor::{Cursor, Failed, Parse, Wording};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intern::{Interner, Symbol, kw};
-use crate::span::Span;
 use crate::token::{Token, TokenKind};
 
 use scope::{Meaning, Scopes};
 
-/// The error was reported; the caller recovers or fails as well.
-#[derive(Debug)]
-struct Failed;
-
-type Parse<T> = Result<T, Failed>;
-
 /// Parses a whole program. The last token must be `Eof`.
 pub(crate) fn parse(tokens: Vec<Token>, interner: &Interner, diagnostics: &mut Diagnostics) -> Program {
     let mut parser = Parser {
-        tokens,
-        pos: 0,
-        interner,
-        diagnostics,
+        cursor: Cursor::new(tokens, interner, diagnostics, Wording { has_keywords: true, hint }),
         scopes: Scopes::new(),
         depth: 0,
         inner_height: 0,
         in_angles: false,
         next_expr: 0,
-        last_error: None,
     };
     let declarations = parser.program();
     Program { declarations, expr_count: parser.next_expr }
 }
 
 struct Parser<'a> {
-    tokens: Vec<Token>,
-    pos: usize,
-    interner: &'a Interner,
-    diagnostics: &'a mut Diagnostics,
+    cursor: Cursor<'a>,
     scopes: Scopes,
     /// How many constructs are being parsed inside each other.
     depth: usize,
@@ -67,47 +56,25 @@ struct Parser<'a> {
     /// In `bit<...>` outside of all brackets, where `>` ends the expression.
     in_angles: bool,
     next_expr: u32,
-    /// The token of the last error: a second one there is a consequence.
-    last_error: Option<usize>,
+}
+
+impl<'a> Deref for Parser<'a> {
+    type Target = Cursor<'a>;
+
+    fn deref(&self) -> &Cursor<'a> {
+        &self.cursor
+    }
+}
+
+impl DerefMut for Parser<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.cursor
+    }
 }
 
 impl Parser<'_> {
-    /// The token at hand.
-    fn peek(&self) -> Token {
-        self.nth(0)
-    }
-
-    /// The token `ahead` of the one at hand; `Eof` from the end on.
-    fn nth(&self, ahead: usize) -> Token {
-        self.token_at(self.pos + ahead)
-    }
-
-    fn token_at(&self, pos: usize) -> Token {
-        self.tokens[pos.min(self.tokens.len() - 1)]
-    }
-
-    fn at(&self, kind: TokenKind) -> bool {
-        self.peek().kind == kind
-    }
-
     fn at_word(&self, word: Symbol) -> bool {
         self.peek().is_word(word)
-    }
-
-    fn bump(&mut self) -> Token {
-        let token = self.peek();
-        if token.kind != TokenKind::Eof {
-            self.pos += 1;
-        }
-        token
-    }
-
-    fn eat(&mut self, kind: TokenKind) -> bool {
-        let found = self.at(kind);
-        if found {
-            self.bump();
-        }
-        found
     }
 
     fn eat_word(&mut self, word: Symbol) -> bool {
@@ -116,20 +83,6 @@ impl Parser<'_> {
             self.bump();
         }
         found
-    }
-
-    /// The span of the token before the one at hand.
-    fn previous(&self) -> Span {
-        self.token_at(self.pos.saturating_sub(1)).span
-    }
-
-    /// From a token's start to the end of the last token taken.
-    fn since(&self, start: Span) -> Span {
-        start.to(self.previous())
-    }
-
-    fn expect(&mut self, kind: TokenKind) -> Parse<Token> {
-        if self.at(kind) { Ok(self.bump()) } else { Err(self.unexpected(&format!("`{}`", kind.symbol()))) }
     }
 
     fn expect_word(&mut self, word: Symbol) -> Parse<Token> {
@@ -202,75 +155,6 @@ impl Parser<'_> {
         self.report(Diagnostic::error("limit", span, message).with_label("here"))
     }
 
-    /// Reports that something else was expected than the token at hand.
-    fn unexpected(&mut self, expected: &str) -> Failed {
-        let token = self.peek();
-        let found = self.describe(token);
-        let message = format!("expected {expected}, found {found}");
-        let mut diagnostic = Diagnostic::error("syntax", token.span, message);
-        diagnostic.label = format!("expected {expected}");
-        diagnostic.help = self.hint(token, expected);
-        self.report(diagnostic)
-    }
-
-    /// What is most likely meant by a token that cannot stand where it does.
-    fn hint(&self, token: Token, expected: &str) -> Option<String> {
-        let spelling = token.spelling(self.interner);
-        let names = expected.ends_with("name");
-        Some(match token.kind {
-            TokenKind::Word if names && token.text.is_reserved() => {
-                format!("`{spelling}` is a keyword and cannot be a name")
-            }
-            TokenKind::DontCare if names => "`_` cannot be a name".into(),
-            TokenKind::DontCare => {
-                "`_` stands for any value in sets of values, and for arguments left out".into()
-            }
-            TokenKind::Word if expected == "an expression" && is_builtin_type(token) => {
-                "a cast has its type in parentheses: `(bit<8>) value`".into()
-            }
-            TokenKind::Gt if self.token_at(self.pos.saturating_sub(1)).kind == TokenKind::Gt => {
-                "`>>` is written without a space".into()
-            }
-            TokenKind::EqEq if expected.starts_with("`=`") => "`=` assigns, `==` compares".into(),
-            TokenKind::RBrace | TokenKind::RParen
-                if self.token_at(self.pos.saturating_sub(1)).kind == TokenKind::Comma =>
-            {
-                "leave out the `,` before it".into()
-            }
-            _ => return None,
-        })
-    }
-
-    fn describe(&self, token: Token) -> String {
-        match token.kind {
-            TokenKind::Eof => "the end of the program".into(),
-            TokenKind::Word if token.text.is_reserved() => {
-                format!("keyword `{}`", token.spelling(self.interner))
-            }
-            TokenKind::Str => "a string".into(),
-            _ => {
-                let text: String = token.spelling(self.interner).chars().take(80).collect();
-                format!("`{}`", text.escape_default())
-            }
-        }
-    }
-
-    /// Reports an error, unless it only follows from the one before.
-    fn report(&mut self, diagnostic: Diagnostic) -> Failed {
-        if self.last_error != Some(self.pos) {
-            self.last_error = Some(self.pos);
-            self.diagnostics.push(diagnostic);
-        }
-        Failed
-    }
-
-    /// Reports an error that does not keep the parser from going on.
-    fn complain(&mut self, span: Span, message: impl Into<String>, help: Option<&str>) {
-        let mut diagnostic = Diagnostic::error("syntax", span, message);
-        diagnostic.help = help.map(str::to_owned);
-        self.diagnostics.push(diagnostic);
-    }
-
     /// Items between separators up to a closing token, which is not taken. An empty list is fine.
     fn list<T>(
         &mut self,
@@ -299,6 +183,30 @@ impl Parser<'_> {
             // `error.NoMatch` is a value.
             && !(self.at_word(kw::ERROR) && self.nth(1).kind == TokenKind::Dot)
     }
+}
+
+/// What is most likely meant by a token that cannot stand where it does.
+fn hint(cursor: &Cursor<'_>, token: Token, expected: &str) -> Option<String> {
+    let spelling = token.spelling(cursor.interner);
+    let names = expected.ends_with("name");
+    Some(match token.kind {
+        TokenKind::Word if names && token.text.is_reserved() => {
+            format!("`{spelling}` is a keyword and cannot be a name")
+        }
+        TokenKind::DontCare if names => "`_` cannot be a name".into(),
+        TokenKind::DontCare => {
+            "`_` stands for any value in sets of values, and for arguments left out".into()
+        }
+        TokenKind::Word if expected == "an expression" && is_builtin_type(token) => {
+            "a cast has its type in parentheses: `(bit<8>) value`".into()
+        }
+        TokenKind::Gt if cursor.previous().kind == TokenKind::Gt => "`>>` is written without a space".into(),
+        TokenKind::EqEq if expected.starts_with("`=`") => "`=` assigns, `==` compares".into(),
+        TokenKind::RBrace | TokenKind::RParen if cursor.previous().kind == TokenKind::Comma => {
+            "leave out the `,` before it".into()
+        }
+        _ => return None,
+    })
 }
 
 /// Whether a word is a type that needs no declaration.

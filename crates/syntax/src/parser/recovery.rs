@@ -4,11 +4,11 @@
 //! the next `;`, a closing brace, or a keyword that begins something on a new line are skipped, and the list goes
 //! on. A list whose closing brace is missing ends at a keyword that cannot be inside it.
 
-use crate::diagnostic::Diagnostic;
+use crate::cursor::{Cursor, Parse};
 use crate::intern::{Symbol, kw};
 use crate::token::{Token, TokenKind};
 
-use super::{Parse, Parser};
+use super::Parser;
 
 /// What begins a declaration that stands at the top level only.
 const TOP_LEVEL: [Symbol; 9] = [
@@ -61,42 +61,9 @@ impl Parser<'_> {
         items
     }
 
-    /// Takes the closing brace, or reports that it is missing and goes on without.
-    pub(super) fn close_brace(&mut self, open: Token) {
-        if self.eat(TokenKind::RBrace) {
-            return;
-        }
-        let token = self.peek();
-        let message = format!("expected `}}`, found {}", self.describe(token));
-        self.report(
-            Diagnostic::error("syntax", token.span, message)
-                .with_label("expected `}`")
-                .with_secondary(open.span, "to close this one"),
-        );
-    }
-
-    /// Takes the `;` at the end of something. One that is missing at the end of a line is reported, and the parser
-    /// goes on as if it were there.
-    pub(super) fn semicolon(&mut self) -> Parse<()> {
-        if self.eat(TokenKind::Semicolon) {
-            return Ok(());
-        }
-        let next = self.peek();
-        if !next.starts_line && next.kind != TokenKind::RBrace && next.kind != TokenKind::Eof {
-            return Err(self.unexpected("`;`"));
-        }
-        let message = format!("expected `;`, found {}", self.describe(next));
-        let place = self.previous().after();
-        self.report(Diagnostic::error("syntax", place, message).with_label("expected `;`"));
-        // What follows is not a consequence.
-        self.last_error = None;
-        Ok(())
-    }
-
     /// Whether a top-level declaration begins here, on a new line.
     pub(super) fn at_top_level_keyword(&self) -> bool {
-        let token = self.peek();
-        token.starts_line && token.kind == TokenKind::Word && TOP_LEVEL.contains(&token.text)
+        at_top_level_keyword(self)
     }
 
     /// Whether something begins here that cannot stand in a block of statements.
@@ -164,21 +131,13 @@ impl Parser<'_> {
     /// Skips one token, or all of a group in braces, but no top-level declaration on a new line: there the group's
     /// closing brace is missing.
     pub(super) fn skip_one(&mut self) {
-        let open = self.bump();
-        if open.kind != TokenKind::LBrace {
-            return;
-        }
-        let mut depth = 1usize;
-        while depth > 0 {
-            match self.bump().kind {
-                TokenKind::LBrace => depth += 1,
-                TokenKind::RBrace => depth -= 1,
-                TokenKind::Eof => return,
-                _ => {}
-            }
-            if self.at_top_level_keyword() {
-                return;
-            }
+        if self.bump().kind == TokenKind::LBrace {
+            self.skip_group(at_top_level_keyword);
         }
     }
+}
+
+fn at_top_level_keyword(cursor: &Cursor<'_>) -> bool {
+    let token = cursor.peek();
+    token.starts_line && token.kind == TokenKind::Word && TOP_LEVEL.contains(&token.text)
 }

@@ -119,8 +119,9 @@ impl Parser<'_> {
         {
             let span = call.span;
             self.bump();
+            let span = self.since(span);
             self.complain(
-                self.since(span),
+                span,
                 "an instantiation cannot stand among statements",
                 Some("declare it outside of the block"),
             );

@@ -47,7 +47,7 @@ impl Parser<'_> {
             }
             let size = self.expression()?;
             self.expect(TokenKind::RBracket)?;
-            sizes.push((size, self.previous()));
+            sizes.push((size, self.previous().span));
         }
         Ok(sizes)
     }
@@ -79,7 +79,8 @@ impl Parser<'_> {
                     return match (args.pop(), args.is_empty()) {
                         (Some(element), true) => Ok(TypeKind::List(Box::new(element))),
                         _ => {
-                            self.complain(self.since(token.span), "`list` takes one type argument", None);
+                            let span = self.since(token.span);
+                            self.complain(span, "`list` takes one type argument", None);
                             Ok(TypeKind::Invalid)
                         }
                     };

@@ -33,7 +33,8 @@ impl Parser<'_> {
     }
 
     fn declaration(&mut self) -> Parse<Declaration> {
-        let pragmas = self.pragmas.remove(&self.pos).unwrap_or_default();
+        let pos = self.pos;
+        let pragmas = self.pragmas.remove(&pos).unwrap_or_default();
         let word = self.text(self.peek()).to_owned();
         Ok(match word.as_str() {
             "header_type" => Declaration::HeaderType(self.header_type()?),
@@ -154,7 +155,7 @@ impl Parser<'_> {
         }
         let span = self.since(start.span);
         if kind == InstanceKind::Header && !initial.is_empty() {
-            self.complain(span, "only metadata has initial values");
+            self.complain(span, "only metadata has initial values", None);
             initial.clear();
         }
         Ok(Instance { kind, ty, name, size, initial, span })

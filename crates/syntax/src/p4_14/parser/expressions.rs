@@ -160,11 +160,15 @@ impl Parser<'_> {
                     (literal.value, literal.width.map(|w| w.bits))
                 }
                 Ok(_) => {
-                    p.complain(token.span, "a width is written with an apostrophe in P4_14, as in `8'42`");
+                    p.complain(
+                        token.span,
+                        "a width is written with an apostrophe in P4_14, as in `8'42`",
+                        None,
+                    );
                     (BigInt::ZERO, None)
                 }
                 Err(message) => {
-                    p.complain(token.span, message);
+                    p.complain(token.span, message, None);
                     (BigInt::ZERO, None)
                 }
             };
@@ -182,7 +186,7 @@ impl Parser<'_> {
             Ok(width) if width <= literal::MAX_LITERAL_WIDTH => width,
             _ => {
                 let limit = literal::MAX_LITERAL_WIDTH;
-                self.complain(token.span, format!("this width is over the limit of {limit} bits"));
+                self.complain(token.span, format!("this width is over the limit of {limit} bits"), None);
                 0
             }
         };

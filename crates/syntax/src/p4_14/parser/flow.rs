@@ -27,7 +27,7 @@ impl Parser<'_> {
         })?;
         let span = self.since(start.span);
         if ending.is_none() && self.last_error.is_none() {
-            self.complain(span, format!("parser function `{name}` has no `return`"));
+            self.complain(span, format!("parser function `{name}` has no `return`"), None);
         }
         Ok(ParserState { pragmas, name, statements, ending, span })
     }
@@ -144,7 +144,7 @@ impl Parser<'_> {
         })?;
         let span = self.since(start.span);
         if !ended {
-            self.complain(span, format!("parser exception `{name}` neither returns nor drops"));
+            self.complain(span, format!("parser exception `{name}` neither returns nor drops"), None);
         }
         Ok(ParserException { name, statements, target, span })
     }

@@ -11,19 +11,14 @@ mod flow;
 mod objects;
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 
+use crate::cursor::{Cursor, Failed, Parse, Wording};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intern::Interner;
-use crate::span::Span;
 use crate::token::{Token, TokenKind};
 
 use super::ast::{Name, Pragma, Program};
-
-/// The error was reported; the caller recovers or fails as well.
-#[derive(Debug)]
-struct Failed;
-
-type Parse<T> = Result<T, Failed>;
 
 /// Words that begin a declaration.
 const DECLARATIONS: [&str; 16] = [
@@ -65,8 +60,9 @@ const RESERVED: [&str; 11] = [
 /// Parses a whole program. The last token must be `Eof`.
 pub(super) fn parse(tokens: Vec<Token>, interner: &Interner, diagnostics: &mut Diagnostics) -> Program {
     let (tokens, pragmas) = split_pragmas(tokens, interner);
-    let mut parser =
-        Parser { tokens, pragmas, pos: 0, interner, diagnostics, last_error: None, statements: 0 };
+    let wording = Wording { has_keywords: false, hint: |_, _, _| None };
+    let cursor = Cursor::new(tokens, interner, diagnostics, wording);
+    let mut parser = Parser { cursor, pragmas, statements: 0 };
     Program { declarations: parser.program() }
 }
 
@@ -98,52 +94,33 @@ fn split_pragmas(tokens: Vec<Token>, interner: &Interner) -> (Vec<Token>, HashMa
 }
 
 struct Parser<'a> {
-    tokens: Vec<Token>,
+    cursor: Cursor<'a>,
     pragmas: HashMap<usize, Vec<Pragma>>,
-    pos: usize,
-    interner: &'a Interner,
-    diagnostics: &'a mut Diagnostics,
-    /// The token of the last error: a second one there is a consequence.
-    last_error: Option<usize>,
     /// How many statements are being parsed inside each other.
     statements: usize,
 }
 
+impl<'a> Deref for Parser<'a> {
+    type Target = Cursor<'a>;
+
+    fn deref(&self) -> &Cursor<'a> {
+        &self.cursor
+    }
+}
+
+impl DerefMut for Parser<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.cursor
+    }
+}
+
 impl Parser<'_> {
-    fn peek(&self) -> Token {
-        self.nth(0)
-    }
-
-    fn nth(&self, ahead: usize) -> Token {
-        self.tokens[(self.pos + ahead).min(self.tokens.len() - 1)]
-    }
-
-    fn at(&self, kind: TokenKind) -> bool {
-        self.peek().kind == kind
-    }
-
     fn text(&self, token: Token) -> &str {
-        if token.kind == TokenKind::Word { token.spelling(self.interner) } else { "" }
+        word(self, token)
     }
 
     fn at_word(&self, word: &str) -> bool {
         self.text(self.peek()) == word
-    }
-
-    fn bump(&mut self) -> Token {
-        let token = self.peek();
-        if token.kind != TokenKind::Eof {
-            self.pos += 1;
-        }
-        token
-    }
-
-    fn eat(&mut self, kind: TokenKind) -> bool {
-        let found = self.at(kind);
-        if found {
-            self.bump();
-        }
-        found
     }
 
     fn eat_word(&mut self, word: &str) -> bool {
@@ -152,19 +129,6 @@ impl Parser<'_> {
             self.bump();
         }
         found
-    }
-
-    fn expect(&mut self, kind: TokenKind) -> Parse<Token> {
-        if self.at(kind) { Ok(self.bump()) } else { Err(self.unexpected(&format!("`{}`", kind.symbol()))) }
-    }
-
-    /// From a token's start to the end of the last token taken.
-    fn since(&self, start: Span) -> Span {
-        start.to(self.nth_back().span)
-    }
-
-    fn nth_back(&self) -> Token {
-        self.tokens[self.pos.saturating_sub(1)]
     }
 
     fn name(&mut self, what: &str) -> Parse<Name> {
@@ -184,54 +148,6 @@ impl Parser<'_> {
         Name { text: self.interner.text(token.text).clone(), span: token.span }
     }
 
-    /// The `;` at the end of something. One missing at the end of a line is reported, and parsing goes on behind it.
-    fn semicolon(&mut self) -> Parse<()> {
-        if self.eat(TokenKind::Semicolon) {
-            return Ok(());
-        }
-        let next = self.peek();
-        if !next.starts_line && next.kind != TokenKind::RBrace && next.kind != TokenKind::Eof {
-            return Err(self.unexpected("`;`"));
-        }
-        let message = format!("expected `;`, found {}", self.describe(next));
-        let place = self.nth_back().span.after();
-        self.report(Diagnostic::error("syntax", place, message).with_label("expected `;`"));
-        self.last_error = None;
-        Ok(())
-    }
-
-    fn unexpected(&mut self, expected: &str) -> Failed {
-        let token = self.peek();
-        let message = format!("expected {expected}, found {}", self.describe(token));
-        let label = format!("expected {expected}");
-        self.report(Diagnostic::error("syntax", token.span, message).with_label(label))
-    }
-
-    fn describe(&self, token: Token) -> String {
-        match token.kind {
-            TokenKind::Eof => "the end of the program".into(),
-            TokenKind::Str => "a string".into(),
-            _ => {
-                let text: String = token.spelling(self.interner).chars().take(80).collect();
-                format!("`{}`", text.escape_default())
-            }
-        }
-    }
-
-    /// Reports an error, unless it only follows from the one before.
-    fn report(&mut self, diagnostic: Diagnostic) -> Failed {
-        if self.last_error != Some(self.pos) {
-            self.last_error = Some(self.pos);
-            self.diagnostics.push(diagnostic);
-        }
-        Failed
-    }
-
-    /// Reports an error that does not keep the parser from going on.
-    fn complain(&mut self, span: Span, message: impl Into<String>) {
-        self.diagnostics.push(Diagnostic::error("syntax", span, message));
-    }
-
     /// `{ items }`: an item that fails is skipped up to the next `;`, brace or declaration.
     fn braced(&mut self, mut item: impl FnMut(&mut Self) -> Parse<()>) -> Parse<()> {
         let open = self.expect(TokenKind::LBrace)?;
@@ -245,15 +161,7 @@ impl Parser<'_> {
                 self.recover();
             }
         }
-        if !self.eat(TokenKind::RBrace) {
-            let token = self.peek();
-            let message = format!("expected `}}`, found {}", self.describe(token));
-            self.report(
-                Diagnostic::error("syntax", token.span, message)
-                    .with_label("expected `}`")
-                    .with_secondary(open.span, "to close this one"),
-            );
-        }
+        self.close_brace(open);
         Ok(())
     }
 
@@ -267,7 +175,10 @@ impl Parser<'_> {
                     return;
                 }
                 TokenKind::LBrace => {
-                    self.skip_group();
+                    self.bump();
+                    if !self.at_declaration() {
+                        self.skip_group(at_declaration);
+                    }
                     return;
                 }
                 _ => {
@@ -277,29 +188,23 @@ impl Parser<'_> {
         }
     }
 
-    fn skip_group(&mut self) {
-        let mut depth = 0usize;
-        loop {
-            match self.bump().kind {
-                TokenKind::LBrace => depth += 1,
-                TokenKind::RBrace => depth -= 1,
-                TokenKind::Eof => return,
-                _ => {}
-            }
-            if depth == 0 || self.at_declaration() {
-                return;
-            }
-        }
-    }
-
-    /// Whether a declaration begins here: its word first on a line, then a name.
     fn at_declaration(&self) -> bool {
-        let token = self.peek();
-        let word = self.text(token);
-        token.starts_line
-            && self.nth(1).kind == TokenKind::Word
-            && (word == "control" || DECLARATIONS.contains(&word))
+        at_declaration(self)
     }
+}
+
+/// Whether a declaration begins here: its word first on a line, then a name.
+fn at_declaration(cursor: &Cursor<'_>) -> bool {
+    let token = cursor.peek();
+    let word = word(cursor, token);
+    token.starts_line
+        && cursor.nth(1).kind == TokenKind::Word
+        && (word == "control" || DECLARATIONS.contains(&word))
+}
+
+/// The text of a word; of another token none.
+fn word<'c>(cursor: &'c Cursor<'_>, token: Token) -> &'c str {
+    if token.kind == TokenKind::Word { token.spelling(cursor.interner) } else { "" }
 }
 
 #[cfg(test)]
