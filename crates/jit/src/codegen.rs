@@ -17,6 +17,7 @@ mod slots;
 mod values;
 
 use crate::abi;
+use crate::arrival::port_slots;
 use crate::flat::{Flat, Op, StepLevel, Term};
 use crate::layout::Layout;
 use crate::live::{Live, live};
@@ -34,7 +35,7 @@ use fields::{Base, constant_memory, plain};
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_state::RecordLayout;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::offset_of;
 use values::Val;
 
@@ -105,8 +106,6 @@ pub(crate) struct Cache {
     pub(crate) sums: Vec<hashing::Sum>,
     /// What numbers are at least, after a comparison.
     pub(crate) least: HashMap<Value, u64>,
-    /// Numbers that the packet's descriptor holds anyway.
-    pub(crate) ports: HashMap<Value, u64>,
 }
 
 impl Cache {
@@ -191,7 +190,9 @@ pub(crate) struct Gen<'a> {
     /// How often packets start to wait for what is behind a node.
     waits_for: HashMap<NodeId, usize>,
     /// What need not be stored while packets wait, by the node that they wait for.
-    recipes: HashMap<NodeId, edges::Recipes>,
+    constants: HashMap<NodeId, edges::Constants>,
+    /// Slots that hold the port of arrival under a mask, where tables are staged.
+    port_slots: BTreeMap<SlotId, u64>,
     /// What is live at nodes, where tables are staged.
     live: SecondaryMap<NodeId, Live>,
     /// Nodes from which packets may be sent.
@@ -258,7 +259,8 @@ impl<'a> Gen<'a> {
             scratch: Vec::new(),
             pending: Vec::new(),
             waits_for: HashMap::new(),
-            recipes: HashMap::new(),
+            constants: HashMap::new(),
+            port_slots: BTreeMap::new(),
             live: SecondaryMap::with_default(Live::default()),
             going_on: SecondaryMap::with_default(true),
             b,
@@ -296,6 +298,7 @@ impl<'a> Gen<'a> {
         }
 
         if !staged.is_empty() {
+            self.port_slots = port_slots(self.s.program, self.flat);
             self.live = live(self.s.program, self.flat, self.special, self.s.spilled);
         }
         self.going_on = going_on(self.special, &order);

@@ -19,6 +19,7 @@
 //! outgrows its buffer. Code memory is never writable and executable at once.
 
 pub mod abi;
+mod arrival;
 mod batch;
 mod codegen;
 mod compiled;

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 /// From this many bytes on that lookups touch, a table that is looked up by loads is staged.
 const STAGED_BYTES: usize = 1 << 20;
+/// So many tables that are looked up by calls are staged although they are empty.
+const FEW_CALLS: usize = 2;
 /// Most tables that are staged.
 const MAX_STAGED: usize = 60;
 /// What a lookup of an entry touches at least: a cache line.
@@ -18,11 +20,12 @@ const LINE: usize = 64;
 /// The best options for the tables as they are.
 pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
     let shapes = shapes(state);
+    // Loops without calls are better code; for many tables that no packet hits they would take too long to make.
+    let few_calls = shapes.iter().filter(|shape| **shape == Shape::Call).count() <= FEW_CALLS;
     let is_staged = |table: &TableId| {
         let entries = state.reader(*table).entries() as usize;
         match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
-            // One call answers all packets, and none saves registers within the loops.
-            Shape::Call => true,
+            Shape::Call => entries > 0 || few_calls,
             Shape::Direct => false,
             Shape::Two { .. } => entries * LINE > STAGED_BYTES,
         }

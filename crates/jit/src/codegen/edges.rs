@@ -25,19 +25,11 @@ pub(crate) struct Edge {
     cache: Cache,
 }
 
-/// Where a number comes from without having been stored.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Recipe {
-    Constant(i64),
-    /// The port of arrival under a mask.
-    Port(u64),
-}
-
-/// What need not be stored while packets wait: slots, and the bits of headers behind the parser.
+/// What need not be stored while packets wait, as it is constant: slots, and the bits of headers behind the parser.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recipes {
-    slots: HashMap<SlotId, Recipe>,
-    parsed: Option<Recipe>,
+pub(crate) struct Constants {
+    slots: HashMap<SlotId, i64>,
+    parsed: Option<i64>,
 }
 
 impl Gen<'_> {
@@ -308,13 +300,13 @@ impl Gen<'_> {
             let (cursor, context) = (self.cursor(), self.context());
             self.store_word(cursor, context, CURSOR);
         }
-        // With one way to wait it shows there what need not be stored.
-        let mut recipes = Recipes::default();
+        // With one way to wait it shows there what is constant.
+        let mut constants = Constants::default();
         let alone = self.waits_for.get(&node) == Some(&1);
         if live.parsed {
             let parsed = self.b.use_var(self.vars.parsed);
-            recipes.parsed = self.recipe(parsed).filter(|_| alone);
-            if recipes.parsed.is_none() {
+            constants.parsed = self.constant(parsed).filter(|_| alone);
+            if constants.parsed.is_none() {
                 let context = self.context();
                 self.store_word(parsed, context, PARSED);
             }
@@ -352,49 +344,34 @@ impl Gen<'_> {
             }
         }
         for slot in self.saved(&entry, &live.slots) {
-            let recipe = match self.slots[slot] {
+            let constant = match self.slots[slot] {
                 Some(SlotVar::One(_) | SlotVar::Flag(_)) if alone => match self.read(slot) {
                     Val::Bits(num) => {
                         let limb = self.low(&num);
-                        self.recipe(limb)
+                        self.constant(limb)
                     }
-                    Val::Bool(truth) => self.recipe(truth),
+                    Val::Bool(truth) => self.constant(truth),
                     Val::Varbit(_) => None,
                 },
                 _ => None,
             };
-            match recipe {
-                Some(recipe) => {
-                    recipes.slots.insert(slot, recipe);
+            match constant {
+                Some(number) => {
+                    constants.slots.insert(slot, number);
                 }
                 None => self.storage_to_context(slot),
             }
         }
-        self.recipes.insert(node, recipes);
+        self.constants.insert(node, constants);
     }
 
-    /// Where a value comes from, when it need not be stored.
-    fn recipe(&self, value: Value) -> Option<Recipe> {
-        if let Some(mask) = self.cache.ports.get(&value) {
-            return Some(Recipe::Port(*mask));
-        }
+    /// The number that a value always is.
+    fn constant(&self, value: Value) -> Option<i64> {
         let dfg = &self.b.func.dfg;
         let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
         match dfg.insts[inst] {
-            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(Recipe::Constant(imm.bits())),
+            InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
             _ => None,
-        }
-    }
-
-    fn by_recipe(&mut self, recipe: Recipe) -> Value {
-        match recipe {
-            Recipe::Constant(number) => self.int(number as u64),
-            Recipe::Port(mask) => {
-                let port = self.port();
-                let port = self.and(port, mask);
-                self.cache.ports.insert(port, mask);
-                port
-            }
         }
     }
 
@@ -409,6 +386,7 @@ impl Gen<'_> {
             live.contains(slot.index())
                 && has_storage(self.s.program, entry, *slot)
                 && !entry.known.contains_key(slot)
+                && !self.port_slots.contains_key(slot)
         };
         self.s.program.slots.keys().filter(wanted).collect()
     }
@@ -423,10 +401,10 @@ impl Gen<'_> {
             let cursor = self.load_word(types::I64, context, CURSOR);
             self.b.def_var(self.vars.cursor, cursor);
         }
-        let recipes = self.recipes.remove(&node).unwrap_or_default();
+        let constants = self.constants.remove(&node).unwrap_or_default();
         if live.parsed {
-            let parsed = match recipes.parsed {
-                Some(recipe) => self.by_recipe(recipe),
+            let parsed = match constants.parsed {
+                Some(number) => self.int(number as u64),
                 None => {
                     let context = self.context();
                     self.load_word(types::I64, context, PARSED)
@@ -478,12 +456,19 @@ impl Gen<'_> {
             self.b.def_var(self.vars.entries[table.index()], value);
         }
         for slot in self.saved(&entry, &live.slots) {
-            match recipes.slots.get(&slot) {
-                Some(recipe) => {
-                    let number = self.by_recipe(*recipe);
+            match constants.slots.get(&slot) {
+                Some(number) => {
+                    let number = self.int(*number as u64);
                     self.set_number(slot, number);
                 }
                 None => self.storage_from_context(slot),
+            }
+        }
+        for (slot, mask) in self.port_slots.clone() {
+            if live.slots.contains(slot.index()) && !entry.known.contains_key(&slot) {
+                let port = self.port();
+                let number = self.and(port, mask);
+                self.set_number(slot, number);
             }
         }
         for (slot, value) in &entry.known {

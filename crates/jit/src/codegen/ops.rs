@@ -1,8 +1,7 @@
 //! Operations that neither branch nor fail.
 
 use super::Gen;
-use super::fields::ones;
-use super::values::{Form, Num, Val};
+use super::values::{Num, Val};
 use crate::flat::{Input, Op};
 use crate::runtime::{Helper, Writer};
 use crate::state::Place;
@@ -35,11 +34,6 @@ impl Gen<'_> {
                     Input::LengthNow => (self.length_now(), 64),
                 };
                 let val = self.as_type(*dst, Num::one(width, value));
-                if let (Input::Port, Val::Bits(Num { width, form: Form::Limbs(limbs) })) = (input, &val)
-                    && *width <= 64
-                {
-                    self.cache.ports.insert(limbs[0], ones(*width));
-                }
                 self.write(*dst, val);
             }
             Op::Reparse => {}
