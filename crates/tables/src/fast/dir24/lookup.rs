@@ -3,6 +3,7 @@
 use super::words::{Array, Word, Words};
 use crate::fast::simd::Simd;
 
+#[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "only AVX-512 has its own way"))]
 pub(super) fn batch(simd: Simd, array: &Array, keys: &[u64], out: &mut [u32]) {
     match array {
         #[cfg(target_arch = "x86_64")]
