@@ -1,7 +1,7 @@
 //! The messages and the service, generated from the interface definitions in `proto/` (P4Runtime 1.5.0). The service
 //! reads and writes messages by `tonic_prost`.
 
-#![allow(missing_docs, unreachable_pub, clippy::all)]
+#![allow(missing_docs, unreachable_pub, clippy::all, rustdoc::all)]
 
 /// Packages of Google's.
 pub mod google {
