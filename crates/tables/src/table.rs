@@ -168,7 +168,7 @@ impl Table {
 
     /// Looks up `out.len()` packed keys that follow each other in `keys`; each result is the winning entry or
     /// [`EntryIndex::MISS`]. A key that is not wholly there misses, as does every key of a table without key fields.
-    /// Nothing is counted: see [`Table::record`].
+    /// Nothing is counted: workers do that, in parts of their own ([`crate::TableReader`]).
     pub fn lookup(&self, keys: &[u8], out: &mut [EntryIndex]) {
         let stride = self.spec.schema.stride();
         if self.spec.schema.fields().is_empty() {
@@ -590,7 +590,7 @@ impl Table {
         Ok(())
     }
 
-    /// Configures the direct meter of an entry, const or not, or of the default entry ([`Meter::configure`]).
+    /// Configures the direct meter of an entry, const or not, or of the default entry ([`crate::Meter::configure`]).
     ///
     /// # Errors
     /// [`TableError::NoMeter`], [`TableError::NotFound`], [`TableError::Meter`].
