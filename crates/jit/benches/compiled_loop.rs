@@ -11,7 +11,6 @@ use millrace_pipeline::{Program, SlotId, TableId, passes};
 use millrace_state::{network_order, record_layout};
 use std::ffi::c_void;
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 /// A program, its tables and a packet.
@@ -237,18 +236,7 @@ const MANY: usize = 150;
 
 /// The instructions of this program with so many of the batches run, or none without valgrind.
 fn instructions(case: usize, runs: usize) -> Option<u64> {
-    let this = std::env::current_exe().ok()?;
-    let folder = std::env::temp_dir().join(format!("compiled_loop.{}", std::process::id()));
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", &format!("--callgrind-out-file={}", folder.display())])
-        .arg(this)
-        .args(["run", &case.to_string(), &runs.to_string()])
-        .output()
-        .ok()?;
-    let _ = std::fs::remove_file(folder);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let collected = text.lines().find_map(|line| line.split("Collected : ").nth(1))?;
-    collected.trim().parse().ok()
+    millrace_counted::instructions(&["run", &case.to_string(), &runs.to_string()])
 }
 
 fn main() {

@@ -8,7 +8,6 @@
 
 use millrace_tables::fast::*;
 use std::hint::black_box;
-use std::process::Command;
 use std::time::Instant;
 
 /// Keys of a batch, as of a burst.
@@ -214,18 +213,7 @@ impl Case {
 
 /// The instructions of this program with so many batches, or none without valgrind.
 fn instructions(case: usize, batches: usize) -> Option<u64> {
-    let this = std::env::current_exe().ok()?;
-    let file = std::env::temp_dir().join(format!("lookups.{}", std::process::id()));
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", &format!("--callgrind-out-file={}", file.display())])
-        .arg(this)
-        .args(["run", &case.to_string(), &batches.to_string()])
-        .output()
-        .ok()?;
-    let _ = std::fs::remove_file(file);
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let collected = text.lines().find_map(|line| line.split("Collected : ").nth(1))?;
-    collected.trim().parse().ok()
+    millrace_counted::instructions(&["run", &case.to_string(), &batches.to_string()])
 }
 
 fn main() {
