@@ -91,6 +91,15 @@ pub(crate) enum Standard {
     P4_14,
 }
 
+impl From<Standard> for millrace_compile::Standard {
+    fn from(standard: Standard) -> millrace_compile::Standard {
+        match standard {
+            Standard::P4_16 => millrace_compile::Standard::P4_16,
+            Standard::P4_14 => millrace_compile::Standard::P4_14,
+        }
+    }
+}
+
 /// What runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Engine {

@@ -52,7 +52,7 @@ pub(crate) fn pipeline(
     path: &Path,
 ) -> Result<Pipeline, Failure> {
     let device_config = std::fs::read(path).map_err(|error| Failure::failed(path.display(), error))?;
-    Ok(Pipeline { program: Arc::clone(program), p4info: describe(&checked.typed), device_config })
+    Ok(Pipeline { program: Arc::clone(program), p4info: describe(checked.typed()), device_config })
 }
 
 /// Adds the port behind which the controller is.

@@ -1,22 +1,16 @@
 //! From program text to a program that can be run.
 
-use crate::cli::{SourceArgs, Standard};
+use crate::cli::SourceArgs;
 use crate::findings::{Failure, Findings};
-use millrace_lower::lower;
-use millrace_p4_14::{LIBRARY, translate};
-use millrace_pipeline::{Program, verify};
-use millrace_sema::{check, hir};
-use millrace_syntax::{Diagnostic, Options, Parsed, SourceMap, p4_14, parse_path, parse_text};
+use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
+use millrace_pipeline::Program;
+use millrace_sema::hir;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 /// A program that the checker found right.
-pub(crate) struct CheckedProgram {
-    pub(crate) typed: hir::Program,
-    sources: SourceMap,
-    name: String,
-}
+pub(crate) struct CheckedProgram(Checked);
 
 /// Reads and checks a program from a file; what is wrong is shown.
 pub(crate) fn load(
@@ -29,18 +23,12 @@ pub(crate) fn load(
         defines: args.defines.iter().map(|define| definition(define)).collect(),
         ..Options::default()
     };
-    let name = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy().into_owned());
-    match args.std {
-        Standard::P4_16 => finish(parse_path(path, &options), name, findings),
-        Standard::P4_14 => finish_14(p4_14::parse_path(path, &options), name, findings),
-    }
+    show(check(Source::Path(path), args.std.into(), &options), findings)
 }
 
 /// Reads and checks a program from a text.
 pub(crate) fn load_text(name: &str, text: &str, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
-    let stem =
-        Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    finish(parse_text(name, text, &Options::default()), stem, findings)
+    show(check(Source::Text(name, text), Standard::P4_16, &Options::default()), findings)
 }
 
 /// `NAME` defines 1, `NAME=VALUE` the value.
@@ -51,64 +39,30 @@ fn definition(text: &str) -> (String, String) {
     }
 }
 
-/// Checks a P4_14 program by way of P4_16.
-fn finish_14(
-    mut parsed: p4_14::Parsed,
-    name: String,
-    findings: &mut Findings,
-) -> Result<CheckedProgram, Failure> {
-    let library = parsed.library(LIBRARY);
-    let p4_14::Parsed { program, sources, mut diagnostics } = parsed;
-    let translated = translate(&program, library);
-    // After syntax errors names are missing that were only not understood.
-    if !diagnostics.has_errors() {
-        diagnostics.extend(translated.diagnostics);
+fn show(checked: Checked, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
+    checked.findings.iter().for_each(|found| findings.show(found, &checked.sources));
+    if !findings.list().is_empty() {
+        findings.summary(checked.suppressed);
     }
-    finish(Parsed { program: translated.program, sources, diagnostics }, name, findings)
-}
-
-fn finish(parsed: Parsed, name: String, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
-    let Parsed { program, sources, diagnostics } = parsed;
-    let mut errors = diagnostics.has_errors();
-    let mut suppressed = diagnostics.suppressed();
-    diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &sources));
-    let checked = check(&program);
-    // After syntax errors the checker would report what it could not see.
-    if !errors {
-        errors = checked.diagnostics.has_errors();
-        suppressed += checked.diagnostics.suppressed();
-        checked.diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &sources));
-    }
-    if errors || !findings.list().is_empty() {
-        findings.summary(suppressed);
-    }
-    if errors {
-        return Err(Failure::Found);
-    }
-    Ok(CheckedProgram { typed: checked.program, sources, name })
+    if checked.has_errors() { Err(Failure::Found) } else { Ok(CheckedProgram(checked)) }
 }
 
 impl CheckedProgram {
-    /// Lowers it to a verified program.
-    pub(crate) fn lower(&self, findings: &mut Findings) -> Result<Arc<Program>, Failure> {
-        let program = match lower(&self.typed, &self.name) {
-            Ok(program) => program,
-            Err(diagnostics) => return Err(self.found(&diagnostics, findings)),
-        };
-        // Engines rely on what the verifier checks; a program that breaks a rule is our mistake, and is not run.
-        if let Err(errors) = verify(&program) {
-            let listed = errors.iter().map(|error| format!("\n  {error}")).collect::<String>();
-            return Err(Failure::Failed(format!(
-                "the compiled program breaks rules of the IR (a bug):{listed}"
-            )));
-        }
-        Ok(Arc::new(program))
+    /// The typed program.
+    pub(crate) fn typed(&self) -> &hir::Program {
+        &self.0.typed
     }
 
-    fn found(&self, diagnostics: &[Diagnostic], findings: &mut Findings) -> Failure {
-        diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &self.sources));
-        findings.summary(0);
-        Failure::Found
+    /// Lowers it to a verified program.
+    pub(crate) fn lower(&self, findings: &mut Findings) -> Result<Arc<Program>, Failure> {
+        self.0.lower().map_err(|error| match error {
+            LowerError::Found(found) => {
+                found.iter().for_each(|diagnostic| findings.show(diagnostic, &self.0.sources));
+                findings.summary(0);
+                Failure::Found
+            }
+            broken @ LowerError::Broken(_) => Failure::Failed(broken.to_string()),
+        })
     }
 }
 

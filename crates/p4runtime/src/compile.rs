@@ -3,12 +3,9 @@
 use crate::proto::config;
 use crate::refusal::Refusal;
 use crate::{Pipeline, p4info};
+use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
 use millrace_control::p4info::describe;
-use millrace_lower::lower;
-use millrace_pipeline::verify;
-use millrace_sema::check;
-use millrace_syntax::{Diagnostic, Options, SourceMap, parse_text, render};
-use std::sync::Arc;
+use millrace_syntax::Diagnostic;
 
 /// Most bytes of diagnostics in an answer.
 const MAX_ANSWER: usize = 4096;
@@ -21,34 +18,28 @@ pub(crate) fn compile(source: &[u8], given: Option<&config::P4Info>) -> Result<P
     let text = std::str::from_utf8(source)
         .map_err(|_| Refusal::invalid("the device config is no text: it is the text of a P4_16 program"))?;
     let options = Options { on_disk: false, ..Options::default() };
-    let parsed = parse_text("device_config.p4", text, &options);
-    if parsed.diagnostics.has_errors() {
-        return Err(refused(parsed.diagnostics.iter(), &parsed.sources));
+    let checked = check(Source::Text("device_config.p4", text), Standard::P4_16, &options);
+    if checked.has_errors() {
+        return Err(refused(&checked, &checked.findings));
     }
-    let checked = check(&parsed.program);
-    if checked.diagnostics.has_errors() {
-        return Err(refused(checked.diagnostics.iter(), &parsed.sources));
-    }
-    let program = lower(&checked.program, "device_config")
-        .map_err(|diagnostics| refused(diagnostics.iter(), &parsed.sources))?;
-    verify(&program).map_err(|errors| {
-        let first = errors.first().map(ToString::to_string).unwrap_or_default();
-        Refusal::new(tonic::Code::Internal, format!("the compiled program breaks a rule of the IR: {first}"))
+    let program = checked.lower().map_err(|error| match error {
+        LowerError::Found(found) => refused(&checked, &found),
+        broken @ LowerError::Broken(_) => Refusal::new(tonic::Code::Internal, broken.to_string()),
     })?;
-    let description = describe(&checked.program);
+    let description = describe(&checked.typed);
     if let Some(given) = given {
         let own =
             p4info::message(&description).map_err(|error| Refusal::new(tonic::Code::Internal, error))?;
         p4info::check_compatible(given, &own)?;
     }
-    Ok(Pipeline { program: Arc::new(program), p4info: description, device_config: source.to_vec() })
+    Ok(Pipeline { program, p4info: description, device_config: source.to_vec() })
 }
 
 /// The errors as they would show on a terminal, without its colours.
-fn refused<'a>(diagnostics: impl Iterator<Item = &'a Diagnostic>, sources: &SourceMap) -> Refusal {
+fn refused(checked: &Checked, findings: &[Diagnostic]) -> Refusal {
     let mut answer = String::from("the device config cannot be realized:\n");
-    for diagnostic in diagnostics {
-        let shown = render(diagnostic, sources, false);
+    for finding in findings.iter().filter(|finding| finding.is_error()) {
+        let shown = checked.render(finding);
         if answer.len() + shown.len() > MAX_ANSWER {
             answer.push_str("...");
             break;

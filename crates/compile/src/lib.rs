@@ -1,0 +1,195 @@
+//! From the text of a program to a verified program, with all that was found on the way.
+//!
+//! ```
+//! use millrace_compile::{Options, Source, Standard, check};
+//!
+//! let checked = check(Source::Text("demo.p4", "const bit<8> x = 300s;"), Standard::P4_16, &Options::default());
+//! assert!(checked.has_errors());
+//! assert!(checked.render(&checked.findings[0]).contains("demo.p4:1"));
+//! ```
+//!
+//! It never runs a program and never says anything itself: who calls shows what was found.
+
+use millrace_lower::lower;
+use millrace_p4_14::{LIBRARY, translate};
+use millrace_pipeline::{Program, verify};
+use millrace_sema::hir;
+use millrace_syntax::{Diagnostic, Diagnostics, Parsed, SourceMap, p4_14, parse_path, parse_text};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use millrace_syntax::Options;
+
+/// Where a program comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// A file. That it cannot be read is a finding.
+    Path(&'a Path),
+    /// A name, which findings show, and the text. Quoted includes are looked for beside the name.
+    Text(&'a str, &'a str),
+}
+
+/// The language of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standard {
+    /// P4_16.
+    #[default]
+    P4_16,
+    /// P4_14, which becomes P4_16 first.
+    P4_14,
+}
+
+/// A program as the front end understands it.
+#[derive(Debug)]
+pub struct Checked {
+    /// The typed program; incomplete when there are errors.
+    pub typed: hir::Program,
+    /// The texts that findings are in.
+    pub sources: SourceMap,
+    /// Errors and warnings in the order in which they were found.
+    pub findings: Vec<Diagnostic>,
+    /// Findings that were too many to be kept.
+    pub suppressed: usize,
+    /// The file's name without its ending.
+    name: String,
+    errors: bool,
+}
+
+/// Why a program that was found right has no IR.
+#[derive(Clone, Debug)]
+pub enum LowerError {
+    /// It asks for something that this switch has not, or not so much of.
+    Found(Vec<Diagnostic>),
+    /// What became of it breaks rules of the IR: a mistake of the compiler. Engines rely on these rules, so it is not run.
+    Broken(Vec<String>),
+}
+
+impl fmt::Display for LowerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LowerError::Found(found) => match found.first() {
+                Some(first) => f.write_str(&first.message),
+                None => f.write_str("the program cannot be lowered"),
+            },
+            LowerError::Broken(rules) => {
+                f.write_str("the compiled program breaks rules of the IR (a bug):")?;
+                rules.iter().try_for_each(|rule| write!(f, "\n  {rule}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for LowerError {}
+
+/// Reads a program and checks its names and types.
+pub fn check(source: Source<'_>, standard: Standard, options: &Options) -> Checked {
+    let path = match source {
+        Source::Path(path) => path,
+        Source::Text(name, _) => Path::new(name),
+    };
+    let name = path.file_stem().map_or_else(|| "program".into(), |stem| stem.to_string_lossy().into_owned());
+    let parsed = match (standard, source) {
+        (Standard::P4_16, Source::Path(path)) => parse_path(path, options),
+        (Standard::P4_16, Source::Text(name, text)) => parse_text(name, text, options),
+        (Standard::P4_14, Source::Path(path)) => as_p4_16(p4_14::parse_path(path, options)),
+        (Standard::P4_14, Source::Text(name, text)) => as_p4_16(p4_14::parse_text(name, text, options)),
+    };
+    let Parsed { program, sources, diagnostics } = parsed;
+    let checked = millrace_sema::check(&program);
+    let mut all =
+        Checked { typed: checked.program, sources, findings: Vec::new(), suppressed: 0, name, errors: false };
+    // After syntax errors the checker would report what it could not see.
+    let after = (!diagnostics.has_errors()).then_some(checked.diagnostics);
+    [Some(diagnostics), after].into_iter().flatten().for_each(|found| all.add(found));
+    all
+}
+
+impl Checked {
+    /// Whether the program is wrong.
+    pub fn has_errors(&self) -> bool {
+        self.errors
+    }
+
+    /// Lowers a program without errors to a verified one.
+    ///
+    /// # Errors
+    /// [`LowerError`].
+    pub fn lower(&self) -> Result<Arc<Program>, LowerError> {
+        let program = lower(&self.typed, &self.name).map_err(LowerError::Found)?;
+        verify(&program)
+            .map_err(|broken| LowerError::Broken(broken.iter().map(ToString::to_string).collect()))?;
+        Ok(Arc::new(program))
+    }
+
+    /// A finding as text with its line and a caret, without colours.
+    pub fn render(&self, finding: &Diagnostic) -> String {
+        millrace_syntax::render(finding, &self.sources, false)
+    }
+
+    fn add(&mut self, found: Diagnostics) {
+        self.errors |= found.has_errors();
+        self.suppressed += found.suppressed();
+        self.findings.extend(found);
+    }
+}
+
+fn as_p4_16(mut parsed: p4_14::Parsed) -> Parsed {
+    let library = parsed.library(LIBRARY);
+    let p4_14::Parsed { program, sources, mut diagnostics } = parsed;
+    let translated = translate(&program, library);
+    // After syntax errors names are missing that were only not understood.
+    if !diagnostics.has_errors() {
+        diagnostics.extend(translated.diagnostics);
+    }
+    Parsed { program: translated.program, sources, diagnostics }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str, standard: Standard) -> Checked {
+        check(Source::Text("folder/demo.p4", text), standard, &Options::default())
+    }
+
+    #[test]
+    fn a_right_program_is_lowered_under_its_name() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/router.p4");
+        let checked = check(Source::Path(&path), Standard::P4_16, &Options::default());
+        assert!(!checked.has_errors());
+        assert_eq!(checked.lower().unwrap().name, "router");
+    }
+
+    #[test]
+    fn syntax_errors_come_alone() {
+        let checked = text("control c() { apply { x = 1 } } const bit<8> y = z;", Standard::P4_16);
+        assert!(checked.has_errors() && checked.findings.iter().all(|found| found.code == "syntax"));
+        let shown = checked.render(&checked.findings[0]);
+        assert!(shown.contains("folder/demo.p4:1:28"), "behind the 1: {shown}");
+    }
+
+    #[test]
+    fn p4_14_is_read_as_such() {
+        let checked = text(
+            "header_type h { fields { f : 8; } }\nheader h a;\nparser start { extract(b); return ingress; }\ncontrol ingress { }",
+            Standard::P4_14,
+        );
+        assert!(checked.has_errors());
+        let first = &checked.findings[0];
+        assert_eq!(checked.sources.location(first.primary).line, 3, "{}", checked.render(first));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_a_finding() {
+        let checked = check(Source::Path(Path::new("/nowhere.p4")), Standard::P4_16, &Options::default());
+        assert!(checked.has_errors() && checked.findings[0].message.contains("/nowhere.p4"));
+    }
+
+    #[test]
+    fn a_program_without_a_switch_cannot_be_lowered() {
+        let checked = text("const bit<8> x = 3;", Standard::P4_16);
+        assert!(!checked.has_errors());
+        assert!(matches!(checked.lower(), Err(LowerError::Found(found)) if !found.is_empty()));
+    }
+}
