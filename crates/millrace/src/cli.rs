@@ -1,7 +1,7 @@
 //! The command line as it is written.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use millrace_ports::PortSpec;
+use millrace_ports::{DEFAULT_CAPTURE_FILE, PortSpec};
 use millrace_switch::EngineKind;
 use std::path::PathBuf;
 
@@ -205,7 +205,67 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) grpc: GrpcArgs,
     #[command(flatten)]
+    pub(crate) captures: CaptureArgs,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(flatten)]
     pub(crate) running: RunningArgs,
+}
+
+/// What is captured of ports.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Captures")]
+pub(crate) struct CaptureArgs {
+    /// Captures all ports from the start, to IFACE_in.pcap and IFACE_out.pcap in that folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// The folder for captures that are switched on later
+    #[arg(long, value_name = "DIR", conflicts_with = "pcap")]
+    pub(crate) pcap_dir: Option<PathBuf>,
+    /// Largest file of a capture, in MiB; frames behind that are left out
+    #[arg(long, value_name = "MIB", default_value_t = DEFAULT_CAPTURE_FILE >> 20)]
+    pub(crate) pcap_max: u64,
+}
+
+/// What is told of a run, in lines with a time, a level and fields.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Log")]
+pub(crate) struct LogArgs {
+    /// Logs what is at least that important [default: info, when there is a file or a format]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub(crate) log_level: Option<LogLevel>,
+    /// Where to log, behind what is there; standard error if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// The form of a line [default: text]
+    #[arg(long, value_enum)]
+    pub(crate) log_format: Option<LogFormat>,
+}
+
+/// How important something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// Nothing
+    Off,
+    /// What failed
+    Error,
+    /// What may be wrong
+    Warn,
+    /// What somebody who runs a switch wants to know: start, programs, ports, controllers, end
+    Info,
+    /// Also requests that were refused
+    Debug,
+    /// All there is
+    Trace,
+}
+
+/// The form of a line of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// A JSON object a line
+    Json,
 }
 
 /// How controllers reach the switch.

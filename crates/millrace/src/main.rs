@@ -6,6 +6,7 @@
 
 mod bench;
 mod capture;
+mod captures;
 mod check;
 mod cli;
 mod compile;
@@ -14,6 +15,7 @@ mod entries;
 mod findings;
 mod frame;
 mod grpc;
+mod logging;
 mod output;
 mod p4info;
 mod progress;

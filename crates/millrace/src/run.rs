@@ -5,9 +5,9 @@ use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
 use crate::source::load;
-use crate::{demo, grpc, progress, statistics};
+use crate::{captures, demo, grpc, logging, progress, statistics};
 use millrace_p4runtime::{DeviceConfig, Feed, Server, empty_program};
-use millrace_switch::{Control, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
+use millrace_switch::{Control, Notice, Summary, Switch, SwitchConfig, Worker};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -15,6 +15,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
+use tracing::{debug, error, info};
 
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
     if args.program.is_none() && args.grpc.grpc.is_none() {
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     if args.ports.is_empty() {
         return Err(Failure::Usage("a port is missing: `-i PORT@IFACE`, as in `-i 0@eth0`".into()));
     }
+    logging::start(&args.log)?;
     let listen = grpc::listen(&args.grpc)?;
     let mut pipeline = None;
     let (name, program) = match &args.program {
@@ -48,11 +50,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     if let Some(entries) = &args.entries {
         load_file(&mut switch, entries, findings)?;
     }
-    let mut ports = Vec::new();
-    for spec in &args.ports {
-        let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
-        ports.push((PortId::from(spec.port), port));
-    }
+    let (captures, mut ports) = captures::open(&args.captures, &args.ports)?;
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
     let numbers = ports.iter().map(|(port, _)| *port).collect();
     let mut worker = Worker::new(switch, ports).map_err(|error| Failure::Failed(error.to_string()))?;
@@ -61,6 +59,14 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     let control = worker.control();
     let notices = worker.notices();
     let specs: Vec<String> = args.ports.iter().map(ToString::to_string).collect();
+    info!(
+        program = name,
+        version = env!("CARGO_PKG_VERSION"),
+        engine = worker.switch_mut().engine_name(),
+        "start"
+    );
+    specs.iter().for_each(|port| info!(port, "port up"));
+    captures::start_all(&args.captures, &captures)?;
     let server = match listen {
         Some(listen) => {
             let device = DeviceConfig {
@@ -78,6 +84,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     tell_line(format_args!("{name} is running on {}", specs.join(", ")));
     if let Some(server) = &server {
         tell_line(format_args!("P4Runtime: device {} at {}", args.grpc.device_id, server.address()));
+        info!(device = args.grpc.device_id, address = %server.address(), "P4Runtime");
     }
     let feed = server.as_ref().map(Server::feed);
     let digests = AtomicU64::new(0);
@@ -96,6 +103,14 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         summary
     });
     drop(server);
+    captures::stop_all(&captures);
+    let totals = summary.switch.counters();
+    info!(
+        rx_packets = totals.ports().map(|(_, port)| port.rx_packets).sum::<u64>(),
+        tx_packets = totals.ports().map(|(_, port)| port.tx_packets).sum::<u64>(),
+        drops = totals.all_drops().map(|(_, count)| count).sum::<u64>(),
+        "end"
+    );
     finish(args, &summary, digests.into_inner())
 }
 
@@ -108,8 +123,12 @@ fn hear(notices: &Receiver<Notice>, digests: &AtomicU64, feed: Option<&Feed>) {
                 // What a busy server has no room for is lost, as P4Runtime allows.
                 feed.map(|feed| feed.digest(program, message));
             }
-            Notice::Log(line) => tell_line(format_args!("log: {line}")),
+            Notice::Log(line) => {
+                tell_line(format_args!("log: {line}"));
+                debug!(line, "the program says");
+            }
             Notice::PortFailed { port, error } => {
+                error!(port, error, "port down");
                 tell_line(format_args!("port {port} failed: {error}"));
                 if let Some(feed) = feed {
                     feed.port_failed(port);
@@ -123,7 +142,10 @@ fn hear(notices: &Receiver<Notice>, digests: &AtomicU64, feed: Option<&Feed>) {
 fn stop_when_told(signals: &mut Signals, control: &Control) {
     for (earlier, _) in signals.forever().enumerate() {
         match earlier {
-            0 => control.stop(),
+            0 => {
+                info!("asked to end");
+                control.stop();
+            }
             _ => std::process::exit(1),
         }
     }

@@ -188,7 +188,7 @@ fn unknown_device(device_id: u64) -> Status {
     Status::not_found(format!("no device {device_id}"))
 }
 
-fn number(id: &Uint128) -> u128 {
+pub(crate) fn number(id: &Uint128) -> u128 {
     u128::from(id.high) << 64 | u128::from(id.low)
 }
 

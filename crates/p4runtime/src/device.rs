@@ -1,6 +1,6 @@
 //! The device that the server shows: its streams, and what is sent on them.
 
-use crate::arbitration::{Arbitration, ClientId, Notice};
+use crate::arbitration::{Arbitration, ClientId, Notice, number};
 use crate::catalog::Catalog;
 use crate::cpu_port::{CpuSender, SendError};
 use crate::forwarding::Forwarding;
@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, RwLock, mpsc};
 use tonic::{Code, Status};
+use tracing::{debug, info};
 
 /// Most messages that wait for one stream.
 pub(crate) const STREAM_QUEUE: usize = 1024;
@@ -106,12 +107,14 @@ impl Device {
     pub(crate) fn join(&self, answers: mpsc::Sender<Answer>) -> (ClientId, Arc<Notify>) {
         let id = ClientId(self.next_client.fetch_add(1, Ordering::Relaxed));
         let end = Arc::new(Notify::new());
+        debug!(client = id.0, "stream opened");
         self.streams().clients.insert(id, Client { answers, end: Arc::clone(&end) });
         (id, end)
     }
 
     /// A stream has ended.
     pub(crate) fn leave(&self, client: ClientId) {
+        info!(client = client.0, "controller gone");
         let mut streams = self.streams();
         streams.clients.remove(&client);
         let notices = streams.arbitration.leave(client);
@@ -127,6 +130,13 @@ impl Device {
         let settled = {
             let mut streams = self.streams();
             let outcome = streams.arbitration.update(client, message)?;
+            info!(
+                client = client.0,
+                role = message.role.as_ref().map_or("", |role| role.name.as_str()),
+                election_id = message.election_id.as_ref().map(number),
+                primary = streams.arbitration.is_primary(client),
+                "controller"
+            );
             streams.notify(outcome.now);
             outcome.settled
         };
@@ -148,7 +158,8 @@ impl Device {
         role: &str,
         election: Option<&crate::proto::v1::Uint128>,
     ) -> Result<(), Status> {
-        self.streams().arbitration.check_write(device_id, role, election)
+        let checked = self.streams().arbitration.check_write(device_id, role, election);
+        checked.inspect_err(|status| debug!(role, reason = status.message(), "write refused"))
     }
 
     pub(crate) fn check_device(&self, device_id: u64) -> Result<(), Status> {
@@ -199,6 +210,7 @@ impl Device {
     pub(crate) fn packet_out(&self, client: ClientId, packet: PacketOut) {
         let sent = self.send_out(client, &packet);
         if let Err(refusal) = sent {
+            debug!(client = client.0, reason = refusal.message, "packet-out refused");
             let details = PacketOutError { packet_out: Some(packet) };
             self.report(client, refusal, stream_error::Details::PacketOut(details));
         }

@@ -5,6 +5,7 @@ use millrace_state::{ProfileError, TableError, WriteError};
 use millrace_switch::ReplicationError;
 use prost::Message;
 use tonic::{Code, Status};
+use tracing::debug;
 
 /// A canonical code with a sentence.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,10 @@ pub(crate) fn batch_status(results: Vec<Result<(), Refusal>>, failed: &str) -> R
     if results.iter().all(Result::is_ok) {
         return Ok(());
     }
-    let details = results.into_iter().map(|result| {
+    let details = results.into_iter().enumerate().map(|(number, result)| {
+        if let Err(refusal) = &result {
+            debug!(number, code = ?refusal.code, reason = refusal.message, "{failed}");
+        }
         let error = result.err().map_or_else(v1::Error::default, Refusal::error);
         prost_types::Any { type_url: "type.googleapis.com/p4.v1.Error".into(), value: error.encode_to_vec() }
     });

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status, Streaming};
+use tracing::{info, warn};
 
 /// Messages of a read that wait for its client.
 const READ_QUEUE: usize = 4;
@@ -98,7 +99,8 @@ impl P4Runtime for Service {
         self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
         let device = Arc::clone(&self.0);
         to_the_end(async move {
-            set_pipeline(&device, request).await?;
+            let done = set_pipeline(&device, request).await;
+            done.inspect_err(|status| warn!(reason = status.message(), "program refused"))?;
             Ok(Response::new(SetForwardingPipelineConfigResponse {}))
         })
         .await
@@ -270,6 +272,7 @@ async fn commit(
     carry: impl FnOnce(&Switch, &mut Switch) + Send + 'static,
 ) -> Result<(), Status> {
     loaded.start(&device.control, carry).await?;
+    info!(program = loaded.catalog.program.name, "program set");
     device.runs(&loaded.catalog).await;
     let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
     forwarding.active = Some(loaded);

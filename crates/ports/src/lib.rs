@@ -1,4 +1,5 @@
-//! Port drivers behind one trait: capture files, Linux interfaces, tap interfaces, and a loopback in memory.
+//! Port drivers behind one trait: capture files, Linux interfaces, tap interfaces, a loopback in memory, and
+//! captures of what passes.
 //!
 //! A [`Port`] takes and gives frames in batches ([`Batch`]) of packets ([`Packet`]) that are recycled through a pool
 //! ([`PacketPool`]). It promises that nothing on this way waits, locks or, in steady state, allocates; that a frame that
@@ -10,6 +11,7 @@
 
 mod af_packet;
 mod burst;
+mod capture;
 mod fault;
 mod link;
 mod memory;
@@ -26,6 +28,10 @@ mod wait;
 
 pub use af_packet::PacketPort;
 pub use burst::{Burst, Place, TAILROOM};
+pub use capture::{
+    CAPTURE_RING, CaptureError, CaptureStatus, Captures, DEFAULT_CAPTURE_FILE, MAX_CAPTURE_FILE,
+    MAX_CAPTURE_NAME,
+};
 pub use fault::{FaultInjector, Faults};
 pub use null::NullPort;
 pub use open::open;

@@ -20,6 +20,11 @@ const MAX_RECORD: u32 = 256 * 1024;
 /// What the output says is the longest record.
 const OUTPUT_SNAPLEN: u32 = 65_535;
 
+/// Bytes in front of the records of a file.
+pub(crate) const FILE_HEADER_BYTES: u64 = 24;
+/// Bytes in front of each frame.
+pub(crate) const RECORD_HEADER_BYTES: usize = 16;
+
 /// A port over capture files.
 pub struct PcapPort {
     input: Option<Input>,
@@ -202,22 +207,10 @@ impl Output {
     fn create(path: &str, like: Option<PcapHeader>) -> Result<Output, PortError> {
         let file = File::create(path).map_err(|error| PortError::system(format!("create {path}"), error))?;
         let like = like.unwrap_or(PcapHeader { endianness: Endianness::Little, ..PcapHeader::default() });
-        let header = PcapHeader {
-            version_major: 2,
-            version_minor: 4,
-            ts_correction: 0,
-            ts_accuracy: 0,
-            snaplen: OUTPUT_SNAPLEN,
-            ..like
-        };
+        let header = file_header(like);
         let mut writer = BufWriter::new(file);
-        header.write_to(&mut writer).map_err(|error| {
-            let error = match error {
-                PcapError::IoError(error) => error,
-                other => std::io::Error::other(other.to_string()),
-            };
-            PortError::system(format!("write {path}"), error)
-        })?;
+        write_header(&header, &mut writer)
+            .map_err(|error| PortError::system(format!("write {path}"), error))?;
         Ok(Output {
             path: path.to_owned(),
             writer,
@@ -227,17 +220,7 @@ impl Output {
     }
 
     fn write(&mut self, timestamp_ns: u64, frame: &[u8]) -> Result<(), PortError> {
-        // The format has 32 bits for the seconds: times after the year 2106 stay at its end.
-        let seconds = u32::try_from(timestamp_ns / 1_000_000_000).unwrap_or(u32::MAX);
-        let ticks = (timestamp_ns % 1_000_000_000 / self.nanoseconds_per_tick) as u32;
-        let length = frame.len() as u32;
-        let mut header = [0; 16];
-        for (place, number) in header.chunks_exact_mut(4).zip([seconds, ticks, length, length]) {
-            place.copy_from_slice(&match self.endianness {
-                Endianness::Big => number.to_be_bytes(),
-                Endianness::Little => number.to_le_bytes(),
-            });
-        }
+        let header = record_header(self.endianness, self.nanoseconds_per_tick, timestamp_ns, frame.len());
         let written = self.writer.write_all(&header).and_then(|()| self.writer.write_all(frame));
         written.map_err(|error| PortError::system(format!("write {}", self.path), error))
     }
@@ -245,6 +228,47 @@ impl Output {
     fn flush(&mut self) -> Result<(), PortError> {
         self.writer.flush().map_err(|error| PortError::system(format!("write {}", self.path), error))
     }
+}
+
+/// The header of a file that is written now, with the rest like another one.
+pub(crate) fn file_header(like: PcapHeader) -> PcapHeader {
+    PcapHeader {
+        version_major: 2,
+        version_minor: 4,
+        ts_correction: 0,
+        ts_accuracy: 0,
+        snaplen: OUTPUT_SNAPLEN,
+        ..like
+    }
+}
+
+/// Writes the header of a file.
+pub(crate) fn write_header(header: &PcapHeader, to: &mut impl Write) -> std::io::Result<()> {
+    header.write_to(to).map(|_| ()).map_err(|error| match error {
+        PcapError::IoError(error) => error,
+        other => std::io::Error::other(other.to_string()),
+    })
+}
+
+/// What is in front of a frame.
+pub(crate) fn record_header(
+    endianness: Endianness,
+    nanoseconds_per_tick: u64,
+    timestamp_ns: u64,
+    length: usize,
+) -> [u8; RECORD_HEADER_BYTES] {
+    // The format has 32 bits for the seconds: times after the year 2106 stay at its end.
+    let seconds = u32::try_from(timestamp_ns / 1_000_000_000).unwrap_or(u32::MAX);
+    let ticks = (timestamp_ns % 1_000_000_000 / nanoseconds_per_tick) as u32;
+    let length = length as u32;
+    let mut header = [0; RECORD_HEADER_BYTES];
+    for (place, number) in header.chunks_exact_mut(4).zip([seconds, ticks, length, length]) {
+        place.copy_from_slice(&match endianness {
+            Endianness::Big => number.to_be_bytes(),
+            Endianness::Little => number.to_le_bytes(),
+        });
+    }
+    header
 }
 
 /// Calls `each` with the frames of a capture file, in order, until it ends or fails.

@@ -4,6 +4,7 @@ use crate::packet::{Batch, PacketPool};
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A port: frames come in and go out. A port belongs to one worker; nothing in it waits or locks.
 pub trait Port: Send {
@@ -69,6 +70,13 @@ pub enum TimeSource {
     Wall,
     /// The input itself: time stands still between its frames.
     Simulated,
+}
+
+/// The real time, in nanoseconds since 1970, up to the year 2554.
+pub(crate) fn wall_clock_ns() -> u64 {
+    // A clock before 1970 is no reason to fail.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Counters of a port since it was opened. Bytes are of frames without their check sequence.

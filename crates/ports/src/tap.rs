@@ -6,12 +6,11 @@
 
 use crate::link::LinkName;
 use crate::packet::{Batch, PacketPool};
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A port over a tap interface.
 pub struct TapPort {
@@ -143,12 +142,6 @@ impl Port for TapPort {
     fn statistics(&self) -> PortStatistics {
         self.statistics
     }
-}
-
-/// Nanoseconds since 1970, up to the year 2554.
-fn wall_clock_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

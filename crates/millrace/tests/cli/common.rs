@@ -1,5 +1,6 @@
 //! Running the binary, and a folder for what it reads and writes.
 
+use pcap_file::pcap::PcapReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -80,4 +81,10 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The frames of a capture file.
+pub(crate) fn frames(path: &str) -> Vec<Vec<u8>> {
+    let mut reader = PcapReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    std::iter::from_fn(|| reader.next_packet().map(|packet| packet.unwrap().data.into_owned())).collect()
 }

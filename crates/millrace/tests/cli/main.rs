@@ -3,6 +3,7 @@
 mod check;
 mod common;
 mod entries;
+mod observe;
 mod run;
 mod stf;
 mod trace;

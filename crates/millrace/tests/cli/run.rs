@@ -1,7 +1,6 @@
 //! `run`: the demonstration, capture files, entries that do not fit, signals.
 
-use crate::common::{Folder, Said, command, millrace};
-use pcap_file::pcap::PcapReader;
+use crate::common::{Folder, Said, command, frames, millrace};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -35,11 +34,6 @@ fn the_demonstration_says_what_came_in_and_went_out() {
     assert_eq!(object["drops"], json!({ "ingress_drop": 3 }));
     assert_eq!(object["packets"].as_array().unwrap().len(), 9);
     assert_eq!(object["ports"][0]["rx_packets"], json!(6));
-}
-
-fn frames(path: &str) -> Vec<Vec<u8>> {
-    let mut reader = PcapReader::new(std::fs::File::open(path).unwrap()).unwrap();
-    std::iter::from_fn(|| reader.next_packet().map(|packet| packet.unwrap().data.into_owned())).collect()
 }
 
 #[test]

@@ -2,9 +2,8 @@
 
 use super::trace::Trace;
 use crate::packet::{Batch, PacketPool};
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
 use std::os::fd::RawFd;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A port that receives the frames of a trace, over and over, and sends into nothing.
 #[derive(Debug)]
@@ -41,9 +40,7 @@ impl NullPort {
 
 impl Port for NullPort {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
-        // A clock before 1970 is no reason to fail.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let now_ns = wall_clock_ns();
         while !self.trace.is_empty() && self.passes != Some(0) {
             if batch.is_full() {
                 return Ok(Received::More);

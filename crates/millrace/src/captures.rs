@@ -1,0 +1,56 @@
+//! The ports of a run, and what is captured of them.
+
+use crate::cli::CaptureArgs;
+use crate::findings::Failure;
+use crate::output::tell_line;
+use millrace_ports::{Captures, Port, PortSpec};
+use millrace_switch::PortId;
+use std::sync::Arc;
+use tracing::{info, warn};
+
+/// Open ports with their numbers.
+pub(crate) type Ports = Vec<(PortId, Box<dyn Port>)>;
+
+/// Opens ports, such that they can be captured.
+pub(crate) fn open(args: &CaptureArgs, specs: &[PortSpec]) -> Result<(Arc<Captures>, Ports), Failure> {
+    let folder = args.pcap.as_deref().or(args.pcap_dir.as_deref());
+    let made = Captures::new(folder, args.pcap_max.saturating_mul(1 << 20));
+    let mut captures = made.map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut ports = Ports::new();
+    for spec in specs {
+        let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
+        let number = PortId::from(spec.port);
+        ports.push((number, captures.watch(number, &spec.interface, port)));
+    }
+    Ok((Arc::new(captures), ports))
+}
+
+/// Captures all ports, if that is asked for.
+pub(crate) fn start_all(args: &CaptureArgs, captures: &Captures) -> Result<(), Failure> {
+    if args.pcap.is_some() {
+        for port in captures.ports() {
+            let started = captures.start(port, None).map_err(|error| Failure::Failed(error.to_string()))?;
+            info!(port, file = %started.incoming.display(), "capture on");
+        }
+    }
+    Ok(())
+}
+
+/// Brings all captures to their end.
+pub(crate) fn stop_all(captures: &Captures) {
+    for capture in captures.status() {
+        let port = capture.port;
+        match captures.stop(port) {
+            Ok(ended) => {
+                info!(port, packets = ended.packets, lost = ended.lost, "capture off");
+                if ended.lost > 0 {
+                    tell_line(format_args!("port {port}: {} frames are missing in its capture", ended.lost));
+                }
+            }
+            Err(error) => {
+                warn!(port, %error, "capture off");
+                tell_line(format_args!("the capture of port {port} is not whole: {error}"));
+            }
+        }
+    }
+}
