@@ -20,6 +20,10 @@ pub enum ObjectKind {
     Register,
     /// A parser value set.
     ValueSet,
+    /// A field of a key.
+    KeyField,
+    /// A parameter of an action.
+    Parameter,
 }
 
 impl fmt::Display for ObjectKind {
@@ -32,6 +36,8 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Meter => "meter",
             ObjectKind::Register => "register",
             ObjectKind::ValueSet => "value set",
+            ObjectKind::KeyField => "key field",
+            ObjectKind::Parameter => "parameter",
         })
     }
 }

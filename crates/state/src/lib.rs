@@ -41,6 +41,7 @@ pub use effects::{DigestMessage, Effects, format_log};
 pub use entries::{EntryView, EntryWrite, Target};
 pub use error::{BuildError, ObjectKind, WriteError};
 pub use lookup::{Lookup, Selected};
+pub use names::find_named;
 pub use profiles::MemberWrite;
 pub use random::Random;
 pub use state::{MAX_STATE_BYTES, State, record_layout};

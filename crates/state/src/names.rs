@@ -4,6 +4,7 @@
 //! only one object's name ends so. A full name comes before the end of another.
 
 use crate::cells::{CounterRef, MeterRef};
+use crate::schema::short;
 use crate::state::State;
 use crate::{ObjectKind, WriteError};
 use millrace_pipeline::*;
@@ -14,7 +15,7 @@ impl State {
     /// # Errors
     /// No such table, or several.
     pub fn table_named(&self, name: &str) -> Result<TableId, WriteError> {
-        find(
+        find_named(
             ObjectKind::Table,
             name,
             self.schema.program.tables.iter().map(|(id, table)| (id, table.name.as_str())),
@@ -29,7 +30,7 @@ impl State {
         let actions = self.schema.program.tables[table].actions.iter().enumerate();
         let named =
             actions.map(|(at, listed)| (at, self.schema.program.actions[listed.action].name.as_str()));
-        find(ObjectKind::Action, name, named)
+        find_named(ObjectKind::Action, name, named)
     }
 
     /// An action that members of a profile may have: one of the tables that use the profile.
@@ -46,7 +47,13 @@ impl State {
                 }
             }
         }
-        find(ObjectKind::Action, name, named.into_iter())
+        find_named(ObjectKind::Action, name, named.into_iter())
+    }
+
+    /// The names of the parameters of an action: those of the source, without what they are in.
+    pub fn param_names(&self, action: ActionId) -> impl ExactSizeIterator<Item = &str> {
+        let program = &self.schema.program;
+        program.actions[action].params.iter().map(|slot| short(&program.slots[*slot].name))
     }
 
     /// An action profile or selector.
@@ -54,7 +61,7 @@ impl State {
     /// # Errors
     /// No such profile, or several.
     pub fn profile_named(&self, name: &str) -> Result<ProfileId, WriteError> {
-        find(
+        find_named(
             ObjectKind::Profile,
             name,
             self.schema.program.profiles.iter().map(|(id, p)| (id, p.name.as_str())),
@@ -79,7 +86,7 @@ impl State {
         let direct = self.schema.program.tables.iter().filter_map(|(id, table)| {
             Some((CounterRef::Direct(id), table.direct_counter.as_ref()?.name.as_str()))
         });
-        find(ObjectKind::Counter, name, indexed.chain(direct))
+        find_named(ObjectKind::Counter, name, indexed.chain(direct))
     }
 
     /// An indexed or a direct meter.
@@ -92,7 +99,7 @@ impl State {
         let direct = self.schema.program.tables.iter().filter_map(|(id, table)| {
             Some((MeterRef::Direct(id), table.direct_meter.as_ref()?.name.as_str()))
         });
-        find(ObjectKind::Meter, name, indexed.chain(direct))
+        find_named(ObjectKind::Meter, name, indexed.chain(direct))
     }
 
     /// A register.
@@ -100,7 +107,7 @@ impl State {
     /// # Errors
     /// No such register, or several.
     pub fn register_named(&self, name: &str) -> Result<RegisterId, WriteError> {
-        find(
+        find_named(
             ObjectKind::Register,
             name,
             self.schema.program.registers.iter().map(|(id, r)| (id, r.name.as_str())),
@@ -112,7 +119,7 @@ impl State {
     /// # Errors
     /// No such value set, or several.
     pub fn value_set_named(&self, name: &str) -> Result<ValueSetId, WriteError> {
-        find(
+        find_named(
             ObjectKind::ValueSet,
             name,
             self.schema.program.value_sets.iter().map(|(id, s)| (id, s.name.as_str())),
@@ -120,7 +127,11 @@ impl State {
     }
 }
 
-fn find<'a, T: Copy>(
+/// The one of some objects that has a name, as all names here are understood: the full one, or the end of one behind a dot.
+///
+/// # Errors
+/// No such object, or several.
+pub fn find_named<'a, T: Copy>(
     kind: ObjectKind,
     name: &str,
     objects: impl Iterator<Item = (T, &'a str)>,
@@ -153,7 +164,7 @@ mod tests {
     use super::*;
 
     fn find_in(name: &str, names: &[&str]) -> Result<usize, WriteError> {
-        find(ObjectKind::Table, name, names.iter().enumerate().map(|(at, name)| (at, *name)))
+        find_named(ObjectKind::Table, name, names.iter().enumerate().map(|(at, name)| (at, *name)))
     }
 
     #[test]

@@ -105,6 +105,6 @@ pub(crate) fn width(ty: Type) -> u32 {
 }
 
 /// The last part of a dotted name.
-fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }

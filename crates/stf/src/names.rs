@@ -2,7 +2,7 @@
 
 use crate::ast::{MatchValue, Named, Word};
 use millrace_control::{Refusal, nearest, value};
-use millrace_pipeline::{ActionCall, Bits, EntryMatch, MatchKind, Program, TableId, TableKey};
+use millrace_pipeline::{ActionCall, Bits, EntryMatch, MatchKind, TableId, TableKey};
 use millrace_state::{State, WriteError};
 
 /// The table of a name: as the control plane has it, else mangled, else the bare end of one.
@@ -76,7 +76,7 @@ pub(crate) fn call(
     let program = state.program();
     let id = program.tables[table].actions[listed].action;
     let called = &program.actions[id];
-    let params: Vec<&str> = called.params.iter().map(|slot| short(program, *slot)).collect();
+    let params: Vec<&str> = state.param_names(id).collect();
     for arg in args {
         if !params.contains(&arg.name.text.as_str()) {
             let help = nearest(&arg.name.text, params.iter().copied()).map(did_you_mean);
@@ -98,11 +98,6 @@ pub(crate) fn call(
         value.map_err(|error| Refusal::new(given.value.at.clone(), format!("parameter `{param}`: {error}")))
     });
     Ok(ActionCall { action: listed, args: values.collect::<Result<_, _>>()? })
-}
-
-fn short(program: &Program, slot: millrace_pipeline::SlotId) -> &str {
-    let name = program.slots[slot].name.as_str();
-    name.rsplit('.').next().unwrap_or(name)
 }
 
 /// The match fields of an entry; keys that are not named match anything, exact ones 0.

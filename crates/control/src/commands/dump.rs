@@ -42,13 +42,10 @@ impl<'a> Executor<'_, 'a> {
     }
 
     fn action_line(&self, action: ActionId) -> String {
-        let program = self.switch.state().program();
-        let shown = &program.actions[action];
-        let params =
-            shown.params.iter().zip(self.switch.state().param_widths(action)).map(|(slot, width)| {
-                let name = program.slots[*slot].name.as_str();
-                format!("{}({width})", name.rsplit('.').next().unwrap_or(name))
-            });
+        let state = self.switch.state();
+        let shown = &state.program().actions[action];
+        let params = state.param_names(action).zip(state.param_widths(action));
+        let params = params.map(|(name, width)| format!("{name}({width})"));
         format!("{:30} [{}]\n", shown.name, params.collect::<Vec<_>>().join(",\t"))
     }
 

@@ -96,31 +96,23 @@ impl<'a> Executor<'_, 'a> {
         action: ActionId,
         words: &[Word<'a>],
     ) -> Result<Vec<Bits>, Refusal> {
-        let program = self.switch.state().program();
-        let called = &program.actions[action];
-        let param = |slot: &millrace_pipeline::SlotId| {
-            let name = program.slots[*slot].name.as_str();
-            name.rsplit('.').next().unwrap_or(name).to_owned()
-        };
+        let state = self.switch.state();
+        let called = &state.program().actions[action];
         if words.len() != called.params.len() {
             let at = match words {
                 [first, .., last] => first.start..last.at().end,
                 [one] => one.at(),
                 [] => at.clone(),
             };
-            let params = called.params.iter().map(param).collect();
+            let params = state.param_names(action).map(str::to_owned).collect();
             let error = WriteError::ArgCount { action: called.name.clone(), params, found: words.len() };
             return Err(refused(at, error));
         }
-        let widths = self.switch.state().param_widths(action);
-        called
-            .params
-            .iter()
-            .zip(widths)
-            .zip(words)
-            .map(|((slot, width), word)| {
+        let params = state.param_names(action).zip(state.param_widths(action)).zip(words);
+        params
+            .map(|((param, width), word)| {
                 value::parse(word.text, *width).map_err(|error| {
-                    let message = format!("parameter `{}` of `{}`: {error}", param(slot), called.name);
+                    let message = format!("parameter `{param}` of `{}`: {error}", called.name);
                     Refusal::new(word.at(), message)
                 })
             })
