@@ -196,19 +196,21 @@ impl Case {
         let (contexts, stage) = contexts.memory();
         let mut outcomes = [Outcome::default(); MAX_BATCH];
         let mut moved = [Moved { data: std::ptr::null_mut(), len: 0 }; MAX_BATCH];
+        let place = |number: usize| [(number * stride + HEADROOM) as u32, self.packet.len() as u32];
+        let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
         let env = Env {
             tables: tables.as_ptr(),
             host: std::ptr::null_mut(),
             contexts,
             stage,
             memory: memory.as_mut_ptr(),
-            outcomes: outcomes.as_mut_ptr(),
+            places_end: places.as_ptr_range().end,
+            places_bytes: size_of_val(&places[..]) as u64,
+            outcomes_end: outcomes.as_mut_ptr_range().end,
             moved: moved.as_mut_ptr(),
             port: 0,
             now_ns: 0,
         };
-        let place = |number: usize| [(number * stride + HEADROOM) as u32, self.packet.len() as u32];
-        let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
         let start = Instant::now();
         for batch in 0..batches {
             for [at, _] in &places {
@@ -223,7 +225,7 @@ impl Case {
             }
             // SAFETY: the packets lie in frames of their own, the tables are as compiled code wants them, and no helper
             // is called that needs the host.
-            unsafe { code.enter(&env, &places) };
+            unsafe { code.enter(&env) };
         }
         let seconds = start.elapsed().as_secs_f64();
         assert_eq!((outcomes[0].verdict(), outcomes[0].number()), self.verdict, "{}", self.name);
@@ -232,7 +234,7 @@ impl Case {
 }
 
 /// The batches that are made under valgrind.
-const MANY: usize = 150;
+const MANY: usize = 3000;
 
 /// The instructions of this program with so many of the batches run, or none without valgrind.
 fn instructions(case: usize, runs: usize) -> Option<u64> {

@@ -159,8 +159,12 @@ pub struct Env {
     pub stage: *mut u8,
     /// What the places of packets count from.
     pub memory: *mut u8,
-    /// One for each packet, written by the code.
-    pub outcomes: *mut Outcome,
+    /// Behind the last packet's place.
+    pub places_end: *const Place,
+    /// The bytes that the places of all packets take: as many as their outcomes.
+    pub places_bytes: u64,
+    /// Behind the outcomes, one for each packet, which the code writes.
+    pub outcomes_end: *mut Outcome,
     /// One for each packet, written by code whose packets do not [keep their places](crate::Compiled::keeps_place).
     pub moved: *mut Moved,
     /// The port that all packets came in on.

@@ -40,8 +40,10 @@ pub(crate) struct Packets<'b> {
 }
 
 impl Packets<'_> {
-    pub(crate) fn outcomes(&mut self) -> *mut Outcome {
-        self.outcomes.words.as_mut_ptr()
+    /// Behind the outcomes.
+    pub(crate) fn outcomes_end(&mut self) -> *mut Outcome {
+        let count = self.places.len();
+        self.outcomes.words[..count].as_mut_ptr_range().end
     }
 
     pub(crate) fn moved(&mut self) -> *mut Moved {

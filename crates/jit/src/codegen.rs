@@ -14,6 +14,7 @@ mod hashing;
 mod ops;
 mod parser;
 mod slots;
+mod surroundings;
 mod values;
 
 use crate::abi;
@@ -21,9 +22,10 @@ use crate::arrival::port_slots;
 use crate::flat::{Flat, Op, StepLevel, Term};
 use crate::layout::Layout;
 use crate::live::{Live, live};
+use crate::runtime::Helper;
 use crate::site::Site;
 use crate::specialise::{Node, NodeId, Special};
-use crate::state::State;
+use crate::state::{Place, State};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, Function, InstBuilder, SigRef, Signature, StackSlot, StackSlotData, StackSlotKind,
@@ -31,12 +33,13 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use fields::{Base, constant_memory, plain};
+use fields::{Base, plain};
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_state::RecordLayout;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::offset_of;
+use surroundings::Around;
 use values::Val;
 
 /// The distance of two places, which is also that of two outcomes.
@@ -89,7 +92,7 @@ pub(crate) fn generate(
 ) -> Function {
     let mut function = Function::new();
     function.signature = Signature::new(target.default_call_conv);
-    function.signature.params.extend([AbiParam::new(types::I64); 3]);
+    function.signature.params.push(AbiParam::new(types::I64));
     let b = FunctionBuilder::new(&mut function, builder_context);
     Gen::new(shared, flat, special, target, b).run(from_context);
     function
@@ -134,8 +137,8 @@ pub(crate) enum SlotVar {
 
 /// The variables that are no slots.
 struct Vars {
-    /// The packet's place.
-    packet: Variable,
+    /// The packet's place counted from behind the last one, in bytes: below 0.
+    before_end: Variable,
     context: Variable,
     data: Variable,
     len: Variable,
@@ -162,8 +165,7 @@ pub(crate) struct Gen<'a> {
     vars: Vars,
     slots: SecondaryMap<SlotId, Option<SlotVar>>,
     env: Value,
-    /// The first place.
-    packets: Value,
+    around: Around,
     state: State,
     cache: Cache,
     /// How many bits of numbers may be 1, the lowest ones; that holds wherever there is the number.
@@ -177,7 +179,7 @@ pub(crate) struct Gen<'a> {
     next: HashMap<u32, Block>,
     /// Nodes with one edge into them.
     single: HashSet<NodeId>,
-    /// The number of packets that wait for each staged table.
+    /// The bytes that packets that wait for each staged table take in an array of `u32`.
     waiting: HashMap<TableId, Variable>,
     /// Where packets that waited for a staged table go on.
     resumes: HashMap<TableId, Vec<NodeId>>,
@@ -185,12 +187,16 @@ pub(crate) struct Gen<'a> {
     target: TargetFrontendConfig,
     /// Stack memory for the operands of one operation, grown to what is needed.
     scratch: Vec<StackSlot>,
+    /// Zeros, where headers point that are invalid ([`Place::Maybe`]).
+    zeros: Option<StackSlot>,
     /// Edges that still need code.
     pending: Vec<edges::Edge>,
     /// How often packets start to wait for what is behind a node.
     waits_for: HashMap<NodeId, usize>,
     /// What need not be stored while packets wait, by the node that they wait for.
     constants: HashMap<NodeId, edges::Constants>,
+    /// Sums over packets that wait for a node, with the array of the stage memory that each is in.
+    kept_sums: HashMap<NodeId, Vec<hashing::Sum>>,
     /// Slots that hold the port of arrival under a mask, where tables are staged.
     port_slots: BTreeMap<SlotId, u64>,
     /// What is live at nodes, where tables are staged.
@@ -214,7 +220,7 @@ impl<'a> Gen<'a> {
         let params = b.block_params(entry).to_vec();
         let mut word = || b.declare_var(types::I64);
         let vars = Vars {
-            packet: word(),
+            before_end: word(),
             context: word(),
             data: word(),
             len: word(),
@@ -243,7 +249,7 @@ impl<'a> Gen<'a> {
             vars,
             slots,
             env: params[0],
-            packets: params[1],
+            around: Around::unknown(params[0]),
             state: special.nodes[special.entry].entry.clone(),
             cache: Cache::default(),
             widths: HashMap::new(),
@@ -257,9 +263,11 @@ impl<'a> Gen<'a> {
             signatures: HashMap::new(),
             target,
             scratch: Vec::new(),
+            zeros: None,
             pending: Vec::new(),
             waits_for: HashMap::new(),
             constants: HashMap::new(),
+            kept_sums: HashMap::new(),
             port_slots: BTreeMap::new(),
             live: SecondaryMap::with_default(Live::default()),
             going_on: SecondaryMap::with_default(true),
@@ -302,14 +310,13 @@ impl<'a> Gen<'a> {
             self.live = live(self.s.program, self.flat, self.special, self.s.spilled);
         }
         self.going_on = going_on(self.special, &order);
+        self.make_zeros(&order);
 
         // The loop over the batch, its condition at the end.
-        let entry = self.b.current_block();
-        let count = entry.map(|block| self.b.block_params(block)[2]);
-        let count = count.unwrap_or(self.env);
-        let bytes = self.shl(count, PLACE.trailing_zeros());
-        let end = self.b.ins().iadd(self.packets, bytes);
-        self.b.def_var(self.vars.packet, self.packets);
+        self.load_around();
+        let count = self.env_field(offset_of!(abi::Env, places_bytes));
+        let first_place = self.b.ins().ineg(count);
+        self.b.def_var(self.vars.before_end, first_place);
         let (first, next, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.next.insert(0, next);
         let any = self.not_zero(count);
@@ -332,10 +339,10 @@ impl<'a> Gen<'a> {
         self.b.set_srcloc(Site::Glue.location());
         self.b.switch_to_block(next);
         self.b.seal_block(next);
-        let packet = self.b.use_var(self.vars.packet);
-        let packet = self.plus(packet, i64::from(PLACE));
-        self.b.def_var(self.vars.packet, packet);
-        let more = self.b.ins().icmp(IntCC::NotEqual, packet, end);
+        let before_end = self.b.use_var(self.vars.before_end);
+        let before_end = self.plus(before_end, i64::from(PLACE));
+        self.b.def_var(self.vars.before_end, before_end);
+        let more = self.not_zero(before_end);
         self.b.ins().brif(more, first, &[], done, &[]);
         self.b.seal_block(first);
         self.b.switch_to_block(done);
@@ -346,6 +353,28 @@ impl<'a> Gen<'a> {
         self.b.ins().return_(&[]);
         self.b.seal_all_blocks();
         self.b.finalize(self.target);
+    }
+
+    /// Makes the zeros for headers that may be invalid and point there, as many as fields of them may read.
+    fn make_zeros(&mut self, order: &[NodeId]) {
+        let places = order.iter().flat_map(|node| &self.special.nodes[*node].entry.places);
+        let headers = self.s.program.headers.values().cycle();
+        let pointing = places.zip(headers).filter(|(place, _)| **place == Place::Maybe);
+        let Some(bits) = pointing.map(|(_, header)| header.fixed_bits).max() else { return };
+        let bytes = (bits.div_ceil(8) + abi::TAILROOM as u32).next_multiple_of(8);
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3);
+        self.zeros = Some(self.b.create_sized_stack_slot(slot));
+        let (address, bytes) = (self.zeros(), self.int(u64::from(bytes)));
+        self.call(Helper::Zero, &[address, bytes]);
+    }
+
+    /// Where the zeros are.
+    fn zeros(&mut self) -> Value {
+        match self.zeros {
+            Some(slot) => self.b.ins().stack_addr(types::I64, slot, 0),
+            // Nothing points there.
+            None => self.int(0),
+        }
     }
 
     /// Whether a node tells somebody something, which programs do for few packets.
@@ -445,23 +474,6 @@ impl<'a> Gen<'a> {
     /// The packet's context.
     fn context(&mut self) -> Value {
         self.b.use_var(self.vars.context)
-    }
-
-    /// Works the packet's context out from the packet's place in the batch. Cranelift moves that to where it is needed,
-    /// which is seldom.
-    fn find_context(&mut self) {
-        let distance = self.distance();
-        // Both sizes are multiples of that of a place.
-        let size = self.int(self.s.layout.size() as u64 / u64::from(PLACE));
-        let offset = self.b.ins().imul(distance, size);
-        let contexts = self.env_field(offset_of!(abi::Env, contexts));
-        let context = self.b.ins().iadd(contexts, offset);
-        self.b.def_var(self.vars.context, context);
-    }
-
-    /// A field of what surrounds the batch; the same for all packets.
-    fn env_field(&mut self, field: usize) -> Value {
-        self.b.ins().load(types::I64, constant_memory(), self.env, field as i32)
     }
 
     fn data(&mut self) -> Value {

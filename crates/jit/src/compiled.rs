@@ -1,6 +1,6 @@
 //! A program as machine code, and running it.
 
-use crate::abi::{Env, Place, Shape};
+use crate::abi::{Env, Shape};
 use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
@@ -118,7 +118,7 @@ pub struct Compiled {
     statistics: Statistics,
 }
 
-type Entry = unsafe extern "C" fn(env: *const Env, places: *const Place, n: u64);
+type Entry = unsafe extern "C" fn(env: *const Env);
 
 impl Compiled {
     /// Compiles a plan of a verified program for this machine.
@@ -231,14 +231,16 @@ impl Compiled {
             contexts,
             stage,
             memory: packets.memory,
-            outcomes: packets.outcomes(),
+            places_end: packets.places.as_ptr_range().end,
+            places_bytes: size_of_val(packets.places) as u64,
+            outcomes_end: packets.outcomes_end(),
             moved: packets.moved(),
             port: u64::from(packets.port),
             now_ns,
         };
         // SAFETY: the caller promises the packets; `host`, `contexts` and outcomes are borrowed, and the tables are as the
         // code takes them, until the worker's next quiescent point.
-        unsafe { self.enter(&env, packets.places) };
+        unsafe { self.enter(&env) };
         true
     }
 
@@ -247,12 +249,12 @@ impl Compiled {
     /// # Safety
     /// `env` is as [`Env`] and its parts say, with a context, an outcome and, unless the code
     /// [keeps the places](Compiled::keeps_place) of packets, a [`crate::abi::Moved`] for each packet. There are at most
-    /// [`MAX_BATCH`] packets, which are as [`Place`] says, in memory that nothing else uses meanwhile.
-    pub unsafe fn enter(&self, env: &Env, places: &[Place]) {
+    /// [`MAX_BATCH`] packets, which are as [`crate::Place`] says, in memory that nothing else uses meanwhile.
+    pub unsafe fn enter(&self, env: &Env) {
         // SAFETY: the code has this signature; the caller promises the rest.
         unsafe {
             let entry = std::mem::transmute::<*const std::ffi::c_void, Entry>(self.memory.start());
-            entry(env, places.as_ptr(), places.len() as u64);
+            entry(env);
         }
     }
 }

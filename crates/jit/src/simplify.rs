@@ -12,7 +12,7 @@ pub(crate) fn simplify(program: &Program, expr: &Expr, state: &State) -> Expr {
         Expr::IsValid(header) => {
             return match state.place(*header) {
                 Place::Invalid => Expr::Bool(false),
-                Place::Unknown => expr.clone(),
+                Place::Unknown | Place::Maybe => expr.clone(),
                 Place::At(_) | Place::Pointed | Place::Stored => Expr::Bool(true),
             };
         }

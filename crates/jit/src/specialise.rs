@@ -301,8 +301,11 @@ impl Work<'_> {
                     state.learn(self.program, *slot, Some(value ^ 1));
                 }
             }
-            // Only a header that may be either is asked; what is valid has its fields in storage.
-            (Expr::IsValid(header), true) => state.set_place(*header, Place::Stored),
+            // Only a header that may be either is asked.
+            (Expr::IsValid(header), true) => match state.place(*header) {
+                Place::Maybe => state.set_place(*header, Place::Pointed),
+                _ => state.set_place(*header, Place::Stored),
+            },
             (Expr::IsValid(header), false) => state.set_place(*header, Place::Invalid),
             _ => {}
         }

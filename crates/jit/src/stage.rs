@@ -5,13 +5,16 @@ use millrace_pipeline::*;
 
 /// The most packets of a batch.
 pub const MAX_BATCH: usize = 64;
+/// Most sums that are kept for a packet while it waits.
+pub(crate) const MAX_SUMS: usize = 2;
 
 /// Where things are in the stage memory, for one table.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     /// The number of the loop behind the lookup.
     pub(crate) phase: u32,
-    /// `u32` each: the distance of the waiting packet from the first one, where it goes on, the action slot, the entry.
+    /// `u32` each: the place of the waiting packet counted from behind the last one, where it goes on, the action slot, the
+    /// entry.
     pub(crate) waiting: u32,
     pub(crate) resume: u32,
     pub(crate) slots: u32,
@@ -19,6 +22,8 @@ pub(crate) struct Stage {
     /// The limbs of keys and of selector inputs.
     pub(crate) keys: u32,
     pub(crate) inputs: u32,
+    /// Sums over the packet that are kept while it waits: [`MAX_SUMS`] arrays of `u64`.
+    pub(crate) sums: u32,
     /// Where the next table may start.
     end: u32,
 }
@@ -35,6 +40,7 @@ impl Stage {
         let entries = slots + 4 * batch;
         let keys = entries + 4 * batch;
         let inputs_at = keys + 8 * batch * limbs(width) as u32;
+        let sums = inputs_at + 8 * batch * inputs as u32;
         Stage {
             phase,
             waiting,
@@ -43,7 +49,8 @@ impl Stage {
             entries,
             keys,
             inputs: inputs_at,
-            end: inputs_at + 8 * batch * inputs as u32,
+            sums,
+            end: sums + 8 * batch * MAX_SUMS as u32,
         }
     }
 }

@@ -15,6 +15,8 @@ pub(crate) enum Place {
     At(u32),
     /// Valid and in the packet, where the header's own pointer says.
     Pointed,
+    /// Where the header's own pointer says: in the packet while it is valid, else where there are zeros.
+    Maybe,
     /// Valid, the fields in the storage of slots.
     Stored,
     /// Only the header's own flag says whether it is valid; the fields are in the storage of slots, all 0 while invalid.
@@ -85,9 +87,11 @@ impl State {
         for (mine, other) in self.places.iter_mut().zip(&other.places) {
             *mine = match (*mine, *other) {
                 (a, b) if a == b => a,
-                (Place::Invalid | Place::Unknown, _) | (_, Place::Invalid | Place::Unknown) => Place::Unknown,
                 (Place::At(_) | Place::Pointed, Place::At(_) | Place::Pointed) => Place::Pointed,
-                _ => Place::Stored,
+                (Place::At(_) | Place::Pointed, Place::Stored)
+                | (Place::Stored, Place::At(_) | Place::Pointed) => Place::Stored,
+                (Place::Stored | Place::Unknown, _) | (_, Place::Stored | Place::Unknown) => Place::Unknown,
+                _ => Place::Maybe,
             };
         }
         self.cursor = match (self.cursor, other.cursor) {
@@ -113,7 +117,7 @@ impl State {
                         self.known.insert(*field, 0);
                     }
                 }
-                Place::Unknown => self.set_place(*header, Place::Stored),
+                Place::Unknown | Place::Maybe => self.set_place(*header, Place::Stored),
                 Place::At(_) | Place::Pointed | Place::Stored => {}
             },
             Op::Inst(Inst::SetInvalid(header)) => {
@@ -138,8 +142,12 @@ impl State {
                 for place in &mut self.places {
                     if !keep {
                         *place = Place::Invalid;
-                    } else if matches!(place, Place::At(_) | Place::Pointed) {
-                        *place = Place::Stored;
+                    } else {
+                        *place = match *place {
+                            Place::At(_) | Place::Pointed => Place::Stored,
+                            Place::Maybe => Place::Unknown,
+                            other => other,
+                        };
                     }
                 }
                 if !keep {
@@ -172,7 +180,7 @@ impl State {
         match (place, value) {
             // The write is lost, or may be.
             (Place::Invalid, _) => {}
-            (Place::Unknown, _) | (_, None) => {
+            (Place::Unknown | Place::Maybe, _) | (_, None) => {
                 self.known.remove(&slot);
             }
             (_, Some(value)) => {
@@ -294,6 +302,7 @@ impl fmt::Display for Place {
             Place::Invalid => f.write_str("-"),
             Place::At(at) => write!(f, "@{at}"),
             Place::Pointed => f.write_str("@?"),
+            Place::Maybe => f.write_str("-@?"),
             Place::Stored => f.write_str("stored"),
             Place::Unknown => f.write_str("?"),
         }

@@ -117,7 +117,7 @@ impl Bound<'_> {
                 let end = first + type_width(self.program.slots[slot].ty);
                 self.written.range(i64::from(first / 8), i64::from(end.div_ceil(8)));
             }
-            Place::Pointed => self.everything = true,
+            Place::Pointed | Place::Maybe => self.everything = true,
             Place::Invalid | Place::Stored | Place::Unknown => {}
         }
     }

@@ -45,7 +45,8 @@ fn random_programs() {
     let programs = std::env::var("JIT_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let first = std::env::var("JIT_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     for seed in first..first + programs {
-        let size = 2 + seed as usize % 6;
+        // Large ones get few clones of their blocks, so that headers are joined that are valid on one way only.
+        let size = if seed % 10 == 9 { 40 } else { 2 + seed as usize % 6 };
         let program = arbitrary::program(seed, size);
         let mut rng = Rng::new(seed);
         let staged: Vec<TableId> = program.tables.keys().collect();

@@ -59,3 +59,15 @@ fn a_router_is_specialised() {
     let ipv6 = routed.iter().find(|line| line.contains(" hdr.ipv6 @14 ")).expect("one for IPv6");
     assert!(ipv6.contains(" cursor 432 "), "{ipv6}");
 }
+
+/// Where ways join on which a header is valid or not, quickly made code has it point into the packet or to zeros; its fields
+/// are not copied.
+#[test]
+fn headers_of_quickly_made_code_stay_in_the_packet() {
+    let program = program("l3_gateway_gtp");
+    let options = Options { effort: Effort::Quick, ..Options::default() };
+    let graph = listing(&program, &Plan::through(&program, true), &options, None).expect("code").graph;
+    let accepted =
+        graph.lines().find(|line| line.contains(" hdr.ipv4 -@?")).expect("packets with and without IPv4");
+    assert!(accepted.contains(" hdr.ethernet @0 "), "{accepted}");
+}

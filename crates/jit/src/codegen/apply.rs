@@ -1,12 +1,12 @@
 //! Applying tables: keys, lookups, action data, and the loops of staged tables.
 
-use super::fields::constant_memory;
 use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
-use crate::abi::{Env, Shape, TableEnv};
+use crate::abi::{Shape, TableEnv};
 use crate::layout::{limbs, type_width};
 use crate::site::Site;
 use crate::specialise::NodeId;
+use crate::stage::Stage;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
@@ -137,9 +137,9 @@ impl Gen<'_> {
 
     /// A field of what the environment says of a table; the same for the whole batch.
     fn table_field(&mut self, table: TableId, field: usize) -> Value {
-        let tables = self.env_field(offset_of!(Env, tables));
+        let tables = self.around.tables;
         let at = table.index() * size_of::<TableEnv>() + field;
-        self.b.ins().load(types::I64, constant_memory(), tables, at as i32)
+        self.b.ins().load(types::I64, plain(), tables, at as i32)
     }
 
     fn call_lookup(
@@ -234,31 +234,18 @@ impl Gen<'_> {
     /// The packet waits for the lookup of the whole batch.
     fn wait(&mut self, table: TableId, next: NodeId) {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
-        let Some(count) = self.waiting.get(&table).copied() else { return };
+        let Some(filled) = self.waiting.get(&table).copied() else { return };
         let key = self.key(table);
+        let memory = self.around.stage;
+        let offset = self.b.use_var(filled);
+        let address = self.b.ins().iadd(memory, offset);
         let inputs = self.selector_inputs(table);
         let inputs: Vec<Value> = inputs.iter().flat_map(|num| self.limbs(num)).collect();
-        let memory = self.env_field(offset_of!(Env, stage));
-        let number = self.b.use_var(count);
-        for (start, words) in [(stage.keys, &key), (stage.inputs, &inputs)] {
-            if words.is_empty() {
-                continue;
-            }
-            let bytes = 8 * words.len() as u32;
-            let offset = match bytes.is_power_of_two() {
-                true => self.shl(number, bytes.trailing_zeros()),
-                false => self.b.ins().imul_imm_s(number, i64::from(bytes)),
-            };
-            let address = self.b.ins().iadd(memory, offset);
-            for (at, word) in words.iter().enumerate() {
-                self.store_word(*word, address, start + 8 * at as u32);
-            }
-        }
-        // Which packet waits, as its distance from the first one.
-        let distance = self.distance();
-        let offset = self.shl(number, 2);
-        let address = self.b.ins().iadd(memory, offset);
-        self.b.ins().istore32(plain(), distance, address, stage.waiting as i32);
+        self.store_waiting(&key, memory, offset, stage.keys);
+        self.store_waiting(&inputs, memory, offset, stage.inputs);
+        // Which packet waits.
+        let before_end = self.b.use_var(self.vars.before_end);
+        self.b.ins().istore32(plain(), before_end, address, stage.waiting as i32);
         let resumes = self.resumes.get(&table).cloned().unwrap_or_default();
         if resumes.len() > 1 {
             let resume = resumes.iter().position(|node| *node == next).unwrap_or(0);
@@ -269,42 +256,62 @@ impl Gen<'_> {
         let wanted = self.special.nodes[next].entry.clone();
         self.conform(&wanted);
         self.save(next);
-        let number = self.plus(number, 1);
-        self.b.def_var(count, number);
+        self.save_sums(next, &stage, memory, offset);
+        let offset = self.plus(offset, 4);
+        self.b.def_var(filled, offset);
         self.b.ins().jump(done, &[]);
         self.cache = Cache::default();
+    }
+
+    /// Words of a packet that waits, in an array of the stage memory that starts there. `offset` is that in an array of
+    /// `u32`.
+    fn store_waiting(&mut self, words: &[Value], memory: Value, offset: Value, start: u32) {
+        if words.is_empty() {
+            return;
+        }
+        let times = 2 * words.len() as u32;
+        let offset = match times.is_power_of_two() {
+            true => self.shl(offset, times.trailing_zeros()),
+            false => self.b.ins().imul_imm_s(offset, i64::from(times)),
+        };
+        let address = self.b.ins().iadd(memory, offset);
+        for (at, word) in words.iter().enumerate() {
+            self.store_word(*word, address, start + 8 * at as u32);
+        }
     }
 
     /// The lookup of a staged table for all packets that wait, and the loop in which they go on.
     pub(super) fn stage(&mut self, table: TableId, order: &[NodeId]) {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
-        let Some(count) = self.waiting.get(&table).copied() else { return };
+        let Some(filled) = self.waiting.get(&table).copied() else { return };
         self.b.set_srcloc(Site::Table(table).location());
-        let memory = self.env_field(offset_of!(Env, stage));
-        let number = self.b.use_var(count);
+        let bytes = self.b.use_var(filled);
         let (some, first, next, done) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block(), self.b.create_block());
-        let any = self.not_zero(number);
+        let any = self.not_zero(bytes);
         self.b.ins().brif(any, some, &[], done, &[]);
         self.b.switch_to_block(some);
         self.b.seal_block(some);
-        let keys = self.plus(memory, i64::from(stage.keys));
-        let inputs = self.plus(memory, i64::from(stage.inputs));
-        let slots = self.plus(memory, i64::from(stage.slots));
         let has_entries = self.has_entries(table);
+        self.load_around();
+        let memory = self.around.stage;
+        let [keys, inputs, slots] = [stage.keys, stage.inputs, stage.slots].map(i64::from);
+        let (keys, inputs, slots) =
+            (self.plus(memory, keys), self.plus(memory, inputs), self.plus(memory, slots));
         let entries = if has_entries { self.plus(memory, i64::from(stage.entries)) } else { self.int(0) };
+        let number = self.shr(bytes, 2);
         self.call_lookup(table, keys, inputs, number, slots, entries);
+        self.load_around();
+        let memory = self.around.stage;
         // The loop, its condition at the end, from the first waiting packet to behind the last.
         let at = self.b.declare_var(types::I64);
         self.b.def_var(at, memory);
-        let bytes = self.shl(number, 2);
         let end = self.b.ins().iadd(memory, bytes);
         self.b.ins().jump(first, &[]);
         self.b.switch_to_block(first);
         let address = self.b.use_var(at);
-        let distance = self.b.ins().uload32(plain(), address, stage.waiting as i32);
-        let packet = self.b.ins().iadd(self.packets, distance);
-        self.b.def_var(self.vars.packet, packet);
+        let before_end = self.b.ins().sload32(plain(), address, stage.waiting as i32);
+        self.b.def_var(self.vars.before_end, before_end);
         self.find_context();
         match self.s.stays {
             true => self.load_packet(),
@@ -319,7 +326,7 @@ impl Gen<'_> {
         let phase = stage.phase;
         self.next.insert(phase, next);
         let resumes = self.resumes.remove(&table).unwrap_or_default();
-        self.resume(&resumes, address, stage.resume);
+        self.resume(&resumes, address, &stage);
 
         let nodes: Vec<NodeId> =
             order.iter().copied().filter(|node| self.special.nodes[*node].entry.phase == phase).collect();
@@ -337,7 +344,7 @@ impl Gen<'_> {
     }
 
     /// Goes on where the packet waited.
-    fn resume(&mut self, resumes: &[NodeId], address: Value, number_at: u32) {
+    fn resume(&mut self, resumes: &[NodeId], address: Value, stage: &Stage) {
         let mut targets = Vec::new();
         for _ in resumes {
             targets.push(self.b.create_block());
@@ -353,7 +360,7 @@ impl Gen<'_> {
                 self.b.ins().jump(*only, &[]);
             }
             [others @ .., last] => {
-                let number = self.b.ins().uload32(plain(), address, number_at as i32);
+                let number = self.b.ins().uload32(plain(), address, stage.resume as i32);
                 let mut switch = Switch::new();
                 for (at, block) in others.iter().enumerate() {
                     switch.set_entry(at as u128, *block);
@@ -367,6 +374,7 @@ impl Gen<'_> {
             self.cache = Cache::default();
             self.state = self.special.nodes[*node].entry.clone();
             self.restore(*node);
+            self.restore_sums(*node, stage, address);
             self.jump_to(*node);
         }
     }

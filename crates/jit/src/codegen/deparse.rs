@@ -10,6 +10,7 @@ use crate::abi;
 use crate::runtime::{Helper, Writer};
 use crate::state::{Cursor, Place, State};
 use cranelift_codegen::ir::{InstBuilder, Value};
+use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
 /// A header and where it goes, in bytes from the start of the old packet.
@@ -37,7 +38,7 @@ pub(crate) fn moves(
         let varbit = layout.fields.iter().any(|field| matches!(program.slots[*field].ty, Type::Varbit(_)));
         match state.place(*header) {
             Place::Invalid => continue,
-            Place::Unknown => return None,
+            Place::Unknown | Place::Maybe => return None,
             Place::At(_) | Place::Pointed | Place::Stored => {}
         }
         if varbit || !layout.fixed_bits.is_multiple_of(8) {
@@ -141,6 +142,10 @@ impl Gen<'_> {
     /// Headers that are only in the packet get storage, since the packet is about to change.
     fn keep_headers(&mut self) {
         for header in self.s.program.headers.keys() {
+            if self.state.place(header) == Place::Maybe {
+                let valid = self.is_valid(header);
+                self.b.def_var(self.vars.valid[header.index()], valid);
+            }
             self.store_header(header);
         }
     }

@@ -1,19 +1,17 @@
 //! Edges between nodes: what is known at the end of one becomes what the next one expects.
 
-use super::fields::constant_memory;
 use super::values::{Num, Val};
-use super::{Cache, Gen, PLACE, SlotVar};
-use crate::abi;
+use super::{Cache, Gen, SlotVar};
 use crate::flat::{Leave, Spill, Term};
 use crate::layout::{CURSOR, PARSED, STEPS};
 use crate::live::has_storage;
 use crate::specialise::NodeId;
 use crate::state::{Cursor, Place, State};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 use std::collections::HashMap;
-use std::mem::offset_of;
 
 /// An edge whose code is not generated yet.
 #[derive(Debug)]
@@ -105,17 +103,16 @@ impl Gen<'_> {
             match to {
                 // The condition on the edge told; while a header may be either, its fields are in storage.
                 Place::Stored | Place::Invalid if from == Place::Unknown => {}
-                Place::Pointed => self.point_to(header),
+                Place::Invalid if from == Place::Maybe => {}
+                Place::Pointed | Place::Maybe => self.point_to(header),
                 Place::Stored => self.store_header(header),
                 Place::Unknown => {
-                    let valid = from != Place::Invalid;
-                    if valid {
-                        self.store_header(header);
-                    } else {
-                        self.clear_fields(header);
-                    }
-                    let flag = self.int(u64::from(valid));
+                    let flag = self.is_valid(header);
                     self.b.def_var(self.vars.valid[header.index()], flag);
+                    match from {
+                        Place::Invalid => self.clear_fields(header),
+                        _ => self.store_header(header),
+                    }
                 }
                 Place::Invalid | Place::At(_) => debug_assert!(false, "{from:?} does not become {to:?}"),
             }
@@ -132,59 +129,6 @@ impl Gen<'_> {
             Cursor::At(at) => self.int(u64::from(at)),
             Cursor::Byte | Cursor::Bit => self.b.use_var(self.vars.cursor),
         }
-    }
-
-    /// At the start of a packet: where it is.
-    pub(super) fn load_packet(&mut self) {
-        let place = self.b.use_var(self.vars.packet);
-        let at = self.b.ins().uload32(constant_memory(), place, 0);
-        let len = self.b.ins().uload32(constant_memory(), place, 4);
-        let memory = self.env_field(offset_of!(abi::Env, memory));
-        let data = self.b.ins().iadd(memory, at);
-        self.b.def_var(self.vars.data, data);
-        self.b.def_var(self.vars.len, len);
-        if !self.s.stays {
-            self.packet_moved();
-        }
-    }
-
-    /// The packet is somewhere else now, or has another length.
-    pub(super) fn packet_moved(&mut self) {
-        let (moved, data, len) = (self.moved(), self.data(), self.length());
-        self.store_word(data, moved, offset_of!(abi::Moved, data) as u32);
-        self.store_word(len, moved, offset_of!(abi::Moved, len) as u32);
-    }
-
-    /// Finds the packet where it was moved to.
-    pub(super) fn reload_packet(&mut self) {
-        let moved = self.moved();
-        let data = self.load_word(types::I64, moved, offset_of!(abi::Moved, data) as u32);
-        let len = self.load_word(types::I64, moved, offset_of!(abi::Moved, len) as u32);
-        self.b.def_var(self.vars.data, data);
-        self.b.def_var(self.vars.len, len);
-    }
-
-    /// The packet's [`abi::Moved`].
-    pub(super) fn moved(&mut self) -> Value {
-        let distance = self.distance();
-        let times = self.shl(distance, (size_of::<abi::Moved>() as u32 / PLACE).trailing_zeros());
-        let all = self.env_field(offset_of!(abi::Env, moved));
-        self.b.ins().iadd(all, times)
-    }
-
-    /// The packet's place counted from the first one.
-    pub(super) fn distance(&mut self) -> Value {
-        let place = self.b.use_var(self.vars.packet);
-        self.b.ins().isub(place, self.packets)
-    }
-
-    /// Where the packet's outcome goes.
-    fn outcome(&mut self) -> Value {
-        const { assert!(size_of::<abi::Outcome>() as u32 == PLACE) };
-        let place = self.b.use_var(self.vars.packet);
-        let all = self.env_field(offset_of!(abi::Env, outcomes));
-        let apart = self.b.ins().isub(all, self.packets);
-        self.b.ins().iadd(place, apart)
     }
 
     /// All storage as it is in front of the program.
@@ -258,6 +202,11 @@ impl Gen<'_> {
         match self.state.place(header) {
             Place::Invalid => self.int(0),
             Place::Unknown => self.b.use_var(self.vars.valid[header.index()]),
+            Place::Maybe => {
+                let (pointer, zeros) = (self.pointer(header), self.zeros());
+                let valid = self.b.ins().icmp(IntCC::NotEqual, pointer, zeros);
+                self.b.ins().uextend(types::I64, valid)
+            }
             Place::At(_) | Place::Pointed | Place::Stored => self.int(1),
         }
     }
@@ -328,7 +277,7 @@ impl Gen<'_> {
                     let at = self.s.layout.valid_at(header) as i32;
                     self.b.ins().istore8(super::fields::plain(), valid, context, at);
                 }
-                Place::Pointed => {
+                Place::Pointed | Place::Maybe => {
                     let (pointer, context) = (self.pointer(header), self.context());
                     self.store_word(pointer, context, self.s.layout.pointer_at(header));
                 }
@@ -373,11 +322,6 @@ impl Gen<'_> {
             InstructionData::UnaryImm { opcode: Opcode::Iconst, imm } => Some(imm.bits()),
             _ => None,
         }
-    }
-
-    /// The port of arrival.
-    pub(super) fn port(&mut self) -> Value {
-        self.env_field(offset_of!(abi::Env, port))
     }
 
     /// The slots that a packet takes along to a node.
@@ -432,7 +376,7 @@ impl Gen<'_> {
                     let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
                     self.b.def_var(self.vars.valid[header.index()], valid);
                 }
-                Place::Pointed => {
+                Place::Pointed | Place::Maybe => {
                     let context = self.context();
                     let pointer = self.load_word(types::I64, context, self.s.layout.pointer_at(header));
                     self.b.def_var(self.vars.pointer[header.index()], pointer);

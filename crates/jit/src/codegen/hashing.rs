@@ -3,11 +3,15 @@
 use super::Gen;
 use super::fields::{Base, ones};
 use super::values::{Form, Num, Val};
+use crate::flat::Op;
 use crate::runtime::{Helper, Writer};
+use crate::specialise::NodeId;
+use crate::stage::{MAX_BATCH, MAX_SUMS, Stage};
 use crate::state::Place;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use millrace_pipeline::*;
+use std::collections::HashSet;
 
 /// A sum of words of the packet as they lie there, which stores to them keep up to date: what a checksum over them was
 /// verified with is most of what it is computed anew with.
@@ -23,6 +27,16 @@ impl Sum {
     pub(crate) fn is_of(&self, base: Base) -> bool {
         self.words.iter().any(|(own, _, _)| *own == base)
     }
+}
+
+/// Whether a hash is a one's complement sum.
+fn sums(algorithm: HashAlgorithm) -> bool {
+    matches!(algorithm, HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum)
+}
+
+/// Where the arrays of kept sums are in the stage memory.
+fn sum_arrays(stage: &Stage) -> impl Iterator<Item = u32> {
+    (stage.sums..).step_by(8 * MAX_BATCH)
 }
 
 /// Bytes that are put together in stack memory for a hash, at most.
@@ -54,7 +68,7 @@ impl Gen<'_> {
                 DataItem::Value(expr) => items.push(crate::simplify::simplify(p, expr, &self.state)),
                 DataItem::Header(header) => match self.state.place(*header) {
                     Place::Invalid => {}
-                    Place::Unknown => return None,
+                    Place::Unknown | Place::Maybe => return None,
                     Place::At(_) | Place::Pointed | Place::Stored => {
                         items.extend(p.headers[*header].fields.iter().map(|field| Expr::Read(*field)));
                     }
@@ -81,8 +95,9 @@ impl Gen<'_> {
     }
 
     fn hash_static(&mut self, algorithm: HashAlgorithm, items: Vec<Expr>, bits: u32) -> Num {
-        let sums = matches!(algorithm, HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum);
-        if sums && let Some(sum) = self.sum_in_place(&items) {
+        if sums(algorithm)
+            && let Some(sum) = self.sum_in_place(&items)
+        {
             return self.finish_sum(algorithm, sum);
         }
         let bytes = bits.div_ceil(8);
@@ -131,6 +146,50 @@ impl Gen<'_> {
         let total = total?;
         self.cache.sums.push(Sum { words: places, total });
         Some(total)
+    }
+
+    /// Keeps the sums over a packet that starts to wait for a node, where one way leads to it and a checksum comes behind it.
+    pub(super) fn save_sums(&mut self, node: NodeId, stage: &Stage, memory: Value, offset: Value) {
+        if self.cache.sums.is_empty() || self.waits_for.get(&node) != Some(&1) || !self.sums_behind(node) {
+            return;
+        }
+        let sums: Vec<Sum> = std::mem::take(&mut self.cache.sums).into_iter().take(MAX_SUMS).collect();
+        let offset = self.shl(offset, 1);
+        let address = self.b.ins().iadd(memory, offset);
+        for (sum, at) in sums.iter().zip(sum_arrays(stage)) {
+            self.store_word(sum.total, address, at);
+        }
+        self.kept_sums.insert(node, sums);
+    }
+
+    /// The reverse of [`Gen::save_sums`]; `address` is the packet's in an array of `u32`.
+    pub(super) fn restore_sums(&mut self, node: NodeId, stage: &Stage, address: Value) {
+        let Some(sums) = self.kept_sums.remove(&node) else { return };
+        let memory = self.around.stage;
+        let offset = self.b.ins().isub(address, memory);
+        let address = self.b.ins().iadd(address, offset);
+        for (mut sum, at) in sums.into_iter().zip(sum_arrays(stage)) {
+            sum.total = self.load_word(types::I64, address, at);
+            self.cache.sums.push(sum);
+        }
+    }
+
+    /// Whether a checksum is computed at or behind a node.
+    fn sums_behind(&self, node: NodeId) -> bool {
+        let (mut seen, mut waiting) = (HashSet::from([node]), vec![node]);
+        while let Some(node) = waiting.pop() {
+            let node = &self.special.nodes[node];
+            let ops = &self.flat.blocks[node.block].ops;
+            if ops.iter().any(|op| matches!(op, Op::Inst(Inst::Hash { algorithm, .. }) if sums(*algorithm))) {
+                return true;
+            }
+            node.term.for_each_target(&mut |to| {
+                if seen.insert(*to) {
+                    waiting.push(*to);
+                }
+            });
+        }
+        false
     }
 
     /// Bytes of the packet are about to be stored: sums over them change by the difference, or are forgotten.
@@ -265,7 +324,7 @@ impl Gen<'_> {
             return;
         }
         let behind = self.b.create_block();
-        if place == Place::Unknown {
+        if matches!(place, Place::Unknown | Place::Maybe) {
             let valid = self.is_valid(header);
             let valid = {
                 let zero = self.int(0);

@@ -104,8 +104,8 @@ impl Gen<'_> {
                 let context = self.context();
                 own = Some(self.load_word(types::I64, context, self.s.layout.slots[*field]));
             }
-            if place == Place::Unknown {
-                let valid = self.b.use_var(self.vars.valid[id.index()]);
+            if matches!(place, Place::Unknown | Place::Maybe) {
+                let valid = self.is_valid(id);
                 let mask = self.b.ins().ineg(valid);
                 let bits = self.and(mask, u64::from(header.fixed_bits));
                 own = Some(match own {
@@ -147,8 +147,11 @@ impl Gen<'_> {
                 self.write(*dst, val);
             }
             Inst::SetValid(header) => {
-                if self.state.place(*header) == Place::Invalid {
-                    self.clear_fields(*header);
+                match self.state.place(*header) {
+                    Place::Invalid => self.clear_fields(*header),
+                    // Zeros become the fields of one that was invalid.
+                    Place::Maybe => self.store_header(*header),
+                    _ => {}
                 }
             }
             Inst::SetInvalid(_) => {}

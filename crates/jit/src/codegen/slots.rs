@@ -21,7 +21,7 @@ impl Gen<'_> {
                     let data = self.data();
                     return self.read_in_place(Base::Packet, data, 8 * at + offset, slot);
                 }
-                Place::Pointed => {
+                Place::Pointed | Place::Maybe => {
                     let pointer = self.pointer(header);
                     return self.read_in_place(Base::Header(header), pointer, offset, slot);
                 }
@@ -93,8 +93,16 @@ impl Gen<'_> {
                     let pointer = self.pointer(header);
                     return self.write_in_place(Base::Header(header), pointer, offset, &val);
                 }
+                Place::Maybe => {
+                    // Zeros stay zeros.
+                    let (val, pointer) = (self.if_valid(header, val), self.pointer(header));
+                    return self.write_in_place(Base::Header(header), pointer, offset, &val);
+                }
                 Place::Stored => {}
-                Place::Unknown => return self.write_if_valid(header, slot, val),
+                Place::Unknown => {
+                    let val = self.if_valid(header, val);
+                    return self.set_storage(slot, val);
+                }
             }
         }
         self.set_storage(slot, val);
@@ -111,25 +119,24 @@ impl Gen<'_> {
         }
     }
 
-    fn write_if_valid(&mut self, header: HeaderId, slot: SlotId, val: Val) {
-        let valid = self.b.use_var(self.vars.valid[header.index()]);
+    /// A value, or of an invalid header 0.
+    fn if_valid(&mut self, header: HeaderId, val: Val) -> Val {
+        let valid = self.is_valid(header);
         match val {
             Val::Bool(truth) => {
                 let valid = self.b.ins().ireduce(types::I8, valid);
-                let both = self.b.ins().band(truth, valid);
-                self.set_storage(slot, Val::Bool(both));
+                Val::Bool(self.b.ins().band(truth, valid))
             }
             Val::Bits(num) => {
                 let mask = self.b.ins().ineg(valid);
                 let limbs = self.limbs(&num);
                 let limbs = limbs.into_iter().map(|limb| self.b.ins().band(limb, mask)).collect();
-                self.set_storage(slot, Val::Bits(Num::limbs(num.width, limbs)));
+                Val::Bits(Num::limbs(num.width, limbs))
             }
             Val::Varbit(pointer) => {
                 let empty = self.int(crate::runtime::empty_varbit() as u64);
                 let is_valid = self.not_zero(valid);
-                let from = self.b.ins().select(is_valid, pointer, empty);
-                self.set_storage(slot, Val::Varbit(from));
+                Val::Varbit(self.b.ins().select(is_valid, pointer, empty))
             }
         }
     }
@@ -190,7 +197,7 @@ impl Gen<'_> {
 
     /// A header's fields get storage of their own, where they are only in the packet.
     pub(super) fn store_header(&mut self, header: HeaderId) {
-        if matches!(self.state.place(header), Place::At(_) | Place::Pointed) {
+        if matches!(self.state.place(header), Place::At(_) | Place::Pointed | Place::Maybe) {
             for field in &self.s.program.headers[header].fields {
                 let val = self.read(*field);
                 self.set_storage(*field, val);
@@ -205,18 +212,24 @@ impl Gen<'_> {
         }
     }
 
-    /// Where a header is that is [`Place::Pointed`].
+    /// Where a header is that is [`Place::Pointed`] or [`Place::Maybe`].
     pub(super) fn pointer(&mut self, header: HeaderId) -> Value {
         self.b.use_var(self.vars.pointer[header.index()])
     }
 
     /// A header's own pointer says where it is.
     pub(super) fn point_to(&mut self, header: HeaderId) {
-        if let Place::At(at) = self.state.place(header) {
-            let data = self.data();
-            let pointer = self.plus(data, i64::from(at));
-            self.b.def_var(self.vars.pointer[header.index()], pointer);
-        }
+        let pointer = match self.state.place(header) {
+            Place::At(at) => {
+                let data = self.data();
+                self.plus(data, i64::from(at))
+            }
+            // The condition on the edge told what was unknown.
+            Place::Invalid | Place::Unknown => self.zeros(),
+            Place::Pointed | Place::Maybe | Place::Stored => return,
+        };
+        self.b.def_var(self.vars.pointer[header.index()], pointer);
+        self.cache.forget(Base::Header(header));
     }
 
     /// A slot of the packet's context becomes the slot's storage.
@@ -253,7 +266,7 @@ impl Gen<'_> {
         if in_memory {
             match place {
                 Place::Invalid => self.clear_storage(slot),
-                Place::At(_) | Place::Pointed => {
+                Place::At(_) | Place::Pointed | Place::Maybe => {
                     let val = self.read(slot);
                     self.set_storage(slot, val);
                 }

@@ -181,7 +181,8 @@ impl Gen<'_> {
         limbs.truncate(crate::layout::limbs(width));
         if let Some(top) = limbs.last_mut() {
             let bits = (width - 1) % 64 + 1;
-            if self.widths.get(top).is_none_or(|known| *known > bits) {
+            let known = self.widths.get(&self.b.func.dfg.resolve_aliases(*top));
+            if known.is_none_or(|known| *known > bits) {
                 *top = self.and(*top, top_mask(width));
                 self.widths.insert(*top, bits);
             }
