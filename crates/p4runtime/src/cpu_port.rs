@@ -2,29 +2,30 @@
 //!
 //! Both ways are queues of bounded length. A full one refuses the packet, which is counted as at any port; nobody waits.
 
-use millrace_ports::{
-    Batch, MAX_FRAME, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, Transmitted,
-};
+use millrace_ports::{FarEnd, MAX_FRAME, MemoryPort, Next};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 
 /// Most packets that wait for the switch, and most that wait for the controller.
 pub const CPU_QUEUE: usize = 1024;
 
 /// The switch's end.
+pub type CpuPort = MemoryPort<ToController>;
+
+/// What a [`CpuPort`] has behind it.
 #[derive(Debug)]
-pub struct CpuPort {
+pub struct ToController {
     incoming: Receiver<Vec<u8>>,
+    /// The frame taken from `incoming` last.
+    received: Vec<u8>,
     outgoing: mpsc::Sender<Vec<u8>>,
     awake: UnixStream,
     signalled: Arc<AtomicBool>,
-    statistics: PortStatistics,
 }
 
 /// The other end: frames go in to the switch, and come from it.
@@ -66,8 +67,8 @@ pub fn cpu_port() -> io::Result<(CpuPort, CpuLink)> {
     let (outgoing, frames) = mpsc::channel(CPU_QUEUE);
     let signalled = Arc::new(AtomicBool::new(false));
     let sender = CpuSender { frames: to_switch, wake: Arc::new(wake), signalled: Arc::clone(&signalled) };
-    let port = CpuPort { incoming, outgoing, awake, signalled, statistics: PortStatistics::default() };
-    Ok((port, CpuLink { sender, frames }))
+    let far_end = ToController { incoming, received: Vec::new(), outgoing, awake, signalled };
+    Ok((MemoryPort::new(far_end), CpuLink { sender, frames }))
 }
 
 impl CpuLink {
@@ -107,74 +108,37 @@ impl CpuSender {
     }
 }
 
-impl Port for CpuPort {
-    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+impl FarEnd for ToController {
+    fn asked(&mut self) {
         if self.signalled.swap(false, Ordering::AcqRel) {
             let mut signals = [0; 64];
             while self.awake.read(&mut signals).is_ok_and(|read| read > 0) {}
         }
-        while !batch.is_full() {
-            let Some(mut packet) = pool.take() else { return Ok(Received::More) };
-            let Ok(frame) = self.incoming.try_recv() else {
-                pool.put(packet);
-                return Ok(Received::Idle);
-            };
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            packet.timestamp_ns = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-            if packet.set_frame(&frame).is_err() {
-                self.statistics.rx_errors += 1;
-                pool.put(packet);
-                continue;
-            }
-            self.statistics.rx_packets += 1;
-            self.statistics.rx_bytes += frame.len() as u64;
-            if let Err(packet) = batch.push(packet) {
-                pool.put(packet);
-            }
-        }
-        Ok(Received::More)
     }
 
-    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        let mut sent = 0;
-        for packet in batch.packets() {
-            if self.outgoing.try_send(packet.data().to_vec()).is_err() {
-                break;
+    fn next(&mut self) -> Next<'_> {
+        match self.incoming.try_recv() {
+            Ok(frame) => {
+                self.received = frame;
+                Next::Frame(&self.received)
             }
-            self.statistics.tx_bytes += packet.len() as u64;
-            sent += 1;
+            Err(_) => Next::None,
         }
-        batch.recycle_first(sent, pool);
-        self.statistics.tx_packets += sent as u64;
-        self.statistics.tx_refused += batch.len() as u64;
-        Ok(Transmitted { sent, refused: batch.len() })
     }
 
-    fn flush(&mut self) -> Result<(), PortError> {
-        Ok(())
+    fn take(&mut self, frame: &[u8]) -> bool {
+        self.outgoing.try_send(frame.to_vec()).is_ok()
     }
 
     fn poll_fd(&self) -> Option<RawFd> {
         Some(self.awake.as_raw_fd())
-    }
-
-    fn time_source(&self) -> TimeSource {
-        TimeSource::Wall
-    }
-
-    fn next_arrival_ns(&mut self) -> Option<u64> {
-        None
-    }
-
-    fn statistics(&self) -> PortStatistics {
-        self.statistics
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millrace_ports::{Packet, wait_readable};
+    use millrace_ports::{Batch, Packet, PacketPool, Port, Received, wait_readable};
     use std::time::Duration;
 
     #[test]

@@ -15,6 +15,7 @@ mod capture;
 mod fault;
 mod link;
 mod memory;
+mod memory_port;
 #[cfg(test)]
 mod netns;
 pub mod null;
@@ -33,6 +34,7 @@ pub use capture::{
     MAX_CAPTURE_NAME,
 };
 pub use fault::{FaultInjector, Faults};
+pub use memory_port::{FarEnd, MemoryPort, Next};
 pub use null::NullPort;
 pub use open::open;
 pub use packet::{Batch, FrameLengthError, HEADROOM, MAX_BATCH, MAX_FRAME, Packet, PacketPool};

@@ -122,7 +122,7 @@ def test_queues_hold_packets_back(sw):
 
 def test_programs_in_p4_14():
     sw = millrace.Switch(PROGRAMS / "nat_14.p4", std="p4-14", entries=PROGRAMS / "nat.entries")
-    [packet] = sw.send(0, Ether() / IP(src="10.0.0.10", dst="198.51.100.7") / UDP() / b"x")
+    [packet] = sw.send(0, Ether(src="06:00:00:00:00:00", dst="02:00:00:00:00:00") / IP(src="10.0.0.10", dst="198.51.100.7") / UDP() / b"x")
     assert packet.port == 2 and packet.scapy()[IP].src == "203.0.113.10"
     assert sw.table("static_out").find(ip_address("10.0.0.10")) == 0
 

@@ -12,7 +12,7 @@ mod replay;
 mod sink;
 mod trace;
 
-pub use port::NullPort;
+pub use port::{Loopback, NullPort};
 pub use replay::{RING_BUFFERS, Replay, Share, Written};
 pub use sink::{Sink, Taken, frame_digest};
 pub use trace::{MAX_TRACE_BYTES, MAX_TRACE_FRAMES, Trace, TraceTooLarge};

@@ -1,18 +1,19 @@
 //! The null driver behind the trait of all ports.
 
 use super::trace::Trace;
-use crate::packet::{Batch, PacketPool};
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
-use std::os::fd::RawFd;
+use crate::memory_port::{FarEnd, MemoryPort, Next};
+use crate::port::PortError;
 
 /// A port that receives the frames of a trace, over and over, and sends into nothing.
+pub type NullPort = MemoryPort<Loopback>;
+
+/// The far end of a [`NullPort`].
 #[derive(Debug)]
-pub struct NullPort {
+pub struct Loopback {
     trace: Trace,
     next: usize,
     /// Passes over the trace that are still to come; none: no end.
     passes: Option<u64>,
-    statistics: PortStatistics,
 }
 
 impl NullPort {
@@ -34,69 +35,35 @@ impl NullPort {
             "-" => Trace::default(),
             path => Trace::read(path)?,
         };
-        Ok(NullPort { trace, next: 0, passes, statistics: PortStatistics::default() })
+        Ok(MemoryPort::new(Loopback { trace, next: 0, passes }))
     }
 }
 
-impl Port for NullPort {
-    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
-        let now_ns = wall_clock_ns();
-        while !self.trace.is_empty() && self.passes != Some(0) {
-            if batch.is_full() {
-                return Ok(Received::More);
-            }
-            let Some(mut packet) = pool.take() else { return Ok(Received::More) };
-            let frame = self.trace.frame(self.next);
-            packet.timestamp_ns = now_ns;
-            // Neither can fail: a trace holds no longer frames, and the room was looked at.
-            if packet.set_frame(frame).is_ok() && batch.push(packet).is_ok() {
-                self.statistics.rx_packets += 1;
-                self.statistics.rx_bytes += frame.len() as u64;
-            }
-            self.next += 1;
-            if self.next == self.trace.len() {
-                self.next = 0;
-                self.passes = self.passes.map(|passes| passes - 1);
-            }
+impl FarEnd for Loopback {
+    fn next(&mut self) -> Next<'_> {
+        if self.trace.is_empty() || self.passes == Some(0) {
+            return if self.passes.is_some() { Next::End } else { Next::None };
         }
-        Ok(if self.passes.is_some() { Received::End } else { Received::Idle })
+        let at = self.next;
+        self.next += 1;
+        if self.next == self.trace.len() {
+            self.next = 0;
+            self.passes = self.passes.map(|passes| passes - 1);
+        }
+        Next::Frame(self.trace.frame(at))
     }
 
-    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        let sent = batch.len();
-        self.statistics.tx_packets += sent as u64;
-        self.statistics.tx_bytes += batch.packets().iter().map(|packet| packet.len() as u64).sum::<u64>();
-        batch.recycle(pool);
-        Ok(Transmitted { sent, refused: 0 })
-    }
-
-    fn flush(&mut self) -> Result<(), PortError> {
-        Ok(())
-    }
-
-    fn poll_fd(&self) -> Option<RawFd> {
-        None
-    }
-
-    fn time_source(&self) -> TimeSource {
-        TimeSource::Wall
-    }
-
-    fn next_arrival_ns(&mut self) -> Option<u64> {
-        None
-    }
-
-    fn statistics(&self) -> PortStatistics {
-        self.statistics
+    fn take(&mut self, _: &[u8]) -> bool {
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Packet;
+    use crate::packet::{Batch, Packet, PacketPool};
     use crate::pcap::PcapPort;
-    use crate::port::Port;
+    use crate::port::{Port, Received, Transmitted};
 
     /// Writes frames into a capture file of the test.
     fn capture(test: &str, frames: &[&[u8]]) -> String {
