@@ -5,7 +5,7 @@
 //! - **Errors are Python exceptions** (`millrace.errors`), with the name or the line that is wrong.
 //! - **A switch may be used by several threads**: each call sees it as another call left it. Long work (compiling, loading
 //!   entries, many packets) lets other Python threads run.
-//! - **No code of Python runs while a switch is locked** ([`shared::Shared`]): what comes from Python is read before, what
+//! - **No code of Python runs while a switch is locked** (`shared::Shared`): what comes from Python is read before, what
 //!   goes there is made after.
 //!
 //! Plain data is made of the classes of `millrace/records.py`; live objects are the classes here. `_millrace.pyi` types them.
