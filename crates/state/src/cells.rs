@@ -73,6 +73,26 @@ impl Tables {
         Ok(())
     }
 
+    /// Adds to a cell; what is counted at the same time is counted too, and there is no undoing it.
+    ///
+    /// # Errors
+    /// No such cell or entry.
+    pub(crate) fn add_to_counter(
+        &mut self,
+        counter: CounterRef,
+        index: u64,
+        value: CounterValue,
+    ) -> Result<(), WriteError> {
+        match counter {
+            CounterRef::Indexed(id) => {
+                let array = &mut self.counters[id];
+                let size = array.size();
+                array.add(index, value).then_some(()).ok_or(WriteError::Index { index, size })
+            }
+            CounterRef::Direct(id) => Ok(self.tables[id].add_counter(entry_index(index)?, value)?),
+        }
+    }
+
     /// Sets all cells to zero.
     ///
     /// # Errors

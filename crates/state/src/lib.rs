@@ -33,6 +33,7 @@ mod profiles;
 mod random;
 mod schema;
 mod state;
+mod succession;
 mod tables;
 mod undo;
 
@@ -45,6 +46,7 @@ pub use names::find_named;
 pub use profiles::MemberWrite;
 pub use random::Random;
 pub use state::{MAX_STATE_BYTES, State, record_layout};
+pub use succession::{Carried, NotNow, Succession};
 pub use tables::{Tables, TablesGuard, TablesHandle};
 
 pub use millrace_tables::fast::{NoMemory, Plan, PlanKind, Worker};

@@ -40,8 +40,7 @@ pub(crate) enum OwnUndo {
 }
 
 impl Own {
-    pub(crate) fn new() -> Own {
-        let domain = Domain::new();
+    pub(crate) fn new(domain: Domain) -> Own {
         let mut worker = domain.worker();
         worker.sleep();
         Own {

@@ -38,9 +38,23 @@ impl State {
     /// # Errors
     /// [`BuildError`]: an object above its written limit, an entry that does not fit, or [`MAX_STATE_BYTES`].
     pub fn new(program: Arc<Program>) -> Result<State, BuildError> {
+        State::in_domain(program, Domain::new())
+    }
+
+    /// As [`State::new`], for a program that may take over from the one whose tables these are
+    /// ([`crate::Succession`]).
+    ///
+    /// # Errors
+    /// As [`State::new`].
+    pub fn beside(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
+        let domain = running.lock().domain.clone();
+        State::in_domain(program, domain)
+    }
+
+    fn in_domain(program: Arc<Program>, domain: Domain) -> Result<State, BuildError> {
         check_memory(&program)?;
         let schema = Arc::new(Schema::new(program));
-        let (tables, own) = make(&schema)?;
+        let (tables, own) = make(&schema, domain)?;
         Ok(State { schema, handle: TablesHandle::new(tables), own, random: Random::new(0) })
     }
 
@@ -86,7 +100,7 @@ impl State {
     /// # Errors
     /// None that [`State::new`] did not give for the same program.
     pub fn reset(&mut self, tables: &mut Tables) -> Result<(), BuildError> {
-        let (made, own) = make(&self.schema)?;
+        let (made, own) = make(&self.schema, self.own.domain.clone())?;
         let before = (std::mem::replace(tables, made), std::mem::replace(&mut self.own, own));
         if before.1.notes() {
             self.own.before_reset = Some(Box::new(before));
@@ -150,7 +164,7 @@ impl State {
     }
 
     /// A number that changes when some table has to be looked up in another way ([`tables::fast::Plan::kind`]), and that
-    /// no other state has ever had.
+    /// only states have had that were made beside this one.
     #[inline]
     pub fn shapes(&self) -> u64 {
         self.own.domain.shapes()
@@ -158,9 +172,9 @@ impl State {
 }
 
 /// Both sides of the objects of a program, as they are at first.
-fn make(schema: &Arc<Schema>) -> Result<(Tables, Own), BuildError> {
+fn make(schema: &Arc<Schema>, domain: Domain) -> Result<(Tables, Own), BuildError> {
     let program = &schema.program;
-    let (mut made, mut own) = (Tables::new(Arc::clone(schema)), Own::new());
+    let (mut made, mut own) = (Tables::new(Arc::clone(schema), domain.clone()), Own::new(domain));
     for profile in program.profiles.values() {
         made.profiles.push(named(&profile.name, make_profile(profile))?);
     }

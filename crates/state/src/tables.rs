@@ -4,15 +4,17 @@ use crate::schema::Schema;
 use crate::undo::Undo;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
-use millrace_tables::{self as tables, ActionProfile, CounterArray};
+use millrace_tables::{self as tables, ActionProfile, CounterArray, fast::Domain};
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The tables of one running program with their action profiles, and its counters, as the control side reads and writes
 /// them. Packets go on meanwhile: each meets a table as it was before a write or as it is after it.
 pub struct Tables {
     pub(crate) schema: Arc<Schema>,
+    /// The workers that read these.
+    pub(crate) domain: Domain,
     pub(crate) tables: PrimaryMap<TableId, tables::Table>,
     pub(crate) profiles: PrimaryMap<ProfileId, ActionProfile>,
     pub(crate) counters: PrimaryMap<CounterId, CounterArray>,
@@ -21,7 +23,7 @@ pub struct Tables {
     /// Tables that may have writes which packets do not meet yet.
     uncommitted: Vec<TableId>,
     /// Counts commits.
-    commits: u64,
+    pub(crate) commits: u64,
     /// Whether a thread waits until there is nothing else to write.
     settling: bool,
 }
@@ -52,6 +54,16 @@ impl TablesHandle {
         TablesGuard { tables, handle: self }
     }
 
+    /// The tables, if no other thread has them.
+    pub(crate) fn try_lock(&self) -> Option<TablesGuard<'_>> {
+        let tables = match self.0.try_lock() {
+            Ok(tables) => tables,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(TablesGuard { tables, handle: self })
+    }
+
     /// Has a thread of its own settle the tables once nothing was written for a while: lists of rules that were written one
     /// by one are laid out anew as a whole.
     fn settle_when_idle(&self) -> bool {
@@ -64,7 +76,7 @@ impl TablesHandle {
                 let Some(tables) = tables.upgrade() else { return };
                 let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
                 if tables.commits == seen {
-                    tables.tables.values_mut().for_each(tables::Table::settle);
+                    tables.settle();
                     tables.settling = false;
                     return;
                 }
@@ -105,9 +117,10 @@ impl Drop for TablesGuard<'_> {
 }
 
 impl Tables {
-    pub(crate) fn new(schema: Arc<Schema>) -> Tables {
+    pub(crate) fn new(schema: Arc<Schema>, domain: Domain) -> Tables {
         Tables {
             schema,
+            domain,
             tables: PrimaryMap::new(),
             profiles: PrimaryMap::new(),
             counters: PrimaryMap::new(),
@@ -135,6 +148,11 @@ impl Tables {
     /// it once nothing was written for a tenth of a second.
     pub fn is_settled(&self) -> bool {
         self.tables.values().all(tables::Table::is_settled)
+    }
+
+    /// Lays out what was written one by one as a whole, here and now.
+    pub(crate) fn settle(&mut self) {
+        self.tables.values_mut().for_each(tables::Table::settle);
     }
 
     /// A table as the match engines see it.

@@ -50,6 +50,15 @@ impl Engine {
         }
     }
 
+    /// Has compiled code be what the tables want now.
+    ///
+    /// # Errors
+    /// Why it cannot be made.
+    pub(crate) fn fit(&mut self, state: &mut State) -> Result<(), String> {
+        let fitted = self.jit.as_mut().map_or(Ok(()), |jit| jit.fit(state));
+        fitted.map_err(|error| error.to_string())
+    }
+
     /// Has the interpreter work on packets that come in from now on, or only where there is no other engine.
     pub(crate) fn use_interp(&mut self, always: bool) {
         self.use_interp = always;

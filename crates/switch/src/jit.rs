@@ -114,6 +114,12 @@ impl Jit {
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.use_best(&self.program, state))
     }
 
+    /// Has the code for bursts be as the tables want it now, in front of the first packet.
+    pub(crate) fn fit(&mut self, state: &mut State) -> Result<(), JitError> {
+        let made = self.ahead.as_mut().map(|ahead| ahead.fit(&self.program, state));
+        made.transpose().map(drop)
+    }
+
     /// The code for bursts, as the tables want it to be now.
     ///
     /// # Errors
@@ -245,21 +251,30 @@ impl Ahead {
         Ok(ahead)
     }
 
+    /// Makes the code that the tables want, in the quick way where the program is large, unless it is there. Says whether it
+    /// was made.
+    fn fit(&mut self, program: &Program, state: &mut State) -> Result<bool, JitError> {
+        self.shapes = state.shapes();
+        let options = options(program, state, self.effort);
+        if schedule::are_same(&self.options, &options) {
+            return Ok(false);
+        }
+        self.take(through(program, &options)?, options);
+        self.look_later();
+        Ok(true)
+    }
+
     /// Looks whether other code is better by now. What the tables need is made here and now, in the quick way where the
     /// program is large, what is only better meanwhile.
     #[cold]
     fn renew(&mut self, program: &Arc<Program>, state: &mut State) -> Result<(), JitError> {
-        self.shapes = state.shapes();
-        let options = options(program, state, self.effort);
-        if !schedule::are_same(&self.options, &options) {
-            self.take(through(program, &options)?, options);
-            self.look_later();
+        if self.fit(program, state)? {
             return Ok(());
         }
         match std::mem::replace(&mut self.better, Better::Settled) {
             Better::Settled => self.looks_in = BURSTS_BETWEEN_LOOKS,
             Better::Wanted => {
-                let options = Options { effort: Effort::Speed, ..options };
+                let options = Options { effort: Effort::Speed, ..self.options.clone() };
                 let (program, wanted) = (Arc::clone(program), options.clone());
                 let make = move || through(&program, &wanted);
                 // Without a thread the code stays as it is, which is right too.

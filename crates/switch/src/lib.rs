@@ -38,6 +38,7 @@ mod queues;
 mod replication;
 mod run;
 mod schedule;
+mod succession;
 mod switch;
 mod time;
 mod trace;
@@ -54,6 +55,7 @@ pub use replication::{
     Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica, Replication,
     ReplicationError, Session,
 };
+pub use succession::{Keep, SwapError, SwapFailed, Swapped};
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
@@ -62,7 +64,7 @@ pub use worker::{
 
 pub use millrace_interp::DigestMessage;
 pub use millrace_jit::sampling::{Mark, Sampler, Samples, mark};
-pub use millrace_state::{BuildError, State};
+pub use millrace_state::{BuildError, Carried, State, Succession};
 
 /// The number of a port. Drivers have numbers up to 65535; architectures use larger ones for what is no cable.
 pub type PortId = u32;

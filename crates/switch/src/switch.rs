@@ -11,7 +11,7 @@ use crate::{Clock, DigestMessage, DropReason, PortId, QueueConfig, QueueError, R
 use millrace_interp::Effects;
 use millrace_pipeline::*;
 use millrace_ports::MAX_FRAME;
-use millrace_state::{BuildError, State, Tables, WriteError};
+use millrace_state::{BuildError, State, Succession, Tables, TablesHandle, WriteError};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -91,6 +91,9 @@ impl fmt::Display for SwitchError {
 
 impl std::error::Error for SwitchError {}
 
+/// Makes an engine over objects.
+type MakeEngine<'a> = &'a dyn Fn(&mut State) -> Result<Engine, String>;
+
 /// One running switch. See the crate's documentation.
 #[derive(Debug)]
 pub struct Switch {
@@ -121,10 +124,36 @@ impl Switch {
     /// # Errors
     /// [`SwitchError`].
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Result<Switch, SwitchError> {
-        let mut state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
+        let state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
+        Switch::over(state, config, |make, state| make(state))
+    }
+
+    /// As [`Switch::new`], for a program that may take over from the one whose tables these are ([`crate::Control::swap`]):
+    /// its code is made for the entries that it will find there.
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn beside(
+        program: Arc<Program>,
+        config: SwitchConfig,
+        running: &TablesHandle,
+    ) -> Result<Switch, SwitchError> {
+        let state = State::beside(program, running).map_err(SwitchError::State)?;
+        let succession = Succession::new(running, &state);
+        Switch::over(state, config, |make, state| succession.foresee(running, state, make))
+    }
+
+    /// A switch with these objects, over which `with` has its engine made.
+    fn over(
+        mut state: State,
+        config: SwitchConfig,
+        with: impl FnOnce(MakeEngine<'_>, &mut State) -> Result<Engine, String>,
+    ) -> Result<Switch, SwitchError> {
         state.seed(config.seed);
+        let program = Arc::clone(state.program());
+        let engine = with(&|state| Engine::new(config.engine, &program, state), &mut state);
         let mut switch = Switch {
-            engine: Engine::new(config.engine, &program, &mut state).map_err(SwitchError::Engine)?,
+            engine: engine.map_err(SwitchError::Engine)?,
             state,
             replication: Replication::default(),
             noted: None,
@@ -191,19 +220,37 @@ impl Switch {
     /// settings and counters stay. Packets that wait in queues leave at once, as the program until now has it; what that
     /// program said beside packets and nobody has taken yet is lost.
     pub fn take_over(&mut self, mut next: Switch) -> Switch {
+        self.run_empty();
+        self.exchange(&mut next);
+        std::mem::swap(&mut self.replication, &mut next.replication);
+        next
+    }
+
+    /// Lets all packets leave that wait.
+    pub(crate) fn run_empty(&mut self) {
         self.now_ns = self.clock.now_ns();
         self.process();
         while let Some((departure, stay)) = self.queues.pop_any() {
             self.egress(departure, stay);
             self.process();
         }
+    }
+
+    /// Exchanges program, code and objects with another switch.
+    pub(crate) fn exchange(&mut self, next: &mut Switch) {
         self.effects = Effects::default();
         std::mem::swap(&mut self.program, &mut next.program);
         std::mem::swap(&mut self.engine, &mut next.engine);
         std::mem::swap(&mut self.state, &mut next.state);
-        std::mem::swap(&mut self.replication, &mut next.replication);
         std::mem::swap(&mut self.tracer, &mut next.tracer);
-        next
+    }
+
+    /// Has the code be what the tables want now, so that no packet waits until it is made.
+    ///
+    /// # Errors
+    /// The code cannot be made; what there is goes on, and is right.
+    pub fn fit_code(&mut self) -> Result<(), SwitchError> {
+        self.engine.fit(&mut self.state).map_err(SwitchError::Engine)
     }
 
     /// From now on writes to the program's objects, to `tables` (those of this switch) and to multicast groups and clone

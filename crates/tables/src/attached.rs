@@ -147,6 +147,12 @@ impl Attached {
         }
     }
 
+    pub(crate) fn add_counter(&mut self, index: EntryIndex, value: CounterValue) {
+        if let Some(counters) = &mut self.counters {
+            counters.add(index.0 as usize, value);
+        }
+    }
+
     pub(crate) fn reset_counters(&mut self) {
         if let Some(counters) = &mut self.counters {
             counters.reset();

@@ -123,6 +123,19 @@ impl Tally {
         self.own[at] = own;
     }
 
+    /// Adds to a counter, whatever workers count meanwhile.
+    pub(crate) fn add(&mut self, at: usize, value: CounterValue) {
+        if value == CounterValue::default() {
+            return;
+        }
+        if at >= self.own.len() {
+            self.own.resize(at + 1, CounterValue::default());
+        }
+        let own = &mut self.own[at];
+        own.packets = own.packets.wrapping_add(value.packets);
+        own.bytes = own.bytes.wrapping_add(value.bytes);
+    }
+
     pub(crate) fn reset(&mut self) {
         (0..self.cells).for_each(|at| self.set(at, CounterValue::default()));
     }
@@ -200,6 +213,15 @@ impl CounterArray {
         exists
     }
 
+    /// Adds to a counter; what workers count at the same time is counted too. Returns false when there is no such counter.
+    pub fn add(&mut self, index: u64, value: CounterValue) -> bool {
+        let exists = index < self.size;
+        if exists {
+            self.tally.add(index as usize, value);
+        }
+        exists
+    }
+
     /// Sets all counters to zero.
     pub fn reset(&mut self) {
         self.tally.reset();
@@ -262,6 +284,9 @@ mod tests {
         counters.part().unwrap().count(299, 1);
         assert_eq!(counters.read(299), Some(CounterValue { packets: 8, bytes: 8 }));
         assert_eq!(counters.read(298), Some(CounterValue::default()));
+        assert!(counters.add(298, CounterValue { packets: 2, bytes: 3 }));
+        assert!(!counters.add(300, CounterValue { packets: 2, bytes: 3 }));
+        assert_eq!(counters.read(298), Some(CounterValue { packets: 2, bytes: 3 }));
     }
 
     #[test]

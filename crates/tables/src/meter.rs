@@ -305,6 +305,23 @@ impl MeterArray {
         }
     }
 
+    /// Takes the first meters of another array with all that they have metered, as far as both go; nothing where the units
+    /// differ. The other array loses them.
+    pub fn take_from(&mut self, other: &mut MeterArray) {
+        if self.unit != other.unit {
+            return;
+        }
+        for (mine, other) in self.chunks.iter_mut().zip(&mut other.chunks) {
+            *mine = other.take();
+        }
+        // The last chunk may have had meters behind the end.
+        let used = (self.size.min(other.size) as usize) % CHUNK;
+        let last = (self.size.min(other.size) as usize) / CHUNK;
+        if let Some(Some(meters)) = self.chunks.get_mut(last).filter(|_| used > 0) {
+            meters[used..].fill(Meter::default());
+        }
+    }
+
     /// Sets the parameters of all meters.
     ///
     /// # Errors
@@ -358,6 +375,21 @@ mod tests {
         let mut meter = Meter::default();
         meter.configure(config(cir, cbs, pir, pbs)).unwrap();
         meter
+    }
+
+    #[test]
+    fn an_array_takes_meters_with_what_they_have_metered() {
+        let (mut from, mut to) =
+            (MeterArray::new(MeterUnit::Bytes, 300).unwrap(), MeterArray::new(MeterUnit::Bytes, 600).unwrap());
+        from.configure_all(config(0, 1000, 0, 1000)).unwrap();
+        assert_eq!(from.execute(299, 0, 1000, Green), Some(Green));
+        to.take_from(&mut from);
+        assert_eq!(to.execute(299, 0, 1, Green), Some(Red), "its buckets are empty");
+        assert_eq!(to.execute(298, 0, 1, Green), Some(Green));
+        assert!((300..600).all(|index| to.meter(index).unwrap().config().is_none()));
+        let mut packets = MeterArray::new(MeterUnit::Packets, 300).unwrap();
+        packets.take_from(&mut to);
+        assert!(packets.meter(0).unwrap().config().is_none() && to.meter(0).unwrap().config().is_some());
     }
 
     #[test]

@@ -79,6 +79,14 @@ impl RegisterArray {
         }
     }
 
+    /// Gives the first cells the values of another array's, as far as both go; nothing where the widths differ.
+    pub fn copy_from(&mut self, other: &RegisterArray) {
+        if self.width == other.width {
+            let limbs = self.limbs.len().min(other.limbs.len());
+            self.limbs[..limbs].copy_from_slice(&other.limbs[..limbs]);
+        }
+    }
+
     /// Sets every cell to zero.
     pub fn reset(&mut self) {
         self.limbs.fill(0);
@@ -122,6 +130,20 @@ mod tests {
         assert_eq!((cells.read(0), cells.read(1)), ((&[9][..], true), (&[9][..], true)));
         cells.reset();
         assert_eq!(cells.read(0), (&[0][..], true));
+    }
+
+    #[test]
+    fn as_many_cells_are_copied_as_both_have() {
+        let (mut few, mut many) = (RegisterArray::new(65, 2).unwrap(), RegisterArray::new(65, 3).unwrap());
+        many.fill(&[7, 1]);
+        few.copy_from(&many);
+        assert_eq!(few.read(1), (&[7, 1][..], true));
+        few.fill(&[8, 0]);
+        many.copy_from(&few);
+        assert_eq!((many.read(1), many.read(2)), ((&[8, 0][..], true), (&[7, 1][..], true)));
+        let mut narrow = RegisterArray::new(64, 3).unwrap();
+        narrow.copy_from(&many);
+        assert_eq!(narrow.read(0), (&[0][..], true));
     }
 
     #[test]

@@ -580,6 +580,16 @@ impl Table {
         Ok(())
     }
 
+    /// Adds to the direct counter of an entry, or of the default entry; what workers count at the same time is counted too.
+    ///
+    /// # Errors
+    /// [`TableError::NoCounter`], [`TableError::NotFound`].
+    pub fn add_counter(&mut self, index: EntryIndex, value: CounterValue) -> Result<(), TableError> {
+        self.counter(index)?;
+        self.attached.add_counter(index, value);
+        Ok(())
+    }
+
     /// Sets the direct counters of all entries and of the default entry to zero.
     ///
     /// # Errors
