@@ -27,6 +27,8 @@ pub(crate) struct Loaded {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) shadow: Shadow,
     pub(crate) target: Target,
+    /// Whether something was written to it.
+    pub(crate) is_written: bool,
 }
 
 /// Where a program is.
@@ -65,19 +67,21 @@ impl Loaded {
             p4_device_config: pipeline.device_config.into(),
             cookie: None,
         };
-        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target: Target::running(control) })
+        let target = Target::running(control);
+        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target, is_written: false })
     }
 
-    /// A program that does not run yet.
+    /// A program that does not run yet, made to take over from that with these tables.
     pub(crate) fn waiting(
         pipeline: Pipeline,
         given: Option<config::P4Info>,
         cookie: Option<Cookie>,
         engine: EngineKind,
-        shadow: Shadow,
+        running: &TablesHandle,
     ) -> Result<Loaded, Refusal> {
+        let shadow = Shadow::default();
         let config = SwitchConfig { engine, ..SwitchConfig::default() };
-        let switch = Switch::new(Arc::clone(&pipeline.program), config)
+        let switch = Switch::beside(Arc::clone(&pipeline.program), config, running)
             .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
         let catalog = Catalog::new(&pipeline.p4info, &pipeline.program, switch.state());
         let info = match given {
@@ -89,24 +93,23 @@ impl Loaded {
             p4_device_config: pipeline.device_config.into(),
             cookie,
         };
-        let target = Target::Waiting(Box::new(Mutex::new(switch)));
-        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target })
+        let target = Target::waiting(switch);
+        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target, is_written: false })
     }
 
-    /// Lets a waiting program forward in place of the one that runs until now. In between `carry` meets both, and no packet.
-    pub(crate) async fn start(
-        &mut self,
-        control: &Control,
-        carry: impl FnOnce(&Switch, &mut Switch) + Send + 'static,
-    ) -> Result<(), Status> {
+    /// Lets a waiting program forward in place of the one that runs until now, with what was written to it alone.
+    pub(crate) async fn start(&mut self, control: &Control) -> Result<(), Status> {
         let running = Target::running(control.clone());
         let Target::Waiting(switch) = std::mem::replace(&mut self.target, running) else { return Ok(()) };
-        let mut next = switch.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let before = request(control, move |switch| {
-            carry(switch, &mut next);
-            switch.take_over(next)
-        })
-        .await?;
+        let next = switch.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let fitted = tokio::task::spawn_blocking(move || {
+            let mut next = next;
+            // Code that fits less well is right too.
+            let _ = next.fit_code();
+            next
+        });
+        let next = fitted.await.map_err(|_| Status::internal("the compiler failed"))?;
+        let before = request(control, move |switch| switch.take_over(next)).await?;
         // Large tables take a while to be freed.
         drop(tokio::task::spawn_blocking(move || drop(before)));
         Ok(())
@@ -114,8 +117,12 @@ impl Loaded {
 }
 
 impl Target {
-    fn running(control: Control) -> Target {
+    pub(crate) fn running(control: Control) -> Target {
         Target::Running(control, OnceCell::new())
+    }
+
+    pub(crate) fn waiting(switch: Switch) -> Target {
+        Target::Waiting(Box::new(Mutex::new(switch)))
     }
 
     /// The program's tables, which any thread may read and write while it runs.

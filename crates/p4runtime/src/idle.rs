@@ -34,6 +34,11 @@ impl Timers {
         self.current.is_empty()
     }
 
+    /// The entries that have a timer.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (TableId, EntryIndex)> {
+        self.current.keys().copied()
+    }
+
     /// An entry that is to be looked at now.
     pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(TableId, EntryIndex)> {
         while let Some(Reverse((at_ns, serial, table, index))) = self.due.peek().copied() {

@@ -30,6 +30,7 @@ pub mod proto;
 mod read;
 mod reconcile;
 mod refusal;
+mod report;
 mod server;
 mod service;
 mod shadow;
@@ -40,6 +41,7 @@ mod write;
 
 pub use arbitration::{MAX_CLIENTS_PER_ROLE, MAX_ROLES};
 pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, SendError, cpu_port};
+pub use report::{Item, KEEP_KEY, MAX_REPORT, REPORT_KEY, Report};
 pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, MAX_MESSAGE, Server, StartError, Tls};
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use crate::arbitration::ClientId;
 use crate::compile::compile;
 use crate::device::{Device, Event, STREAM_QUEUE};
-use crate::forwarding::{Forwarding, Loaded};
+use crate::forwarding::{self, Forwarding, Loaded, Target};
 use crate::proto::v1::p4_runtime_server::P4Runtime;
 use crate::proto::v1::{
     CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
@@ -13,14 +13,15 @@ use crate::proto::v1::{
     set_forwarding_pipeline_config_request::Action, stream_message_request::Update, write_request::Atomicity,
 };
 use crate::read::{Reader, STALL, Stop};
-use crate::reconcile::{carry_cells, reconcile};
+use crate::reconcile::reconcile;
 use crate::refusal::batch_status;
-use crate::shadow::Shadow;
+use crate::report::{KEEP_KEY, REPORT_KEY, Report};
 use crate::{API_VERSION, write};
-use millrace_switch::Switch;
+use millrace_switch::Keep;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{info, warn};
 
@@ -48,6 +49,7 @@ impl P4Runtime for Service {
                 let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
                 matches!(entity, Some(Entity::DigestEntry(_)))
             });
+            loaded.is_written = true;
             let results =
                 write::write(loaded, &device.ports, &request.role, request.updates, atomicity).await?;
             if digests && !saved {
@@ -95,13 +97,19 @@ impl P4Runtime for Service {
         &self,
         request: Request<SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<SetForwardingPipelineConfigResponse>, Status> {
+        let keep = keep(request.metadata())?;
         let request = request.into_inner();
         self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
         let device = Arc::clone(&self.0);
         to_the_end(async move {
-            let done = set_pipeline(&device, request).await;
-            done.inspect_err(|status| warn!(reason = status.message(), "program refused"))?;
-            Ok(Response::new(SetForwardingPipelineConfigResponse {}))
+            let done = set_pipeline(&device, request, keep).await;
+            let report = done.inspect_err(|status| warn!(reason = status.message(), "program refused"))?;
+            let mut response = Response::new(SetForwardingPipelineConfigResponse {});
+            if let Some(report) = report {
+                let json = MetadataValue::from_bytes(&report.to_json());
+                response.metadata_mut().insert_bin(REPORT_KEY, json);
+            }
+            Ok(response)
         })
         .await
     }
@@ -219,7 +227,29 @@ async fn take(
     Ok(())
 }
 
-async fn set_pipeline(device: &Device, request: SetForwardingPipelineConfigRequest) -> Result<(), Status> {
+/// What is to go on under a new program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Nothing,
+    Objects(Keep),
+}
+
+/// What a client asks to be kept, other than the specification has it.
+fn keep(metadata: &MetadataMap) -> Result<Option<Kept>, Status> {
+    let Some(asked) = metadata.get(KEEP_KEY) else { return Ok(None) };
+    match asked.as_bytes() {
+        b"everything" => Ok(Some(Kept::Objects(Keep::Everything))),
+        b"compatible" => Ok(Some(Kept::Objects(Keep::Compatible))),
+        b"nothing" => Ok(Some(Kept::Nothing)),
+        _ => Err(Status::invalid_argument(format!("{KEEP_KEY} is `everything`, `compatible` or `nothing`"))),
+    }
+}
+
+async fn set_pipeline(
+    device: &Device,
+    request: SetForwardingPipelineConfigRequest,
+    asked: Option<Kept>,
+) -> Result<Option<Report>, Status> {
     let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
     if action == Action::Unspecified {
         return Err(Status::invalid_argument("the action is missing"));
@@ -229,52 +259,65 @@ async fn set_pipeline(device: &Device, request: SetForwardingPipelineConfigReque
             return Err(Status::invalid_argument("COMMIT takes the config that was saved, not another one"));
         }
         let mut forwarding = device.forwarding.write().await;
-        let saved = forwarding.saved.take().ok_or_else(|| Status::not_found("no config has been saved"))?;
-        return commit(device, &mut forwarding, saved, |_, _| ()).await;
+        let mut saved =
+            forwarding.saved.take().ok_or_else(|| Status::not_found("no config has been saved"))?;
+        let committed = match asked.unwrap_or(Kept::Nothing) {
+            Kept::Objects(_) if saved.is_written => Err(Status::failed_precondition(
+                "the saved config has been written to: it cannot take what was written to the other one",
+            )),
+            keep => commit(device, &mut forwarding, &mut saved, keep).await,
+        };
+        match (&committed, &saved.target) {
+            (Err(_), Target::Waiting(_)) => forwarding.saved = Some(saved),
+            (Err(_), _) => {}
+            (Ok(_), _) => forwarding.active = Some(saved),
+        }
+        return committed;
     }
     let config = request.config.ok_or_else(|| Status::invalid_argument("the config is missing"))?;
     let ForwardingPipelineConfig { p4info, p4_device_config, cookie } = config;
     let engine = device.engine;
+    let running = forwarding::request(&device.control, |switch| switch.state().handle()).await?;
     // Compiling takes milliseconds, for which nobody else should wait.
     let made = tokio::task::spawn_blocking(move || {
         let pipeline = compile(&p4_device_config, p4info.as_ref())?;
-        Loaded::waiting(pipeline, p4info, cookie, engine, Shadow::default())
+        Loaded::waiting(pipeline, p4info, cookie, engine, &running)
     });
     let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
     let mut forwarding = device.forwarding.write().await;
     loaded.shadow.down =
         forwarding.active.as_ref().map(|active| active.shadow.down.clone()).unwrap_or_default();
-    match action {
-        Action::Verify => Ok(()),
+    let keep = match action {
+        Action::Verify => return Ok(None),
         Action::VerifyAndSave => {
             forwarding.saved = Some(loaded);
-            Ok(())
+            return Ok(None);
         }
-        Action::ReconcileAndCommit => {
-            if let Some(active) = &mut forwarding.active {
-                reconcile(active, &mut loaded).await?;
-            }
-            forwarding.saved = None;
-            commit(device, &mut forwarding, loaded, carry_cells).await
-        }
-        _ => {
-            forwarding.saved = None;
-            commit(device, &mut forwarding, loaded, |_, _| ()).await
-        }
-    }
+        Action::ReconcileAndCommit => asked.unwrap_or(Kept::Objects(Keep::Everything)),
+        _ => asked.unwrap_or(Kept::Nothing),
+    };
+    let report = commit(device, &mut forwarding, &mut loaded, keep).await?;
+    forwarding.saved = None;
+    forwarding.active = Some(loaded);
+    Ok(report)
 }
 
 /// Lets a program forward.
 async fn commit(
     device: &Device,
     forwarding: &mut Forwarding,
-    mut loaded: Loaded,
-    carry: impl FnOnce(&Switch, &mut Switch) + Send + 'static,
-) -> Result<(), Status> {
-    loaded.start(&device.control, carry).await?;
+    loaded: &mut Loaded,
+    keep: Kept,
+) -> Result<Option<Report>, Status> {
+    let report = match (&forwarding.active, keep) {
+        (Some(active), Kept::Objects(keep)) => Some(reconcile(&device.control, active, loaded, keep).await?),
+        _ => {
+            loaded.start(&device.control).await?;
+            None
+        }
+    };
     info!(program = loaded.catalog.program.name, "program set");
     device.runs(&loaded.catalog).await;
     let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
-    forwarding.active = Some(loaded);
-    Ok(())
+    Ok(report)
 }

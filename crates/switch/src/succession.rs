@@ -62,7 +62,11 @@ impl fmt::Display for SwapError {
                 f.write_str("the new program has no place for ")?;
                 for (at, carried) in lost.iter().take(MAX_TOLD).enumerate() {
                     let comma = if at == 0 { "" } else { ", " };
-                    write!(f, "{comma}{} {} of {} `{}`", carried.count, carried.what, carried.kind, carried.name)?;
+                    write!(
+                        f,
+                        "{comma}{} {} of {} `{}`",
+                        carried.count, carried.what, carried.kind, carried.name
+                    )?;
                     write!(f, " ({})", carried.dropped.as_deref().unwrap_or_default())?;
                 }
                 match lost.len().checked_sub(MAX_TOLD) {

@@ -379,8 +379,10 @@ mod tests {
 
     #[test]
     fn an_array_takes_meters_with_what_they_have_metered() {
-        let (mut from, mut to) =
-            (MeterArray::new(MeterUnit::Bytes, 300).unwrap(), MeterArray::new(MeterUnit::Bytes, 600).unwrap());
+        let (mut from, mut to) = (
+            MeterArray::new(MeterUnit::Bytes, 300).unwrap(),
+            MeterArray::new(MeterUnit::Bytes, 600).unwrap(),
+        );
         from.configure_all(config(0, 1000, 0, 1000)).unwrap();
         assert_eq!(from.execute(299, 0, 1000, Green), Some(Green));
         to.take_from(&mut from);

@@ -119,7 +119,8 @@ pub(super) fn report(old: &State, new: &Program, report: &mut Vec<Carried>) {
     }
     for (id, found) in pairs(&program.meters, &new.meters, |meter: &Meter| meter.name.as_str()) {
         let meter = &program.meters[id];
-        let left = |from: u64| (from..meter.size).any(|cell| matches!(old.meter_config(id, cell), Ok(Some(_))));
+        let left =
+            |from: u64| (from..meter.size).any(|cell| matches!(old.meter_config(id, cell), Ok(Some(_))));
         let room = match found.map(|found| &new.meters[found]) {
             Some(now) if meter_unit(now.unit) == meter_unit(meter.unit) => Ok(now.size),
             Some(_) => Err("the new program meters something else"),
@@ -127,7 +128,8 @@ pub(super) fn report(old: &State, new: &Program, report: &mut Vec<Carried>) {
         };
         note_cells(report, (ObjectKind::Meter, &meter.name), meter.size, room, left);
     }
-    for (id, found) in pairs(&program.registers, &new.registers, |register: &Register| register.name.as_str()) {
+    for (id, found) in pairs(&program.registers, &new.registers, |register: &Register| register.name.as_str())
+    {
         let register = &program.registers[id];
         let written = |cell| {
             let value = old.register_read(id, cell);

@@ -1,7 +1,7 @@
 //! Copying what cannot move: entries, members and groups, as far as they fit.
 
-use super::likeness::{same_key, same_params};
 use super::arrays::{self, GONE};
+use super::likeness::{same_key, same_params};
 use super::{Carried, Succession};
 use crate::cells::CounterRef;
 use crate::tables::{Tables, TablesHandle};
@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, HashMap};
 const CHUNK: u32 = 256;
 /// Most reasons that are told apart for one object.
 const MAX_REASONS: usize = 8;
-
 
 /// How many were dropped, by reason.
 type Lost = BTreeMap<String, u64>;
@@ -63,7 +62,13 @@ impl Succession {
         let kept = (kept > 0).then_some((kept, None));
         let lost = lost.into_iter().map(|(reason, count)| (count, Some(reason)));
         let all = kept.into_iter().chain(lost);
-        self.report.extend(all.map(|(count, dropped)| Carried { kind, name: name.clone(), what, count, dropped }));
+        self.report.extend(all.map(|(count, dropped)| Carried {
+            kind,
+            name: name.clone(),
+            what,
+            count,
+            dropped,
+        }));
     }
 
     /// The table is not in the new program.
@@ -111,9 +116,9 @@ impl Succession {
             let _ = to.set_direct_meter(new, EntryIndex::MISS.0.into(), Some(meter));
         }
         if default != own_default(&self.old, old) {
-            let set = self.call(ids, default).and_then(|call| {
-                to.set_default(new, &call).map_err(|error| error.to_string())
-            });
+            let set = self
+                .call(ids, default)
+                .and_then(|call| to.set_default(new, &call).map_err(|error| error.to_string()));
             let (kept, lost) = match set {
                 Ok(()) => (1, Lost::new()),
                 Err(reason) => (0, [(reason, 1)].into()),
@@ -196,7 +201,13 @@ impl Succession {
         }
     }
 
-    fn copy_profile(&mut self, running: &TablesHandle, to: &mut Tables, old: ProfileId, new: Option<ProfileId>) {
+    fn copy_profile(
+        &mut self,
+        running: &TablesHandle,
+        to: &mut Tables,
+        old: ProfileId,
+        new: Option<ProfileId>,
+    ) {
         let tables = running.lock();
         let members: Vec<_> = tables.members(old).collect();
         let groups: Vec<_> = tables.groups(old).map(|(id, members)| (id, members.to_vec())).collect();

@@ -63,7 +63,8 @@ pub(super) fn profile_pairs(old: &Schema, new: &Schema) -> Vec<Pair<ProfileId>> 
         let found = program.profiles.iter().find(|(_, other)| other.name == profile.name);
         let looks_same = |(new_id, other): (ProfileId, &Profile)| {
             let group_size = |profile: &Profile| profile.selector.as_ref().map(|of| of.max_group_size);
-            let users: Vec<_> = old.users(id).into_iter().map(|table| (table, by_name(old, new, table))).collect();
+            let users: Vec<_> =
+                old.users(id).into_iter().map(|table| (table, by_name(old, new, table))).collect();
             profile.size == other.size
                 && group_size(profile) == group_size(other)
                 && users.len() == new.users(new_id).len()

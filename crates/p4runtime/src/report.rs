@@ -1,0 +1,106 @@
+//! What a change of programs kept and dropped, as clients are told.
+
+use crate::shadow::Shadow;
+use millrace_state::Carried;
+use serde::{Deserialize, Serialize};
+
+/// The key of the metadata of a request that says what to keep: `everything`, `compatible` or `nothing`.
+pub const KEEP_KEY: &str = "millrace-keep";
+/// The key of the metadata of the answer that has a [`Report`], as JSON.
+pub const REPORT_KEY: &str = "millrace-swap-bin";
+/// Most bytes of a report: clients take no large metadata.
+pub const MAX_REPORT: usize = 4096;
+
+/// What became of what was written to the program that ran before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// What the new program has.
+    pub kept: Vec<Item>,
+    /// What it has not.
+    pub dropped: Vec<Item>,
+    /// How many more there are than a message has room for.
+    #[serde(default)]
+    pub more: usize,
+}
+
+/// What an object held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// What the object is: `table`, `counter`, ...
+    pub kind: String,
+    /// Its name; empty for what belongs to no program.
+    pub name: String,
+    /// What it held: `entries`, `cells`, ...
+    pub what: String,
+    /// How many of them.
+    pub count: u64,
+    /// Why they were dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Report {
+    pub(crate) fn add(&mut self, carried: &[Carried]) {
+        for of in carried {
+            self.item(&of.kind.to_string(), &of.name, of.what, of.count, of.dropped.clone());
+        }
+    }
+
+    pub(crate) fn add_digest(&mut self, name: &str, kept: bool) {
+        let reason = (!kept).then(|| "it is not in the new program".to_owned());
+        self.item("digest", name, "settings", 1, reason);
+    }
+
+    /// Multicast groups and clone sessions belong to no program.
+    pub(crate) fn add_replication(&mut self, shadow: &Shadow) {
+        for (what, count) in
+            [("multicast groups", shadow.multicast.len()), ("clone sessions", shadow.clones.len())]
+        {
+            if count > 0 {
+                self.item("replication", "", what, count as u64, None);
+            }
+        }
+    }
+
+    fn item(&mut self, kind: &str, name: &str, what: &str, count: u64, reason: Option<String>) {
+        let list = if reason.is_some() { &mut self.dropped } else { &mut self.kept };
+        list.push(Item { kind: kind.into(), name: name.into(), what: what.into(), count, reason });
+    }
+
+    /// The name of something that was dropped.
+    pub(crate) fn first_dropped(&self) -> Option<&str> {
+        self.dropped.first().map(|item| item.name.as_str())
+    }
+
+    /// As JSON of at most [`MAX_REPORT`] bytes: what does not fit is only counted, what was kept first.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let mut report = self.clone();
+        loop {
+            // Strings and numbers always become JSON.
+            let text = serde_json::to_vec(&report).unwrap_or_default();
+            if text.len() <= MAX_REPORT || report.kept.pop().or_else(|| report.dropped.pop()).is_none() {
+                return text;
+            }
+            report.more += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_report_says_how_much_it_leaves_out() {
+        let mut report = Report::default();
+        for number in 0..1000 {
+            let reason = (number % 2 == 0).then(|| "it is not in the new program".to_owned());
+            report.item("table", &format!("ingress.table_{number}"), "entries", number, reason);
+        }
+        let text = report.to_json();
+        assert!(text.len() <= MAX_REPORT);
+        let read: Report = serde_json::from_slice(&text).unwrap();
+        assert_eq!(read.kept.len() + read.dropped.len() + read.more, 1000);
+        assert_eq!(read.dropped[..], report.dropped[..read.dropped.len()]);
+    }
+}
