@@ -1,5 +1,7 @@
 //! What the fuzz targets share: the programs of `programs/` as switches with their entries.
 
+pub mod controller;
+
 use millrace_pipeline::Program;
 use millrace_switch::{Switch, SwitchConfig};
 use millrace_syntax::{Options, parse_text};

@@ -18,6 +18,7 @@
 mod arbitration;
 mod catalog;
 mod compile;
+mod connections;
 mod cpu_port;
 mod data;
 mod device;
@@ -40,9 +41,11 @@ mod value;
 mod write;
 
 pub use arbitration::{MAX_CLIENTS_PER_ROLE, MAX_ROLES};
+pub use connections::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
 pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, SendError, cpu_port};
 pub use report::{Item, KEEP_KEY, MAX_REPORT, REPORT_KEY, Report};
-pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, MAX_MESSAGE, Server, StartError, Tls};
+pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, MAX_MESSAGE, Server, StartError, Tls, service};
+pub use service::Service;
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! The server: where it listens, with or without TLS, and its thread.
 
 use crate::Pipeline;
+use crate::connections;
 use crate::cpu_port::CpuLink;
 use crate::device::{Device, Event};
 use crate::forwarding::{Forwarding, Loaded};
@@ -19,13 +20,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Identity, Server as Transport, ServerTlsConfig};
 
 /// Largest message of a client, in bytes: a program's text with its P4Info, or a batch.
 pub const MAX_MESSAGE: usize = 32 << 20;
 /// Most calls and streams of one connection at a time.
 pub const MAX_CALLS: u32 = 128;
+/// Most calls of one connection that are worked on at a time: that many messages it may have in memory. Others wait.
+const MAX_BUSY: usize = 8;
+/// How much nicer the server is than the worker.
+const NICE: i32 = 5;
 /// Most digests and other news that wait for the server.
 const MAX_EVENTS: usize = 4096;
 /// A client that has not answered for so long is gone.
@@ -146,7 +150,8 @@ impl Server {
         let mut transport = Transport::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(2 * KEEPALIVE))
-            .max_concurrent_streams(MAX_CALLS);
+            .max_concurrent_streams(MAX_CALLS)
+            .concurrency_limit_per_connection(MAX_BUSY);
         if let Some(tls) = tls {
             transport = transport.tls_config(tls).map_err(|error| {
                 let reason = std::error::Error::source(&error).map(ToString::to_string);
@@ -158,18 +163,8 @@ impl Server {
         let address = listener.local_addr().map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
 
-        let DeviceConfig { device_id, engine, ports, cpu_port, pipeline } = device;
-        let active = pipeline
-            .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
-            .transpose()
-            .map_err(|refusal| StartError::Pipeline(refusal.message))?;
-        let (events, news) = mpsc::channel(MAX_EVENTS);
-        let ports = Ports { known: ports, cpu: cpu_port.as_ref().map(|(port, _)| *port) };
-        let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
-        let forwarding = Forwarding { active, saved: None };
-        let device = Device::new(device_id, engine, ports, sender, control, forwarding, events.clone());
-        let device = Arc::new(device);
-
+        let opened = Opened::new(device, control)?;
+        let events = opened.device.events.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(4)
@@ -178,13 +173,8 @@ impl Server {
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-            let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-            tokio::spawn(tasks::events(Arc::clone(&device), news));
-            tokio::spawn(tasks::idle(Arc::clone(&device)));
-            if let Some(frames) = frames {
-                tokio::spawn(tasks::packet_ins(Arc::clone(&device), frames));
-            }
-            let service = P4RuntimeServer::new(Service(device)).max_decoding_message_size(MAX_MESSAGE);
+            let incoming = connections::accept(listener);
+            let service = P4RuntimeServer::new(opened.run()).max_decoding_message_size(MAX_MESSAGE);
             // Open streams would keep a graceful end waiting for as long as their clients like.
             tokio::select! {
                 _ = transport.serve_with_incoming(service, incoming) => {}
@@ -193,7 +183,11 @@ impl Server {
         };
         let thread = std::thread::Builder::new()
             .name("p4runtime".into())
-            .spawn(move || runtime.block_on(serve))
+            .spawn(move || {
+                // Packets come first where there are not enough processors. Without it all is as right.
+                let _ = rustix::process::nice(NICE);
+                runtime.block_on(serve);
+            })
             .map_err(StartError::System)?;
         Ok(Server { address, stop: Some(stop), thread: Some(thread), events })
     }
@@ -206,6 +200,49 @@ impl Server {
     /// What brings it what the switch tells.
     pub fn feed(&self) -> Feed {
         Feed(self.events.clone())
+    }
+}
+
+/// The service without a transport, for one of the caller's. To be called where tokio runs, as its tasks go on there.
+///
+/// # Errors
+/// [`StartError::Pipeline`].
+pub fn service(device: DeviceConfig, control: Control) -> Result<(Service, Feed), StartError> {
+    let opened = Opened::new(device, control)?;
+    let feed = Feed(opened.device.events.clone());
+    Ok((opened.run(), feed))
+}
+
+/// A device that nobody is served yet.
+struct Opened {
+    device: Arc<Device>,
+    news: mpsc::Receiver<Event>,
+    frames: Option<mpsc::Receiver<Vec<u8>>>,
+}
+
+impl Opened {
+    fn new(device: DeviceConfig, control: Control) -> Result<Opened, StartError> {
+        let DeviceConfig { device_id, engine, ports, cpu_port, pipeline } = device;
+        let active = pipeline
+            .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
+            .transpose()
+            .map_err(|refusal| StartError::Pipeline(refusal.message))?;
+        let (events, news) = mpsc::channel(MAX_EVENTS);
+        let ports = Ports { known: ports, cpu: cpu_port.as_ref().map(|(port, _)| *port) };
+        let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
+        let forwarding = Forwarding { active, saved: None };
+        let device = Device::new(device_id, engine, ports, sender, control, forwarding, events);
+        Ok(Opened { device: Arc::new(device), news, frames })
+    }
+
+    /// Starts what the device does without being asked.
+    fn run(self) -> Service {
+        tokio::spawn(tasks::events(Arc::clone(&self.device), self.news));
+        tokio::spawn(tasks::idle(Arc::clone(&self.device)));
+        if let Some(frames) = self.frames {
+            tokio::spawn(tasks::packet_ins(Arc::clone(&self.device), frames));
+        }
+        Service(self.device)
     }
 }
 

@@ -28,8 +28,15 @@ use tracing::{info, warn};
 /// Messages of a read that wait for its client.
 const READ_QUEUE: usize = 4;
 
+/// The calls, of one device.
 #[derive(Clone)]
-pub(crate) struct Service(pub(crate) Arc<Device>);
+pub struct Service(pub(crate) Arc<Device>);
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Service")
+    }
+}
 
 #[tonic::async_trait]
 impl P4Runtime for Service {

@@ -4,6 +4,7 @@ mod arbitration;
 mod batches;
 mod cells;
 mod common;
+mod connections;
 mod entries;
 mod messages;
 mod pipeline;

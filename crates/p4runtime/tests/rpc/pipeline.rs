@@ -5,6 +5,7 @@ use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
 use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime::{Item, KEEP_KEY, REPORT_KEY, Report};
 use tonic::Code;
 
 #[tokio::test]
@@ -161,4 +162,95 @@ async fn another_program_takes_over_with_what_was_written() {
     assert!(refused.message().contains("In.route"), "{}", refused.message());
     let wildcard = Entity::TableEntry(TableEntry { table_id: client.table("route"), ..Default::default() });
     assert_eq!(client.read(wildcard).await.len(), 1);
+}
+
+/// Sets a program, asking for what is to be kept; gives what the answer says of it.
+async fn set_keeping(
+    client: &mut Client,
+    action: Action,
+    source: &str,
+    keep: &'static str,
+) -> Result<Option<Report>, tonic::Status> {
+    let config = (!source.is_empty()).then(|| ForwardingPipelineConfig {
+        p4_device_config: source.as_bytes().to_vec().into(),
+        ..Default::default()
+    });
+    let mut request = tonic::Request::new(SetForwardingPipelineConfigRequest {
+        device_id: DEVICE,
+        election_id: client.election,
+        action: action as i32,
+        config,
+        ..Default::default()
+    });
+    request.metadata_mut().insert(KEEP_KEY, keep.parse().unwrap());
+    let answer = client.calls.set_forwarding_pipeline_config(request).await?;
+    let report = answer.metadata().get_bin(REPORT_KEY).map(|report| report.to_bytes().unwrap());
+    Ok(report.map(|report| serde_json::from_slice(&report).unwrap()))
+}
+
+fn lines(items: &[Item]) -> Vec<String> {
+    items.iter().map(|item| format!("{} {} {}", item.name, item.count, item.what)).collect()
+}
+
+#[tokio::test]
+async fn a_change_that_keeps_what_fits_says_what_it_dropped() {
+    let mut device = Device::start();
+    let mut client = device.ready().await;
+    let watched = TableEntry { metadata: vec![9].into(), ..client.route([10, 1, 0, 0], 16, 2) };
+    client.insert(Entity::TableEntry(watched.clone())).await.unwrap();
+    let to_cpu = TableEntry { action: client.run("to_cpu", &[&[1]]), ..client.route([10, 2, 0, 0], 16, 2) };
+    client.insert(Entity::TableEntry(to_cpu)).await.unwrap();
+    device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+
+    // `route` without `to_cpu`, and smaller registers.
+    let other = ALL
+        .replace("actions = { forward; drop; to_cpu; @defaultonly", "actions = { drop; forward; @defaultonly")
+        .replace("register<bit<32>>(8) last", "register<bit<32>>(4) last");
+    let refused = client.set(Action::ReconcileAndCommit, &other).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(
+        refused
+            .message()
+            .contains("1 entries of table `In.route` (action `In.to_cpu` is not in the new program)"),
+        "{}",
+        refused.message()
+    );
+    let report =
+        set_keeping(&mut client, Action::VerifyAndCommit, &other, "compatible").await.unwrap().unwrap();
+    assert_eq!(lines(&report.dropped), ["In.route 1 entries"]);
+    assert_eq!(
+        lines(&report.kept),
+        ["In.route 1 entries", "In.ports 16 cells", "In.limits 16 cells", "In.last 4 cells"]
+    );
+    let wildcard = TableEntry {
+        table_id: client.table("route"),
+        counter_data: Some(CounterData::default()),
+        ..Default::default()
+    };
+    let mut wanted = watched.clone();
+    wanted.counter_data = Some(CounterData { byte_count: 60, packet_count: 1 });
+    assert_eq!(client.read(Entity::TableEntry(wildcard.clone())).await, [Entity::TableEntry(wanted)]);
+    device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+
+    // A saved program takes over the same way, unless it was written to; then nothing changes.
+    client.set(Action::VerifyAndSave, ALL).await.unwrap();
+    client.insert(Entity::TableEntry(client.route([10, 3, 0, 0], 16, 2))).await.unwrap();
+    let refused = set_keeping(&mut client, Action::Commit, "", "compatible").await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    client.set(Action::VerifyAndSave, ALL).await.unwrap();
+    let report = set_keeping(&mut client, Action::Commit, "", "everything").await.unwrap().unwrap();
+    assert_eq!((report.dropped, lines(&report.kept)[0].as_str()), (vec![], "In.route 1 entries"));
+    let mut wanted = watched;
+    wanted.counter_data = Some(CounterData { byte_count: 120, packet_count: 2 });
+    assert_eq!(client.read(Entity::TableEntry(wildcard.clone())).await, [Entity::TableEntry(wanted)]);
+    device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+
+    // Without asking, a commit starts anew, and says nothing of what there was.
+    assert_eq!(set_keeping(&mut client, Action::VerifyAndCommit, ALL, "nothing").await.unwrap(), None);
+    assert!(client.read(Entity::TableEntry(wildcard)).await.is_empty());
+    let wrong = set_keeping(&mut client, Action::VerifyAndCommit, ALL, "some").await.unwrap_err();
+    assert_eq!(wrong.code(), Code::InvalidArgument);
 }
