@@ -9,7 +9,7 @@ pub(crate) fn allowed() -> Vec<usize> {
 }
 
 /// The processor of the calling thread, and another one; none where there is only one.
-pub(crate) fn two() -> (Option<usize>, Option<usize>) {
+pub fn two() -> (Option<usize>, Option<usize>) {
     let (here, allowed) = (sched_getcpu(), allowed());
     match allowed.iter().find(|cpu| **cpu != here) {
         Some(other) if allowed.contains(&here) => (Some(here), Some(*other)),
@@ -18,10 +18,12 @@ pub(crate) fn two() -> (Option<usize>, Option<usize>) {
 }
 
 /// Keeps the calling thread on a processor, if the system lets us, until this is dropped.
-pub(crate) struct Pinned(Option<CpuSet>);
+#[derive(Debug)]
+pub struct Pinned(Option<CpuSet>);
 
 impl Pinned {
-    pub(crate) fn to(cpu: Option<usize>) -> Pinned {
+    /// Keeps it there; none leaves it where it is.
+    pub fn to(cpu: Option<usize>) -> Pinned {
         let Some(cpu) = cpu else { return Pinned(None) };
         let before = sched_getaffinity(None).ok();
         let mut set = CpuSet::new();

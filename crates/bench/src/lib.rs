@@ -15,7 +15,7 @@
 
 mod churn;
 mod clock;
-mod cpus;
+pub mod cpus;
 mod measure;
 mod report;
 mod worker;

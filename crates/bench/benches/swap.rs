@@ -1,0 +1,153 @@
+//! Another program takes over under full load: how many frames are lost, and how long it takes from the request to the first
+//! frame that the new program forwards. Every frame is compared with what the old and what the new program make of it.
+//!
+//!     cargo bench -p millrace-bench --bench swap
+//!
+//! The worker has one processor, server and client share another.
+
+mod lab;
+
+use lab::{Client, Lab, Traffic, compile, frames, programs, switch};
+use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
+use millrace_p4runtime::{KEEP_KEY, REPORT_KEY, Report};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use tonic::Request;
+
+const ROUNDS: usize = 10;
+
+/// Each program with a change that every frame shows.
+const TTL: (&str, &str) = ("hdr.ipv4.ttl = hdr.ipv4.ttl - 1;", "hdr.ipv4.ttl = hdr.ipv4.ttl - 2;");
+const CASES: [(&str, (&str, &str)); 7] = [
+    ("router", TTL),
+    (
+        "l2_switch",
+        ("// Who shares the port", "hdr.ethernet.src = hdr.ethernet.src ^ 1;\n// Who shares the port"),
+    ),
+    ("firewall", ("        forward.apply();", "forward.apply();\nhdr.ethernet.src = hdr.ethernet.src ^ 1;")),
+    ("nat", TTL),
+    ("l3_gateway_pppoe", TTL),
+    ("l3_gateway_vxlan", TTL),
+    ("l3_gateway_gtp", TTL),
+];
+
+/// What a change has to keep.
+const ROUTES: usize = 100_000;
+
+fn main() {
+    println!(
+        "{ROUNDS} changes each; ms from the request to the first frame of the new program: median (worst)"
+    );
+    println!(
+        "{:38} {:>7} {:>8} {:>5} {:>15} {:>15} {:>12}",
+        "", "frames", "", "", "from source", "saved", "longest gap"
+    );
+    println!(
+        "{:38} {:>7} {:>8} {:>5} {:>15} {:>15} {:>12}",
+        "program", "million", "Mpps", "lost", "ms", "ms", "ms"
+    );
+    for (name, (from, to)) in CASES {
+        let (source, entries, packets) = files(name);
+        let changed = source.replacen(from, to, 1);
+        assert_ne!(source, changed, "{name}");
+        measure(name, &source, &changed, &entries, &packets);
+    }
+    let (source, entries, packets) = files("router");
+    let changed = source.replacen(TTL.0, TTL.1, 1);
+    let entries = entries + &routes();
+    measure("router, 100k routes moved", &source, &changed, &entries, &packets);
+    // The actions in another order: no entry means the same as it lies.
+    let from = "actions = { set_nhop; drop; }";
+    assert!(changed.contains(from), "the actions of ipv4_lpm");
+    let copied = changed.replacen(from, "actions = { drop; set_nhop; }", 1);
+    measure("router, 100k routes copied", &source, &copied, &entries, &packets);
+}
+
+fn files(name: &str) -> (String, String, String) {
+    let read = |extension: &str| {
+        let path = programs().join(format!("{name}.{extension}"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    // What is above a subscriber's rate would be dropped.
+    let entries: Vec<String> =
+        read("entries").lines().filter(|line| !line.starts_with("meter_")).map(str::to_owned).collect();
+    (read("p4"), entries.join("\n") + "\n", read("stf"))
+}
+
+/// Routes that none of the frames takes.
+fn routes() -> String {
+    let route = |number: usize| {
+        let [_, a, b, c] = (number as u32).to_be_bytes();
+        format!(
+            "table_add ipv4_lpm set_nhop 100.{a}.{b}.{c}/32 => 02:00:00:00:00:{:02x} {}\n",
+            number % 8,
+            number % 8
+        )
+    };
+    (0..ROUTES).map(route).collect()
+}
+
+fn measure(name: &str, source: &str, changed: &str, entries: &str, packets: &str) {
+    let (old, new) = (compile(source), compile(changed));
+    let traffic = Traffic::new(&frames(packets), switch(&old, entries), switch(&new, entries));
+    let running = switch(&old, entries);
+    let lab = Lab::start(old, running, &traffic);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (rate, from_source, saved, gap) = runtime.block_on(change(&lab, [source, changed]));
+    let frames = lab.received();
+    let lost = lab.stop();
+    let ms = |mut times: Vec<Duration>| {
+        times.sort();
+        let ms = |time: &Duration| time.as_secs_f64() * 1e3;
+        format!("{:.2} ({:.2})", ms(&times[times.len() / 2]), ms(&times[times.len() - 1]))
+    };
+    println!(
+        "{name:38} {:>7.1} {rate:>8.1} {lost:>5} {:>15} {:>15} {:>12.2}",
+        frames as f64 / 1e6,
+        ms(from_source),
+        ms(saved),
+        gap * 1e3
+    );
+    assert_eq!(lost, 0, "{name}: frames were lost");
+}
+
+/// Changes to and fro; gives the rate before, the times from source, those of saved programs, and the longest time in which
+/// no frame left.
+async fn change(lab: &Lab, sources: [&str; 2]) -> (f64, Vec<Duration>, Vec<Duration>, f64) {
+    let mut client = Client::primary(lab).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let (before, start) = (lab.received(), Instant::now());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let rate = (lab.received() - before) as f64 / start.elapsed().as_secs_f64() / 1e6;
+    let (mut from_source, mut saved) = (Vec::new(), Vec::new());
+    lab.seen.longest.store(0, Relaxed);
+    for round in 0..2 * ROUNDS {
+        let source = sources[(round + 1) % 2];
+        let request = match round < ROUNDS {
+            true => client.request(Action::ReconcileAndCommit, Some(source)),
+            false => {
+                let save = client.request(Action::VerifyAndSave, Some(source));
+                client.calls.set_forwarding_pipeline_config(save).await.unwrap();
+                client.request(Action::Commit, None)
+            }
+        };
+        let mut request = Request::new(request);
+        request.metadata_mut().insert(KEEP_KEY, "compatible".parse().unwrap());
+        let start = Instant::now();
+        let answer = client.calls.set_forwarding_pipeline_config(request).await.unwrap();
+        let report = answer.metadata().get_bin(REPORT_KEY).unwrap().to_bytes().unwrap();
+        let report: Report = serde_json::from_slice(&report).unwrap();
+        assert!(report.dropped.is_empty(), "{report:?}");
+        // All ports that packets leave by show it soon.
+        while lab.seen.changed.lock().unwrap().len() < lab.outputs {
+            assert!(start.elapsed() < Duration::from_secs(10), "the new program does not forward");
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+        let changed = std::mem::take(&mut *lab.seen.changed.lock().unwrap());
+        let times = if round < ROUNDS { &mut from_source } else { &mut saved };
+        times.push(changed.into_iter().min().unwrap().saturating_duration_since(start));
+        // The better code of large programs comes meanwhile.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    (rate, from_source, saved, lab.seen.longest.load(Relaxed) as f64 / 1e9)
+}
