@@ -210,7 +210,8 @@ async fn killed(lab: &Lab, ids: &Ids, count: &Cell<u64>) {
     loop {
         let client = Client::primary(lab).await;
         let network = (count.get() % 100) as u8;
-        let kind = if (count.get() / 100).is_multiple_of(2) { update::Type::Insert } else { update::Type::Delete };
+        let kind =
+            if (count.get() / 100).is_multiple_of(2) { update::Type::Insert } else { update::Type::Delete };
         let mut calls = client.calls.clone();
         let request = batch(&client, ids, kind, network);
         let wait = Duration::from_micros(500 + count.get() % 20 * 200);
