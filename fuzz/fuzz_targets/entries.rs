@@ -11,11 +11,19 @@ fuzz_target!(|data: &[u8]| {
         let mut switch = subject.empty_switch();
         if millrace_control::entries::load(&mut switch, text).is_err() {
             let dump = |switch: &mut millrace_switch::Switch| {
-                let all: String =
-                    subject.program.tables.values().map(|table| format!("table_dump {}\n", table.name)).collect();
+                let all: String = subject
+                    .program
+                    .tables
+                    .values()
+                    .map(|table| format!("table_dump {}\n", table.name))
+                    .collect();
                 millrace_control::entries::load(switch, &all).expect("every table can be shown").text
             };
-            assert_eq!(dump(&mut switch), dump(&mut subject.empty_switch()), "a refused file changed a table");
+            assert_eq!(
+                dump(&mut switch),
+                dump(&mut subject.empty_switch()),
+                "a refused file changed a table"
+            );
         }
     }
 });

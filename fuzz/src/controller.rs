@@ -9,6 +9,7 @@ use arbitrary::{Result, Unstructured};
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::StreamBody;
+use millrace_control::image::Image;
 use millrace_p4runtime::proto::v1::p4_runtime_server::P4Runtime;
 use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Pipeline, Service, cpu_port, service};
@@ -29,17 +30,19 @@ const MAX_REQUESTS: usize = 12;
 /// The program with an object of every kind.
 const SOURCE: &str = include_str!("../../crates/p4runtime/tests/programs/all.p4");
 
-static PIPELINE: LazyLock<Pipeline> = LazyLock::new(|| {
+static IMAGE: LazyLock<Image> = LazyLock::new(|| {
     let parsed = millrace_syntax::parse_text("all.p4", SOURCE, &millrace_syntax::Options::default());
     let checked = millrace_sema::check(&parsed.program);
     let program = millrace_lower::lower(&checked.program, "all").expect("the program lowers");
-    let p4info = millrace_control::p4info::describe(&checked.program);
-    Pipeline { program: Arc::new(program), p4info, device_config: SOURCE.as_bytes().to_vec() }
+    Image::new(Arc::new(program), &millrace_control::p4info::describe(&checked.program))
 });
+
+static PIPELINE: LazyLock<Pipeline> =
+    LazyLock::new(|| Pipeline::new(IMAGE.clone(), SOURCE.as_bytes().to_vec()).expect("a description"));
 
 /// The ids of the program's objects, as P4Info has them.
 static IDS: LazyLock<Vec<u32>> = LazyLock::new(|| {
-    let text = PIPELINE.p4info.to_string();
+    let text = IMAGE.p4info.clone();
     let ids = text.lines().filter_map(|line| line.trim().strip_prefix("id: "));
     ids.filter_map(|id| id.parse().ok()).filter(|id| *id > 0xffff).collect()
 });
@@ -366,7 +369,7 @@ impl Device {
     /// A new one, that runs the program.
     pub fn start() -> Device {
         let config = SwitchConfig { engine: EngineKind::Interp, ..SwitchConfig::default() };
-        let switch = Switch::new(Arc::clone(&PIPELINE.program), config).expect("the program runs");
+        let switch = Switch::new(Arc::clone(PIPELINE.program()), config).expect("the program runs");
         let (port, link) = cpu_port().expect("a port");
         let (cpu, cpu_link) = cpu_port().expect("a port");
         let worker = Worker::new(switch, vec![(1, Box::new(port)), (CPU_PORT, Box::new(cpu))]);
@@ -377,6 +380,7 @@ impl Device {
             engine: EngineKind::Interp,
             ports: [1, CPU_PORT].into(),
             cpu_port: Some((CPU_PORT, cpu_link)),
+            drop_port: None,
             pipeline: Some(PIPELINE.clone()),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");

@@ -19,6 +19,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use millrace_lower::set_drop_port;
 pub use millrace_syntax::Options;
 
 /// Where a program comes from.

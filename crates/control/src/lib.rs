@@ -4,6 +4,7 @@
 //! - [`commands`] understands the runtime commands of bmv2 (`table_add`, `mc_mgrp_create`, ...), one a line.
 //! - [`runtime_json`] understands the P4Runtime JSON of the P4 tutorials.
 //! - [`entries`] loads a file of either kind.
+//! - [`image`] is a compiled program with its description as a file.
 //! - [`value`] and [`matching`] read single values and match fields; test languages use them too.
 //!
 //! It promises that what does not fit the program is refused with the place in the text, the reason and, where one is
@@ -13,6 +14,7 @@
 
 pub mod commands;
 pub mod entries;
+pub mod image;
 pub mod matching;
 mod near;
 pub mod p4info;

@@ -37,6 +37,8 @@ use millrace_pipeline as pipeline;
 use millrace_sema::hir;
 use millrace_syntax::{Diagnostic, Span};
 
+pub use arch::set_drop_port;
+
 use arch::Architecture;
 use context::Lowering;
 use fail::{Lower, fail, internal};

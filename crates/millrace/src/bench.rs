@@ -5,7 +5,7 @@ use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
 use crate::progress::Progress;
-use crate::source::load;
+use crate::source::load_any;
 use millrace_bench::{Config, Report, measure};
 use millrace_ports::null::Trace;
 use millrace_switch::{Clock, Switch, SwitchConfig};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(crate) fn bench(args: &BenchArgs, findings: &mut Findings) -> Result<(), Failure> {
-    let program = load(&args.program.path, &args.program.source, findings)?.lower(findings)?;
+    let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
     let mut trace = Trace::read(&args.trace.to_string_lossy()).map_err(|error| failed(&error))?;
     if let Some(length) = args.frame_size {

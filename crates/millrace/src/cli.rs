@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use millrace_ports::{DEFAULT_CAPTURE_FILE, PortSpec};
-use millrace_switch::EngineKind;
+use millrace_switch::{EngineKind, QueueConfig};
 use std::path::PathBuf;
 
 /// A P4 switch: P4 source in, running switch out.
@@ -19,7 +19,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Prints the P4Info of a program as protobuf text
     P4info(P4infoArgs),
-    /// Prints what a program is compiled to, or how long that takes
+    /// Makes an image of a program, which runs without the source; prints what it is compiled to, or how long that takes
     Compile(CompileArgs),
     /// Runs STF tests on a program
     Stf(StfArgs),
@@ -62,7 +62,7 @@ pub(crate) struct SourceArgs {
 /// A program and how to read it.
 #[derive(Debug, Args)]
 pub(crate) struct ProgramArgs {
-    /// The program
+    /// The program, or an image of one
     #[arg(value_name = "PROG")]
     pub(crate) path: PathBuf,
     #[command(flatten)]
@@ -143,8 +143,8 @@ pub(crate) struct P4infoArgs {
 pub(crate) struct CompileArgs {
     #[command(flatten)]
     pub(crate) program: ProgramArgs,
-    /// Which form
-    #[arg(long, value_enum, required_unless_present = "time")]
+    /// Which form: an image if only -o is given
+    #[arg(long, value_enum, required_unless_present_any = ["time", "output"])]
     pub(crate) emit: Option<Emit>,
     /// Tells how long each step from the source to running code takes, in milliseconds
     #[arg(long, conflicts_with = "emit")]
@@ -160,6 +160,8 @@ pub(crate) struct CompileArgs {
 /// A form of a compiled program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Emit {
+    /// A file that `run` takes in place of the source
+    Image,
     /// The text of the pipeline IR
     Ir,
     /// The code generator's IR of the way of a burst
@@ -191,7 +193,7 @@ pub(crate) struct StfArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The program; without one and without --grpc a router, entries and packets that are built in
+    /// The program, or an image of one; without one and without --grpc a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
     /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN,OUT, 0@null:TRACE
@@ -202,6 +204,11 @@ pub(crate) struct RunArgs {
     pub(crate) entries: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+    /// The port number that means drop to the program, in place of the one of its architecture (v1model: 511)
+    #[arg(long, value_name = "N")]
+    pub(crate) drop_port: Option<u32>,
+    #[command(flatten)]
+    pub(crate) queues: QueueArgs,
     #[command(flatten)]
     pub(crate) grpc: GrpcArgs,
     #[command(flatten)]
@@ -266,6 +273,21 @@ pub(crate) enum LogFormat {
     Text,
     /// A JSON object a line
     Json,
+}
+
+/// What is between ingress and egress.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Queues")]
+pub(crate) struct QueueArgs {
+    /// Classes of service of each port, served strictly by priority, the highest first
+    #[arg(long, value_name = "N", default_value_t = QueueConfig::default().priorities)]
+    pub(crate) priorities: u8,
+    /// Packets that a queue holds
+    #[arg(long, value_name = "N", default_value_t = QueueConfig::default().depth)]
+    pub(crate) queue_depth: u32,
+    /// Packets for a link that is busy wait in the queue of its port, where the program sees them; else they are dropped
+    #[arg(long)]
+    pub(crate) wait_for_links: bool,
 }
 
 /// How controllers reach the switch.

@@ -3,7 +3,7 @@
 use crate::cli::{CompileArgs, Emit, Target};
 use crate::findings::{Failure, Findings};
 use crate::output::say;
-use crate::source::{load, write_output};
+use crate::source::{load_any, write_output};
 use millrace_jit::{Compiled, Effort, Listing, Options, Plan, listing};
 use millrace_pipeline::{Program, passes};
 use millrace_switch::{EngineKind, Switch, SwitchConfig};
@@ -12,16 +12,18 @@ use std::time::{Duration, Instant};
 
 pub(crate) fn compile(args: &CompileArgs, findings: &mut Findings) -> Result<(), Failure> {
     let start = Instant::now();
-    let checked = load(&args.program.path, &args.program.source, findings)?;
+    let loaded = load_any(&args.program.path, &args.program.source, findings)?;
     let front = start.elapsed();
-    let lowering = Instant::now();
-    let program = checked.lower(findings)?;
-    let lowering = lowering.elapsed();
-    let Some(emit) = args.emit else { return time(program, front, lowering) };
-    let text = match emit {
-        Emit::Ir => millrace_pipeline::text::print(&program),
-        Emit::Clif => list(&program, args.target)?.clif,
-        Emit::Asm => list(&program, args.target)?.asm,
+    if args.time {
+        let lowering = Instant::now();
+        let program = loaded.program(findings)?;
+        return time(program, front, lowering.elapsed());
+    }
+    let text = match args.emit.unwrap_or(Emit::Image) {
+        Emit::Image => loaded.image(findings)?.to_string(),
+        Emit::Ir => millrace_pipeline::text::print(&*loaded.program(findings)?),
+        Emit::Clif => list(&*loaded.program(findings)?, args.target)?.clif,
+        Emit::Asm => list(&*loaded.program(findings)?, args.target)?.asm,
     };
     write_output(args.output.as_deref(), &text)
 }

@@ -51,16 +51,31 @@ pub(crate) struct Findings {
     errors: usize,
     warnings: usize,
     colour: bool,
+    /// Whether warnings are neither shown nor counted.
+    without_warnings: bool,
 }
 
 impl Findings {
     pub(crate) fn new() -> Findings {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Findings { shown: Vec::new(), errors: 0, warnings: 0, colour }
+        Findings { shown: Vec::new(), errors: 0, warnings: 0, colour, without_warnings: false }
+    }
+
+    /// From now on shows errors only.
+    pub(crate) fn hide_warnings(&mut self) {
+        self.without_warnings = true;
+    }
+
+    /// Whether there were warnings.
+    pub(crate) fn has_warnings(&self) -> bool {
+        self.warnings > 0
     }
 
     /// Shows a diagnostic on standard error.
     pub(crate) fn show(&mut self, diagnostic: &Diagnostic, sources: &SourceMap) {
+        if self.without_warnings && diagnostic.severity == Severity::Warning {
+            return;
+        }
         tell(render(diagnostic, sources, self.colour));
         let place = sources.location(diagnostic.primary);
         let severity = match diagnostic.severity {

@@ -2,15 +2,12 @@
 
 use crate::cli::GrpcArgs;
 use crate::findings::Failure;
-use crate::source::CheckedProgram;
-use millrace_control::p4info::describe;
+use millrace_control::image::Image;
 use millrace_p4runtime::{CpuLink, Listen, Pipeline, Tls};
-use millrace_pipeline::Program;
 use millrace_ports::Port;
 use millrace_switch::PortId;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
-use std::sync::Arc;
 
 /// The port that IANA has for P4Runtime.
 const DEFAULT_PORT: u16 = 9559;
@@ -45,14 +42,10 @@ fn resolve(text: &str) -> Result<SocketAddr, Failure> {
         .ok_or_else(|| Failure::Usage(format!("`{text}` is no address to listen on, as in 127.0.0.1:9559")))
 }
 
-/// The program as controllers see it.
-pub(crate) fn pipeline(
-    checked: &CheckedProgram,
-    program: &Arc<Program>,
-    path: &Path,
-) -> Result<Pipeline, Failure> {
-    let device_config = std::fs::read(path).map_err(|error| Failure::failed(path.display(), error))?;
-    Ok(Pipeline { program: Arc::clone(program), p4info: describe(checked.typed()), device_config })
+/// The program as controllers see it. What they get as its device config is the image, which they can set again.
+pub(crate) fn pipeline(image: Image) -> Result<Pipeline, Failure> {
+    let device_config = image.to_string().into_bytes();
+    Pipeline::new(image, device_config).map_err(Failure::Failed)
 }
 
 /// Adds the port behind which the controller is.

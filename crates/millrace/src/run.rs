@@ -4,14 +4,16 @@ use crate::cli::RunArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
-use crate::source::load;
+use crate::source::load_any;
 use crate::{captures, demo, grpc, logging, progress, statistics};
+use millrace_compile::set_drop_port;
 use millrace_p4runtime::{DeviceConfig, Feed, Server, empty_program};
-use millrace_switch::{Control, Notice, Summary, Switch, SwitchConfig, Worker};
+use millrace_switch::{Control, Notice, QueueConfig, Summary, Switch, SwitchConfig, Worker};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -30,21 +32,52 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     if args.ports.is_empty() {
         return Err(Failure::Usage("a port is missing: `-i PORT@IFACE`, as in `-i 0@eth0`".into()));
     }
+    let ended = serve(args, findings)?;
+    finish(args, &ended)
+}
+
+/// How a switch ended.
+pub(crate) struct Ended {
+    summary: Summary,
+    digests: u64,
+}
+
+/// Runs a switch until it is told to end, also without a program, and without ports.
+pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Failure> {
     logging::start(&args.log)?;
     let listen = grpc::listen(&args.grpc)?;
     let mut pipeline = None;
     let (name, program) = match &args.program {
         Some(path) => {
-            let checked = load(path, &args.source, findings)?;
-            let program = checked.lower(findings)?;
-            if listen.is_some() {
-                pipeline = Some(grpc::pipeline(&checked, &program, path)?);
-            }
+            let loaded = load_any(path, &args.source, findings)?;
+            let program = match listen {
+                Some(_) => {
+                    let mut made = grpc::pipeline(loaded.image(findings)?)?;
+                    if let Some(port) = args.drop_port {
+                        made.set_drop_port(port).map_err(Failure::Failed)?;
+                    }
+                    let program = Arc::clone(made.program());
+                    pipeline = Some(made);
+                    program
+                }
+                None => {
+                    let mut program = loaded.program(findings)?;
+                    if let Some(port) = args.drop_port {
+                        set_drop_port(Arc::make_mut(&mut program), port).map_err(Failure::Failed)?;
+                    }
+                    program
+                }
+            };
             (program.name.clone(), program)
         }
         None => ("no program".to_owned(), empty_program().map_err(Failure::Failed)?),
     };
-    let config = SwitchConfig { engine: args.running.engine.kind(), ..SwitchConfig::default() };
+    let queues = QueueConfig {
+        priorities: args.queues.priorities,
+        depth: args.queues.queue_depth,
+        wait_for_links: args.queues.wait_for_links,
+    };
+    let config = SwitchConfig { engine: args.running.engine.kind(), queues, ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
     if let Some(entries) = &args.entries {
@@ -74,6 +107,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
                 engine: args.running.engine.kind(),
                 ports: numbers,
                 cpu_port,
+                drop_port: args.drop_port,
                 pipeline,
             };
             let started = Server::start(&listen, device, control.clone());
@@ -111,7 +145,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         drops = totals.all_drops().map(|(_, count)| count).sum::<u64>(),
         "end"
     );
-    finish(args, &summary, digests.into_inner())
+    Ok(Ended { summary, digests: digests.into_inner() })
 }
 
 /// Shows what the switch tells until it ends.
@@ -170,20 +204,21 @@ fn show_status(control: &Control, end: &Receiver<()>) {
     }
 }
 
-fn finish(args: &RunArgs, summary: &Summary, digests: u64) -> Result<(), Failure> {
+fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
+    let Ended { summary, digests } = ended;
     let ok = summary.failed.is_empty();
     if args.running.json {
         let mut object = statistics::json(&summary.switch, &summary.ports);
         let failed =
             summary.failed.iter().map(|(port, error)| json!({ "port": port, "error": error.to_string() }));
         object.insert("ok".into(), ok.into());
-        object.insert("digests".into(), digests.into());
+        object.insert("digests".into(), (*digests).into());
         object.insert("lost_notices".into(), summary.lost_notices.into());
         object.insert("failed_ports".into(), failed.collect());
         say_line(Value::from(object));
     } else {
         say(statistics::text(&summary.switch, &summary.ports));
-        if digests > 0 {
+        if *digests > 0 {
             say_line(format_args!("{digests} digests"));
         }
         if summary.lost_notices > 0 {

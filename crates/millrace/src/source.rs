@@ -1,16 +1,81 @@
-//! From program text to a program that can be run.
+//! From program text, or an image, to a program that can be run.
 
 use crate::cli::SourceArgs;
 use crate::findings::{Failure, Findings};
 use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
+use millrace_control::image::{Image, MAX_IMAGE};
+use millrace_control::p4info::describe;
 use millrace_pipeline::Program;
 use millrace_sema::hir;
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 /// A program that the checker found right.
 pub(crate) struct CheckedProgram(Checked);
+
+/// A program from a file, whose content tells what it is.
+pub(crate) enum Loaded {
+    /// The text of a program, which the checker found right.
+    Source(Box<CheckedProgram>),
+    /// An image.
+    Image(Image),
+}
+
+/// Reads a program or an image from a file; what is wrong is shown.
+pub(crate) fn load_any(path: &Path, args: &SourceArgs, findings: &mut Findings) -> Result<Loaded, Failure> {
+    match image_bytes(path).map_err(|error| Failure::failed(path.display(), error))? {
+        Some(bytes) => {
+            Image::read(&bytes).map(Loaded::Image).map_err(|error| Failure::failed(path.display(), error))
+        }
+        None => load(path, args, findings).map(|checked| Loaded::Source(Box::new(checked))),
+    }
+}
+
+/// The bytes of a file that is meant to be an image.
+fn image_bytes(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    // What cannot be opened, the front end says; what is no file cannot be read twice.
+    let Some(mut file) =
+        File::open(path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))
+    else {
+        return Ok(None);
+    };
+    let mut bytes = Vec::new();
+    (&mut file).take(4096).read_to_end(&mut bytes)?;
+    if !Image::looks_like(&bytes) {
+        return Ok(None);
+    }
+    // One byte more than an image may have, so that a longer one is refused.
+    file.take(MAX_IMAGE as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+impl Loaded {
+    /// The verified program.
+    pub(crate) fn program(self, findings: &mut Findings) -> Result<Arc<Program>, Failure> {
+        match self {
+            Loaded::Source(checked) => checked.lower(findings),
+            Loaded::Image(image) => Ok(image.program),
+        }
+    }
+
+    /// The program with its description.
+    pub(crate) fn image(self, findings: &mut Findings) -> Result<Image, Failure> {
+        match self {
+            Loaded::Source(checked) => checked.image(findings),
+            Loaded::Image(image) => Ok(image),
+        }
+    }
+
+    /// Its P4Info, as protobuf text.
+    pub(crate) fn p4info(&self) -> String {
+        match self {
+            Loaded::Source(checked) => describe(checked.typed()).to_string(),
+            Loaded::Image(image) => image.p4info.clone(),
+        }
+    }
+}
 
 /// Reads and checks a program from a file; what is wrong is shown.
 pub(crate) fn load(
@@ -49,8 +114,13 @@ fn show(checked: Checked, findings: &mut Findings) -> Result<CheckedProgram, Fai
 
 impl CheckedProgram {
     /// The typed program.
-    pub(crate) fn typed(&self) -> &hir::Program {
+    fn typed(&self) -> &hir::Program {
         &self.0.typed
+    }
+
+    /// Lowers it to an image.
+    pub(crate) fn image(&self, findings: &mut Findings) -> Result<Image, Failure> {
+        Ok(Image::new(self.lower(findings)?, &describe(self.typed())))
     }
 
     /// Lowers it to a verified program.

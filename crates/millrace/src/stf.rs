@@ -4,7 +4,7 @@ use crate::cli::StfArgs;
 use crate::entries::read;
 use crate::findings::{Failure, Findings};
 use crate::output::{say_line, tell};
-use crate::source::load;
+use crate::source::load_any;
 use millrace_control::Refusal;
 use millrace_pipeline::Program;
 use millrace_stf::{FailureKind, Report, parse, run};
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) fn stf(args: &StfArgs, findings: &mut Findings) -> Result<(), Failure> {
-    let program = load(&args.program.path, &args.program.source, findings)?.lower(findings)?;
+    let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let mut results = Vec::new();
     let mut failed = 0;
     for path in &args.tests {

@@ -5,7 +5,7 @@ use crate::cli::TraceArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
-use crate::source::load;
+use crate::source::load_any;
 use millrace_control::commands::number_trace;
 use millrace_ports::MAX_FRAME;
 use millrace_switch::{Switch, SwitchConfig};
@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Failure> {
     let packets = packets(&args.packet)?;
-    let program = load(&args.program.path, &args.program.source, findings)?.lower(findings)?;
+    let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(path) = &args.entries {

@@ -50,6 +50,7 @@ fn main() {
         engine: EngineKind::Fastest,
         ports: [0, 1].into(),
         cpu_port: None,
+        drop_port: None,
         pipeline: None,
     };
     let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false };

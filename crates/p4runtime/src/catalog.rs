@@ -1,9 +1,11 @@
 //! What a controller may name: the ids of P4Info with the objects of the running program behind them.
 
+use crate::Pipeline;
 use crate::data::Shape;
+use crate::proto::config::action_profile::SelectorSizeSemantics;
+use crate::proto::config::{P4NamedType, Preamble};
 use crate::refusal::Refusal;
 use crate::translation::{Codec, Texts};
-use millrace_control::p4info::{self, P4Info, SizeSemantics};
 use millrace_pipeline::{
     ActionScope, CounterId, DigestId, MatchKind, MeterId, ProfileId, Program, RegisterId, TableId, ValueSetId,
 };
@@ -114,7 +116,7 @@ pub(crate) struct ProfileInfo {
     pub(crate) name: String,
     pub(crate) with_selector: bool,
     pub(crate) max_group_size: u32,
-    pub(crate) semantics: Option<SizeSemantics>,
+    pub(crate) semantics: Option<SelectorSizeSemantics>,
     /// Ids of the actions that members may have, with those of the program.
     pub(crate) actions: HashMap<u32, millrace_pipeline::ActionId>,
 }
@@ -156,45 +158,46 @@ pub(crate) struct HeaderField {
 
 impl Catalog {
     /// The catalog of a program from its description.
-    pub(crate) fn new(info: &P4Info, program: &Arc<Program>, state: &State) -> Catalog {
+    pub(crate) fn new(pipeline: &Pipeline, state: &State) -> Catalog {
+        let Pipeline { program, p4info: info, .. } = pipeline;
         let types = info.type_info.as_ref();
-        let codec = |data: u32, field: &p4info::MatchField| {
-            Codec::new(data, field.bitwidth, field.type_name.as_deref(), types)
-        };
+        let codec =
+            |data: u32, bits: i32, named: &Option<P4NamedType>| Codec::new(data, bits, named.as_ref(), types);
         let ids: HashMap<&str, u32> =
-            info.actions.iter().map(|action| (action.preamble.name.as_str(), action.preamble.id)).collect();
+            info.actions.iter().map(|action| named(&action.preamble)).map(|(id, name)| (name, id)).collect();
         let id_of = |action: millrace_pipeline::ActionId| {
             ids.get(program.actions[action].name.as_str()).copied().unwrap_or(0)
         };
         let actions = info.actions.iter().filter_map(|action| {
-            let (id, _) = program.actions.iter().find(|(_, known)| known.name == action.preamble.name)?;
-            let widths = state.param_widths(id);
-            let params = action.params.iter().zip(widths).map(|(param, width)| ParamInfo {
-                id: param.id,
-                name: param.name.clone(),
-                codec: codec(*width, param),
-            });
-            let known = ActionInfo { name: action.preamble.name.clone(), params: params.collect() };
-            Some((action.preamble.id, known))
+            let (id, name) = named(&action.preamble);
+            let (known, _) = program.actions.iter().find(|(_, known)| known.name == name)?;
+            let params =
+                action.params.iter().zip(state.param_widths(known)).map(|(param, width)| ParamInfo {
+                    id: param.id,
+                    name: param.name.clone(),
+                    codec: codec(*width, param.bitwidth, &param.type_name),
+                });
+            Some((id, ActionInfo { name: name.to_owned(), params: params.collect() }))
         });
         let tables = info.tables.iter().filter_map(|table| {
-            let (id, made) = program.tables.iter().find(|(_, made)| made.name == table.preamble.name)?;
-            let keys = table.match_fields.iter().zip(&made.keys).zip(state.key_widths(id));
+            let (id, name) = named(&table.preamble);
+            let (known, made) = program.tables.iter().find(|(_, made)| made.name == name)?;
+            let keys = table.match_fields.iter().zip(&made.keys).zip(state.key_widths(known));
             let fields = keys.map(|((field, key), width)| FieldInfo {
                 id: field.id,
                 name: field.name.clone(),
                 kind: key.kind,
-                codec: codec(*width, field),
+                codec: codec(*width, field.bitwidth, &field.type_name),
             });
             let listed = made.actions.iter().enumerate();
             Some((
-                table.preamble.id,
+                id,
                 TableInfo {
-                    table: id,
-                    id: table.preamble.id,
-                    name: table.preamble.name.clone(),
+                    table: known,
+                    id,
+                    name: name.to_owned(),
                     fields: fields.collect(),
-                    needs_priority: state.needs_priority(id),
+                    needs_priority: state.needs_priority(known),
                     actions: listed.map(|(at, listed)| (id_of(listed.action), (at, listed.scope))).collect(),
                     action_ids: made.actions.iter().map(|listed| id_of(listed.action)).collect(),
                     profile: made.profile,
@@ -202,45 +205,45 @@ impl Catalog {
                     has_meter: made.direct_meter.is_some(),
                     idle_timeout: made.idle_timeout,
                     is_const: made.const_entries,
-                    role: role_of(&table.preamble.notes.annotations),
+                    role: table.preamble.as_ref().and_then(|preamble| role_of(&preamble.annotations)),
                 },
             ))
         });
         let profiles = info.action_profiles.iter().filter_map(|profile| {
-            let mut known = program.profiles.iter();
-            let (id, _) = known.find(|(_, made)| made.name == profile.preamble.name)?;
-            let users = program.tables.values().filter(|table| table.profile == Some(id));
+            let (id, name) = named(&profile.preamble);
+            let (known, _) = program.profiles.iter().find(|(_, made)| made.name == name)?;
+            let users = program.tables.values().filter(|table| table.profile == Some(known));
             let actions =
                 users.flat_map(|table| &table.actions).map(|listed| (id_of(listed.action), listed.action));
             Some((
-                profile.preamble.id,
+                id,
                 ProfileInfo {
-                    profile: id,
-                    name: profile.preamble.name.clone(),
+                    profile: known,
+                    name: name.to_owned(),
                     with_selector: profile.with_selector,
-                    max_group_size: profile.max_group_size.unwrap_or(0),
-                    semantics: profile.semantics.clone(),
+                    max_group_size: u32::try_from(profile.max_group_size).unwrap_or(0),
+                    semantics: profile.selector_size_semantics,
                     actions: actions.collect(),
                 },
             ))
         });
         let counters = info.counters.iter().filter_map(|counter| {
-            let mut known = program.counters.iter();
-            let (object, made) = known.find(|(_, made)| made.name == counter.preamble.name)?;
-            Some((counter.preamble.id, Cells { object, size: made.size }))
+            let (id, name) = named(&counter.preamble);
+            let (object, made) = program.counters.iter().find(|(_, made)| made.name == name)?;
+            Some((id, Cells { object, size: made.size }))
         });
         let meters = info.meters.iter().filter_map(|meter| {
-            let mut known = program.meters.iter();
-            let (object, made) = known.find(|(_, made)| made.name == meter.preamble.name)?;
-            Some((meter.preamble.id, Cells { object, size: made.size }))
+            let (id, name) = named(&meter.preamble);
+            let (object, made) = program.meters.iter().find(|(_, made)| made.name == name)?;
+            Some((id, Cells { object, size: made.size }))
         });
         let registers = info.registers.iter().filter_map(|register| {
-            let name = register.preamble.name.as_str();
+            let (id, name) = named(&register.preamble);
             let own = |full: &str| {
                 full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };
             let arrays: Vec<_> = program.registers.iter().filter(|(_, made)| own(&made.name)).collect();
-            let shape = Shape::new(&register.type_spec, types);
+            let shape = Shape::new(register.type_spec.as_ref(), types);
             let size = arrays.first()?.1.size;
             (arrays.len() == shape.scalars()).then(|| {
                 let info = RegisterInfo {
@@ -249,30 +252,35 @@ impl Catalog {
                     shape,
                     size,
                 };
-                (register.preamble.id, info)
+                (id, info)
             })
         });
-        let value_sets =
-            info.value_sets.iter().filter_map(|set| {
-                let (id, made) =
-                    program.value_sets.iter().find(|(_, made)| made.name == set.preamble.name)?;
-                let fields = set.matches.iter().zip(&made.fields).map(|(field, (name, width, kind))| {
-                    FieldInfo { id: field.id, name: name.clone(), kind: *kind, codec: codec(*width, field) }
-                });
-                Some((set.preamble.id, ValueSetInfo { set: id, fields: fields.collect() }))
+        let value_sets = info.value_sets.iter().filter_map(|set| {
+            let (id, name) = named(&set.preamble);
+            let (known, made) = program.value_sets.iter().find(|(_, made)| made.name == name)?;
+            let fields = set.r#match.iter().zip(&made.fields).map(|(field, (name, width, kind))| FieldInfo {
+                id: field.id,
+                name: name.clone(),
+                kind: *kind,
+                codec: codec(*width, field.bitwidth, &field.type_name),
             });
+            Some((id, ValueSetInfo { set: known, fields: fields.collect() }))
+        });
         let digests = info.digests.iter().filter_map(|digest| {
-            let mut known = program.digests.iter();
-            let (id, _) = known.find(|(_, made)| made.name == digest.preamble.name)?;
-            let shape = Shape::new(&digest.type_spec, types);
-            Some((digest.preamble.id, DigestInfo { digest: id, shape }))
+            let (id, name) = named(&digest.preamble);
+            let (known, _) = program.digests.iter().find(|(_, made)| made.name == name)?;
+            let shape = Shape::new(digest.type_spec.as_ref(), types);
+            Some((id, DigestInfo { digest: known, shape }))
         });
         let header = |name: &str| {
             let mut headers = info.controller_packet_metadata.iter();
-            let found = headers.find(|header| header.preamble.name == name)?;
-            let fields = found.metadata.iter().map(|field| {
-                let data = field.data_width.or(field.bitwidth).unwrap_or(1);
-                HeaderField { id: field.id, name: field.name.clone(), codec: codec(data, field) }
+            let found = headers.find(|header| named(&header.preamble).1 == name)?;
+            let widths = pipeline.controller_headers.get(name).map(Vec::as_slice).unwrap_or_default();
+            let fields = found.metadata.iter().enumerate().map(|(at, field)| {
+                let shown = u32::try_from(field.bitwidth).ok().filter(|bits| *bits > 0);
+                let data = widths.get(at).copied().or(shown).unwrap_or(1);
+                let codec = codec(data, field.bitwidth, &field.type_name);
+                HeaderField { id: field.id, name: field.name.clone(), codec }
             });
             Some(fields.collect())
         };
@@ -311,6 +319,11 @@ impl Catalog {
     pub(crate) fn profile(&self, profile: ProfileId) -> Option<&ProfileInfo> {
         self.profiles.iter().map(|(_, info)| info).find(|info| info.profile == profile)
     }
+}
+
+/// The id and the name of an object; 0 and nothing for one that has none.
+fn named(preamble: &Option<Preamble>) -> (u32, &str) {
+    preamble.as_ref().map_or((0, ""), |preamble| (preamble.id, &preamble.name))
 }
 
 /// The name in `@p4runtime_role("name")`.

@@ -1,22 +1,61 @@
-//! From the device config of a controller, which is the text of a P4_16 program, to a program that can be run.
+//! From the device config of a controller, which is an image or the text of a P4_16 program, to a program that can be
+//! run.
 
 use crate::proto::config;
 use crate::refusal::Refusal;
 use crate::{Pipeline, p4info};
 use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
+use millrace_control::image::Image;
 use millrace_control::p4info::describe;
 use millrace_syntax::Diagnostic;
+use prost::Message;
 
 /// Most bytes of diagnostics in an answer.
 const MAX_ANSWER: usize = 4096;
 
-/// Compiles a program and checks that the controller's P4Info, if it gives one, is the program's.
-pub(crate) fn compile(source: &[u8], given: Option<&config::P4Info>) -> Result<Pipeline, Refusal> {
+/// Compiles a program, or reads an image, and checks that the controller's P4Info, if it gives one, is the program's.
+pub(crate) fn compile(device_config: &[u8], given: Option<&config::P4Info>) -> Result<Pipeline, Refusal> {
+    let wrapped = wrapped(device_config);
+    let source = wrapped.as_deref().unwrap_or(device_config);
     if source.is_empty() {
-        return Err(Refusal::invalid("the device config is empty: it is the text of a P4_16 program"));
+        return Err(Refusal::invalid(
+            "the device config is empty: it is an image or the text of a P4_16 program",
+        ));
     }
-    let text = std::str::from_utf8(source)
-        .map_err(|_| Refusal::invalid("the device config is no text: it is the text of a P4_16 program"))?;
+    let image = match Image::looks_like(source) {
+        true => Image::read(source)
+            .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?,
+        false => compile_text(source)?,
+    };
+    let pipeline = Pipeline::new(image, device_config.to_vec())
+        .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
+    if let Some(given) = given {
+        p4info::check_compatible(given, &pipeline.p4info)?;
+    }
+    Ok(pipeline)
+}
+
+/// What controllers for bmv2 wrap around the device config (`p4.tmp.P4DeviceConfig` of p4lang/PI).
+#[derive(Clone, PartialEq, prost::Message)]
+struct P4DeviceConfig {
+    #[prost(bool, tag = "1")]
+    reassign: bool,
+    #[prost(bytes = "vec", tag = "3")]
+    device_data: Vec<u8>,
+}
+
+/// What is wrapped, if it is: the message begins with a control character, which no program and no image does.
+fn wrapped(device_config: &[u8]) -> Option<Vec<u8>> {
+    const TAGS: [u8; 3] = [1 << 3, 2 << 3 | 2, 3 << 3 | 2];
+    let is_wrapped = device_config.first().is_some_and(|tag| TAGS.contains(tag));
+    let message = is_wrapped.then(|| P4DeviceConfig::decode(device_config).ok());
+    message.flatten().map(|message| message.device_data)
+}
+
+fn compile_text(source: &[u8]) -> Result<Image, Refusal> {
+    let text = std::str::from_utf8(source).map_err(|_| {
+        Refusal::invalid("the device config is no text: it is an image or the text of a P4_16 program")
+    })?;
     let options = Options { on_disk: false, ..Options::default() };
     let checked = check(Source::Text("device_config.p4", text), Standard::P4_16, &options);
     if checked.has_errors() {
@@ -26,13 +65,7 @@ pub(crate) fn compile(source: &[u8], given: Option<&config::P4Info>) -> Result<P
         LowerError::Found(found) => refused(&checked, &found),
         broken @ LowerError::Broken(_) => Refusal::new(tonic::Code::Internal, broken.to_string()),
     })?;
-    let description = describe(&checked.typed);
-    if let Some(given) = given {
-        let own =
-            p4info::message(&description).map_err(|error| Refusal::new(tonic::Code::Internal, error))?;
-        p4info::check_compatible(given, &own)?;
-    }
-    Ok(Pipeline { program, p4info: description, device_config: source.to_vec() })
+    Ok(Image::new(program, &describe(&checked.typed)))
 }
 
 /// The errors as they would show on a terminal, without its colours.
@@ -59,6 +92,29 @@ mod tests {
         assert_eq!(refusal.code, tonic::Code::InvalidArgument);
         assert!(refusal.message.contains("device_config.p4:1"), "{}", refusal.message);
         assert!(compile(b"", None).is_err() && compile(&[0xff], None).is_err());
+    }
+
+    /// As the controllers of the P4 tutorials send it: a message of three fields around the text.
+    #[test]
+    fn an_image_may_be_wrapped() {
+        let compiled = compile(include_bytes!("../tests/programs/all.p4"), None).unwrap();
+        let image = Image {
+            program: compiled.program.clone(),
+            p4info: "".into(),
+            controller_headers: compiled.controller_headers.clone(),
+        };
+        let text = image.to_string().into_bytes();
+        let mut wrapped = vec![0x08, 1, 0x1a];
+        prost::encoding::encode_varint(text.len() as u64, &mut wrapped);
+        wrapped.extend_from_slice(&text);
+        for config in [text, wrapped] {
+            let pipeline = compile(&config, None).unwrap();
+            assert_eq!(pipeline.program, compiled.program);
+            assert_eq!(pipeline.device_config, config);
+        }
+        assert!(compile(&[0x08, 1, 0x1a, 9, b'x'], None).is_err());
+        let refusal = compile(b"{\"pipelines\": [], \"header_types\": []}", None).unwrap_err();
+        assert!(refusal.message.contains("for bmv2"), "{}", refusal.message);
     }
 
     #[test]

@@ -1,14 +1,20 @@
 //! `P4Data`: values of any type of the program, to and from the scalars that registers and digests hold.
 
+use crate::proto::config::p4_data_type_spec::TypeSpec;
+use crate::proto::config::p4_new_type_spec::Representation;
+use crate::proto::config::p4_new_type_translation::SdnType;
+use crate::proto::config::{self, P4BitstringLikeTypeSpec, P4DataTypeSpec, P4NamedType, P4TypeInfo};
 use crate::proto::v1::{P4Data, P4Header, P4HeaderStack, P4StructLike, P4Varbit, p4_data::Data};
 use crate::refusal::Refusal;
 use crate::value;
-use millrace_control::p4info::{Representation, TypeInfo, TypeSpec};
 use millrace_pipeline::Bits;
 use millrace_pipeline::semantics::Value;
+use std::cell::Cell;
 
 /// How deep types may stand in one another.
 const MAX_DEPTH: usize = 32;
+/// Most parts that a type may have, all those inside it counted.
+const MAX_PARTS: usize = 1 << 14;
 
 /// A type with its names resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,59 +37,8 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Resolves a type of P4Info.
-    pub(crate) fn new(spec: &TypeSpec, types: Option<&TypeInfo>) -> Shape {
-        Shape::at_depth(spec, types, 0)
-    }
-
-    fn at_depth(spec: &TypeSpec, types: Option<&TypeInfo>, depth: usize) -> Shape {
-        if depth > MAX_DEPTH {
-            return Shape::Unknown;
-        }
-        let inner = |spec: &TypeSpec| Shape::at_depth(spec, types, depth + 1);
-        match spec {
-            TypeSpec::Bit(width) => Shape::Bit(*width),
-            TypeSpec::Int(width) => Shape::Int(*width),
-            TypeSpec::Varbit(width) => Shape::Varbit(*width),
-            TypeSpec::Bool => Shape::Bool,
-            TypeSpec::Error => Shape::Error(types.and_then(|types| types.error.clone()).unwrap_or_default()),
-            TypeSpec::Tuple(members) => Shape::Tuple(members.iter().map(inner).collect()),
-            TypeSpec::Stack(_, field, name, size) => {
-                let element = inner(&TypeSpec::Named(field, name.clone()));
-                Shape::HeaderStack(vec![element; *size as usize])
-            }
-            TypeSpec::Named(kind, name) => {
-                let Some(types) = types else { return Shape::Unknown };
-                let members = |list: &[(String, Vec<(String, TypeSpec)>)]| {
-                    let found = list.iter().find(|(known, _)| known == name);
-                    found.map(|(_, members)| members.iter().map(|(_, spec)| inner(spec)).collect::<Vec<_>>())
-                };
-                let found = match *kind {
-                    "struct" => members(&types.structs).map(Shape::Struct),
-                    "header" => members(&types.headers).map(Shape::Header),
-                    "enum" => types
-                        .enums
-                        .iter()
-                        .find(|(known, _)| known == name)
-                        .map(|(_, members)| Shape::Enum(members.clone())),
-                    "serializable_enum" => types
-                        .serializable_enums
-                        .iter()
-                        .find(|(known, _)| known == name)
-                        .map(|(_, declared)| Shape::SerializableEnum(declared.width)),
-                    "new_type" => {
-                        types.new_types.iter().find(|(known, _)| known == name).map(|(_, declared)| {
-                            match &declared.representation {
-                                Representation::Original(spec) => inner(spec),
-                                Representation::TranslatedBits(_, width) => Shape::Bit(*width),
-                                Representation::TranslatedString(_) => Shape::Unknown,
-                            }
-                        })
-                    }
-                    _ => None,
-                };
-                found.unwrap_or(Shape::Unknown)
-            }
-        }
+    pub(crate) fn new(spec: Option<&P4DataTypeSpec>, types: Option<&P4TypeInfo>) -> Shape {
+        Resolver { types, left: Cell::new(MAX_PARTS) }.shape(spec, 0)
     }
 
     /// How many scalars a value has.
@@ -230,26 +185,135 @@ fn name_of(names: &[String], number: &Bits) -> String {
     known.cloned().unwrap_or_else(|| number.to_u64_saturating().to_string())
 }
 
+/// Resolves the names in types. An image can bring any P4Info, so what it grows to is bounded.
+struct Resolver<'t> {
+    types: Option<&'t P4TypeInfo>,
+    left: Cell<usize>,
+}
+
+impl Resolver<'_> {
+    fn shape(&self, spec: Option<&P4DataTypeSpec>, depth: usize) -> Shape {
+        let Some(spec) = spec.and_then(|spec| spec.type_spec.as_ref()) else { return Shape::Unknown };
+        if depth > MAX_DEPTH || self.spend(1).is_none() {
+            return Shape::Unknown;
+        }
+        let found = match spec {
+            TypeSpec::Bitstring(bits) => Some(bit_string(bits)),
+            TypeSpec::Bool(_) => Some(Shape::Bool),
+            TypeSpec::Error(_) => {
+                let declared = self.types.and_then(|types| types.error.as_ref());
+                let members = declared.map(|error| error.members.as_slice()).unwrap_or_default();
+                self.spend(members.len()).map(|()| Shape::Error(members.to_vec()))
+            }
+            TypeSpec::Tuple(tuple) => {
+                let members = tuple.members.iter().map(|member| self.shape(Some(member), depth + 1));
+                Some(Shape::Tuple(members.collect()))
+            }
+            TypeSpec::Struct(named) => self.types.and_then(|types| {
+                let members = types.structs.get(&named.name)?.members.iter();
+                let shapes = members.map(|member| self.shape(member.type_spec.as_ref(), depth + 1));
+                Some(Shape::Struct(shapes.collect()))
+            }),
+            TypeSpec::Header(named) => self.header(named),
+            TypeSpec::HeaderStack(stack) => stack.header.as_ref().and_then(|named| {
+                let element = self.header(named)?;
+                let size = usize::try_from(stack.size).ok()?;
+                self.spend(element.scalars().checked_mul(size)?)?;
+                Some(Shape::HeaderStack(vec![element; size]))
+            }),
+            TypeSpec::Enum(named) => self.types.and_then(|types| {
+                let members = &types.enums.get(&named.name)?.members;
+                self.spend(members.len())?;
+                Some(Shape::Enum(members.iter().map(|member| member.name.clone()).collect()))
+            }),
+            TypeSpec::SerializableEnum(named) => self.types.and_then(|types| {
+                let underlying = types.serializable_enums.get(&named.name)?.underlying_type.as_ref()?;
+                Some(Shape::SerializableEnum(width(underlying.bitwidth)))
+            }),
+            TypeSpec::NewType(named) => self.types.and_then(|types| {
+                Some(match types.new_types.get(&named.name)?.representation.as_ref()? {
+                    Representation::OriginalType(spec) => self.shape(Some(spec), depth + 1),
+                    Representation::TranslatedType(translation) => match translation.sdn_type {
+                        Some(SdnType::SdnBitwidth(bits)) => Shape::Bit(width(bits)),
+                        _ => Shape::Unknown,
+                    },
+                })
+            }),
+            TypeSpec::HeaderUnion(_) | TypeSpec::HeaderUnionStack(_) => None,
+        };
+        found.unwrap_or(Shape::Unknown)
+    }
+
+    fn header(&self, named: &P4NamedType) -> Option<Shape> {
+        let members = &self.types?.headers.get(&named.name)?.members;
+        self.spend(members.len())?;
+        let shapes =
+            members.iter().map(|member| member.type_spec.as_ref().map_or(Shape::Unknown, bit_string));
+        Some(Shape::Header(shapes.collect()))
+    }
+
+    /// Counts parts; none when there are too many.
+    fn spend(&self, parts: usize) -> Option<()> {
+        self.left.set(self.left.get().checked_sub(parts)?);
+        Some(())
+    }
+}
+
+fn bit_string(spec: &P4BitstringLikeTypeSpec) -> Shape {
+    use config::p4_bitstring_like_type_spec::TypeSpec;
+    match &spec.type_spec {
+        Some(TypeSpec::Bit(bits)) => Shape::Bit(width(bits.bitwidth)),
+        Some(TypeSpec::Int(bits)) => Shape::Int(width(bits.bitwidth)),
+        Some(TypeSpec::Varbit(bits)) => Shape::Varbit(width(bits.max_bitwidth)),
+        None => Shape::Unknown,
+    }
+}
+
+fn width(bits: i32) -> u32 {
+    u32::try_from(bits).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn types(text: &str) -> P4TypeInfo {
+        crate::p4info::read(&format!("type_info {{ {text} }}")).unwrap().type_info.unwrap()
+    }
+
+    fn structure(name: &str) -> P4DataTypeSpec {
+        P4DataTypeSpec { type_spec: Some(TypeSpec::Struct(P4NamedType { name: name.into() })) }
+    }
+
+    /// Thirty levels of two members each would be a thousand million scalars.
+    #[test]
+    fn types_that_grow_without_bound_are_no_types() {
+        let mut text = String::from("structs { key: \"t0\" value { } }");
+        for level in 1..30 {
+            let member = format!("members {{ type_spec {{ struct {{ name: \"t{}\" }} }} }}", level - 1);
+            text += &format!("structs {{ key: \"t{level}\" value {{ {member} {member} }} }}");
+        }
+        text += "headers { key: \"h\" value { members { type_spec { bit { bitwidth: 8 } } } } }";
+        let types = types(&text);
+        assert!(Shape::new(Some(&structure("t29")), Some(&types)).scalars() <= MAX_PARTS);
+        let stack =
+            config::P4HeaderStackTypeSpec { header: Some(P4NamedType { name: "h".into() }), size: i32::MAX };
+        let stack = P4DataTypeSpec { type_spec: Some(TypeSpec::HeaderStack(stack)) };
+        assert_eq!(Shape::new(Some(&stack), Some(&types)), Shape::Unknown);
+    }
+
     #[test]
     fn structures_go_and_come_back() {
-        let types = TypeInfo {
-            structs: vec![(
-                "learn_t".into(),
-                vec![
-                    ("mac".into(), TypeSpec::Bit(48)),
-                    ("delta".into(), TypeSpec::Int(12)),
-                    ("ok".into(), TypeSpec::Bool),
-                    ("color".into(), TypeSpec::Named("enum", "Color".into())),
-                ],
-            )],
-            enums: vec![("Color".into(), vec!["RED".into(), "GREEN".into()])],
-            ..TypeInfo::default()
-        };
-        let shape = Shape::new(&TypeSpec::Named("struct", "learn_t".into()), Some(&types));
+        let types = types(
+            "structs { key: \"learn_t\" value {
+                 members { name: \"mac\" type_spec { bitstring { bit { bitwidth: 48 } } } }
+                 members { name: \"delta\" type_spec { bitstring { int { bitwidth: 12 } } } }
+                 members { name: \"ok\" type_spec { bool { } } }
+                 members { name: \"color\" type_spec { enum { name: \"Color\" } } }
+             } }
+             enums { key: \"Color\" value { members { name: \"RED\" } members { name: \"GREEN\" } } }",
+        );
+        let shape = Shape::new(Some(&structure("learn_t")), Some(&types));
         assert_eq!(shape.scalars(), 4);
         let scalars =
             [Bits::new(48, 0x0a), Bits::new(12, (-739i128) as u128), Bits::new(1, 1), Bits::new(32, 1)];

@@ -43,8 +43,15 @@ pub(crate) enum Event {
     PortDown(PortId),
 }
 
-pub(crate) struct Device {
+/// How the programs that controllers bring are made to run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Making {
     pub(crate) engine: EngineKind,
+    pub(crate) drop_port: Option<u32>,
+}
+
+pub(crate) struct Device {
+    pub(crate) making: Making,
     pub(crate) ports: Ports,
     pub(crate) control: Control,
     pub(crate) forwarding: Arc<RwLock<Forwarding>>,
@@ -74,7 +81,7 @@ impl Device {
     #[allow(clippy::too_many_arguments, reason = "the parts of a device, each once")]
     pub(crate) fn new(
         device_id: u64,
-        engine: EngineKind,
+        making: Making,
         ports: Ports,
         cpu: Option<CpuSender>,
         control: Control,
@@ -83,7 +90,7 @@ impl Device {
     ) -> Device {
         let running = forwarding.active.as_ref().map(|loaded| Arc::clone(&loaded.catalog));
         Device {
-            engine,
+            making,
             ports,
             control,
             forwarding: Arc::new(RwLock::new(forwarding)),

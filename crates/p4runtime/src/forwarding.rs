@@ -1,17 +1,17 @@
 //! The programs of the device: the one that forwards, and perhaps one that was saved and waits to be committed.
 
+use crate::Pipeline;
 use crate::catalog::Catalog;
 use crate::proto::config;
 use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
-use crate::{Pipeline, p4info};
 use millrace_state::TablesHandle;
 use millrace_switch::{Control, EngineKind, PostError, Switch, SwitchConfig};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OnceCell, oneshot};
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// What reads and writes go to.
 #[derive(Debug, Default)]
@@ -60,10 +60,9 @@ impl Loaded {
     pub(crate) fn running(pipeline: Pipeline, control: Control, shadow: Shadow) -> Result<Loaded, Refusal> {
         let state = millrace_switch::State::new(Arc::clone(&pipeline.program))
             .map_err(|error| Refusal::invalid(error.to_string()))?;
-        let catalog = Catalog::new(&pipeline.p4info, &pipeline.program, &state);
-        let info = p4info::message(&pipeline.p4info).map_err(|error| Refusal::new(Code::Internal, error))?;
+        let catalog = Catalog::new(&pipeline, &state);
         let config = ForwardingPipelineConfig {
-            p4info: Some(info),
+            p4info: Some(pipeline.p4info),
             p4_device_config: pipeline.device_config.into(),
             cookie: None,
         };
@@ -73,7 +72,7 @@ impl Loaded {
 
     /// A program that does not run yet, made to take over from that with these tables.
     pub(crate) fn waiting(
-        pipeline: Pipeline,
+        mut pipeline: Pipeline,
         given: Option<config::P4Info>,
         cookie: Option<Cookie>,
         engine: EngineKind,
@@ -83,13 +82,12 @@ impl Loaded {
         let config = SwitchConfig { engine, ..SwitchConfig::default() };
         let switch = Switch::beside(Arc::clone(&pipeline.program), config, running)
             .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
-        let catalog = Catalog::new(&pipeline.p4info, &pipeline.program, switch.state());
-        let info = match given {
-            Some(given) => given,
-            None => p4info::message(&pipeline.p4info).map_err(|error| Refusal::new(Code::Internal, error))?,
-        };
+        let catalog = Catalog::new(&pipeline, switch.state());
+        if let Some(given) = given {
+            pipeline.p4info = given;
+        }
         let config = ForwardingPipelineConfig {
-            p4info: Some(info),
+            p4info: Some(pipeline.p4info),
             p4_device_config: pipeline.device_config.into(),
             cookie,
         };

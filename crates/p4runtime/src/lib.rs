@@ -25,7 +25,7 @@ mod device;
 mod digests;
 mod forwarding;
 mod idle;
-mod p4info;
+pub mod p4info;
 mod packets;
 pub mod proto;
 mod read;
@@ -47,6 +47,8 @@ pub use report::{Item, KEEP_KEY, MAX_REPORT, REPORT_KEY, Report};
 pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, MAX_MESSAGE, Server, StartError, Tls, service};
 pub use service::Service;
 
+use millrace_control::image::Image;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The version of P4Runtime that the server speaks.
@@ -56,11 +58,39 @@ pub const API_VERSION: &str = "1.5.0";
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     /// The verified program.
-    pub program: Arc<millrace_pipeline::Program>,
+    pub(crate) program: Arc<millrace_pipeline::Program>,
     /// Its description.
-    pub p4info: millrace_control::p4info::P4Info,
-    /// What it was made from: the text of a P4_16 program.
-    pub device_config: Vec<u8>,
+    pub(crate) p4info: proto::config::P4Info,
+    /// The widths of the fields of controller headers in the data plane, by the name of the header.
+    pub(crate) controller_headers: BTreeMap<String, Vec<u32>>,
+    /// What it was made from: the text of a P4_16 program, or an image.
+    pub(crate) device_config: Vec<u8>,
+}
+
+impl Pipeline {
+    /// The pipeline of an image, which was made from that device config.
+    ///
+    /// # Errors
+    /// What is wrong with its P4Info.
+    pub fn new(image: Image, device_config: Vec<u8>) -> Result<Pipeline, String> {
+        let Image { program, p4info, controller_headers } = image;
+        let p4info = p4info::read(&p4info).map_err(|error| format!("the P4Info of the image: {error}"))?;
+        p4info::check_describes(&p4info, &program)?;
+        Ok(Pipeline { program, p4info, controller_headers, device_config })
+    }
+
+    /// Gives it another port that means drop.
+    ///
+    /// # Errors
+    /// As [`millrace_compile::set_drop_port`] says.
+    pub fn set_drop_port(&mut self, port: u32) -> Result<(), String> {
+        millrace_compile::set_drop_port(Arc::make_mut(&mut self.program), port)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<millrace_pipeline::Program> {
+        &self.program
+    }
 }
 
 /// A program that drops every packet, for a switch that waits for a controller to bring one.

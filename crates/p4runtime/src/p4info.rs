@@ -1,8 +1,8 @@
-//! P4Info as a message.
+//! P4Info as a message, and in the other forms of protobuf.
 
 use crate::proto::config;
 use crate::refusal::Refusal;
-use millrace_control::p4info::P4Info;
+use millrace_pipeline::Program;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage};
 use std::collections::BTreeMap;
@@ -12,13 +12,54 @@ static DEFINITIONS: LazyLock<Option<DescriptorPool>> = LazyLock::new(|| {
     DescriptorPool::decode(&include_bytes!(concat!(env!("OUT_DIR"), "/definitions.bin"))[..]).ok()
 });
 
-/// The message of a description.
-pub(crate) fn message(info: &P4Info) -> Result<config::P4Info, String> {
+/// Reads P4Info from protobuf text.
+pub(crate) fn read(text: &str) -> Result<config::P4Info, String> {
+    config::P4Info::decode(&*dynamic(text)?.encode_to_vec()).map_err(|error| error.to_string())
+}
+
+/// P4Info that is given as protobuf text, in protobuf's binary form.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn to_binary(text: &str) -> Result<Vec<u8>, String> {
+    Ok(dynamic(text)?.encode_to_vec())
+}
+
+/// P4Info that is given as protobuf text, in protobuf's JSON form.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn to_json(text: &str) -> Result<String, String> {
+    serde_json::to_string_pretty(&dynamic(text)?).map_err(|error| error.to_string())
+}
+
+fn dynamic(text: &str) -> Result<DynamicMessage, String> {
     let pool = DEFINITIONS.as_ref().ok_or("the definitions of P4Info are damaged")?;
     let kind = pool.get_message_by_name("p4.config.v1.P4Info").ok_or("P4Info is not defined")?;
-    let dynamic =
-        DynamicMessage::parse_text_format(kind, &info.to_string()).map_err(|error| error.to_string())?;
-    config::P4Info::decode(&*dynamic.encode_to_vec()).map_err(|error| error.to_string())
+    DynamicMessage::parse_text_format(kind, text).map_err(|error| error.to_string())
+}
+
+/// Whether a description can be that of a program: what both have under one name has as many fields.
+pub(crate) fn check_describes(info: &config::P4Info, program: &Program) -> Result<(), String> {
+    let name = |preamble: &Option<config::Preamble>| {
+        preamble.as_ref().map(|preamble| preamble.name.clone()).unwrap_or_default()
+    };
+    let tables = info.tables.iter().filter_map(|table| {
+        let name = name(&table.preamble);
+        let made = program.tables.values().find(|made| made.name == name)?;
+        Some((name, table.match_fields.len(), made.keys.len()))
+    });
+    let actions = info.actions.iter().filter_map(|action| {
+        let name = name(&action.preamble);
+        let made = program.actions.values().find(|made| made.name == name)?;
+        Some((name, action.params.len(), made.params.len()))
+    });
+    match tables.chain(actions).find(|(_, described, made)| described != made) {
+        Some((name, described, made)) => {
+            Err(format!("the P4Info is of another program: `{name}` has {made} fields, not {described}"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Whether a controller that goes by `given` understands a program that is described by `own`: everything that it can

@@ -3,7 +3,7 @@
 use crate::Pipeline;
 use crate::connections;
 use crate::cpu_port::CpuLink;
-use crate::device::{Device, Event};
+use crate::device::{Device, Event, Making};
 use crate::forwarding::{Forwarding, Loaded};
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
@@ -75,6 +75,8 @@ pub struct DeviceConfig {
     pub ports: BTreeSet<PortId>,
     /// The port behind which the controller is.
     pub cpu_port: Option<(PortId, CpuLink)>,
+    /// The port number that means drop to programs that controllers bring; none: as their architecture has it.
+    pub drop_port: Option<u32>,
     /// The program that runs; none while a controller has not brought one.
     pub pipeline: Option<Pipeline>,
 }
@@ -222,7 +224,7 @@ struct Opened {
 
 impl Opened {
     fn new(device: DeviceConfig, control: Control) -> Result<Opened, StartError> {
-        let DeviceConfig { device_id, engine, ports, cpu_port, pipeline } = device;
+        let DeviceConfig { device_id, engine, ports, cpu_port, drop_port, pipeline } = device;
         let active = pipeline
             .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
             .transpose()
@@ -231,7 +233,8 @@ impl Opened {
         let ports = Ports { known: ports, cpu: cpu_port.as_ref().map(|(port, _)| *port) };
         let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
         let forwarding = Forwarding { active, saved: None };
-        let device = Device::new(device_id, engine, ports, sender, control, forwarding, events);
+        let device =
+            Device::new(device_id, Making { engine, drop_port }, ports, sender, control, forwarding, events);
         Ok(Opened { device: Arc::new(device), news, frames })
     }
 

@@ -14,7 +14,7 @@ use crate::proto::v1::{
 };
 use crate::read::{Reader, STALL, Stop};
 use crate::reconcile::reconcile;
-use crate::refusal::batch_status;
+use crate::refusal::{Refusal, batch_status};
 use crate::report::{KEEP_KEY, REPORT_KEY, Report};
 use crate::{API_VERSION, write};
 use millrace_switch::Keep;
@@ -283,12 +283,15 @@ async fn set_pipeline(
     }
     let config = request.config.ok_or_else(|| Status::invalid_argument("the config is missing"))?;
     let ForwardingPipelineConfig { p4info, p4_device_config, cookie } = config;
-    let engine = device.engine;
+    let making = device.making;
     let running = forwarding::request(&device.control, |switch| switch.state().handle()).await?;
     // Compiling takes milliseconds, for which nobody else should wait.
     let made = tokio::task::spawn_blocking(move || {
-        let pipeline = compile(&p4_device_config, p4info.as_ref())?;
-        Loaded::waiting(pipeline, p4info, cookie, engine, &running)
+        let mut pipeline = compile(&p4_device_config, p4info.as_ref())?;
+        if let Some(port) = making.drop_port {
+            pipeline.set_drop_port(port).map_err(Refusal::invalid)?;
+        }
+        Loaded::waiting(pipeline, p4info, cookie, making.engine, &running)
     });
     let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
     let mut forwarding = device.forwarding.write().await;

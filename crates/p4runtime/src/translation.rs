@@ -4,9 +4,9 @@
 //! to the controller, a text of decimal digits is that number and any other text gets a number of its own when it is
 //! first written; what is read is the text that was written.
 
+use crate::proto::config::{P4NamedType, P4TypeInfo, p4_new_type_spec, p4_new_type_translation};
 use crate::refusal::Refusal;
 use crate::value;
-use millrace_control::p4info::{Representation, TypeInfo};
 use millrace_pipeline::Bits;
 use prost::bytes::Bytes;
 use std::collections::HashMap;
@@ -31,16 +31,21 @@ pub(crate) struct Codec {
 impl Codec {
     pub(crate) fn new(
         data: u32,
-        sdn: Option<u32>,
-        type_name: Option<&str>,
-        types: Option<&TypeInfo>,
+        sdn: i32,
+        type_name: Option<&P4NamedType>,
+        types: Option<&P4TypeInfo>,
     ) -> Codec {
-        let declared = type_name.and_then(|name| types?.new_types.iter().find(|(known, _)| known == name));
-        let text_of = declared.and_then(|(name, declared)| match declared.representation {
-            Representation::TranslatedString(_) => Some(name.clone()),
-            _ => None,
+        let text_of = type_name.filter(|named| {
+            let declared = types.and_then(|types| types.new_types.get(&named.name));
+            match declared.and_then(|declared| declared.representation.as_ref()) {
+                Some(p4_new_type_spec::Representation::TranslatedType(translation)) => {
+                    matches!(translation.sdn_type, Some(p4_new_type_translation::SdnType::SdnString(_)))
+                }
+                _ => false,
+            }
         });
-        Codec { width: data, sdn_width: sdn.filter(|width| *width > 0).unwrap_or(data), text_of }
+        let sdn_width = u32::try_from(sdn).ok().filter(|width| *width > 0).unwrap_or(data);
+        Codec { width: data, sdn_width, text_of: text_of.map(|named| named.name.clone()) }
     }
 
     pub(crate) fn read(&self, bytes: &[u8], texts: &Mutex<Texts>) -> Result<Bits, Refusal> {

@@ -32,6 +32,28 @@ impl Expr {
         }
     }
 
+    /// As [`Expr::walk`], to change them: what `f` makes of an expression is walked next.
+    pub fn walk_mut(&mut self, f: &mut impl FnMut(&mut Expr)) {
+        f(self);
+        match self {
+            Expr::Const(_)
+            | Expr::Bool(_)
+            | Expr::Read(_)
+            | Expr::IsValid(_)
+            | Expr::PacketLength
+            | Expr::Cursor => {}
+            Expr::Unary(_, a)
+            | Expr::Slice(a, _, _)
+            | Expr::ZeroExtend(a, _)
+            | Expr::SignExtend(a, _)
+            | Expr::BoolToBits(a) => a.walk_mut(f),
+            Expr::Binary(_, a, b) | Expr::Concat(a, b) => {
+                [a, b].into_iter().for_each(|part| part.walk_mut(f))
+            }
+            Expr::Mux(c, a, b) => [c, a, b].into_iter().for_each(|part| part.walk_mut(f)),
+        }
+    }
+
     /// Calls `f` with every slot that is read; a slot read twice comes twice.
     pub fn for_each_read(&self, f: &mut impl FnMut(SlotId)) {
         self.walk(&mut |e| {

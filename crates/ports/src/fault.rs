@@ -119,6 +119,10 @@ impl<P: Port> Port for FaultInjector<P> {
         self.port.flush()
     }
 
+    fn in_flight(&mut self) -> usize {
+        self.port.in_flight()
+    }
+
     fn poll_fd(&self) -> Option<RawFd> {
         self.port.poll_fd()
     }

@@ -28,6 +28,11 @@ pub trait Port: Send {
     /// [`PortError`] when the port is broken for good.
     fn flush(&mut self) -> Result<(), PortError>;
 
+    /// Frames that were handed on and have not left the machine yet, as far as the port knows.
+    fn in_flight(&mut self) -> usize {
+        0
+    }
+
     /// A descriptor that polls readable when frames have arrived, for a worker with nothing to do; `None` for a port
     /// that never makes its worker wait.
     fn poll_fd(&self) -> Option<RawFd>;

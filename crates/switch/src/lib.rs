@@ -31,6 +31,7 @@ mod flight;
 mod frames;
 mod ingress;
 mod jit;
+mod links;
 mod order;
 mod outcome;
 mod profile;

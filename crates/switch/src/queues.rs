@@ -2,7 +2,8 @@
 //!
 //! A port with one class of service and no rate has no queue: its packets go on at once, in order. Any other port has a
 //! queue for each class, served by strict priority, the highest class first; a queue with a rate gives out a packet at
-//! most every so often. A full queue drops what comes.
+//! most every so often. A full queue drops what comes. If so configured, a port whose link is busy has queues until what
+//! waits has left.
 
 use crate::PortId;
 use crate::flight::{Departure, QueueStay};
@@ -25,11 +26,13 @@ pub struct QueueConfig {
     pub priorities: u8,
     /// Packets that each queue holds, 1 to [`MAX_QUEUE_DEPTH`].
     pub depth: u32,
+    /// Whether packets wait here while the link of their port is busy; else the port drops what it has no room for.
+    pub wait_for_links: bool,
 }
 
 impl Default for QueueConfig {
     fn default() -> QueueConfig {
-        QueueConfig { priorities: 1, depth: DEFAULT_QUEUE_DEPTH }
+        QueueConfig { priorities: 1, depth: DEFAULT_QUEUE_DEPTH, wait_for_links: false }
     }
 }
 
@@ -99,7 +102,7 @@ impl Iterator for Waiting {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Setting {
     depth: u32,
     /// Packets a second; none: as they come.
@@ -109,6 +112,8 @@ struct Setting {
 #[derive(Debug)]
 struct PortQueues {
     queues: Vec<Queue>,
+    /// Packets that the link has room for; none: for as many as come.
+    room: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -174,6 +179,7 @@ impl Queues {
             return Some((departure, QueueStay::none(enqueued_ns)));
         }
         let mut queues = self.ports.values_mut().flat_map(|port| port.queues.iter_mut().rev());
+        // Links with or without room: who empties all queues takes what comes of it.
         let (departure, enqueued_ns, _) = queues.find_map(|queue| queue.packets.pop_front())?;
         self.queued -= 1;
         Some((departure, QueueStay::none(enqueued_ns)))
@@ -187,8 +193,14 @@ impl Queues {
         if self.queued == 0 {
             return None;
         }
-        let mut ready = self.ports.values_mut().flat_map(|port| port.queues.iter_mut().rev());
-        let queue = ready.find(|queue| !queue.packets.is_empty() && queue.free_at_ns <= now_ns)?;
+        let (queue, room) = self.ports.values_mut().filter(|port| port.room != Some(0)).find_map(|port| {
+            let mut queues = port.queues.iter_mut().rev();
+            let queue = queues.find(|queue| !queue.packets.is_empty() && queue.free_at_ns <= now_ns)?;
+            Some((queue, &mut port.room))
+        })?;
+        if let Some(room) = room {
+            *room -= 1;
+        }
         let (departure, enqueued_ns, enqueue_depth) = queue.packets.pop_front()?;
         if let Some(rate) = queue.setting.rate_pps {
             queue.free_at_ns = now_ns.saturating_add(1_000_000_000 / rate.max(1));
@@ -198,12 +210,41 @@ impl Queues {
         Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth }))
     }
 
-    /// When the next packet may leave; none when nothing waits.
+    /// Whether packets wait only for the link of their port.
+    pub(crate) fn wait_for_links(&self) -> bool {
+        let mut held = self.ports.values().filter(|port| port.room == Some(0));
+        held.any(|port| port.queues.iter().any(|queue| !queue.packets.is_empty()))
+    }
+
+    /// Whether packets are to wait for links.
+    pub(crate) fn are_to_wait(&self) -> bool {
+        self.config.wait_for_links
+    }
+
+    /// Says how many packets the link of a port has room for; none: for as many as come. A port that needs no queue any
+    /// more has none again.
+    pub(crate) fn set_room(&mut self, port: PortId, room: Option<u32>) {
+        match (room, self.ports.get_mut(&port)) {
+            (None, None) => {}
+            (None, Some(queues)) => {
+                queues.room = None;
+                let common = self.common;
+                let idle = |queue: &Queue| queue.packets.is_empty() && queue.setting == common;
+                if self.config.priorities == 1 && common.rate_pps.is_none() && queues.queues.iter().all(idle)
+                {
+                    self.ports.remove(&port);
+                }
+            }
+            (Some(room), _) => self.port(port).room = Some(room),
+        }
+    }
+
+    /// When the next packet may leave; none when nothing waits, or only for links.
     pub(crate) fn next_departure_ns(&self) -> Option<u64> {
         if !self.direct.is_empty() {
             return Some(0);
         }
-        let queues = self.ports.values().flat_map(|port| &port.queues);
+        let queues = self.ports.values().filter(|port| port.room != Some(0)).flat_map(|port| &port.queues);
         queues.filter(|queue| !queue.packets.is_empty()).map(|queue| queue.free_at_ns).min()
     }
 
@@ -265,7 +306,7 @@ impl Queues {
     fn is_direct(&self, port: PortId) -> bool {
         match self.ports.get(&port) {
             Some(port) => match port.queues.as_slice() {
-                [only] => only.setting.rate_pps.is_none() && only.packets.is_empty(),
+                [only] => only.setting.rate_pps.is_none() && only.packets.is_empty() && port.room.is_none(),
                 _ => false,
             },
             None => {
@@ -281,6 +322,7 @@ impl Queues {
             queues: (0..classes)
                 .map(|_| Queue { setting, packets: VecDeque::new(), free_at_ns: 0 })
                 .collect(),
+            room: None,
         })
     }
 }
@@ -313,6 +355,44 @@ mod tests {
         std::iter::from_fn(|| queues.pop(now_ns).map(|(departure, _)| departure.rid)).collect()
     }
 
+    fn config(priorities: u8, depth: u32) -> QueueConfig {
+        QueueConfig { priorities, depth, ..QueueConfig::default() }
+    }
+
+    #[test]
+    fn packets_wait_for_a_busy_link_and_the_queue_goes_with_them() {
+        let mut queues = Queues::new(config(1, 3)).unwrap();
+        queues.set_room(1, Some(2));
+        assert!(!queues.are_direct());
+        let taken = (1..=4).map(|tag| queues.push(packet(1, 0, tag), 0).is_ok()).collect::<Vec<_>>();
+        assert_eq!(taken, [true, true, true, false]);
+        queues.push(packet(2, 0, 9), 0).unwrap();
+        assert_eq!(tags(&mut queues, 0), [9, 1, 2]);
+        assert_eq!((queues.next_departure_ns(), queues.wait_for_links()), (None, true));
+        // What comes later stays behind what waits, also when there is room for as much as may come.
+        queues.set_room(1, None);
+        queues.push(packet(1, 0, 5), 0).unwrap();
+        assert_eq!(queues.next_departure_ns(), Some(0));
+        let stays: Vec<_> =
+            std::iter::from_fn(|| queues.pop(0)).map(|(_, stay)| stay.enqueue_depth).collect();
+        assert_eq!(stays, [2, 1]);
+        assert!(!queues.wait_for_links());
+        queues.set_room(1, None);
+        assert!(queues.are_direct());
+    }
+
+    #[test]
+    fn the_highest_class_goes_first_when_a_link_has_room_again() {
+        let mut queues = Queues::new(config(8, 8)).unwrap();
+        queues.set_room(1, Some(0));
+        for (class, tag) in [(0, 1), (7, 2), (3, 3), (7, 4)] {
+            queues.push(packet(1, class, tag), 0).unwrap();
+        }
+        assert_eq!(tags(&mut queues, 0), []);
+        queues.set_room(1, Some(3));
+        assert_eq!(tags(&mut queues, 0), [2, 4, 3]);
+    }
+
     #[test]
     fn without_classes_and_rates_packets_go_on_in_order_and_at_once() {
         let mut queues = Queues::new(QueueConfig::default()).unwrap();
@@ -328,7 +408,7 @@ mod tests {
 
     #[test]
     fn the_highest_class_goes_first_and_an_unknown_class_is_the_lowest() {
-        let mut queues = Queues::new(QueueConfig { priorities: 3, depth: 8 }).unwrap();
+        let mut queues = Queues::new(config(3, 8)).unwrap();
         for (class, tag) in [(0, 1), (2, 2), (1, 3), (2, 4), (7, 5)] {
             queues.push(packet(1, class, tag), 0).unwrap();
         }
@@ -337,7 +417,7 @@ mod tests {
 
     #[test]
     fn depths_are_told_and_kept() {
-        let mut queues = Queues::new(QueueConfig { priorities: 2, depth: 2 }).unwrap();
+        let mut queues = Queues::new(config(2, 2)).unwrap();
         queues.push(packet(1, 0, 1), 0).unwrap();
         queues.push(packet(1, 0, 2), 0).unwrap();
         assert_eq!(queues.push(packet(1, 0, 3), 0).unwrap_err().rid, 3);
@@ -364,9 +444,9 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        assert!(Queues::new(QueueConfig { priorities: 0, depth: 1 }).is_err());
-        assert!(Queues::new(QueueConfig { priorities: 9, depth: 1 }).is_err());
-        let mut queues = Queues::new(QueueConfig { priorities: 2, depth: 1 }).unwrap();
+        assert!(Queues::new(config(0, 1)).is_err());
+        assert!(Queues::new(config(9, 1)).is_err());
+        let mut queues = Queues::new(config(2, 1)).unwrap();
         assert_eq!(queues.set_depth(0, None, None), Err(QueueError::Depth(0)));
         assert_eq!(
             queues.set_rate(1, Some(1), Some(2)),

@@ -172,8 +172,8 @@ pub struct Summary {
 
 /// A switch over live ports.
 pub struct Worker {
-    switch: Switch,
-    ports: Vec<LivePort>,
+    pub(crate) switch: Switch,
+    pub(crate) ports: Vec<LivePort>,
     pool: PacketPool,
     received: Batch,
     frames: Frames,
@@ -234,11 +234,11 @@ impl Outgoing {
     }
 }
 
-struct LivePort {
-    id: PortId,
-    port: Box<dyn Port>,
+pub(crate) struct LivePort {
+    pub(crate) id: PortId,
+    pub(crate) port: Box<dyn Port>,
     ended: bool,
-    sending: Batch,
+    pub(crate) sending: Batch,
 }
 
 impl Worker {
@@ -252,7 +252,9 @@ impl Worker {
         if let Some((twice, _)) = ports.iter().find(|(id, _)| !known.insert(*id)) {
             return Err(RunError::DuplicatePort(*twice));
         }
-        let simulated = ports.iter().all(|(_, port)| port.time_source() == TimeSource::Simulated);
+        // Without ports it is still there for its controllers, until it is stopped.
+        let simulated =
+            !ports.is_empty() && ports.iter().all(|(_, port)| port.time_source() == TimeSource::Simulated);
         let clock = if simulated { Clock::simulated() } else { Clock::real() };
         switch.connect(known, clock).map_err(RunError::Switch)?;
         let (awake, wake) = UnixStream::pair().map_err(RunError::System)?;
@@ -306,7 +308,7 @@ impl Worker {
             self.answer_requests();
             let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
             self.flush();
-            let ended = self.ports.iter().all(|port| port.ended);
+            let ended = !self.ports.is_empty() && self.ports.iter().all(|port| port.ended);
             if ended && self.switch.next_departure_ns().is_none() {
                 break;
             }
@@ -330,9 +332,11 @@ impl Worker {
             let more = self.receive(at);
             busy |= more || !self.received.is_empty();
             if !self.received.is_empty() {
+                self.look_at_links();
                 self.switch_batch(at, 0);
             }
         }
+        self.look_at_links();
         let due = self.switch.next_departure_ns().is_some_and(|next| next <= self.switch.now_ns());
         if due {
             let outcome = self.switch.advance_to(0);
@@ -478,6 +482,7 @@ impl Worker {
         }
         let next = self.switch.next_departure_ns();
         let timeout = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
+        let timeout = self.or_until_links_are_free(timeout);
         if wait_readable(&descriptors, timeout).is_err() {
             std::thread::sleep(FALLBACK_WAIT);
         }

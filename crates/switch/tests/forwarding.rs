@@ -280,7 +280,10 @@ fn frames_have_a_longest() {
 /// Of one batch, the higher class leaves first; depth and delay are told.
 #[test]
 fn classes_of_service() {
-    let config = SwitchConfig { queues: QueueConfig { priorities: 8, depth: 2 }, ..SwitchConfig::default() };
+    let config = SwitchConfig {
+        queues: QueueConfig { priorities: 8, depth: 2, wait_for_links: false },
+        ..SwitchConfig::default()
+    };
     let mut switch = Switch::new(program(THROUGH), config).unwrap();
     let frames: [&[u8]; 4] = [&[7, 0, 0xa], &[7, 3, 0xb], &[7, 0, 0xc], &[7, 0, 0xd]];
     let outcome = switch.inject_batch(frames.map(|frame| (1, frame)), 0);
@@ -306,7 +309,10 @@ fn a_rate_delays_packets_and_time_brings_them() {
 
 #[test]
 fn configurations_that_cannot_be() {
-    let config = SwitchConfig { queues: QueueConfig { priorities: 0, depth: 1 }, ..SwitchConfig::default() };
+    let config = SwitchConfig {
+        queues: QueueConfig { priorities: 0, depth: 1, wait_for_links: false },
+        ..SwitchConfig::default()
+    };
     assert!(matches!(Switch::new(program(THROUGH), config), Err(SwitchError::Queues(_))));
     let config = SwitchConfig { ports: KnownPorts::Only((0..5000).collect()), ..SwitchConfig::default() };
     assert_eq!(Switch::new(program(THROUGH), config).unwrap_err(), SwitchError::TooManyPorts(5000));

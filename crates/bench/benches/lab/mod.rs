@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
 use millrace_bench::cpus;
+use millrace_control::image::Image;
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{DeviceConfig, Listen, Pipeline, Server};
@@ -33,13 +34,13 @@ pub(crate) fn compile(source: &str) -> Pipeline {
     let checked = check(Source::Text("program.p4", source), Standard::P4_16, &Options::default());
     assert!(!checked.has_errors(), "{:?}", checked.findings);
     let program = checked.lower().unwrap();
-    let p4info = millrace_control::p4info::describe(&checked.typed);
-    Pipeline { program, p4info, device_config: source.as_bytes().to_vec() }
+    let image = Image::new(program, &millrace_control::p4info::describe(&checked.typed));
+    Pipeline::new(image, source.as_bytes().to_vec()).unwrap()
 }
 
 pub(crate) fn switch(pipeline: &Pipeline, entries: &str) -> Switch {
     let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
-    let mut switch = Switch::new(Arc::clone(&pipeline.program), config).unwrap();
+    let mut switch = Switch::new(Arc::clone(pipeline.program()), config).unwrap();
     millrace_control::entries::load(&mut switch, entries).unwrap();
     switch
 }
@@ -230,6 +231,7 @@ impl Lab {
             engine: EngineKind::Fastest,
             ports: PORTS.collect(),
             cpu_port: None,
+            drop_port: None,
             pipeline: Some(pipeline),
         };
         let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false };

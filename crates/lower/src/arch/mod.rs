@@ -18,6 +18,8 @@ mod registers;
 mod sume;
 mod v1model;
 
+pub use v1model::set_drop_port;
+
 use millrace_pipeline as ir;
 use millrace_sema::hir::{self, Call, Ty};
 

@@ -10,7 +10,8 @@
 #include <core.p4>
 #include <v1model.p4>
 struct headers_t { }
-struct meta_t { @field_list(0, 3) bit<8> kept; @field_list(3) bit<8> other; }
+const int THIRD = 2 + 1;
+struct meta_t { @field_list(0, 3) bit<8> kept; @field_list(THIRD) bit<8> other; }
 parser P(packet_in p, out headers_t hdr, inout meta_t m, inout standard_metadata_t sm) {
     state start { transition accept; }
 }

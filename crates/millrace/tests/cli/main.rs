@@ -3,7 +3,9 @@
 mod check;
 mod common;
 mod entries;
+mod image;
 mod observe;
 mod run;
+mod stand_in;
 mod stf;
 mod trace;

@@ -3,10 +3,10 @@
 use super::batch::{Change, Site};
 use super::{Decoder, Kind, Op};
 use crate::catalog::ProfileInfo;
+use crate::proto::config::action_profile::SelectorSizeSemantics;
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::{FIRST_ONE_SHOT, Group, Shadow, Watched};
-use millrace_control::p4info::SizeSemantics;
 use millrace_pipeline::ProfileId;
 use millrace_state::{GroupMember, MemberWrite, Tables};
 use millrace_switch::PortId;
@@ -102,8 +102,14 @@ impl Decoder<'_> {
         let weight = u32::try_from(weight).ok().filter(|weight| *weight > 0);
         let weight = weight.ok_or_else(|| Refusal::invalid("a weight is at least 1"))?;
         match info.semantics {
-            Some(SizeSemantics::SumOfMembers(Some(limit))) if limit > 0 && weight > limit => {
-                Err(Refusal::invalid(format!("a weight is {weight}, the largest is {limit}")))
+            Some(SelectorSizeSemantics::SumOfMembers(of)) => {
+                let limit = u32::try_from(of.max_member_weight).ok().filter(|limit| *limit > 0);
+                match limit.filter(|limit| weight > *limit) {
+                    Some(limit) => {
+                        Err(Refusal::invalid(format!("a weight is {weight}, the largest is {limit}")))
+                    }
+                    None => Ok(weight),
+                }
             }
             _ => Ok(weight),
         }
@@ -116,7 +122,7 @@ impl Decoder<'_> {
         limit: u32,
     ) -> Result<(), Refusal> {
         let size: u64 = match info.semantics {
-            Some(SizeSemantics::SumOfMembers(_)) => weights.count() as u64,
+            Some(SelectorSizeSemantics::SumOfMembers(_)) => weights.count() as u64,
             _ => weights.map(u64::from).sum(),
         };
         if limit != 0 && size > u64::from(limit) {

@@ -49,6 +49,7 @@ impl Device {
             engine: EngineKind::Fastest,
             ports: [1, 2, CPU_PORT].into(),
             cpu_port: Some((CPU_PORT, link_cpu)),
+            drop_port: None,
             pipeline: None,
         };
         let server = Server::start(&listen, device, control.clone()).unwrap();

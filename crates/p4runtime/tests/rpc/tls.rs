@@ -78,6 +78,7 @@ async fn plain_connections_from_elsewhere_are_refused_unless_asked_for() {
             engine: Default::default(),
             ports: Default::default(),
             cpu_port: None,
+            drop_port: None,
             pipeline: None,
         };
         Server::start(listen, config, device.control.clone())

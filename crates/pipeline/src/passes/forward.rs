@@ -57,33 +57,13 @@ fn forward_one(program: &Program, block: &mut Block, index: usize, dst: SlotId, 
 
 /// Puts the value where `slot` is read.
 fn insert(expr: &mut Expr, slot: SlotId, value: &mut Option<Expr>) {
-    match expr {
-        Expr::Read(read) if *read == slot => {
-            if let Some(value) = value.take() {
-                *expr = value;
-            }
+    expr.walk_mut(&mut |part| {
+        if matches!(part, Expr::Read(read) if *read == slot)
+            && let Some(value) = value.take()
+        {
+            *part = value;
         }
-        Expr::Read(_)
-        | Expr::Const(_)
-        | Expr::Bool(_)
-        | Expr::IsValid(_)
-        | Expr::PacketLength
-        | Expr::Cursor => {}
-        Expr::Unary(_, a)
-        | Expr::Slice(a, _, _)
-        | Expr::ZeroExtend(a, _)
-        | Expr::SignExtend(a, _)
-        | Expr::BoolToBits(a) => insert(a, slot, value),
-        Expr::Binary(_, a, b) | Expr::Concat(a, b) => {
-            insert(a, slot, value);
-            insert(b, slot, value);
-        }
-        Expr::Mux(c, a, b) => {
-            insert(c, slot, value);
-            insert(a, slot, value);
-            insert(b, slot, value);
-        }
-    }
+    });
 }
 
 /// What the value of an expression depends on.

@@ -272,6 +272,10 @@ impl Port for PacketPort {
         if self.unsent { self.kick() } else { Ok(()) }
     }
 
+    fn in_flight(&mut self) -> usize {
+        self.ring.unsent()
+    }
+
     fn poll_fd(&self) -> Option<RawFd> {
         Some(self.ring.descriptor())
     }

@@ -37,6 +37,8 @@ pub(super) struct RingSocket {
     slots: usize,
     rx_at: usize,
     tx_at: usize,
+    /// Frames in the sending ring that had not left when this was looked at last.
+    unsent: usize,
 }
 
 /// The mapped rings, the receiving one first.
@@ -127,7 +129,7 @@ impl RingSocket {
         };
         set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
             .map_err(|error| ("make promiscuous", error))?;
-        Ok(RingSocket { descriptor, memory, slot_size, slots, rx_at: 0, tx_at: 0 })
+        Ok(RingSocket { descriptor, memory, slot_size, slots, rx_at: 0, tx_at: 0, unsent: 0 })
     }
 
     pub(super) fn descriptor(&self) -> RawFd {
@@ -214,7 +216,20 @@ impl RingSocket {
         unsafe { (*self.slot_bytes(slot).as_ptr().cast::<libc::tpacket2_hdr>()).tp_len = length };
         self.status(slot).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
         self.tx_at = (self.tx_at + 1) % self.slots;
+        self.unsent = (self.unsent + 1).min(self.slots);
         true
+    }
+
+    /// Frames in the sending ring that have not left: the kernel keeps the slot of a frame until its link has taken it.
+    pub(super) fn unsent(&mut self) -> usize {
+        while self.unsent > 0 {
+            let oldest = self.slots + (self.tx_at + self.slots - self.unsent) % self.slots;
+            if self.status(oldest).load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
+                break;
+            }
+            self.unsent -= 1;
+        }
+        self.unsent
     }
 
     /// Asks the kernel to send what is in the sending ring. It does not wait.

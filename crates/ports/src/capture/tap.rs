@@ -145,6 +145,10 @@ impl Port for WatchedPort {
         self.port.flush()
     }
 
+    fn in_flight(&mut self) -> usize {
+        self.port.in_flight()
+    }
+
     fn poll_fd(&self) -> Option<RawFd> {
         self.port.poll_fd()
     }

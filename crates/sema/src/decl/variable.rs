@@ -2,6 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
+use crate::constant::{Constant, evaluate};
 use crate::expr::Why;
 use crate::fold::is_literal;
 use crate::hir::{Expr, Ty, TyKind, Var, VarId, VarKind};
@@ -29,6 +30,11 @@ impl<'a> Checker<'a> {
         let ty = self.finish_type(ty).unwrap_or(ty);
         let value = self.coerce(value, ty, Why::Declared(d.ty.span));
         if is_literal(&value) {
+            if self.scopes.at_top_level()
+                && let Ok(Constant::Int(number)) = evaluate(&self.hir, &value, &|_| None)
+            {
+                self.hir.constants.insert(d.name.to_string(), number);
+            }
             self.declare_or_report_shadow(&d.name, Entity::Const(Rc::new(value)));
             return None;
         }

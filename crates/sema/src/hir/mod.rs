@@ -25,6 +25,7 @@ pub use verify::verify;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 use millrace_syntax::ast::ExprId;
+use num_bigint::BigInt;
 use std::collections::HashMap;
 
 macro_rules! ids {
@@ -100,4 +101,6 @@ pub struct Program {
     pub type_decls: Vec<Ty>,
     /// The values of the expressions in structured annotations, `@a[expression, key = expression]`.
     pub annotation_values: HashMap<ExprId, crate::Constant>,
+    /// The constants at the top level that are numbers, for unstructured annotations that name them.
+    pub constants: HashMap<String, BigInt>,
 }

@@ -49,7 +49,7 @@ fn collect(cx: &Lowering<'_>, place: &Place, ty: Ty, lists: &mut BTreeMap<u32, V
     Ok(())
 }
 
-/// The numbers in `@field_list(1, Lists.two)`.
+/// The numbers in `@field_list(1, Lists.two, THREE)`.
 fn numbers(cx: &Lowering<'_>, annotation: &Annotation) -> Lower<Vec<u32>> {
     let AnnotationBody::Tokens(tokens) = &annotation.body else {
         return fail(code::ARCHITECTURE, annotation.span, "`@field_list` takes numbers in parentheses");
@@ -61,7 +61,7 @@ fn numbers(cx: &Lowering<'_>, annotation: &Annotation) -> Lower<Vec<u32>> {
             _ => fail(
                 code::ARCHITECTURE,
                 part[0].span,
-                "a field list has a number from 0 to 255, or is a member of a serializable enum",
+                "a field list has a number from 0 to 255, or is a constant or a member of a serializable enum that has",
             ),
         })
         .collect()
@@ -78,6 +78,7 @@ fn number(cx: &Lowering<'_>, part: &[AnnotationToken]) -> Option<u32> {
                 None => u32::try_from(member).ok(),
             }
         }
+        [name] => cx.hir.constants.get(&*name.text)?.to_u32(),
         _ => None,
     }
 }

@@ -5,10 +5,12 @@
 //! in `standard_metadata.parser_error`.
 
 mod checksum;
+mod drop_port;
 mod field_list;
 mod functions;
 mod metadata;
 mod objects;
+mod stale;
 
 use millrace_pipeline::{self as ir, Home};
 use millrace_sema::hir::{self, Ty};
@@ -21,6 +23,7 @@ use crate::fail::{Lower, code, fail};
 use crate::objects::{Binding, ObjectId};
 use crate::place::Place;
 
+pub use drop_port::set_drop_port;
 pub(crate) use functions::call_function;
 pub(crate) use objects::{call_method, create_resource, table_properties};
 
@@ -84,6 +87,7 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
     program.egress = vec![egress, compute, deparser];
     program.on_reject = ir::OnReject::Continue;
     program.deparse_at_ingress = false;
+    stale::keep(program);
     Ok(())
 }
 

@@ -1,0 +1,8 @@
+//! `simple_switch_grpc`: millrace under that name, for scripts that call it so.
+
+#[path = "../launch.rs"]
+mod launch;
+
+fn main() -> std::process::ExitCode {
+    launch::launch("simple_switch_grpc")
+}

@@ -1,0 +1,203 @@
+//! `p4c-bm2-ss`: a P4 program to P4Info and a file for the switch, which here is an image.
+
+use super::options::{P4infoFiles, parse};
+use crate::cli::{SourceArgs, Standard};
+use crate::findings::{Failure, Findings};
+use crate::output::tell_line;
+use crate::source::load;
+use clap::{ArgAction, Parser};
+use millrace_p4runtime::p4info;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Compiles a P4 program for the switch of Millrace: an image, in place of the JSON of bmv2.
+#[derive(Debug, Parser)]
+#[command(version, about, infer_long_args = false, args_override_self = true)]
+pub(super) struct Args {
+    /// The program
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Where to write the image; nowhere if not given
+    #[arg(short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Folder to look for included files in
+    #[arg(short = 'I', value_name = "DIR")]
+    include_dirs: Vec<PathBuf>,
+    /// Macro to define
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    defines: Vec<String>,
+    /// Macro not to define
+    #[arg(short = 'U', value_name = "NAME")]
+    undefines: Vec<String>,
+    /// Version of the language
+    #[arg(long, visible_alias = "p4v", value_parser = standard, default_value = "p4-16")]
+    std: Standard,
+    #[command(flatten)]
+    described: P4infoFiles,
+    /// The architecture, which must be the program's
+    #[arg(long)]
+    arch: Option<String>,
+    /// The target: bmv2
+    #[arg(long, value_parser = ["bmv2"])]
+    target: Option<String>,
+    /// Shows no warnings
+    #[arg(long = "Wdisable", value_name = "CODE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    no_warnings: Vec<String>,
+    /// Takes warnings for errors
+    #[arg(long = "Werror", value_name = "CODE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    warnings_are_errors: Vec<String>,
+    #[command(flatten)]
+    ignored: Ignored,
+}
+
+/// What is taken so that scripts run, and changes nothing.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Without effect")]
+struct Ignored {
+    /// Externs are always in the image
+    #[arg(long)]
+    emit_externs: bool,
+    /// There is no separate preprocessor
+    #[arg(long)]
+    nocpp: bool,
+    /// The code is the same
+    #[arg(long)]
+    ndebug: bool,
+    /// Parsers are inlined as is best
+    #[arg(long)]
+    parser_inline_opt: bool,
+    /// Loops are unrolled where they must be
+    #[arg(long = "loopsUnroll")]
+    loops_unroll: bool,
+    /// The switch optimises when it loads
+    #[arg(short = 'O', value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    optimise: Option<String>,
+    /// Diagnostics of Millrace have other names
+    #[arg(long = "Wwarn", value_name = "CODE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    warn: Vec<String>,
+    /// Diagnostics of Millrace have other names
+    #[arg(long = "Winfo", value_name = "CODE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    info: Vec<String>,
+    /// All errors are shown, up to the limit of Millrace
+    #[arg(long = "maxErrorCount", value_name = "N")]
+    max_errors: Option<u64>,
+    /// A debugging aid of p4c
+    #[arg(short, action = ArgAction::Count)]
+    verbose: u8,
+    /// A debugging aid of p4c
+    #[arg(short = 'T', value_name = "LEVEL")]
+    log_level: Vec<String>,
+    /// A debugging aid of p4c
+    #[arg(long, value_name = "PASSES")]
+    top4: Vec<String>,
+    /// A debugging aid of p4c
+    #[arg(long, value_name = "DIR")]
+    dump: Option<PathBuf>,
+}
+
+pub(super) fn main(args: Vec<OsString>) -> ExitCode {
+    match parse::<Args>("p4c-bm2-ss", args, 1) {
+        Ok(args) => compile(&args),
+        Err(status) => status,
+    }
+}
+
+/// Compiles; 1 for a wrong program.
+pub(super) fn compile(args: &Args) -> ExitCode {
+    let mut findings = Findings::new();
+    match make(args, &mut findings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.show();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn make(args: &Args, findings: &mut Findings) -> Result<(), Failure> {
+    if !args.no_warnings.is_empty() {
+        findings.hide_warnings();
+    }
+    let name_of = |define: &String| define.split('=').next().map(str::to_owned);
+    let mut defines = vec!["__TARGET_BMV2__".to_owned()];
+    defines.extend(args.defines.iter().cloned());
+    defines.retain(|define| name_of(define).is_none_or(|name| !args.undefines.contains(&name)));
+    let source = SourceArgs { include_dirs: args.include_dirs.clone(), defines, std: args.std };
+    let checked = load(&args.file, &source, findings)?;
+    if !args.warnings_are_errors.is_empty() && findings.has_warnings() {
+        return Err(Failure::Failed("warnings are errors (--Werror)".into()));
+    }
+    let image = checked.image(findings)?;
+    let made_for = &image.program.architecture;
+    if let Some(arch) = args.arch.as_ref().filter(|arch| *arch != made_for) {
+        return Err(Failure::Failed(format!("the program is for {made_for}, not for {arch} (--arch)")));
+    }
+    let mut files = Vec::new();
+    for path in &args.described.p4runtime_files {
+        files.push((path, Form::of_file(path)?));
+    }
+    if let Some(path) = &args.described.p4runtime_file {
+        files.push((path, Form::of_name(&args.described.p4runtime_format)));
+    }
+    for (path, form) in files {
+        let bytes = form.write(&image.p4info).map_err(Failure::Failed)?;
+        write(path, &bytes)?;
+    }
+    args.output.as_deref().map_or(Ok(()), |path| write(path, image.to_string().as_bytes()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).map_err(|error| Failure::failed(path.display(), error))
+}
+
+/// A form of P4Info.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Text,
+    Json,
+    Binary,
+}
+
+impl Form {
+    fn of_file(path: &Path) -> Result<Form, Failure> {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("txtpb") => Ok(Form::Text),
+            Some("txt") => {
+                tell_line("warning: the ending .txt is deprecated, use .txtpb");
+                Ok(Form::Text)
+            }
+            Some("json") => Ok(Form::Json),
+            Some("bin") => Ok(Form::Binary),
+            _ => Err(Failure::Failed(format!(
+                "{}: the form of P4Info is not known by the ending: .txtpb, .txt, .json and .bin are",
+                path.display()
+            ))),
+        }
+    }
+
+    fn of_name(name: &str) -> Form {
+        match name {
+            "text" => Form::Text,
+            "json" => Form::Json,
+            _ => Form::Binary,
+        }
+    }
+
+    fn write(self, p4info: &str) -> Result<Vec<u8>, String> {
+        match self {
+            Form::Text => Ok(p4info.as_bytes().to_vec()),
+            Form::Json => p4info::to_json(p4info).map(String::into_bytes),
+            Form::Binary => p4info::to_binary(p4info),
+        }
+    }
+}
+
+/// The version of the language, by any of the names that p4c has for it.
+pub(super) fn standard(text: &str) -> Result<Standard, String> {
+    match text {
+        "16" | "1.2" | "p4-16" | "p4_16" => Ok(Standard::P4_16),
+        "14" | "1.0" | "p4-14" | "p4_14" => Ok(Standard::P4_14),
+        _ => Err("p4-16 or p4-14 is expected".into()),
+    }
+}
