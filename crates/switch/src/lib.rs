@@ -53,8 +53,8 @@ pub use engine::EngineKind;
 pub use outcome::{Dropped, Outcome, Sent};
 pub use queues::{DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError};
 pub use replication::{
-    Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica, Replication,
-    ReplicationError, Session,
+    Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_LAGS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica,
+    Replication, ReplicationError, Session,
 };
 pub use succession::{Keep, SwapError, SwapFailed, Swapped};
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};

@@ -6,7 +6,7 @@
 //! last. Nothing here sees a packet.
 
 use crate::PortId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Most multicast groups.
@@ -17,6 +17,10 @@ pub const MAX_NODES: usize = 1 << 16;
 pub const MAX_SESSIONS: usize = 1 << 15;
 /// Most copies that one group or session makes of a packet.
 pub const MAX_GROUP_COPIES: usize = 4096;
+/// Most link aggregation groups, and above their largest number.
+pub const MAX_LAGS: usize = 256;
+/// bmv2 chooses the port of a link aggregation group by a hash that is always this.
+const LAG_HASH: usize = 0xff;
 
 /// One copy to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +31,7 @@ pub struct Replica {
     pub rid: u16,
 }
 
-/// Names a node. Handles count from 0 in the order of creation; a handle is not used again.
+/// Names a node. Each gets the lowest free number, as in bmv2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeHandle(pub u32);
 
@@ -38,6 +42,8 @@ pub struct Node {
     pub rid: u16,
     /// The ports, ascending, each once.
     pub ports: Vec<PortId>,
+    /// The link aggregation groups, ascending, each once. One port of each gets a copy, after `ports`.
+    pub lags: Vec<u16>,
     /// The group that the node belongs to: a node is in one group at most.
     pub group: Option<u32>,
 }
@@ -112,6 +118,8 @@ pub enum ReplicationError {
     DuplicateCopy(Replica),
     /// There is no such session.
     NoSession(u32),
+    /// The number of a link aggregation group is too large.
+    LagNumber(u16),
 }
 
 impl fmt::Display for ReplicationError {
@@ -134,6 +142,9 @@ impl fmt::Display for ReplicationError {
                 write!(f, "port {} with replica number {} is listed twice", copy.port, copy.rid)
             }
             ReplicationError::NoSession(id) => write!(f, "no clone session {id}"),
+            ReplicationError::LagNumber(id) => {
+                write!(f, "link aggregation groups have numbers below {MAX_LAGS}, not {id}")
+            }
         }
     }
 }
@@ -145,7 +156,9 @@ impl std::error::Error for ReplicationError {}
 pub struct Replication {
     groups: BTreeMap<u32, Group>,
     nodes: BTreeMap<NodeHandle, Node>,
-    next_node: u32,
+    /// Handles that nodes had, below that of the next new one.
+    free_nodes: BTreeSet<NodeHandle>,
+    lags: BTreeMap<u16, Vec<PortId>>,
     sessions: BTreeMap<u32, Session>,
 }
 
@@ -203,11 +216,10 @@ impl Replication {
     /// # Errors
     /// [`MAX_NODES`] or [`MAX_GROUP_COPIES`].
     pub fn create_node(&mut self, rid: u16, ports: Vec<PortId>) -> Result<NodeHandle, ReplicationError> {
-        check_room("multicast nodes", self.nodes.len().max(self.next_node as usize), MAX_NODES)?;
+        check_room("multicast nodes", self.nodes.len(), MAX_NODES)?;
         let ports = in_order(ports)?;
-        let handle = NodeHandle(self.next_node);
-        self.next_node += 1;
-        self.nodes.insert(handle, Node { rid, ports, group: None });
+        let handle = self.free_nodes.pop_first().unwrap_or(NodeHandle(self.nodes.len() as u32));
+        self.nodes.insert(handle, Node { rid, ports, lags: Vec::new(), group: None });
         Ok(handle)
     }
 
@@ -218,14 +230,72 @@ impl Replication {
     pub fn update_node(&mut self, handle: NodeHandle, ports: Vec<PortId>) -> Result<(), ReplicationError> {
         let node = self.nodes.get(&handle).ok_or(ReplicationError::NoNode(handle))?;
         let ports = in_order(ports)?;
-        if let Some(group) = node.group.and_then(|id| self.groups.get(&id)) {
-            let others = self.node_copies(group) + group.copies.len() - node.ports.len();
-            check_room("copies in a multicast group", others + ports.len(), MAX_GROUP_COPIES + 1)?;
-        }
+        self.check_change(node, ports.len() + node.lags.len())?;
         if let Some(node) = self.nodes.get_mut(&handle) {
             node.ports = ports;
         }
         Ok(())
+    }
+
+    /// Gives a node other ports and link aggregation groups.
+    ///
+    /// # Errors
+    /// As [`Replication::update_node`] and [`Replication::set_node_lags`].
+    pub fn update_node_whole(
+        &mut self,
+        handle: NodeHandle,
+        ports: Vec<PortId>,
+        lags: Vec<u16>,
+    ) -> Result<(), ReplicationError> {
+        let before = self.nodes.get(&handle).ok_or(ReplicationError::NoNode(handle))?.clone();
+        let mut changed = self.set_node_lags(handle, []);
+        changed = changed.and_then(|()| self.update_node(handle, ports));
+        changed = changed.and_then(|()| self.set_node_lags(handle, lags));
+        if changed.is_err() {
+            self.nodes.insert(handle, before);
+        }
+        changed
+    }
+
+    /// Gives a node other link aggregation groups. They need not have ports yet.
+    ///
+    /// # Errors
+    /// No such node, [`MAX_LAGS`] or [`MAX_GROUP_COPIES`].
+    pub fn set_node_lags(
+        &mut self,
+        handle: NodeHandle,
+        lags: impl IntoIterator<Item = u16>,
+    ) -> Result<(), ReplicationError> {
+        let lags: BTreeSet<u16> = lags.into_iter().collect();
+        lags.iter().try_for_each(|id| check_lag(*id))?;
+        let node = self.nodes.get(&handle).ok_or(ReplicationError::NoNode(handle))?;
+        self.check_change(node, node.ports.len() + lags.len())?;
+        if let Some(node) = self.nodes.get_mut(&handle) {
+            node.lags = lags.into_iter().collect();
+        }
+        Ok(())
+    }
+
+    /// Sets the ports of a link aggregation group.
+    ///
+    /// # Errors
+    /// [`MAX_LAGS`] or [`MAX_GROUP_COPIES`].
+    pub fn set_lag(&mut self, id: u16, ports: Vec<PortId>) -> Result<(), ReplicationError> {
+        check_lag(id)?;
+        let ports = in_order(ports)?;
+        self.lags.insert(id, ports);
+        Ok(())
+    }
+
+    /// All link aggregation groups that have been set, by number, with their ports.
+    pub fn lags(&self) -> impl Iterator<Item = (u16, &[PortId])> {
+        self.lags.iter().map(|(id, ports)| (*id, ports.as_slice()))
+    }
+
+    /// Removes all multicast groups, nodes and link aggregation groups; clone sessions stay.
+    pub fn clear_multicast(&mut self) {
+        let sessions = std::mem::take(&mut self.sessions);
+        *self = Replication { sessions, ..Replication::default() };
     }
 
     /// Puts a node into a group.
@@ -238,7 +308,7 @@ impl Replication {
         if let Some(group) = node.group {
             return Err(ReplicationError::NodeInUse { node: handle, group });
         }
-        let copies = self.node_copies(group) + group.copies.len() + node.ports.len();
+        let copies = self.node_copies(group) + group.copies.len() + node.copies();
         check_room("copies in a multicast group", copies, MAX_GROUP_COPIES + 1)?;
         if let (Some(group), Some(node)) = (self.groups.get_mut(&id), self.nodes.get_mut(&handle)) {
             group.nodes.push(handle);
@@ -271,6 +341,7 @@ impl Replication {
         if let Some(group) = node.group.and_then(|id| self.groups.get_mut(&id)) {
             group.nodes.retain(|other| *other != handle);
         }
+        self.free_nodes.insert(handle);
         Ok(())
     }
 
@@ -329,14 +400,39 @@ impl Replication {
     pub fn copies(&self, id: u32) -> Option<Vec<Replica>> {
         let group = self.groups.get(&id)?;
         let nodes = group.nodes.iter().filter_map(|handle| self.nodes.get(handle));
-        let of_nodes =
-            nodes.flat_map(|node| node.ports.iter().map(|port| Replica { port: *port, rid: node.rid }));
+        let of_nodes = nodes.flat_map(|node| {
+            let lags = node.lags.iter().filter_map(|lag| chosen(self.lags.get(lag)?));
+            node.ports.iter().copied().chain(lags).map(|port| Replica { port, rid: node.rid })
+        });
         Some(of_nodes.chain(group.copies.iter().copied()).collect())
     }
 
     fn node_copies(&self, group: &Group) -> usize {
-        group.nodes.iter().filter_map(|handle| self.nodes.get(handle)).map(|node| node.ports.len()).sum()
+        group.nodes.iter().filter_map(|handle| self.nodes.get(handle)).map(Node::copies).sum()
     }
+
+    /// Whether there is room for a node with so many copies in place of those that it has.
+    fn check_change(&self, node: &Node, copies: usize) -> Result<(), ReplicationError> {
+        let Some(group) = node.group.and_then(|id| self.groups.get(&id)) else { return Ok(()) };
+        let others = self.node_copies(group) + group.copies.len() - node.copies();
+        check_room("copies in a multicast group", others + copies, MAX_GROUP_COPIES + 1)
+    }
+}
+
+impl Node {
+    /// The most copies that it makes.
+    fn copies(&self) -> usize {
+        self.ports.len() + self.lags.len()
+    }
+}
+
+/// The port of a link aggregation group that gets a copy.
+fn chosen(ports: &[PortId]) -> Option<PortId> {
+    ports.get(LAG_HASH.checked_rem(ports.len())?).copied()
+}
+
+fn check_lag(id: u16) -> Result<(), ReplicationError> {
+    if usize::from(id) < MAX_LAGS { Ok(()) } else { Err(ReplicationError::LagNumber(id)) }
 }
 
 fn check_room(what: &'static str, present: usize, limit: usize) -> Result<(), ReplicationError> {
@@ -361,73 +457,4 @@ fn in_order(mut ports: Vec<PortId>) -> Result<Vec<PortId>, ReplicationError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn copies(replication: &Replication, group: u32) -> Vec<(PortId, u16)> {
-        replication.copies(group).unwrap().into_iter().map(|copy| (copy.port, copy.rid)).collect()
-    }
-
-    #[test]
-    fn copies_come_in_the_order_of_nodes_then_ports_then_single_copies() {
-        let mut replication = Replication::default();
-        replication.create_group(7).unwrap();
-        let first = replication.create_node(10, vec![3, 1, 3]).unwrap();
-        let second = replication.create_node(20, vec![2]).unwrap();
-        assert_eq!((first, second), (NodeHandle(0), NodeHandle(1)));
-        replication.associate(7, second).unwrap();
-        replication.associate(7, first).unwrap();
-        replication.set_copies(7, vec![Replica { port: 9, rid: 1 }, Replica { port: 0, rid: 1 }]).unwrap();
-        assert_eq!(copies(&replication, 7), [(2, 20), (1, 10), (3, 10), (9, 1), (0, 1)]);
-
-        replication.dissociate(7, second).unwrap();
-        replication.update_node(first, vec![4]).unwrap();
-        assert_eq!(copies(&replication, 7), [(4, 10), (9, 1), (0, 1)]);
-        replication.destroy_node(first).unwrap();
-        assert_eq!(copies(&replication, 7), [(9, 1), (0, 1)]);
-    }
-
-    #[test]
-    fn refused_writes_say_why_and_change_nothing() {
-        let mut replication = Replication::default();
-        assert_eq!(replication.create_group(0), Err(ReplicationError::GroupZero));
-        replication.create_group(1).unwrap();
-        assert_eq!(replication.create_group(1), Err(ReplicationError::GroupExists(1)));
-        let node = replication.create_node(0, vec![1]).unwrap();
-        assert_eq!(replication.associate(2, node), Err(ReplicationError::NoGroup(2)));
-        replication.associate(1, node).unwrap();
-        assert_eq!(replication.associate(1, node), Err(ReplicationError::NodeInUse { node, group: 1 }));
-        let twice = vec![Replica { port: 1, rid: 0 }; 2];
-        assert_eq!(
-            replication.set_copies(1, twice).unwrap_err().to_string(),
-            "port 1 with replica number 0 is listed twice"
-        );
-        assert_eq!(copies(&replication, 1), [(1, 0)]);
-        assert_eq!(replication.delete_session(5), Err(ReplicationError::NoSession(5)));
-        assert!(replication.copies(2).is_none());
-    }
-
-    #[test]
-    fn a_destroyed_group_frees_its_nodes() {
-        let mut replication = Replication::default();
-        replication.create_group(1).unwrap();
-        let node = replication.create_node(0, vec![1]).unwrap();
-        replication.associate(1, node).unwrap();
-        replication.destroy_group(1).unwrap();
-        replication.create_group(2).unwrap();
-        replication.associate(2, node).unwrap();
-        assert_eq!(copies(&replication, 2), [(1, 0)]);
-    }
-
-    #[test]
-    fn the_copies_of_a_group_are_limited() {
-        let mut replication = Replication::default();
-        replication.create_group(1).unwrap();
-        let full = replication.create_node(0, (0..MAX_GROUP_COPIES as u32).collect()).unwrap();
-        replication.associate(1, full).unwrap();
-        let more = replication.create_node(1, vec![0]).unwrap();
-        assert!(matches!(replication.associate(1, more), Err(ReplicationError::TooMany { .. })));
-        assert!(replication.set_copies(1, vec![Replica { port: 1, rid: 1 }]).is_err());
-        assert_eq!(copies(&replication, 1).len(), MAX_GROUP_COPIES);
-    }
-}
+mod tests;
