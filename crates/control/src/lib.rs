@@ -1,6 +1,7 @@
 //! The control side: what a program shows to its control plane, and what the control plane may say.
 //!
 //! - [`p4info`] describes a program as P4Runtime does, with the ids of p4c.
+//! - [`bmv2`] describes it as bmv2 does, for clients of bmv2.
 //! - [`commands`] understands the runtime commands of bmv2 (`table_add`, `mc_mgrp_create`, ...), one a line.
 //! - [`runtime_json`] understands the P4Runtime JSON of the P4 tutorials.
 //! - [`entries`] loads a file of either kind.
@@ -12,6 +13,7 @@
 //!
 //! It never touches a packet.
 
+pub mod bmv2;
 pub mod commands;
 pub mod entries;
 pub mod image;

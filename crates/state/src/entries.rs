@@ -173,6 +173,17 @@ impl Tables {
         Ok(())
     }
 
+    /// Gives the default action what a member of the table's profile does now. It does not follow the member later.
+    ///
+    /// # Errors
+    /// No such member, or as [`Tables::set_default`].
+    pub fn set_default_member(&mut self, table: TableId, member: u32) -> Result<(), WriteError> {
+        let member = self.member(self.schema.profile_of(table)?, member)?;
+        let action = self.schema.action_in_table(table, member.action);
+        let action = action.ok_or(WriteError::NoAction { action: member.action.as_u32() as usize })?;
+        self.set_default(table, &ActionCall { action, args: member.args })
+    }
+
     /// Sets the default action back to that of the program.
     ///
     /// # Errors

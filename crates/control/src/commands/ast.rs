@@ -103,11 +103,12 @@ pub enum Command<'l, 'a> {
     IndirectSetDefault { table: Word<'a>, target: (u32, Word<'a>), group: bool },
     GroupCreate { group: (u32, Word<'a>) },
     GroupDestroy { group: (u32, Word<'a>) },
-    NodeCreate { rid: u16, ports: &'l [Word<'a>] },
-    NodeUpdate { node: (u32, Word<'a>), ports: &'l [Word<'a>] },
+    NodeCreate { rid: u16, ports: &'l [Word<'a>], lags: &'l [Word<'a>] },
+    NodeUpdate { node: (u32, Word<'a>), ports: &'l [Word<'a>], lags: &'l [Word<'a>] },
     NodeDestroy { node: (u32, Word<'a>) },
     NodeAssociate { group: (u32, Word<'a>), node: (u32, Word<'a>) },
     NodeDissociate { group: (u32, Word<'a>), node: (u32, Word<'a>) },
+    LagMembership { lag: (u32, Word<'a>), ports: &'l [Word<'a>] },
     MulticastDump,
     MirroringAdd { session: (u32, Word<'a>), port: u32, truncate: Option<u32> },
     MirroringAddGroup { session: (u32, Word<'a>), group: u32 },
@@ -130,4 +131,88 @@ pub enum Command<'l, 'a> {
     SetQueueRate { packets_per_second: u64, place: QueuePlace },
     ResetState,
     Help { command: Option<Word<'a>> },
+}
+
+/// What a command is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// Changes tables.
+    Tables,
+    /// Shows tables and actions.
+    TableViews,
+    /// Members and groups of action profiles.
+    Profiles,
+    /// Multicast groups and clone sessions.
+    Replication,
+    /// Counters, meters, registers and value sets.
+    Cells,
+    /// The switch itself.
+    Switch,
+}
+
+impl Command<'_, '_> {
+    /// What it is about.
+    pub fn topic(&self) -> Topic {
+        match self {
+            Command::TableAdd { .. }
+            | Command::TableSetDefault { .. }
+            | Command::TableResetDefault { .. }
+            | Command::TableModify { .. }
+            | Command::TableDelete { .. }
+            | Command::TableSetTimeout { .. }
+            | Command::TableClear { .. }
+            | Command::IndirectAdd { .. }
+            | Command::IndirectSetDefault { .. } => Topic::Tables,
+            Command::TableDump { .. }
+            | Command::TableDumpEntry { .. }
+            | Command::TableDumpEntryFromKey { .. }
+            | Command::TableNumEntries { .. }
+            | Command::TableInfo { .. }
+            | Command::TableShowActions { .. }
+            | Command::ShowTables
+            | Command::ShowActions => Topic::TableViews,
+            Command::CreateMember { .. }
+            | Command::ModifyMember { .. }
+            | Command::DeleteMember { .. }
+            | Command::CreateGroup { .. }
+            | Command::DeleteGroup { .. }
+            | Command::AddToGroup { .. }
+            | Command::RemoveFromGroup { .. }
+            | Command::DumpProfile { .. }
+            | Command::DumpMember { .. }
+            | Command::DumpGroup { .. } => Topic::Profiles,
+            Command::GroupCreate { .. }
+            | Command::GroupDestroy { .. }
+            | Command::NodeCreate { .. }
+            | Command::NodeUpdate { .. }
+            | Command::NodeDestroy { .. }
+            | Command::NodeAssociate { .. }
+            | Command::NodeDissociate { .. }
+            | Command::LagMembership { .. }
+            | Command::MulticastDump
+            | Command::MirroringAdd { .. }
+            | Command::MirroringAddGroup { .. }
+            | Command::MirroringDelete { .. }
+            | Command::MirroringGet { .. } => Topic::Replication,
+            Command::RegisterRead { .. }
+            | Command::RegisterWrite { .. }
+            | Command::RegisterReset { .. }
+            | Command::CounterRead { .. }
+            | Command::CounterWrite { .. }
+            | Command::CounterReset { .. }
+            | Command::MeterSetRates { .. }
+            | Command::MeterArraySetRates { .. }
+            | Command::MeterGetRates { .. }
+            | Command::ValueSetAdd { .. }
+            | Command::ValueSetRemove { .. }
+            | Command::ValueSetClear { .. }
+            | Command::ValueSetGet { .. }
+            | Command::ShowValueSets => Topic::Cells,
+            Command::ShowPorts
+            | Command::SetQueueDepth { .. }
+            | Command::SetQueueRate { .. }
+            | Command::ResetState
+            | Command::Help { .. } => Topic::Switch,
+        }
+    }
 }

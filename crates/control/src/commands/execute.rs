@@ -1,6 +1,6 @@
 //! Running commands on a switch.
 
-use super::ast::{Command, Line, ProfileName, Word};
+use super::ast::{Command, Line, ProfileName, Topic, Word};
 use super::catalogue::{COMMANDS, usage};
 use crate::{Refusal, nearest};
 use millrace_pipeline::{ActionId, ProfileId, TableId};
@@ -78,6 +78,12 @@ impl<'s, 'a> Executor<'s, 'a> {
     /// Why it was refused; then nothing is changed.
     pub fn run(&mut self, line: &Line<'_, 'a>) -> Result<Reply, Refusal> {
         let at = &line.at;
+        match line.command.topic() {
+            Topic::Profiles => return self.profile_command(line),
+            Topic::Replication => return self.replication_command(line),
+            Topic::Cells => return self.stateful_command(line),
+            Topic::Tables | Topic::TableViews | Topic::Switch => {}
+        }
         match &line.command {
             Command::TableAdd { table, action, matches, args } => {
                 self.table_add(at, *table, *action, matches, args)
@@ -103,7 +109,6 @@ impl<'s, 'a> Executor<'s, 'a> {
             Command::TableShowActions { table } => self.table_actions(*table),
             Command::ShowTables => Ok(Reply::Text(self.show_tables())),
             Command::ShowActions => Ok(Reply::Text(self.show_actions())),
-            Command::ShowValueSets => Ok(Reply::Text(self.show_value_sets())),
             Command::ShowPorts => Ok(Reply::Text(self.show_ports())),
             Command::IndirectAdd { table, matches, target, group } => {
                 self.indirect_add(at, *table, matches, target, *group)
@@ -127,41 +132,8 @@ impl<'s, 'a> Executor<'s, 'a> {
                 Ok(Reply::Done)
             }
             Command::Help { command } => help(*command),
-            Command::CreateMember { .. }
-            | Command::ModifyMember { .. }
-            | Command::DeleteMember { .. }
-            | Command::CreateGroup { .. }
-            | Command::DeleteGroup { .. }
-            | Command::AddToGroup { .. }
-            | Command::RemoveFromGroup { .. }
-            | Command::DumpProfile { .. }
-            | Command::DumpMember { .. }
-            | Command::DumpGroup { .. } => self.profile_command(line),
-            Command::GroupCreate { .. }
-            | Command::GroupDestroy { .. }
-            | Command::NodeCreate { .. }
-            | Command::NodeUpdate { .. }
-            | Command::NodeDestroy { .. }
-            | Command::NodeAssociate { .. }
-            | Command::NodeDissociate { .. }
-            | Command::MulticastDump
-            | Command::MirroringAdd { .. }
-            | Command::MirroringAddGroup { .. }
-            | Command::MirroringDelete { .. }
-            | Command::MirroringGet { .. } => self.replication_command(line),
-            Command::RegisterRead { .. }
-            | Command::RegisterWrite { .. }
-            | Command::RegisterReset { .. }
-            | Command::CounterRead { .. }
-            | Command::CounterWrite { .. }
-            | Command::CounterReset { .. }
-            | Command::MeterSetRates { .. }
-            | Command::MeterArraySetRates { .. }
-            | Command::MeterGetRates { .. }
-            | Command::ValueSetAdd { .. }
-            | Command::ValueSetRemove { .. }
-            | Command::ValueSetClear { .. }
-            | Command::ValueSetGet { .. } => self.stateful_command(line),
+            // Taken before.
+            _ => Ok(Reply::Done),
         }
     }
 

@@ -19,7 +19,7 @@ mod stateful;
 mod story;
 mod tables;
 
-pub use ast::{Command, Line, ProfileName, QueuePlace, Rates, Word};
+pub use ast::{Command, Line, ProfileName, QueuePlace, Rates, Topic, Word};
 pub use catalogue::{COMMANDS, usage};
 pub(crate) use execute::refused;
 pub use execute::{Executor, Reply};

@@ -13,13 +13,25 @@ impl<'a> Executor<'_, 'a> {
         match &line.command {
             Command::GroupCreate { group } => done(group.1.at(), engine.create_group(group.0)),
             Command::GroupDestroy { group } => done(group.1.at(), engine.destroy_group(group.0)),
-            Command::NodeCreate { rid, ports } => {
-                let made = engine.create_node(*rid, port_numbers(ports)?);
-                let handle = made.map_err(|error| Refusal::new(line.at.clone(), error.to_string()))?;
-                Ok(Reply::Made { what: "node", handle: handle.0 })
+            Command::NodeCreate { rid, ports, lags } => {
+                let whole = |error: ReplicationError| Refusal::new(line.at.clone(), error.to_string());
+                let (ports, lags) = (port_numbers(ports)?, lag_numbers(lags)?);
+                let made = engine.create_node(*rid, ports).map_err(whole)?;
+                if let Err(error) = engine.set_node_lags(made, lags) {
+                    engine.destroy_node(made).map_err(whole)?;
+                    return Err(whole(error));
+                }
+                Ok(Reply::Made { what: "node", handle: made.0 })
             }
-            Command::NodeUpdate { node, ports } => {
-                done(node.1.at(), engine.update_node(NodeHandle(node.0), port_numbers(ports)?))
+            Command::NodeUpdate { node, ports, lags } => {
+                let handle = NodeHandle(node.0);
+                let (ports, lags) = (port_numbers(ports)?, lag_numbers(lags)?);
+                done(node.1.at(), engine.update_node_whole(handle, ports, lags))
+            }
+            Command::LagMembership { lag, ports } => {
+                let ports = port_numbers(ports)?;
+                let id = u16::try_from(lag.0).unwrap_or(u16::MAX);
+                done(lag.1.at(), engine.set_lag(id, ports))
             }
             Command::NodeDestroy { node } => done(node.1.at(), engine.destroy_node(NodeHandle(node.0))),
             Command::NodeAssociate { group, node } => {
@@ -54,20 +66,31 @@ impl<'a> Executor<'_, 'a> {
             let _ = writeln!(text, "**********\nmgrp({id})");
             for handle in &group.nodes {
                 let Some(node) = engine.node(*handle) else { continue };
-                let (rid, ports) = (node.rid, list(&node.ports));
-                let _ = writeln!(text, "  -> (L1h={}, rid={rid}) -> (ports=[{ports}], lags=[])", handle.0);
+                let (rid, ports, lags) = (node.rid, list(&node.ports), list(&node.lags));
+                let _ =
+                    writeln!(text, "  -> (L1h={}, rid={rid}) -> (ports=[{ports}], lags=[{lags}])", handle.0);
             }
             for copy in &group.copies {
                 let _ = writeln!(text, "  -> (rid={}) -> (ports=[{}], lags=[])", copy.rid, copy.port);
             }
         }
-        text + "==========\nLAGS\n==========\n"
+        text.push_str("==========\nLAGS\n");
+        for (id, ports) in engine.lags() {
+            let _ = writeln!(text, "lag({id}) -> ports=[{}]", list(ports));
+        }
+        text + "==========\n"
     }
 }
 
 fn done(at: Range<usize>, result: Result<(), ReplicationError>) -> Result<Reply, Refusal> {
     result.map_err(|error| Refusal::new(at, error.to_string()))?;
     Ok(Reply::Done)
+}
+
+/// As [`port_numbers`] for link aggregation groups.
+fn lag_numbers(words: &[Word<'_>]) -> Result<Vec<u16>, Refusal> {
+    let numbers = port_numbers(words)?;
+    Ok(numbers.into_iter().map(|lag| u16::try_from(lag).unwrap_or(u16::MAX)).collect())
 }
 
 /// The parser has read the ports as numbers already.
@@ -93,6 +116,6 @@ fn session_text(session: &Session) -> String {
     format!("MirroringSessionConfig(mgid={group}, port={port})\n")
 }
 
-fn list(ports: &[PortId]) -> String {
-    ports.iter().map(PortId::to_string).collect::<Vec<_>>().join(", ")
+fn list<T: ToString>(numbers: &[T]) -> String {
+    numbers.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }

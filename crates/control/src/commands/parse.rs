@@ -105,6 +105,14 @@ fn command<'l, 'a>(name: Word<'a>, words: &'l [Word<'a>]) -> Result<Command<'l, 
             args.at_least(1)?;
             Command::TableDumpEntryFromKey { table: words[0], key: &words[1..] }
         }
+        "table_dump_member" => {
+            args.exactly(2)?;
+            Command::DumpMember { profile: ProfileName::Table(words[0]), member: args.handle(1)? }
+        }
+        "table_dump_group" => {
+            args.exactly(2)?;
+            Command::DumpGroup { profile: ProfileName::Table(words[0]), group: args.handle(1)? }
+        }
         "table_num_entries" => Command::TableNumEntries { table: args.only()? },
         "table_info" => Command::TableInfo { table: args.only()? },
         "table_show_actions" => Command::TableShowActions { table: args.only()? },
@@ -130,11 +138,13 @@ fn command<'l, 'a>(name: Word<'a>, words: &'l [Word<'a>]) -> Result<Command<'l, 
             let rid = u16::try_from(args.number(0)?).map_err(|_| {
                 Refusal::new(words[0].at(), format!("a replica number is at most {}", u16::MAX))
             })?;
-            Command::NodeCreate { rid, ports: args.ports()? }
+            let (ports, lags) = args.ports_and_lags()?;
+            Command::NodeCreate { rid, ports, lags }
         }
         "mc_node_update" => {
             args.at_least(1)?;
-            Command::NodeUpdate { node: args.handle(0)?, ports: args.ports()? }
+            let (ports, lags) = args.ports_and_lags()?;
+            Command::NodeUpdate { node: args.handle(0)?, ports, lags }
         }
         "mc_node_destroy" => Command::NodeDestroy { node: args.only_handle()? },
         "mc_node_associate" => {
@@ -144,6 +154,11 @@ fn command<'l, 'a>(name: Word<'a>, words: &'l [Word<'a>]) -> Result<Command<'l, 
         "mc_node_dissociate" => {
             args.exactly(2)?;
             Command::NodeDissociate { group: args.handle(0)?, node: args.handle(1)? }
+        }
+        "mc_set_lag_membership" => {
+            args.at_least(1)?;
+            (1..words.len()).try_for_each(|at| args.handle(at).map(drop))?;
+            Command::LagMembership { lag: args.handle(0)?, ports: &words[1..] }
         }
         "mc_dump" => args.none(Command::MulticastDump)?,
         "mirroring_add" => {
@@ -396,19 +411,18 @@ impl<'l, 'a> Args<'l, 'a> {
         Ok(QueuePlace { port, priority })
     }
 
-    /// The ports behind the first word. Link aggregation groups (behind `|`) there are none.
-    fn ports(&self) -> Result<&'l [Word<'a>], Refusal> {
-        let ports = &self.words[1..];
-        for (at, word) in (1..).zip(ports) {
-            if word.text == "|" {
-                return match ports.len() == at {
-                    true => Ok(&ports[..at - 1]),
-                    false => Err(Refusal::new(word.at(), "there are no link aggregation groups here")),
-                };
-            }
-            self.handle(at)?;
-        }
-        Ok(ports)
+    /// The ports behind the first word, and the link aggregation groups behind `|`.
+    fn ports_and_lags(&self) -> Result<(&'l [Word<'a>], &'l [Word<'a>]), Refusal> {
+        let words = &self.words[1..];
+        let bar = words.iter().position(|word| word.text == "|");
+        (1..)
+            .zip(words)
+            .filter(|(at, _)| Some(at - 1) != bar)
+            .try_for_each(|(at, _)| self.handle(at).map(drop))?;
+        Ok(match bar {
+            Some(bar) => (&words[..bar], &words[bar + 1..]),
+            None => (words, &[]),
+        })
     }
 }
 

@@ -96,6 +96,7 @@ impl<'a> Executor<'_, 'a> {
                 self.switch.state_mut().clear_values(id);
                 Ok(Reply::Done)
             }
+            Command::ShowValueSets => Ok(Reply::Text(self.show_value_sets())),
             Command::ValueSetGet { set } => {
                 let id = self.value_set(*set)?;
                 let line = |member: Vec<EntryMatch>| {

@@ -183,22 +183,15 @@ impl<'a> Executor<'_, 'a> {
         group: bool,
     ) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
-        let profile = self.switch.state().profile_of(id).map_err(|error| refused(table.at(), error))?;
         let (handle, word) = target;
         if group {
             let message = "a group cannot be the default: a miss has no hash to select a member by";
             return Err(Refusal::new(word.at(), message));
         }
-        let member = self.tables.member(profile, handle).map_err(|error| refused(word.at(), error))?;
-        let program = self.switch.state().program();
-        let wanted = &program.actions[member.action].name;
-        let listed =
-            program.tables[id].actions.iter().position(|a| program.actions[a.action].name == *wanted);
-        let listed = listed.ok_or_else(|| {
-            Refusal::new(word.at(), format!("`{}` has no action `{wanted}`", program.tables[id].name))
+        self.tables.set_default_member(id, handle).map_err(|error| match error {
+            error @ WriteError::Profile(_) => refused(word.at(), error),
+            error => refused(table.at(), error),
         })?;
-        let call = ActionCall { action: listed, args: member.args };
-        self.tables.set_default(id, &call).map_err(|error| refused(table.at(), error))?;
         Ok(Reply::Done)
     }
 
