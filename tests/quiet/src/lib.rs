@@ -1,0 +1,93 @@
+//! A running switch with ports on which nothing happens, for tests of what controls it.
+
+use millrace_compile::{Options, Source, Standard, check};
+use millrace_ports::{FarEnd, MemoryPort, Next, Port};
+use millrace_switch::{Control, EngineKind, PortId, Summary, Switch, SwitchConfig, Worker};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+/// The program with every kind of object, from the root of the repository.
+const ALL: &str = "../../crates/p4runtime/tests/programs/all.p4";
+
+/// A running switch with ports 1 and 2 and a program with every kind of object. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Quiet {
+    /// Reaches it.
+    pub control: Control,
+    worker: Option<JoinHandle<Summary>>,
+}
+
+impl Quiet {
+    /// Starts one.
+    ///
+    /// # Panics
+    /// The program cannot be run.
+    #[allow(clippy::new_without_default, reason = "it starts a thread")]
+    pub fn start() -> Quiet {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(ALL);
+        let checked = check(Source::Path(&path), Standard::P4_16, &Options::default());
+        let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
+        let switch = Switch::new(checked.lower().unwrap(), config).unwrap();
+        let port = |number: PortId| (number, Box::new(Silent::new()) as Box<dyn Port>);
+        let worker = Worker::new(switch, vec![port(1), port(2)]).unwrap();
+        let control = worker.control();
+        Quiet { control, worker: Some(std::thread::spawn(move || worker.run())) }
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        self.control.stop();
+        if let Some(worker) = self.worker.take() {
+            // A worker that panicked has said so.
+            let _ = worker.join();
+        }
+    }
+}
+
+/// A port on which nothing arrives.
+struct Silent {
+    here: UnixStream,
+    _there: UnixStream,
+}
+
+impl Silent {
+    fn new() -> Silent {
+        let (here, there) = UnixStream::pair().unwrap();
+        Silent { here, _there: there }
+    }
+}
+
+impl Port for Silent {
+    fn receive(&mut self, _: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
+        Ok(Received::Idle)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        let sent = batch.packets().len();
+        batch.recycle(pool);
+        Ok(Transmitted { sent, refused: 0 })
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        Some(self.here.as_raw_fd())
+    }
+
+    fn time_source(&self) -> TimeSource {
+        TimeSource::Wall
+    }
+
+    fn next_arrival_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        PortStatistics::default()
+    }
+}
