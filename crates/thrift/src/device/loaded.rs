@@ -1,0 +1,100 @@
+//! A program that runs, as clients name what it has.
+
+use super::handles::Handles;
+use crate::interface::{InvalidTableOperation, TableCode};
+use md5::{Digest, Md5};
+use millrace_control::bmv2;
+use millrace_pipeline::{ActionCall, ActionId, Program, TableId};
+use millrace_state::{State, TablesHandle};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The program that runs at the time of a call.
+pub(super) struct Running {
+    pub(super) loaded: Arc<Loaded>,
+    pub(super) tables: TablesHandle,
+    pub(super) now_ns: u64,
+}
+
+/// What is known of a program for as long as it runs.
+pub(super) struct Loaded {
+    pub(super) program: Arc<Program>,
+    tables: HashMap<String, TableId>,
+    key_widths: HashMap<TableId, Vec<u32>>,
+    param_widths: HashMap<ActionId, Vec<u32>>,
+    json: OnceLock<String>,
+    handles: Mutex<Handles>,
+    /// Members that became default actions, with the action that each was then.
+    default_members: Mutex<HashMap<TableId, (i32, ActionCall)>>,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loaded").field("program", &self.program.name).finish_non_exhaustive()
+    }
+}
+
+impl Loaded {
+    pub(super) fn new(state: &State, json: Option<String>) -> Loaded {
+        let program = Arc::clone(state.program());
+        let loaded = Loaded {
+            tables: program.tables.iter().map(|(id, table)| (table.name.clone(), id)).collect(),
+            key_widths: program.tables.keys().map(|id| (id, state.key_widths(id).to_vec())).collect(),
+            param_widths: program.actions.keys().map(|id| (id, state.param_widths(id).to_vec())).collect(),
+            json: OnceLock::new(),
+            handles: Mutex::default(),
+            default_members: Mutex::default(),
+            program,
+        };
+        if let Some(json) = json {
+            // Nobody else has it yet.
+            let _ = loaded.json.set(json);
+        }
+        loaded
+    }
+
+    /// The description of the program in bmv2's layout.
+    pub(super) fn json(&self) -> &str {
+        self.json.get_or_init(|| bmv2::description(&self.program).to_string())
+    }
+
+    /// The MD5 sum of the description.
+    pub(super) fn md5(&self) -> Vec<u8> {
+        Md5::digest(self.json()).to_vec()
+    }
+
+    /// A table.
+    pub(super) fn table(&self, name: &str) -> Result<TableId, InvalidTableOperation> {
+        self.tables.get(name).copied().ok_or(TableCode::InvalidTableName.into())
+    }
+
+    /// The widths of a table's key fields in bits.
+    pub(super) fn key_widths(&self, table: TableId) -> &[u32] {
+        self.key_widths.get(&table).map_or(&[], Vec::as_slice)
+    }
+
+    /// The widths of an action's parameters in bits.
+    pub(super) fn param_widths(&self, action: ActionId) -> &[u32] {
+        self.param_widths.get(&action).map_or(&[], Vec::as_slice)
+    }
+
+    /// A member became the default action.
+    pub(super) fn set_default_member(&self, table: TableId, member: i32, call: ActionCall) {
+        lock(&self.default_members).insert(table, (member, call));
+    }
+
+    /// The member that became the default action last, with the action that it was then.
+    pub(super) fn default_member(&self, table: TableId) -> Option<(i32, ActionCall)> {
+        lock(&self.default_members).get(&table).cloned()
+    }
+
+    /// The handles of entries. Not to be asked for while the tables are locked.
+    pub(super) fn handles(&self) -> MutexGuard<'_, Handles> {
+        lock(&self.handles)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,237 @@
+//! Calls about the switch itself: programs, ports, queues, time; and what of bmv2 this switch has not.
+
+use super::Device;
+use super::loaded::Running;
+use crate::call::{CallError, Undeclared};
+use crate::interface::{
+    Crc16Config, Crc32Config, CrcCode, IdCode, InvalidCrcOperation, InvalidDevMgrOperation, InvalidIdLookup,
+    InvalidLearnOperation, InvalidSwapOperation, InvalidToeplitzHashOperation, LearnCode, PortCode, PortInfo,
+    ResourceType, SwapCode, SwitchInfo, ToeplitzCode,
+};
+use millrace_control::bmv2;
+use millrace_switch::{PortId, QueueError, Switch};
+use std::sync::PoisonError;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+type Answer<T = ()> = Result<T, CallError<Undeclared>>;
+
+impl Device {
+    pub(crate) fn bm_get_config(&self) -> Answer<String> {
+        Ok(self.running()?.loaded.json().to_owned())
+    }
+
+    pub(crate) fn bm_get_config_md5(&self) -> Answer<Vec<u8>> {
+        Ok(self.running()?.loaded.md5())
+    }
+
+    pub(crate) fn bm_get_id_from_name(
+        &self,
+        kind: ResourceType,
+        name: String,
+    ) -> Result<i32, CallError<InvalidIdLookup>> {
+        let Running { loaded, .. } = self.running()?;
+        let kind = match kind {
+            ResourceType::MatchTable => bmv2::Resource::Table,
+            ResourceType::ActionProfile => bmv2::Resource::Profile,
+            ResourceType::Counter => bmv2::Resource::Counter,
+            ResourceType::Meter => bmv2::Resource::Meter,
+            ResourceType::Register => bmv2::Resource::Register,
+            ResourceType::LearningList => bmv2::Resource::Digest,
+        };
+        let id = bmv2::id(&loaded.program, kind, &name).and_then(|id| i32::try_from(id).ok());
+        Ok(id.ok_or(IdCode::InvalidName)?)
+    }
+
+    pub(crate) fn bm_reset_state(&self) -> Answer {
+        let Running { loaded, .. } = self.running()?;
+        let reset = self.switch(|switch| {
+            let handle = switch.state().handle();
+            let mut tables = handle.lock();
+            switch.state_mut().reset(&mut tables)?;
+            switch.replication_mut().clear_multicast();
+            Ok::<_, millrace_switch::BuildError>(())
+        })?;
+        loaded.handles().reset();
+        reset.map_err(|error| {
+            let kind = thrift::ApplicationErrorKind::InternalError;
+            CallError::Failed(thrift::ApplicationError::new(kind, error.to_string()))
+        })
+    }
+
+    /// bmv2 has a format of its own for that, which only bmv2 reads.
+    pub(crate) fn bm_serialize_state(&self) -> Answer<String> {
+        let kind = thrift::ApplicationErrorKind::InternalError;
+        Err(CallError::Failed(thrift::ApplicationError::new(
+            kind,
+            "the state of this switch is not serialized",
+        )))
+    }
+
+    /// As of a bmv2 that was not started with `--enable-swap`.
+    pub(crate) fn bm_load_new_config(&self, _config: String) -> Result<(), CallError<InvalidSwapOperation>> {
+        Err(SwapCode::Disabled.into())
+    }
+
+    pub(crate) fn bm_swap_configs(&self) -> Result<(), CallError<InvalidSwapOperation>> {
+        Err(SwapCode::Disabled.into())
+    }
+
+    pub(crate) fn bm_mgmt_get_info(&self) -> Answer<SwitchInfo> {
+        Ok(SwitchInfo {
+            device_id: i64::try_from(self.device_id).unwrap_or(i64::MAX),
+            thrift_port: i32::from(self.thrift_port),
+            ..SwitchInfo::default()
+        })
+    }
+
+    pub(crate) fn bm_dev_mgr_add_port(
+        &self,
+        _interface: String,
+        _port: i32,
+        _pcap: String,
+    ) -> Result<(), CallError<InvalidDevMgrOperation>> {
+        Err(PortCode::Error.into())
+    }
+
+    pub(crate) fn bm_dev_mgr_remove_port(&self, _port: i32) -> Result<(), CallError<InvalidDevMgrOperation>> {
+        Err(PortCode::Error.into())
+    }
+
+    pub(crate) fn bm_dev_mgr_show_ports(&self) -> Result<Vec<PortInfo>, CallError<InvalidDevMgrOperation>> {
+        let down = self.down.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = self.ports.iter().map(|port| PortInfo {
+            port_num: i32::try_from(port.number).unwrap_or(i32::MAX),
+            iface_name: port.interface.clone(),
+            is_up: !down.contains(&port.number),
+            extra: Vec::new(),
+        });
+        Ok(shown.collect())
+    }
+
+    pub(crate) fn bm_set_crc16_custom_parameters(
+        &self,
+        _name: String,
+        _config: Crc16Config,
+    ) -> Result<(), CallError<InvalidCrcOperation>> {
+        Err(CrcCode::InvalidName.into())
+    }
+
+    pub(crate) fn bm_set_crc32_custom_parameters(
+        &self,
+        _name: String,
+        _config: Crc32Config,
+    ) -> Result<(), CallError<InvalidCrcOperation>> {
+        Err(CrcCode::InvalidName.into())
+    }
+
+    pub(crate) fn bm_set_toeplitz_hash_key(
+        &self,
+        _name: String,
+        _key: Vec<u8>,
+    ) -> Result<(), CallError<InvalidToeplitzHashOperation>> {
+        Err(ToeplitzCode::InvalidName.into())
+    }
+
+    pub(crate) fn bm_learning_ack(
+        &self,
+        _list: i32,
+        _buffer: i64,
+        _samples: Vec<i32>,
+    ) -> Result<(), CallError<InvalidLearnOperation>> {
+        Err(LearnCode::InvalidId.into())
+    }
+
+    pub(crate) fn bm_learning_ack_buffer(
+        &self,
+        _list: i32,
+        _buffer: i64,
+    ) -> Result<(), CallError<InvalidLearnOperation>> {
+        Err(LearnCode::InvalidId.into())
+    }
+
+    pub(crate) fn bm_learning_set_timeout(
+        &self,
+        _list: i32,
+        _timeout_ms: i32,
+    ) -> Result<(), CallError<InvalidLearnOperation>> {
+        Err(LearnCode::InvalidId.into())
+    }
+
+    pub(crate) fn bm_learning_set_buffer_size(
+        &self,
+        _list: i32,
+        _samples: i32,
+    ) -> Result<(), CallError<InvalidLearnOperation>> {
+        Err(LearnCode::InvalidId.into())
+    }
+
+    pub(crate) fn set_egress_priority_queue_depth(
+        &self,
+        port: i32,
+        priority: i32,
+        depth: i32,
+    ) -> Answer<i32> {
+        self.depth(Some(port), Some(priority), depth)
+    }
+
+    pub(crate) fn set_egress_queue_depth(&self, port: i32, depth: i32) -> Answer<i32> {
+        self.depth(Some(port), None, depth)
+    }
+
+    pub(crate) fn set_all_egress_queue_depths(&self, depth: i32) -> Answer<i32> {
+        self.depth(None, None, depth)
+    }
+
+    pub(crate) fn set_egress_priority_queue_rate(&self, port: i32, priority: i32, rate: i64) -> Answer<i32> {
+        self.rate(Some(port), Some(priority), rate)
+    }
+
+    pub(crate) fn set_egress_queue_rate(&self, port: i32, rate: i64) -> Answer<i32> {
+        self.rate(Some(port), None, rate)
+    }
+
+    pub(crate) fn set_all_egress_queue_rates(&self, rate: i64) -> Answer<i32> {
+        self.rate(None, None, rate)
+    }
+
+    fn depth(&self, port: Option<i32>, priority: Option<i32>, depth: i32) -> Answer<i32> {
+        let Ok(depth) = u32::try_from(depth) else { return Ok(REFUSED) };
+        self.queue(port, priority, move |switch, port, priority| {
+            switch.set_queue_depth(depth, port, priority)
+        })
+    }
+
+    fn rate(&self, port: Option<i32>, priority: Option<i32>, rate: i64) -> Answer<i32> {
+        let Ok(rate) = u64::try_from(rate) else { return Ok(REFUSED) };
+        self.queue(port, priority, move |switch, port, priority| switch.set_queue_rate(rate, port, priority))
+    }
+
+    fn queue(
+        &self,
+        port: Option<i32>,
+        priority: Option<i32>,
+        set: impl FnOnce(&mut Switch, Option<PortId>, Option<u8>) -> Result<(), QueueError> + Send + 'static,
+    ) -> Answer<i32> {
+        let port = port.map(PortId::try_from).transpose();
+        let priority = priority.map(u8::try_from).transpose();
+        let (Ok(port), Ok(priority)) = (port, priority) else { return Ok(REFUSED) };
+        let done = self.switch(move |switch| set(switch, port, priority))?;
+        Ok(done.map_or(REFUSED, |()| 0))
+    }
+
+    pub(crate) fn get_time_elapsed_us(&self) -> Answer<i64> {
+        Ok(microseconds(u128::from(self.switch(|switch| switch.now_ns())?)))
+    }
+
+    pub(crate) fn get_time_since_epoch_us(&self) -> Answer<i64> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Ok(now.map_or(0, |since| microseconds(since.as_nanos())))
+    }
+}
+
+/// What calls about queues say when nothing was done, instead of 0.
+const REFUSED: i32 = 1;
+
+fn microseconds(ns: u128) -> i64 {
+    i64::try_from(ns / 1000).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,40 @@
+//! A switch with its server.
+
+use millrace_quiet::Quiet;
+use millrace_switch::Control;
+use millrace_thrift::{CallError, Client, DeviceConfig, PortName, Server, serve};
+use std::net::{SocketAddr, TcpListener};
+
+/// A running switch. It ends when this is dropped.
+pub(crate) struct Device {
+    pub(crate) server: Server,
+    pub(crate) control: Control,
+    _quiet: Quiet,
+}
+
+impl Device {
+    pub(crate) fn start() -> Device {
+        let quiet = Quiet::start();
+        let control = quiet.control.clone();
+        let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
+        let config = DeviceConfig { control: control.clone(), device_id: 1, ports: ports.into(), json: None };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Device { server: serve(listener, config).unwrap(), control, _quiet: quiet }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.address()).unwrap()
+    }
+}
+
+/// The exception that a call was answered with.
+pub(crate) fn refused<R: std::fmt::Debug, E: std::fmt::Debug>(answer: Result<R, CallError<E>>) -> E {
+    match answer {
+        Err(CallError::Declared(exception)) => exception,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,155 @@
+//! What no client of bmv2 sends.
+
+use crate::common::Device;
+use millrace_thrift::{Client, MAX_CONNECTIONS, MAX_MESSAGE};
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+/// The beginning of a call: version 1, type 1, the name, sequence number 1.
+fn call(name: &str) -> Vec<u8> {
+    let mut bytes = vec![0x80, 1, 0, 1];
+    bytes.extend((name.len() as u32).to_be_bytes());
+    bytes.extend(name.as_bytes());
+    bytes.extend([0, 0, 0, 1]);
+    bytes
+}
+
+/// Sends bytes and nothing more; gives what comes back.
+fn say(device: &Device, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(device.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    // The server may close at once.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+fn is_well(device: &Device) {
+    assert_eq!(device.client().bm_mt_get_num_entries("In.route".into()).unwrap(), 0);
+}
+
+#[test]
+fn sizes_that_are_only_claimed_end_the_connection() {
+    let device = Device::start();
+    let add = call("standard:bm_mt_add_entry");
+    let claims: [&[u8]; 7] = [
+        // A string of 2^31 - 1 bytes, and of -1.
+        &[11, 0, 2, 0x7f, 0xff, 0xff, 0xff],
+        &[11, 0, 2, 0xff, 0xff, 0xff, 0xff],
+        // A list of 2^31 - 1 structures, and of -1.
+        &[15, 0, 3, 12, 0x7f, 0xff, 0xff, 0xff],
+        &[15, 0, 3, 12, 0xff, 0xff, 0xff, 0xff],
+        // A map and a set of as many bytes in a field that nobody knows.
+        &[13, 0, 99, 3, 3, 0x7f, 0xff, 0xff, 0xff],
+        &[14, 0, 99, 3, 0x7f, 0xff, 0xff, 0xff],
+        // A type that there is not.
+        &[77, 0, 2],
+    ];
+    for claim in claims {
+        assert!(say(&device, &[&add, claim].concat()).is_empty(), "{claim:?}");
+    }
+    assert!(say(&device, &[0x7f, 0xff, 0xff, 0xff]).is_empty(), "a name of an older header");
+    is_well(&device);
+}
+
+#[test]
+fn deep_nesting_ends_the_connection() {
+    let device = Device::start();
+    // Structures in structures, in a field that nobody knows.
+    let deep = [12, 0, 99].repeat(100_000);
+    assert!(say(&device, &[call("standard:bm_get_config"), deep].concat()).is_empty());
+    is_well(&device);
+}
+
+#[test]
+fn a_message_without_end_is_cut_off() {
+    let device = Device::start();
+    let mut bytes = call("standard:bm_get_config");
+    // Fields that nobody knows: strings of 64 KiB.
+    let mut field = vec![11, 0, 99, 0, 1, 0, 0];
+    field.resize(field.len() + 0x10000, 7);
+    while bytes.len() < MAX_MESSAGE + 2 * field.len() {
+        bytes.extend(&field);
+    }
+    assert!(say(&device, &bytes).is_empty());
+    is_well(&device);
+}
+
+#[test]
+fn calls_that_there_are_not_are_answered() {
+    let device = Device::start();
+    for name in ["standard:nothing", "nobody:bm_get_config", "x", ""] {
+        let answer = say(&device, &[call(name), vec![0]].concat());
+        // An exception (type 3) of kind 1, unknown method.
+        assert_eq!(answer.get(..4), Some(&[0x80, 1, 0, 3][..]), "{name}");
+    }
+    // Without the service's name it is `standard`.
+    let answer = say(&device, &[call("bm_get_config_md5"), vec![0]].concat());
+    assert_eq!(answer.get(..4), Some(&[0x80, 1, 0, 2][..]));
+}
+
+#[test]
+fn connections_too_many_are_closed_and_others_go_on() {
+    let device = Device::start();
+    let mut first = device.client();
+    first.bm_get_config_md5().unwrap();
+    let mut idle: Vec<Client> = (1..MAX_CONNECTIONS).map(|_| device.client()).collect();
+    idle.iter_mut().for_each(|client| drop(client.bm_get_config_md5().unwrap()));
+    let refused = Client::connect(device.address()).map(|mut client| client.bm_get_config_md5());
+    assert!(!matches!(refused, Ok(Ok(_))), "one too many");
+    first.bm_get_config_md5().unwrap();
+    drop(idle);
+    let again = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        Client::connect(device.address()).is_ok_and(|mut client| client.bm_get_config_md5().is_ok())
+    });
+    assert!(again, "places are given back");
+}
+
+/// A whole call that adds an entry, byte by byte as bmv2's tool sends it.
+fn whole() -> Vec<u8> {
+    let mut bytes = call("standard:bm_mt_add_entry");
+    bytes.extend([8, 0, 1, 0, 0, 0, 0]);
+    bytes.extend(b"\x0b\x00\x02\x00\x00\x00\x08In.route");
+    bytes.extend([15, 0, 3, 12, 0, 0, 0, 1]);
+    bytes.extend([8, 0, 1, 0, 0, 0, 1]);
+    bytes.extend([12, 0, 3, 11, 0, 1, 0, 0, 0, 4, 10, 0, 0, 0, 8, 0, 2, 0, 0, 0, 8, 0, 0]);
+    bytes.extend(b"\x0b\x00\x04\x00\x00\x00\x07In.drop");
+    bytes.extend([15, 0, 5, 11, 0, 0, 0, 0]);
+    bytes.extend([12, 0, 6, 8, 0, 1, 0, 0, 0, 0, 0, 0]);
+    bytes
+}
+
+#[test]
+fn a_call_byte_by_byte() {
+    let device = Device::start();
+    let answer = say(&device, &whole());
+    // A reply: field 0, an i32, is the handle 0.
+    assert!(answer.ends_with(&[8, 0, 0, 0, 0, 0, 0, 0]), "{answer:?}");
+    assert_eq!(device.client().bm_mt_get_num_entries("In.route".into()).unwrap(), 1);
+}
+
+#[test]
+fn damaged_calls_never_harm() {
+    let device = Device::start();
+    let sound = whole();
+    for length in 0..sound.len() {
+        assert!(say(&device, &sound[..length]).is_empty(), "cut after {length}");
+    }
+    is_well(&device);
+    let config = ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(at in prop::collection::vec((0..sound.len(), any::<u8>()), 1..6), tail in prop::collection::vec(any::<u8>(), 0..40))| {
+        let mut bytes = sound.clone();
+        at.iter().for_each(|(at, byte)| bytes[*at] = *byte);
+        bytes.extend(&tail);
+        say(&device, &bytes);
+    });
+    proptest!(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() }, |(bytes in prop::collection::vec(any::<u8>(), 0..200))| {
+        say(&device, &bytes);
+    });
+    device.client().bm_get_config().unwrap();
+}

@@ -1,0 +1,6 @@
+//! The server through the client, over TCP.
+
+mod common;
+mod entries;
+mod hostile;
+mod objects;
