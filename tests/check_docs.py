@@ -64,7 +64,7 @@ def named_dependencies(manifest):
 
 
 # Crates whose code has another name.
-IMPORTED_AS = {"perf-event2": "perf-event"}
+IMPORTED_AS = {"perf-event2": "perf-event", "md-5": "md5"}
 
 
 def dependencies():

@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Stf(StfArgs),
     /// Runs a program on ports; without a program, a demonstration
     Run(RunArgs),
+    /// Runs the commands of bmv2's simple_switch_CLI on a running switch
+    Shell(ShellArgs),
     /// Tells what happens to a packet, step by step
     Trace(TraceArgs),
     /// Measures how fast a program forwards a capture from memory
@@ -40,7 +42,7 @@ impl Command {
             Command::Run(args) => args.running.json,
             Command::Trace(args) => args.json,
             Command::Bench(args) => args.running.json,
-            Command::P4info(_) | Command::Compile(_) => false,
+            Command::P4info(_) | Command::Compile(_) | Command::Shell(_) => false,
         }
     }
 }
@@ -211,6 +213,9 @@ pub(crate) struct RunArgs {
     pub(crate) queues: QueueArgs,
     #[command(flatten)]
     pub(crate) grpc: GrpcArgs,
+    /// Serves the Thrift interface of bmv2 there, for `millrace shell` and simple_switch_CLI, as 9090 (of this machine only)
+    #[arg(long, value_name = "ADDR|PORT")]
+    pub(crate) thrift: Option<String>,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
     #[command(flatten)]
@@ -315,6 +320,24 @@ pub(crate) struct GrpcArgs {
     /// Takes plain connections from other machines too
     #[arg(long, requires = "grpc")]
     pub(crate) grpc_allow_plaintext: bool,
+}
+
+/// The switch is reached over Thrift: one of `millrace run --thrift`, or bmv2. Commands come from standard input, with
+/// completion and history on a terminal.
+#[derive(Debug, Args)]
+pub(crate) struct ShellArgs {
+    /// The port of its Thrift server
+    #[arg(long, value_name = "N", default_value_t = millrace_thrift::DEFAULT_PORT)]
+    pub(crate) thrift_port: u16,
+    /// Its address
+    #[arg(long, value_name = "ADDR", default_value = "localhost")]
+    pub(crate) thrift_ip: String,
+    /// The JSON of the program; what the switch has if not given
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Which engine for multicast the switch has: taken as bmv2's tools take it, and without effect
+    #[arg(long, value_name = "ENGINE", hide = true)]
+    pub(crate) pre: Option<String>,
 }
 
 #[derive(Debug, Args)]

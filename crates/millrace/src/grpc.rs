@@ -24,22 +24,25 @@ pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
         }),
         _ => None,
     };
-    Ok(Some(Listen { address: resolve(address)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
+    Ok(Some(Listen {
+        address: resolve(address, DEFAULT_PORT)?,
+        tls,
+        allow_plaintext: args.grpc_allow_plaintext,
+    }))
 }
 
 /// An address, a name or either with a port.
-fn resolve(text: &str) -> Result<SocketAddr, Failure> {
+pub(crate) fn resolve(text: &str, default_port: u16) -> Result<SocketAddr, Failure> {
     if let Ok(address) = text.parse::<IpAddr>() {
-        return Ok((address, DEFAULT_PORT).into());
+        return Ok((address, default_port).into());
     }
     let found = match text.contains(':') {
         true => text.to_socket_addrs(),
-        false => (text, DEFAULT_PORT).to_socket_addrs(),
+        false => (text, default_port).to_socket_addrs(),
     };
-    found
-        .ok()
-        .and_then(|mut addresses| addresses.next())
-        .ok_or_else(|| Failure::Usage(format!("`{text}` is no address to listen on, as in 127.0.0.1:9559")))
+    found.ok().and_then(|mut addresses| addresses.next()).ok_or_else(|| {
+        Failure::Usage(format!("`{text}` is no address to listen on, as in 127.0.0.1:{default_port}"))
+    })
 }
 
 /// The program as controllers see it. What they get as its device config is the image, which they can set again.
@@ -66,10 +69,10 @@ mod tests {
 
     #[test]
     fn addresses_may_leave_out_the_port() {
-        assert_eq!(resolve("127.0.0.1").unwrap().to_string(), "127.0.0.1:9559");
-        assert_eq!(resolve("::1").unwrap().to_string(), "[::1]:9559");
-        assert_eq!(resolve("127.0.0.1:50051").unwrap().to_string(), "127.0.0.1:50051");
-        assert_eq!(resolve("[::1]:0").unwrap().port(), 0);
-        assert!(resolve("127.0.0.1:x").is_err() && resolve("").is_err());
+        assert_eq!(resolve("127.0.0.1", DEFAULT_PORT).unwrap().to_string(), "127.0.0.1:9559");
+        assert_eq!(resolve("::1", DEFAULT_PORT).unwrap().to_string(), "[::1]:9559");
+        assert_eq!(resolve("127.0.0.1:50051", DEFAULT_PORT).unwrap().to_string(), "127.0.0.1:50051");
+        assert_eq!(resolve("[::1]:0", DEFAULT_PORT).unwrap().port(), 0);
+        assert!(resolve("127.0.0.1:x", DEFAULT_PORT).is_err() && resolve("", DEFAULT_PORT).is_err());
     }
 }

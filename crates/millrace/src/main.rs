@@ -20,10 +20,12 @@ mod output;
 mod p4info;
 mod progress;
 mod run;
+mod shell;
 mod source;
 mod stand_in;
 mod statistics;
 mod stf;
+mod thrift;
 mod trace;
 
 use crate::output::say_line;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Command::Compile(args) => compile::compile(&args, &mut findings),
         Command::Stf(args) => stf::stf(&args, &mut findings),
         Command::Run(args) => run::run(&args, &mut findings),
+        Command::Shell(args) => shell::shell(&args),
         Command::Trace(args) => trace::trace(&args, &mut findings),
         Command::Bench(args) => bench::bench(&args, &mut findings),
     };

@@ -5,7 +5,7 @@ use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
 use crate::source::load_any;
-use crate::{captures, demo, grpc, logging, progress, statistics};
+use crate::{captures, demo, grpc, logging, progress, statistics, thrift};
 use millrace_compile::set_drop_port;
 use millrace_p4runtime::{DeviceConfig, Feed, Server, empty_program};
 use millrace_switch::{Control, Notice, QueueConfig, Summary, Switch, SwitchConfig, Worker};
@@ -115,16 +115,24 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         }
         None => None,
     };
+    let thrift = match &args.thrift {
+        Some(address) => Some(thrift::start(address, args.grpc.device_id, &args.ports, control.clone())?),
+        None => None,
+    };
     tell_line(format_args!("{name} is running on {}", specs.join(", ")));
     if let Some(server) = &server {
         tell_line(format_args!("P4Runtime: device {} at {}", args.grpc.device_id, server.address()));
         info!(device = args.grpc.device_id, address = %server.address(), "P4Runtime");
     }
-    let feed = server.as_ref().map(Server::feed);
+    if let Some(thrift) = &thrift {
+        tell_line(format_args!("Thrift: {}", thrift.address()));
+        info!(address = %thrift.address(), "Thrift");
+    }
+    let feeds = (server.as_ref().map(Server::feed), thrift.as_ref().map(millrace_thrift::Server::feed));
     let digests = AtomicU64::new(0);
     let summary = std::thread::scope(|scope| {
         let digests = &digests;
-        scope.spawn(move || hear(&notices, digests, feed.as_ref()));
+        scope.spawn(move || hear(&notices, digests, &feeds));
         let (ended, end) = channel::<()>();
         if std::io::stderr().is_terminal() {
             let control = control.clone();
@@ -136,7 +144,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         stopping.close();
         summary
     });
-    drop(server);
+    drop((server, thrift));
     captures::stop_all(&captures);
     let totals = summary.switch.counters();
     info!(
@@ -149,13 +157,17 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
 }
 
 /// Shows what the switch tells until it ends.
-fn hear(notices: &Receiver<Notice>, digests: &AtomicU64, feed: Option<&Feed>) {
+fn hear(
+    notices: &Receiver<Notice>,
+    digests: &AtomicU64,
+    (p4runtime, thrift): &(Option<Feed>, Option<millrace_thrift::Feed>),
+) {
     for notice in notices {
         match notice {
             Notice::Digest { program, message } => {
                 digests.fetch_add(1, Ordering::Relaxed);
                 // What a busy server has no room for is lost, as P4Runtime allows.
-                feed.map(|feed| feed.digest(program, message));
+                p4runtime.as_ref().map(|feed| feed.digest(program, message));
             }
             Notice::Log(line) => {
                 tell_line(format_args!("log: {line}"));
@@ -164,9 +176,8 @@ fn hear(notices: &Receiver<Notice>, digests: &AtomicU64, feed: Option<&Feed>) {
             Notice::PortFailed { port, error } => {
                 error!(port, error, "port down");
                 tell_line(format_args!("port {port} failed: {error}"));
-                if let Some(feed) = feed {
-                    feed.port_failed(port);
-                }
+                p4runtime.iter().for_each(|feed| feed.port_failed(port));
+                thrift.iter().for_each(|feed| feed.port_failed(port));
             }
         }
     }

@@ -30,7 +30,7 @@ impl Quiet {
         let checked = check(Source::Path(&path), Standard::P4_16, &Options::default());
         let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
         let switch = Switch::new(checked.lower().unwrap(), config).unwrap();
-        let port = |number: PortId| (number, Box::new(Silent::new()) as Box<dyn Port>);
+        let port = |number: PortId| (number, Box::new(MemoryPort::new(Silence::new())) as Box<dyn Port>);
         let worker = Worker::new(switch, vec![port(1), port(2)]).unwrap();
         let control = worker.control();
         Quiet { control, worker: Some(std::thread::spawn(move || worker.run())) }
@@ -47,47 +47,29 @@ impl Drop for Quiet {
     }
 }
 
-/// A port on which nothing arrives.
-struct Silent {
+/// What is behind a port on which nothing arrives.
+struct Silence {
     here: UnixStream,
     _there: UnixStream,
 }
 
-impl Silent {
-    fn new() -> Silent {
+impl Silence {
+    fn new() -> Silence {
         let (here, there) = UnixStream::pair().unwrap();
-        Silent { here, _there: there }
+        Silence { here, _there: there }
     }
 }
 
-impl Port for Silent {
-    fn receive(&mut self, _: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
-        Ok(Received::Idle)
+impl FarEnd for Silence {
+    fn next(&mut self) -> Next<'_> {
+        Next::None
     }
 
-    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        let sent = batch.packets().len();
-        batch.recycle(pool);
-        Ok(Transmitted { sent, refused: 0 })
-    }
-
-    fn flush(&mut self) -> Result<(), PortError> {
-        Ok(())
+    fn take(&mut self, _: &[u8]) -> bool {
+        true
     }
 
     fn poll_fd(&self) -> Option<RawFd> {
         Some(self.here.as_raw_fd())
-    }
-
-    fn time_source(&self) -> TimeSource {
-        TimeSource::Wall
-    }
-
-    fn next_arrival_ns(&mut self) -> Option<u64> {
-        None
-    }
-
-    fn statistics(&self) -> PortStatistics {
-        PortStatistics::default()
     }
 }

@@ -1,0 +1,46 @@
+//! The Thrift server of `millrace run`.
+
+use crate::findings::Failure;
+use crate::grpc::resolve;
+use millrace_ports::PortSpec;
+use millrace_switch::{Control, PortId};
+use millrace_thrift::{DEFAULT_PORT, DeviceConfig, PortName, Server, serve};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+/// Serves a switch at an address, or at a port of this machine.
+pub(crate) fn start(
+    address: &str,
+    device_id: u64,
+    ports: &[PortSpec],
+    control: Control,
+) -> Result<Server, Failure> {
+    let address = listen_address(address)?;
+    let failed = |error: std::io::Error| Failure::failed(format!("cannot listen on {address}"), error);
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    let name = |spec: &PortSpec| PortName {
+        number: PortId::from(spec.port),
+        interface: spec.interface.args.clone(),
+    };
+    let device = DeviceConfig { control, device_id, ports: ports.iter().map(name).collect(), json: None };
+    serve(listener, device).map_err(failed)
+}
+
+fn listen_address(text: &str) -> Result<SocketAddr, Failure> {
+    match text.parse() {
+        Ok(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
+        Err(_) => resolve(text, DEFAULT_PORT),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_of_this_machine() {
+        assert_eq!(listen_address("9091").unwrap().to_string(), "127.0.0.1:9091");
+        assert_eq!(listen_address("10.0.0.1").unwrap().to_string(), "10.0.0.1:9090");
+        assert_eq!(listen_address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
+        assert!(listen_address("70000").is_err());
+    }
+}
