@@ -8,7 +8,7 @@
 use millrace_jit::abi::{Env, HEADROOM, Moved, TAILROOM, TableEnv};
 use millrace_jit::{Compiled, MAX_BATCH, Options, Outcome, Place, Plan, Shape, Verdict, listing};
 use millrace_pipeline::{Program, SlotId, TableId, passes};
-use millrace_state::{network_order, record_layout};
+use millrace_state::{LookupCounts, network_order, record_layout};
 use std::ffi::c_void;
 use std::path::Path;
 use std::time::Instant;
@@ -20,6 +20,8 @@ struct Case {
     tables: &'static [(&'static str, How)],
     packet: &'static [u8],
     verdict: (Verdict, u32),
+    /// Whether lookups are counted.
+    count_lookups: bool,
 }
 
 /// How a table is looked up, and the arguments of the action that it gives, which is its first.
@@ -52,17 +54,20 @@ const IPV6: &[u8] = &[
 
 const ROUTE: &[u64] = &[0x0200_0000_00aa, 3];
 const FRAME: &[u64] = &[0x0200_0000_00bb];
+const ROUTER: &[(&str, How)] = &[
+    ("ipv4_lpm", at_once(Shape::Two { low: 8, bytes: 2 }, ROUTE)),
+    ("ipv6_lpm", staged(ROUTE)),
+    ("send_frame", at_once(Shape::Direct, FRAME)),
+];
+const L2_SWITCH: &[(&str, How)] = &[("smac", staged(&[])), ("dmac", staged(&[5]))];
 const CASES: &[Case] = &[
     Case {
         name: "router, IPv4 at once",
         program: "router",
-        tables: &[
-            ("ipv4_lpm", at_once(Shape::Two { low: 8, bytes: 2 }, ROUTE)),
-            ("ipv6_lpm", staged(ROUTE)),
-            ("send_frame", at_once(Shape::Direct, FRAME)),
-        ],
+        tables: ROUTER,
         packet: IPV4,
         verdict: (Verdict::Forward, 3),
+        count_lookups: false,
     },
     Case {
         name: "router, IPv4 staged",
@@ -74,24 +79,23 @@ const CASES: &[Case] = &[
         ],
         packet: IPV4,
         verdict: (Verdict::Forward, 3),
+        count_lookups: false,
     },
     Case {
         name: "router, IPv6 staged",
         program: "router",
-        tables: &[
-            ("ipv4_lpm", at_once(Shape::Two { low: 8, bytes: 2 }, ROUTE)),
-            ("ipv6_lpm", staged(ROUTE)),
-            ("send_frame", at_once(Shape::Direct, FRAME)),
-        ],
+        tables: ROUTER,
         packet: IPV6,
         verdict: (Verdict::Forward, 3),
+        count_lookups: false,
     },
     Case {
         name: "l2_switch, both tables staged",
         program: "l2_switch",
-        tables: &[("smac", staged(&[])), ("dmac", staged(&[5]))],
+        tables: L2_SWITCH,
         packet: IPV4,
         verdict: (Verdict::Forward, 5),
+        count_lookups: false,
     },
     Case {
         name: "firewall, list staged",
@@ -99,6 +103,23 @@ const CASES: &[Case] = &[
         tables: &[("acl", staged(&[])), ("forward", at_once(Shape::Direct, &[1]))],
         packet: IPV4,
         verdict: (Verdict::Forward, 1),
+        count_lookups: false,
+    },
+    Case {
+        name: "router, IPv4 at once, counting lookups",
+        program: "router",
+        tables: ROUTER,
+        packet: IPV4,
+        verdict: (Verdict::Forward, 3),
+        count_lookups: true,
+    },
+    Case {
+        name: "l2_switch, counting lookups",
+        program: "l2_switch",
+        tables: L2_SWITCH,
+        packet: IPV4,
+        verdict: (Verdict::Forward, 5),
+        count_lookups: true,
     },
 ];
 
@@ -136,7 +157,7 @@ impl Case {
     fn options(&self, program: &Program) -> Options {
         let shapes = program.tables.keys().map(|table| self.how(program, table).shape).collect();
         let staged = program.tables.keys().filter(|table| self.how(program, *table).staged).collect();
-        Options { shapes, staged, ..Options::default() }
+        Options { shapes, staged, count_lookups: self.count_lookups, ..Options::default() }
     }
 
     /// Makes so many batches and runs those of them that `runs` says, the last ones; gives the seconds that it took.
@@ -196,6 +217,7 @@ impl Case {
         let (contexts, stage) = contexts.memory();
         let mut outcomes = [Outcome::default(); MAX_BATCH];
         let mut moved = [Moved { data: std::ptr::null_mut(), len: 0 }; MAX_BATCH];
+        let mut lookups = vec![LookupCounts::default(); program.tables.len()];
         let place = |number: usize| [(number * stride + HEADROOM) as u32, self.packet.len() as u32];
         let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
         let env = Env {
@@ -208,6 +230,7 @@ impl Case {
             places_bytes: size_of_val(&places[..]) as u64,
             outcomes_end: outcomes.as_mut_ptr_range().end,
             moved: moved.as_mut_ptr(),
+            lookups: lookups.as_mut_ptr(),
             port: 0,
             now_ns: 0,
         };
@@ -229,6 +252,9 @@ impl Case {
         }
         let seconds = start.elapsed().as_secs_f64();
         assert_eq!((outcomes[0].verdict(), outcomes[0].number()), self.verdict, "{}", self.name);
+        let counted = lookups.iter().map(|table| table.lookups).max();
+        let expected = if self.count_lookups { runs * MAX_BATCH } else { 0 };
+        assert_eq!(counted, Some(expected as u64), "{}", self.name);
         seconds
     }
 }
@@ -261,7 +287,7 @@ fn main() {
             }
         }
         filter => {
-            println!("{:<34}{:>14}{:>10}   a packet", "", "instructions", "ns");
+            println!("{:<40}{:>14}{:>10}   a packet", "", "instructions", "ns");
             for (number, case) in CASES.iter().enumerate() {
                 if filter.iter().any(|part| !case.name.contains(part)) {
                     continue;
@@ -275,7 +301,7 @@ fn main() {
                 let batches = 20_000;
                 let best = (0..5).map(|_| case.run(batches, batches)).fold(f64::INFINITY, f64::min);
                 let ns = best * 1e9 / (batches * MAX_BATCH) as f64;
-                println!("{:<34}{each:>14}{ns:>10.2}", case.name);
+                println!("{:<40}{each:>14}{ns:>10.2}", case.name);
             }
         }
     }

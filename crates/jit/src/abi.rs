@@ -2,6 +2,7 @@
 //!
 //! All structures are `repr(C)`; compiled code reads and writes them at the offsets of their fields.
 
+use millrace_state::LookupCounts;
 use std::ffi::c_void;
 
 /// Bytes in front of a packet that belong to its buffer, so that a deparser may put headers there.
@@ -167,6 +168,8 @@ pub struct Env {
     pub outcomes_end: *mut Outcome,
     /// One for each packet, written by code whose packets do not [keep their places](crate::Compiled::keeps_place).
     pub moved: *mut Moved,
+    /// One for each table, written by code that [counts lookups](crate::Options::count_lookups).
+    pub lookups: *mut LookupCounts,
     /// The port that all packets came in on.
     pub port: u64,
     /// The time of the batch in nanoseconds.

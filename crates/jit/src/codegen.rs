@@ -75,6 +75,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) stages: &'a [Option<crate::stage::Stage>],
     /// How tables are looked up, by table; those beyond the end by calls.
     pub(crate) shapes: &'a [abi::Shape],
+    /// Whether lookups are counted.
+    pub(crate) count_lookups: bool,
     /// Whether packets stay where they are.
     pub(crate) stays: bool,
     /// Texts of the program, which code refers to by number.

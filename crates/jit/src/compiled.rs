@@ -35,6 +35,8 @@ pub struct Options {
     pub shapes: Vec<Shape>,
     /// Whether all slots go to the context where storage does, also those that no code reads any more.
     pub keep_all: bool,
+    /// Whether lookups and misses of each table are counted, for a few instructions each.
+    pub count_lookups: bool,
     /// How hard Cranelift tries.
     pub effort: Effort,
 }
@@ -225,6 +227,7 @@ impl Compiled {
         debug_assert!(packets.places.len() <= MAX_BATCH.min(contexts.len()));
         let tables = contexts.tables.start();
         let (contexts, stage) = contexts.memory();
+        let lookups = host.state.lookup_counts_mut().as_mut_ptr();
         let env = Env {
             tables,
             host: std::ptr::from_mut(host).cast(),
@@ -235,6 +238,7 @@ impl Compiled {
             places_bytes: size_of_val(packets.places) as u64,
             outcomes_end: packets.outcomes_end(),
             moved: packets.moved(),
+            lookups,
             port: u64::from(packets.port),
             now_ns,
         };
@@ -292,6 +296,7 @@ struct Parts {
     stages: Vec<Option<crate::stage::Stage>>,
     stage_bytes: usize,
     shapes: Vec<Shape>,
+    count_lookups: bool,
     effort: Effort,
 }
 
@@ -320,6 +325,7 @@ impl Parts {
             stages,
             stage_bytes,
             shapes: options.shapes.clone(),
+            count_lookups: options.count_lookups,
             effort: options.effort,
         })
     }
@@ -349,6 +355,7 @@ impl Parts {
             spilled: &self.spilled,
             stages: &self.stages,
             shapes: &self.shapes,
+            count_lookups: self.count_lookups,
             stays,
             texts: &mut texts,
         };

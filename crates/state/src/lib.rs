@@ -41,7 +41,7 @@ pub use cells::{CounterRef, MeterRef};
 pub use effects::{DigestMessage, Effects, format_log};
 pub use entries::{EntryView, EntryWrite, Target};
 pub use error::{BuildError, ObjectKind, WriteError};
-pub use lookup::{Lookup, Selected};
+pub use lookup::{Lookup, LookupCounts, Selected};
 pub use names::find_named;
 pub use profiles::MemberWrite;
 pub use random::Random;

@@ -26,6 +26,16 @@ impl Lookup {
     }
 }
 
+/// How often a worker looked a table up.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LookupCounts {
+    /// All lookups.
+    pub lookups: u64,
+    /// Those in which no entry matched.
+    pub misses: u64,
+}
+
 /// How an action came from an action profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selected {
@@ -43,6 +53,9 @@ impl State {
         let tables = self.handle.lock();
         let table = tables.table(id);
         let entry = table.lookup_one(&pack::pack(keys));
+        let counts = &mut self.own.lookups[id];
+        counts.lookups += 1;
+        counts.misses += u64::from(!entry.is_hit());
         self.own.tables[id].attached.record(entry, now_ns);
         let target = table.target_of(entry);
         if let (Some(target @ (TargetRef::Member(_) | TargetRef::Group(_))), Some(profile)) =
@@ -65,6 +78,16 @@ impl State {
             return slot;
         };
         group.select(self.schema.selector_hash(profile, &inputs())).unwrap_or(slot)
+    }
+
+    /// How often each table was looked up: always in [`State::lookup`], by compiled code where it was asked to count.
+    pub fn lookup_counts(&self) -> impl Iterator<Item = LookupCounts> {
+        self.own.lookups.values().copied()
+    }
+
+    /// The counts of all tables, in the order of their ids, for code that counts.
+    pub fn lookup_counts_mut(&mut self) -> &mut [LookupCounts] {
+        self.own.lookups.values_mut().into_slice()
     }
 
     /// Records that a packet matched an entry, for its idle timeout.

@@ -1,6 +1,7 @@
 //! What belongs to the worker of a state alone: its way into the tables, its part of the counters, and the objects that
 //! the program itself writes.
 
+use crate::LookupCounts;
 use crate::tables::Tables;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
@@ -11,6 +12,7 @@ use millrace_tables::{
 
 pub(crate) struct Own {
     pub(crate) tables: PrimaryMap<TableId, TablePart>,
+    pub(crate) lookups: PrimaryMap<TableId, LookupCounts>,
     pub(crate) counters: PrimaryMap<CounterId, CounterPart>,
     pub(crate) meters: PrimaryMap<MeterId, MeterArray>,
     pub(crate) registers: PrimaryMap<RegisterId, RegisterArray>,
@@ -45,6 +47,7 @@ impl Own {
         worker.sleep();
         Own {
             tables: PrimaryMap::new(),
+            lookups: PrimaryMap::new(),
             counters: PrimaryMap::new(),
             meters: PrimaryMap::new(),
             registers: PrimaryMap::new(),

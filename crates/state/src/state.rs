@@ -5,7 +5,7 @@ use crate::own::{Own, TablePart};
 use crate::pack;
 use crate::schema::{Schema, width};
 use crate::tables::{Tables, TablesGuard, TablesHandle};
-use crate::{BuildError, Random, WriteError};
+use crate::{BuildError, LookupCounts, Random, WriteError};
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RecordLayout,
@@ -182,6 +182,7 @@ fn make(schema: &Arc<Schema>, domain: Domain) -> Result<(Tables, Own), BuildErro
         let table_made = make_table(schema, id, &own.domain);
         made.tables.push(named(&table.name, table_made)?);
         let attached = named(&table.name, made.tables[id].attach().map_err(SpecError::from))?;
+        own.lookups.push(LookupCounts::default());
         own.tables.push(TablePart { reader: made.tables[id].reader().clone(), attached });
     }
     for counter in program.counters.values() {

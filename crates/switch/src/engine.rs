@@ -34,11 +34,17 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Engines for a verified program, or why there are none.
-    pub(crate) fn new(kind: EngineKind, program: &Arc<Program>, state: &mut State) -> Result<Engine, String> {
+    pub(crate) fn new(
+        kind: EngineKind,
+        count_lookups: bool,
+        program: &Arc<Program>,
+        state: &mut State,
+    ) -> Result<Engine, String> {
+        let mut compile = || Jit::new(program, state, count_lookups).map(Box::new);
         let jit = match kind {
             EngineKind::Interp => None,
-            EngineKind::Jit => Some(Box::new(Jit::new(program, state).map_err(|error| error.to_string())?)),
-            EngineKind::Fastest => Jit::new(program, state).ok().map(Box::new),
+            EngineKind::Jit => Some(compile().map_err(|error| error.to_string())?),
+            EngineKind::Fastest => compile().ok(),
         };
         Ok(Engine { interp: Interp::new(Arc::clone(program)), jit, use_interp: false })
     }

@@ -23,6 +23,8 @@ pub(crate) struct Jit {
     /// What came in, of the burst that is worked on, where that has to be kept.
     pub(crate) arrivals: Arrivals,
     program: Arc<Program>,
+    /// Whether the lookups of tables are counted.
+    pub(crate) count_lookups: bool,
     /// A context of a packet that no body has seen.
     blank: Contexts,
     /// Parts that were needed so far.
@@ -43,6 +45,7 @@ pub(crate) struct Ahead {
     options: Options,
     /// How hard code is tried to be made where there is no time to wait.
     effort: Effort,
+    count_lookups: bool,
     /// The code that is made while the quickly made one is in use.
     better: Better,
     /// [`State::shapes`] that the code is for.
@@ -86,27 +89,28 @@ impl std::fmt::Debug for Jit {
 
 impl Jit {
     /// Compiles a verified program.
-    pub(crate) fn new(program: &Program, state: &mut State) -> Result<Jit, JitError> {
+    pub(crate) fn new(program: &Program, state: &mut State, count_lookups: bool) -> Result<Jit, JitError> {
         // Slots and objects keep their numbers, so both engines work on the same state.
         let mut program = program.clone();
         passes::optimize(&mut program);
         let order = Order::of(&program);
         let mut parts = Vec::new();
         let ahead = match order.is_free && order.egress_is_plain {
-            true => Some(Ahead::new(&program, state)?),
+            true => Some(Ahead::new(&program, state, count_lookups)?),
             false => None,
         };
         let blank = match &ahead {
             Some(ahead) => ahead.code.contexts(1),
             None => {
-                let ingress = compile(&program, Part::Ingress)?;
+                let ingress = compile(&program, Part::Ingress, count_lookups)?;
                 let blank = ingress.contexts(1);
                 parts.push((Part::Ingress, ingress));
                 blank
             }
         };
         let (outcomes, program) = (Outcomes::default(), Arc::new(program));
-        Ok(Jit { ahead, outcomes, arrivals: Arrivals::default(), program, blank, parts, left: Vec::new() })
+        let (arrivals, left) = (Arrivals::default(), Vec::new());
+        Ok(Jit { ahead, outcomes, arrivals, program, count_lookups, blank, parts, left })
     }
 
     /// Has the code for bursts be the best there is, however long that takes.
@@ -203,26 +207,26 @@ impl Jit {
             parts.extend((0..deparsers).map(Part::Tail));
         }
         for part in parts {
-            let code = compile(&self.program, part)?;
+            let code = compile(&self.program, part, self.count_lookups)?;
             self.parts.push((part, code));
         }
         Ok(())
     }
 }
 
-fn compile(program: &Program, part: Part) -> Result<Compiled, JitError> {
+fn compile(program: &Program, part: Part, count_lookups: bool) -> Result<Compiled, JitError> {
     let plan = match part {
         Part::Ingress => Plan::ingress(program),
         Part::Parser => Plan::parser(program),
         Part::Egress => Plan::egress(program),
         Part::Tail(nth) => Plan::tail(program, nth),
     };
-    Compiled::new(program, &plan, &Options::default())
+    Compiled::new(program, &plan, &Options { count_lookups, ..Options::default() })
 }
 
 /// How to make the code for bursts, as the tables want it now.
-fn options(program: &Program, state: &mut State, effort: Effort) -> Options {
-    Options { effort, ..schedule::choose(program, state) }
+fn options(program: &Program, state: &mut State, effort: Effort, count_lookups: bool) -> Options {
+    Options { effort, count_lookups, ..schedule::choose(program, state) }
 }
 
 /// Makes the code for bursts.
@@ -231,9 +235,9 @@ fn through(program: &Program, options: &Options) -> Result<Compiled, JitError> {
 }
 
 impl Ahead {
-    fn new(program: &Program, state: &mut State) -> Result<Ahead, JitError> {
+    fn new(program: &Program, state: &mut State, count_lookups: bool) -> Result<Ahead, JitError> {
         let shapes = state.shapes();
-        let options = options(program, state, Effort::Soon);
+        let options = options(program, state, Effort::Soon, count_lookups);
         let code = through(program, &options)?;
         let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
         let mut ahead = Ahead {
@@ -243,6 +247,7 @@ impl Ahead {
             reads_time: time::shows(program),
             options,
             effort: Effort::Soon,
+            count_lookups,
             better: Better::Settled,
             shapes,
             looks_in: 0,
@@ -255,7 +260,7 @@ impl Ahead {
     /// was made.
     fn fit(&mut self, program: &Program, state: &mut State) -> Result<bool, JitError> {
         self.shapes = state.shapes();
-        let options = options(program, state, self.effort);
+        let options = options(program, state, self.effort, self.count_lookups);
         if schedule::are_same(&self.options, &options) {
             return Ok(false);
         }
@@ -305,7 +310,7 @@ impl Ahead {
     /// Makes the best code here and now, and from now on.
     fn use_best(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
         (self.effort, self.shapes) = (Effort::Speed, state.shapes());
-        let options = options(program, state, self.effort);
+        let options = options(program, state, self.effort, self.count_lookups);
         let is_best = self.code.statistics().effort == Effort::Speed;
         if !(is_best && schedule::are_same(&self.options, &options)) {
             self.take(through(program, &options)?, options);

@@ -13,6 +13,11 @@ impl Switch {
         self.engine.jit.as_ref().map(|jit| jit.statistics()).unwrap_or_default()
     }
 
+    /// Whether the lookups of tables are counted.
+    pub fn counts_lookups(&self) -> bool {
+        self.engine.jit.as_ref().is_none_or(|jit| jit.count_lookups)
+    }
+
     /// Starts to sample what the calling thread does, that often.
     ///
     /// # Errors

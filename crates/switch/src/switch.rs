@@ -38,10 +38,13 @@ pub struct SwitchConfig {
     pub seed: u64,
     /// What runs the program.
     pub engine: EngineKind,
+    /// Whether compiled code counts the lookups of tables. (The interpreter always does.)
+    pub count_lookups: bool,
 }
 
 impl Default for SwitchConfig {
-    /// Any port, one queue each, 128 passes, a simulated clock at 0, seed 0, the reference interpreter.
+    /// Any port, one queue each, 128 passes, a simulated clock at 0, seed 0, the reference interpreter; lookups
+    /// are not counted.
     fn default() -> SwitchConfig {
         SwitchConfig {
             ports: KnownPorts::Any,
@@ -50,6 +53,7 @@ impl Default for SwitchConfig {
             clock: Clock::simulated(),
             seed: 0,
             engine: EngineKind::Interp,
+            count_lookups: false,
         }
     }
 }
@@ -151,7 +155,7 @@ impl Switch {
     ) -> Result<Switch, SwitchError> {
         state.seed(config.seed);
         let program = Arc::clone(state.program());
-        let engine = with(&|state| Engine::new(config.engine, &program, state), &mut state);
+        let engine = with(&|state| Engine::new(config.engine, config.count_lookups, &program, state), &mut state);
         let mut switch = Switch {
             engine: engine.map_err(SwitchError::Engine)?,
             state,

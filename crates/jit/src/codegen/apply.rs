@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
-use millrace_state::{argument_size, network_order};
+use millrace_state::{LookupCounts, argument_size, network_order};
 use std::mem::offset_of;
 
 impl Gen<'_> {
@@ -160,6 +160,9 @@ impl Gen<'_> {
     /// The lookup gave an action slot.
     fn found(&mut self, table: TableId, slot: Value) {
         self.b.def_var(self.vars.found, slot);
+        if self.s.count_lookups {
+            self.count_lookup(table, slot);
+        }
         let records = self.table_field(table, offset_of!(TableEnv, records));
         let stride = self.s.records[table.index()].stride;
         let offset = match stride.is_power_of_two() {
@@ -171,6 +174,28 @@ impl Gen<'_> {
         };
         let record = self.b.ins().iadd(records, offset);
         self.b.def_var(self.vars.record, record);
+    }
+
+    /// Counts a lookup that gave an action slot.
+    fn count_lookup(&mut self, table: TableId, slot: Value) {
+        let counts = self.env_field(offset_of!(Env, lookups));
+        let at = table.index() * size_of::<LookupCounts>();
+        self.add_one(counts, at + offset_of!(LookupCounts, lookups));
+        let (missed, done) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(missed);
+        self.b.ins().brif(slot, done, &[], missed, &[]);
+        self.b.switch_to_block(missed);
+        self.b.seal_block(missed);
+        self.add_one(counts, at + offset_of!(LookupCounts, misses));
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(done);
+        self.b.seal_block(done);
+    }
+
+    fn add_one(&mut self, base: Value, at: usize) {
+        let count = self.load_word(types::I64, base, at as u32);
+        let count = self.plus(count, 1);
+        self.store_word(count, base, at as u32);
     }
 
     /// Goes to the action that the record names.
