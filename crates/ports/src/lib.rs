@@ -39,7 +39,7 @@ pub use null::NullPort;
 pub use open::open;
 pub use packet::{Batch, FrameLengthError, HEADROOM, MAX_BATCH, MAX_FRAME, Packet, PacketPool};
 pub use pcap::PcapPort;
-pub use port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+pub use port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
 pub use spec::{DRIVERS, Driver, InterfaceSpec, PortSpec, SpecError};
 pub use tap::TapPort;
 pub use wait::wait_readable;

@@ -78,7 +78,7 @@ pub enum TimeSource {
 }
 
 /// The real time, in nanoseconds since 1970, up to the year 2554.
-pub(crate) fn wall_clock_ns() -> u64 {
+pub fn wall_clock_ns() -> u64 {
     // A clock before 1970 is no reason to fail.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

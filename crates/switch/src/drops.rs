@@ -36,6 +36,23 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// All reasons but the errors of parsers, which are the program's.
+    pub const ALL: [DropReason; 13] = [
+        DropReason::IngressDrop,
+        DropReason::EgressDrop,
+        DropReason::NoMulticastGroup,
+        DropReason::EmptyMulticastGroup,
+        DropReason::NoCloneSession,
+        DropReason::UnknownPort,
+        DropReason::QueueFull,
+        DropReason::RecirculationLimit,
+        DropReason::CopyLimit,
+        DropReason::StepLimit,
+        DropReason::Assert,
+        DropReason::Oversize,
+        DropReason::TxRefused,
+    ];
+
     /// The name in counters, traces and messages: `parser_error:PacketTooShort`, `ingress_drop`.
     pub fn label(self, program: &Program) -> String {
         match self {

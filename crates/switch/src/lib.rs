@@ -29,6 +29,7 @@ mod egress;
 mod engine;
 mod flight;
 mod frames;
+mod histogram;
 mod ingress;
 mod jit;
 mod links;
@@ -50,8 +51,11 @@ pub use clock::Clock;
 pub use counters::{Counters, PortCounters};
 pub use drops::DropReason;
 pub use engine::EngineKind;
+pub use histogram::{Histogram, RANGES};
 pub use outcome::{Dropped, Outcome, Sent};
-pub use queues::{DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError};
+pub use queues::{
+    DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError, QueueReport,
+};
 pub use replication::{
     Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_LAGS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica,
     Replication, ReplicationError, Session,
@@ -60,12 +64,13 @@ pub use succession::{Keep, SwapError, SwapFailed, Swapped};
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, MAX_NOTICES, MAX_REQUESTS, Notice, PostError, RequestError, RunError, Summary, Worker,
+    Control, MAX_NOTICES, MAX_REQUESTS, Notice, PortReport, PostError, Report, ReportError, RequestError,
+    RunError, Summary, Worker,
 };
 
 pub use millrace_interp::DigestMessage;
 pub use millrace_jit::sampling::{Mark, Sampler, Samples, mark};
-pub use millrace_state::{BuildError, Carried, State, Succession};
+pub use millrace_state::{BuildError, Carried, LookupCounts, State, Succession};
 
 /// The number of a port. Drivers have numbers up to 65535; architectures use larger ones for what is no cable.
 pub type PortId = u32;

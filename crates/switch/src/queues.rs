@@ -83,6 +83,21 @@ pub(crate) struct Queues {
     queued: usize,
 }
 
+/// A queue at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueReport {
+    /// The port that its packets leave by.
+    pub port: PortId,
+    /// Its class of service.
+    pub priority: u8,
+    /// Packets that wait.
+    pub packets: u32,
+    /// Packets that it holds at most.
+    pub depth: u32,
+    /// Packets that it had no room for.
+    pub dropped: u64,
+}
+
 /// Packets that have passed ingress and wait for nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(VecDeque<(Departure, u64)>);
@@ -122,6 +137,8 @@ struct Queue {
     packets: VecDeque<(Departure, u64, u32)>,
     /// The earliest time at which the next packet may leave.
     free_at_ns: u64,
+    /// Packets that found no room.
+    dropped: u64,
 }
 
 impl Queues {
@@ -155,6 +172,7 @@ impl Queues {
         let queue = &mut queues.queues[class];
         let depth = queue.packets.len() as u32;
         if depth >= queue.setting.depth || queued >= MAX_QUEUED {
+            queue.dropped += 1;
             return Err(Box::new(departure));
         }
         queue.packets.push_back((departure, now_ns, depth));
@@ -239,6 +257,19 @@ impl Queues {
         }
     }
 
+    /// The queues that there are.
+    pub(crate) fn report(&self) -> impl Iterator<Item = QueueReport> {
+        self.ports.iter().flat_map(|(port, of_port)| {
+            of_port.queues.iter().zip(0..).map(|(queue, priority)| QueueReport {
+                port: *port,
+                priority,
+                packets: queue.packets.len() as u32,
+                depth: queue.setting.depth,
+                dropped: queue.dropped,
+            })
+        })
+    }
+
     /// When the next packet may leave; none when nothing waits, or only for links.
     pub(crate) fn next_departure_ns(&self) -> Option<u64> {
         if !self.direct.is_empty() {
@@ -320,7 +351,7 @@ impl Queues {
         let (classes, setting) = (self.config.priorities, self.common);
         self.ports.entry(port).or_insert_with(|| PortQueues {
             queues: (0..classes)
-                .map(|_| Queue { setting, packets: VecDeque::new(), free_at_ns: 0 })
+                .map(|_| Queue { setting, packets: VecDeque::new(), free_at_ns: 0, dropped: 0 })
                 .collect(),
             room: None,
         })

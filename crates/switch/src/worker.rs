@@ -8,25 +8,31 @@
 //! follows them (0 is the time of the first frame), and it ends when all inputs have: the same captures give the same
 //! output, to the byte and the nanosecond.
 
+mod bursts;
+mod control;
+mod report;
+
+pub use control::{Control, MAX_REQUESTS, PostError, RequestError};
+pub use report::{PortReport, Report, ReportError};
+
 use crate::frames::Frames;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, PortId};
+use bursts::Bursts;
+use control::Request;
 use millrace_pipeline::Program;
 use millrace_ports::{
     Batch, MAX_BATCH, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, wait_readable,
 };
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-/// Most requests that wait for a worker; whoever sends one more waits too.
-pub const MAX_REQUESTS: usize = 1024;
 /// Most notices that wait for whoever listens; more are lost, and counted.
 pub const MAX_NOTICES: usize = 4096;
 
@@ -49,89 +55,6 @@ pub enum Notice {
         /// Why.
         error: String,
     },
-}
-
-type Request = Box<dyn FnOnce(&mut Switch) + Send>;
-
-/// A handle on a worker, for other threads.
-#[derive(Clone, Debug)]
-pub struct Control {
-    requests: SyncSender<Request>,
-    wake: Arc<UnixStream>,
-    stop: Arc<AtomicBool>,
-}
-
-/// The worker has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestError;
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the switch is not running any more")
-    }
-}
-
-impl std::error::Error for RequestError {}
-
-/// Why a request was not taken.
-pub enum PostError {
-    /// The worker has ended.
-    Ended,
-    /// [`MAX_REQUESTS`] wait already; the request.
-    Busy(Box<dyn FnOnce(&mut Switch) + Send>),
-}
-
-impl fmt::Debug for PostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PostError::Ended => "Ended",
-            PostError::Busy(_) => "Busy",
-        })
-    }
-}
-
-impl Control {
-    /// Has the worker call that between two rounds, waits for it, and gives what it gave.
-    ///
-    /// # Errors
-    /// The worker has ended.
-    pub fn call<R: Send + 'static>(
-        &self,
-        request: impl FnOnce(&mut Switch) -> R + Send + 'static,
-    ) -> Result<R, RequestError> {
-        let (answer, answered) = sync_channel(1);
-        let boxed: Request = Box::new(move |switch| {
-            // Whoever asked may have gone.
-            let _ = answer.try_send(request(switch));
-        });
-        self.requests.send(boxed).map_err(|_| RequestError)?;
-        self.wake();
-        answered.recv().map_err(|_| RequestError)
-    }
-
-    /// As [`Control::call`] without waiting: the request itself tells whoever wants to know, when the worker gets to it.
-    ///
-    /// # Errors
-    /// The worker has ended, or [`MAX_REQUESTS`] wait for it; then the request comes back.
-    pub fn post(&self, request: Box<dyn FnOnce(&mut Switch) + Send>) -> Result<(), PostError> {
-        self.requests.try_send(request).map_err(|error| match error {
-            TrySendError::Full(request) => PostError::Busy(request),
-            TrySendError::Disconnected(_) => PostError::Ended,
-        })?;
-        self.wake();
-        Ok(())
-    }
-
-    /// Has the worker end after the round that it is in.
-    pub fn stop(&self) {
-        self.stop.store(true, Ordering::Release);
-        self.wake();
-    }
-
-    fn wake(&self) {
-        // A full pipe wakes the worker too, and a closed one has no worker.
-        let _ = (&*self.wake).write(&[1]);
-    }
 }
 
 /// Why a worker cannot be made.
@@ -178,6 +101,7 @@ pub struct Worker {
     received: Batch,
     frames: Frames,
     outgoing: Outgoing,
+    bursts: Bursts,
     requests: Receiver<Request>,
     control: Control,
     awake: UnixStream,
@@ -262,7 +186,7 @@ impl Worker {
             end.set_nonblocking(true).map_err(RunError::System)?;
         }
         let (sender, requests) = sync_channel(MAX_REQUESTS);
-        let control = Control { requests: sender, wake: Arc::new(wake), stop: Arc::default() };
+        let control = Control::new(sender, wake);
         let ports: Vec<LivePort> = ports
             .into_iter()
             .map(|(id, port)| LivePort { id, port, ended: false, sending: Batch::new() })
@@ -275,6 +199,7 @@ impl Worker {
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
             frames: Frames::default(),
             outgoing: Outgoing::default(),
+            bursts: Bursts::new(!simulated),
             requests,
             control,
             awake,
@@ -304,10 +229,11 @@ impl Worker {
 
     /// Runs until it is stopped or all ports have ended and all queues are empty.
     pub fn run(mut self) -> Summary {
-        while !self.control.stop.load(Ordering::Acquire) {
+        while !self.control.is_to_stop() {
             self.answer_requests();
             let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
             self.flush();
+            self.bursts.left();
             let ended = !self.ports.is_empty() && self.ports.iter().all(|port| port.ended);
             if ended && self.switch.next_departure_ns().is_none() {
                 break;
@@ -392,6 +318,7 @@ impl Worker {
         let waited = self.switch.advance_to(time_ns);
         self.dispatch(waited);
         let from = self.ports[at].id;
+        self.bursts.came(self.received.packets());
         self.frames.hold(self.received.packets());
         self.received.recycle(&mut self.pool);
         let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
@@ -465,7 +392,13 @@ impl Worker {
 
     fn answer_requests(&mut self) {
         while let Ok(request) = self.requests.try_recv() {
-            request(&mut self.switch);
+            match request {
+                Request::Call(call) => call(&mut self.switch),
+                Request::Report(answer) => {
+                    // Whoever asked may have gone.
+                    let _ = answer.try_send(self.report());
+                }
+            }
         }
     }
 

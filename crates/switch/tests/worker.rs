@@ -2,7 +2,7 @@
 
 use millrace_pipeline::text;
 use millrace_ports::{Batch, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
-use millrace_switch::{Notice, PortId, Switch, SwitchConfig, Worker};
+use millrace_switch::{DropReason, Notice, PortId, QueueReport, ReportError, Switch, SwitchConfig, Worker};
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
@@ -210,4 +210,36 @@ fn live_ports_wait_and_requests_are_answered() {
 fn a_port_is_given_once() {
     let ports: Vec<(PortId, Box<dyn Port>)> = vec![(1, Box::new(wire().0)), (1, Box::new(wire().0))];
     assert!(Worker::new(switch(), ports).is_err());
+}
+
+#[test]
+fn a_report_tells_what_a_running_switch_has_counted() {
+    let (left, host_1) = wire();
+    let (right, host_2) = wire();
+    let mut worker = worker(vec![(2, Box::new(right)), (1, Box::new(left))]);
+    // One packet leaves at once, one waits a second, one finds no room.
+    worker.switch_mut().set_queue_depth(1, Some(2), None).unwrap();
+    worker.switch_mut().set_queue_rate(1, Some(2), None).unwrap();
+    let control = worker.control();
+    let running = std::thread::spawn(move || worker.run());
+    (0..3).for_each(|_| assert_eq!(host_1.send(&[1, 2, 0xaa]).unwrap(), 3));
+    host_2.recv(&mut [0; 64]).unwrap();
+    let report = loop {
+        let report = control.report(Duration::from_secs(10)).unwrap();
+        if report.bursts.sum() == 3 {
+            break report;
+        }
+    };
+    let ports: Vec<_> = report.ports.iter().map(|port| (port.port, port.is_up)).collect();
+    assert_eq!(ports, [(1, true), (2, true)]);
+    assert_eq!((report.ports[0].counters.rx_packets, report.ports[0].counters.rx_bytes), (3, 9));
+    assert_eq!((report.ports[1].counters.tx_packets, report.ports[1].counters.tx_drops), (1, 1));
+    assert_eq!(report.drops, [(DropReason::QueueFull, 1)]);
+    let queue = QueueReport { port: 2, priority: 0, packets: 1, depth: 1, dropped: 1 };
+    assert_eq!(report.queues, [queue]);
+    assert_eq!((report.program.name.as_str(), report.engine), ("through", "interp"));
+    assert!(report.latency.count() >= 1, "the first burst is timed");
+    control.stop();
+    running.join().unwrap();
+    assert_eq!(control.report(Duration::from_secs(10)).unwrap_err(), ReportError::Ended);
 }

@@ -1,0 +1,110 @@
+//! The handle on a worker: requests that it answers between two rounds.
+
+use super::report::Report;
+use crate::switch::Switch;
+use std::fmt;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+
+/// Most requests that wait for a worker; whoever sends one more waits too.
+pub const MAX_REQUESTS: usize = 1024;
+
+/// A handle on a worker, for other threads.
+#[derive(Clone, Debug)]
+pub struct Control {
+    pub(super) requests: SyncSender<Request>,
+    wake: Arc<UnixStream>,
+    stop: Arc<AtomicBool>,
+}
+
+/// The worker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestError;
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the switch is not running any more")
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+/// Why a request was not taken.
+pub enum PostError {
+    /// The worker has ended.
+    Ended,
+    /// [`MAX_REQUESTS`] wait already; the request.
+    Busy(Box<dyn FnOnce(&mut Switch) + Send>),
+}
+
+impl fmt::Debug for PostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PostError::Ended => "Ended",
+            PostError::Busy(_) => "Busy",
+        })
+    }
+}
+
+impl Control {
+    /// A handle whose requests go there, and whose worker wakes when it finds something to read.
+    pub(super) fn new(requests: SyncSender<Request>, wake: UnixStream) -> Control {
+        Control { requests, wake: Arc::new(wake), stop: Arc::default() }
+    }
+
+    /// Whether the worker is to end.
+    pub(super) fn is_to_stop(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Has the worker call that between two rounds, waits for it, and gives what it gave.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn call<R: Send + 'static>(
+        &self,
+        request: impl FnOnce(&mut Switch) -> R + Send + 'static,
+    ) -> Result<R, RequestError> {
+        let (answer, answered) = sync_channel(1);
+        let boxed = Box::new(move |switch: &mut Switch| {
+            // Whoever asked may have gone.
+            let _ = answer.try_send(request(switch));
+        });
+        self.requests.send(Request::Call(boxed)).map_err(|_| RequestError)?;
+        self.wake();
+        answered.recv().map_err(|_| RequestError)
+    }
+
+    /// As [`Control::call`] without waiting: the request itself tells whoever wants to know, when the worker gets to it.
+    ///
+    /// # Errors
+    /// The worker has ended, or [`MAX_REQUESTS`] wait for it; then the request comes back.
+    pub fn post(&self, request: Box<dyn FnOnce(&mut Switch) + Send>) -> Result<(), PostError> {
+        self.requests.try_send(Request::Call(request)).map_err(|error| match error {
+            TrySendError::Full(Request::Call(request)) => PostError::Busy(request),
+            _ => PostError::Ended,
+        })?;
+        self.wake();
+        Ok(())
+    }
+
+    /// Has the worker end after the round that it is in.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    pub(super) fn wake(&self) {
+        // A full pipe wakes the worker too, and a closed one has no worker.
+        let _ = (&*self.wake).write(&[1]);
+    }
+}
+
+/// What somebody wants of a worker.
+pub(super) enum Request {
+    Call(Box<dyn FnOnce(&mut Switch) + Send>),
+    Report(SyncSender<Report>),
+}
