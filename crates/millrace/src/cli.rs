@@ -1,5 +1,6 @@
 //! The command line as it is written.
 
+use crate::observe::{CaptureCommand, MetricsArgs, TopArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use millrace_ports::{DEFAULT_CAPTURE_FILE, PortSpec};
 use millrace_switch::{EngineKind, QueueConfig};
@@ -31,6 +32,10 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Measures how fast a program forwards a capture from memory
     Bench(BenchArgs),
+    /// Shows what a running switch does, on the terminal
+    Top(TopArgs),
+    /// Switches the capture of a port of a running switch on or off
+    Capture(CaptureCommand),
 }
 
 impl Command {
@@ -42,7 +47,8 @@ impl Command {
             Command::Run(args) => args.running.json,
             Command::Trace(args) => args.json,
             Command::Bench(args) => args.running.json,
-            Command::P4info(_) | Command::Compile(_) | Command::Shell(_) => false,
+            Command::P4info(_) | Command::Compile(_) => false,
+            Command::Shell(_) | Command::Top(_) | Command::Capture(_) => false,
         }
     }
 }
@@ -216,6 +222,8 @@ pub(crate) struct RunArgs {
     /// Serves the Thrift interface of bmv2 there, for `millrace shell` and simple_switch_CLI, as 9090 (of this machine only)
     #[arg(long, value_name = "ADDR|PORT")]
     pub(crate) thrift: Option<String>,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
     #[command(flatten)]

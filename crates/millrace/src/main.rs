@@ -16,6 +16,7 @@ mod findings;
 mod frame;
 mod grpc;
 mod logging;
+mod observe;
 mod output;
 mod p4info;
 mod progress;
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         Command::Shell(args) => shell::shell(&args),
         Command::Trace(args) => trace::trace(&args, &mut findings),
         Command::Bench(args) => bench::bench(&args, &mut findings),
+        Command::Top(args) => observe::top(&args),
+        Command::Capture(args) => observe::capture(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

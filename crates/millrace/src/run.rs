@@ -5,7 +5,7 @@ use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell_line};
 use crate::source::load_any;
-use crate::{captures, demo, grpc, logging, progress, statistics, thrift};
+use crate::{captures, demo, grpc, logging, observe, progress, statistics, thrift};
 use millrace_compile::set_drop_port;
 use millrace_p4runtime::{DeviceConfig, Feed, Server, empty_program};
 use millrace_switch::{Control, Notice, QueueConfig, Summary, Switch, SwitchConfig, Worker};
@@ -77,7 +77,12 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         depth: args.queues.queue_depth,
         wait_for_links: args.queues.wait_for_links,
     };
-    let config = SwitchConfig { engine: args.running.engine.kind(), queues, ..SwitchConfig::default() };
+    let config = SwitchConfig {
+        engine: args.running.engine.kind(),
+        queues,
+        count_lookups: args.metrics.metrics.is_some(),
+        ..SwitchConfig::default()
+    };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
     if let Some(entries) = &args.entries {
@@ -100,6 +105,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     );
     specs.iter().for_each(|port| info!(port, "port up"));
     captures::start_all(&args.captures, &captures)?;
+    let metrics = observe::serve(&args.metrics, &control, &captures)?;
     let server = match listen {
         Some(listen) => {
             let device = DeviceConfig {
@@ -144,7 +150,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         stopping.close();
         summary
     });
-    drop((server, thrift));
+    drop((server, thrift, metrics));
     captures::stop_all(&captures);
     let totals = summary.switch.counters();
     info!(

@@ -155,7 +155,8 @@ impl Switch {
     ) -> Result<Switch, SwitchError> {
         state.seed(config.seed);
         let program = Arc::clone(state.program());
-        let engine = with(&|state| Engine::new(config.engine, config.count_lookups, &program, state), &mut state);
+        let engine =
+            with(&|state| Engine::new(config.engine, config.count_lookups, &program, state), &mut state);
         let mut switch = Switch {
             engine: engine.map_err(SwitchError::Engine)?,
             state,

@@ -2,7 +2,7 @@
 
 use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
-use crate::abi::{Shape, TableEnv};
+use crate::abi::{Env, Shape, TableEnv};
 use crate::layout::{limbs, type_width};
 use crate::site::Site;
 use crate::specialise::NodeId;

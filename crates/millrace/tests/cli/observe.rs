@@ -1,7 +1,11 @@
 //! What can be seen of a run: captures, the log.
 
-use crate::common::{Folder, frames, millrace, root};
+use crate::common::{Folder, command, frames, millrace, root};
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Stdio};
+use std::time::{Duration, Instant};
 
 /// The arguments of a run of the router over the packets of the demonstration.
 fn router(folder: &Folder) -> Vec<String> {
@@ -71,4 +75,173 @@ fn the_log_tells_start_ports_and_end_as_text_and_as_json() {
     let refused = run(&args, &["--log", "/nowhere/log"]);
     assert_eq!(refused.code, 1);
     assert!(refused.err.contains("/nowhere/log"), "{}", refused.err);
+}
+
+/// A switch that runs until this goes.
+struct Running {
+    child: Child,
+    address: String,
+    /// What it says on standard error is read by nobody, but has to go somewhere.
+    _errors: BufReader<ChildStderr>,
+}
+
+impl Running {
+    /// The router, which gets the packets of the first input of the demonstration once.
+    fn router(more: &[&str]) -> Running {
+        let ports = ["-i", "0@null:programs/demo/in0.pcap,passes=1", "-i", "1@null:-"];
+        let args = ["run", "programs/router.p4", "--entries", "programs/router.entries"];
+        let mut child = command()
+            .args(args)
+            .args(ports)
+            .args(["--metrics", "127.0.0.1:0"])
+            .args(more)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert!(errors.read_line(&mut line).unwrap() > 0, "it has ended");
+            if let Some(found) = line.strip_prefix("metrics at http://") {
+                break found.trim_end().trim_end_matches("/metrics").to_owned();
+            }
+        };
+        Running { child, address, _errors: errors }
+    }
+
+    /// An answer, by a client that knows nothing of ours: the status line, and what comes behind it.
+    fn ask(&self, request: &str) -> (String, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        write!(stream, "{request}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (first, rest) = answer.split_once("\r\n").unwrap();
+        (first.to_owned(), rest.to_owned())
+    }
+
+    fn get(&self, path: &str) -> (String, String) {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: switch"))
+    }
+
+    /// The metrics once the first input has come.
+    fn metrics(&self) -> String {
+        let start = Instant::now();
+        loop {
+            let (status, text) = self.get("/metrics");
+            assert_eq!(status, "HTTP/1.1 200 OK");
+            if text.contains("millrace_port_receive_packets_total{port=\"0\"} 6\n") {
+                return text;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "{text}");
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn metrics_have_the_numbers_of_the_run() {
+    let switch = Running::router(&[]);
+    let text = switch.metrics();
+    assert!(text.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"));
+    // Six packets: two of IPv4 and one of IPv6 are routed to port 1, the others are expired, damaged, and ARP. Only those
+    // three are looked up, and all of them hit.
+    for line in [
+        "millrace_port_receive_bytes_total{port=\"0\"} 364",
+        "millrace_port_receive_drops_total{port=\"0\"} 3",
+        "millrace_port_transmit_packets_total{port=\"1\"} 3",
+        "millrace_port_transmit_bytes_total{port=\"1\"} 184",
+        "millrace_port_up{port=\"0\"} 0",
+        "millrace_port_up{port=\"1\"} 1",
+        "millrace_drops_total{reason=\"ingress_drop\"} 3",
+        "millrace_drops_total{reason=\"queue_full\"} 0",
+        "millrace_table_entries{table=\"RouterIngress.ipv4_lpm\"} 5",
+        "millrace_table_lookups_total{table=\"RouterIngress.ipv4_lpm\",result=\"hit\"} 2",
+        "millrace_table_lookups_total{table=\"RouterIngress.ipv4_lpm\",result=\"miss\"} 0",
+        "millrace_table_lookups_total{table=\"RouterIngress.ipv6_lpm\",result=\"hit\"} 1",
+        "millrace_table_lookups_total{table=\"RouterEgress.send_frame\",result=\"hit\"} 3",
+        "millrace_burst_packets_bucket{le=\"8.0\"} 1",
+        "millrace_burst_packets_sum 6.0",
+        "millrace_latency_seconds_count 1",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    let (_, status) = switch.get("/status");
+    let (_, body) = status.split_once("\r\n\r\n").unwrap();
+    let status: Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&status["program"], &status["ports"][0]["rx_packets"]), (&"router".into(), &6.into()));
+
+    let page = millrace(&["top", "--once", &switch.address]);
+    assert_eq!(page.code, 0, "{}", page.err);
+    assert!(page.out.starts_with("millrace 0.1.0  router ("), "{}", page.out);
+    let line = page.out.lines().find(|line| line.starts_with("ingress_drop")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["ingress_drop", "0", "3"]);
+}
+
+#[test]
+fn captures_are_switched_while_it_runs() {
+    let folder = Folder::new("switched");
+    let switch = Running::router(&["--pcap-dir", &folder.path("")]);
+    let capture = |args: &[&str]| millrace(&[&["capture"], args, &["--metrics", &switch.address]].concat());
+    let on = capture(&["on", "1", "--name", "mine"]);
+    assert_eq!((on.code, on.out), (0, format!("{0}mine_in.pcap\n{0}mine_out.pcap\n", folder.path(""))));
+    let (_, listed) = switch.get("/captures");
+    assert!(listed.contains("mine_in.pcap"), "{listed}");
+    let again = capture(&["on", "1"]);
+    assert_eq!((again.code, again.err.as_str()), (1, "error: the capture of port 1 is on already\n"));
+    let off = capture(&["off", "1"]);
+    assert_eq!(off.code, 0, "{}", off.err);
+    assert!(frames(&folder.path("mine_in.pcap")).is_empty());
+    for (args, message) in [
+        (&["off", "1"][..], "the capture of port 1 is not on"),
+        (&["on", "7"], "there is no port 7"),
+        (&["on", "0", "--name", "../out"], "`../out` cannot name a capture"),
+    ] {
+        let said = capture(args);
+        assert_eq!(said.code, 1);
+        assert!(said.err.contains(message), "{}", said.err);
+    }
+    // A web page may make a browser send a request, which says so.
+    let (status, _) = switch.ask("PUT /captures/1 HTTP/1.1\r\nHost: switch\r\nOrigin: http://elsewhere");
+    assert_eq!(status, "HTTP/1.1 403 Forbidden");
+}
+
+#[test]
+fn wrong_requests_are_refused_and_the_switch_goes_on() {
+    let switch = Running::router(&[]);
+    for (request, status) in [
+        ("GET /elsewhere HTTP/1.1\r\nHost: switch", "HTTP/1.1 404 Not Found"),
+        ("POST /metrics HTTP/1.1\r\nHost: switch", "HTTP/1.1 405 Method Not Allowed"),
+        ("GET /captures/1 HTTP/1.1\r\nHost: switch", "HTTP/1.1 405 Method Not Allowed"),
+        ("PUT /captures/x HTTP/1.1\r\nHost: switch", "HTTP/1.1 400 Bad Request"),
+        ("PUT /captures/1?file=/etc/x HTTP/1.1\r\nHost: switch", "HTTP/1.1 400 Bad Request"),
+        ("PUT /captures/1 HTTP/1.1\r\nHost: switch", "HTTP/1.1 409 Conflict"),
+        ("nonsense", "HTTP/1.1 400 Bad Request"),
+        (
+            &format!("GET / HTTP/1.1\r\nLong: {}", "x".repeat(17_000)),
+            "HTTP/1.1 431 Request Header Fields Too Large",
+        ),
+        (&format!("GET / HTTP/1.1{}", "\r\nA: b".repeat(65)), "HTTP/1.1 431 Request Header Fields Too Large"),
+    ] {
+        assert_eq!(switch.ask(request).0, status, "{request:.60}");
+    }
+    let idle: Vec<TcpStream> = (0..10).map(|_| TcpStream::connect(&switch.address).unwrap()).collect();
+    switch.metrics();
+    drop(idle);
+
+    let nobody = millrace(&["top", "127.0.0.1:1"]);
+    assert_eq!(nobody.code, 1);
+    assert!(nobody.err.contains("no switch answers at 127.0.0.1:1"), "{}", nobody.err);
+    let remote = ["run", "programs/router.p4", "-i", "0@null:-", "--metrics", "0.0.0.0:0"];
+    let refused = millrace(&remote);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("0.0.0.0:0 is reached from other machines"), "{}", refused.err);
 }

@@ -1,0 +1,117 @@
+//! Asking a running switch what it is like.
+
+use crate::status::{CaptureStatus, Status};
+use http_body_util::{BodyExt, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// Longest answer that is taken, in bytes.
+const MAX_ANSWER: usize = 64 << 20;
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Asks one switch, a connection for each question.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    address: SocketAddr,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientError {
+    /// Nobody answers, or in words that are not ours.
+    Connection(SocketAddr, String),
+    /// The switch refuses.
+    Refused(String),
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientError::Connection(address, reason) => {
+                write!(
+                    f,
+                    "no switch answers at {address}: {reason} (`millrace run --metrics` starts one that does)"
+                )
+            }
+            ClientError::Refused(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl Client {
+    /// Of the switch that answers there.
+    pub fn new(address: SocketAddr) -> Client {
+        Client { address }
+    }
+
+    /// Where the switch answers.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What the switch is like.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn status(&self) -> Result<Status, ClientError> {
+        self.ask(Method::GET, "/status")
+    }
+
+    /// Switches the capture of a port on, to files of that name if one is given.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn start_capture(&self, port: u32, name: Option<&str>) -> Result<CaptureStatus, ClientError> {
+        let query = name.map(|name| format!("?name={name}")).unwrap_or_default();
+        self.ask(Method::PUT, &format!("/captures/{port}{query}"))
+    }
+
+    /// Switches the capture of a port off.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn stop_capture(&self, port: u32) -> Result<CaptureStatus, ClientError> {
+        self.ask(Method::DELETE, &format!("/captures/{port}"))
+    }
+
+    fn ask<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, ClientError> {
+        let failed = |reason: String| ClientError::Connection(self.address, reason);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| failed(error.to_string()))?;
+        let asked = runtime.block_on(async {
+            let exchange = self.exchange(method, path);
+            tokio::time::timeout(PATIENCE, exchange).await.unwrap_or_else(|_| Err("no answer in time".into()))
+        });
+        let (status, body) = asked.map_err(|error| failed(error.to_string()))?;
+        if status != StatusCode::OK {
+            return Err(ClientError::Refused(String::from_utf8_lossy(&body).trim().to_owned()));
+        }
+        serde_json::from_slice(&body).map_err(|error| failed(error.to_string()))
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+    ) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+        let stream = TcpStream::connect(self.address).await?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let driven = tokio::spawn(connection);
+        let request = Request::builder().method(method).uri(path).header("host", self.address.to_string());
+        let answer = sender.send_request(request.body(Empty::<Bytes>::new())?).await?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await?.to_bytes();
+        driven.abort();
+        Ok((status, body))
+    }
+}

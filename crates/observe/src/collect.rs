@@ -1,0 +1,73 @@
+//! From a running switch to its status.
+
+use crate::process::{Process, Started};
+use crate::status::{Distribution, PortStatus, QueueStatus, Status, TableStatus};
+use millrace_ports::Captures;
+use millrace_switch::{Control, DropReason, ReportError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a switch is asked at most.
+pub const REPORTS_A_SECOND: u32 = 10;
+
+/// A status is told again for so long.
+const FRESH: Duration = Duration::from_millis(1000 / REPORTS_A_SECOND as u64);
+/// How long a worker may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asks one switch.
+pub(crate) struct Collector {
+    control: Control,
+    captures: Arc<Captures>,
+    started: Started,
+    last: Option<(Instant, Arc<Status>)>,
+}
+
+impl Collector {
+    pub(crate) fn new(control: Control, captures: Arc<Captures>) -> Collector {
+        Collector { control, captures, started: Started::now(), last: None }
+    }
+
+    /// The status of now, or of a moment ago. Waits for the worker to end its round, and for whoever writes tables.
+    pub(crate) fn status(&mut self) -> Result<Arc<Status>, ReportError> {
+        if let Some((at, status)) = &self.last
+            && at.elapsed() < FRESH
+        {
+            return Ok(Arc::clone(status));
+        }
+        let status = Arc::new(self.ask()?);
+        self.last = Some((Instant::now(), Arc::clone(&status)));
+        Ok(status)
+    }
+
+    /// The next status is a new one.
+    pub(crate) fn forget(&mut self) {
+        self.last = None;
+    }
+
+    fn ask(&self) -> Result<Status, ReportError> {
+        let report = self.control.report(PATIENCE)?;
+        // Reasons that have not come up yet are told too, so that whoever collects sees them begin.
+        let known = DropReason::ALL.into_iter().map(|reason| (reason, 0));
+        let mut drops = BTreeMap::new();
+        for (reason, count) in known.chain(report.drops.iter().copied()) {
+            *drops.entry(reason.label(&report.program)).or_default() += count;
+        }
+        Ok(Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            program: report.program.name.clone(),
+            engine: report.engine.to_owned(),
+            now_ns: report.now_ns,
+            ports: report.ports.iter().map(PortStatus::new).collect(),
+            drops,
+            tables: TableStatus::all(&report),
+            queues: report.queues.iter().copied().map(QueueStatus::from).collect(),
+            bursts: Distribution::from(&report.bursts),
+            latency_ns: Distribution::from(&report.latency),
+            lost_notices: report.lost_notices,
+            captures: self.captures.status().into_iter().map(Into::into).collect(),
+            process: Process::now(self.started),
+        })
+    }
+}

@@ -1,0 +1,222 @@
+//! A status as metrics for Prometheus, in the OpenMetrics text format 1.0.0.
+
+use crate::status::{Distribution, Status};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt;
+use std::sync::Arc;
+
+/// The type of what [`metrics`] gives, for HTTP.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The metrics of a status.
+pub fn metrics(status: &Arc<Status>) -> String {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Metrics(Arc::clone(status))));
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+#[derive(Debug)]
+struct Metrics(Arc<Status>);
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Numbers of one name, each with its labels.
+type Samples = Vec<(Labels, u64)>;
+
+/// The shortest time that has a range of its own: 2^8 nanoseconds.
+const SHORTEST: usize = 8;
+
+impl Collector for Metrics {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let status = &*self.0;
+        let mut out = Families(encoder);
+        let program = [("program", status.program.as_str()), ("engine", status.engine.as_str())];
+        out.info("millrace_build", "The software", &[("version", status.version.as_str())])?;
+        out.info("millrace_program", "The program that runs", &program)?;
+        ports(&mut out, status)?;
+        let drops = status.drops.iter().map(|(reason, count)| (vec![("reason", reason.clone())], *count));
+        out.counters("millrace_drops", "Packets and copies dropped", None, drops.collect())?;
+        tables(&mut out, status)?;
+        queues(&mut out, status)?;
+        out.histogram("millrace_burst_packets", "Packets of each burst", None, &status.bursts, 0..7, 1.0)?;
+        let powers = SHORTEST..status.latency_ns.ranges.len().saturating_sub(1);
+        let help = "From the arrival of a packet until it was on its way out, of one burst in 32";
+        out.histogram("millrace_latency", help, Some(Unit::Seconds), &status.latency_ns, powers, 1e9)?;
+        let help = "Digests and log lines of the program that came too fast to be taken";
+        out.counters("millrace_notices_lost", help, None, vec![(vec![], status.lost_notices)])?;
+        captures(&mut out, status)?;
+        process(&mut out, status)
+    }
+}
+
+fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let each = |number: fn(&crate::PortStatus) -> u64| -> Samples {
+        status.ports.iter().map(|port| (vec![("port", port.port.to_string())], number(port))).collect()
+    };
+    let up = "1 while the port works: it is not broken, and its input has not ended";
+    out.gauges("millrace_port_up", up, None, each(|port| port.up.into()))?;
+    let mut counters =
+        |name, help, unit, number| out.counters(&format!("millrace_port_{name}"), help, unit, each(number));
+    let bytes = Some(Unit::Bytes);
+    counters("receive_packets", "Packets taken from the port", None, |port| port.rx_packets)?;
+    counters("receive", "Bytes taken from the port", bytes.clone(), |port| port.rx_bytes)?;
+    let help = "Packets from the port that were dropped before they had a port to leave by";
+    counters("receive_drops", help, None, |port| port.rx_drops)?;
+    let help = "Packets that arrived and that nobody fetched in time";
+    counters("receive_missed", help, None, |port| port.rx_missed)?;
+    let help = "Packets that arrived and were longer than a frame can be, or damaged";
+    counters("receive_errors", help, None, |port| port.rx_errors)?;
+    let help = "Packets that the input holds only the beginning of";
+    counters("receive_truncated", help, None, |port| port.rx_truncated)?;
+    counters("transmit_packets", "Packets sent", None, |port| port.tx_packets)?;
+    counters("transmit", "Bytes sent", bytes, |port| port.tx_bytes)?;
+    let help = "Packets and copies for the port that were dropped";
+    counters("transmit_drops", help, None, |port| port.tx_drops)?;
+    let help = "Packets that the link did not take, which are among the drops";
+    counters("transmit_refused", help, None, |port| port.tx_refused)
+}
+
+fn tables(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let of = |table: &crate::TableStatus| vec![("table", table.table.clone())];
+    let each = |number: fn(&crate::TableStatus) -> u64| -> Samples {
+        status.tables.iter().map(|table| (of(table), number(table))).collect()
+    };
+    out.gauges("millrace_table_entries", "Entries of the table", None, each(|table| table.entries))?;
+    let help = "Entries that the table has room for";
+    out.gauges("millrace_table_max_entries", help, None, each(|table| table.max_entries))?;
+    let help = "Memory that the table takes";
+    out.gauges("millrace_table_memory", help, Some(Unit::Bytes), each(|table| table.bytes))?;
+    let mut lookups = Samples::new();
+    for table in &status.tables {
+        for (result, count) in [("hit", table.hits), ("miss", table.misses)] {
+            let labels = || [of(table), vec![("result", result.to_owned())]].concat();
+            lookups.extend(count.map(|count| (labels(), count)));
+        }
+    }
+    out.counters("millrace_table_lookups", "Lookups of the table by packets", None, lookups)
+}
+
+fn queues(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let each = |number: fn(&crate::QueueStatus) -> u64| -> Samples {
+        let labels = |queue: &crate::QueueStatus| {
+            vec![("port", queue.port.to_string()), ("priority", queue.priority.to_string())]
+        };
+        status.queues.iter().map(|queue| (labels(queue), number(queue))).collect()
+    };
+    let help = "Packets that wait in the queue";
+    out.gauges("millrace_queue_packets", help, None, each(|queue| queue.packets.into()))?;
+    let help = "Packets that the queue holds at most";
+    out.gauges("millrace_queue_max_packets", help, None, each(|queue| queue.max_packets.into()))?;
+    let help = "Packets that the queue had no room for";
+    out.counters("millrace_queue_drops", help, None, each(|queue| queue.drops))
+}
+
+fn captures(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let each = |number: fn(&crate::CaptureStatus) -> u64| -> Samples {
+        let labels = |port: u32| vec![("port", port.to_string())];
+        status.captures.iter().map(|capture| (labels(capture.port), number(capture))).collect()
+    };
+    let help = "Packets captured since the capture of the port is on";
+    out.counters("millrace_capture_packets", help, None, each(|capture| capture.packets))?;
+    let help = "Packets left out of the capture";
+    out.counters("millrace_capture_lost", help, None, each(|capture| capture.lost))
+}
+
+fn process(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let process = &status.process;
+    let one = |number| vec![(vec![], number)];
+    let bytes = Some(Unit::Bytes);
+    let help = "Memory that the process has in use";
+    out.gauges("process_resident_memory", help, bytes.clone(), one(process.resident_bytes))?;
+    let help = "Addresses that the process has";
+    out.gauges("process_virtual_memory", help, bytes, one(process.virtual_bytes))?;
+    let help = "When the process started, since 1970";
+    out.seconds("process_start_time", help, MetricType::Gauge, process.start_seconds)?;
+    let help = "Processor time that the process took";
+    out.seconds("process_cpu", help, MetricType::Counter, process.cpu_seconds)
+}
+
+/// Writes all numbers of one name together, as the format wants it. Names without numbers are left out.
+struct Families<'a>(DescriptorEncoder<'a>);
+
+impl Families<'_> {
+    fn counters(&mut self, name: &str, help: &str, unit: Option<Unit>, samples: Samples) -> fmt::Result {
+        self.family(name, help, (unit, MetricType::Counter), samples, |metric, count| {
+            metric.encode_counter::<NoLabelSet, u64, f64>(&count, None::<&Exemplar<NoLabelSet, f64>>)
+        })
+    }
+
+    fn gauges(&mut self, name: &str, help: &str, unit: Option<Unit>, samples: Samples) -> fmt::Result {
+        self.family(name, help, (unit, MetricType::Gauge), samples, |metric, number| {
+            metric.encode_gauge(&number)
+        })
+    }
+
+    fn family(
+        &mut self,
+        name: &str,
+        help: &str,
+        (unit, kind): (Option<Unit>, MetricType),
+        samples: Samples,
+        mut write: impl FnMut(&mut MetricEncoder<'_>, u64) -> fmt::Result,
+    ) -> fmt::Result {
+        if samples.is_empty() {
+            return Ok(());
+        }
+        let mut family = self.0.encode_descriptor(name, help, unit.as_ref(), kind)?;
+        for (labels, number) in samples {
+            match labels.is_empty() {
+                true => write(&mut family, number)?,
+                false => write(&mut family.encode_family(&labels)?, number)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn seconds(&mut self, name: &str, help: &str, kind: MetricType, number: f64) -> fmt::Result {
+        let is_counter = matches!(kind, MetricType::Counter);
+        let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
+        match is_counter {
+            true => metric.encode_counter(&number, None::<&Exemplar<NoLabelSet, f64>>),
+            false => metric.encode_gauge(&number),
+        }
+    }
+
+    fn info(&mut self, name: &str, help: &str, labels: &[(&'static str, &str)]) -> fmt::Result {
+        self.0.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(&labels.to_vec())
+    }
+
+    /// The ranges that end at these powers of two, divided; what is above is in the last one.
+    fn histogram(
+        &mut self,
+        name: &str,
+        help: &str,
+        unit: Option<Unit>,
+        numbers: &Distribution,
+        powers: std::ops::Range<usize>,
+        divisor: f64,
+    ) -> fmt::Result {
+        let up_to = |power: usize| numbers.ranges.iter().take(power + 1).sum::<u64>();
+        let mut below = 0;
+        let mut buckets: Vec<(f64, u64)> = Vec::new();
+        for power in powers {
+            let all = up_to(power);
+            buckets.push(((1u64 << power) as f64 / divisor, all - below));
+            below = all;
+        }
+        buckets.push((f64::INFINITY, numbers.count.saturating_sub(below)));
+        let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Histogram)?;
+        metric.encode_histogram::<NoLabelSet>(numbers.sum as f64 / divisor, numbers.count, &buckets, None)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+use super::*;
+use crate::{CaptureStatus, PortStatus, Process, QueueStatus, TableStatus};
+use std::collections::HashSet;
+
+fn status() -> Arc<Status> {
+    let port = PortStatus {
+        port: 3,
+        up: true,
+        rx_packets: 11,
+        rx_bytes: 12,
+        rx_drops: 13,
+        rx_missed: 14,
+        rx_errors: 15,
+        rx_truncated: 16,
+        tx_packets: 17,
+        tx_bytes: 18,
+        tx_drops: 19,
+        tx_refused: 20,
+    };
+    let table = |name: &str, hits, misses| TableStatus {
+        table: name.into(),
+        entries: 21,
+        max_entries: 22,
+        hits,
+        misses,
+        bytes: 23,
+    };
+    let mut ranges = vec![0; 37];
+    // Three up to 256 ns, two up to 1024 ns, one above 2^35 ns.
+    (ranges[2], ranges[8], ranges[10], ranges[36]) = (1, 2, 2, 1);
+    Arc::new(Status {
+        version: "1.2.3".into(),
+        program: "a \"quoted\\\" program".into(),
+        engine: "jit".into(),
+        now_ns: 1,
+        ports: vec![port],
+        drops: [("ingress_drop".to_owned(), 31), ("parser_error:NoMatch".to_owned(), 0)].into(),
+        tables: vec![table("c.t", Some(41), Some(42)), table("c.u", None, None)],
+        queues: vec![QueueStatus { port: 3, priority: 1, packets: 51, max_packets: 52, drops: 53 }],
+        bursts: Distribution { count: 3, sum: 67, ranges: vec![1, 1, 0, 0, 0, 0, 1] },
+        latency_ns: Distribution { count: 6, sum: 1_500_000_000, ranges },
+        lost_notices: 61,
+        captures: vec![CaptureStatus {
+            port: 3,
+            incoming: String::new(),
+            outgoing: String::new(),
+            packets: 71,
+            lost: 72,
+        }],
+        process: Process { start_seconds: 1e9, cpu_seconds: 0.25, resident_bytes: 81, virtual_bytes: 82 },
+    })
+}
+
+#[test]
+fn every_number_has_its_name_and_labels() {
+    let text = metrics(&status());
+    let lines: Vec<&str> = text.lines().collect();
+    for line in [
+        "millrace_build_info{version=\"1.2.3\"} 1",
+        "millrace_program_info{program=\"a \\\"quoted\\\\\\\" program\",engine=\"jit\"} 1",
+        "millrace_port_up{port=\"3\"} 1",
+        "millrace_port_receive_packets_total{port=\"3\"} 11",
+        "millrace_port_receive_bytes_total{port=\"3\"} 12",
+        "millrace_port_receive_drops_total{port=\"3\"} 13",
+        "millrace_port_receive_missed_total{port=\"3\"} 14",
+        "millrace_port_receive_errors_total{port=\"3\"} 15",
+        "millrace_port_receive_truncated_total{port=\"3\"} 16",
+        "millrace_port_transmit_packets_total{port=\"3\"} 17",
+        "millrace_port_transmit_bytes_total{port=\"3\"} 18",
+        "millrace_port_transmit_drops_total{port=\"3\"} 19",
+        "millrace_port_transmit_refused_total{port=\"3\"} 20",
+        "millrace_drops_total{reason=\"ingress_drop\"} 31",
+        "millrace_drops_total{reason=\"parser_error:NoMatch\"} 0",
+        "millrace_table_entries{table=\"c.u\"} 21",
+        "millrace_table_max_entries{table=\"c.t\"} 22",
+        "millrace_table_memory_bytes{table=\"c.t\"} 23",
+        "millrace_table_lookups_total{table=\"c.t\",result=\"hit\"} 41",
+        "millrace_table_lookups_total{table=\"c.t\",result=\"miss\"} 42",
+        "millrace_queue_packets{port=\"3\",priority=\"1\"} 51",
+        "millrace_queue_max_packets{port=\"3\",priority=\"1\"} 52",
+        "millrace_queue_drops_total{port=\"3\",priority=\"1\"} 53",
+        "millrace_burst_packets_bucket{le=\"1.0\"} 1",
+        "millrace_burst_packets_bucket{le=\"32.0\"} 2",
+        "millrace_burst_packets_bucket{le=\"64.0\"} 3",
+        "millrace_burst_packets_bucket{le=\"+Inf\"} 3",
+        "millrace_burst_packets_count 3",
+        "millrace_burst_packets_sum 67.0",
+        "millrace_latency_seconds_bucket{le=\"2.56e-7\"} 3",
+        "millrace_latency_seconds_bucket{le=\"0.000001024\"} 5",
+        "millrace_latency_seconds_bucket{le=\"34.359738368\"} 5",
+        "millrace_latency_seconds_bucket{le=\"+Inf\"} 6",
+        "millrace_latency_seconds_count 6",
+        "millrace_latency_seconds_sum 1.5",
+        "millrace_notices_lost_total 61",
+        "millrace_capture_packets_total{port=\"3\"} 71",
+        "millrace_capture_lost_total{port=\"3\"} 72",
+        "process_resident_memory_bytes 81",
+        "process_virtual_memory_bytes 82",
+        "process_start_time_seconds 1000000000.0",
+        "process_cpu_seconds_total 0.25",
+    ] {
+        assert!(lines.contains(&line), "{line}\nis not in\n{text}");
+    }
+    assert!(!text.contains("millrace_table_lookups_total{table=\"c.u\""), "its lookups are not counted");
+    assert_eq!(lines.last(), Some(&"# EOF"));
+}
+
+/// The rules of the format that Prometheus checks first: each family is described once, in front of its samples, which
+/// stand together; each sample is there once, and is a number.
+#[test]
+fn the_text_is_well_formed() {
+    let text = metrics(&status());
+    let (mut families, mut samples) = (HashSet::new(), HashSet::new());
+    let mut family = "";
+    for line in text.strip_suffix("# EOF\n").unwrap().lines() {
+        match line.strip_prefix("# ") {
+            Some(words) => {
+                let [what, name, rest] = words.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+                    panic!("{line}")
+                };
+                assert!(["HELP", "TYPE", "UNIT"].contains(&what) && !rest.is_empty(), "{line}");
+                assert!(what != "UNIT" || name.ends_with(rest), "{line}");
+                if what == "HELP" {
+                    assert!(families.insert(name), "{line}");
+                    family = name;
+                }
+                assert_eq!(name, family);
+            }
+            None => {
+                let (key, value) = line.rsplit_once(' ').unwrap();
+                assert!(key.starts_with(family) && samples.insert(key), "{line}");
+                value.parse::<f64>().unwrap();
+            }
+        }
+    }
+    assert!(families.len() > 25);
+}
+
+#[test]
+fn what_there_is_nothing_of_is_left_out() {
+    let mut none = (*status()).clone();
+    none.queues.clear();
+    none.captures.clear();
+    let text = metrics(&Arc::new(none));
+    assert!(!text.contains("millrace_queue") && !text.contains("millrace_capture"), "{text}");
+}
