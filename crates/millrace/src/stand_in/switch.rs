@@ -307,6 +307,11 @@ fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsSt
     if let Some(port) = own.drop_port {
         option("--drop-port", port.to_string().into());
     }
+    // With a P4Runtime server, a Thrift server is there only when it is asked for: switches would meet at one port.
+    let default = (target == Target::SimpleSwitch).then_some(millrace_thrift::DEFAULT_PORT);
+    if let Some(port) = args.thrift_port.or(default) {
+        option("--thrift", port.to_string().into());
+    }
     if let Some(folder) = &args.pcap {
         option("--pcap", folder.into());
     }
@@ -397,6 +402,7 @@ mod tests {
             "--grpc 0.0.0.0:50051 --device-id 3 --cpu-port 255",
             "--thrift 9090",
             "--priorities 8",
+            "--thrift 9090",
             "-- build/basic.json",
         ] {
             assert!(run.contains(part), "{part}: {run}");

@@ -168,7 +168,15 @@ fn files_go_through_a_switch() {
     let frames_out = |target: &[&str]| {
         std::fs::copy(root().join("programs/demo/in0.pcap"), folder.path("one_in.pcap")).unwrap();
         let mut command = start(env!("CARGO_BIN_EXE_simple_switch"));
-        command.args(["--use-files", "0", "-i", &format!("511@{}", folder.path("one")), &image]);
+        command.args([
+            "--thrift-port",
+            &free_port().to_string(),
+            "--use-files",
+            "0",
+            "-i",
+            &format!("511@{}", folder.path("one")),
+            &image,
+        ]);
         let said: Said = command.args(target).output().unwrap().into();
         assert_eq!(said.code, 0, "{}{}", said.out, said.err);
         frames(&folder.path("one_out.pcap")).len()
