@@ -26,10 +26,13 @@ pub(crate) fn start(
 }
 
 fn listen_address(text: &str) -> Result<SocketAddr, Failure> {
-    match text.parse() {
-        Ok(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
-        Err(_) => resolve(text, DEFAULT_PORT),
+    // The system takes a number alone for an address, too.
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let port =
+            text.parse().map_err(|_| Failure::Usage(format!("`{text}` is no port: 0 to {}", u16::MAX)))?;
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
     }
+    resolve(text, DEFAULT_PORT)
 }
 
 #[cfg(test)]
