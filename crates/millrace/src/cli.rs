@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// Runs STF tests on a program
     Stf(StfArgs),
     /// Runs a program on ports; without a program, a demonstration
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Runs the commands of bmv2's simple_switch_CLI on a running switch
     Shell(ShellArgs),
     /// Tells what happens to a packet, step by step

@@ -3,7 +3,7 @@
 //! | request | answer |
 //! | --- | --- |
 //! | `GET /metrics` | all numbers for Prometheus, in the OpenMetrics text format |
-//! | `GET /status` | the same as one JSON object, [`Status`](crate::Status) |
+//! | `GET /status` | the same as one JSON object, [`Status`] |
 //! | `GET /captures` | the captures that are on, as JSON |
 //! | `PUT /captures/PORT`, with `?name=NAME` | switches the capture of a port on, to files of that name |
 //! | `DELETE /captures/PORT` | switches it off, once its files are whole |
