@@ -222,14 +222,20 @@ fn a_report_tells_what_a_running_switch_has_counted() {
     worker.switch_mut().set_queue_rate(1, Some(2), None).unwrap();
     let control = worker.control();
     let running = std::thread::spawn(move || worker.run());
-    (0..3).for_each(|_| assert_eq!(host_1.send(&[1, 2, 0xaa]).unwrap(), 3));
-    host_2.recv(&mut [0; 64]).unwrap();
-    let report = loop {
-        let report = control.report(Duration::from_secs(10)).unwrap();
-        if report.bursts.sum() == 3 {
-            break report;
+    // Those of one burst would all be in the queue before the first one leaves it.
+    let send = |count| {
+        assert_eq!(host_1.send(&[1, 2, 0xaa]).unwrap(), 3);
+        loop {
+            let report = control.report(Duration::from_secs(10)).unwrap();
+            if report.bursts.sum() == count {
+                break report;
+            }
         }
     };
+    send(1);
+    host_2.recv(&mut [0; 64]).unwrap();
+    send(2);
+    let report = send(3);
     let ports: Vec<_> = report.ports.iter().map(|port| (port.port, port.is_up)).collect();
     assert_eq!(ports, [(1, true), (2, true)]);
     assert_eq!((report.ports[0].counters.rx_packets, report.ports[0].counters.rx_bytes), (3, 9));

@@ -298,9 +298,6 @@ fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsSt
             }
         }
     }
-    if let Some(port) = args.thrift_port {
-        option("--thrift", port.to_string().into());
-    }
     if let Some(queues) = own.priority_queues {
         option("--priorities", queues.to_string().into());
     }
@@ -400,7 +397,6 @@ mod tests {
         for part in [
             "-i 1@packet:s1-eth1 -i 2@packet:s1-eth2",
             "--grpc 0.0.0.0:50051 --device-id 3 --cpu-port 255",
-            "--thrift 9090",
             "--priorities 8",
             "--thrift 9090",
             "-- build/basic.json",
