@@ -378,6 +378,7 @@ impl Device {
         let device = DeviceConfig {
             device_id: DEVICE,
             engine: EngineKind::Interp,
+            count_lookups: false,
             ports: [1, CPU_PORT].into(),
             cpu_port: Some((CPU_PORT, cpu_link)),
             drop_port: None,

@@ -111,6 +111,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
             let device = DeviceConfig {
                 device_id: args.grpc.device_id,
                 engine: args.running.engine.kind(),
+                count_lookups: args.metrics.metrics.is_some(),
                 ports: numbers,
                 cpu_port,
                 drop_port: args.drop_port,

@@ -48,6 +48,7 @@ fn main() {
     let device = DeviceConfig {
         device_id: DEVICE,
         engine: EngineKind::Fastest,
+        count_lookups: false,
         ports: [0, 1].into(),
         cpu_port: None,
         drop_port: None,

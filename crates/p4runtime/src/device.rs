@@ -47,6 +47,7 @@ pub(crate) enum Event {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Making {
     pub(crate) engine: EngineKind,
+    pub(crate) count_lookups: bool,
     pub(crate) drop_port: Option<u32>,
 }
 

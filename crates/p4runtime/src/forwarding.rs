@@ -2,12 +2,13 @@
 
 use crate::Pipeline;
 use crate::catalog::Catalog;
+use crate::device::Making;
 use crate::proto::config;
 use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use millrace_state::TablesHandle;
-use millrace_switch::{Control, EngineKind, PostError, Switch, SwitchConfig};
+use millrace_switch::{Control, PostError, Switch, SwitchConfig};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OnceCell, oneshot};
@@ -75,11 +76,12 @@ impl Loaded {
         mut pipeline: Pipeline,
         given: Option<config::P4Info>,
         cookie: Option<Cookie>,
-        engine: EngineKind,
+        making: Making,
         running: &TablesHandle,
     ) -> Result<Loaded, Refusal> {
         let shadow = Shadow::default();
-        let config = SwitchConfig { engine, ..SwitchConfig::default() };
+        let Making { engine, count_lookups, .. } = making;
+        let config = SwitchConfig { engine, count_lookups, ..SwitchConfig::default() };
         let switch = Switch::beside(Arc::clone(&pipeline.program), config, running)
             .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
         let catalog = Catalog::new(&pipeline, switch.state());

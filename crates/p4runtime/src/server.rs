@@ -71,6 +71,8 @@ pub struct DeviceConfig {
     pub device_id: u64,
     /// What runs the programs that controllers bring.
     pub engine: EngineKind,
+    /// Whether they count the lookups of their tables.
+    pub count_lookups: bool,
     /// The ports of the switch.
     pub ports: BTreeSet<PortId>,
     /// The port behind which the controller is.
@@ -224,7 +226,7 @@ struct Opened {
 
 impl Opened {
     fn new(device: DeviceConfig, control: Control) -> Result<Opened, StartError> {
-        let DeviceConfig { device_id, engine, ports, cpu_port, drop_port, pipeline } = device;
+        let DeviceConfig { device_id, engine, count_lookups, ports, cpu_port, drop_port, pipeline } = device;
         let active = pipeline
             .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
             .transpose()
@@ -233,8 +235,15 @@ impl Opened {
         let ports = Ports { known: ports, cpu: cpu_port.as_ref().map(|(port, _)| *port) };
         let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
         let forwarding = Forwarding { active, saved: None };
-        let device =
-            Device::new(device_id, Making { engine, drop_port }, ports, sender, control, forwarding, events);
+        let device = Device::new(
+            device_id,
+            Making { engine, count_lookups, drop_port },
+            ports,
+            sender,
+            control,
+            forwarding,
+            events,
+        );
         Ok(Opened { device: Arc::new(device), news, frames })
     }
 

@@ -291,7 +291,7 @@ async fn set_pipeline(
         if let Some(port) = making.drop_port {
             pipeline.set_drop_port(port).map_err(Refusal::invalid)?;
         }
-        Loaded::waiting(pipeline, p4info, cookie, making.engine, &running)
+        Loaded::waiting(pipeline, p4info, cookie, making, &running)
     });
     let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
     let mut forwarding = device.forwarding.write().await;

@@ -229,6 +229,7 @@ impl Lab {
         let device = DeviceConfig {
             device_id: DEVICE,
             engine: EngineKind::Fastest,
+            count_lookups: false,
             ports: PORTS.collect(),
             cpu_port: None,
             drop_port: None,

@@ -47,6 +47,7 @@ impl Device {
         let device = DeviceConfig {
             device_id: DEVICE,
             engine: EngineKind::Fastest,
+            count_lookups: true,
             ports: [1, 2, CPU_PORT].into(),
             cpu_port: Some((CPU_PORT, link_cpu)),
             drop_port: None,

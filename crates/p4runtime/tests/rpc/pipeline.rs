@@ -6,6 +6,7 @@ use millrace_p4runtime::proto::v1::get_forwarding_pipeline_config_request::Respo
 use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{Item, KEEP_KEY, REPORT_KEY, Report};
+use std::time::Duration;
 use tonic::Code;
 
 #[tokio::test]
@@ -28,6 +29,14 @@ async fn without_a_program_there_is_nothing_to_read_or_write() {
     let updates = vec![update(update::Type::Insert, Entity::TableEntry(TableEntry::default()))];
     let written = client.write_with(Default::default(), updates).await.unwrap_err();
     assert_eq!(written.code(), Code::FailedPrecondition);
+}
+
+#[tokio::test]
+async fn lookups_are_counted_in_programs_that_controllers_bring() {
+    let device = Device::start();
+    device.ready().await;
+    let report = device.control.report(Duration::from_secs(10)).unwrap();
+    assert_eq!((report.lookups.len(), report.lookups[0].lookups), (6, 0));
 }
 
 #[tokio::test]

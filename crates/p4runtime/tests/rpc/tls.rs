@@ -76,6 +76,7 @@ async fn plain_connections_from_elsewhere_are_refused_unless_asked_for() {
         let config = DeviceConfig {
             device_id: 1,
             engine: Default::default(),
+            count_lookups: false,
             ports: Default::default(),
             cpu_port: None,
             drop_port: None,
