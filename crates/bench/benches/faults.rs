@@ -60,7 +60,7 @@ async fn measure(lab: &Lab) -> bool {
         let (mut quiet, mut busy, mut seconds) = (Vec::new(), Vec::new(), 0.0);
         let memory = resident();
         count.set(0);
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             quiet.push(rate_of(lab, async { tokio::time::sleep(LENGTH).await }).await);
             let start = Instant::now();
             let fault = async {
@@ -69,7 +69,7 @@ async fn measure(lab: &Lab) -> bool {
                     b't' => fight(lab, &count).await,
                     b'r' => readers(lab, &count).await,
                     b'c' => killed(lab, &ids, &count).await,
-                    _ => writes(&client, &ids, &count).await,
+                    _ => writes(&client, &ids, 200 + round as u8, &count).await,
                 }
             };
             busy.push(rate_of(lab, async { drop(tokio::time::timeout(LENGTH, fault).await) }).await);
@@ -184,10 +184,19 @@ async fn fight(lab: &Lab, count: &Cell<u64>) {
         for fighter in &mut fighters {
             fighter.election_id = Some(next_election());
             fighter.arbitrate().await;
-            fighter.hear.message().await.unwrap();
+            // It hears of the other one too.
+            while !is_primary(&fighter.hear.message().await.unwrap().expect("a stream"), fighter.election_id)
+            {
+            }
             count.set(count.get() + 1);
         }
     }
+}
+
+/// Whether a message says that this is the primary's.
+fn is_primary(message: &StreamMessageResponse, election_id: Option<Uint128>) -> bool {
+    use stream_message_response::Update;
+    matches!(&message.update, Some(Update::Arbitration(update)) if update.election_id == election_id)
 }
 
 /// Clients that read all there is, and take none of it.
@@ -220,14 +229,14 @@ async fn killed(lab: &Lab, ids: &Ids, count: &Cell<u64>) {
     }
 }
 
-/// Batches, one after the other.
-async fn writes(client: &Client, ids: &Ids, count: &Cell<u64>) {
+/// Batches, one after the other. The last one may stay, so each round has a network of its own.
+async fn writes(client: &Client, ids: &Ids, network: u8, count: &Cell<u64>) {
     let mut calls = client.calls.clone();
-    for round in 0u32.. {
-        let kind = if round % 2 == 0 { update::Type::Insert } else { update::Type::Delete };
-        // Those that there are already, or not any more, are refused one by one.
-        let _ = calls.write(batch(client, ids, kind, 200)).await;
-        count.set(count.get() + u64::from(BATCH));
+    loop {
+        for kind in [update::Type::Insert, update::Type::Delete] {
+            calls.write(batch(client, ids, kind, network)).await.unwrap();
+            count.set(count.get() + u64::from(BATCH));
+        }
     }
 }
 
@@ -241,7 +250,10 @@ async fn whole_batches(client: &mut Client, ids: &Ids) -> bool {
     while let Some(answer) = answers.message().await.unwrap() {
         for entity in answer.entities {
             let Some(entity::Entity::TableEntry(entry)) = entity.entity else { continue };
-            let Some(field_match::FieldMatchType::Lpm(lpm)) = &entry.r#match[0].field_match_type else {
+            // The default entry matches nothing.
+            let Some(field_match::FieldMatchType::Lpm(lpm)) =
+                entry.r#match.first().and_then(|one| one.field_match_type.as_ref())
+            else {
                 continue;
             };
             if lpm.value.len() == 4 && lpm.value[0] == 100 {
