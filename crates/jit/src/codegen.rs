@@ -339,16 +339,14 @@ impl<'a> Gen<'a> {
         self.nodes(&phase);
 
         self.b.set_srcloc(Site::Glue.location());
-        self.b.switch_to_block(next);
-        self.b.seal_block(next);
+        self.start(next);
         let before_end = self.b.use_var(self.vars.before_end);
         let before_end = self.plus(before_end, i64::from(PLACE));
         self.b.def_var(self.vars.before_end, before_end);
         let more = self.not_zero(before_end);
         self.b.ins().brif(more, first, &[], done, &[]);
         self.b.seal_block(first);
-        self.b.switch_to_block(done);
-        self.b.seal_block(done);
+        self.start(done);
         for table in staged {
             self.stage(table, &order);
         }
@@ -448,6 +446,12 @@ impl<'a> Gen<'a> {
         self.b.def_var(variable, steps);
         let (next, limit) = (self.edge(next), self.edge(limit));
         self.b.ins().brif(left, next, &[], limit, &[]);
+    }
+
+    /// Goes on in a block to which all edges are there.
+    fn start(&mut self, block: Block) {
+        self.b.switch_to_block(block);
+        self.b.seal_block(block);
     }
 
     /// Stack memory of at least so many bytes for the current operation; its address. Different numbers give different

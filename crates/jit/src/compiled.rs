@@ -24,6 +24,7 @@ use millrace_pipeline::entity::EntitySet;
 use millrace_pipeline::*;
 use millrace_state::{RecordLayout, State, record_layout};
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How to compile.
@@ -109,7 +110,7 @@ pub struct Listing {
 
 /// A program as machine code for one plan.
 pub struct Compiled {
-    layout: Layout,
+    layout: Arc<Layout>,
     shapes: Vec<Shape>,
     texts: Texts,
     stage_bytes: usize,
@@ -191,7 +192,7 @@ impl Compiled {
 
     /// Contexts for a batch of so many packets.
     pub fn contexts(&self, packets: usize) -> Contexts {
-        Contexts::new(self.layout.clone(), packets, self.stage_bytes)
+        Contexts::new(Arc::clone(&self.layout), packets, self.stage_bytes)
     }
 
     /// The host for runs over this state.
@@ -290,7 +291,7 @@ pub fn listing(
 
 /// What all plans of a program share.
 struct Parts {
-    layout: Layout,
+    layout: Arc<Layout>,
     records: Vec<RecordLayout>,
     spilled: Vec<SlotId>,
     stages: Vec<Option<crate::stage::Stage>>,
@@ -315,7 +316,7 @@ struct Generated {
 
 impl Parts {
     fn new(program: &Program, options: &Options) -> Result<Parts, JitError> {
-        let layout = Layout::new(program).ok_or(JitError::ContextSize)?;
+        let layout = Arc::new(Layout::new(program).ok_or(JitError::ContextSize)?);
         let records = program.tables.values().map(|table| record_layout(program, table)).collect();
         let (stages, stage_bytes) = stages(program, &options.staged);
         Ok(Parts {
@@ -337,11 +338,11 @@ impl Parts {
             Effort::Soon => Effort::Speed,
             asked => asked,
         };
-        let from_context = plan.start == Start::Context;
-        let entry = if from_context {
-            Known::context(program)
-        } else {
-            Known::arrival(program, program.slots.keys())
+        let from_context = plan.start != Start::Arrival;
+        let entry = match plan.start {
+            Start::Arrival => Known::arrival(program, program.slots.keys()),
+            Start::Unparsed => Known::unparsed(program),
+            Start::Context => Known::context(program),
         };
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);

@@ -15,6 +15,8 @@ pub struct Layout {
     pub(crate) entries: u32,
     pub(crate) pointers: u32,
     pub(crate) slots: SecondaryMap<SlotId, u32>,
+    /// Fields of varying length, with their headers.
+    pub(crate) varbits: Vec<(HeaderId, SlotId)>,
     size: u32,
 }
 
@@ -39,7 +41,12 @@ impl Layout {
             slots[id] = at;
             at = at.checked_add(slot_bytes(slot.ty)).filter(|at| *at <= MAX_CONTEXT)?;
         }
-        Some(Layout { valid, entries, pointers, slots, size: align(at, 64) })
+        let mut varbits = Vec::new();
+        for (header, described) in &program.headers {
+            let is_varbit = |field: &SlotId| matches!(program.slots[*field].ty, Type::Varbit(_));
+            varbits.extend(described.fields.iter().copied().filter(is_varbit).map(|field| (header, field)));
+        }
+        Some(Layout { valid, entries, pointers, slots, varbits, size: align(at, 64) })
     }
 
     /// Bytes of a context.

@@ -36,6 +36,7 @@ mod site;
 mod specialise;
 mod stage;
 mod state;
+mod storage;
 mod tables;
 mod written;
 
@@ -49,5 +50,6 @@ pub use plan::{Plan, Start, Step};
 pub use runtime::Host;
 pub use site::Site;
 pub use stage::MAX_BATCH;
+pub use storage::{SlotPlaces, Storage};
 pub use tables::shapes;
 pub use written::Written;

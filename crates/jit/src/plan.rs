@@ -18,6 +18,8 @@ pub struct Plan {
 pub enum Start {
     /// All slots 0, all headers invalid, and what the switch says about an arrival.
     Arrival,
+    /// As the packet's context holds it, which knows of no header and has the cursor at the start.
+    Unparsed,
     /// As the packet's context holds it.
     Context,
 }
@@ -57,21 +59,23 @@ impl Plan {
         Plan { name: "through", start: Start::Arrival, steps }
     }
 
-    /// Ingress alone, from a context.
+    /// Ingress alone, from a context without headers.
     pub fn ingress(program: &Program) -> Plan {
-        Plan::bodies("ingress", &program.ingress)
+        Plan { start: Start::Unparsed, ..Plan::bodies("ingress", &program.ingress) }
     }
 
-    /// Ingress up to its first parser, from a context: for clones that are parsed again.
+    /// Ingress up to its first parser, from a context without headers: for clones that are parsed again.
     pub fn parser(program: &Program) -> Plan {
         let is_parser = |body: &BodyId| program.bodies[*body].kind == BodyKind::Parser;
         let parser = program.ingress.iter().position(is_parser);
-        Plan::bodies("parser", &program.ingress[..parser.map_or(program.ingress.len(), |at| at + 1)])
+        let bodies = &program.ingress[..parser.map_or(program.ingress.len(), |at| at + 1)];
+        Plan { start: Start::Unparsed, ..Plan::bodies("parser", bodies) }
     }
 
-    /// Egress, from a context.
+    /// Egress, from a context: one without headers where they do not pass through the traffic manager.
     pub fn egress(program: &Program) -> Plan {
-        Plan { name: "egress", start: Start::Context, steps: egress_steps(program) }
+        let start = if program.deparse_at_ingress { Start::Unparsed } else { Start::Context };
+        Plan { name: "egress", start, steps: egress_steps(program) }
     }
 
     /// What is left of egress behind a clone in front of its deparser number `nth`, from a context.

@@ -8,7 +8,7 @@ mod writer;
 pub(crate) use helpers::{Helper, WideOp, empty_varbit};
 pub use host::Host;
 pub(crate) use lookup::lookup_of;
-pub(crate) use writer::{bits_of, limbs_of};
+pub(crate) use writer::bits_of;
 
 use std::sync::Arc;
 

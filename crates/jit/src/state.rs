@@ -62,6 +62,11 @@ impl State {
         }
     }
 
+    /// Of a packet whose context has no headers and the cursor at the start.
+    pub(crate) fn unparsed(program: &Program) -> State {
+        State::arrival(program, std::iter::empty())
+    }
+
     /// Of a packet whose context holds everything.
     pub(crate) fn context(program: &Program) -> State {
         State {

@@ -4,6 +4,7 @@
 mod bench;
 
 use bench::Bench;
+use millrace_jit::Start;
 use millrace_pipeline::arbitrary::{self, Rng};
 use millrace_pipeline::*;
 use std::fs;
@@ -19,8 +20,8 @@ fn file_tests_of_the_interpreter() {
         let source = fs::read_to_string(&file).expect("a file that was just listed");
         let name = file.file_name().unwrap_or_default().display().to_string();
         let program = text::parse(&source).expect("a program that the interpreter takes");
-        for arrival in [false, true] {
-            let mut bench = Bench::new(program.clone(), arrival, &[]).expect("a program with a state");
+        for start in [Start::Context, Start::Unparsed, Start::Arrival] {
+            let mut bench = Bench::new(program.clone(), start, &[]).expect("a program with a state");
             for line in source.lines() {
                 let Some(directive) = line.trim().strip_prefix("; ") else { continue };
                 if let Some(hex) = directive.strip_prefix("packet ") {
@@ -50,10 +51,16 @@ fn random_programs() {
         let program = arbitrary::program(seed, size);
         let mut rng = Rng::new(seed);
         let staged: Vec<TableId> = program.tables.keys().collect();
-        for (arrival, staged) in [(false, &[][..]), (true, &[][..]), (true, &staged[..])] {
+        let plans = [
+            (Start::Context, &[][..]),
+            (Start::Unparsed, &[][..]),
+            (Start::Arrival, &[][..]),
+            (Start::Arrival, &staged[..]),
+        ];
+        for (start, staged) in plans {
             let program =
                 if staged.is_empty() { program.clone() } else { bench::without_memory(program.clone()) };
-            let Some(mut bench) = Bench::new(program.clone(), arrival, staged) else { continue };
+            let Some(mut bench) = Bench::new(program.clone(), start, staged) else { continue };
             for _ in 0..6 {
                 let batch: Vec<Vec<u8>> = (0..rng.below(9)).map(|_| packet(&mut rng)).collect();
                 bench.packets(&batch);
@@ -61,7 +68,7 @@ fn random_programs() {
             let failures = bench.failures();
             assert!(
                 failures.is_empty(),
-                "program {seed} of size {size}, arrival {arrival}, staged {}:\n{}\n{}",
+                "program {seed} of size {size}, {start:?}, staged {}:\n{}\n{}",
                 staged.len(),
                 text::print(&program),
                 failures.join("\n")

@@ -115,6 +115,7 @@ impl<'a> Code<'_, 'a> {
             const_entries: table.const_entries && !table.entries.is_empty(),
             profile: None,
             selector_inputs: Vec::new(),
+            empty_group: None,
             direct_counter: None,
             direct_meter: None,
             idle_timeout: false,
@@ -145,15 +146,16 @@ impl<'a> Code<'_, 'a> {
             _ => None,
         };
         let around = learning::enter(self, learned.clone());
-        let actions = self.table_actions(table, &mut lowered)?;
+        let mut actions = self.table_actions(table, &mut lowered)?;
         learning::enter(self, around);
         lowered.entries = self.entries(table, &lowered, &actions)?;
         let n = lowered.entries.len() as u64;
         lowered.size = lowered.size.max(n);
         // Without a selector there is nothing to select with them.
         let profile = lowered.profile.map(|id| &self.cx.ir.program().profiles[id]);
-        if profile.is_none_or(|p| p.selector.is_none()) {
-            lowered.selector_inputs.clear();
+        match profile.is_some_and(|p| p.selector.is_some()) {
+            true => lowered.empty_group = Some(self.empty_group(table, &mut lowered, &mut actions)?),
+            false => lowered.selector_inputs.clear(),
         }
         let id = self.cx.ir.program_mut().tables.push(lowered);
         Ok(TableState { id, actions: actions.into_iter().map(|a| a.hir).collect(), learned, prepared })
@@ -198,22 +200,42 @@ impl<'a> Code<'_, 'a> {
                 }
                 lowered.default = self.action_call(default, &actions)?;
             }
-            None => {
-                let no_action = self.no_action()?;
-                let at = match actions.iter().position(|a| a.id == no_action.id) {
-                    Some(at) => at,
-                    None => {
-                        lowered
-                            .actions
-                            .push(ir::TableAction { action: no_action.id, scope: ActionScope::DefaultOnly });
-                        actions.push(no_action);
-                        actions.len() - 1
-                    }
-                };
-                lowered.default = ir::ActionCall { action: at, args: Vec::new() };
-            }
+            None => lowered.default = self.do_nothing(lowered, &mut actions)?,
         }
         Ok(actions)
+    }
+
+    /// What runs for an entry whose group is empty: what the program says (PSA), or nothing.
+    fn empty_group(
+        &mut self,
+        table: &'a hir::Table,
+        lowered: &mut ir::Table,
+        actions: &mut Vec<BoundAction>,
+    ) -> Lower<ir::ActionCall> {
+        match &table.empty_group_action {
+            Some(action) => self.action_call(action, actions),
+            None => self.do_nothing(lowered, actions),
+        }
+    }
+
+    /// `NoAction`, which is added to the list if it is not there.
+    fn do_nothing(
+        &mut self,
+        lowered: &mut ir::Table,
+        actions: &mut Vec<BoundAction>,
+    ) -> Lower<ir::ActionCall> {
+        let no_action = self.no_action()?;
+        let at = match actions.iter().position(|a| a.id == no_action.id) {
+            Some(at) => at,
+            None => {
+                lowered
+                    .actions
+                    .push(ir::TableAction { action: no_action.id, scope: ActionScope::DefaultOnly });
+                actions.push(no_action);
+                actions.len() - 1
+            }
+        };
+        Ok(ir::ActionCall { action: at, args: Vec::new() })
     }
 
     /// An action with its data, as default or in an entry.

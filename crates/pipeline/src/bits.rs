@@ -108,6 +108,14 @@ impl Bits {
         }
     }
 
+    /// The number in limbs of 64 bits, the lowest first, as many as the width needs.
+    pub fn limbs(&self) -> impl Iterator<Item = u64> {
+        (0..self.width.div_ceil(64) as usize).map(|at| match &self.repr {
+            Repr::Small(v) => (v >> (64 * at)) as u64,
+            Repr::Big(v) => v.iter_u64_digits().nth(at).unwrap_or(0),
+        })
+    }
+
     /// The unsigned number, if it fits.
     pub fn to_u64(&self) -> Option<u64> {
         self.to_u128().and_then(|v| u64::try_from(v).ok())

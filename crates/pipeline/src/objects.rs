@@ -37,6 +37,8 @@ pub struct Table {
     pub profile: Option<ProfileId>,
     /// What a selector hashes to choose a member of a group.
     pub selector_inputs: Vec<Expr>,
+    /// What runs at the hit of an entry whose group is empty; none: `default`.
+    pub empty_group: Option<ActionCall>,
     /// A counter in each entry.
     pub direct_counter: Option<DirectCounter>,
     /// A meter in each entry.

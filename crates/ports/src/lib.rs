@@ -14,6 +14,7 @@ mod burst;
 mod capture;
 mod fault;
 mod link;
+mod link_watch;
 mod memory;
 mod memory_port;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use capture::{
     MAX_CAPTURE_NAME,
 };
 pub use fault::{FaultInjector, Faults};
+pub use link_watch::LinkWatch;
 pub use memory_port::{FarEnd, MemoryPort, Next};
 pub use null::NullPort;
 pub use open::open;

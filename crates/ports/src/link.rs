@@ -57,11 +57,15 @@ impl LinkName {
         Ok(usize::try_from(mtu).unwrap_or(0))
     }
 
+    /// Whether the interface is up and has a carrier.
+    pub(crate) fn is_running(&self) -> io::Result<bool> {
+        let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        Ok(self.flags()?.1 & wanted == wanted)
+    }
+
     /// Brings the interface up.
     pub(crate) fn bring_up(&self) -> io::Result<()> {
-        let mut request = self.ask(libc::SIOCGIFFLAGS as libc::Ioctl)?;
-        // SAFETY: the kernel filled in this member for this request.
-        let flags = unsafe { request.ifr_ifru.ifru_flags };
+        let (mut request, flags) = self.flags()?;
         request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
         control(control_socket()?.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)
     }
@@ -71,6 +75,13 @@ impl LinkName {
         let mut request = self.request();
         request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
         control(device.as_raw_fd(), libc::TUNSETIFF, &mut request)
+    }
+
+    /// The flags of the interface, and the request that they are the answer to.
+    fn flags(&self) -> io::Result<(libc::ifreq, libc::c_short)> {
+        let request = self.ask(libc::SIOCGIFFLAGS as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        Ok((request, unsafe { request.ifr_ifru.ifru_flags }))
     }
 
     fn ask(&self, what: libc::Ioctl) -> io::Result<libc::ifreq> {

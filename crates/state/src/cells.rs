@@ -8,7 +8,7 @@ use crate::tables::Tables;
 use crate::undo::Undo;
 use millrace_pipeline::*;
 use millrace_tables::{
-    CounterKind, CounterValue, EntryIndex, FieldMatch, MeterConfig, MeterUnit, TableError,
+    ColorCounts, CounterKind, CounterValue, EntryIndex, FieldMatch, MeterConfig, MeterUnit, TableError,
 };
 
 /// A counter: an array, or that of the entries of a table.
@@ -158,6 +158,40 @@ impl Tables {
         let entry = self.tables[table].entry(entry_index(index)?).ok_or(TableError::NotFound)?;
         Ok(entry.meter())
     }
+
+    /// What the direct meter of an entry has coloured.
+    ///
+    /// # Errors
+    /// No such entry, or no direct meter.
+    pub fn direct_meter_counts(&self, table: TableId, index: u64) -> Result<ColorCounts, WriteError> {
+        Ok(self.tables[table].meter_counts(entry_index(index)?)?)
+    }
+
+    /// Adds to what the direct meter of an entry has coloured.
+    ///
+    /// # Errors
+    /// As [`Tables::direct_meter_counts`].
+    pub(crate) fn add_to_meter_counts(
+        &mut self,
+        table: TableId,
+        index: u64,
+        counts: ColorCounts,
+    ) -> Result<(), WriteError> {
+        Ok(self.tables[table].add_meter_counts(entry_index(index)?, counts)?)
+    }
+
+    /// Sets what the direct meter of an entry has coloured; there is no undoing it.
+    ///
+    /// # Errors
+    /// As [`Tables::direct_meter_counts`].
+    pub fn set_direct_meter_counts(
+        &mut self,
+        table: TableId,
+        index: u64,
+        counts: ColorCounts,
+    ) -> Result<(), WriteError> {
+        Ok(self.tables[table].set_meter_counts(entry_index(index)?, counts)?)
+    }
 }
 
 impl State {
@@ -205,6 +239,30 @@ impl State {
         let array = &self.own.meters[meter];
         let meter = array.meter(index).ok_or(WriteError::Index { index, size: array.size() })?;
         Ok(meter.config())
+    }
+
+    /// What a meter has coloured.
+    ///
+    /// # Errors
+    /// No such cell.
+    pub fn meter_counts(&self, meter: MeterId, index: u64) -> Result<ColorCounts, WriteError> {
+        let array = &self.own.meters[meter];
+        array.counts(index).ok_or(WriteError::Index { index, size: array.size() })
+    }
+
+    /// Sets what a meter has coloured; there is no undoing it.
+    ///
+    /// # Errors
+    /// No such cell.
+    pub fn set_meter_counts(
+        &mut self,
+        meter: MeterId,
+        index: u64,
+        counts: ColorCounts,
+    ) -> Result<(), WriteError> {
+        let array = &mut self.own.meters[meter];
+        let size = array.size();
+        array.set_counts(index, counts).then_some(()).ok_or(WriteError::Index { index, size })
     }
 
     /// The value of a register's cell.

@@ -6,8 +6,8 @@ use crate::tables::Tables;
 use crate::undo::Undo;
 use millrace_pipeline::*;
 use millrace_tables::{
-    self as tables, CounterValue, EntryIndex, EntrySpec, EntryTarget, FieldMatch, MeterConfig, TableError,
-    TargetRef,
+    self as tables, ColorCounts, CounterValue, EntryIndex, EntrySpec, EntryTarget, FieldMatch, MeterConfig,
+    TableError, TargetRef,
 };
 
 /// An entry to be written.
@@ -51,6 +51,8 @@ pub struct EntryView {
     pub counter: Option<CounterValue>,
     /// The configuration of its direct meter, when it has one.
     pub meter: Option<MeterConfig>,
+    /// What its direct meter has coloured, when the table has one.
+    pub meter_counts: Option<ColorCounts>,
     /// Its idle timeout; 0: none.
     pub idle_timeout_ns: u64,
     /// When it was last hit, or else added; 0 in a table without timeouts.
@@ -258,6 +260,7 @@ impl Tables {
             is_const: kept.is_const(),
             counter: self.tables[table].counter(index).ok(),
             meter: kept.meter(),
+            meter_counts: self.tables[table].meter_counts(index).ok(),
             idle_timeout_ns: kept.idle_timeout_ns(),
             last_hit_ns: kept.last_hit_ns(),
         }

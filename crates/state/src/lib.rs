@@ -51,6 +51,7 @@ pub use tables::{Tables, TablesGuard, TablesHandle};
 
 pub use millrace_tables::fast::{NoMemory, Plan, PlanKind, Worker};
 pub use millrace_tables::{
-    Color, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterUnit,
-    ProfileError, Rate, RecordLayout, SpecError, TableError, TableReader, argument_size, network_order,
+    Color, ColorCounts, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError,
+    MeterUnit, ProfileError, Rate, RecordLayout, Selection, SpecError, TableError, TableReader,
+    argument_size, network_order,
 };

@@ -1,10 +1,11 @@
 //! What engines do for a packet.
 
 use crate::pack;
+use crate::random::Random;
 use crate::state::State;
 use crate::tables::Tables;
 use millrace_pipeline::*;
-use millrace_tables::{Color, EntryIndex, TargetRef};
+use millrace_tables::{Color, EntryIndex, Selection, TargetRef};
 
 /// What a table gives for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct Selected {
 impl State {
     /// Looks up a key, one value for each key field, and records a hit. `inputs` are the values of
     /// [`Table::selector_inputs`]; they count only when the entry names a group. An entry that names an empty group
-    /// hits and gives the default action. Unlike the readers of engines this takes the lock of the tables.
+    /// hits and gives [`Table::empty_group`]. Unlike the readers of engines this takes the lock of the tables.
     pub fn lookup(&mut self, id: TableId, keys: &[Bits], inputs: &[Bits], now_ns: u64) -> Lookup {
         let tables = self.handle.lock();
         let table = tables.table(id);
@@ -60,24 +61,33 @@ impl State {
         let target = table.target_of(entry);
         if let (Some(target @ (TargetRef::Member(_) | TargetRef::Group(_))), Some(profile)) =
             (target, self.schema.program.tables[id].profile)
-            && let Some((selected, action, args)) = tables.call_of_profile(id, profile, target, inputs)
+            && let Some((selected, action, args)) =
+                tables.call_of_profile(id, profile, target, inputs, &mut self.random)
         {
             return Lookup { entry, action, args, selected: Some(selected) };
         }
-        let call = table.action_of(entry).unwrap_or_else(|| table.default_action());
+        let call = match target {
+            Some(TargetRef::Group(_)) => table.spec().empty_group.as_ref(),
+            _ => table.action_of(entry),
+        };
+        let call = call.unwrap_or_else(|| table.default_action());
         let args = self.schema.args_of(id, call);
         Lookup { entry, action: call.action as usize, args, selected: None }
     }
 
-    /// The action slot that a slot of a group stands for, by the hash of the inputs: that of a member, or the slot itself
-    /// (which holds the default action) for an empty group and for a slot of anything else. `inputs` are asked for only
-    /// for a group. Between [`State::start_batch`] and [`State::end_batch`].
-    pub fn select_slot(&self, id: TableId, slot: u32, inputs: impl FnOnce() -> Vec<Bits>) -> u32 {
+    /// The action slot that a slot of a group stands for, by the hash of the inputs or at random: that of a member, or the
+    /// slot itself (which holds [`Table::empty_group`]) for an empty group and for a slot of anything else. `inputs` are
+    /// asked for only where they are hashed. Between [`State::start_batch`] and [`State::end_batch`].
+    pub fn select_slot(&mut self, id: TableId, slot: u32, inputs: impl FnOnce() -> Vec<Bits>) -> u32 {
         let group = self.own.tables[id].reader.group(&self.own.worker, slot);
         let (Some(group), Some(profile)) = (group, self.schema.program.tables[id].profile) else {
             return slot;
         };
-        group.select(self.schema.selector_hash(profile, &inputs())).unwrap_or(slot)
+        let hash = match group.selection() {
+            Selection::Hash => self.schema.selector_hash(profile, &inputs()),
+            Selection::Random => self.random.next_u64(),
+        };
+        group.select(hash).unwrap_or(slot)
     }
 
     /// How often each table was looked up: always in [`State::lookup`], by compiled code where it was asked to count.
@@ -151,13 +161,18 @@ impl Tables {
         profile: ProfileId,
         target: TargetRef,
         inputs: &[Bits],
+        random: &mut Random,
     ) -> Option<(Selected, usize, Vec<Bits>)> {
         let kept = &self.profiles[profile];
         let selected = match target {
             TargetRef::Action(_) => return None,
             TargetRef::Member(member) => Selected { member: member.id(), group: None },
             TargetRef::Group(group) => {
-                let member = kept.select(group.id(), self.schema.selector_hash(profile, inputs))?;
+                let hash = match kept.selection(group.id())? {
+                    Selection::Hash => self.schema.selector_hash(profile, inputs),
+                    Selection::Random => random.next_u64(),
+                };
+                let member = kept.select(group.id(), hash)?;
                 Selected { member, group: Some(group.id()) }
             }
         };

@@ -5,7 +5,7 @@ use crate::pack;
 use crate::tables::Tables;
 use crate::undo::Undo;
 use millrace_pipeline::*;
-use millrace_tables::{self as tables, GroupMember, ProfileError, TableError};
+use millrace_tables::{self as tables, GroupMember, ProfileError, Selection, TableError};
 
 /// A member to be written, or as it is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,8 +134,22 @@ impl Tables {
         id: Option<u32>,
         members: &[GroupMember],
     ) -> Result<u32, WriteError> {
+        self.insert_group_with(profile, id, members, Selection::Hash)
+    }
+
+    /// As [`Tables::insert_group`], with the way in which the group selects for as long as it exists.
+    ///
+    /// # Errors
+    /// As those.
+    pub fn insert_group_with(
+        &mut self,
+        profile: ProfileId,
+        id: Option<u32>,
+        members: &[GroupMember],
+        selection: Selection,
+    ) -> Result<u32, WriteError> {
         let id = id.unwrap_or_else(|| self.profiles[profile].free_group_id());
-        self.profiles[profile].insert_group(id, members)?;
+        self.profiles[profile].insert_group(id, members, selection)?;
         if let Err(error) = self.publish_group(profile, id) {
             self.forget_group(profile, id)?;
             return Err(error);
@@ -165,9 +179,10 @@ impl Tables {
     /// Says to the tables of a profile what members a group has.
     pub(crate) fn publish_group(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
         let group = self.profiles[profile].group_ref(id)?;
-        let members = self.profiles[profile].group(id).unwrap_or(&[]).to_vec();
+        let members = self.group(profile, id)?.to_vec();
+        let selection = self.selection(profile, id)?;
         for table in self.schema.users(profile) {
-            self.table_mut(table).set_group(group, &members).map_err(TableError::from)?;
+            self.table_mut(table).set_group(group, &members, selection).map_err(TableError::from)?;
         }
         Ok(())
     }
@@ -206,8 +221,9 @@ impl Tables {
     /// No such group, or it is in use.
     pub fn remove_group(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
         let before = self.group(profile, id)?.to_vec();
+        let selection = self.selection(profile, id)?;
         self.forget_group(profile, id)?;
-        self.note_undo(|| Undo::GroupRemoved(profile, Box::new((id, before))));
+        self.note_undo(|| Undo::GroupRemoved(profile, Box::new((id, before, selection))));
         Ok(())
     }
 
@@ -227,6 +243,14 @@ impl Tables {
     /// No such group.
     pub fn group(&self, profile: ProfileId, id: u32) -> Result<&[GroupMember], WriteError> {
         Ok(self.profiles[profile].group(id).ok_or(ProfileError::NoGroup(id))?)
+    }
+
+    /// How a group selects.
+    ///
+    /// # Errors
+    /// No such group.
+    pub fn selection(&self, profile: ProfileId, id: u32) -> Result<Selection, WriteError> {
+        Ok(self.profiles[profile].selection(id).ok_or(ProfileError::NoGroup(id))?)
     }
 
     /// A member.

@@ -242,17 +242,21 @@ fn make_table(schema: &Schema, id: TableId, domain: &Domain) -> Result<tables::T
     let key = KeySchema::new(
         fields.map(|(key, width)| KeyField { width: *width, kind: pack::match_kind(key.kind) }).collect(),
     )?;
-    let args: Vec<Bits> = match table.actions.get(table.default.action) {
-        Some(action) => {
-            params[action.action].iter().zip(&table.default.args).map(|(w, v)| v.zero_extend(*w)).collect()
-        }
-        None => Vec::new(),
+    let call = |call: &ActionCall| {
+        let args: Vec<Bits> = match table.actions.get(call.action) {
+            Some(action) => {
+                params[action.action].iter().zip(&call.args).map(|(w, v)| v.zero_extend(*w)).collect()
+            }
+            None => Vec::new(),
+        };
+        tables::ActionCall::new(call.action as u32, pack::pack(&args))
     };
-    let default = tables::ActionCall::new(table.default.action as u32, pack::pack(&args));
+    let default = call(&table.default);
     let spec = TableSpec {
         const_default: table.const_default,
         const_entries: table.const_entries,
         has_profile: table.profile.is_some(),
+        empty_group: table.empty_group.as_ref().map(call),
         counter: table.direct_counter.as_ref().map(|counter| pack::counter_kind(counter.unit)),
         meter: table.direct_meter.as_ref().map(|meter| pack::meter_unit(meter.unit)),
         idle_timeout: table.idle_timeout,
@@ -301,8 +305,7 @@ fn clamp(size: u64) -> u32 {
 
 fn check_memory(program: &Program) -> Result<(), BuildError> {
     let counters = program.counters.values().map(|counter| counter.size.saturating_mul(16));
-    let meters =
-        program.meters.values().map(|meter| meter.size.saturating_mul(size_of::<tables::Meter>() as u64));
+    let meters = program.meters.values().map(|meter| meter.size.saturating_mul(tables::METER_BYTES));
     let registers = program
         .registers
         .values()

@@ -4,7 +4,7 @@ use crate::cells::CounterRef;
 use crate::tables::Tables;
 use crate::{EntryIndex, WriteError};
 use millrace_pipeline::{ProfileId, TableId};
-use millrace_tables::{ActionCall, CounterValue, EntryTarget, GroupMember, MeterConfig, Taken};
+use millrace_tables::{ActionCall, CounterValue, EntryTarget, GroupMember, MeterConfig, Selection, Taken};
 
 /// What takes one write back. Small, as there may be millions.
 pub(crate) enum Undo {
@@ -18,7 +18,7 @@ pub(crate) enum Undo {
     MemberRemoved(ProfileId, Box<(u32, ActionCall)>),
     GroupAdded(ProfileId, u32),
     GroupChanged(ProfileId, Box<(u32, Vec<GroupMember>)>),
-    GroupRemoved(ProfileId, Box<(u32, Vec<GroupMember>)>),
+    GroupRemoved(ProfileId, Box<(u32, Vec<GroupMember>, Selection)>),
     Counter(Box<(CounterRef, u64, CounterValue)>),
     Meter(TableId, Box<(EntryIndex, Option<MeterConfig>)>),
 }
@@ -64,7 +64,7 @@ impl Tables {
                 self.publish_group(profile, of.0)?;
             }
             Undo::GroupRemoved(profile, of) => {
-                self.profiles[profile].insert_group(of.0, &of.1)?;
+                self.profiles[profile].insert_group(of.0, &of.1, of.2)?;
                 self.publish_group(profile, of.0)?;
             }
             Undo::Counter(of) => self.set_counter(of.0, of.1, of.2)?,

@@ -2,8 +2,8 @@
 
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, text, verify};
 use millrace_state::{
-    BuildError, CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember, MemberWrite,
-    MeterConfig, MeterRef, ProfileError, Rate, State, TableError, Target, WriteError,
+    BuildError, Color, ColorCounts, CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember,
+    MemberWrite, MeterConfig, MeterRef, ProfileError, Rate, Selection, State, TableError, Target, WriteError,
 };
 use std::sync::Arc;
 
@@ -119,6 +119,7 @@ fn entries_are_written_looked_up_changed_and_removed() {
             is_const: false,
             counter: Some(CounterValue::default()),
             meter: None,
+            meter_counts: Some(ColorCounts::default()),
             idle_timeout_ns: 0,
             last_hit_ns: 0,
         }
@@ -258,6 +259,84 @@ fn default_actions_are_set_and_set_back() {
     assert_eq!((missed.is_hit(), missed.action, missed.args), (false, 0, other.args));
     state.tables().reset_default(routes).unwrap();
     assert_eq!(state.tables().default_action(routes), call(1, &[]));
+}
+
+#[test]
+fn a_group_may_select_at_random() {
+    let mut state = state();
+    let table = state.table_named("selected").unwrap();
+    let profile = state.profile_named("ap").unwrap();
+    let action = state.member_action_named(profile, "both").unwrap();
+    let members: Vec<GroupMember> = [10, 11]
+        .map(|value| MemberWrite { action, args: vec![Bits::new(8, value)] })
+        .map(|member| state.tables().insert_member(profile, None, &member).unwrap())
+        .map(|member| GroupMember { member, weight: 1 })
+        .into();
+    for (key, selection) in [(1, Selection::Hash), (2, Selection::Random)] {
+        let group = state.tables().insert_group_with(profile, None, &members[..1], selection).unwrap();
+        state.tables().modify_group(profile, group, &members).unwrap();
+        assert_eq!(state.tables().selection(profile, group), Ok(selection));
+        let matches = vec![EntryMatch::Exact(Bits::new(9, key))];
+        state.tables().insert(table, &entry(matches, Target::Group(group)), 0).unwrap();
+    }
+    // How often packets of one flow meet each member, of 64.
+    let mut picked = |key| {
+        let mut picked = [0, 0];
+        for _ in 0..64 {
+            let found = state.lookup(table, &[Bits::new(9, key)], &[], 0);
+            picked[found.selected.unwrap().member as usize] += 1;
+        }
+        picked
+    };
+    assert!(picked(1).contains(&64));
+    let random = picked(2);
+    assert!(random.iter().all(|count| *count >= 10), "{random:?}");
+}
+
+#[test]
+fn meters_count_by_colour() {
+    let mut state = state();
+    let counts = |all: [(u64, u64); 3]| all.map(|(packets, bytes)| CounterValue { packets, bytes });
+    let none = ColorCounts::default();
+    let MeterRef::Indexed(meter) = state.meter_named("met").unwrap() else { panic!("an array") };
+    let config = MeterConfig { cir: Rate::per_second(0), cbs: 100, pir: Rate::per_second(0), pbs: 200 };
+    state.set_meter(meter, 0, Some(config)).unwrap();
+    let colors = [100, 100, 1, 50].map(|bytes| state.meter(meter, 0, 0, bytes, Color::Green));
+    assert_eq!(colors, [Color::Green, Color::Yellow, Color::Red, Color::Red]);
+    let counted = counts([(1, 100), (1, 100), (2, 51)]);
+    assert_eq!(state.meter_counts(meter, 0), Ok(counted));
+    // Another configuration leaves them; without one everything is green.
+    state.set_meter(meter, 0, None).unwrap();
+    assert_eq!(state.meter_counts(meter, 0), Ok(counted));
+    assert_eq!(state.meter(meter, 1, 0, 7, Color::Green), Color::Green);
+    assert_eq!(state.meter_counts(meter, 1), Ok(counts([(1, 7), (0, 0), (0, 0)])));
+    state.set_meter_counts(meter, 0, none).unwrap();
+    assert_eq!(state.meter_counts(meter, 0), Ok(none));
+    state.meter(meter, 2, 0, 7, Color::Green);
+    assert!(state.meter_counts(meter, 2).is_err() && state.set_meter_counts(meter, 2, none).is_err());
+
+    let routes = state.table_named("routes").unwrap();
+    let target = || Target::Action(call(1, &[]));
+    let index = state.tables().insert(routes, &entry(prefix(0x0a00_0000, 8), target()), 0).unwrap();
+    let at = u64::from(index.0);
+    state.tables().set_direct_meter(routes, at, Some(config)).unwrap();
+    for bytes in [100, 100, 1] {
+        state.meter_direct(routes, index, 0, bytes, Color::Green);
+    }
+    let counted = counts([(1, 100), (1, 100), (1, 1)]);
+    assert_eq!(state.tables().direct_meter_counts(routes, at), Ok(counted));
+    assert_eq!(state.tables().entry(routes, index).unwrap().meter_counts, Some(counted));
+    state.tables().set_direct_meter_counts(routes, at, none).unwrap();
+    assert_eq!(state.tables().direct_meter_counts(routes, at), Ok(none));
+    state.meter_direct(routes, index, 0, 1, Color::Red);
+    assert_eq!(state.tables().direct_meter_counts(routes, at), Ok(counts([(0, 0), (0, 0), (1, 1)])));
+    // Those of an entry go with it.
+    state.tables().remove(routes, index).unwrap();
+    assert!(state.tables().direct_meter_counts(routes, at).is_err());
+    let index = state.tables().insert(routes, &entry(prefix(0x0b00_0000, 8), target()), 0).unwrap();
+    assert_eq!(state.tables().direct_meter_counts(routes, index.0.into()), Ok(none));
+    let acl = state.table_named("acl").unwrap();
+    assert!(state.tables().direct_meter_counts(acl, 0).is_err());
 }
 
 #[test]

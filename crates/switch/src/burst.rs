@@ -4,7 +4,7 @@
 //! (a copy, a second pass, a queue) comes back with its storage and goes on from there, in the place that it has in the
 //! order of the burst. Programs that could notice that a burst runs ahead ([`crate::order`]) go packet by packet.
 
-use crate::context::{Context, JitContext};
+use crate::context::{Context, JitContext, Spare};
 use crate::flight::Origin;
 use crate::jit::{Ahead, drop_reason};
 use crate::queues::Waiting;
@@ -20,9 +20,9 @@ enum Left {
     Forward(PortId, Vec<u8>),
     Dropped(DropReason, Option<PortId>),
     /// It has passed ingress; its storage, and its number in the burst.
-    BehindIngress(Box<JitContext>, usize),
+    BehindIngress(JitContext, usize),
     /// It has passed egress, for that port; its storage.
-    BehindEgress(PortId, Box<JitContext>),
+    BehindEgress(PortId, JitContext),
 }
 
 /// Frames as they came in, as far as a program may write them.
@@ -127,7 +127,7 @@ impl Switch {
             drops
         });
         let left = match done < results.len() {
-            true => leave(ahead, &results, done, &mut dropped),
+            true => leave(ahead, &mut jit.spare, &results, done, &mut dropped),
             false => Vec::new(),
         };
         self.effects.append(host.take_effects());
@@ -146,7 +146,13 @@ impl Switch {
 
 /// What the packets of a burst need from number `first` on. Those that ingress drops in front of the first one that needs
 /// something are counted.
-fn leave(ahead: &Ahead, results: &Results<'_>, first: usize, dropped: &mut u64) -> Vec<Left> {
+fn leave(
+    ahead: &Ahead,
+    spare: &mut Spare,
+    results: &Results<'_>,
+    first: usize,
+    dropped: &mut u64,
+) -> Vec<Left> {
     let mut left = Vec::with_capacity(results.len() - first);
     for (at, outcome) in results.outcomes().iter().enumerate().skip(first) {
         let number = outcome.number();
@@ -157,11 +163,10 @@ fn leave(ahead: &Ahead, results: &Results<'_>, first: usize, dropped: &mut u64) 
             }
             Verdict::Forward => Left::Forward(number, results.bytes(at).to_vec()),
             verdict @ (Verdict::Stopped | Verdict::StoppedBehindEgress) => {
-                let mut own = JitContext::new(ahead.code.contexts(1), results.bytes(at));
-                own.contexts.copy_from(0, &ahead.contexts, at);
+                let own = spare.take(&ahead.contexts.storage, at, results.bytes(at));
                 match verdict {
-                    Verdict::Stopped => Left::BehindIngress(Box::new(own), at),
-                    _ => Left::BehindEgress(number, Box::new(own)),
+                    Verdict::Stopped => Left::BehindIngress(own, at),
+                    _ => Left::BehindEgress(number, own),
                 }
             }
             Verdict::EgressDrop => Left::Dropped(DropReason::EgressDrop, Some(number)),
@@ -219,29 +224,32 @@ impl Switch {
                 Left::Forward(to, bytes) => self.finish_frame(to, bytes, &origin),
                 Left::Dropped(reason, to) => self.drop_packet(reason, &origin, to),
                 Left::BehindIngress(context, number) => {
-                    let parsed_bits = context.contexts.parsed_bits(0);
+                    let parsed_bits = context.storage.parsed_bits(0);
+                    let context = Context::Jit(context);
                     let arrival = match &self.engine.jit {
-                        Some(jit) => jit.arrivals.frame(number, burst),
-                        None => Vec::new(),
+                        Some(jit) if self.wants_arrival(&context) => jit.arrivals.frame(number, burst),
+                        _ => Vec::new(),
                     };
-                    self.behind_ingress(Context::Jit(*context), arrival, parsed_bits, origin);
+                    self.behind_ingress(context, arrival, parsed_bits, origin);
                     self.run_again();
-                    for (departure, stay) in self.queues.take_waiting() {
+                    for _ in 0..self.queues.waiting() {
+                        let Some((departure, stay)) = self.queues.pop_waiting() else { break };
                         self.egress(departure, stay);
                         self.run_again();
                     }
                 }
                 Left::BehindEgress(to, context) => {
-                    let parsed_bits = context.contexts.parsed_bits(0);
-                    self.behind_egress(Context::Jit(*context), to, origin, parsed_bits, None);
+                    let parsed_bits = context.storage.parsed_bits(0);
+                    self.behind_egress(Context::Jit(context), to, origin, parsed_bits, None);
                     self.run_again();
                 }
             }
-            later.append(self.queues.take_waiting());
+            self.queues.set_aside(&mut later);
         }
         self.queues.put_waiting(later);
         self.process();
-        std::mem::take(&mut self.outcome).outputs().for_each(|(port, frame)| sent(port, frame));
+        self.outcome.outputs().for_each(|(port, frame)| sent(port, frame));
+        self.outcome.clear();
         mark(Mark::Burst);
     }
 

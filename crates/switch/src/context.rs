@@ -1,6 +1,6 @@
 //! The storage of one packet between bodies, as the engine that works on the packet keeps it.
 
-use millrace_jit::Contexts;
+use millrace_jit::Storage;
 use millrace_jit::abi::{HEADROOM, TAILROOM};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
@@ -9,24 +9,25 @@ use millrace_pipeline::*;
 #[derive(Clone, Debug)]
 pub(crate) enum Context {
     /// As the interpreter keeps it.
-    Interp(millrace_interp::Context),
+    Interp(Box<millrace_interp::Context>),
     /// As compiled code keeps it.
     Jit(JitContext),
 }
 
-/// A packet in a buffer of its own, with the one context of a set.
+/// A packet in a buffer of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct JitContext {
-    pub(crate) contexts: Contexts,
+    /// Its storage alone.
+    pub(crate) storage: Storage,
     /// The packet, with room in front and behind.
     pub(crate) buffer: Vec<u8>,
     pub(crate) len: usize,
 }
 
 impl JitContext {
-    /// A packet of these bytes. `contexts` holds one.
-    pub(crate) fn new(contexts: Contexts, bytes: &[u8]) -> JitContext {
-        let mut context = JitContext { contexts, buffer: Vec::new(), len: 0 };
+    /// A packet of these bytes.
+    fn new(storage: Storage, bytes: &[u8]) -> JitContext {
+        let mut context = JitContext { storage, buffer: Vec::new(), len: 0 };
         context.set_bytes(bytes);
         context
     }
@@ -37,24 +38,52 @@ impl JitContext {
 
     /// The same packet for the interpreter.
     pub(crate) fn interpreted(&self, program: &Program) -> Context {
-        let mut context = millrace_interp::Context::new(program, self.bytes().to_vec());
-        for header in program.headers.keys().filter(|header| self.contexts.is_valid(0, *header)) {
+        let mut context = Box::new(millrace_interp::Context::new(program, self.bytes().to_vec()));
+        for header in program.headers.keys().filter(|header| self.storage.is_valid(0, *header)) {
             context.phv.set_valid(program, header);
         }
         for slot in program.slots.keys() {
-            context.phv.write(program, slot, self.contexts.read(program, 0, slot));
+            context.phv.write(program, slot, self.storage.read(program, 0, slot));
         }
-        context.cursor = usize::try_from(self.contexts.cursor(0)).unwrap_or(usize::MAX);
+        context.cursor = usize::try_from(self.storage.cursor(0)).unwrap_or(usize::MAX);
         Context::Interp(context)
     }
 
     pub(crate) fn set_bytes(&mut self, bytes: &[u8]) {
         self.len = bytes.len();
-        self.buffer.clear();
-        self.buffer.reserve(HEADROOM + bytes.len() + TAILROOM);
-        self.buffer.resize(HEADROOM, 0);
-        self.buffer.extend_from_slice(bytes);
-        self.buffer.resize(HEADROOM + bytes.len() + TAILROOM, 0);
+        let end = HEADROOM + bytes.len() + TAILROOM;
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        self.buffer[HEADROOM..HEADROOM + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// Memory of packets that are done, for others of the program.
+#[derive(Debug, Default)]
+pub(crate) struct Spare(Vec<JitContext>);
+
+/// Most packets whose memory is kept.
+const MAX_SPARE: usize = 256;
+
+impl Spare {
+    /// A packet of these bytes with the storage of one of others.
+    pub(crate) fn take(&mut self, storage: &Storage, of: usize, bytes: &[u8]) -> JitContext {
+        match self.0.pop() {
+            Some(mut context) => {
+                context.storage.copy_from(0, storage, of);
+                context.set_bytes(bytes);
+                context
+            }
+            None => JitContext::new(storage.one(of), bytes),
+        }
+    }
+
+    pub(crate) fn put(&mut self, context: JitContext) {
+        // A long frame would keep its memory for nothing.
+        if self.0.len() < MAX_SPARE && context.buffer.len() <= 4096 {
+            self.0.push(context);
+        }
     }
 }
 
@@ -62,6 +91,10 @@ impl Context {
     /// Writes the slot of a role, when the program has it. A value of another width is cut or zero-extended.
     pub(crate) fn set(&mut self, program: &Program, role: Intrinsic, value: u64) {
         let Some(slot) = program.intrinsics.get(role) else { return };
+        if let (Context::Jit(context), Home::Metadata | Home::Local) = (&mut *self, program.slots[slot].home)
+        {
+            return context.storage.write_number(program, 0, slot, value);
+        }
         let value = match program.slots[slot].ty {
             Type::Bool => Value::Bool(value != 0),
             Type::Bits(width) => Value::Bits(Bits::new(width, u128::from(value))),
@@ -72,15 +105,18 @@ impl Context {
 
     /// Reads the slot of a role; 0 when the program does not have it.
     pub(crate) fn get(&self, program: &Program, role: Intrinsic) -> u64 {
-        let slot = program.intrinsics.get(role);
-        slot.map_or(0, |slot| self.read(program, slot).as_bits().to_u64_saturating())
+        let Some(slot) = program.intrinsics.get(role) else { return 0 };
+        match self {
+            Context::Interp(context) => context.phv.read(program, slot).as_bits().to_u64_saturating(),
+            Context::Jit(context) => context.storage.read_number(program, 0, slot),
+        }
     }
 
     /// The value of a slot; while it is a field of an invalid header 0, false or empty.
     pub(crate) fn read(&self, program: &Program, slot: SlotId) -> Value {
         match self {
             Context::Interp(context) => context.phv.read(program, slot),
-            Context::Jit(context) => context.contexts.read(program, 0, slot),
+            Context::Jit(context) => context.storage.read(program, 0, slot),
         }
     }
 
@@ -90,11 +126,11 @@ impl Context {
             Context::Interp(context) => context.phv.write(program, slot, value),
             Context::Jit(context) => {
                 let is_there = match program.slots[slot].home {
-                    Home::Header { header, .. } => context.contexts.is_valid(0, header),
+                    Home::Header { header, .. } => context.storage.is_valid(0, header),
                     Home::Metadata | Home::Local => true,
                 };
                 if is_there {
-                    context.contexts.write(program, 0, slot, &value);
+                    context.storage.write(program, 0, slot, &value);
                 }
             }
         }
@@ -104,7 +140,7 @@ impl Context {
     pub(crate) fn clear(&mut self, program: &Program, slot: SlotId) {
         match self {
             Context::Interp(context) => context.phv.clear(program, slot),
-            Context::Jit(context) => context.contexts.clear_slot(program, 0, slot),
+            Context::Jit(context) => context.storage.clear_slot(program, 0, slot),
         }
     }
 
@@ -112,7 +148,7 @@ impl Context {
     pub(crate) fn header_bits(&self, program: &Program) -> u64 {
         match self {
             Context::Interp(context) => context.phv.header_bits(program),
-            Context::Jit(context) => context.contexts.header_bits(program, 0),
+            Context::Jit(context) => context.storage.header_bits(program, 0),
         }
     }
 
@@ -124,8 +160,8 @@ impl Context {
                 context.cursor = 0;
             }
             Context::Jit(context) => {
-                context.contexts.invalidate_headers(program, 0);
-                context.contexts.set_cursor(0, 0);
+                context.storage.invalidate_headers(program, 0);
+                context.storage.set_cursor(0, 0);
             }
         }
     }
@@ -135,14 +171,6 @@ impl Context {
         match self {
             Context::Interp(context) => &context.bytes,
             Context::Jit(context) => context.bytes(),
-        }
-    }
-
-    /// The packet's bytes, of a packet that is done.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        match self {
-            Context::Interp(context) => context.bytes,
-            Context::Jit(context) => context.bytes().to_vec(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Egress, and what becomes of a packet behind it.
 
 use crate::context::Context;
-use crate::flight::{Arrival, Departure, Kept, Origin, QueueStay, reset_metadata};
+use crate::flight::{Arrival, Departure, Kept, Origin, QueueStay};
 use crate::switch::Switch;
 use crate::trace::Fate;
 use crate::{DropReason, PortId};
@@ -21,6 +21,7 @@ impl Switch {
         self.describe_departure(&mut context, length, path, (port, rid), stay);
 
         if let Err(reason) = self.run_egress(&mut context, &mut origin, parsed_bits) {
+            self.engine.take_back(context);
             return self.drop_packet(reason, &origin, Some(port));
         }
         self.send(context, port, origin, truncate);
@@ -36,11 +37,11 @@ impl Switch {
             true => Kept::of_list(&program, &context, asks(Intrinsic::RecirculateList)),
             false => Kept::default(),
         };
-        let mut bytes = context.into_bytes();
-        let limits = [truncate.map(u64::from), limit];
-        if let Some(limit) = limits.into_iter().flatten().min() {
-            bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        }
+        let whole = context.bytes();
+        let limits = [truncate.map(u64::from), limit].into_iter().flatten();
+        let limits = limits.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let bytes = whole[..limits.fold(whole.len(), usize::min)].to_vec();
+        self.engine.take_back(context);
         if bytes.len() <= MAX_FRAME && recirculates {
             self.recirculate(kept, bytes, origin);
         } else {
@@ -81,7 +82,7 @@ impl Switch {
         stay: QueueStay,
     ) {
         let program = &*self.program;
-        program.reset_at_egress.iter().for_each(|slot| context.clear(program, *slot));
+        self.engine.reset_at_egress(program, context);
         let mut set = |role, value| context.set(program, role, value);
         for asked_in_egress in [
             Intrinsic::Drop,
@@ -119,14 +120,12 @@ impl Switch {
         self.tracer.fate(origin.journey, || Fate::Cloned { session: number, reparse: None });
         let kept = Kept::of_list(&program, context, context.get(&program, Intrinsic::CloneList));
         let mut clone = if program.deparse_at_ingress {
-            let mut bytes = context.bytes().to_vec();
-            if let Some(length) = session.truncate {
-                bytes.truncate(length as usize);
-            }
-            self.new_context(bytes)
+            let bytes = context.bytes();
+            let length = session.truncate.map_or(bytes.len(), |length| bytes.len().min(length as usize));
+            self.new_context(&bytes[..length])
         } else {
-            let mut clone = context.clone();
-            reset_metadata(&program, &mut clone);
+            let mut clone = self.engine.copy(context);
+            self.engine.reset_metadata(&program, &mut clone);
             clone
         };
         kept.restore(&program, &mut clone);

@@ -5,6 +5,7 @@
 //! queues, counters) is the switch's, so that every engine has the same meaning there.
 
 use crate::context::Context;
+use crate::flight::metadata;
 use crate::jit::Jit;
 use millrace_interp::Interp;
 use millrace_pipeline::Program;
@@ -71,10 +72,44 @@ impl Engine {
     }
 
     /// A packet that no body has seen.
-    pub(crate) fn context(&self, bytes: Vec<u8>) -> Context {
-        match &self.jit {
-            Some(jit) if !self.use_interp => Context::Jit(jit.context(&bytes)),
-            _ => Context::Interp(millrace_interp::Context::new(self.interp.program(), bytes)),
+    pub(crate) fn context(&mut self, bytes: &[u8]) -> Context {
+        match &mut self.jit {
+            Some(jit) if !self.use_interp => Context::Jit(jit.context(bytes)),
+            _ => {
+                let context = millrace_interp::Context::new(self.interp.program(), bytes.to_vec());
+                Context::Interp(Box::new(context))
+            }
+        }
+    }
+
+    /// Another packet like one.
+    pub(crate) fn copy(&mut self, of: &Context) -> Context {
+        match (of, &mut self.jit) {
+            (Context::Jit(own), Some(jit)) => Context::Jit(jit.copy(own)),
+            _ => of.clone(),
+        }
+    }
+
+    /// Takes the memory of a packet that is done.
+    pub(crate) fn take_back(&mut self, context: Context) {
+        if let (Context::Jit(own), Some(jit)) = (context, &mut self.jit) {
+            jit.spare.put(own);
+        }
+    }
+
+    /// All metadata of a packet starts anew, as [`metadata`] has it.
+    pub(crate) fn reset_metadata(&self, program: &Program, context: &mut Context) {
+        match (context, &self.jit) {
+            (Context::Jit(own), Some(jit)) => own.storage.clear_places(0, &jit.metadata),
+            (context, _) => metadata(program).for_each(|slot| context.clear(program, slot)),
+        }
+    }
+
+    /// What starts anew in front of egress does.
+    pub(crate) fn reset_at_egress(&self, program: &Program, context: &mut Context) {
+        match (context, &self.jit) {
+            (Context::Jit(own), Some(jit)) => own.storage.clear_places(0, &jit.at_egress),
+            (context, _) => program.reset_at_egress.iter().for_each(|slot| context.clear(program, *slot)),
         }
     }
 }

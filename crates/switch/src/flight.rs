@@ -90,17 +90,14 @@ impl Kept {
     }
 }
 
-/// Lets metadata start anew where headers stay: all of it but what belongs to the headers (`nextIndex` of stacks), what
-/// the switch wrote about the arrival, and the parser's error.
-pub(crate) fn reset_metadata(program: &Program, context: &mut Context) {
+/// The metadata that starts anew where headers stay: all of it but what belongs to the headers (`nextIndex` of stacks),
+/// what the switch wrote about the arrival, and the parser's error.
+pub(crate) fn metadata(program: &Program) -> impl Iterator<Item = SlotId> {
     let staying = [Intrinsic::IngressPort, Intrinsic::IngressTimestamp, Intrinsic::ParserError];
-    let stays = |slot: SlotId| {
+    let stays = move |slot: SlotId| {
         staying.iter().any(|role| program.intrinsics.get(*role) == Some(slot))
             || program.stacks.values().any(|stack| stack.next == slot)
     };
-    for (id, slot) in &program.slots {
-        if slot.home == Home::Metadata && !stays(id) {
-            context.clear(program, id);
-        }
-    }
+    let of_metadata = program.slots.iter().filter(|(_, slot)| slot.home == Home::Metadata);
+    of_metadata.map(|(id, _)| id).filter(move |slot| !stays(*slot))
 }

@@ -2,7 +2,7 @@
 
 use crate::DropReason;
 use crate::context::Context;
-use crate::flight::{Arrival, Departure, Kept, Origin, reset_metadata};
+use crate::flight::{Arrival, Departure, Kept, Origin};
 use crate::replication::{Replica, Session};
 use crate::switch::Switch;
 use crate::trace::{Fate, JourneyKind};
@@ -10,7 +10,7 @@ use millrace_pipeline::*;
 use std::sync::Arc;
 
 /// A copy to be replicated: all that its departures have in common.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Master {
     pub(crate) context: Context,
     pub(crate) path: PacketPath,
@@ -21,17 +21,17 @@ pub(crate) struct Master {
 }
 
 impl Master {
-    fn departure(&self, replica: Replica, budget: u32) -> Departure {
-        Departure {
-            context: self.context.clone(),
-            path: self.path,
-            origin: Origin { budget, ..self.origin },
-            parsed_bits: self.parsed_bits,
-            port: replica.port,
-            rid: replica.rid,
-            priority: self.priority,
-            truncate: self.truncate,
-        }
+    /// Of the same packet, but with that storage.
+    fn with(&self, context: Context) -> Master {
+        let Master { path, origin, parsed_bits, priority, truncate, .. } = *self;
+        Master { context, path, origin, parsed_bits, priority, truncate }
+    }
+
+    fn into_departure(self, replica: Replica, budget: u32) -> Departure {
+        let Master { context, path, origin, parsed_bits, priority, truncate } = self;
+        let origin = Origin { budget, ..origin };
+        let Replica { port, rid } = replica;
+        Departure { context, path, origin, parsed_bits, port, rid, priority, truncate }
     }
 }
 
@@ -42,14 +42,18 @@ impl Switch {
         let Arrival { bytes, path, origin, kept } = arrival;
         self.tracer.enter(origin.journey, bytes.len());
         // Bodies change the bytes, and clones and resubmission want them as they were.
-        let received = bytes.clone();
-        let mut context = self.new_context(bytes);
+        let mut context = self.new_context(&bytes);
         kept.restore(&program, &mut context);
         describe_arrival(&program, &mut context, &origin, path);
         match self.run_ingress(&mut context) {
-            Ok(parsed_bits) => self.behind_ingress(context, received, parsed_bits, origin),
+            Ok(parsed_bits) => self.behind_ingress(context, bytes, parsed_bits, origin),
             Err(reason) => self.drop_packet(reason, &origin, None),
         }
+    }
+
+    /// Whether what comes behind ingress needs the packet as it came in.
+    pub(crate) fn wants_arrival(&self, context: &Context) -> bool {
+        [Intrinsic::Clone, Intrinsic::Resubmit].iter().any(|role| context.get(&self.program, *role) != 0)
     }
 
     /// Clone, then resubmit, else multicast, else drop, else unicast. (Digests went out when they were made.)
@@ -78,6 +82,7 @@ impl Switch {
         let group = context.get(&program, Intrinsic::MulticastGroup) as u32;
         let drop = context.get(&program, Intrinsic::Drop) != 0;
         if group == 0 && drop {
+            self.engine.take_back(context);
             return self.drop_packet(DropReason::IngressDrop, &origin, None);
         }
         let port = context.get(&program, Intrinsic::EgressSpec) as u32;
@@ -91,20 +96,20 @@ impl Switch {
         let master = Master { context, path, origin, parsed_bits, priority, truncate: None };
         if one {
             let budget = origin.budget;
-            self.enqueue(master.departure(Replica { port, rid: 0 }, budget), origin.journey);
+            self.enqueue(master.into_departure(Replica { port, rid: 0 }, budget), origin.journey);
         } else if group != 0 {
-            self.multicast(&master, group);
+            self.multicast(master, group);
         } else {
             let copies: Vec<Replica> = (0..u64::BITS)
                 .filter(|port| ports >> port & 1 != 0)
                 .map(|port| Replica { port, rid: 0 })
                 .collect();
-            self.replicate(&master, &copies);
+            self.replicate(master, &copies);
         }
     }
 
     /// Makes the copies of a multicast group.
-    fn multicast(&mut self, master: &Master, group: u32) {
+    fn multicast(&mut self, master: Master, group: u32) {
         let journey = master.origin.journey;
         let Some(copies) = self.replication.copies(group) else {
             return self.drop_packet(DropReason::NoMulticastGroup, &master.origin, None);
@@ -117,15 +122,20 @@ impl Switch {
     }
 
     /// Puts copies in front of egress; those beyond the budget of the packet are dropped.
-    fn replicate(&mut self, master: &Master, copies: &[Replica]) {
+    fn replicate(&mut self, master: Master, copies: &[Replica]) {
         let made = (copies.len() as u32).min(master.origin.budget);
         let each = (master.origin.budget - made).checked_div(made).unwrap_or(0);
-        for (number, copy) in copies.iter().enumerate() {
-            if (number as u32) < made {
-                self.enqueue(master.departure(*copy, each), master.origin.journey);
-            } else {
-                self.drop_packet(DropReason::CopyLimit, &master.origin, Some(copy.port));
+        let (make, beyond) = copies.split_at(made as usize);
+        let (origin, journey) = (master.origin, master.origin.journey);
+        if let Some((last, others)) = make.split_last() {
+            for copy in others {
+                let context = self.engine.copy(&master.context);
+                self.enqueue(master.with(context).into_departure(*copy, each), journey);
             }
+            self.enqueue(master.into_departure(*last, each), journey);
+        }
+        for copy in beyond {
+            self.drop_packet(DropReason::CopyLimit, &origin, Some(copy.port));
         }
     }
 
@@ -141,11 +151,8 @@ impl Switch {
         self.tracer.fate(origin.journey, || Fate::Cloned { session: number, reparse: journey });
         let origin_of_clone = Origin { journey, ..*origin };
 
-        let mut bytes = received.to_vec();
-        if let Some(length) = session.truncate {
-            bytes.truncate(length as usize);
-        }
-        let mut clone = self.new_context(bytes);
+        let length = session.truncate.map_or(received.len(), |length| received.len().min(length as usize));
+        let mut clone = self.new_context(&received[..length]);
         describe_arrival(&program, &mut clone, origin, path);
         let mut parsed_bits = 0;
         if !program.deparse_at_ingress {
@@ -156,17 +163,21 @@ impl Switch {
                 Ok(bits) => parsed_bits = bits,
                 Err(reason) => return self.drop_packet(reason, &origin_of_clone, None),
             }
-            reset_metadata(&program, &mut clone);
+            self.engine.reset_metadata(&program, &mut clone);
         }
         kept.restore(&program, &mut clone);
         self.send_clone(clone, path, origin_of_clone, parsed_bits, &session);
     }
 
     /// The session that the program asks a clone for. None: it does not exist, which is counted as a drop of the clone.
-    pub(crate) fn clone_session(&mut self, context: &Context, origin: &Origin) -> Option<(u32, Session)> {
+    pub(crate) fn clone_session(
+        &mut self,
+        context: &Context,
+        origin: &Origin,
+    ) -> Option<(u32, Arc<Session>)> {
         let number = context.get(&self.program, Intrinsic::CloneSession) as u32;
-        match self.replication.session(number) {
-            Some(session) => Some((number, session.clone())),
+        match self.replication.shared_session(number) {
+            Some(session) => Some((number, session)),
             None => {
                 self.tracer.fate(origin.journey, || Fate::NotCloned { session: number });
                 self.count_drop(DropReason::NoCloneSession, origin, None);
@@ -194,7 +205,7 @@ impl Switch {
         copies.extend(&session.copies);
         let (priority, truncate) = (session.class_of_service, session.truncate);
         let master = Master { context, path, origin, parsed_bits, priority, truncate };
-        self.replicate(&master, &copies);
+        self.replicate(master, &copies);
     }
 }
 

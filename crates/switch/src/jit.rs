@@ -1,13 +1,16 @@
 //! Machine code of a program: for bursts at once, and for single packets that the switch has stopped.
 
 use crate::burst::Arrivals;
-use crate::context::JitContext;
+use crate::context::{JitContext, Spare};
+use crate::flight::metadata;
 use crate::order::{Order, may_set};
+use crate::processors::Processors;
 use crate::{DropReason, schedule, time};
 use millrace_interp::Effects;
 use millrace_jit::abi::HEADROOM;
 use millrace_jit::{
-    Batch, Compiled, Contexts, Effort, JitError, MAX_BATCH, Options, Outcomes, Plan, Statistics, Verdict,
+    Batch, Compiled, Contexts, Effort, JitError, MAX_BATCH, Options, Outcomes, Plan, SlotPlaces, Statistics,
+    Storage, Verdict,
 };
 use millrace_pipeline::*;
 use millrace_ports::null::Written;
@@ -25,11 +28,19 @@ pub(crate) struct Jit {
     program: Arc<Program>,
     /// Whether the lookups of tables are counted.
     pub(crate) count_lookups: bool,
-    /// A context of a packet that no body has seen.
-    blank: Contexts,
-    /// Parts that were needed so far.
-    parts: Vec<(Part, Compiled)>,
-    /// The bytes that the last part left.
+    /// The storage of a packet that no body has seen.
+    blank: Storage,
+    pub(crate) spare: Spare,
+    /// What [`metadata`] names, and what starts anew in front of egress.
+    pub(crate) metadata: SlotPlaces,
+    pub(crate) at_egress: SlotPlaces,
+    /// Parts that are there.
+    parts: Vec<Made>,
+    /// Parts that another thread makes.
+    coming: Option<JoinHandle<Vec<Made>>>,
+    /// Where code is made that packets do not wait for.
+    processors: Processors,
+    /// The bytes that the last part left elsewhere.
     left: Vec<u8>,
 }
 
@@ -52,6 +63,8 @@ pub(crate) struct Ahead {
     shapes: u64,
     /// Bursts until it is looked again whether other options are better.
     looks_in: u32,
+    /// Where better code is made.
+    processors: Processors,
 }
 
 /// Bursts between two looks at the sizes of tables.
@@ -81,6 +94,13 @@ pub(crate) enum Part {
     Tail(u32),
 }
 
+/// The code of a part, for one packet at a time.
+struct Made {
+    part: Part,
+    code: Compiled,
+    contexts: Contexts,
+}
+
 impl std::fmt::Debug for Jit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Jit").finish_non_exhaustive()
@@ -100,17 +120,29 @@ impl Jit {
             false => None,
         };
         let blank = match &ahead {
-            Some(ahead) => ahead.code.contexts(1),
+            Some(ahead) => ahead.contexts.storage.one(0),
             None => {
                 let ingress = compile(&program, Part::Ingress, count_lookups)?;
-                let blank = ingress.contexts(1);
-                parts.push((Part::Ingress, ingress));
+                let blank = ingress.contexts.storage.one(0);
+                parts.push(ingress);
                 blank
             }
         };
-        let (outcomes, program) = (Outcomes::default(), Arc::new(program));
-        let (arrivals, left) = (Arrivals::default(), Vec::new());
-        Ok(Jit { ahead, outcomes, arrivals, program, count_lookups, blank, parts, left })
+        Ok(Jit {
+            ahead,
+            outcomes: Outcomes::default(),
+            arrivals: Arrivals::default(),
+            metadata: blank.places(&program, metadata(&program)),
+            at_egress: blank.places(&program, program.reset_at_egress.iter().copied()),
+            program: Arc::new(program),
+            count_lookups,
+            blank,
+            spare: Spare::default(),
+            parts,
+            coming: None,
+            processors: Processors::of_this_thread(),
+            left: Vec::new(),
+        })
     }
 
     /// Has the code for bursts be the best there is, however long that takes.
@@ -118,10 +150,41 @@ impl Jit {
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.use_best(&self.program, state))
     }
 
-    /// Has the code for bursts be as the tables want it now, in front of the first packet.
+    /// Has the code for bursts be as the tables want it now, in front of the first packet, and has another thread make what
+    /// single packets may need.
     pub(crate) fn fit(&mut self, state: &mut State) -> Result<(), JitError> {
+        self.foresee();
         let made = self.ahead.as_mut().map(|ahead| ahead.fit(&self.program, state));
         made.transpose().map(drop)
+    }
+
+    /// Has another thread make the parts that packets of the program may need, so that none waits for them.
+    fn foresee(&mut self) {
+        let may = |roles: &[Intrinsic]| roles.iter().any(|role| may_set(&self.program, *role));
+        let starts_again = may(&[Intrinsic::Resubmit, Intrinsic::Recirculate]);
+        let clones = may(&[Intrinsic::Clone]);
+        let copies = clones || starts_again || may(&[Intrinsic::MulticastGroup, Intrinsic::EgressPorts]);
+        let wanted = [
+            (Part::Ingress, starts_again || self.ahead.is_none()),
+            (Part::Parser, clones && !self.program.deparse_at_ingress),
+            (Part::Egress, copies || self.ahead.is_none()),
+        ];
+        let missing = |part: &Part| self.parts.iter().all(|made| made.part != *part);
+        let wanted: Vec<Part> =
+            wanted.into_iter().filter(|(_, may)| *may).map(|(part, _)| part).filter(missing).collect();
+        if wanted.is_empty() || self.coming.is_some() {
+            return;
+        }
+        let (program, count_lookups) = (Arc::clone(&self.program), self.count_lookups);
+        let processors = self.processors.clone();
+        // What cannot be made is tried once more, and said, when a packet needs it.
+        let make = move || {
+            processors.allow();
+            let parts = wanted.into_iter().flat_map(|part| together(&program, part));
+            parts.filter_map(|part| compile(&program, part, count_lookups).ok()).collect()
+        };
+        // Without a thread the first packet waits, which is right too.
+        self.coming = thread::Builder::new().name("compiler".to_owned()).spawn(make).ok();
     }
 
     /// The code for bursts, as the tables want it to be now.
@@ -141,7 +204,7 @@ impl Jit {
     /// What compiling took so far for bursts, or without code for them for single packets.
     pub(crate) fn statistics(&self) -> Statistics {
         let codes = self.ahead.iter().map(|ahead| &ahead.code);
-        let codes = codes.chain(self.parts.iter().map(|(_, code)| code)).map(Compiled::statistics);
+        let codes = codes.chain(self.parts.iter().map(|made| &made.code)).map(Compiled::statistics);
         codes
             .reduce(|all, one| Statistics {
                 specialise: all.specialise + one.specialise,
@@ -154,8 +217,13 @@ impl Jit {
     }
 
     /// A packet that no body has seen.
-    pub(crate) fn context(&self, bytes: &[u8]) -> JitContext {
-        JitContext::new(self.blank.clone(), bytes)
+    pub(crate) fn context(&mut self, bytes: &[u8]) -> JitContext {
+        self.spare.take(&self.blank, 0, bytes)
+    }
+
+    /// Another packet like one.
+    pub(crate) fn copy(&mut self, of: &JitContext) -> JitContext {
+        self.spare.take(&of.storage, 0, of.bytes())
     }
 
     /// Runs a part over a packet; gives what became of it, and the number that goes with it.
@@ -171,57 +239,84 @@ impl Jit {
         now_ns: u64,
     ) -> Result<(Verdict, u32), JitError> {
         self.make(part)?;
-        let Some((_, code)) = self.parts.iter().find(|(made, _)| *made == part) else {
+        let Some(Made { code, contexts, .. }) = self.parts.iter_mut().find(|made| made.part == part) else {
             return Ok((Verdict::StepLimit, 0));
         };
         let mut host = code.host(state);
         let place = [[HEADROOM as u32, context.len as u32]];
+        let lies = context.buffer[HEADROOM..].as_ptr();
         let batch = Batch::new(&mut context.buffer, &place, 0, HEADROOM);
         // Every packet in a buffer of its own lies so.
         debug_assert!(batch.is_some(), "a buffer without room");
-        let results =
-            batch.map(|batch| batch.run(code, &mut host, &mut context.contexts, &mut self.outcomes, now_ns));
+        contexts.exchange(&mut context.storage);
+        let results = batch.map(|batch| batch.run(code, &mut host, contexts, &mut self.outcomes, now_ns));
         let mut verdict = (Verdict::StepLimit, 0);
-        self.left.clear();
+        let mut moved = false;
         if let Some(results) = results
             && let Some(outcome) = results.outcomes().first()
         {
             verdict = (outcome.verdict(), outcome.number());
-            self.left.extend_from_slice(results.bytes(0));
+            let bytes = results.bytes(0);
+            moved = bytes.as_ptr() != lies;
+            if moved {
+                self.left.clear();
+                self.left.extend_from_slice(bytes);
+            } else {
+                context.len = bytes.len();
+            }
         }
         effects.append(host.take_effects());
-        context.set_bytes(&self.left);
+        drop(host);
+        contexts.exchange(&mut context.storage);
+        if moved {
+            context.set_bytes(&self.left);
+        }
         Ok(verdict)
     }
 
-    /// Compiles a part that is not there. All of egress comes together: where one part of it is missing, a packet could not
-    /// go on.
+    /// Has a part be there.
     fn make(&mut self, part: Part) -> Result<(), JitError> {
-        if self.parts.iter().any(|(made, _)| *made == part) {
+        if self.has(part) {
             return Ok(());
         }
-        let mut parts = vec![part];
-        if part == Part::Egress && !self.program.deparse_at_ingress {
-            let in_egress = |body: &&BodyId| self.program.bodies[**body].kind == BodyKind::Deparser;
-            let deparsers = self.program.egress.iter().filter(in_egress).count() as u32;
-            parts.extend((0..deparsers).map(Part::Tail));
+        if let Some(coming) = self.coming.take() {
+            let mut made = coming.join().unwrap_or_default();
+            made.retain(|made| !self.has(made.part));
+            self.parts.append(&mut made);
         }
-        for part in parts {
-            let code = compile(&self.program, part, self.count_lookups)?;
-            self.parts.push((part, code));
+        for part in together(&self.program, part) {
+            if !self.has(part) {
+                self.parts.push(compile(&self.program, part, self.count_lookups)?);
+            }
         }
         Ok(())
     }
+
+    fn has(&self, part: Part) -> bool {
+        self.parts.iter().any(|made| made.part == part)
+    }
 }
 
-fn compile(program: &Program, part: Part, count_lookups: bool) -> Result<Compiled, JitError> {
+/// The parts that are made together: where one part of egress is missing, a packet could not go on.
+fn together(program: &Program, part: Part) -> Vec<Part> {
+    let mut parts = vec![part];
+    if part == Part::Egress && !program.deparse_at_ingress {
+        let in_egress = |body: &&BodyId| program.bodies[**body].kind == BodyKind::Deparser;
+        let deparsers = program.egress.iter().filter(in_egress).count() as u32;
+        parts.extend((0..deparsers).map(Part::Tail));
+    }
+    parts
+}
+
+fn compile(program: &Program, part: Part, count_lookups: bool) -> Result<Made, JitError> {
     let plan = match part {
         Part::Ingress => Plan::ingress(program),
         Part::Parser => Plan::parser(program),
         Part::Egress => Plan::egress(program),
         Part::Tail(nth) => Plan::tail(program, nth),
     };
-    Compiled::new(program, &plan, &Options { count_lookups, ..Options::default() })
+    let code = Compiled::new(program, &plan, &Options { count_lookups, ..Options::default() })?;
+    Ok(Made { part, contexts: code.contexts(1), code })
 }
 
 /// How to make the code for bursts, as the tables want it now.
@@ -251,6 +346,7 @@ impl Ahead {
             better: Better::Settled,
             shapes,
             looks_in: 0,
+            processors: Processors::of_this_thread(),
         };
         ahead.look_later();
         Ok(ahead)
@@ -281,7 +377,11 @@ impl Ahead {
             Better::Wanted => {
                 let options = Options { effort: Effort::Speed, ..self.options.clone() };
                 let (program, wanted) = (Arc::clone(program), options.clone());
-                let make = move || through(&program, &wanted);
+                let processors = self.processors.clone();
+                let make = move || {
+                    processors.allow();
+                    through(&program, &wanted)
+                };
                 // Without a thread the code stays as it is, which is right too.
                 if let Ok(made) = thread::Builder::new().name("compiler".to_owned()).spawn(make) {
                     self.better = Better::Coming(options, made);

@@ -35,6 +35,7 @@ mod jit;
 mod links;
 mod order;
 mod outcome;
+mod processors;
 mod profile;
 mod queues;
 mod replication;

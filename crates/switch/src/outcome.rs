@@ -47,6 +47,14 @@ impl Outcome {
         self.log.append(&mut later.log);
     }
 
+    /// Nothing happened yet.
+    pub(crate) fn clear(&mut self) {
+        self.sent.clear();
+        self.drops.clear();
+        self.digests.clear();
+        self.log.clear();
+    }
+
     /// The bytes that left, with their ports.
     pub fn outputs(&self) -> impl Iterator<Item = (PortId, &[u8])> {
         self.sent.iter().map(|sent| (sent.port, sent.bytes.as_slice()))

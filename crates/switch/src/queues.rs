@@ -102,21 +102,6 @@ pub struct QueueReport {
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(VecDeque<(Departure, u64)>);
 
-impl Waiting {
-    pub(crate) fn append(&mut self, mut later: Waiting) {
-        self.0.append(&mut later.0);
-    }
-}
-
-impl Iterator for Waiting {
-    type Item = (Departure, QueueStay);
-
-    fn next(&mut self) -> Option<(Departure, QueueStay)> {
-        let (departure, enqueued_ns) = self.0.pop_front()?;
-        Some((departure, QueueStay::none(enqueued_ns)))
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Setting {
     depth: u32,
@@ -180,9 +165,20 @@ impl Queues {
         Ok(())
     }
 
-    /// Takes out the packets of ports without a queue.
-    pub(crate) fn take_waiting(&mut self) -> Waiting {
-        Waiting(std::mem::take(&mut self.direct))
+    /// How many packets of ports without a queue there are.
+    pub(crate) fn waiting(&self) -> usize {
+        self.direct.len()
+    }
+
+    /// Takes out the first packet of ports without a queue.
+    pub(crate) fn pop_waiting(&mut self) -> Option<(Departure, QueueStay)> {
+        let (departure, enqueued_ns) = self.direct.pop_front()?;
+        Some((departure, QueueStay::none(enqueued_ns)))
+    }
+
+    /// Puts packets of ports without a queue behind those that were set aside before.
+    pub(crate) fn set_aside(&mut self, aside: &mut Waiting) {
+        aside.0.append(&mut self.direct);
     }
 
     /// Puts packets of ports without a queue back, in front of others.
@@ -193,8 +189,8 @@ impl Queues {
 
     /// A packet that waits, whether it may leave now or not.
     pub(crate) fn pop_any(&mut self) -> Option<(Departure, QueueStay)> {
-        if let Some((departure, enqueued_ns)) = self.direct.pop_front() {
-            return Some((departure, QueueStay::none(enqueued_ns)));
+        if let Some(first) = self.pop_waiting() {
+            return Some(first);
         }
         let mut queues = self.ports.values_mut().flat_map(|port| port.queues.iter_mut().rev());
         // Links with or without room: who empties all queues takes what comes of it.
@@ -205,8 +201,8 @@ impl Queues {
 
     /// The next packet that may leave now.
     pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
-        if let Some((departure, enqueued_ns)) = self.direct.pop_front() {
-            return Some((departure, QueueStay::none(enqueued_ns)));
+        if let Some(first) = self.pop_waiting() {
+            return Some(first);
         }
         if self.queued == 0 {
             return None;
@@ -371,7 +367,10 @@ mod tests {
 
     fn packet(port: PortId, priority: u8, tag: u16) -> Departure {
         Departure {
-            context: Context::Interp(millrace_interp::Context::new(&Program::default(), Vec::new())),
+            context: Context::Interp(Box::new(millrace_interp::Context::new(
+                &Program::default(),
+                Vec::new(),
+            ))),
             path: PacketPath::Normal,
             origin: Origin { port: 0, time_ns: 0, passes: 0, budget: 0, journey: None },
             parsed_bits: 0,

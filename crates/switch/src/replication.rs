@@ -8,6 +8,7 @@
 use crate::PortId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 /// Most multicast groups.
 pub const MAX_GROUPS: usize = 1 << 16;
@@ -159,7 +160,8 @@ pub struct Replication {
     /// Handles that nodes had, below that of the next new one.
     free_nodes: BTreeSet<NodeHandle>,
     lags: BTreeMap<u16, Vec<PortId>>,
-    sessions: BTreeMap<u32, Session>,
+    /// Shared with the packets that are cloned.
+    sessions: BTreeMap<u32, Arc<Session>>,
 }
 
 impl Replication {
@@ -354,7 +356,7 @@ impl Replication {
         if !self.sessions.contains_key(&id) {
             check_room("clone sessions", self.sessions.len(), MAX_SESSIONS)?;
         }
-        self.sessions.insert(id, session);
+        self.sessions.insert(id, Arc::new(session));
         Ok(())
     }
 
@@ -368,12 +370,17 @@ impl Replication {
 
     /// A clone session.
     pub fn session(&self, id: u32) -> Option<&Session> {
-        self.sessions.get(&id)
+        self.sessions.get(&id).map(|session| &**session)
+    }
+
+    /// A clone session, to be kept while a packet is cloned.
+    pub(crate) fn shared_session(&self, id: u32) -> Option<Arc<Session>> {
+        self.sessions.get(&id).cloned()
     }
 
     /// All clone sessions, by number.
     pub fn sessions(&self) -> impl Iterator<Item = (u32, &Session)> {
-        self.sessions.iter().map(|(id, session)| (*id, session))
+        self.sessions.iter().map(|(id, session)| (*id, &**session))
     }
 
     /// A multicast group.

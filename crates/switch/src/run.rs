@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 impl Switch {
     /// A packet that no body has seen.
-    pub(crate) fn new_context(&self, bytes: Vec<u8>) -> Context {
+    pub(crate) fn new_context(&mut self, bytes: &[u8]) -> Context {
         self.engine.context(bytes)
     }
 
@@ -21,7 +21,7 @@ impl Switch {
         self.run_code(Part::Ingress, context).transpose()?;
         match context {
             Context::Interp(context) => self.interpret_ingress(context, false),
-            Context::Jit(context) => Ok(context.contexts.parsed_bits(0)),
+            Context::Jit(context) => Ok(context.storage.parsed_bits(0)),
         }
     }
 

@@ -18,7 +18,7 @@ pub use report::{PortReport, Report, ReportError};
 use crate::frames::Frames;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
-use crate::{Clock, DigestMessage, PortId};
+use crate::{Clock, DigestMessage, PortId, Trace};
 use bursts::Bursts;
 use control::Request;
 use millrace_pipeline::Program;
@@ -48,6 +48,8 @@ pub enum Notice {
     },
     /// The program wrote a line to its log.
     Log(String),
+    /// What happened to a packet ([`Worker::tell_stories`]).
+    Story(Box<Trace>),
     /// A port is broken for good; the others go on.
     PortFailed {
         /// The port.
@@ -110,6 +112,7 @@ pub struct Worker {
     failed: Vec<(PortId, PortError)>,
     /// All ports replay captures; the time of the first frame.
     simulated: Option<Option<u64>>,
+    tells_stories: bool,
 }
 
 /// What goes wrong with packets on their way out, until there is time for it.
@@ -181,6 +184,10 @@ impl Worker {
             !ports.is_empty() && ports.iter().all(|(_, port)| port.time_source() == TimeSource::Simulated);
         let clock = if simulated { Clock::simulated() } else { Clock::real() };
         switch.connect(known, clock).map_err(RunError::Switch)?;
+        if !simulated {
+            // Code that cannot be made is not missed: what there is goes on.
+            let _ = switch.fit_code();
+        }
         let (awake, wake) = UnixStream::pair().map_err(RunError::System)?;
         for end in [&awake, &wake] {
             end.set_nonblocking(true).map_err(RunError::System)?;
@@ -207,6 +214,7 @@ impl Worker {
             lost_notices: 0,
             failed: Vec::new(),
             simulated: simulated.then_some(None),
+            tells_stories: false,
         })
     }
 
@@ -225,6 +233,12 @@ impl Worker {
         let (sender, receiver) = sync_channel(MAX_NOTICES);
         self.notices = Some(sender);
         receiver
+    }
+
+    /// From now on tells what happens to each packet: as far as it goes at once, which may be into a queue. The reference
+    /// interpreter runs the program then.
+    pub fn tell_stories(&mut self) {
+        self.tells_stories = true;
     }
 
     /// Runs until it is stopped or all ports have ended and all queues are empty.
@@ -319,6 +333,9 @@ impl Worker {
         self.dispatch(waited);
         let from = self.ports[at].id;
         self.bursts.came(self.received.packets());
+        if self.tells_stories {
+            return self.switch_telling(from, time_ns);
+        }
         self.frames.hold(self.received.packets());
         self.received.recycle(&mut self.pool);
         let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
@@ -329,6 +346,18 @@ impl Worker {
         self.hand_over();
         let (digests, log) = self.switch.take_messages();
         self.tell_messages(digests, log);
+    }
+
+    /// Switches the batch that came from a port, packet by packet, each with its story.
+    fn switch_telling(&mut self, from: PortId, time_ns: u64) {
+        let frames: Vec<Vec<u8>> =
+            self.received.packets().iter().map(|packet| packet.data().to_vec()).collect();
+        self.received.recycle(&mut self.pool);
+        for frame in &frames {
+            let (outcome, story) = self.switch.inject_traced(from, frame, time_ns);
+            self.tell(Notice::Story(Box::new(story)));
+            self.dispatch(outcome);
+        }
     }
 
     /// Gives packets to their ports and notices to whoever listens.

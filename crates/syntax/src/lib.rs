@@ -27,6 +27,7 @@ mod render;
 mod similar;
 mod span;
 mod token;
+mod unfold;
 
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,7 @@ pub use similar::nearest;
 pub use span::{
     Expansion, ExpansionId, FileId, Location, MAX_FILE_BYTES, MAX_FILES, SourceFile, SourceMap, Span,
 };
+pub use unfold::{Unfolded, unfold_path};
 
 /// The greatest height of the syntax tree of one declaration: expressions, types, statements and blocks inside each
 /// other. Deeper input is an error. With this height, recursion over the tree fits a thread's usual 2 MiB of stack even

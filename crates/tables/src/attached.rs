@@ -7,7 +7,7 @@
 use crate::counter::{CounterPart, CounterValue, Tally};
 use crate::entry::EntryIndex;
 use crate::fast::{NoMemory, Segments};
-use crate::meter::{Color, FollowingMeters, MeterCell, MeterConfig, MeterUnit};
+use crate::meter::{Color, ColorCounts, FollowingMeters, MeterCell, MeterConfig, MeterUnit};
 use crate::table::TableSpec;
 use crate::{MeterError, TableError};
 use std::sync::Arc;
@@ -16,8 +16,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The control side. Every index of an entry, and that of the default entry, has its own of each.
 pub(crate) struct Attached {
     counters: Option<Tally>,
-    meters: Option<(MeterUnit, Arc<Segments<MeterCell>>)>,
+    meters: Option<Meters>,
     idle: Option<Idle>,
+}
+
+struct Meters {
+    unit: MeterUnit,
+    cells: Arc<Segments<MeterCell>>,
+    /// What was coloured, by [`Color`].
+    colors: [Tally; 3],
 }
 
 struct Idle {
@@ -28,8 +35,15 @@ struct Idle {
 /// A worker's side of what is attached to the entries of one table.
 pub struct AttachedPart {
     counters: Option<CounterPart>,
-    meters: Option<(MeterUnit, Arc<Segments<MeterCell>>, FollowingMeters)>,
+    meters: Option<MetersPart>,
     last_hits_ns: Option<Arc<Segments<AtomicU64>>>,
+}
+
+struct MetersPart {
+    unit: MeterUnit,
+    cells: Arc<Segments<MeterCell>>,
+    buckets: FollowingMeters,
+    colors: [CounterPart; 3],
 }
 
 impl std::fmt::Debug for Attached {
@@ -62,12 +76,15 @@ impl AttachedPart {
         }
     }
 
-    /// Colours a packet by the entry's direct meter ([`crate::Meter::execute`]); green in a table without one.
+    /// Colours a packet by the entry's direct meter ([`crate::Meter::execute`]) and counts it by its colour; green, and not
+    /// counted, in a table without one.
     pub fn meter(&mut self, found: EntryIndex, now_ns: u64, bytes: u64, before: Color) -> Color {
-        let Some((unit, cells, meters)) = &mut self.meters else { return Color::Green };
+        let Some(meters) = &mut self.meters else { return Color::Green };
         let at = found.0 as usize;
-        let Some(cell) = cells.get(at) else { return Color::Green };
-        meters.execute(at, cell, now_ns, unit.units(bytes), before)
+        let Some(cell) = meters.cells.get(at) else { return Color::Green };
+        let color = meters.buckets.execute(at, cell, now_ns, meters.unit.units(bytes), before);
+        meters.colors[color as usize].count(found.0.into(), bytes);
+        color
     }
 }
 
@@ -79,7 +96,11 @@ impl Attached {
     pub(crate) fn new(spec: &TableSpec) -> Result<Attached, NoMemory> {
         let mut attached = Attached {
             counters: spec.counter.map(|_| Tally::default()),
-            meters: spec.meter.map(|unit| (unit, Arc::new(Segments::new()))),
+            meters: spec.meter.map(|unit| Meters {
+                unit,
+                cells: Arc::new(Segments::new()),
+                colors: Default::default(),
+            }),
             idle: spec
                 .idle_timeout
                 .then(|| Idle { timeouts_ns: Vec::new(), last_hits_ns: Arc::new(Segments::new()) }),
@@ -93,10 +114,18 @@ impl Attached {
     /// # Errors
     /// [`NoMemory`].
     pub(crate) fn part(&mut self) -> Result<AttachedPart, NoMemory> {
+        let meters = match &mut self.meters {
+            None => None,
+            Some(Meters { unit, cells, colors: [green, yellow, red] }) => Some(MetersPart {
+                unit: *unit,
+                cells: Arc::clone(cells),
+                buckets: FollowingMeters::default(),
+                colors: [green.part(u64::MAX)?, yellow.part(u64::MAX)?, red.part(u64::MAX)?],
+            }),
+        };
         Ok(AttachedPart {
             counters: self.counters.as_mut().map(|counters| counters.part(u64::MAX)).transpose()?,
-            meters: (self.meters.as_ref())
-                .map(|(unit, cells)| (*unit, Arc::clone(cells), FollowingMeters::default())),
+            meters,
             last_hits_ns: self.idle.as_ref().map(|idle| Arc::clone(&idle.last_hits_ns)),
         })
     }
@@ -110,8 +139,9 @@ impl Attached {
         if let Some(counters) = &mut self.counters {
             counters.reserve(at + 1)?;
         }
-        if let Some((_, cells)) = &self.meters {
-            cells.reserve(at)?;
+        if let Some(meters) = &mut self.meters {
+            meters.colors.iter_mut().try_for_each(|tally| tally.reserve(at + 1))?;
+            meters.cells.reserve(at)?;
         }
         if let Some(idle) = &mut self.idle {
             idle.last_hits_ns.reserve(at)?;
@@ -130,6 +160,7 @@ impl Attached {
         if let Some(cell) = self.meter_cell(index) {
             cell.clear();
         }
+        self.set_meter_counts(index, ColorCounts::default());
         self.set_timeout(index, timeout_ns);
         if let Some(hit) = self.idle.as_ref().and_then(|idle| idle.last_hits_ns.get(index.0 as usize)) {
             hit.store(now_ns, Ordering::Relaxed);
@@ -176,8 +207,27 @@ impl Attached {
         written.map_err(|error: MeterError| error.into())
     }
 
+    /// What the meter of an entry has coloured; none without meters.
+    pub(crate) fn meter_counts(&self, index: EntryIndex) -> Option<ColorCounts> {
+        let meters = self.meters.as_ref()?;
+        Some(meters.colors.each_ref().map(|tally| tally.value(index.0 as usize)))
+    }
+
+    pub(crate) fn set_meter_counts(&mut self, index: EntryIndex, counts: ColorCounts) {
+        for (tally, value) in self.meters.iter_mut().flat_map(|meters| &mut meters.colors).zip(counts) {
+            tally.set(index.0 as usize, value);
+        }
+    }
+
+    /// Adds to what the meter of an entry has coloured.
+    pub(crate) fn add_meter_counts(&mut self, index: EntryIndex, counts: ColorCounts) {
+        for (tally, value) in self.meters.iter_mut().flat_map(|meters| &mut meters.colors).zip(counts) {
+            tally.add(index.0 as usize, value);
+        }
+    }
+
     fn meter_cell(&self, index: EntryIndex) -> Option<&MeterCell> {
-        self.meters.as_ref()?.1.get(index.0 as usize)
+        self.meters.as_ref()?.cells.get(index.0 as usize)
     }
 
     pub(crate) fn timeout_ns(&self, index: EntryIndex) -> u64 {
@@ -199,7 +249,10 @@ impl Attached {
     /// Bytes of memory, as far as it has been reserved.
     pub(crate) fn bytes(&self) -> usize {
         let counters = self.counters.as_ref().map_or(0, Tally::bytes);
-        let meters = self.meters.as_ref().map_or(0, |(_, cells)| cells.bytes());
+        let meters = self
+            .meters
+            .as_ref()
+            .map_or(0, |meters| meters.cells.bytes() + meters.colors.iter().map(Tally::bytes).sum::<usize>());
         let idle =
             self.idle.as_ref().map_or(0, |idle| idle.timeouts_ns.len() * 8 + idle.last_hits_ns.bytes());
         counters + meters + idle

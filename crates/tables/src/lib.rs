@@ -45,8 +45,8 @@ pub use entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, 
 pub use error::{MeterError, ProfileError, SpecError, TableError};
 pub use image::TableReader;
 pub use key::{FieldMatch, KeyField, KeySchema, MatchKind};
-pub use meter::{Color, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
-pub use profile::{ActionProfile, GroupMember, ProfileSpec};
+pub use meter::{Color, ColorCounts, METER_BYTES, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
+pub use profile::{ActionProfile, GroupMember, ProfileSpec, Selection};
 pub use record::{RecordLayout, argument_size, network_order};
 pub use register::RegisterArray;
 pub use slots::GroupSlots;

@@ -4,7 +4,7 @@
 //! so no rounding accumulates and the same packets at the same times get the same colours on every machine.
 //! (2^64 rate steps times 2^64 ns, and 2^64 units of burst times 10^15, both fit 128 bits.)
 
-use crate::counter::check_cells;
+use crate::counter::{CounterValue, check_cells};
 use crate::error::{MeterError, SpecError};
 use crate::fast::Cell;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -24,6 +24,9 @@ pub enum Color {
     /// Above the peak rate.
     Red = 2,
 }
+
+/// What a meter has coloured, by [`Color`]: packets, and bytes of any length, whatever it measures.
+pub type ColorCounts = [CounterValue; 3];
 
 /// What a meter measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -232,6 +235,9 @@ impl FollowingMeters {
     }
 }
 
+/// Memory that one meter of an array takes at most.
+pub const METER_BYTES: u64 = (size_of::<Meter>() + COUNTS * size_of::<u64>()) as u64;
+
 /// Meters whose memory is made together.
 const CHUNK: usize = 256;
 
@@ -239,12 +245,17 @@ const CHUNK: usize = 256;
 static UNCONFIGURED: Meter =
     Meter { config: None, committed: Bucket { tokens: 0 }, peak: Bucket { tokens: 0 }, last_ns: 0 };
 
-/// An array of meters, all unconfigured at first. Memory is made when something near is configured, so that a large array
-/// costs nothing before it is used.
+/// Numbers that are counted for one meter: packets and bytes of each colour.
+const COUNTS: usize = 6;
+
+/// An array of meters, all unconfigured at first. Memory is made when something near is configured, and that of counts is
+/// zeroed pages of the system, so that a large array costs nothing before it is used.
 #[derive(Clone, Debug)]
 pub struct MeterArray {
     unit: MeterUnit,
     size: u64,
+    /// [`COUNTS`] for each meter.
+    counts: Vec<u64>,
     /// None: [`CHUNK`] meters without a configuration.
     chunks: Vec<Option<Box<[Meter]>>>,
 }
@@ -255,8 +266,9 @@ impl MeterArray {
     /// # Errors
     /// [`SpecError::TooLarge`] when the number of meters or their memory is above its limit.
     pub fn new(unit: MeterUnit, size: u64) -> Result<MeterArray, SpecError> {
-        check_cells("the number of meters", size, size_of::<Meter>() as u64)?;
-        Ok(MeterArray { unit, size, chunks: vec![None; (size as usize).div_ceil(CHUNK)] })
+        check_cells("the number of meters", size, METER_BYTES)?;
+        let counts = vec![0; size as usize * COUNTS];
+        Ok(MeterArray { unit, size, counts, chunks: vec![None; (size as usize).div_ceil(CHUNK)] })
     }
 
     /// What the meters measure.
@@ -269,14 +281,43 @@ impl MeterArray {
         self.size
     }
 
-    /// Colours a packet of `bytes` bytes that arrives at `now_ns` ([`Meter::execute`]). `None`, and no meter changes,
-    /// when there is no such meter.
+    /// Colours a packet of `bytes` bytes that arrives at `now_ns` ([`Meter::execute`]) and counts it by its colour. `None`,
+    /// and no meter changes, when there is no such meter.
     pub fn execute(&mut self, index: u64, now_ns: u64, bytes: u64, before: Color) -> Option<Color> {
         let (chunk, at) = self.place(index)?;
-        match self.chunks.get_mut(chunk)? {
-            Some(meters) => Some(meters.get_mut(at)?.execute(now_ns, self.unit.units(bytes), before)),
-            None => Some(Color::Green),
+        let color = match self.chunks.get_mut(chunk)? {
+            Some(meters) => meters.get_mut(at)?.execute(now_ns, self.unit.units(bytes), before),
+            None => Color::Green,
+        };
+        let at = index as usize * COUNTS + 2 * color as usize;
+        if let Some([packets, counted]) = self.counts.get_mut(at..at + 2) {
+            (*packets, *counted) = (packets.wrapping_add(1), counted.wrapping_add(bytes));
         }
+        Some(color)
+    }
+
+    /// What a meter has coloured; `None` when there is no such meter.
+    pub fn counts(&self, index: u64) -> Option<ColorCounts> {
+        let counts = self.counts_of(index)?;
+        let [green, yellow, red] =
+            [0, 2, 4].map(|at| CounterValue { packets: counts[at], bytes: counts[at + 1] });
+        Some([green, yellow, red])
+    }
+
+    /// Sets what a meter has coloured. Returns false when there is no such meter.
+    pub fn set_counts(&mut self, index: u64, counts: ColorCounts) -> bool {
+        let place = self.place(index).map(|_| index as usize * COUNTS);
+        let kept = place.and_then(|at| self.counts.get_mut(at..at + COUNTS));
+        let is_there = kept.is_some();
+        for (kept, value) in kept.into_iter().flat_map(|kept| kept.chunks_exact_mut(2)).zip(counts) {
+            kept.copy_from_slice(&[value.packets, value.bytes]);
+        }
+        is_there
+    }
+
+    fn counts_of(&self, index: u64) -> Option<&[u64; COUNTS]> {
+        let at = self.place(index).map(|_| index as usize * COUNTS)?;
+        self.counts.get(at..)?.first_chunk()
     }
 
     /// Sets the parameters of one meter and fills its buckets ([`Meter::configure`]).
@@ -305,11 +346,18 @@ impl MeterArray {
         }
     }
 
-    /// Takes the first meters of another array with all that they have metered, as far as both go; nothing where the units
-    /// differ. The other array loses them.
+    /// Takes the first meters of another array with all that they have metered and counted, as far as both go; nothing where
+    /// the units differ. The other array loses them. Counts of an array of another size are copied.
     pub fn take_from(&mut self, other: &mut MeterArray) {
         if self.unit != other.unit {
             return;
+        }
+        match self.size == other.size {
+            true => self.counts = std::mem::take(&mut other.counts),
+            false => {
+                let both = self.counts.len().min(other.counts.len());
+                self.counts[..both].copy_from_slice(&other.counts[..both]);
+            }
         }
         for (mine, other) in self.chunks.iter_mut().zip(&mut other.chunks) {
             *mine = other.take();
@@ -387,10 +435,15 @@ mod tests {
         assert_eq!(from.execute(299, 0, 1000, Green), Some(Green));
         to.take_from(&mut from);
         assert_eq!(to.execute(299, 0, 1, Green), Some(Red), "its buckets are empty");
+        let counted = [(1, 1000), (0, 0), (1, 1)].map(|(packets, bytes)| CounterValue { packets, bytes });
+        assert_eq!((to.counts(299), to.counts(600)), (Some(counted), None));
         assert_eq!(to.execute(298, 0, 1, Green), Some(Green));
         assert!((300..600).all(|index| to.meter(index).unwrap().config().is_none()));
         let mut packets = MeterArray::new(MeterUnit::Packets, 300).unwrap();
         packets.take_from(&mut to);
+        let mut same = MeterArray::new(MeterUnit::Bytes, 600).unwrap();
+        same.take_from(&mut to.clone());
+        assert_eq!(same.counts(299), Some(counted));
         assert!(packets.meter(0).unwrap().config().is_none() && to.meter(0).unwrap().config().is_some());
     }
 

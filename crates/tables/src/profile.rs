@@ -1,7 +1,7 @@
 //! Action profiles and selectors: actions kept apart from the entries that share them.
 //!
 //! A member is an action; a group is a set of members with weights, of which a hash selects one. An empty group
-//! selects nothing: the entry that names it still counts as a hit, and the caller runs the table's default action.
+//! selects nothing: the entry that names it still counts as a hit, and the caller runs what the table has for this case.
 
 use crate::action::{ActionCall, ActionDataId, ActionStore};
 use crate::entry::{GroupRef, MemberRef, TargetRef};
@@ -30,6 +30,16 @@ pub struct GroupMember {
     pub weight: u32,
 }
 
+/// How a group selects the member for a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Selection {
+    /// By the selector's hash: packets of one flow meet one member.
+    #[default]
+    Hash,
+    /// At random.
+    Random,
+}
+
 /// An action profile, with a selector or without. Ids are the control plane's.
 #[derive(Clone, Debug)]
 pub struct ActionProfile {
@@ -44,10 +54,11 @@ pub struct ActionProfile {
 struct Group {
     members: Vec<GroupMember>,
     cumulative: Vec<u64>,
+    selection: Selection,
 }
 
 impl Group {
-    fn new(members: Vec<GroupMember>) -> Group {
+    fn new(members: Vec<GroupMember>, selection: Selection) -> Group {
         let cumulative = members
             .iter()
             .scan(0, |sum, member| {
@@ -55,7 +66,7 @@ impl Group {
                 Some(*sum)
             })
             .collect();
-        Group { members, cumulative }
+        Group { members, cumulative, selection }
     }
 
     fn select(&self, hash: u64) -> Option<u32> {
@@ -101,14 +112,14 @@ impl ActionProfile {
         self.actions.get(*self.members.get(&id)?)
     }
 
-    /// Selects a member of a group by a hash: the members in ascending order of their ids, each as often as its
-    /// weight, counted round by the hash. `None` when the group is empty or does not exist.
+    /// Selects a member of a group by a hash, or by a random number where it selects at random: the members in ascending
+    /// order of their ids, each as often as its weight, counted round by the hash. `None` when the group is empty or does not exist.
     pub fn select(&self, group: u32, hash: u64) -> Option<u32> {
         self.groups.get(&group)?.select(hash)
     }
 
     /// The action of an entry's target, selected by `hash` (asked for only when a group is to be selected from).
-    /// `None` for a direct action, which the table holds, and for an empty group: run the default action.
+    /// `None` for a direct action, which the table holds, and for an empty group: run [`crate::TableSpec::empty_group`].
     pub fn resolve(&self, target: TargetRef, hash: impl FnOnce() -> u64) -> Option<&ActionCall> {
         match target {
             TargetRef::Action(_) => None,
@@ -198,7 +209,12 @@ impl ActionProfile {
     ///
     /// # Errors
     /// [`ProfileError`]: the id is taken, there are too many groups, or what is wrong with the members.
-    pub fn insert_group(&mut self, id: u32, members: &[GroupMember]) -> Result<GroupRef, ProfileError> {
+    pub fn insert_group(
+        &mut self,
+        id: u32,
+        members: &[GroupMember],
+        selection: Selection,
+    ) -> Result<GroupRef, ProfileError> {
         if self.spec.max_groups == 0 {
             return Err(ProfileError::NoSelector);
         }
@@ -208,7 +224,7 @@ impl ActionProfile {
         if self.groups.len() >= self.spec.max_groups as usize {
             return Err(ProfileError::GroupsFull { limit: self.spec.max_groups });
         }
-        let group = self.check_group(members)?;
+        let group = self.check_group(members, selection)?;
         self.groups.insert(id, group);
         Ok(GroupRef(id))
     }
@@ -218,8 +234,8 @@ impl ActionProfile {
     /// # Errors
     /// [`ProfileError::NoGroup`], or what is wrong with the members.
     pub fn modify_group(&mut self, id: u32, members: &[GroupMember]) -> Result<(), ProfileError> {
-        self.group_ref(id)?;
-        let group = self.check_group(members)?;
+        let selection = self.selection(id).ok_or(ProfileError::NoGroup(id))?;
+        let group = self.check_group(members, selection)?;
         self.groups.insert(id, group);
         Ok(())
     }
@@ -256,7 +272,12 @@ impl ActionProfile {
         self.groups.get(&id).map(|group| group.members.as_slice())
     }
 
-    fn check_group(&self, members: &[GroupMember]) -> Result<Group, ProfileError> {
+    /// How a group selects; `None` when it does not exist.
+    pub fn selection(&self, id: u32) -> Option<Selection> {
+        self.groups.get(&id).map(|group| group.selection)
+    }
+
+    fn check_group(&self, members: &[GroupMember], selection: Selection) -> Result<Group, ProfileError> {
         let weight: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
         if weight > self.spec.max_group_weight.into() {
             return Err(ProfileError::GroupTooLarge { weight, limit: self.spec.max_group_weight });
@@ -271,7 +292,7 @@ impl ActionProfile {
         members.sort_unstable_by_key(|member| member.member);
         match members.windows(2).find(|pair| pair[0].member == pair[1].member) {
             Some(pair) => Err(ProfileError::RepeatedMember { member: pair[0].member }),
-            None => Ok(Group::new(members)),
+            None => Ok(Group::new(members, selection)),
         }
     }
 }
@@ -330,7 +351,7 @@ mod tests {
     #[test]
     fn a_hash_selects_members_by_weight_in_order_of_ids() {
         let mut profile = profile();
-        profile.insert_group(1, &members(&[(30, 1), (10, 3), (20, 2)])).unwrap();
+        profile.insert_group(1, &members(&[(30, 1), (10, 3), (20, 2)]), Selection::Hash).unwrap();
         let selected: Vec<u32> = (0..8).map(|hash| profile.select(1, hash).unwrap()).collect();
         assert_eq!(selected, [10, 10, 10, 20, 20, 30, 10, 10]);
         // 2^64 - 1 is 3 modulo 6.
@@ -341,7 +362,7 @@ mod tests {
     #[test]
     fn an_empty_group_selects_nothing() {
         let mut profile = profile();
-        let group = profile.insert_group(1, &[]).unwrap();
+        let group = profile.insert_group(1, &[], Selection::Hash).unwrap();
         assert_eq!(profile.select(1, 5), None);
         assert_eq!(profile.resolve(TargetRef::Group(group), || 5), None);
         profile.modify_group(1, &members(&[(20, 1)])).unwrap();
@@ -358,7 +379,7 @@ mod tests {
     #[test]
     fn what_is_in_use_stays() {
         let (mut profile, mut table) = (profile(), table());
-        let group = profile.insert_group(1, &members(&[(10, 1)])).unwrap();
+        let group = profile.insert_group(1, &members(&[(10, 1)]), Selection::Hash).unwrap();
         let member = profile.member_ref(20).unwrap();
         let entry = |key: u8, target| {
             EntrySpec::new(vec![FieldMatch::Exact(vec![key])], action(0)).with_target(target)
@@ -384,12 +405,12 @@ mod tests {
     #[test]
     fn a_refused_write_changes_nothing() {
         let mut profile = profile();
-        profile.insert_group(1, &members(&[(10, 4)])).unwrap();
+        profile.insert_group(1, &members(&[(10, 4)]), Selection::Hash).unwrap();
         let refused = [
             (profile.insert_member(10, action(1)).map(|_| ()), ProfileError::DuplicateMember(10)),
             (profile.modify_member(11, action(1)), ProfileError::NoMember(11)),
             (profile.remove_member(11, []), ProfileError::NoMember(11)),
-            (profile.insert_group(1, &[]).map(|_| ()), ProfileError::DuplicateGroup(1)),
+            (profile.insert_group(1, &[], Selection::Hash).map(|_| ()), ProfileError::DuplicateGroup(1)),
             (profile.modify_group(2, &[]), ProfileError::NoGroup(2)),
             (profile.remove_group(2, []), ProfileError::NoGroup(2)),
             (profile.modify_group(1, &members(&[(11, 1)])), ProfileError::NoMember(11)),
@@ -409,11 +430,11 @@ mod tests {
         assert_eq!(profile.group(1), Some(&members(&[(10, 4)])[..]));
         profile.insert_member(40, action(40)).unwrap();
         assert_eq!(profile.insert_member(50, action(50)), Err(ProfileError::MembersFull { limit: 4 }));
-        profile.insert_group(2, &[]).unwrap();
-        assert_eq!(profile.insert_group(3, &[]), Err(ProfileError::GroupsFull { limit: 2 }));
+        profile.insert_group(2, &[], Selection::Hash).unwrap();
+        assert_eq!(profile.insert_group(3, &[], Selection::Hash), Err(ProfileError::GroupsFull { limit: 2 }));
         let plain = ProfileSpec { max_members: 1, max_groups: 0, max_group_weight: 0 };
         let mut plain = ActionProfile::new(plain).unwrap();
-        assert_eq!(plain.insert_group(1, &[]), Err(ProfileError::NoSelector));
+        assert_eq!(plain.insert_group(1, &[], Selection::Hash), Err(ProfileError::NoSelector));
     }
 
     #[test]

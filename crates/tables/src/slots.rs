@@ -7,6 +7,7 @@
 use crate::action::{ActionCall, ActionDataId};
 use crate::entry::{GroupRef, MemberRef, TargetRef};
 use crate::fast::{Cells, Domain, NoMemory, Publisher, Stamp, Subscriber, Worker};
+use crate::profile::Selection;
 use crate::record::RecordLayout;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ enum Key {
 struct Slot {
     /// None: free, or slot 0.
     key: Option<Key>,
-    /// What its record holds; none, as for slot 0: the default action.
+    /// What its record holds; none, as for slot 0: the default action. Of a group, for when it is empty.
     call: Option<Arc<ActionCall>>,
     uses: u32,
 }
@@ -33,6 +34,8 @@ struct Slot {
 pub(crate) struct Slots {
     layout: RecordLayout,
     default: Arc<ActionCall>,
+    /// What the records of groups hold, for when they are empty; none: the default action.
+    empty_group: Option<Arc<ActionCall>>,
     slots: Vec<Slot>,
     /// Of the keys that are calls, and of the others.
     by_call: HashMap<Arc<ActionCall>, u32>,
@@ -56,15 +59,23 @@ pub(crate) struct Slots {
 type Groups = HashMap<u32, Arc<GroupSlots>>;
 
 /// The action slots of a group's members, each with the sum of the weights up to and with its own.
-#[derive(Clone, Debug, Default)]
-pub struct GroupSlots(Vec<(u64, u32)>);
+#[derive(Clone, Debug)]
+pub struct GroupSlots {
+    slots: Vec<(u64, u32)>,
+    selection: Selection,
+}
 
 impl GroupSlots {
+    /// What [`GroupSlots::select`] is to be given.
+    pub fn selection(&self) -> Selection {
+        self.selection
+    }
+
     /// The slot that a hash selects, as [`crate::ActionProfile::select`] selects a member; none of an empty group.
     pub fn select(&self, hash: u64) -> Option<u32> {
-        let place = hash % self.0.last()?.0;
-        let at = self.0.partition_point(|(upto, _)| *upto <= place);
-        self.0.get(at).map(|(_, slot)| *slot)
+        let place = hash % self.slots.last()?.0;
+        let at = self.slots.partition_point(|(upto, _)| *upto <= place);
+        self.slots.get(at).map(|(_, slot)| *slot)
     }
 }
 
@@ -104,11 +115,13 @@ impl Slots {
         domain: &Domain,
         layout: RecordLayout,
         default: ActionCall,
+        empty_group: Option<ActionCall>,
         room: u32,
     ) -> Result<Slots, NoMemory> {
         let cells = Cells::zeroed((room as usize + 1) * layout.words())?;
         let slots = Slots {
             default: Arc::new(default),
+            empty_group: empty_group.map(Arc::new),
             slots: vec![Slot { key: None, call: None, uses: 1 }],
             by_call: HashMap::new(),
             by_key: HashMap::new(),
@@ -211,7 +224,7 @@ impl Slots {
                 Ok(id.0)
             }
             TargetRef::Member(member) => self.take(Key::Member(member), None),
-            TargetRef::Group(group) => self.take(Key::Group(group), None),
+            TargetRef::Group(group) => self.take(Key::Group(group), self.empty_group.clone()),
         }
     }
 
@@ -334,18 +347,19 @@ impl Slots {
         &mut self,
         group: GroupRef,
         members: impl Iterator<Item = (MemberRef, u32)>,
+        selection: Selection,
     ) -> Result<(), NoMemory> {
         let slot = match self.by_key.get(&Key::Group(group)) {
             Some(&slot) => slot,
-            None => self.add(Key::Group(group), None)?,
+            None => self.add(Key::Group(group), self.empty_group.clone())?,
         };
         let mut upto = 0;
         let slots = members.filter_map(|(member, weight)| {
             upto += u64::from(weight);
             Some((upto, *self.by_key.get(&Key::Member(member))?))
         });
-        let slots = Arc::new(GroupSlots(slots.collect()));
-        self.groups_mut().insert(slot, slots);
+        let group = GroupSlots { slots: slots.collect(), selection };
+        self.groups_mut().insert(slot, Arc::new(group));
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use crate::fast::{Domain, NoMemory, Stamp};
 use crate::image::{Image, Rank, TableReader};
 use crate::key::{FieldMatch, KeySchema, MatchKind};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
-use crate::meter::{MeterConfig, MeterUnit};
-use crate::profile::GroupMember;
+use crate::meter::{ColorCounts, MeterConfig, MeterUnit};
+use crate::profile::{GroupMember, Selection};
 use crate::record::RecordLayout;
 use crate::slots::Slots;
 use crate::store::Store;
@@ -33,6 +33,8 @@ pub struct TableSpec {
     pub const_entries: bool,
     /// Entries take their action from an action profile: they name a member or a group.
     pub has_profile: bool,
+    /// What an entry does whose group is empty; none: as the default action.
+    pub empty_group: Option<ActionCall>,
     /// Each entry has a direct counter.
     pub counter: Option<CounterKind>,
     /// Each entry has a direct meter.
@@ -53,6 +55,7 @@ impl TableSpec {
             const_default: false,
             const_entries: false,
             has_profile: false,
+            empty_group: None,
             counter: None,
             meter: None,
             idle_timeout: false,
@@ -102,6 +105,7 @@ pub struct Taken {
     target: EntryTarget,
     counter: CounterValue,
     meter: Option<MeterConfig>,
+    meter_counts: Option<ColorCounts>,
     idle_timeout_ns: u64,
     last_hit_ns: u64,
 }
@@ -131,7 +135,13 @@ impl Table {
             return Err(SpecError::SeveralLpmKeys);
         }
         let room = spec.size.saturating_mul(2).saturating_add(64);
-        let slots = Slots::new(domain, spec.records.clone(), spec.default_action.clone(), room)?;
+        let slots = Slots::new(
+            domain,
+            spec.records.clone(),
+            spec.default_action.clone(),
+            spec.empty_group.clone(),
+            room,
+        )?;
         let image = Image::new(domain, &spec.schema, spec.size, spec.is_by_entry())?;
         let entries = Arc::<AtomicU32>::default();
         Ok(Table {
@@ -349,6 +359,7 @@ impl Table {
         if taken.meter.is_some() {
             self.attached.set_meter(index, taken.meter)?;
         }
+        self.attached.set_meter_counts(index, taken.meter_counts.unwrap_or_default());
         let slot = self.intern(target)?;
         if let Err(error) = self.image.insert(&matches, rank, index, slot) {
             self.slots.release(slot);
@@ -448,6 +459,7 @@ impl Table {
             target: self.target_to_write(index),
             counter: self.attached.counter(index),
             meter: self.attached.meter_config(index),
+            meter_counts: self.attached.meter_counts(index),
             idle_timeout_ns: self.attached.timeout_ns(index),
             last_hit_ns: self.attached.last_hit_ns(index),
         };
@@ -548,8 +560,13 @@ impl Table {
     ///
     /// # Errors
     /// [`NoMemory`]; nothing has changed then.
-    pub fn set_group(&mut self, group: GroupRef, members: &[GroupMember]) -> Result<(), NoMemory> {
-        self.slots.set_group(group, members.iter().map(|of| (MemberRef(of.member), of.weight)))
+    pub fn set_group(
+        &mut self,
+        group: GroupRef,
+        members: &[GroupMember],
+        selection: Selection,
+    ) -> Result<(), NoMemory> {
+        self.slots.set_group(group, members.iter().map(|of| (MemberRef(of.member), of.weight)), selection)
     }
 
     /// The profile gives a group up.
@@ -610,6 +627,35 @@ impl Table {
             return Err(TableError::NotFound);
         }
         self.attached.set_meter(index, config)
+    }
+
+    /// What the direct meter of an entry, or of the default entry, has coloured.
+    ///
+    /// # Errors
+    /// [`TableError::NoMeter`], [`TableError::NotFound`].
+    pub fn meter_counts(&self, index: EntryIndex) -> Result<ColorCounts, TableError> {
+        let counts = self.attached.meter_counts(index).ok_or(TableError::NoMeter)?;
+        self.exists(index).then_some(counts).ok_or(TableError::NotFound)
+    }
+
+    /// Sets what [`Table::meter_counts`] gives.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_meter_counts(&mut self, index: EntryIndex, counts: ColorCounts) -> Result<(), TableError> {
+        self.meter_counts(index)?;
+        self.attached.set_meter_counts(index, counts);
+        Ok(())
+    }
+
+    /// Adds to what [`Table::meter_counts`] gives; what workers count at the same time is counted too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn add_meter_counts(&mut self, index: EntryIndex, counts: ColorCounts) -> Result<(), TableError> {
+        self.meter_counts(index)?;
+        self.attached.add_meter_counts(index, counts);
+        Ok(())
     }
 
     /// The entries whose idle timeout has passed at `now_ns`, in the order of insertion.

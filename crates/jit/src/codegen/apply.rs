@@ -102,8 +102,7 @@ impl Gen<'_> {
         let marked = self.and(first, mark);
         self.b.set_cold_block(deeper);
         self.b.ins().brif(marked, deeper, &[], done, &[first.into()]);
-        self.b.switch_to_block(deeper);
-        self.b.seal_block(deeper);
+        self.start(deeper);
         let second = self.table_field(table, offset_of!(TableEnv, second));
         let group = self.and(first, mark - 1);
         let start = self.shl(group, low);
@@ -111,8 +110,7 @@ impl Gen<'_> {
         let index = self.b.ins().iadd(start, below);
         let found = self.load_element(second, index, word);
         self.b.ins().jump(done, &[found.into()]);
-        self.b.switch_to_block(done);
-        self.b.seal_block(done);
+        self.start(done);
         Some(result)
     }
 
@@ -184,12 +182,10 @@ impl Gen<'_> {
         let (missed, done) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(missed);
         self.b.ins().brif(slot, done, &[], missed, &[]);
-        self.b.switch_to_block(missed);
-        self.b.seal_block(missed);
+        self.start(missed);
         self.add_one(counts, at + offset_of!(LookupCounts, misses));
         self.b.ins().jump(done, &[]);
-        self.b.switch_to_block(done);
-        self.b.seal_block(done);
+        self.start(done);
     }
 
     fn add_one(&mut self, base: Value, at: usize) {
@@ -315,8 +311,7 @@ impl Gen<'_> {
             (self.b.create_block(), self.b.create_block(), self.b.create_block(), self.b.create_block());
         let any = self.not_zero(bytes);
         self.b.ins().brif(any, some, &[], done, &[]);
-        self.b.switch_to_block(some);
-        self.b.seal_block(some);
+        self.start(some);
         let has_entries = self.has_entries(table);
         self.load_around();
         let memory = self.around.stage;
@@ -356,16 +351,14 @@ impl Gen<'_> {
         let nodes: Vec<NodeId> =
             order.iter().copied().filter(|node| self.special.nodes[*node].entry.phase == phase).collect();
         self.nodes(&nodes);
-        self.b.switch_to_block(next);
-        self.b.seal_block(next);
+        self.start(next);
         let address = self.b.use_var(at);
         let address = self.plus(address, 4);
         self.b.def_var(at, address);
         let more = self.b.ins().icmp(IntCC::NotEqual, address, end);
         self.b.ins().brif(more, first, &[], done, &[]);
         self.b.seal_block(first);
-        self.b.switch_to_block(done);
-        self.b.seal_block(done);
+        self.start(done);
     }
 
     /// Goes on where the packet waited.
@@ -394,8 +387,7 @@ impl Gen<'_> {
             }
         }
         for (block, node) in targets.into_iter().zip(resumes) {
-            self.b.switch_to_block(block);
-            self.b.seal_block(block);
+            self.start(block);
             self.cache = Cache::default();
             self.state = self.special.nodes[*node].entry.clone();
             self.restore(*node);

@@ -1,7 +1,9 @@
 //! Putting packets together.
 //!
 //! The payload never moves: headers are put in front of it. A header that already stands where it belongs costs nothing,
-//! so a packet whose headers are as they were parsed needs no code at all.
+//! so a packet whose headers are as they were parsed needs no code at all. Where it shows only at run time which headers
+//! are valid, they are put one behind another beside the packet first, unless all of them turn out to stand where they
+//! belong. Headers with a varbit, or of broken bytes, are written bit by bit by the runtime.
 
 use super::Gen;
 use super::fields::Base;
@@ -9,7 +11,7 @@ use super::values::Num;
 use crate::abi;
 use crate::runtime::{Helper, Writer};
 use crate::state::{Cursor, Place, State};
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
@@ -34,18 +36,14 @@ pub(crate) fn moves(
     let mut total = 0i64;
     let mut moves = Vec::new();
     for header in headers {
-        let layout = &program.headers[*header];
-        let varbit = layout.fields.iter().any(|field| matches!(program.slots[*field].ty, Type::Varbit(_)));
         match state.place(*header) {
             Place::Invalid => continue,
             Place::Unknown | Place::Maybe => return None,
             Place::At(_) | Place::Pointed | Place::Stored => {}
         }
-        if varbit || !layout.fixed_bits.is_multiple_of(8) {
-            return None;
-        }
-        moves.push(Move { header: *header, to: total, bytes: layout.fixed_bits / 8 });
-        total += i64::from(layout.fixed_bits / 8);
+        let bytes = whole_bytes(program, *header)?;
+        moves.push(Move { header: *header, to: total, bytes });
+        total += i64::from(bytes);
     }
     let start = i64::from(cursor / 8) - total;
     moves.iter_mut().for_each(|step| step.to += start);
@@ -53,16 +51,155 @@ pub(crate) fn moves(
     (fits && total <= 4096).then_some((moves, start))
 }
 
+/// The bytes of a header, where all of that kind have as many.
+fn whole_bytes(program: &Program, header: HeaderId) -> Option<u32> {
+    let header = &program.headers[header];
+    let varbit = header.fields.iter().any(|field| matches!(program.slots[*field].ty, Type::Varbit(_)));
+    (!varbit && header.fixed_bits.is_multiple_of(8)).then_some(header.fixed_bits / 8)
+}
+
+/// Accesses of 8, 4, 2 and 1 bytes that cover so many: where, and how many.
+fn accesses(bytes: u32) -> Vec<(u32, u32)> {
+    let mut accesses = Vec::new();
+    let mut at = 0;
+    while at < bytes {
+        let size = [8, 4, 2, 1].into_iter().find(|size| *size <= bytes - at).unwrap_or(1);
+        accesses.push((at, size));
+        at += size;
+    }
+    accesses
+}
+
+/// Most bytes of headers that are put one behind another on the stack.
+const MAX_BESIDE: u32 = 2048;
+
+/// Headers that may be valid, with their bytes.
+type Emitted = Vec<(HeaderId, u32)>;
+
 impl Gen<'_> {
     pub(super) fn deparse(&mut self, headers: &[HeaderId], keep: bool, in_place: bool) {
-        match moves(self.s.program, &self.state, headers, in_place) {
-            Some((moves, start)) => self.deparse_in_place(&moves, start, keep),
-            None => {
-                self.start_emit();
-                headers.iter().for_each(|header| self.append_header(Writer::Packet, *header));
-                self.finish_emit(keep, in_place);
-            }
+        if let Some((moves, start)) = moves(self.s.program, &self.state, headers, in_place) {
+            return self.deparse_in_place(&moves, start, keep);
         }
+        if let Some(emitted) = self.emitted_whole(headers) {
+            return self.deparse_beside(&emitted, keep, in_place);
+        }
+        self.start_emit();
+        headers.iter().for_each(|header| self.append_header(Writer::Packet, *header));
+        self.finish_emit(keep, in_place);
+    }
+
+    /// The headers that may be valid, where each has a known number of bytes and all fit on the stack.
+    fn emitted_whole(&self, headers: &[HeaderId]) -> Option<Emitted> {
+        let may_be = headers.iter().filter(|header| self.state.place(**header) != Place::Invalid);
+        let sized = may_be.map(|header| Some((*header, whole_bytes(self.s.program, *header)?)));
+        let emitted: Emitted = sized.collect::<Option<_>>()?;
+        let total = emitted.iter().try_fold(0u32, |sum, (_, bytes)| sum.checked_add(*bytes))?;
+        (total <= MAX_BESIDE).then_some(emitted)
+    }
+
+    /// Puts headers one behind another, and then in front of the payload.
+    fn deparse_beside(&mut self, emitted: &Emitted, keep: bool, in_place: bool) {
+        if keep {
+            self.keep_headers();
+        }
+        // What is loaded or computed from here on holds only on one of the ways.
+        let cache = self.cache.clone();
+        let done = self.b.create_block();
+        self.skip_if_in_place(emitted, done);
+        let total: u32 = emitted.iter().map(|(_, bytes)| bytes).sum();
+        let start = self.buffer(4, total + 8);
+        let mut end = start;
+        for (header, bytes) in emitted {
+            end = self.append_whole(*header, *bytes, end);
+        }
+        let len = self.b.ins().isub(end, start);
+        let packet = self.moved();
+        let (host, cursor) = (self.host(), self.cursor());
+        let growth = self.growth(in_place);
+        self.call(Helper::PutInFront, &[host, packet, cursor, growth, start, len]);
+        self.reload_packet();
+        self.b.ins().jump(done, &[]);
+        self.start(done);
+        self.cache = cache;
+        self.cache.forget_packet();
+    }
+
+    /// Goes to `done` when all valid headers stand one behind another in front of the payload, as they are to.
+    fn skip_if_in_place(&mut self, emitted: &Emitted, done: Block) {
+        let in_packet = |(header, _): &(HeaderId, u32)| {
+            matches!(self.state.place(*header), Place::At(_) | Place::Pointed | Place::Maybe)
+        };
+        if !self.state.cursor.is_byte() || !emitted.iter().all(in_packet) {
+            return;
+        }
+        // Where the next header is to stand, and what differs so far.
+        let mut next = self.data();
+        let mut differs = self.int(0);
+        for (header, bytes) in emitted {
+            let stands = match self.state.place(*header) {
+                Place::At(at) => {
+                    let data = self.data();
+                    self.plus(data, i64::from(at))
+                }
+                _ => self.pointer(*header),
+            };
+            let (off, valid) = (self.b.ins().bxor(stands, next), self.is_valid(*header));
+            let mask = self.b.ins().ineg(valid);
+            let off = self.b.ins().band(off, mask);
+            differs = self.b.ins().bor(differs, off);
+            let taken = self.and(mask, u64::from(*bytes));
+            next = self.b.ins().iadd(next, taken);
+        }
+        let (cursor, data) = (self.cursor(), self.data());
+        let cursor = self.shr(cursor, 3);
+        let payload = self.b.ins().iadd(data, cursor);
+        let off = self.b.ins().bxor(payload, next);
+        differs = self.b.ins().bor(differs, off);
+        let beside = self.b.create_block();
+        self.b.ins().brif(differs, beside, &[], done, &[]);
+        self.start(beside);
+    }
+
+    /// Puts a header at an address, if it is valid; gives the address behind it.
+    fn append_whole(&mut self, header: HeaderId, bytes: u32, to: Value) -> Value {
+        if !matches!(self.state.place(header), Place::Unknown | Place::Maybe) {
+            return self.put_header(header, bytes, to);
+        }
+        let behind = self.b.create_block();
+        let end = self.b.append_block_param(behind, types::I64);
+        self.enter_if_valid(header, behind, &[to.into()]);
+        let cache = self.cache.clone();
+        let put = self.put_header(header, bytes, to);
+        self.cache = cache;
+        self.b.ins().jump(behind, &[put.into()]);
+        self.start(behind);
+        end
+    }
+
+    /// Puts a valid header at an address; gives the address behind it.
+    fn put_header(&mut self, header: HeaderId, bytes: u32, to: Value) -> Value {
+        let (base, address, offset) = match self.state.place(header) {
+            Place::At(at) => (Base::Packet, self.data(), at),
+            Place::Pointed | Place::Maybe => (Base::Header(header), self.pointer(header), 0),
+            Place::Invalid => return to,
+            Place::Stored | Place::Unknown => {
+                for (at, num) in self.chunks(&Move { header, to: 0, bytes }) {
+                    self.store_bits(Base::Other, to, 8 * at as u32, &num);
+                }
+                return self.plus(to, i64::from(bytes));
+            }
+        };
+        for (at, size) in accesses(bytes) {
+            let value = self.load_raw(base, address, offset + at, size);
+            self.store_raw(Base::Other, to, at, size, value);
+        }
+        self.plus(to, i64::from(bytes))
+    }
+
+    /// What a deparser may take of the headroom, in bytes.
+    fn growth(&mut self, in_place: bool) -> Value {
+        self.int(if in_place { abi::GROWTH as u64 } else { 0 })
     }
 
     fn deparse_in_place(&mut self, moves: &[Move], start: i64, keep: bool) {
@@ -79,12 +216,9 @@ impl Gen<'_> {
                 Place::Pointed => (Base::Header(step.header), self.pointer(step.header), 0),
                 _ => continue,
             };
-            let mut at = 0;
-            while at < step.bytes {
-                let size = [8, 4, 2, 1].into_iter().find(|size| *size <= step.bytes - at).unwrap_or(1);
+            for (at, size) in accesses(step.bytes) {
                 let value = self.load_raw(base, address, offset + at, size);
                 read.push((step.to + i64::from(at), size, value));
-                at += size;
             }
         }
         let stored: Vec<&Move> =
@@ -109,34 +243,19 @@ impl Gen<'_> {
 
     /// The bits of a header in storage, in whole bytes, and where they go.
     fn chunks(&mut self, step: &Move) -> Vec<(i64, Num)> {
-        let mut chunks = Vec::new();
-        let mut open: Option<Num> = None;
-        let mut done = 0;
-        for field in &self.s.program.headers[step.header].fields {
+        let fields = &self.s.program.headers[step.header].fields;
+        let nums = fields.iter().map(|field| {
             let val = self.read(*field);
-            let num = self.bits_of(val);
-            let merged = match open.take() {
-                None => num,
-                Some(before) => {
-                    let width = before.width + num.width;
-                    let (high, low) = (self.limbs(&before), self.limbs(&num));
-                    let high = self.move_up(&high, num.width, width);
-                    let mut limbs = self.limbs(&high);
-                    for (limb, below) in limbs.iter_mut().zip(low) {
-                        *limb = self.b.ins().bor(*limb, below);
-                    }
-                    Num::limbs(width, limbs)
-                }
-            };
-            if merged.width.is_multiple_of(8) {
-                let bytes = i64::from(merged.width / 8);
-                chunks.push((step.to + done, merged));
-                done += bytes;
-            } else {
-                open = Some(merged);
-            }
-        }
-        chunks
+            self.bits_of(val)
+        });
+        let nums = nums.collect();
+        let mut to = step.to;
+        let place = |num: Num| {
+            let at = to;
+            to += i64::from(num.width / 8);
+            (at, num)
+        };
+        self.in_units(nums, 8).into_iter().map(place).collect()
     }
 
     /// Headers that are only in the packet get storage, since the packet is about to change.
@@ -160,7 +279,7 @@ impl Gen<'_> {
         }
         let packet = self.moved();
         let (host, cursor): (Value, Value) = (self.host(), self.cursor());
-        let growth = self.int(if in_place { abi::GROWTH as u64 } else { 0 });
+        let growth = self.growth(in_place);
         self.call(Helper::WriterFinish, &[host, packet, cursor, growth]);
         self.reload_packet();
         self.cache.forget_packet();

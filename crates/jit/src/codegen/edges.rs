@@ -8,7 +8,7 @@ use crate::live::has_storage;
 use crate::specialise::NodeId;
 use crate::state::{Cursor, Place, State};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value, types};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, InstructionData, Opcode, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 use std::collections::HashMap;
@@ -64,8 +64,7 @@ impl Gen<'_> {
     /// Generates the edges that the terminator asked for.
     pub(super) fn finish_edges(&mut self) {
         for edge in std::mem::take(&mut self.pending) {
-            self.b.switch_to_block(edge.block);
-            self.b.seal_block(edge.block);
+            self.start(edge.block);
             self.state = edge.state;
             self.cache = edge.cache;
             self.jump_to(edge.to);
@@ -208,6 +207,16 @@ impl Gen<'_> {
                 self.b.ins().uextend(types::I64, valid)
             }
             Place::At(_) | Place::Pointed | Place::Stored => self.int(1),
+        }
+    }
+
+    /// Goes to `behind` with these arguments unless a header is valid; goes on where it is.
+    pub(super) fn enter_if_valid(&mut self, header: HeaderId, behind: Block, args: &[BlockArg]) {
+        if matches!(self.state.place(header), Place::Unknown | Place::Maybe) {
+            let valid = self.is_valid(header);
+            let inside = self.b.create_block();
+            self.b.ins().brif(valid, inside, &[], behind, args);
+            self.start(inside);
         }
     }
 

@@ -393,8 +393,7 @@ impl Gen<'_> {
     /// Starts the block of the next part of a condition.
     fn go_on(&mut self, next: Block, parts: &[&Expr]) {
         if !parts.is_empty() {
-            self.b.switch_to_block(next);
-            self.b.seal_block(next);
+            self.start(next);
         }
     }
 
@@ -449,8 +448,7 @@ impl Gen<'_> {
                 let both = *op == BinaryOp::BoolAnd;
                 let (then_a, els_a) = if both { (rest, els) } else { (then, rest) };
                 self.branch_past(a, then_a, els_a, both);
-                self.b.switch_to_block(rest);
-                self.b.seal_block(rest);
+                self.start(rest);
                 self.branch(b, then, els);
             }
             Expr::Binary(BinaryOp::Ne, a, b) => {
@@ -489,8 +487,7 @@ impl Gen<'_> {
     /// Whether a key is equal to a constant under a mask.
     pub(super) fn masked(&mut self, key: &Num, value: &Bits, mask: &Bits) -> Value {
         let limbs = self.limbs(key);
-        let masks = super::values::limbs_of(mask);
-        let cut = limbs.into_iter().zip(masks).map(|(limb, mask)| self.and(limb, mask)).collect();
+        let cut = limbs.into_iter().zip(mask.limbs()).map(|(limb, mask)| self.and(limb, mask)).collect();
         let key = Num::limbs(key.width, cut);
         self.equal(&key, &Num::constant(value.and(mask)))
     }

@@ -8,7 +8,6 @@ use crate::runtime::{Helper, Writer};
 use crate::specialise::NodeId;
 use crate::stage::{MAX_BATCH, MAX_SUMS, Stage};
 use crate::state::Place;
-use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use millrace_pipeline::*;
 use std::collections::HashSet;
@@ -95,10 +94,12 @@ impl Gen<'_> {
     }
 
     fn hash_static(&mut self, algorithm: HashAlgorithm, items: Vec<Expr>, bits: u32) -> Num {
-        if sums(algorithm)
-            && let Some(sum) = self.sum_in_place(&items)
-        {
-            return self.finish_sum(algorithm, sum);
+        if sums(algorithm) {
+            let in_place = self.sum_in_place(&items);
+            let sum = in_place.unwrap_or_else(|| self.sum_of_values(&items));
+            let folded = self.folded(algorithm, sum);
+            let form = if in_place.is_some() { Form::Swapped(folded) } else { Form::Limbs(vec![folded]) };
+            return Num { width: 16, form };
         }
         let bytes = bits.div_ceil(8);
         let buffer = self.buffer(3, bytes + 16);
@@ -258,9 +259,37 @@ impl Gen<'_> {
         })
     }
 
-    /// Folds a sum of 16-bit words to 16 bits. The words have their bytes in the reverse order, and so has the sum, since
+    /// The sum of 16-bit words of data one behind another, filled up with zeros behind. Below 2^48.
+    fn sum_of_values(&mut self, items: &[Expr]) -> Value {
+        let nums = items.iter().map(|item| {
+            let val = self.eval(item);
+            self.bits_of(val)
+        });
+        let nums = nums.collect();
+        let words = self.in_units(nums, 16);
+        let zero = self.int(0);
+        words.iter().fold(zero, |total, num| self.add_words(total, num))
+    }
+
+    /// Adds the 32-bit words of a number of whole 16-bit words: as many end-around carries.
+    fn add_words(&mut self, total: Value, num: &Num) -> Value {
+        let mut total = total;
+        let mut left = num.width;
+        for limb in self.limbs(num) {
+            let low = if left > 32 { self.and(limb, ones(32)) } else { limb };
+            total = self.b.ins().iadd(total, low);
+            if left > 32 {
+                let high = self.shr(limb, 32);
+                total = self.b.ins().iadd(total, high);
+            }
+            left = left.saturating_sub(64);
+        }
+        total
+    }
+
+    /// Folds a sum of 16-bit words to 16 bits. Where the words have their bytes in the reverse order, so has the sum, since
     /// the end-around carry goes round either way.
-    fn finish_sum(&mut self, algorithm: HashAlgorithm, sum: Value) -> Num {
+    fn folded(&mut self, algorithm: HashAlgorithm, sum: Value) -> Value {
         // The highest 16 bits of the product are the sum of the words, with what its lower parts carry: that is the
         // end-around carry, see the test.
         let all = self.int(FOLD);
@@ -271,7 +300,7 @@ impl Gen<'_> {
             sum = self.b.ins().bxor(sum, ones);
         }
         self.widths.insert(sum, 16);
-        Num { width: 16, form: Form::Swapped(sum) }
+        sum
     }
 
     /// By a writer that takes whatever comes.
@@ -319,22 +348,11 @@ impl Gen<'_> {
 
     /// Appends a header to a writer; nothing when it is invalid.
     pub(super) fn append_header(&mut self, to: Writer, header: HeaderId) {
-        let place = self.state.place(header);
-        if place == Place::Invalid {
+        if self.state.place(header) == Place::Invalid {
             return;
         }
         let behind = self.b.create_block();
-        if matches!(place, Place::Unknown | Place::Maybe) {
-            let valid = self.is_valid(header);
-            let valid = {
-                let zero = self.int(0);
-                self.b.ins().icmp(IntCC::NotEqual, valid, zero)
-            };
-            let inside = self.b.create_block();
-            self.b.ins().brif(valid, inside, &[], behind, &[]);
-            self.b.switch_to_block(inside);
-            self.b.seal_block(inside);
-        }
+        self.enter_if_valid(header, behind, &[]);
         // What is loaded or computed inside holds only there.
         let cache = self.cache.clone();
         for field in &self.s.program.headers[header].fields {
@@ -343,8 +361,7 @@ impl Gen<'_> {
         }
         self.cache = cache;
         self.b.ins().jump(behind, &[]);
-        self.b.switch_to_block(behind);
-        self.b.seal_block(behind);
+        self.start(behind);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::runtime::Helper;
 use crate::specialise::NodeId;
 use crate::state::{Cursor, number};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
@@ -45,8 +45,7 @@ impl Gen<'_> {
         let on = self.b.create_block();
         let otherwise = self.edge(otherwise);
         self.b.ins().brif(cond, on, &[], otherwise, &[]);
-        self.b.switch_to_block(on);
-        self.b.seal_block(on);
+        self.start(on);
     }
 
     pub(super) fn extract_header(&mut self, header: HeaderId, next: NodeId, short: NodeId) {
@@ -221,8 +220,7 @@ impl Gen<'_> {
                 } else {
                     self.b.ins().jump(on, &[]);
                 }
-                self.b.switch_to_block(on);
-                self.b.seal_block(on);
+                self.start(on);
             }
             self.b.ins().jump(taken, &[]);
             self.start(otherwise);
@@ -230,11 +228,6 @@ impl Gen<'_> {
         }
         let default = self.edge(default);
         self.b.ins().jump(default, &[]);
-    }
-
-    fn start(&mut self, block: Block) {
-        self.b.switch_to_block(block);
-        self.b.seal_block(block);
     }
 
     /// Whether keys match; none: always.

@@ -54,12 +54,6 @@ impl Num {
     }
 }
 
-/// The limbs of a constant.
-pub(crate) fn limbs_of(bits: &Bits) -> Vec<u64> {
-    let bytes = bits.to_bytes();
-    bytes.rchunks(8).map(|chunk| chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte))).collect()
-}
-
 /// The ones of the highest limb of a number.
 pub(crate) fn top_mask(width: u32) -> u64 {
     match width % 64 {
@@ -127,7 +121,7 @@ impl Gen<'_> {
     /// The limbs of a number.
     pub(crate) fn limbs(&mut self, num: &Num) -> Vec<Value> {
         match &num.form {
-            Form::Const(bits) => limbs_of(bits).into_iter().map(|limb| self.int(limb)).collect(),
+            Form::Const(bits) => bits.limbs().map(|limb| self.int(limb)).collect(),
             Form::Limbs(limbs) => limbs.clone(),
             Form::Swapped(raw) => {
                 let value = self.swap(*raw, num.width);
@@ -235,6 +229,40 @@ impl Gen<'_> {
         self.cut(width, result)
     }
 
+    /// Two numbers one behind another, the first one highest.
+    fn joined(&mut self, high: &Num, low: &Num) -> Num {
+        let width = high.width + low.width;
+        let (above, below) = (self.limbs(high), self.limbs(low));
+        let above = self.move_up(&above, low.width, width);
+        let mut limbs = self.limbs(&above);
+        for (limb, below) in limbs.iter_mut().zip(below) {
+            *limb = self.b.ins().bor(*limb, below);
+        }
+        Num::limbs(width, limbs)
+    }
+
+    /// Numbers one behind another, in parts that are each a multiple of `unit` bits and as short as that goes; what is left
+    /// is filled up with zeros behind.
+    pub(crate) fn in_units(&mut self, nums: Vec<Num>, unit: u32) -> Vec<Num> {
+        let mut parts = Vec::new();
+        let mut open: Option<Num> = None;
+        for num in nums {
+            let joined = match open.take() {
+                None => num,
+                Some(before) => self.joined(&before, &num),
+            };
+            match joined.width.is_multiple_of(unit) {
+                true => parts.push(joined),
+                false => open = Some(joined),
+            }
+        }
+        if let Some(rest) = open {
+            let missing = Num::constant(Bits::zero(unit - rest.width % unit));
+            parts.push(self.joined(&rest, &missing));
+        }
+        parts
+    }
+
     /// Widens with the sign, or cuts.
     pub(crate) fn sign_extend(&mut self, num: &Num, width: u32) -> Num {
         let limbs = self.limbs(num);
@@ -325,7 +353,7 @@ impl Gen<'_> {
         match (&a.form, &b.form) {
             (Form::Swapped(a), Form::Swapped(b)) => return self.b.ins().icmp(how, *a, *b),
             (Form::Swapped(raw), Form::Const(bits)) | (Form::Const(bits), Form::Swapped(raw)) => {
-                let value = limbs_of(bits)[0];
+                let value = bits.limbs().next().unwrap_or(0);
                 let swapped = value.swap_bytes() >> (64 - width);
                 let constant = self.int(swapped);
                 return self.b.ins().icmp(how, *raw, constant);

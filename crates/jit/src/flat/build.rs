@@ -37,7 +37,7 @@ pub(crate) fn flatten(program: &Program, plan: &Plan) -> Flat {
     }
     let entry = match plan.start {
         Start::Arrival => builder.arrival(next),
-        Start::Context => next,
+        Start::Unparsed | Start::Context => next,
     };
     Flat { blocks: builder.blocks, entry }
 }

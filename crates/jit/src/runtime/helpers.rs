@@ -2,7 +2,7 @@
 
 use super::Writer;
 use super::host::Host;
-use super::writer::{bits_of, limbs_of, varbit_of};
+use super::writer::{bits_of, varbit_of};
 use crate::abi::Moved;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
@@ -38,6 +38,7 @@ helpers! {
     WriterPayload = writer_payload;
     WriterHash = writer_hash;
     WriterFinish = writer_finish;
+    PutInFront = put_in_front;
     ArgumentBool = argument_bool;
     ArgumentBits = argument_bits;
     ArgumentVarbit = argument_varbit;
@@ -109,7 +110,7 @@ unsafe fn limbs<'a>(address: *const u64, width: u64) -> &'a [u64] {
 }
 
 unsafe fn give(to: *mut u64, bits: &Bits) {
-    for (at, limb) in limbs_of(bits).enumerate() {
+    for (at, limb) in bits.limbs().enumerate() {
         // SAFETY: there is room for a number of the width of `bits`.
         unsafe { *to.add(at) = limb };
     }
@@ -246,6 +247,22 @@ unsafe extern "C" fn writer_finish(
 ) -> u64 {
     // SAFETY: the host; the packet whose headers were appended.
     unsafe { host(to).put_together(&mut *packet, cursor as usize, growth as usize) };
+    0
+}
+
+unsafe extern "C" fn put_in_front(
+    to: *mut Host<'static>,
+    packet: *mut Moved,
+    cursor: u64,
+    growth: u64,
+    headers: *const u8,
+    len: u64,
+) -> u64 {
+    // SAFETY: the host; the packet; its headers, which lie elsewhere.
+    unsafe {
+        let headers = slice::from_raw_parts(headers, len as usize);
+        host(to).put_in_front(&mut *packet, cursor as usize, growth as usize, headers);
+    }
     0
 }
 

@@ -101,13 +101,20 @@ impl<'a> Host<'a> {
         writer.push_bytes(packet.get(whole..).unwrap_or(&[]));
     }
 
-    /// The packet becomes what was written, and what is behind the cursor: in front of the payload if that leaves it where
-    /// it is and takes at most `growth` bytes of the headroom, else in memory of its own.
+    /// The packet becomes what was written, and what is behind the cursor.
     pub(crate) fn put_together(&mut self, packet: &mut Moved, cursor: usize, growth: usize) {
-        let bits = self.writer(Writer::Packet as u64).len_bits();
-        let fits = cursor.is_multiple_of(8) && bits.is_multiple_of(8) && bits / 8 <= cursor / 8 + growth;
-        if fits {
-            let headers = std::mem::take(self.writer(Writer::Packet as u64)).finish();
+        let headers = std::mem::take(self.writer(Writer::Packet as u64));
+        if headers.len_bits().is_multiple_of(8) {
+            return self.put_in_front(packet, cursor, growth, &headers.finish());
+        }
+        *self.writer(Writer::Packet as u64) = headers;
+        self.put_elsewhere(packet, cursor);
+    }
+
+    /// The packet becomes these headers, and what is behind the cursor: in front of the payload if that leaves it where it is
+    /// and takes at most `growth` bytes of the headroom, else in memory of its own. The headers are not in the packet.
+    pub(crate) fn put_in_front(&mut self, packet: &mut Moved, cursor: usize, growth: usize, headers: &[u8]) {
+        if cursor.is_multiple_of(8) && headers.len() <= cursor / 8 + growth {
             // SAFETY: the new headers end where the payload starts, and begin in the packet or its headroom.
             unsafe {
                 let front = packet.data.add(cursor / 8).sub(headers.len());
@@ -117,6 +124,14 @@ impl<'a> Host<'a> {
             packet.len = packet.len - (cursor / 8) as u64 + headers.len() as u64;
             return;
         }
+        let writer = self.writer(Writer::Packet as u64);
+        *writer = bits::BitWriter::new();
+        writer.push_bytes(headers);
+        self.put_elsewhere(packet, cursor);
+    }
+
+    /// The packet becomes what was written, and what is behind the cursor, in memory of its own.
+    fn put_elsewhere(&mut self, packet: &mut Moved, cursor: usize) {
         // SAFETY: the packet as it is.
         let old = unsafe { std::slice::from_raw_parts(packet.data, packet.len as usize) };
         self.write_payload(Writer::Packet, old, cursor);

@@ -5,18 +5,14 @@ use millrace_pipeline::semantics::VarbitValue;
 
 /// A number from its limbs, the lowest first.
 pub(crate) fn bits_of(width: u32, limbs: &[u64]) -> Bits {
+    if let [low] | [low, 0] = *limbs {
+        return Bits::new(width, u128::from(low));
+    }
+    if let [low, high] = *limbs {
+        return Bits::new(width, u128::from(high) << 64 | u128::from(low));
+    }
     let bytes: Vec<u8> = limbs.iter().rev().flat_map(|limb| limb.to_be_bytes()).collect();
     Bits::from_bytes(width, &bytes)
-}
-
-/// The limbs of a number, the lowest first.
-pub(crate) fn limbs_of(bits: &Bits) -> impl Iterator<Item = u64> {
-    let bytes = bits.to_bytes();
-    let limbs: Vec<u64> = bytes
-        .rchunks(8)
-        .map(|chunk| chunk.iter().fold(0, |limb, byte| limb << 8 | u64::from(*byte)))
-        .collect();
-    limbs.into_iter()
 }
 
 /// A varbit from its words in memory: the length in bits, then the bytes.

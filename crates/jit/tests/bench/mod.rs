@@ -31,13 +31,12 @@ struct Outcome {
 
 impl Bench {
     /// None for a program that its state refuses.
-    pub(crate) fn new(program: Program, arrival: bool, staged: &[TableId]) -> Option<Bench> {
+    pub(crate) fn new(program: Program, start: Start, staged: &[TableId]) -> Option<Bench> {
         let program = Arc::new(program);
         let bodies: Vec<BodyId> = program.ingress.iter().chain(&program.egress).copied().collect();
         let mut plan = Plan::bodies("all", &bodies);
-        if arrival {
-            plan.start = Start::Arrival;
-        }
+        plan.start = start;
+        let arrival = start == Start::Arrival;
         // Both ways to generate code are tested.
         let effort = if arrival && staged.is_empty() { Effort::Quick } else { Effort::Speed };
         let options = Options { keep_all: true, staged: staged.to_vec(), effort, ..Options::default() };
@@ -129,7 +128,7 @@ impl Bench {
             memory.extend_from_slice(&[0x5a; TAILROOM]);
         }
         if !self.arrival {
-            (0..batch.len()).for_each(|at| self.contexts.clear(at));
+            (0..batch.len()).for_each(|at| self.contexts.storage.clear(at));
         }
         let mut host = self.compiled.host(&mut self.states[1]);
         let ran = Batch::new(&mut memory, &places, 7, HEADROOM).expect("packets with room on both sides");
@@ -143,7 +142,7 @@ impl Bench {
                 let verdict = outcome.verdict();
                 let mut storage = Vec::new();
                 if verdict == Verdict::Stopped {
-                    let contexts = &self.contexts;
+                    let contexts = &self.contexts.storage;
                     storage.extend(
                         p.slots
                             .iter()

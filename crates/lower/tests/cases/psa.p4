@@ -10,6 +10,12 @@
 // in: table ingress.t {
 // check: direct_counter ingress.dc packets
 // check: direct_meter ingress.dm packets
+// in: table ingress.g {
+// check: selector_input istd.ingress_port
+// check: empty_group ingress.set(8w9)
+// in: table ingress.nothing {
+// check: action NoAction default_only
+// check: empty_group NoAction()
 // in: body parser IngressParserImpl
 // check: parser.istd.ingress_port = mux(eq(switch.packet_path, 32w6), parser.istd.ingress_port, mux(eq(switch.packet_path, 32w4), 32w0xfffffffa, switch.ingress_port))
 // in: body action ingress.a
@@ -55,8 +61,23 @@ control ingress(inout headers_t hdr, inout empty_t meta, in psa_ingress_input_me
         psa_direct_counter = dc;
         psa_direct_meter = dm;
     }
+    ActionSelector(PSA_HashAlgorithm_t.CRC16, 32w64, 32w8) members;
+    action set(bit<8> v) { hdr.h.x = v; }
+    table g {
+        key = { hdr.h.x: exact; istd.ingress_port: selector; }
+        actions = { set; }
+        psa_implementation = members;
+        psa_empty_group_action = set(9);
+    }
+    table nothing {
+        key = { hdr.h.x: exact; istd.ingress_port: selector; }
+        actions = { set; }
+        psa_implementation = members;
+    }
     apply {
         t.apply();
+        g.apply();
+        nothing.apply();
         r.write(1, 2);
         if (colour == PSA_MeterColor_t.RED) { send_to_port(ostd, istd.ingress_port); }
     }

@@ -25,6 +25,7 @@
 // check: profile ingress.choose
 // check: selector_input hdr.h.a
 // check: selector_input m.y
+// check: empty_group NoAction()
 // in: table ingress.odd
 // check: key "hdr.st[m.x].a": exact = "ingress.odd.key.hdr.st[m.x].a"
 // in: body action ingress.set

@@ -65,6 +65,7 @@ impl Generator {
         }
         let entries = if keys.is_empty() { Vec::new() } else { self.entries(&keys, &actions) };
         let selects = self.rng.one_in(4);
+        let empty_group = (selects && self.rng.one_in(2)).then(|| self.call(&actions, 0));
         let (counts, meters) = (self.rng.one_in(2), self.rng.one_in(3));
         let table = Table {
             keys,
@@ -76,6 +77,7 @@ impl Generator {
             const_entries: self.rng.one_in(2),
             profile: selects.then(|| ProfileId::from_u32(0)),
             selector_inputs: if selects { vec![self.expr(scope, Type::Bits(16), 1)] } else { Vec::new() },
+            empty_group,
             direct_counter: counts.then(|| DirectCounter {
                 name: format!("{name}.counter"),
                 unit: Unit::Packets,

@@ -63,8 +63,17 @@ impl BitWriter {
         let used = (8 - self.free) % 8;
         let total = used + bits.width();
         let free = (8 - total % 8) % 8;
-        let aligned = bits.zero_extend(total + free).shl_by(u64::from(free)).to_bytes();
-        let mut fresh = aligned.as_slice();
+        let (small, large);
+        let mut fresh = match &bits.repr {
+            Repr::Small(v) if total + free <= 128 => {
+                small = (v << free).to_be_bytes();
+                &small[16 - ((total + free) / 8) as usize..]
+            }
+            _ => {
+                large = bits.zero_extend(total + free).shl_by(u64::from(free)).to_bytes();
+                large.as_slice()
+            }
+        };
         if let (true, Some(last), Some((first, rest))) =
             (used > 0, self.bytes.last_mut(), fresh.split_first())
         {
@@ -100,6 +109,12 @@ mod tests {
         assert_eq!(Bits::new(12, 0xabc).to_bytes(), [0x0a, 0xbc]);
         assert_eq!(Bits::from_bytes(12, &[0xfa, 0xbc]), Bits::new(12, 0xabc));
         assert_eq!(Bits::new(129, 1).to_bytes().len(), 17);
+        assert!(Bits::from_bytes(136, &[1; 17]).limbs().eq([
+            0x0101_0101_0101_0101,
+            0x0101_0101_0101_0101,
+            1
+        ]));
+        assert!(Bits::new(65, 1 << 64 | 5).limbs().eq([5, 1]));
         assert_eq!(Bits::from_bytes(136, &[1; 17]).to_bytes(), [1; 17]);
         assert_eq!(Bits::read_at(&[0x45, 0x00, 0x12], 4, 12), Some(Bits::new(12, 0x500)));
         assert_eq!(Bits::read_at(&[0x45, 0x00, 0x12], 3, 3), Some(Bits::new(3, 1)));

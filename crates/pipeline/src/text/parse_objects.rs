@@ -92,6 +92,7 @@ impl Parser {
             const_entries: false,
             profile: None,
             selector_inputs: Vec::new(),
+            empty_group: None,
             direct_counter: None,
             direct_meter: None,
             idle_timeout: false,
@@ -142,6 +143,8 @@ impl Parser {
             table.profile = Some(self.find("action profile", |n| &n.profiles)?);
         } else if self.eat_word("selector_input") {
             table.selector_inputs.push(self.expr()?);
+        } else if self.eat_word("empty_group") {
+            table.empty_group = Some(self.call(table)?);
         } else if self.eat_word("direct_counter") {
             let (name, unit) = (self.name()?, self.unit()?);
             table.direct_counter = Some(DirectCounter { name, unit, at_hit: self.eat_word("at_hit") });

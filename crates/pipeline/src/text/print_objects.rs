@@ -106,6 +106,10 @@ impl Printer<'_> {
             let input = self.expr(input);
             put!(self, "    selector_input {input}\n");
         }
+        if let Some(call) = &table.empty_group {
+            let call = self.call(table, call);
+            put!(self, "    empty_group {call}\n");
+        }
         if let Some(counter) = &table.direct_counter {
             let at_hit = if counter.at_hit { " at_hit" } else { "" };
             put!(self, "    direct_counter {} {}{at_hit}\n", written(&counter.name), counter.unit.name());

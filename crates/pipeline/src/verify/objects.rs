@@ -124,7 +124,7 @@ impl<'a> Verifier<'a> {
                 }),
             }
         }
-        self.call(place, table, &table.default, ActionScope::TableOnly);
+        self.call(place, table, &table.default, Some(ActionScope::TableOnly));
         let priorities = table
             .keys
             .iter()
@@ -132,7 +132,7 @@ impl<'a> Verifier<'a> {
         for (index, entry) in table.entries.iter().enumerate() {
             let name = format!("{}, entry {index}", table.name);
             let place = Place::Object("table", &name);
-            self.call(place, table, &entry.call, ActionScope::DefaultOnly);
+            self.call(place, table, &entry.call, Some(ActionScope::DefaultOnly));
             self.require(priorities || entry.priority == 0, place, || {
                 "a table without ternary, range or optional keys knows no priorities".into()
             });
@@ -162,6 +162,12 @@ impl<'a> Verifier<'a> {
         for input in &table.selector_inputs {
             self.bits_expr(place, input, "a selector input");
         }
+        self.require(selects || table.empty_group.is_none(), place, || {
+            "it has an action for empty groups and no profile with a selector".into()
+        });
+        if let Some(call) = &table.empty_group {
+            self.call(place, table, call, None);
+        }
         if let Some(meter) = &table.direct_meter {
             self.meter_unit(place, meter.unit);
             if let Some(slot) = meter.at_hit {
@@ -170,7 +176,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn call(&mut self, place: Place<'_>, table: &Table, call: &ActionCall, barred: ActionScope) {
+    fn call(&mut self, place: Place<'_>, table: &Table, call: &ActionCall, barred: Option<ActionScope>) {
         let p = self.program;
         let Some(listed) = table.actions.get(call.action) else {
             return self.report(
@@ -180,8 +186,8 @@ impl<'a> Verifier<'a> {
         };
         let Some(action) = p.actions.get(listed.action) else { return };
         let name = &action.name;
-        self.require(listed.scope != barred, place, || match barred {
-            ActionScope::TableOnly => format!("{name} may not be the default"),
+        self.require(barred != Some(listed.scope), place, || match barred {
+            Some(ActionScope::TableOnly) => format!("{name} may not be the default"),
             _ => format!("{name} may only be the default"),
         });
         let (given, wanted) = (call.args.len(), action.params.len());

@@ -40,6 +40,10 @@ impl<'a> Checker<'a> {
                         }
                         self.default_action(id, property, value);
                     }
+                    "psa_empty_group_action" | "pna_empty_group_action" => {
+                        let action = self.action_value(id, property, value);
+                        self.hir.tables[id].empty_group_action = action;
+                    }
                     "size" => self.table_size(id, value),
                     "largest_priority_wins" => {
                         let checked = self.check_condition(value);
@@ -166,21 +170,30 @@ impl<'a> Checker<'a> {
     }
 
     fn default_action(&mut self, id: TableId, property: &'a ast::TableProperty, value: &'a ast::Expr) {
-        let Some((path, args)) = self.action_expression(value) else { return };
-        let Some(listed) = self.listed_action(id, path, value.span) else { return };
-        if has(&listed.annotations, "tableonly") {
+        let Some(action) = self.action_value(id, property, value) else { return };
+        let table = &self.hir.tables[id];
+        let listed = table.actions.iter().find(|listed| listed.action == action.action);
+        if listed.is_some_and(|listed| has(&listed.annotations, "tableonly")) {
             let message = "an action marked `@tableonly` cannot be the default action";
             self.error(codes::NOT_IN_ACTIONS, value.span, message);
         }
-        let Some(args) = self.full_args(&listed, args, value.span) else { return };
         let table = &mut self.hir.tables[id];
         table.const_default = property.is_const;
-        table.default_action = Some(ActionRef {
-            action: listed.action,
-            args,
-            annotations: property.annotations.clone().into(),
-            span: value.span,
-        });
+        table.default_action = Some(action);
+    }
+
+    /// An action of the table's list with all its arguments, as a property has it.
+    fn action_value(
+        &mut self,
+        id: TableId,
+        property: &'a ast::TableProperty,
+        value: &'a ast::Expr,
+    ) -> Option<ActionRef> {
+        let (path, args) = self.action_expression(value)?;
+        let listed = self.listed_action(id, path, value.span)?;
+        let args = self.full_args(&listed, args, value.span)?;
+        let annotations = property.annotations.clone().into();
+        Some(ActionRef { action: listed.action, args, annotations, span: value.span })
     }
 
     /// An action with or without arguments, written as an expression.

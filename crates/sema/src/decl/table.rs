@@ -21,6 +21,7 @@ impl<'a> Checker<'a> {
             keys: Vec::new(),
             actions: Vec::new(),
             default_action: None,
+            empty_group_action: None,
             const_default: false,
             entries: Vec::new(),
             const_entries: false,

@@ -211,6 +211,8 @@ pub struct Table {
     pub default_action: Option<ActionRef>,
     /// Whether that is `const`.
     pub const_default: bool,
+    /// `psa_empty_group_action` or PNA's: what an entry runs whose group is empty.
+    pub empty_group_action: Option<ActionRef>,
     /// Its initial entries.
     pub entries: Vec<Entry>,
     /// Whether they are `const entries`.

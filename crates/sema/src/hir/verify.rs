@@ -155,7 +155,8 @@ impl Verifier<'_> {
         t.keys.iter().for_each(|k| self.expr(&k.expr));
         let types: Vec<Ty> = t.keys.iter().map(|k| k.expr.ty).collect();
         t.actions.iter().for_each(|a| self.args(&a.args));
-        let full = t.default_action.iter().chain(t.entries.iter().map(|e| &e.action));
+        let full =
+            t.default_action.iter().chain(&t.empty_group_action).chain(t.entries.iter().map(|e| &e.action));
         for action in full {
             self.args(&action.args);
             if action.args.len() != self.program.actions[action.action].params.len() {

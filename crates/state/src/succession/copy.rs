@@ -210,7 +210,10 @@ impl Succession {
     ) {
         let tables = running.lock();
         let members: Vec<_> = tables.members(old).collect();
-        let groups: Vec<_> = tables.groups(old).map(|(id, members)| (id, members.to_vec())).collect();
+        let groups: Vec<_> = tables
+            .groups(old)
+            .map(|(id, members)| (id, members.to_vec(), tables.selection(old, id).unwrap_or_default()))
+            .collect();
         drop(tables);
         let (mut kept, mut lost) = ((0, 0), (Lost::new(), Lost::new()));
         for (id, member) in members {
@@ -223,12 +226,12 @@ impl Succession {
                 Err(reason) => lose(&mut lost.0, reason),
             }
         }
-        for (id, members) in groups {
+        for (id, members, selection) in groups {
             let copied = new.ok_or_else(|| GONE.to_owned()).and_then(|new| {
                 if members.iter().any(|of| to.member(new, of.member).is_err()) {
                     return Err("a member of it was dropped".to_owned());
                 }
-                to.insert_group(new, Some(id), &members).map_err(|error| error.to_string())
+                to.insert_group_with(new, Some(id), &members, selection).map_err(|error| error.to_string())
             });
             match copied {
                 Ok(_) => kept.1 += 1,
@@ -264,6 +267,9 @@ impl Succession {
                 {
                     // A new program without the counter counts nothing.
                     let _ = to.add_to_counter(CounterRef::Direct(new), behind.0.into(), value);
+                }
+                if let Ok(counts) = from.direct_meter_counts(pair.old, before.0.into()) {
+                    let _ = to.add_to_meter_counts(new, behind.0.into(), counts);
                 }
             }
         }

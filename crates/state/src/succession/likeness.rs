@@ -53,6 +53,7 @@ fn same_table(old: &Schema, new: &Schema, tables: (TableId, TableId)) -> bool {
         && same_key(old, new, tables)
         && same_actions(old, new, one, other)
         && one.default == other.default
+        && one.empty_group == other.empty_group
         && one.entries == other.entries
 }
 

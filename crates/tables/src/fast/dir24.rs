@@ -212,10 +212,12 @@ impl Dir24 {
                     }
                 }
             }
-            for word in block.max(start)..(block + 64).min(start + count) {
-                if covered >> (word - block) & 1 == 0 {
-                    self.set_above(word as u32, result);
-                }
+            // A prefix of fewer than 64 words lies in one block.
+            let own = (!0u64 >> (64 - count.min(64))) << (block.max(start) - block);
+            let mut with_group = self.version.current().array.fill_first(block, own & !covered, result);
+            while with_group != 0 {
+                self.set_above((block + with_group.trailing_zeros() as usize) as u32, result);
+                with_group &= with_group - 1;
             }
             block += 64;
         }

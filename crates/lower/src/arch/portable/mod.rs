@@ -294,7 +294,7 @@ pub(crate) fn table_properties<'a>(
                 let of = type_name(code.cx, "IdleTimeout_t");
                 lowered.idle_timeout = enum_member(code.cx, &of, member) != Some("NO_TIMEOUT");
             }
-            ("implementation" | "direct_counter" | "direct_meter" | "empty_group_action", _) => {
+            ("implementation" | "direct_counter" | "direct_meter", _) => {
                 return wrong_property(property);
             }
             _ => {}

@@ -137,6 +137,27 @@ impl Array {
         each!(self, words => words.first[at].set(word));
     }
 
+    /// Sets those of 64 words that `which` names, but not words that lead to a group: it says which these are.
+    pub(super) fn fill_first(&self, block: usize, which: u64, word: u32) -> u64 {
+        fn fill<T: Word>(words: &Words<T>, block: usize, which: u64, word: u32) -> u64 {
+            let first = &words.first[block..words.first.len().min(block + 64)];
+            let flags = first.iter().fold(0, |flags, word| flags | word.get()) & T::FLAG;
+            if which == !0 && flags == 0 {
+                first.iter().for_each(|own| own.set(word));
+                return 0;
+            }
+            let named = first.iter().enumerate().filter(|(at, _)| which >> at & 1 != 0);
+            named.fold(0, |with_group, (at, own)| match own.get() & T::FLAG {
+                0 => {
+                    own.set(word);
+                    with_group
+                }
+                _ => with_group | 1 << at,
+            })
+        }
+        each!(self, words => fill(words, block, which, word))
+    }
+
     pub(super) fn set_first_to_group(&self, at: usize, group: u32) {
         self.set_first(at, group | self.flag());
     }

@@ -56,6 +56,10 @@ trait Compare {
 
 #[inline(always)]
 fn staged<C: Compare>(lines: &Lines, keys: &[u64], out: &mut [u32]) {
+    if let [out] = out {
+        *out = single::<C>(lines, keys);
+        return;
+    }
     let limbs = lines.limbs();
     for (keys, out) in keys.chunks(BATCH * limbs).zip(out.chunks_mut(BATCH)) {
         match lines.kind() {
@@ -86,6 +90,28 @@ fn staged<C: Compare>(lines: &Lines, keys: &[u64], out: &mut [u32]) {
     }
 }
 
+/// One key: nothing else is under way, so nothing is set up for it. There are as many limbs as the table's keys have.
+#[inline(always)]
+fn single<C: Compare>(lines: &Lines, key: &[u64]) -> u32 {
+    match (lines.kind(), key) {
+        // SAFETY: `walk` gives addresses of lines, and this table's keys have one limb.
+        (Kind::One, [key, ..]) => walk(lines, lines.place(&[*key]).0, |line| unsafe { C::one(line, *key) }),
+        (Kind::Two, [low, high, ..]) => {
+            let key = [*low, *high];
+            // SAFETY: as above, two limbs.
+            walk(lines, lines.place(&key).0, |line| unsafe { C::two(line, key) })
+        }
+        (Kind::Tags(limbs), _) => {
+            let key = &key[..limbs];
+            let place = lines.place(key);
+            // SAFETY: the bucket is a line, and this table's lines hold tags.
+            let equal = unsafe { tagged::<C>(lines, place.0, place.1) };
+            walk_wide::<C>(lines, place, equal, key)
+        }
+        _ => 0,
+    }
+}
+
 /// The result that a bucket has for the key that `compare` finds in a line.
 #[inline(always)]
 fn walk(lines: &Lines, bucket: u32, compare: impl Fn(*const u8) -> u32) -> u32 {
@@ -112,27 +138,40 @@ fn wide<C: Compare>(lines: &Lines, limbs: usize, keys: &[u64], out: &mut [u32]) 
         prefetch(lines.address(place.0));
     }
     for (place, equal) in place.iter().zip(&mut equal).take(out.len()) {
-        let control = lines.control(place.0);
         // SAFETY: the bucket is a line, and this table's lines hold tags.
-        *equal = unsafe { C::tags(lines.address(place.0), place.1) } & control & ((1 << SLOT_BITS) - 1);
+        *equal = unsafe { tagged::<C>(lines, place.0, place.1) };
         if *equal != 0 {
             let record = lines.found(place.0, equal.trailing_zeros()) as usize * (limbs + 1);
             prefetch(lines.records.as_ptr().wrapping_add(record));
             prefetch(lines.records.as_ptr().wrapping_add(record + limbs));
         }
     }
-    for (((key, place), mut equal), out) in keys.chunks_exact(limbs).zip(place).zip(equal).zip(out) {
-        let mut line = place.0;
-        *out = loop {
-            if let Some(result) = confirm(lines, line, equal, key) {
-                break result;
-            }
-            let Some(next) = lines.next(lines.control(line)) else { break 0 };
-            line = next;
-            let control = lines.control(line);
-            // SAFETY: as above.
-            equal = unsafe { C::tags(lines.address(line), place.1) } & control & ((1 << SLOT_BITS) - 1);
-        };
+    for (((key, place), equal), out) in keys.chunks_exact(limbs).zip(place).zip(equal).zip(out) {
+        *out = walk_wide::<C>(lines, place, equal, key);
+    }
+}
+
+/// The slots of a line that are in use and have a tag.
+///
+/// # Safety
+/// `line` is one of a table whose lines hold tags.
+#[inline(always)]
+unsafe fn tagged<C: Compare>(lines: &Lines, line: u32, tag: u16) -> u32 {
+    // SAFETY: the caller promises it.
+    unsafe { C::tags(lines.address(line), tag) & lines.control(line) & ((1 << SLOT_BITS) - 1) }
+}
+
+/// The result that a bucket has for a key of more than two limbs, whose tag some slots of its line have.
+#[inline(always)]
+fn walk_wide<C: Compare>(lines: &Lines, (mut line, tag): (u32, u16), mut equal: u32, key: &[u64]) -> u32 {
+    loop {
+        if let Some(result) = confirm(lines, line, equal, key) {
+            return result;
+        }
+        let Some(next) = lines.next(lines.control(line)) else { return 0 };
+        line = next;
+        // SAFETY: this table's lines hold tags.
+        equal = unsafe { tagged::<C>(lines, line, tag) };
     }
 }
 

@@ -13,6 +13,11 @@ fn check(table: &Exact, model: &HashMap<Vec<u64>, u32>, domain: &Domain, keys: &
         reader.lookup(&worker, &flat, &mut out);
         assert_eq!(out.pop(), Some(0), "a key that is not there misses");
         assert_eq!(out, expected, "{simd:?}");
+        for (key, expected) in keys.iter().zip(&expected) {
+            let mut out = [9];
+            reader.lookup(&worker, key, &mut out);
+            assert_eq!(out, [*expected], "{simd:?}, alone");
+        }
     }
 }
 
