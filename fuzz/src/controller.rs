@@ -12,9 +12,10 @@ use http_body_util::StreamBody;
 use millrace_control::image::Image;
 use millrace_p4runtime::proto::v1::p4_runtime_server::P4Runtime;
 use millrace_p4runtime::proto::v1::*;
-use millrace_p4runtime::{CpuLink, DeviceConfig, Pipeline, Service, cpu_port, service};
+use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Pipeline, Service, cpu_port, service};
 use millrace_switch::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
 use prost::Message;
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
@@ -60,6 +61,8 @@ pub enum Asked {
     Say(StreamMessageRequest),
     /// A frame comes in.
     Frame(Vec<u8>),
+    /// A link comes up or goes down.
+    Link(u32, bool),
 }
 
 /// Requests made of bytes, as many as there are bytes for.
@@ -75,7 +78,7 @@ pub fn requests(input: &mut Unstructured<'_>) -> Vec<Asked> {
 }
 
 fn request(u: &mut Unstructured<'_>) -> Result<Asked> {
-    Ok(match u.int_in_range(0..=15u8)? {
+    Ok(match u.int_in_range(0..=16u8)? {
         0..=7 => Asked::Write(WriteRequest {
             device_id: DEVICE,
             role: role(u)?,
@@ -127,6 +130,7 @@ fn request(u: &mut Unstructured<'_>) -> Result<Asked> {
             u.fill_buffer(&mut frame[26..34])?;
             Asked::Frame(frame)
         }
+        14 => Asked::Link(u.int_in_range(0..=3)?, u.arbitrary()?),
         // Whatever the bytes are.
         _ => {
             let bytes: Vec<u8> = u.arbitrary()?;
@@ -217,6 +221,14 @@ fn meter(u: &mut Unstructured<'_>) -> Result<Option<MeterConfig>> {
     Ok(u.ratio(1, 3)?.then_some(config))
 }
 
+fn colors(u: &mut Unstructured<'_>) -> Result<Option<MeterCounterData>> {
+    Ok(match u.int_in_range(0..=7u8)? {
+        0 => Some(MeterCounterData { green: counter(u)?, yellow: counter(u)?, red: counter(u)? }),
+        1 => Some(MeterCounterData::default()),
+        _ => None,
+    })
+}
+
 fn index(u: &mut Unstructured<'_>) -> Result<Option<Index>> {
     let index = if u.ratio(1, 8)? { u.arbitrary()? } else { u.int_in_range(0..=17)? };
     Ok(u.ratio(7, 8)?.then_some(Index { index }))
@@ -237,7 +249,8 @@ fn table_entry(u: &mut Unstructured<'_>) -> Result<TableEntry> {
                 };
                 Ok(ActionProfileAction { action: Some(action(u)?), weight, watch_kind })
             })?,
-            ..ActionProfileActionSet::default()
+            action_selection_mode: u.int_in_range(0..=3)?,
+            size_semantics: u.int_in_range(0..=3)?,
         })),
         _ => Some(table_action::Type::Action(action(u)?)),
     };
@@ -249,6 +262,7 @@ fn table_entry(u: &mut Unstructured<'_>) -> Result<TableEntry> {
         is_default_action: u.ratio(1, 8)?,
         counter_data: counter(u)?,
         meter_config: meter(u)?,
+        meter_counter_data: colors(u)?,
         metadata: if u.ratio(1, 8)? { value(u)? } else { Bytes::new() },
         idle_timeout_ns: if u.ratio(1, 8)? { u.arbitrary()? } else { 0 },
         ..TableEntry::default()
@@ -296,12 +310,12 @@ fn entity(u: &mut Unstructured<'_>) -> Result<Option<entity::Entity>> {
             meter_id: id(u)?,
             index: index(u)?,
             config: meter(u)?,
-            ..Default::default()
+            counter_data: colors(u)?,
         }),
         5 => DirectMeterEntry(millrace_p4runtime::proto::v1::DirectMeterEntry {
             table_entry: u.ratio(7, 8)?.then_some(table_entry(u)?),
             config: meter(u)?,
-            ..Default::default()
+            counter_data: colors(u)?,
         }),
         6 => CounterEntry(millrace_p4runtime::proto::v1::CounterEntry {
             counter_id: id(u)?,
@@ -359,10 +373,13 @@ const ELECTION: Uint128 = Uint128 { high: 0, low: 1 };
 pub struct Device {
     runtime: tokio::runtime::Runtime,
     service: Service,
+    feed: Feed,
     control: Control,
     worker: Option<JoinHandle<Summary>>,
     port: CpuLink,
     say: mpsc::Sender<StreamMessageRequest>,
+    /// Whether packets may be under way, which write to registers.
+    packets: Cell<bool>,
 }
 
 impl Device {
@@ -386,10 +403,11 @@ impl Device {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         let of_service = control.clone();
-        let (service, _) = runtime.block_on(async { service(device, of_service) }).expect("a service");
+        let (service, feed) = runtime.block_on(async { service(device, of_service) }).expect("a service");
         let (say, said) = mpsc::channel::<StreamMessageRequest>(64);
         let worker = Some(std::thread::spawn(move || worker.run()));
-        let device = Device { runtime, service, control, worker, port: link, say };
+        let device =
+            Device { runtime, service, feed, control, worker, port: link, say, packets: Cell::new(false) };
         device.open(said);
         device
     }
@@ -423,6 +441,10 @@ impl Device {
 
     /// Asks, and looks at the answer.
     pub fn ask(&self, request: Asked) {
+        if let Asked::Link(port, is_up) = request {
+            return self.feed.link(port, is_up);
+        }
+        self.packets.set(self.packets.get() || matches!(request, Asked::Frame(_) | Asked::Say(_)));
         self.runtime.block_on(async {
             match request {
                 Asked::Write(write) => self.write(write).await,
@@ -436,6 +458,8 @@ impl Device {
                     tokio::task::yield_now().await;
                 }
                 Asked::Frame(frame) => drop(self.port.send(frame)),
+                // Told of above: this waits for room.
+                Asked::Link(..) => {}
             }
         });
     }
@@ -470,7 +494,8 @@ impl Device {
             DigestEntry(Default::default()),
         ];
         let mut found = Vec::new();
-        for entity in all {
+        let is_still = |entity: &entity::Entity| !matches!(entity, RegisterEntry(_)) || !self.packets.get();
+        for entity in all.into_iter().filter(is_still) {
             let request = ReadRequest {
                 device_id: DEVICE,
                 entities: vec![Entity { entity: Some(entity) }],

@@ -10,11 +10,13 @@
 //! | `p4info` | its P4Info, protobuf text |
 //! | `controller_headers` | the widths of the fields of `packet_in` and `packet_out` in the data plane |
 //! | `ir` | the program itself, the text form of the pipeline IR |
+//! | `actions`, `header_types`, `pipelines`, ... | the [description](crate::bmv2) for clients of bmv2 |
 //!
-//! Name and architecture are for people; the IR has them too.
+//! Name, architecture and description are for others; the IR has them too.
 //!
 //! Keys that are not known are left alone, so that a later version can add some that do not change the meaning.
 
+use crate::bmv2;
 use crate::p4info::P4Info;
 use millrace_pipeline::{Program, limits, text, verify};
 use serde_json::{Map, Value};
@@ -152,17 +154,13 @@ fn headers(value: &Value) -> Option<BTreeMap<String, Vec<u32>>> {
 impl fmt::Display for Image {
     /// The image as it is written to a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut object = Map::new();
-        object.insert(VERSION.into(), IMAGE_VERSION.into());
-        object.insert("program".into(), self.program.name.as_str().into());
-        object.insert("architecture".into(), self.program.architecture.as_str().into());
-        object.insert("p4info".into(), self.p4info.as_str().into());
-        object.insert(
-            HEADERS.into(),
-            self.controller_headers.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
-        );
-        object.insert("ir".into(), text::print(&self.program).into());
-        writeln!(f, "{:#}", Value::Object(object))
+        let mut object = bmv2::description(&self.program);
+        object[VERSION] = IMAGE_VERSION.into();
+        object["architecture"] = self.program.architecture.as_str().into();
+        object["p4info"] = self.p4info.as_str().into();
+        object[HEADERS] = self.controller_headers.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        object["ir"] = text::print(&self.program).into();
+        writeln!(f, "{object:#}")
     }
 }
 

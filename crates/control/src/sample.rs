@@ -40,6 +40,7 @@ pub(crate) fn switch() -> Switch {
         const_entries: false,
         profile: None,
         selector_inputs: Vec::new(),
+        empty_group: None,
         direct_counter: None,
         direct_meter: None,
         idle_timeout: false,

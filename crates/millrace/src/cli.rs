@@ -1,6 +1,7 @@
 //! The command line as it is written.
 
 use crate::observe::{CaptureCommand, MetricsArgs, TopArgs};
+use crate::swap::SwapArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use millrace_ports::{DEFAULT_CAPTURE_FILE, PortSpec};
 use millrace_switch::{EngineKind, QueueConfig};
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Stf(StfArgs),
     /// Runs a program on ports; without a program, a demonstration
     Run(Box<RunArgs>),
+    /// Has a running switch go on with another program: no packet is lost, and what was written is kept as far as it fits
+    Swap(SwapArgs),
     /// Runs the commands of bmv2's simple_switch_CLI on a running switch
     Shell(ShellArgs),
     /// Tells what happens to a packet, step by step
@@ -45,6 +48,7 @@ impl Command {
             Command::Check(args) => args.json,
             Command::Stf(args) => args.running.json,
             Command::Run(args) => args.running.json,
+            Command::Swap(args) => args.json,
             Command::Trace(args) => args.json,
             Command::Bench(args) => args.running.json,
             Command::P4info(_) | Command::Compile(_) => false,
@@ -275,7 +279,7 @@ pub(crate) enum LogLevel {
     Info,
     /// Also requests that were refused
     Debug,
-    /// All there is
+    /// The way of each packet through the program, which the reference interpreter runs then
     Trace,
 }
 

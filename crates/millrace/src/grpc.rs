@@ -24,11 +24,12 @@ pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
         }),
         _ => None,
     };
-    Ok(Some(Listen {
-        address: resolve(address, DEFAULT_PORT)?,
-        tls,
-        allow_plaintext: args.grpc_allow_plaintext,
-    }))
+    Ok(Some(Listen { address: self::address(address)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
+}
+
+/// Where a P4Runtime server is.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, Failure> {
+    resolve(text, DEFAULT_PORT)
 }
 
 /// An address, a name or either with a port.

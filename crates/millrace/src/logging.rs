@@ -1,4 +1,5 @@
-//! The log of a run: what happened when, for people or for programs that collect it. Nothing is logged for a packet.
+//! The log of a run: what happened when, for people or for programs that collect it. Packets are logged at the level
+//! `trace` alone.
 
 use crate::cli::{LogArgs, LogFormat, LogLevel};
 use crate::findings::Failure;

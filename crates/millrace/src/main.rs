@@ -26,6 +26,7 @@ mod source;
 mod stand_in;
 mod statistics;
 mod stf;
+mod swap;
 mod thrift;
 mod trace;
 
@@ -33,13 +34,19 @@ use crate::output::say_line;
 use clap::Parser;
 use cli::{Cli, Command};
 use findings::{Failure, Findings};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     if let Some(status) = stand_in::by_name(std::env::args_os()) {
         return status;
     }
-    let cli = Cli::parse();
+    execute(std::env::args_os().collect())
+}
+
+/// Runs a command line, the name of the program first.
+fn execute(args: Vec<OsString>) -> ExitCode {
+    let cli = Cli::parse_from(args);
     let json = cli.command.json();
     let mut findings = Findings::new();
     let done = match cli.command {
@@ -48,6 +55,7 @@ fn main() -> ExitCode {
         Command::Compile(args) => compile::compile(&args, &mut findings),
         Command::Stf(args) => stf::stf(&args, &mut findings),
         Command::Run(args) => run::run(&args, &mut findings),
+        Command::Swap(args) => swap::swap(&args, &mut findings),
         Command::Shell(args) => shell::shell(&args),
         Command::Trace(args) => trace::trace(&args, &mut findings),
         Command::Bench(args) => bench::bench(&args, &mut findings),

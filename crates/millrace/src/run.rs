@@ -7,17 +7,21 @@ use crate::output::{say, say_line, tell_line};
 use crate::source::load_any;
 use crate::{captures, demo, grpc, logging, observe, progress, statistics, thrift};
 use millrace_compile::set_drop_port;
-use millrace_p4runtime::{DeviceConfig, Feed, Server, empty_program};
+use millrace_control::commands::number_trace;
+use millrace_p4runtime::{DeviceConfig, Feed, Making, Programs, Server, empty_program};
+use millrace_ports::LinkWatch;
 use millrace_switch::{Control, Notice, QueueConfig, Summary, Switch, SwitchConfig, Worker};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use tracing::{debug, error, info};
+use tracing::{Level, debug, enabled, error, info, trace};
 
 pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure> {
     if args.program.is_none() && args.grpc.grpc.is_none() {
@@ -46,10 +50,12 @@ pub(crate) struct Ended {
 pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Failure> {
     logging::start(&args.log)?;
     let listen = grpc::listen(&args.grpc)?;
-    let mut pipeline = None;
+    let (mut pipeline, mut json) = (None, None);
     let (name, program) = match &args.program {
         Some(path) => {
             let loaded = load_any(path, &args.source, findings)?;
+            // Clients of Thrift compare the file that they have with it.
+            json = loaded.as_image().filter(|_| args.thrift.is_some()).map(ToString::to_string);
             let program = match listen {
                 Some(_) => {
                     let mut made = grpc::pipeline(loaded.image(findings)?)?;
@@ -96,6 +102,9 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let stopping = signals.handle();
     let control = worker.control();
     let notices = worker.notices();
+    if enabled!(Level::TRACE) {
+        worker.tell_stories();
+    }
     let specs: Vec<String> = args.ports.iter().map(ToString::to_string).collect();
     info!(
         program = name,
@@ -106,15 +115,20 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     specs.iter().for_each(|port| info!(port, "port up"));
     captures::start_all(&args.captures, &captures)?;
     let metrics = observe::serve(&args.metrics, &control, &captures)?;
+    let making = Making {
+        engine: args.running.engine.kind(),
+        count_lookups: args.metrics.metrics.is_some(),
+        drop_port: args.drop_port,
+    };
     let server = match listen {
         Some(listen) => {
             let device = DeviceConfig {
                 device_id: args.grpc.device_id,
-                engine: args.running.engine.kind(),
-                count_lookups: args.metrics.metrics.is_some(),
+                engine: making.engine,
+                count_lookups: making.count_lookups,
                 ports: numbers,
                 cpu_port,
-                drop_port: args.drop_port,
+                drop_port: making.drop_port,
                 pipeline,
             };
             let started = Server::start(&listen, device, control.clone());
@@ -123,7 +137,11 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         None => None,
     };
     let thrift = match &args.thrift {
-        Some(address) => Some(thrift::start(address, args.grpc.device_id, &args.ports, control.clone())?),
+        Some(address) => {
+            let of_server = server.as_ref().map(Server::programs);
+            let programs = of_server.unwrap_or_else(|| Programs::new(making, control.clone()));
+            Some(thrift::start(address, args.grpc.device_id, &args.ports, programs, json)?)
+        }
         None => None,
     };
     tell_line(format_args!("{name} is running on {}", specs.join(", ")));
@@ -137,9 +155,15 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     }
     let feeds = (server.as_ref().map(Server::feed), thrift.as_ref().map(millrace_thrift::Server::feed));
     let digests = AtomicU64::new(0);
+    let watch = LinkWatch::new(&args.ports).map_err(|error| Failure::failed("links", error))?;
+    let (stop_watching, watched) = UnixStream::pair().map_err(|error| Failure::failed("links", error))?;
+    watched.set_nonblocking(true).map_err(|error| Failure::failed("links", error))?;
     let summary = std::thread::scope(|scope| {
-        let digests = &digests;
-        scope.spawn(move || hear(&notices, digests, &feeds));
+        let (digests, feeds) = (&digests, &feeds);
+        scope.spawn(move || hear(&notices, digests, feeds));
+        if let Some(watch) = watch {
+            scope.spawn(move || tell_links(watch, &watched, feeds));
+        }
         let (ended, end) = channel::<()>();
         if std::io::stderr().is_terminal() {
             let control = control.clone();
@@ -147,11 +171,11 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         }
         scope.spawn(move || stop_when_told(&mut signals, &control));
         let summary = worker.run();
-        drop(ended);
+        drop((ended, stop_watching));
         stopping.close();
         summary
     });
-    drop((server, thrift, metrics));
+    drop((thrift, server, metrics));
     captures::stop_all(&captures);
     let totals = summary.switch.counters();
     info!(
@@ -163,12 +187,31 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     Ok(Ended { summary, digests: digests.into_inner() })
 }
 
+/// What tells the servers of the switch.
+type Feeds = (Option<Feed>, Option<millrace_thrift::Feed>);
+
+/// Tells of links that come up and go down, until the other end of `stop` is gone.
+fn tell_links(mut watch: LinkWatch, stop: &UnixStream, (p4runtime, thrift): &Feeds) {
+    loop {
+        for (port, is_up) in watch.changes() {
+            let port = port.into();
+            info!(port, is_up, "link");
+            p4runtime.iter().for_each(|feed| feed.link(port, is_up));
+            thrift.iter().for_each(|feed| feed.link(port, is_up));
+        }
+        if let Err(error) = watch.wait(stop.as_raw_fd()) {
+            error!(%error, "links are not watched any more");
+            return;
+        }
+        // Nothing is ever written there.
+        if matches!((&*stop).read(&mut [0]), Ok(0)) {
+            return;
+        }
+    }
+}
+
 /// Shows what the switch tells until it ends.
-fn hear(
-    notices: &Receiver<Notice>,
-    digests: &AtomicU64,
-    (p4runtime, thrift): &(Option<Feed>, Option<millrace_thrift::Feed>),
-) {
+fn hear(notices: &Receiver<Notice>, digests: &AtomicU64, (p4runtime, thrift): &Feeds) {
     for notice in notices {
         match notice {
             Notice::Digest { program, message } => {
@@ -179,6 +222,10 @@ fn hear(
             Notice::Log(line) => {
                 tell_line(format_args!("log: {line}"));
                 debug!(line, "the program says");
+            }
+            Notice::Story(mut story) => {
+                number_trace(&mut story);
+                story.to_string().lines().for_each(|line| trace!("{line}"));
             }
             Notice::PortFailed { port, error } => {
                 error!(port, error, "port down");
@@ -241,7 +288,7 @@ fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
         }
         if summary.lost_notices > 0 {
             say_line(format_args!(
-                "{} digests and log lines came too fast to be shown",
+                "{} digests, log lines and stories of packets came too fast to be shown",
                 summary.lost_notices
             ));
         }

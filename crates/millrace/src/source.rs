@@ -68,6 +68,14 @@ impl Loaded {
         }
     }
 
+    /// The image, if it was one.
+    pub(crate) fn as_image(&self) -> Option<&Image> {
+        match self {
+            Loaded::Source(_) => None,
+            Loaded::Image(image) => Some(image),
+        }
+    }
+
     /// Its P4Info, as protobuf text.
     pub(crate) fn p4info(&self) -> String {
         match self {

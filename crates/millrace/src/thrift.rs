@@ -2,8 +2,9 @@
 
 use crate::findings::Failure;
 use crate::grpc::resolve;
+use millrace_p4runtime::Programs;
 use millrace_ports::PortSpec;
-use millrace_switch::{Control, PortId};
+use millrace_switch::PortId;
 use millrace_thrift::{DEFAULT_PORT, DeviceConfig, PortName, Server, serve};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
@@ -12,20 +13,22 @@ pub(crate) fn start(
     address: &str,
     device_id: u64,
     ports: &[PortSpec],
-    control: Control,
+    programs: Programs,
+    json: Option<String>,
 ) -> Result<Server, Failure> {
-    let address = listen_address(address)?;
+    let address = self::address(address)?;
     let failed = |error: std::io::Error| Failure::failed(format!("cannot listen on {address}"), error);
     let listener = TcpListener::bind(address).map_err(failed)?;
     let name = |spec: &PortSpec| PortName {
         number: PortId::from(spec.port),
         interface: spec.interface.args.clone(),
     };
-    let device = DeviceConfig { control, device_id, ports: ports.iter().map(name).collect(), json: None };
+    let device = DeviceConfig { programs, device_id, ports: ports.iter().map(name).collect(), json };
     serve(listener, device).map_err(failed)
 }
 
-fn listen_address(text: &str) -> Result<SocketAddr, Failure> {
+/// An address, or a port of this machine.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, Failure> {
     // The system takes a number alone for an address, too.
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         let port =
@@ -41,9 +44,9 @@ mod tests {
 
     #[test]
     fn a_port_alone_is_of_this_machine() {
-        assert_eq!(listen_address("9091").unwrap().to_string(), "127.0.0.1:9091");
-        assert_eq!(listen_address("10.0.0.1").unwrap().to_string(), "10.0.0.1:9090");
-        assert_eq!(listen_address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
-        assert!(listen_address("70000").is_err());
+        assert_eq!(address("9091").unwrap().to_string(), "127.0.0.1:9091");
+        assert_eq!(address("10.0.0.1").unwrap().to_string(), "10.0.0.1:9090");
+        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
+        assert!(address("70000").is_err());
     }
 }

@@ -79,11 +79,10 @@ impl Arbitration {
         if !self.roles.contains_key(&role) && self.roles.len() >= MAX_ROLES {
             return Err(Status::resource_exhausted(format!("at most {MAX_ROLES} roles")));
         }
-        let state = self.roles.entry(role.clone()).or_default();
-        let taken = |(other, id): (&ClientId, &Option<u128>)| *other != client && *id == election;
-        if election.is_some() && state.clients.iter().any(taken) {
+        if self.is_taken(client, message) {
             return Err(Status::invalid_argument("another client of this role has this election id"));
         }
+        let state = self.roles.entry(role.clone()).or_default();
         if known.is_none() && state.clients.len() >= MAX_CLIENTS_PER_ROLE {
             return Err(Status::resource_exhausted(format!(
                 "at most {MAX_CLIENTS_PER_ROLE} clients of one role"
@@ -105,6 +104,14 @@ impl Arbitration {
         }
         let own = self.notices(&role).into_iter().filter(|(to, _)| *to == client).collect();
         Ok(Outcome { now: own, settled: Vec::new() })
+    }
+
+    /// Whether another client has the election id that this one asks for.
+    pub(crate) fn is_taken(&self, client: ClientId, message: &MasterArbitrationUpdate) -> bool {
+        let role = message.role.as_ref().map_or("", |role| role.name.as_str());
+        let (state, election) = (self.roles.get(role), message.election_id.as_ref().map(number));
+        let taken = |(other, id): (&ClientId, &Option<u128>)| *other != client && *id == election;
+        election.is_some() && state.is_some_and(|state| state.clients.iter().any(taken))
     }
 
     /// A client's stream has ended.
@@ -192,7 +199,7 @@ pub(crate) fn number(id: &Uint128) -> u128 {
     u128::from(id.high) << 64 | u128::from(id.low)
 }
 
-fn message(id: u128) -> Uint128 {
+pub(crate) fn message(id: u128) -> Uint128 {
     Uint128 { high: (id >> 64) as u64, low: id as u64 }
 }
 

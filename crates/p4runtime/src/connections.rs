@@ -1,6 +1,7 @@
 //! How many connections there are: in all, and from one peer. One more is closed at once, and so is one that says nothing
 //! at first, so that nobody keeps controllers out by holding connections.
 
+use crate::greeting::{Greeting, Metadata};
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
+use tonic::transport::server::Connected;
 use tracing::warn;
 
 /// Most connections of all clients.
@@ -87,7 +88,11 @@ pub(crate) fn accept(listener: TcpListener) -> ReceiverStream<io::Result<Connect
             // Small messages are not to wait for larger ones; without it all is as right.
             let _ = stream.set_nodelay(true);
             let silence = Some(Box::pin(tokio::time::sleep(SILENCE)));
-            if accepted.send(Ok(Connection { stream, silence, _place: place })).await.is_err() {
+            if accepted
+                .send(Ok(Connection { stream, silence, greeting: Greeting::new(), _place: place }))
+                .await
+                .is_err()
+            {
                 break;
             }
         }
@@ -101,14 +106,16 @@ pub(crate) struct Connection {
     stream: TcpStream,
     /// Until the client says something.
     silence: Option<Pin<Box<Sleep>>>,
+    greeting: Greeting,
     _place: Place,
 }
 
 impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
+    type ConnectInfo = Metadata;
 
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.stream.connect_info()
+    /// What is known of the client, in the extensions of each of its requests.
+    fn connect_info(&self) -> Metadata {
+        self.greeting.metadata()
     }
 }
 
@@ -120,8 +127,10 @@ impl AsyncRead for Connection {
     ) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut self.stream).poll_read(cx, into) {
-            if into.filled().len() > before {
+            let new = &into.filled()[before..];
+            if !new.is_empty() {
                 self.silence = None;
+                self.greeting.take(new);
             }
             return Poll::Ready(read);
         }

@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::cpu_port::{CpuSender, SendError};
 use crate::forwarding::Forwarding;
 use crate::packets;
+use crate::programs::Making;
 use crate::proto::v1::{
     DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamError,
     StreamMessageResponse, StreamOtherError, stream_error, stream_message_response,
@@ -12,10 +13,11 @@ use crate::proto::v1::{
 use crate::refusal::Refusal;
 use crate::write::Ports;
 use millrace_pipeline::{DigestId, Program};
-use millrace_switch::{Control, DigestMessage, EngineKind, PortId};
+use millrace_switch::{Control, DigestMessage, PortId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, RwLock, mpsc};
 use tonic::{Code, Status};
 use tracing::{debug, info};
@@ -25,6 +27,12 @@ pub(crate) const STREAM_QUEUE: usize = 1024;
 /// Places of a stream's queue that only arbitration may take, so that a client that is flooded with packets still learns
 /// who is the primary.
 const RESERVED: usize = 128;
+
+/// How long the end of a stream may take to be known. A controller that ends one and opens the next with the same election
+/// id at once is no second controller.
+const HANDOVER: Duration = Duration::from_millis(200);
+/// Between two looks whether it has ended.
+const PAUSE: Duration = Duration::from_millis(2);
 
 type Answer = Result<StreamMessageResponse, Status>;
 
@@ -39,16 +47,17 @@ pub(crate) enum Event {
     Configure(HashMap<DigestId, crate::proto::v1::digest_entry::Config>),
     /// Another program runs now.
     Program(Arc<Catalog>),
-    /// A port is broken.
-    PortDown(PortId),
+    /// A port is in another state.
+    Port(PortId, PortState),
 }
 
-/// How the programs that controllers bring are made to run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Making {
-    pub(crate) engine: EngineKind,
-    pub(crate) count_lookups: bool,
-    pub(crate) drop_port: Option<u32>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PortState {
+    Up,
+    /// It may come up again.
+    Down,
+    /// It is down for good.
+    Failed,
 }
 
 pub(crate) struct Device {
@@ -135,6 +144,10 @@ impl Device {
         client: ClientId,
         message: &MasterArbitrationUpdate,
     ) -> Result<(), Status> {
+        let begun = Instant::now();
+        while self.streams().arbitration.is_taken(client, message) && begun.elapsed() < HANDOVER {
+            tokio::time::sleep(PAUSE).await;
+        }
         let settled = {
             let mut streams = self.streams();
             let outcome = streams.arbitration.update(client, message)?;

@@ -2,13 +2,13 @@
 
 use crate::Pipeline;
 use crate::catalog::Catalog;
-use crate::device::Making;
 use crate::proto::config;
 use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use millrace_state::TablesHandle;
-use millrace_switch::{Control, PostError, Switch, SwitchConfig};
+use millrace_switch::{Control, PortId, PostError, Switch};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OnceCell, oneshot};
@@ -19,6 +19,8 @@ use tonic::Status;
 pub(crate) struct Forwarding {
     pub(crate) active: Option<Loaded>,
     pub(crate) saved: Option<Loaded>,
+    /// Ports that are down, whichever program runs.
+    pub(crate) down: BTreeSet<PortId>,
 }
 
 /// A program with what a controller wrote.
@@ -71,19 +73,14 @@ impl Loaded {
         Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target, is_written: false })
     }
 
-    /// A program that does not run yet, made to take over from that with these tables.
+    /// A program that does not run yet.
     pub(crate) fn waiting(
         mut pipeline: Pipeline,
         given: Option<config::P4Info>,
         cookie: Option<Cookie>,
-        making: Making,
-        running: &TablesHandle,
-    ) -> Result<Loaded, Refusal> {
+        switch: Switch,
+    ) -> Loaded {
         let shadow = Shadow::default();
-        let Making { engine, count_lookups, .. } = making;
-        let config = SwitchConfig { engine, count_lookups, ..SwitchConfig::default() };
-        let switch = Switch::beside(Arc::clone(&pipeline.program), config, running)
-            .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
         let catalog = Catalog::new(&pipeline, switch.state());
         if let Some(given) = given {
             pipeline.p4info = given;
@@ -94,7 +91,7 @@ impl Loaded {
             cookie,
         };
         let target = Target::waiting(switch);
-        Ok(Loaded { config, catalog: Arc::new(catalog), shadow, target, is_written: false })
+        Loaded { config, catalog: Arc::new(catalog), shadow, target, is_written: false }
     }
 
     /// Lets a waiting program forward in place of the one that runs until now, with what was written to it alone.

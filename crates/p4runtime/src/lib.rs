@@ -16,7 +16,9 @@
 //! It never knows a port driver but its own, the [`cpu_port`].
 
 mod arbitration;
+mod budget;
 mod catalog;
+pub mod client;
 mod compile;
 mod connections;
 mod cpu_port;
@@ -24,9 +26,12 @@ mod data;
 mod device;
 mod digests;
 mod forwarding;
+mod greeting;
 mod idle;
+mod initial;
 pub mod p4info;
 mod packets;
+mod programs;
 pub mod proto;
 mod read;
 mod reconcile;
@@ -35,14 +40,18 @@ mod report;
 mod server;
 mod service;
 mod shadow;
+mod status;
 mod tasks;
 mod translation;
 mod value;
 mod write;
 
 pub use arbitration::{MAX_CLIENTS_PER_ROLE, MAX_ROLES};
+pub use budget::MAX_IN_FLIGHT;
 pub use connections::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
 pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, SendError, cpu_port};
+pub use initial::InitialEntries;
+pub use programs::{Candidate, Making, Programs};
 pub use report::{Item, KEEP_KEY, MAX_REPORT, REPORT_KEY, Report};
 pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, MAX_MESSAGE, Server, StartError, Tls, service};
 pub use service::Service;

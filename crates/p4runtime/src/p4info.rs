@@ -4,7 +4,7 @@ use crate::proto::config;
 use crate::refusal::Refusal;
 use millrace_pipeline::Program;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage};
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -34,9 +34,14 @@ pub fn to_json(text: &str) -> Result<String, String> {
 }
 
 fn dynamic(text: &str) -> Result<DynamicMessage, String> {
-    let pool = DEFINITIONS.as_ref().ok_or("the definitions of P4Info are damaged")?;
-    let kind = pool.get_message_by_name("p4.config.v1.P4Info").ok_or("P4Info is not defined")?;
-    DynamicMessage::parse_text_format(kind, text).map_err(|error| error.to_string())
+    DynamicMessage::parse_text_format(definition("p4.config.v1.P4Info")?, text)
+        .map_err(|error| error.to_string())
+}
+
+/// The definition of a message of P4Runtime.
+pub(crate) fn definition(name: &str) -> Result<MessageDescriptor, String> {
+    let pool = DEFINITIONS.as_ref().ok_or("the definitions of P4Runtime are damaged")?;
+    pool.get_message_by_name(name).ok_or_else(|| format!("{name} is not defined"))
 }
 
 /// Whether a description can be that of a program: what both have under one name has as many fields.

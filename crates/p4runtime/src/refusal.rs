@@ -1,11 +1,8 @@
 //! Why one update, one read or one stream message was refused, as the specification wants it said.
 
-use crate::proto::v1;
 use millrace_state::{ProfileError, TableError, WriteError};
 use millrace_switch::ReplicationError;
-use prost::Message;
 use tonic::{Code, Status};
-use tracing::debug;
 
 /// A canonical code with a sentence.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,31 +48,6 @@ impl Refusal {
     pub(crate) fn of(self, what: impl std::fmt::Display) -> Refusal {
         Refusal { code: self.code, message: format!("{what}: {}", self.message) }
     }
-
-    fn error(self) -> v1::Error {
-        v1::Error { canonical_code: self.code as i32, message: self.message, ..v1::Error::default() }
-    }
-}
-
-/// The status of a batch: OK, or UNKNOWN with one `p4.v1.Error` for each element, in order (specification, "Error
-/// Reporting").
-pub(crate) fn batch_status(results: Vec<Result<(), Refusal>>, failed: &str) -> Result<(), Status> {
-    if results.iter().all(Result::is_ok) {
-        return Ok(());
-    }
-    let details = results.into_iter().enumerate().map(|(number, result)| {
-        if let Err(refusal) = &result {
-            debug!(number, code = ?refusal.code, reason = refusal.message, "{failed}");
-        }
-        let error = result.err().map_or_else(v1::Error::default, Refusal::error);
-        prost_types::Any { type_url: "type.googleapis.com/p4.v1.Error".into(), value: error.encode_to_vec() }
-    });
-    let status = crate::proto::google::rpc::Status {
-        code: Code::Unknown as i32,
-        message: failed.to_owned(),
-        details: details.collect(),
-    };
-    Err(Status::with_details(Code::Unknown, failed, status.encode_to_vec().into()))
 }
 
 impl From<WriteError> for Refusal {

@@ -1,10 +1,12 @@
 //! The server: where it listens, with or without TLS, and its thread.
 
 use crate::Pipeline;
+use crate::budget::Counted;
 use crate::connections;
 use crate::cpu_port::CpuLink;
-use crate::device::{Device, Event, Making};
+use crate::device::{Device, Event, PortState};
 use crate::forwarding::{Forwarding, Loaded};
+use crate::programs::{self, Making, Order, Programs};
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
 use crate::service::Service;
 use crate::shadow::Shadow;
@@ -122,6 +124,7 @@ pub struct Server {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     events: mpsc::Sender<Event>,
+    programs: Programs,
 }
 
 /// Brings the server what the switch tells.
@@ -136,8 +139,17 @@ impl Feed {
 
     /// A port is down for good. Not to be called where tokio runs.
     pub fn port_failed(&self, port: PortId) {
+        self.port(port, PortState::Failed);
+    }
+
+    /// The link of a port came up or went down. Not to be called where tokio runs.
+    pub fn link(&self, port: PortId, is_up: bool) {
+        self.port(port, if is_up { PortState::Up } else { PortState::Down });
+    }
+
+    fn port(&self, port: PortId, state: PortState) {
         // The server has ended, or hears of it.
-        let _ = self.0.blocking_send(Event::PortDown(port));
+        let _ = self.0.blocking_send(Event::Port(port, state));
     }
 }
 
@@ -169,6 +181,7 @@ impl Server {
 
         let opened = Opened::new(device, control)?;
         let events = opened.device.events.clone();
+        let programs = opened.programs.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(4)
@@ -179,6 +192,7 @@ impl Server {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             let incoming = connections::accept(listener);
             let service = P4RuntimeServer::new(opened.run()).max_decoding_message_size(MAX_MESSAGE);
+            let service = Counted::new(service);
             // Open streams would keep a graceful end waiting for as long as their clients like.
             tokio::select! {
                 _ = transport.serve_with_incoming(service, incoming) => {}
@@ -193,7 +207,7 @@ impl Server {
                 runtime.block_on(serve);
             })
             .map_err(StartError::System)?;
-        Ok(Server { address, stop: Some(stop), thread: Some(thread), events })
+        Ok(Server { address, stop: Some(stop), thread: Some(thread), events, programs })
     }
 
     /// Where it listens.
@@ -204,6 +218,11 @@ impl Server {
     /// What brings it what the switch tells.
     pub fn feed(&self) -> Feed {
         Feed(self.events.clone())
+    }
+
+    /// Brings the switch programs that do not come from a client.
+    pub fn programs(&self) -> Programs {
+        self.programs.clone()
     }
 }
 
@@ -222,6 +241,8 @@ struct Opened {
     device: Arc<Device>,
     news: mpsc::Receiver<Event>,
     frames: Option<mpsc::Receiver<Vec<u8>>>,
+    programs: Programs,
+    orders: mpsc::Receiver<Order>,
 }
 
 impl Opened {
@@ -234,23 +255,18 @@ impl Opened {
         let (events, news) = mpsc::channel(MAX_EVENTS);
         let ports = Ports { known: ports, cpu: cpu_port.as_ref().map(|(port, _)| *port) };
         let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
-        let forwarding = Forwarding { active, saved: None };
-        let device = Device::new(
-            device_id,
-            Making { engine, count_lookups, drop_port },
-            ports,
-            sender,
-            control,
-            forwarding,
-            events,
-        );
-        Ok(Opened { device: Arc::new(device), news, frames })
+        let forwarding = Forwarding { active, ..Forwarding::default() };
+        let making = Making { engine, count_lookups, drop_port };
+        let (programs, orders) = Programs::of_server(making, control.clone());
+        let device = Device::new(device_id, making, ports, sender, control, forwarding, events);
+        Ok(Opened { device: Arc::new(device), news, frames, programs, orders })
     }
 
     /// Starts what the device does without being asked.
     fn run(self) -> Service {
         tokio::spawn(tasks::events(Arc::clone(&self.device), self.news));
         tokio::spawn(tasks::idle(Arc::clone(&self.device)));
+        tokio::spawn(programs::take_orders(Arc::clone(&self.device), self.orders));
         if let Some(frames) = self.frames {
             tokio::spawn(tasks::packet_ins(Arc::clone(&self.device), frames));
         }

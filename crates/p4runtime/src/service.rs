@@ -1,9 +1,10 @@
 //! The six calls of P4Runtime.
 
 use crate::arbitration::ClientId;
-use crate::compile::compile;
+use crate::budget::Held;
 use crate::device::{Device, Event, STREAM_QUEUE};
 use crate::forwarding::{self, Forwarding, Loaded, Target};
+use crate::greeting::Metadata;
 use crate::proto::v1::p4_runtime_server::P4Runtime;
 use crate::proto::v1::{
     CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
@@ -14,8 +15,9 @@ use crate::proto::v1::{
 };
 use crate::read::{Reader, STALL, Stop};
 use crate::reconcile::reconcile;
-use crate::refusal::{Refusal, batch_status};
+use crate::refusal::Refusal;
 use crate::report::{KEEP_KEY, REPORT_KEY, Report};
+use crate::status::{USUAL_METADATA, batch_status};
 use crate::{API_VERSION, write};
 use millrace_switch::Keep;
 use std::sync::Arc;
@@ -41,11 +43,13 @@ impl std::fmt::Debug for Service {
 #[tonic::async_trait]
 impl P4Runtime for Service {
     async fn write(&self, request: Request<WriteRequest>) -> Result<Response<WriteResponse>, Status> {
+        let (held, metadata) = (held(&request), metadata(&request));
         let request = request.into_inner();
         self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
         let device = Arc::clone(&self.0);
         // In a task of its own: a batch is not left half-way when its client goes.
         to_the_end(async move {
+            let _held = held;
             let mut forwarding = device.forwarding.write().await;
             let atomicity = Atomicity::try_from(request.atomicity)
                 .map_err(|_| Status::invalid_argument("there is no such atomicity"))?;
@@ -62,7 +66,7 @@ impl P4Runtime for Service {
             if digests && !saved {
                 let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
             }
-            batch_status(results, "Write failure.")?;
+            batch_status(&results, "Write failure.", metadata)?;
             Ok(Response::new(WriteResponse {}))
         })
         .await
@@ -71,6 +75,7 @@ impl P4Runtime for Service {
     type ReadStream = ReceiverStream<Result<ReadResponse, Status>>;
 
     async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+        let (held, metadata) = (held(&request), metadata(&request));
         let request = request.into_inner();
         self.0.check_device(request.device_id)?;
         let forwarding = Arc::clone(&self.0.forwarding).read_owned().await;
@@ -78,6 +83,7 @@ impl P4Runtime for Service {
         let (out, answers) = mpsc::channel(READ_QUEUE);
         let device = Arc::clone(&self.0);
         tokio::spawn(async move {
+            let _held = held;
             let Ok(loaded) = forwarding.current() else { return };
             let reader = Reader { loaded, ports: &device.ports, role: &request.role, out: &out };
             let mut results = Vec::with_capacity(request.entities.len());
@@ -93,7 +99,7 @@ impl P4Runtime for Service {
                 }
             }
             drop(forwarding);
-            if let Err(status) = batch_status(results, "Read failure.") {
+            if let Err(status) = batch_status(&results, "Read failure.", metadata) {
                 let _ = tokio::time::timeout(STALL, out.send(Err(status))).await;
             }
         });
@@ -104,11 +110,12 @@ impl P4Runtime for Service {
         &self,
         request: Request<SetForwardingPipelineConfigRequest>,
     ) -> Result<Response<SetForwardingPipelineConfigResponse>, Status> {
-        let keep = keep(request.metadata())?;
+        let (keep, held) = (keep(request.metadata())?, held(&request));
         let request = request.into_inner();
         self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
         let device = Arc::clone(&self.0);
         to_the_end(async move {
+            let _held = held;
             let done = set_pipeline(&device, request, keep).await;
             let report = done.inspect_err(|status| warn!(reason = status.message(), "program refused"))?;
             let mut response = Response::new(SetForwardingPipelineConfigResponse {});
@@ -169,6 +176,16 @@ impl P4Runtime for Service {
         let p4runtime_api_version = API_VERSION.to_owned();
         Ok(Response::new(CapabilitiesResponse { p4runtime_api_version, experimental: None }))
     }
+}
+
+/// What counts the bytes of a request. To be kept for as long as there is something of it.
+fn held<T>(request: &Request<T>) -> Option<Held> {
+    request.extensions().get().cloned()
+}
+
+/// How much metadata the client takes. With TLS what it says is not known.
+fn metadata<T>(request: &Request<T>) -> u32 {
+    request.extensions().get().map_or(USUAL_METADATA, Metadata::bytes)
 }
 
 /// Does something to its end, whether or not somebody still waits for it.
@@ -236,7 +253,7 @@ async fn take(
 
 /// What is to go on under a new program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
+pub(crate) enum Kept {
     Nothing,
     Objects(Keep),
 }
@@ -287,25 +304,33 @@ async fn set_pipeline(
     let running = forwarding::request(&device.control, |switch| switch.state().handle()).await?;
     // Compiling takes milliseconds, for which nobody else should wait.
     let made = tokio::task::spawn_blocking(move || {
-        let mut pipeline = compile(&p4_device_config, p4info.as_ref())?;
-        if let Some(port) = making.drop_port {
-            pipeline.set_drop_port(port).map_err(Refusal::invalid)?;
-        }
-        Loaded::waiting(pipeline, p4info, cookie, making, &running)
+        let pipeline = making.pipeline(&p4_device_config, p4info.as_ref())?;
+        let switch = making.switch(&pipeline, &running)?;
+        Ok::<_, Refusal>(Loaded::waiting(pipeline, p4info, cookie, switch))
     });
     let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
-    let mut forwarding = device.forwarding.write().await;
-    loaded.shadow.down =
-        forwarding.active.as_ref().map(|active| active.shadow.down.clone()).unwrap_or_default();
     let keep = match action {
         Action::Verify => return Ok(None),
         Action::VerifyAndSave => {
+            let mut forwarding = device.forwarding.write().await;
+            loaded.shadow.down.clone_from(&forwarding.down);
             forwarding.saved = Some(loaded);
             return Ok(None);
         }
         Action::ReconcileAndCommit => asked.unwrap_or(Kept::Objects(Keep::Everything)),
         _ => asked.unwrap_or(Kept::Nothing),
     };
+    install(device, loaded, keep).await
+}
+
+/// Lets a new program forward; one that was saved is forgotten.
+pub(crate) async fn install(
+    device: &Device,
+    mut loaded: Loaded,
+    keep: Kept,
+) -> Result<Option<Report>, Status> {
+    let mut forwarding = device.forwarding.write().await;
+    loaded.shadow.down.clone_from(&forwarding.down);
     let report = commit(device, &mut forwarding, &mut loaded, keep).await?;
     forwarding.saved = None;
     forwarding.active = Some(loaded);

@@ -62,11 +62,25 @@ pub(crate) struct Group {
     pub(crate) message: v1::ActionProfileGroup,
 }
 
+/// All members, whatever their ports.
+pub(crate) fn all(members: &Watched) -> Vec<GroupMember> {
+    members.iter().map(|(member, _)| *member).collect()
+}
+
 impl Shadow {
     /// The members whose ports are up.
     pub(crate) fn up(&self, members: &Watched) -> Vec<GroupMember> {
         let up = |port: &Option<PortId>| port.is_none_or(|port| !self.down.contains(&port));
         members.iter().filter(|(_, port)| up(port)).map(|(member, _)| *member).collect()
+    }
+
+    /// Whether a group has a member, also one that it does without as its port is down.
+    pub(crate) fn has_member(&self, profile: ProfileId, id: u32) -> bool {
+        // Without such ports the tables know.
+        !self.down.is_empty()
+            && self.groups.iter().any(|((of, _), group)| {
+                *of == profile && group.members.iter().any(|(member, _)| member.member == id)
+            })
     }
 
     /// An id for a one-shot member or group.

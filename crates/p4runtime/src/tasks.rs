@@ -1,16 +1,17 @@
-//! What the server does without being asked: packet-ins, digest lists, idle notifications, ports that went down.
+//! What the server does without being asked: packet-ins, digest lists, idle notifications, ports that come up and go down.
 
-use crate::device::{Device, Event};
+use crate::device::{Device, Event, PortState};
 use crate::digests::{Digests, since_epoch_ns};
 use crate::forwarding::Loaded;
 use crate::packets;
 use crate::proto::v1::{IdleTimeoutNotification, TableEntry, stream_message_response::Update};
 use crate::read::match_messages;
 use crate::shadow::Shadow;
-use crate::write::effective_copies;
+use crate::write::{Ports, effective_copies};
 use millrace_pipeline::TableId;
 use millrace_state::EntryView;
 use millrace_switch::{PortId, Switch};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -33,6 +34,7 @@ pub(crate) async fn packet_ins(device: Arc<Device>, mut frames: mpsc::Receiver<V
 /// Takes what the device hears of, in order.
 pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event>) {
     let mut digests = device.running().map(Digests::new);
+    let mut failed = BTreeSet::new();
     loop {
         let deadline = digests.as_ref().and_then(Digests::deadline);
         let far = Instant::now() + Duration::from_secs(3600);
@@ -68,7 +70,13 @@ pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event
                 }
             }
             Some(Event::Program(catalog)) => digests = Some(Digests::new(catalog)),
-            Some(Event::PortDown(port)) => port_down(&device, port).await,
+            Some(Event::Port(port, state)) => {
+                if state == PortState::Failed {
+                    failed.insert(port);
+                }
+                // A link is of no use to a port that cannot be used any more.
+                set_port(&device, port, state == PortState::Up && !failed.contains(&port)).await;
+            }
         }
     }
 }
@@ -134,16 +142,23 @@ fn tell_idle(device: &Device, active: &Loaded, table: TableId, view: EntryView) 
     device.tell_primaries(&Update::IdleTimeoutNotification(notification), sees);
 }
 
-/// A port is down: groups do without the members that watch it, replicas go to their backups.
-async fn port_down(device: &Device, port: PortId) {
+/// A port came up or went down: groups do with or without the members that watch it, replicas go to it or to a backup.
+async fn set_port(device: &Device, port: PortId, is_up: bool) {
     let mut forwarding = device.forwarding.write().await;
     let forwarding = &mut *forwarding;
+    let is_new = match is_up {
+        true => forwarding.down.remove(&port),
+        false => forwarding.down.insert(port),
+    };
+    if !is_new {
+        return;
+    }
     for loaded in [&mut forwarding.active, &mut forwarding.saved].into_iter().flatten() {
         let mut shadow = std::mem::take(&mut loaded.shadow);
-        shadow.down.insert(port);
+        shadow.down.clone_from(&forwarding.down);
         let ports = device.ports.clone();
         let done = loaded.target.call(move |switch| {
-            avoid_down_ports(switch, &shadow, &ports);
+            follow_port(switch, &shadow, &ports, port);
             shadow
         });
         if let Ok(shadow) = done.await {
@@ -152,17 +167,19 @@ async fn port_down(device: &Device, port: PortId) {
     }
 }
 
-fn avoid_down_ports(switch: &mut Switch, shadow: &Shadow, ports: &crate::write::Ports) {
+/// Has everything that depends on a port do what its state asks for.
+fn follow_port(switch: &mut Switch, shadow: &Shadow, ports: &Ports, changed: PortId) {
     let handle = switch.state().handle();
     let mut tables = handle.lock();
     let own = shadow.groups.iter().map(|(key, group)| (key, &group.members));
     let one_shot = shadow.one_shots.iter().map(|(key, group)| (key, &group.members));
     for ((profile, group), members) in own.chain(one_shot) {
-        if members.iter().any(|(_, port)| port.is_some_and(|port| shadow.down.contains(&port))) {
-            // Fewer members of a group that was accepted are accepted too.
+        if members.iter().any(|(_, port)| *port == Some(changed)) {
+            // All members of a group were accepted together, and so are some of them.
             let _ = tables.modify_group(*profile, *group, &shadow.up(members));
         }
     }
+    drop(tables);
     let engine = switch.replication_mut();
     for (id, group) in &shadow.multicast {
         if group.replicas.iter().any(|replica| !replica.backup_replicas.is_empty()) {

@@ -74,13 +74,27 @@ exceptions! {
     InvalidCounterOperation: "counter operation";
     InvalidMeterOperation: "meter operation";
     InvalidRegisterOperation: "register operation";
-    InvalidSwapOperation: "swap operation";
     InvalidDevMgrOperation: "device manager operation";
     InvalidCrcOperation: "crc operation";
     InvalidToeplitzHashOperation: "Toeplitz hash operation";
     InvalidParseVSetOperation: "parser value set operation";
     InvalidMcOperation: "PRE operation";
     InvalidMirroringOperation: "mirroring operation";
+}
+
+impl From<CallError<InvalidSwapOperation>> for Trouble {
+    fn from(error: CallError<InvalidSwapOperation>) -> Trouble {
+        match error {
+            CallError::Declared(InvalidSwapOperation { code, reason: None }) => {
+                Trouble::Refused(format!("Invalid swap operation ({})", code.name()))
+            }
+            CallError::Declared(InvalidSwapOperation { reason: Some(reason), .. }) => {
+                Trouble::Refused(format!("Invalid swap operation: {reason}"))
+            }
+            CallError::Failed(error) => Trouble::Wrong(error.message),
+            CallError::Broken(error) => Trouble::Lost(error.to_string()),
+        }
+    }
 }
 
 impl From<CallError<Undeclared>> for Trouble {

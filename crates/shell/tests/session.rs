@@ -1,7 +1,9 @@
 //! The session of tests/thrift over a switch without interfaces, and what it does not hold.
 
+use millrace_p4runtime::{Making, Programs};
 use millrace_quiet::Quiet;
 use millrace_shell::{PROMPT, Shell, script};
+use millrace_switch::EngineKind;
 use millrace_thrift::{DeviceConfig, PortName, Server, serve};
 use std::net::TcpListener;
 
@@ -11,8 +13,9 @@ const SESSION: &str = include_str!("../../../tests/thrift/session.txt");
 fn start() -> (Server, Quiet) {
     let quiet = Quiet::start();
     let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
-    let config =
-        DeviceConfig { control: quiet.control.clone(), device_id: 1, ports: ports.into(), json: None };
+    let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
+    let programs = Programs::new(making, quiet.control.clone());
+    let config = DeviceConfig { programs, device_id: 1, ports: ports.into(), json: None };
     (serve(TcpListener::bind("127.0.0.1:0").unwrap(), config).unwrap(), quiet)
 }
 

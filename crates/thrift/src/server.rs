@@ -2,7 +2,7 @@
 
 use crate::call::refuse;
 use crate::device::{Device, DeviceConfig};
-use crate::interface::{pre, simple_switch, standard};
+use crate::interface::{millrace, pre, simple_switch, standard};
 use crate::limits::{self, MAX_CONNECTIONS, MESSAGE_TIME, Metered};
 use millrace_switch::PortId;
 use std::collections::HashMap;
@@ -77,6 +77,11 @@ impl Feed {
     /// A port is down for good.
     pub fn port_failed(&self, port: PortId) {
         self.0.device.port_failed(port);
+    }
+
+    /// The link of a port came up or went down.
+    pub fn link(&self, port: PortId, is_up: bool) {
+        self.0.device.link(port, is_up);
     }
 }
 
@@ -181,6 +186,7 @@ fn answer(
         standard::NAME => standard::answer(device, method, &call, from, to)?,
         pre::NAME | pre::SIMPLE_NAME => pre::answer(device, method, &call, from, to)?,
         simple_switch::NAME => simple_switch::answer(device, method, &call, from, to)?,
+        millrace::NAME => millrace::answer(device, method, &call, from, to)?,
         _ => false,
     };
     if known {

@@ -6,7 +6,8 @@ use crate::findings::{Failure, Findings};
 use crate::output::tell_line;
 use crate::source::load;
 use clap::{ArgAction, Parser};
-use millrace_p4runtime::p4info;
+use millrace_control::image::Image;
+use millrace_p4runtime::{InitialEntries, p4info};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -144,7 +145,29 @@ fn make(args: &Args, findings: &mut Findings) -> Result<(), Failure> {
         let bytes = form.write(&image.p4info).map_err(Failure::Failed)?;
         write(path, &bytes)?;
     }
+    write_entries(&args.described, &image)?;
     args.output.as_deref().map_or(Ok(()), |path| write(path, image.to_string().as_bytes()))
+}
+
+/// Writes the entries of the source.
+fn write_entries(described: &P4infoFiles, image: &Image) -> Result<(), Failure> {
+    let listed = described.p4runtime_entries_files.iter().map(|path| Ok((path, Form::of_file(path)?)));
+    let form = Form::of_name(&described.p4runtime_format);
+    let single = described.p4runtime_entries_file.iter().map(|path| Ok((path, form)));
+    let files = listed.chain(single).collect::<Result<Vec<_>, Failure>>()?;
+    if files.is_empty() {
+        return Ok(());
+    }
+    let entries = InitialEntries::of(image).map_err(Failure::Failed)?;
+    for (path, form) in files {
+        let bytes = match form {
+            Form::Text => entries.to_text().map(String::into_bytes),
+            Form::Json => entries.to_json().map(String::into_bytes),
+            Form::Binary => Ok(entries.to_binary()),
+        };
+        write(path, &bytes.map_err(Failure::Failed)?)?;
+    }
+    Ok(())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
@@ -170,7 +193,7 @@ impl Form {
             Some("json") => Ok(Form::Json),
             Some("bin") => Ok(Form::Binary),
             _ => Err(Failure::Failed(format!(
-                "{}: the form of P4Info is not known by the ending: .txtpb, .txt, .json and .bin are",
+                "{}: the form is not known by the ending: .txtpb, .txt, .json and .bin are",
                 path.display()
             ))),
         }

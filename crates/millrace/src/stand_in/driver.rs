@@ -1,6 +1,7 @@
 //! `p4c`: the driver in front of the compilers, which puts what it makes into a folder.
 
 use super::compiler;
+use super::dependencies::{self, PreprocessorArgs};
 use super::options::{P4infoFiles, parse, with_two_dashes};
 use crate::output::{say_line, tell_line};
 use clap::Parser;
@@ -48,6 +49,8 @@ struct Args {
     /// Option for the preprocessor: -I, -D and -U
     #[arg(long = "Xpreprocessor", value_name = "ARG", allow_hyphen_values = true)]
     preprocessor: Vec<OsString>,
+    #[command(flatten)]
+    front: PreprocessorArgs,
     #[command(flatten)]
     described: P4infoFiles,
     /// Shows no warnings
@@ -97,7 +100,8 @@ struct Ignored {
 const ONE_DASH: [&str; 5] = ["-Xp4c", "-Xpreprocessor", "-Xassembler", "-Xlinker", "-###"];
 
 pub(super) fn main(args: Vec<OsString>) -> ExitCode {
-    match parse::<Args>("p4c", with_two_dashes(args, &ONE_DASH), 2) {
+    let one_dash = [&ONE_DASH[..], &dependencies::ONE_DASH].concat();
+    match parse::<Args>("p4c", with_two_dashes(args, &one_dash), 2) {
         Ok(args) => drive(args),
         Err(status) => status,
     }
@@ -136,7 +140,14 @@ fn drive(args: Args) -> ExitCode {
         tell_line(format_args!("error: {}: {error}", args.output.display()));
         return ExitCode::FAILURE;
     }
-    compiler::main(call)
+    match args.front.run(file, &args.output, &args.include_dirs, &args.defines) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => compiler::main(call),
+        Err(failure) => {
+            failure.show();
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The command line of the compiler.
@@ -148,7 +159,16 @@ fn compiler_call(args: &Args, file: OsString, image: OsString) -> Vec<OsString> 
     option("--std", args.std.replace("P4₁₆", "p4-16").replace("P4₁₄", "p4-14").into());
     option("--arch", args.arch.clone().into());
     option("-o", image);
-    let P4infoFiles { p4runtime_files, p4runtime_file, p4runtime_format } = &args.described;
+    let P4infoFiles {
+        p4runtime_files,
+        p4runtime_file,
+        p4runtime_entries_files,
+        p4runtime_entries_file,
+        p4runtime_format,
+    } = &args.described;
+    let entries = |file: &PathBuf| file.as_os_str().to_owned();
+    p4runtime_entries_files.iter().for_each(|file| option("--p4runtime-entries-files", entries(file)));
+    p4runtime_entries_file.iter().for_each(|file| option("--p4runtime-entries-file", entries(file)));
     p4runtime_files.iter().for_each(|file| option("--p4runtime-files", file.as_os_str().into()));
     p4runtime_file.iter().for_each(|file| option("--p4runtime-file", file.as_os_str().into()));
     option("--p4runtime-format", p4runtime_format.into());

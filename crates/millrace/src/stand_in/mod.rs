@@ -1,6 +1,7 @@
 //! Millrace under the names of p4c and bmv2: their options, their exit codes, our libraries.
 
 mod compiler;
+mod dependencies;
 mod driver;
 mod options;
 mod switch;
@@ -18,7 +19,13 @@ pub(crate) fn by_name(mut args: impl Iterator<Item = OsString>) -> Option<ExitCo
         "p4c-bm2-ss" => compiler::main,
         "simple_switch" => |args| switch::main(switch::Target::SimpleSwitch, args),
         "simple_switch_grpc" => |args| switch::main(switch::Target::SimpleSwitchGrpc, args),
+        "simple_switch_CLI" => |args| crate::execute(in_front(["millrace", "shell"], args)),
         _ => return None,
     };
     Some(run(args.collect()))
+}
+
+/// A command line with these words in front.
+fn in_front(words: [&str; 2], args: Vec<OsString>) -> Vec<OsString> {
+    words.into_iter().map(OsString::from).chain(args).collect()
 }

@@ -14,7 +14,13 @@ pub(super) struct P4infoFiles {
     /// P4Info: one file, in the form of --p4runtime-format
     #[arg(long, value_name = "FILE")]
     pub(super) p4runtime_file: Option<PathBuf>,
-    /// The form of --p4runtime-file
+    /// Entries of the source, as a WriteRequest of P4Runtime: a list of files, as --p4runtime-files
+    #[arg(long, value_name = "FILE[,FILE]", value_delimiter = ',')]
+    pub(super) p4runtime_entries_files: Vec<PathBuf>,
+    /// Entries of the source: one file, in the form of --p4runtime-format
+    #[arg(long, value_name = "FILE")]
+    pub(super) p4runtime_entries_file: Option<PathBuf>,
+    /// The form of --p4runtime-file and --p4runtime-entries-file
     #[arg(long, value_name = "FORM", value_parser = ["binary", "json", "text"], default_value = "binary")]
     pub(super) p4runtime_format: String,
 }

@@ -3,9 +3,11 @@
 mod check;
 mod common;
 mod entries;
+mod grpc;
 mod image;
 mod observe;
 mod run;
 mod stand_in;
 mod stf;
+mod swap;
 mod trace;

@@ -213,3 +213,94 @@ fn wrong_usage_of_a_switch_ends_with_1() {
     assert_eq!(switch(&["--no-p4", "-i", "0@mr-nowhere"]).code, 1);
     assert_eq!((switch(&["--version"]).code, switch(&["--help"]).code), (0, 0));
 }
+
+/// The entries as p4c numbers them: the first of three has priority 3, and what matches everything is left out.
+#[test]
+fn entries_of_the_source_are_a_request() {
+    let folder = Folder::new("p4c-entries");
+    let program = folder.file("entries.p4", ENTRIES);
+    folder.file("types.p4", "typedef bit<8> small_t;\n");
+    let [text, json, binary] = ["e.txtpb", "e.json", "e.bin"].map(|name| folder.path(name));
+    let said = p4c_bm2_ss(&["--p4runtime-entries-files", &format!("{text},{json},{binary}"), &program]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let request: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let updates = request["updates"].as_array().unwrap();
+    let entries: Vec<_> = updates.iter().map(|update| &update["entity"]["tableEntry"]).collect();
+    let priorities: Vec<_> = entries.iter().map(|entry| entry["priority"].as_i64().unwrap()).collect();
+    assert_eq!(priorities, [3, 2, 1]);
+    assert!(updates.iter().all(|update| update["type"] == "INSERT"));
+    // 1, 3; 2, 255; 5, 6, 7 in base64.
+    let ternary = |at: usize| &entries[at]["match"][0]["ternary"];
+    assert_eq!((&ternary(0)["value"], &ternary(0)["mask"]), (&"AQ==".into(), &"Aw==".into()));
+    assert_eq!((&ternary(1)["value"], &ternary(1)["mask"]), (&"Ag==".into(), &"/w==".into()));
+    assert!(entries[2]["match"].as_array().is_none_or(Vec::is_empty), "{request}");
+    let given: Vec<_> =
+        entries.iter().map(|entry| &entry["action"]["action"]["params"][0]["value"]).collect();
+    assert_eq!(given, ["BQ==", "Bg==", "Bw=="]);
+    let text = std::fs::read_to_string(&text).unwrap();
+    assert_eq!(text.matches("table_entry").count(), 3);
+    assert!(text.contains("priority: 3") && text.contains("is_const: true"), "{text}");
+    // Field 4 of the request, three times.
+    assert_eq!(std::fs::read(&binary).unwrap()[0], 0x22);
+    let single = folder.path("single");
+    let said = p4c_bm2_ss(&["--p4runtime-entries-file", &single, "--p4runtime-format", "text", &program]);
+    assert_eq!((said.code, std::fs::read_to_string(&single).unwrap()), (0, text));
+}
+
+#[test]
+fn the_preprocessor_writes_text_and_rules() {
+    let folder = Folder::new("p4c-preprocess");
+    let program = folder.file("entries.p4", ENTRIES);
+    let types = folder.file("types.p4", "typedef bit<8> small_t;\n");
+    let out = folder.path("");
+    let said = p4c(&["-E", "-D", "FIRST=8w1", "-o", &out, &program]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let text = std::fs::read_to_string(folder.path("entries.p4i")).unwrap();
+    assert!(!text.contains("#include") && text.contains("typedef bit<8> small_t;"), "{text}");
+    assert!(!Path::new(&folder.path("entries.json")).exists());
+    // It is a program.
+    assert_eq!(millrace(&["check", &folder.path("entries.p4i")]).code, 0);
+
+    let rule = format!("entries.o: {program} {types}\n");
+    assert_eq!(p4c(&["-M", &program]).out, rule);
+    let said = p4c(&["-MD", "-MT", "x.json", "-MP", "-o", &out, &program]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    let written = std::fs::read_to_string(folder.path("entries.d")).unwrap();
+    assert_eq!(written, format!("x.json: {program} {types}\n\n{types}:\n"));
+    assert!(Path::new(&folder.path("entries.json")).exists());
+    let file = folder.path("deps");
+    assert_eq!(p4c(&["-M", "-MF", &file, &program]).out, "");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), rule);
+    let broken = folder.file("broken.p4", "#include \"nothing.p4\"\n");
+    let said = p4c(&["-E", "-o", &out, &broken]);
+    assert!(said.code == 1 && said.err.contains("nothing.p4"), "{}", said.err);
+}
+
+/// A table with entries, in two files.
+const ENTRIES: &str = r#"#include <core.p4>
+#include <v1model.p4>
+#include "types.p4"
+#ifndef FIRST
+#define FIRST 8w1
+#endif
+struct headers_t {}
+struct metadata_t { small_t x; small_t y; }
+parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    state start { transition accept; }
+}
+control V(inout headers_t h, inout metadata_t m) { apply {} }
+control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    action set(small_t y) { m.y = y; }
+    table t {
+        key = { m.x: ternary; }
+        actions = { set; NoAction; }
+        default_action = NoAction();
+        const entries = { (FIRST &&& 8w3): set(5); 8w2: set(6); _: set(7); }
+    }
+    apply { m.x = (small_t)s.packet_length; t.apply(); s.egress_spec = (bit<9>)m.y; }
+}
+control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
+control C(inout headers_t h, inout metadata_t m) { apply {} }
+control D(packet_out p, in headers_t h) { apply {} }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"#;

@@ -1,6 +1,6 @@
 //! Counters, meters, registers, value sets, and how digests are sent.
 
-use super::table::{counter_message, fields_messages};
+use super::table::{colors_message, counter_message, fields_messages};
 use super::{MAX_ENTITIES, Reader, Stop};
 use crate::proto::v1::{self, Index, entity::Entity};
 use crate::refusal::Refusal;
@@ -62,18 +62,19 @@ impl Reader<'_> {
     }
 
     pub(super) async fn meters(&self, request: v1::MeterEntry) -> Result<(), Stop> {
-        if request.counter_data.is_some() {
-            return Err(Refusal::unimplemented("meters do not count their colours").into());
-        }
+        let with_colors = request.counter_data.is_some();
         for (meter_id, info) in self.loaded.catalog.meters.select(request.meter_id)? {
             let meter = info.object;
             let index = request.index.as_ref().filter(|_| request.meter_id != 0);
             self.each_cell(
                 cells(index, info.size)?,
-                move |state, cell| state.meter_config(meter, cell).ok(),
-                |index, config| {
+                move |state, cell| {
+                    Some((state.meter_config(meter, cell).ok()?, state.meter_counts(meter, cell).ok()?))
+                },
+                |index, (config, counts)| {
                     let config = config.as_ref().map(meter_message);
-                    Entity::MeterEntry(v1::MeterEntry { meter_id, index, config, counter_data: None })
+                    let counter_data = with_colors.then(|| colors_message(counts));
+                    Entity::MeterEntry(v1::MeterEntry { meter_id, index, config, counter_data })
                 },
             )
             .await?;

@@ -8,7 +8,7 @@ mod profile;
 mod replication;
 mod table;
 
-pub(crate) use table::match_messages;
+pub(crate) use table::{match_messages, program_entry};
 
 use crate::forwarding::Loaded;
 use crate::proto::v1::{Entity, ReadResponse, entity, packet_replication_engine_entry};

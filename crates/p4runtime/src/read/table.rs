@@ -8,9 +8,9 @@ use crate::proto::v1::{
 };
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
-use crate::write::{Decoder, meter_message};
-use millrace_pipeline::{ActionCall, EntryMatch, TableId};
-use millrace_state::{CounterRef, CounterValue, EntryIndex, EntryView, MeterConfig, Tables, Target};
+use crate::write::{Decoder, Direct, meter_message};
+use millrace_pipeline::{ActionCall, EntryMatch};
+use millrace_state::{ColorCounts, CounterValue, EntryIndex, EntryView, Target};
 use prost::bytes::Bytes;
 
 impl Reader<'_> {
@@ -18,9 +18,6 @@ impl Reader<'_> {
         let role = |table: &&TableInfo| {
             self.role.is_empty() || table.role.as_deref().is_none_or(|role| role == self.role)
         };
-        if request.meter_counter_data.is_some() {
-            return Err(Refusal::unimplemented("meters do not count their colours").into());
-        }
         let tables: Vec<&TableInfo> = self
             .loaded
             .catalog
@@ -116,14 +113,12 @@ impl Reader<'_> {
     }
 
     pub(super) async fn direct_meters(&self, request: v1::DirectMeterEntry) -> Result<(), Stop> {
-        if request.counter_data.is_some() {
-            return Err(Refusal::unimplemented("meters do not count their colours").into());
-        }
+        let with_colors = request.counter_data.is_some();
         let make = |entry: TableEntry, direct: Direct| {
             Some(Entity::DirectMeterEntry(v1::DirectMeterEntry {
                 table_entry: Some(entry),
                 config: direct.meter.as_ref().map(meter_message),
-                counter_data: None,
+                counter_data: direct.colors.filter(|_| with_colors).map(colors_message),
             }))
         };
         self.direct(request.table_entry, |table| table.has_meter, make).await
@@ -153,7 +148,7 @@ impl Reader<'_> {
             let catalog = &loaded.catalog;
             let found = self
                 .each_entry(table, &request.r#match, request.priority, |view| {
-                    let direct = Direct { counter: view.counter, meter: view.meter };
+                    let direct = Direct::from(&view);
                     let entry = TableEntry {
                         table_id,
                         r#match: match_messages(catalog, table, &view.matches),
@@ -171,19 +166,10 @@ impl Reader<'_> {
     }
 }
 
-/// The direct resources of an entry.
-struct Direct {
-    counter: Option<CounterValue>,
-    meter: Option<MeterConfig>,
-}
-
-impl Direct {
-    fn of(tables: &Tables, table: TableId, index: EntryIndex) -> Direct {
-        Direct {
-            counter: tables.counter_value(CounterRef::Direct(table), index.0.into()).ok(),
-            meter: tables.direct_meter_config(table, index.0.into()).ok().flatten(),
-        }
-    }
+/// The message of an entry that its program came with.
+pub(crate) fn program_entry(catalog: &Catalog, table: &TableInfo, view: EntryView) -> Option<TableEntry> {
+    let (request, shadow) = (TableEntry::default(), Shadow::default());
+    Wanted { table, request: &request, catalog, shadow: &shadow }.entry(view, 0)
 }
 
 /// What a read wants of the entries of a table.
@@ -217,7 +203,11 @@ impl Wanted<'_> {
             controller_metadata: controller,
             meter_config: request.meter_config.as_ref().and(view.meter.as_ref()).map(meter_message),
             counter_data: request.counter_data.as_ref().and(view.counter.as_ref()).map(counter_message),
-            meter_counter_data: None,
+            meter_counter_data: request
+                .meter_counter_data
+                .as_ref()
+                .and(view.meter_counts)
+                .map(colors_message),
             is_default_action: false,
             idle_timeout_ns: i64::try_from(view.idle_timeout_ns).unwrap_or(i64::MAX),
             time_since_last_hit: request
@@ -239,6 +229,7 @@ impl Wanted<'_> {
             controller_metadata: controller,
             meter_config: request.meter_config.as_ref().and(direct.meter.as_ref()).map(meter_message),
             counter_data: request.counter_data.as_ref().and(direct.counter.as_ref()).map(counter_message),
+            meter_counter_data: request.meter_counter_data.as_ref().and(direct.colors).map(colors_message),
             is_default_action: true,
             metadata,
             is_const: catalog.program.tables[table.table].const_default,
@@ -279,6 +270,12 @@ fn priority(priority: u32) -> i32 {
 pub(super) fn counter_message(value: &CounterValue) -> CounterData {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     CounterData { byte_count: number(value.bytes), packet_count: number(value.packets) }
+}
+
+/// What a meter has coloured.
+pub(super) fn colors_message(counts: ColorCounts) -> v1::MeterCounterData {
+    let [green, yellow, red] = counts.map(|value| Some(counter_message(&value)));
+    v1::MeterCounterData { green, yellow, red }
 }
 
 /// The fields of a match, those left out that match anything.

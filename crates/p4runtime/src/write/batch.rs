@@ -1,6 +1,7 @@
 //! Applying the updates of a batch to a switch, and taking them back.
 
 use super::Op;
+use super::one_shot::forget_one_shot;
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use millrace_pipeline::ProfileId;
@@ -103,15 +104,5 @@ impl Change {
             Some(_) => self.retired.push((profile, group)),
             None => forget_one_shot(site.tables, &mut self.shadow, profile, group),
         }
-    }
-}
-
-/// Removes a one-shot group with its members.
-pub(super) fn forget_one_shot(tables: &mut Tables, shadow: &mut Shadow, profile: ProfileId, group: u32) {
-    let Some(known) = shadow.one_shots.remove(&(profile, group)) else { return };
-    // Nothing but the entry that has gone could name them.
-    let _ = tables.remove_group(profile, group);
-    for (member, _) in known.members {
-        let _ = tables.remove_member(profile, member.member);
     }
 }

@@ -1,12 +1,11 @@
 //! Counters, meters, registers, value sets, and how digests are sent.
 
 use super::batch::{Change, Site};
-use super::table::{counter_value, meter_config};
-use super::{Decoder, Kind, Op, only_modify};
+use super::{Decoder, Kind, Op, natural, only_modify};
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use millrace_pipeline::{Bits, CounterId, DigestId, EntryMatch, MeterId, RegisterId, ValueSetId};
-use millrace_state::{CounterRef, CounterValue, MeterConfig};
+use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, Rate};
 use std::ops::Range;
 
 /// Most cells that one update may write: a whole array in a loop over its cells keeps the worker.
@@ -24,6 +23,8 @@ pub(crate) struct MeterOp {
     meter: MeterId,
     cells: Range<u64>,
     config: Option<MeterConfig>,
+    /// Whether what was coloured is forgotten.
+    clears: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -70,6 +71,57 @@ fn writable(index: Option<&v1::Index>, size: u64) -> Result<Range<u64>, Refusal>
     Ok(cells)
 }
 
+/// A meter's configuration; rates are in units a second.
+pub(super) fn meter_config(config: &v1::MeterConfig) -> Result<MeterConfig, Refusal> {
+    if config.eburst != 0 {
+        return Err(Refusal::invalid("a two-rate meter has no excess burst"));
+    }
+    /// Above it a rate would not come back as it was written.
+    const MAX_RATE: u64 = u64::MAX / 1_000_000;
+    let rate = |rate: i64, what| match natural(rate, what)? {
+        rate if rate > MAX_RATE => Err(Refusal::out_of_range(format!("{what} is above {MAX_RATE}"))),
+        rate => Ok(Rate::per_second(rate)),
+    };
+    let config = MeterConfig {
+        cir: rate(config.cir, "cir")?,
+        cbs: natural(config.cburst, "cburst")?,
+        pir: rate(config.pir, "pir")?,
+        pbs: natural(config.pburst, "pburst")?,
+    };
+    if config.pir < config.cir {
+        return Err(Refusal::invalid("the peak rate is below the committed rate"));
+    }
+    Ok(config)
+}
+
+/// The message of a meter's configuration.
+pub(crate) fn meter_message(config: &MeterConfig) -> v1::MeterConfig {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    v1::MeterConfig {
+        cir: number(config.cir.millionths() / 1_000_000),
+        cburst: number(config.cbs),
+        pir: number(config.pir.millionths() / 1_000_000),
+        pburst: number(config.pbs),
+        eburst: 0,
+    }
+}
+
+/// Whether what a meter has coloured is to be forgotten: it can be set to nothing else (specification, "DirectMeterEntry").
+pub(super) fn clears(data: Option<&v1::MeterCounterData>) -> Result<bool, Refusal> {
+    let Some(v1::MeterCounterData { green, yellow, red }) = data else { return Ok(false) };
+    match [green, yellow, red].into_iter().flatten().all(|data| *data == v1::CounterData::default()) {
+        true => Ok(true),
+        false => Err(Refusal::invalid("the counters of a meter's colours can only be set to 0")),
+    }
+}
+
+pub(super) fn counter_value(data: &v1::CounterData) -> Result<CounterValue, Refusal> {
+    Ok(CounterValue {
+        packets: natural(data.packet_count, "the number of packets")?,
+        bytes: natural(data.byte_count, "the number of bytes")?,
+    })
+}
+
 impl Decoder<'_> {
     pub(super) fn counter(&self, kind: Kind, entry: v1::CounterEntry) -> Result<Op, Refusal> {
         only_modify(kind, "a counter")?;
@@ -84,13 +136,11 @@ impl Decoder<'_> {
     pub(super) fn meter(&self, kind: Kind, entry: v1::MeterEntry) -> Result<Op, Refusal> {
         only_modify(kind, "a meter")?;
         let info = self.catalog.meters.get(entry.meter_id)?;
-        if entry.counter_data.is_some() {
-            return Err(Refusal::unimplemented("meters do not count their colours"));
-        }
         Ok(Op::Meter(MeterOp {
             meter: info.object,
             cells: writable(entry.index.as_ref(), info.size)?,
             config: entry.config.as_ref().map(meter_config).transpose()?,
+            clears: clears(entry.counter_data.as_ref())?,
         }))
     }
 
@@ -153,14 +203,21 @@ impl MeterOp {
         let mut before = Vec::new();
         for cell in self.cells.clone() {
             if change.can_undo() {
-                before.push(state.meter_config(meter, cell)?);
+                before.push((state.meter_config(meter, cell)?, state.meter_counts(meter, cell)?));
             }
             state.set_meter(meter, cell, self.config)?;
+            if self.clears {
+                state.set_meter_counts(meter, cell, ColorCounts::default())?;
+            }
         }
         change.on_undo(move |site, _| {
             site.on_switch(|switch| {
-                for (cell, config) in self.cells.zip(before) {
-                    let _ = switch.state_mut().set_meter(meter, cell, config);
+                let state = switch.state_mut();
+                for (cell, (config, counts)) in self.cells.zip(before) {
+                    let _ = state.set_meter(meter, cell, config);
+                    if self.clears {
+                        let _ = state.set_meter_counts(meter, cell, counts);
+                    }
                 }
             })
         });

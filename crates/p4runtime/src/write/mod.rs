@@ -4,18 +4,21 @@
 //! that nonsense never reaches the worker. What is left is an [`Op`], which is applied by the worker between two rounds,
 //! where it meets entries, members and limits.
 
+mod actions;
 mod batch;
 mod cells;
+mod direct;
+mod matches;
+mod one_shot;
 mod profile;
 mod replication;
 mod table;
 
 use batch::{CHUNK, Change, Site};
 
-pub(crate) use cells::cells;
-
+pub(crate) use cells::{cells, meter_message};
+pub(crate) use direct::Direct;
 pub(crate) use replication::{effective_copies, port_bytes};
-pub(crate) use table::meter_message;
 
 use crate::catalog::Catalog;
 use crate::forwarding::Loaded;
@@ -65,8 +68,8 @@ pub(crate) enum Kind {
 pub(crate) enum Op {
     Entry(Box<table::EntryOp>),
     Default(Box<table::DefaultOp>),
-    DirectCounter(table::DirectOp<Option<millrace_state::CounterValue>>),
-    DirectMeter(table::DirectOp<Option<millrace_state::MeterConfig>>),
+    DirectCounter(direct::DirectOp<Option<millrace_state::CounterValue>>),
+    DirectMeter(direct::DirectOp<direct::MeterWrite>),
     Member(profile::MemberOp),
     Group(profile::GroupOp),
     Counter(cells::CounterOp),

@@ -6,9 +6,9 @@ use crate::catalog::ProfileInfo;
 use crate::proto::config::action_profile::SelectorSizeSemantics;
 use crate::proto::v1;
 use crate::refusal::Refusal;
-use crate::shadow::{FIRST_ONE_SHOT, Group, Shadow, Watched};
+use crate::shadow::{FIRST_ONE_SHOT, Group, Shadow, Watched, all};
 use millrace_pipeline::ProfileId;
-use millrace_state::{GroupMember, MemberWrite, Tables};
+use millrace_state::{GroupMember, MemberWrite, ProfileError, Tables};
 use millrace_switch::PortId;
 
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl Decoder<'_> {
         }
         let mut members = Watched::new();
         if kind != Kind::Delete {
-            let limit = self.group_limit(info, group.max_size)?;
+            let (limit, size) = (self.group_limit(info, group.max_size)?, info.group_size());
             for given in &group.members {
                 use v1::action_profile_group::member::WatchKind;
                 #[allow(deprecated, reason = "older controllers use it still")]
@@ -77,10 +77,10 @@ impl Decoder<'_> {
                 if members.iter().any(|(other, _)| other.member == given.member_id) {
                     return Err(Refusal::invalid(format!("member {} is given twice", given.member_id)));
                 }
-                let weight = self.weight(info, given.weight)?;
+                let weight = size.weight(given.weight)?;
                 members.push((GroupMember { member: own_id(given.member_id, "member")?, weight }, watch));
             }
-            self.check_size(info, members.iter().map(|(member, _)| member.weight), limit)?;
+            size.check(members.iter().map(|(member, _)| member.weight), limit)?;
         }
         Ok(Op::Group(GroupOp { kind, profile: info.profile, id, group: Group { members, message: group } }))
     }
@@ -96,39 +96,6 @@ impl Decoder<'_> {
                 Err(Refusal::invalid(format!("`max_size` is {size}, the largest group has {limit}")))
             }
         }
-    }
-
-    pub(super) fn weight(&self, info: &ProfileInfo, weight: i32) -> Result<u32, Refusal> {
-        let weight = u32::try_from(weight).ok().filter(|weight| *weight > 0);
-        let weight = weight.ok_or_else(|| Refusal::invalid("a weight is at least 1"))?;
-        match info.semantics {
-            Some(SelectorSizeSemantics::SumOfMembers(of)) => {
-                let limit = u32::try_from(of.max_member_weight).ok().filter(|limit| *limit > 0);
-                match limit.filter(|limit| weight > *limit) {
-                    Some(limit) => {
-                        Err(Refusal::invalid(format!("a weight is {weight}, the largest is {limit}")))
-                    }
-                    None => Ok(weight),
-                }
-            }
-            _ => Ok(weight),
-        }
-    }
-
-    pub(super) fn check_size(
-        &self,
-        info: &ProfileInfo,
-        weights: impl Iterator<Item = u32>,
-        limit: u32,
-    ) -> Result<(), Refusal> {
-        let size: u64 = match info.semantics {
-            Some(SelectorSizeSemantics::SumOfMembers(_)) => weights.count() as u64,
-            _ => weights.map(u64::from).sum(),
-        };
-        if limit != 0 && size > u64::from(limit) {
-            return Err(Refusal::invalid(format!("the group has size {size}, its limit is {limit}")));
-        }
-        Ok(())
     }
 
     pub(super) fn watch_port(&self, port: &[u8]) -> Result<Option<PortId>, Refusal> {
@@ -150,6 +117,60 @@ impl Decoder<'_> {
         match self.ports.known.contains(&port) {
             true => Ok(port),
             false => Err(Refusal::invalid(format!("the device has no port {port} to watch"))),
+        }
+    }
+}
+
+/// What the size of a group is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum GroupSize {
+    /// The sum of the weights.
+    Weights,
+    /// The number of members, each with at most this weight; 0: any.
+    Members { max_weight: u32 },
+}
+
+impl GroupSize {
+    /// The weight of a member.
+    pub(super) fn weight(self, weight: i32) -> Result<u32, Refusal> {
+        let weight = u32::try_from(weight).ok().filter(|weight| *weight > 0);
+        let weight = weight.ok_or_else(|| Refusal::invalid("a weight is at least 1"))?;
+        match self {
+            GroupSize::Members { max_weight: limit @ 1.. } if weight > limit => {
+                Err(Refusal::invalid(format!("a weight is {weight}, the largest is {limit}")))
+            }
+            _ => Ok(weight),
+        }
+    }
+
+    /// Checks the size of a group against a limit; 0 is none.
+    pub(super) fn check(self, weights: impl Iterator<Item = u32>, limit: u32) -> Result<(), Refusal> {
+        let size: u64 = match self {
+            GroupSize::Members { .. } => weights.count() as u64,
+            GroupSize::Weights => weights.map(u64::from).sum(),
+        };
+        if limit != 0 && size > u64::from(limit) {
+            return Err(Refusal::invalid(format!("the group has size {size}, its limit is {limit}")));
+        }
+        Ok(())
+    }
+}
+
+impl ProfileInfo {
+    /// What the sizes of its groups are, unless a group has it otherwise.
+    pub(super) fn group_size(&self) -> GroupSize {
+        match self.semantics {
+            Some(SelectorSizeSemantics::SumOfMembers(_)) => {
+                GroupSize::Members { max_weight: self.max_member_weight() }
+            }
+            _ => GroupSize::Weights,
+        }
+    }
+
+    pub(super) fn max_member_weight(&self) -> u32 {
+        match self.semantics {
+            Some(SelectorSizeSemantics::SumOfMembers(of)) => u32::try_from(of.max_member_weight).unwrap_or(0),
+            _ => 0,
         }
     }
 }
@@ -198,6 +219,10 @@ impl MemberOp {
             (Kind::Insert, Some(write)) => drop(tables.insert_member(profile, Some(id), &write)?),
             (Kind::Modify, Some(write)) => tables.modify_member(profile, id, &write)?,
             _ => {
+                // A group that has left it out for now has it all the same.
+                if change.shadow.has_member(profile, id) {
+                    return Err(in_use(ProfileError::MemberInUse(id).into(), "member", id));
+                }
                 tables.remove_member(profile, id).map_err(|error| in_use(error, "member", id))?;
             }
         }
@@ -231,18 +256,15 @@ impl GroupOp {
                 "`max_size` of group {id} is {first} for as long as it exists"
             )));
         }
-        // All members must exist, also those that are left out because their port is down.
-        if kind != Kind::Delete
-            && let Some((missing, _)) =
-                group.members.iter().find(|(member, _)| tables.member(profile, member.member).is_err())
-        {
-            return Err(Refusal::not_found(format!("no member {} in the action profile", missing.member)));
-        }
-        let members = change.shadow.up(&group.members);
+        let (members, up) = (all(&group.members), change.shadow.up(&group.members));
         match kind {
             Kind::Insert => drop(tables.insert_group(profile, Some(id), &members)?),
             Kind::Modify => tables.modify_group(profile, id, &members)?,
             Kind::Delete => tables.remove_group(profile, id).map_err(|error| in_use(error, "group", id))?,
+        }
+        // All of it fits, for when the ports come up again. Packets see both changes at once.
+        if kind != Kind::Delete && up.len() < members.len() {
+            tables.modify_group(profile, id, &up)?;
         }
         let record = match kind {
             Kind::Delete => change.shadow.groups.remove(&(profile, id)),

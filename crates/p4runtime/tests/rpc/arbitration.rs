@@ -40,6 +40,20 @@ async fn the_highest_id_writes_and_a_backup_takes_over() {
     first.insert(entity::Entity::TableEntry(first.route([11, 0, 0, 0], 8, 1))).await.unwrap();
 }
 
+/// A controller that comes back at once finds its election id free, however late the end of its last stream is known.
+#[tokio::test]
+async fn a_controller_may_come_back_at_once() {
+    let device = Device::start();
+    let mut first = Client::primary(&device, 1).await;
+    for _ in 0..100 {
+        // On the same connection, as clients in Python share one.
+        let next = crate::common::Stream::open(&mut first.calls).await;
+        first.stream = next;
+        let answer = first.arbitrate(Some(1)).await.unwrap();
+        assert_eq!(code(&answer), Code::Ok);
+    }
+}
+
 #[tokio::test]
 async fn roles_have_primaries_of_their_own() {
     let device = Device::start();

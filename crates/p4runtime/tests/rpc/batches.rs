@@ -260,3 +260,40 @@ async fn a_batch_whose_client_goes_is_done_whole() {
     let count = client.read(wildcard).await.len();
     assert_eq!(count, 4000, "a read sees a batch whole or not at all");
 }
+
+#[tokio::test]
+async fn errors_that_do_not_fit_in_metadata_are_told_in_one() {
+    use tonic::transport::Endpoint;
+    let device = Device::start();
+    let mut client = device.ready().await;
+    let routes: Vec<Update> = (0..1000u32)
+        .map(|n| {
+            let [_, _, high, low] = n.to_be_bytes();
+            update(update::Type::Insert, Entity::TableEntry(client.route([10, high, low, 0], 24, 1)))
+        })
+        .collect();
+    let by_default = write_request::Atomicity::ContinueOnError;
+    client.write_with(by_default, routes[..990].to_vec()).await.unwrap();
+    let status = client.write_with(by_default, routes.clone()).await.unwrap_err();
+    assert_eq!((status.code(), status.details().len()), (Code::ResourceExhausted, 0));
+    let said = "Write failure. 990 of 1000 refused (1-990), and their errors do not fit in 8192 bytes of metadata. \
+                The first is 1, AlreadyExists: ";
+    assert!(status.message().starts_with(said), "{}", status.message());
+    // The connection lives, the others were done, and fewer errors fit.
+    let status = client.write_with(by_default, routes[950..].to_vec()).await.unwrap_err();
+    assert_eq!(errors(&status).len(), 50);
+    assert!(
+        errors(&status).iter().all(|error| error.code == Code::AlreadyExists && !error.message.is_empty())
+    );
+    let status = client.write_with(by_default, routes[880..].to_vec()).await.unwrap_err();
+    assert_eq!(errors(&status).len(), 120);
+    assert!(errors(&status)[0].message != errors(&status)[119].message, "the last has no room for a message");
+
+    // A client that takes more is told all.
+    let endpoint = Endpoint::from_shared(device.address()).unwrap().http2_max_header_list_size(250_000);
+    let mut large = Client::over(endpoint.connect().await.unwrap()).await;
+    large.arbitrate(Some(2)).await.unwrap();
+    let status = large.write_with(by_default, routes).await.unwrap_err();
+    assert_eq!(errors(&status).len(), 1000);
+    assert!(errors(&status).iter().all(|error| error.code == Code::AlreadyExists));
+}

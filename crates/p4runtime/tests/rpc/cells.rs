@@ -1,6 +1,6 @@
 //! Counters, meters, registers and value sets.
 
-use crate::common::{Client, Device, exact, frame, id};
+use crate::common::{Client, Device, exact, frame, id, leaving, ternary, update};
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::*;
 use tonic::Code;
@@ -48,9 +48,104 @@ async fn meters_are_configured_and_reset() {
     assert_eq!(client.read(meter(at(5), None)).await, [meter(at(5), None)]);
     client.modify(meter(None, None)).await.unwrap();
     assert_eq!(client.read(meter(at(4), None)).await, [meter(at(4), None)]);
-    let colours = MeterEntry { meter_id, counter_data: Some(Default::default()), ..Default::default() };
-    let refused = client.modify(Entity::MeterEntry(colours)).await.unwrap_err();
-    assert_eq!(refused.code, Code::Unimplemented);
+}
+
+fn colours(counts: [(i64, i64); 3]) -> Option<MeterCounterData> {
+    let [green, yellow, red] =
+        counts.map(|(packet_count, byte_count)| Some(CounterData { byte_count, packet_count }));
+    Some(MeterCounterData { green, yellow, red })
+}
+
+/// One packet of 60 bytes is within the committed burst, one more within the peak burst; a byte comes back in a second.
+const TWO_PACKETS: MeterConfig = MeterConfig { cir: 1, cburst: 60, pir: 1, pburst: 120, eburst: 0 };
+
+#[tokio::test]
+async fn meters_count_packets_by_their_colours() {
+    let mut device = Device::start();
+    let mut client = device.ready().await;
+    let meter_id = id(client.info.meters.iter().map(|known| &known.preamble), "limits");
+    let meter = |index, config, counter_data| {
+        Entity::MeterEntry(MeterEntry { meter_id, index: at(index), config, counter_data })
+    };
+    let config = Some(TWO_PACKETS);
+    client.modify(meter(1, config, None)).await.unwrap();
+    client.insert(Entity::TableEntry(client.route([10, 0, 0, 0], 8, 2))).await.unwrap();
+    for source in 0..4 {
+        device.ports[0].send(frame(source, [10, 0, 0, 1])).unwrap();
+        leaving(&mut device, 1).await;
+    }
+    device.ports[1].send(frame(9, [10, 0, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+    let asked = Some(MeterCounterData::default());
+    let counted = colours([(1, 60), (1, 60), (2, 120)]);
+    assert_eq!(client.read(meter(1, None, asked)).await, [meter(1, config, counted)]);
+    assert_eq!(client.read(meter(1, None, None)).await, [meter(1, config, None)]);
+    // A meter without a configuration is green.
+    let green = colours([(1, 60), (0, 0), (0, 0)]);
+    assert_eq!(client.read(meter(2, None, asked)).await, [meter(2, None, green)]);
+
+    // Counts can be set to 0, and to nothing else.
+    let refused = client.modify(meter(1, config, green)).await.unwrap_err();
+    assert_eq!(refused.code, Code::InvalidArgument, "{refused:?}");
+    client.modify(meter(1, config, None)).await.unwrap();
+    assert_eq!(client.read(meter(1, None, asked)).await, [meter(1, config, counted)]);
+    let failing = vec![
+        update(update::Type::Modify, meter(1, config, asked)),
+        update(update::Type::Modify, meter(99, None, None)),
+    ];
+    let rolled_back = client.write_with(write_request::Atomicity::RollbackOnError, failing).await;
+    rolled_back.unwrap_err();
+    assert_eq!(client.read(meter(1, None, asked)).await, [meter(1, config, counted)]);
+    client.modify(meter(1, config, asked)).await.unwrap();
+    assert_eq!(client.read(meter(1, None, asked)).await, [meter(1, config, colours([(0, 0); 3]))]);
+}
+
+#[tokio::test]
+async fn direct_meters_count_packets_by_their_colours() {
+    let mut device = Device::start();
+    let mut client = device.ready().await;
+    client.insert(Entity::TableEntry(client.route([10, 0, 0, 0], 8, 2))).await.unwrap();
+    // One packet a burst: this meter counts packets.
+    let config = Some(MeterConfig { cir: 1, cburst: 1, pir: 1, pburst: 2, eburst: 0 });
+    let entry = TableEntry {
+        table_id: client.table("acl"),
+        r#match: vec![ternary(1, &[10, 0, 0, 0], &[255, 0, 0, 0])],
+        action: client.run("NoAction", &[]),
+        priority: 1,
+        meter_config: config,
+        ..TableEntry::default()
+    };
+    client.insert(Entity::TableEntry(entry.clone())).await.unwrap();
+    for source in 0..4 {
+        device.ports[0].send(frame(source, [10, 0, 0, 1])).unwrap();
+        leaving(&mut device, 1).await;
+    }
+    let asked = Some(MeterCounterData::default());
+    let with = |counts| TableEntry { meter_counter_data: counts, ..entry.clone() };
+    let counted = colours([(1, 60), (1, 60), (2, 120)]);
+    assert_eq!(client.read(Entity::TableEntry(with(asked))).await, [Entity::TableEntry(with(counted))]);
+    assert_eq!(client.read(Entity::TableEntry(with(None))).await, [Entity::TableEntry(with(None))]);
+    let key = TableEntry { action: None, meter_config: None, ..entry.clone() };
+    let direct = |config, counter_data| {
+        Entity::DirectMeterEntry(DirectMeterEntry { table_entry: Some(key.clone()), config, counter_data })
+    };
+    assert_eq!(client.read(direct(None, asked)).await, [direct(config, counted)]);
+    assert_eq!(client.read(direct(None, None)).await, [direct(config, None)]);
+    assert_eq!(client.modify(direct(config, counted)).await.unwrap_err().code, Code::InvalidArgument);
+    client.modify(direct(config, asked)).await.unwrap();
+    let none = colours([(0, 0); 3]);
+    assert_eq!(client.read(direct(None, asked)).await, [direct(config, none)]);
+    device.ports[0].send(frame(7, [10, 0, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+    assert_eq!(client.read(direct(None, asked)).await, [direct(config, colours([(1, 60), (0, 0), (0, 0)]))]);
+    client.modify(Entity::TableEntry(with(asked))).await.unwrap();
+    assert_eq!(client.read(direct(None, asked)).await, [direct(config, none)]);
+    // What an entry counted goes with it.
+    device.ports[0].send(frame(7, [10, 0, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+    client.delete(Entity::TableEntry(entry.clone())).await.unwrap();
+    client.insert(Entity::TableEntry(entry.clone())).await.unwrap();
+    assert_eq!(client.read(direct(None, asked)).await, [direct(config, none)]);
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ impl Device {
                 match notice {
                     Notice::Digest { program, message } => drop(feed.digest(program, message)),
                     Notice::PortFailed { port, .. } => feed.port_failed(port),
-                    Notice::Log(_) => {}
+                    Notice::Log(_) | Notice::Story(_) => {}
                 }
             }
         });
@@ -118,9 +118,12 @@ pub(crate) fn election(id: u64) -> Uint128 {
 
 impl Client {
     pub(crate) async fn connect(device: &Device) -> Client {
-        let calls = P4RuntimeClient::connect(device.address()).await.unwrap();
-        // Errors of large batches travel in the trailers.
-        let mut calls = calls.max_decoding_message_size(64 << 20);
+        let channel = tonic::transport::Endpoint::from_shared(device.address()).unwrap().connect().await;
+        Client::over(channel.unwrap()).await
+    }
+
+    pub(crate) async fn over(channel: Channel) -> Client {
+        let mut calls = P4RuntimeClient::new(channel).max_decoding_message_size(64 << 20);
         let stream = Stream::open(&mut calls).await;
         Client {
             calls,

@@ -1,4 +1,4 @@
-//! Connections are counted, and those of one peer too.
+//! Connections are counted, and those of one peer too; and so are the bytes of messages.
 
 use crate::common::{Client, Device};
 use millrace_p4runtime::MAX_CONNECTIONS_OF_PEER;
@@ -35,4 +35,46 @@ async fn one_connection_too_many_is_closed_and_the_others_go_on() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     panic!("no room for another connection");
+}
+
+#[tokio::test]
+async fn large_messages_of_all_clients_have_one_limit() {
+    use millrace_p4runtime::MAX_IN_FLIGHT;
+    use millrace_p4runtime::proto::v1::*;
+    use tonic::Code;
+    const LARGE: usize = 30 << 20;
+    let device = Device::start();
+    let mut client = device.ready().await;
+    // The worker is busy, so that writes wait.
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let control = device.control.clone();
+    let busy = std::thread::spawn(move || control.call(move |_| released.recv().is_ok()));
+    let data = Some(P4Data { data: Some(p4_data::Data::Bitstring(vec![0; LARGE].into())) });
+    let register = entity::Entity::RegisterEntry(RegisterEntry { data, ..RegisterEntry::default() });
+    let request = WriteRequest {
+        device_id: crate::common::DEVICE,
+        election_id: client.election,
+        updates: vec![crate::common::update(update::Type::Modify, register)],
+        ..WriteRequest::default()
+    };
+    let mut writes = tokio::task::JoinSet::new();
+    for _ in 0..=MAX_IN_FLIGHT / LARGE {
+        let (mut other, request) = (Client::connect(&device).await.calls, request.clone());
+        writes.spawn(async move { other.write(request).await.map(drop).unwrap_err() });
+    }
+    let refused = tokio::time::timeout(Duration::from_secs(60), writes.join_next()).await.unwrap();
+    let refused = refused.unwrap().unwrap();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    assert!(refused.message().starts_with("messages of all clients have more than"), "{refused:?}");
+    // Small ones always have room.
+    client.calls.capabilities(CapabilitiesRequest::default()).await.unwrap();
+    release.send(()).unwrap();
+    busy.join().unwrap().unwrap();
+    while let Some(status) = writes.join_next().await {
+        let status = status.unwrap();
+        assert_eq!(crate::common::errors(&status)[0].code, Code::InvalidArgument);
+    }
+    // And there is room again.
+    let status = client.calls.write(request).await.unwrap_err();
+    assert_eq!(crate::common::errors(&status)[0].code, Code::InvalidArgument);
 }

@@ -172,8 +172,8 @@ async fn what_does_not_fit_is_refused_with_its_code() {
         (
             Insert,
             with(TableEntry { meter_counter_data: Some(MeterCounterData::default()), ..route.clone() }),
-            Code::Unimplemented,
-            "colours",
+            Code::InvalidArgument,
+            "no direct meter",
         ),
         (
             Modify,

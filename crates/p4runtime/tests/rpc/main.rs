@@ -9,5 +9,6 @@ mod entries;
 mod messages;
 mod pipeline;
 mod profiles;
+mod programs;
 mod replication;
 mod tls;

@@ -1,7 +1,7 @@
 //! Action profiles: members, groups, one-shot groups, watch ports.
 
 use crate::batches::action_set;
-use crate::common::{Device, Names, exact, frame, lpm};
+use crate::common::{ALL, Client, Device, Names, exact, frame, leaving, lpm};
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::*;
 use tonic::Code;
@@ -121,7 +121,7 @@ async fn a_profile_without_selector_has_members_only() {
     // What the member does, the packet feels; and what it is changed to.
     device.ports[0].send(frame(1, [10, 0, 0, 1])).unwrap();
     let mut device = device;
-    assert_eq!(crate::common::leaving(&mut device, 1).await, frame(1, [10, 0, 0, 1]));
+    assert_eq!(leaving(&mut device, 1).await, frame(1, [10, 0, 0, 1]));
 }
 
 #[tokio::test]
@@ -158,6 +158,240 @@ async fn one_shot_groups_come_back_and_go_with_their_entry() {
     client.insert(member(&client, "ecmp_members", 1, 1)).await.unwrap();
 }
 
+/// Says that a port is broken.
+async fn fail(device: &Device, port: u32) {
+    let feed = device.server.as_ref().unwrap().feed();
+    tokio::task::spawn_blocking(move || feed.port_failed(port)).await.unwrap();
+}
+
+/// Says that a link is up or down.
+async fn link(device: &Device, port: u32, is_up: bool) {
+    let feed = device.server.as_ref().unwrap().feed();
+    tokio::task::spawn_blocking(move || feed.link(port, is_up)).await.unwrap();
+}
+
+/// Waits until the groups have so many members for the packets.
+async fn members_are(device: &Device, wanted: &[usize]) {
+    let found = || {
+        let groups = device.control.call(|switch| {
+            let state = switch.state();
+            let profile = state.profile_named("ecmp_members").unwrap();
+            state.tables().groups(profile).map(|(_, members)| members.len()).collect::<Vec<_>>()
+        });
+        groups.unwrap()
+    };
+    for _ in 0..500 {
+        if found() == wanted {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(found(), wanted);
+}
+
+#[tokio::test]
+async fn a_port_that_comes_up_again_gets_its_members_back() {
+    let device = Device::start();
+    let mut client = device.ready().await;
+    for port in [1, 2] {
+        client.insert(member(&client.names(), "ecmp_members", port.into(), port)).await.unwrap();
+    }
+    // A group that is made while a port is down, before and after another program came.
+    link(&device, 1, false).await;
+    client.set(set_forwarding_pipeline_config_request::Action::ReconcileAndCommit, ALL).await.unwrap();
+    let both = Entity::ActionProfileGroup(group(&client, 1, &[(1, 1, 1), (2, 1, 2)]));
+    client.insert(both.clone()).await.unwrap();
+    members_are(&device, &[1]).await;
+    assert_eq!(client.read(both.clone()).await, std::slice::from_ref(&both));
+    // Its members are in use, all of them.
+    for port in [1, 2] {
+        let names = client.names();
+        let refused = client.delete(member(&names, "ecmp_members", port.into(), port)).await.unwrap_err();
+        assert_eq!(refused.code, Code::FailedPrecondition, "{refused:?}");
+    }
+    link(&device, 1, true).await;
+    members_are(&device, &[2]).await;
+    link(&device, 1, true).await;
+    link(&device, 2, false).await;
+    members_are(&device, &[1]).await;
+    // What is broken stays so, whatever its link does.
+    fail(&device, 1).await;
+    members_are(&device, &[0]).await;
+    link(&device, 1, true).await;
+    link(&device, 2, true).await;
+    members_are(&device, &[1]).await;
+    assert_eq!(client.read(both.clone()).await, [both]);
+}
+
+/// A table whose default action is not what an empty group does, and two selectors with limits of their own.
+const SELECTORS: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+struct headers_t { ethernet_t ethernet; }
+struct meta_t {}
+parser Parse(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    state start { packet.extract(hdr.ethernet); transition accept; }
+}
+control Verify(inout headers_t hdr, inout meta_t meta) { apply {} }
+control In(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+    @max_group_size(8) action_selector(HashAlgorithm.crc16, 64, 16) weights;
+    @max_group_size(3) @selector_size_semantics("sum_of_members") @max_member_weight(4)
+    action_selector(HashAlgorithm.crc16, 64, 16) members;
+    action forward(bit<9> port) { std.egress_spec = port; }
+    table by_weight {
+        key = { hdr.ethernet.type: exact; hdr.ethernet.dst: selector; }
+        actions = { forward; }
+        const default_action = forward(2);
+        implementation = weights;
+    }
+    table by_member {
+        key = { hdr.ethernet.type: exact; hdr.ethernet.dst: selector; }
+        actions = { forward; }
+        const default_action = forward(2);
+        implementation = members;
+    }
+    apply {
+        std.egress_spec = 1;
+        if (hdr.ethernet.type == 0x800) { by_weight.apply(); } else { by_member.apply(); }
+    }
+}
+control Out(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) { apply {} }
+control Compute(inout headers_t hdr, inout meta_t meta) { apply {} }
+control Deparse(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.ethernet); } }
+V1Switch(Parse(), Verify(), In(), Out(), Compute(), Deparse()) main;
+"#;
+
+async fn with_selectors(device: &Device) -> Client {
+    let mut client = Client::primary(device, 1).await;
+    client.set(set_forwarding_pipeline_config_request::Action::VerifyAndCommit, SELECTORS).await.unwrap();
+    client
+}
+
+/// An entry for IPv4 with a group: ports with weights.
+fn choice(client: &Names, table: &str, members: &[(u8, i32)]) -> (TableEntry, ActionProfileActionSet) {
+    let members = members.iter().map(|(port, weight)| ActionProfileAction {
+        action: Some(client.call("forward", &[&[*port]])),
+        weight: *weight,
+        watch_kind: Some(action_profile_action::WatchKind::WatchPort(vec![*port].into())),
+    });
+    let set = ActionProfileActionSet { action_profile_actions: members.collect(), ..Default::default() };
+    let entry = TableEntry {
+        table_id: client.table(table),
+        r#match: vec![exact(1, &[8, 0])],
+        ..TableEntry::default()
+    };
+    (entry, set)
+}
+
+fn with(entry: &TableEntry, set: ActionProfileActionSet) -> Entity {
+    let action = Some(TableAction { r#type: Some(table_action::Type::ActionProfileActionSet(set)) });
+    Entity::TableEntry(TableEntry { action, ..entry.clone() })
+}
+
+#[tokio::test]
+async fn a_group_whose_ports_are_all_down_does_nothing() {
+    let mut device = Device::start();
+    let mut client = with_selectors(&device).await;
+    let (entry, set) = choice(&client, "by_weight", &[(2, 1)]);
+    // Without the entry the default action runs.
+    device.ports[0].send(frame(1, [10, 0, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+    client.insert(with(&entry, set)).await.unwrap();
+    device.ports[0].send(frame(2, [10, 0, 0, 1])).unwrap();
+    leaving(&mut device, 1).await;
+    link(&device, 2, false).await;
+    // With an empty group nothing does: what the program chose before stays. The change takes a moment.
+    let mut source = 3;
+    loop {
+        device.ports[0].send(frame(source, [10, 0, 0, 1])).unwrap();
+        let [one, two] = &mut device.ports;
+        tokio::select! {
+            back = one.receive_async() => {
+                assert_eq!(back.unwrap(), frame(source, [10, 0, 0, 1]));
+                break;
+            }
+            _ = two.receive_async() => source += 1,
+        }
+        assert!(source < 100, "the group is not empty");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_group_may_select_at_random() {
+    use action_profile_action_set::ActionSelectionMode::{Hash, Random};
+    let mut device = Device::start();
+    let mut client = with_selectors(&device).await;
+    let (entry, set) = choice(&client, "by_weight", &[(1, 1), (2, 1)]);
+    for mode in [Hash, Random] {
+        let set = ActionProfileActionSet { action_selection_mode: mode as i32, ..set.clone() };
+        match mode {
+            Hash => client.insert(with(&entry, set.clone())).await.unwrap(),
+            _ => client.modify(with(&entry, set.clone())).await.unwrap(),
+        }
+        let wildcard = TableEntry { table_id: entry.table_id, ..Default::default() };
+        assert_eq!(client.read(Entity::TableEntry(wildcard)).await, [with(&entry, set)]);
+        let mut left = [0, 0];
+        for _ in 0..64 {
+            // Packets of one flow.
+            device.ports[0].send(frame(1, [10, 0, 0, 1])).unwrap();
+            let [one, two] = &mut device.ports;
+            tokio::select! {
+                _ = one.receive_async() => left[0] += 1,
+                _ = two.receive_async() => left[1] += 1,
+            }
+        }
+        match mode {
+            Hash => assert!(left == [64, 0] || left == [0, 64], "{left:?}"),
+            // Less than 10 of 64 at random: once in a hundred million times.
+            _ => assert!(left[0] >= 10 && left[1] >= 10, "{left:?}"),
+        }
+    }
+    let unknown = ActionProfileActionSet { action_selection_mode: 9, ..set };
+    assert_eq!(client.modify(with(&entry, unknown)).await.unwrap_err().code, Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn the_size_of_a_group_is_that_of_its_selector_or_its_own() {
+    use action_profile_action_set::SizeSemantics::{
+        DefaultSizeDeterminedByActionSelector as Default, SumOfMembers, SumOfWeights,
+    };
+    let device = Device::start();
+    let mut client = with_selectors(&device).await;
+    for (table, size, members, fits) in [
+        // At most a sum of 8.
+        ("by_weight", Default, &[(1, 4), (2, 4)][..], true),
+        ("by_weight", Default, &[(1, 4), (2, 5)], false),
+        ("by_weight", SumOfWeights, &[(1, 4), (2, 5)], false),
+        // At most 8 members.
+        ("by_weight", SumOfMembers, &[(1, 4), (2, 4), (1, 1)], true),
+        ("by_weight", SumOfMembers, &[(1, 1); 9], false),
+        // At most 3 members, of at most 4.
+        ("by_member", Default, &[(1, 1), (2, 1), (1, 1)], true),
+        ("by_member", Default, &[(1, 1), (2, 1), (1, 1), (2, 1)], false),
+        ("by_member", Default, &[(1, 5)], false),
+        ("by_member", SumOfMembers, &[(1, 5)], false),
+        // At most a sum of 3.
+        ("by_member", SumOfWeights, &[(1, 3)], true),
+        ("by_member", SumOfWeights, &[(1, 2), (2, 2)], false),
+    ] {
+        let (entry, set) = choice(&client, table, members);
+        let written =
+            client.insert(with(&entry, ActionProfileActionSet { size_semantics: size as i32, ..set })).await;
+        match fits {
+            true => {
+                written.unwrap_or_else(|refused| panic!("{table} {size:?} {members:?}: {refused:?}"));
+                client.delete(Entity::TableEntry(entry)).await.unwrap();
+            }
+            false => assert_eq!(
+                written.expect_err(&format!("{table} {size:?} {members:?}")).code,
+                Code::InvalidArgument
+            ),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_member_whose_port_is_down_is_left_out() {
     let device = Device::start();
@@ -165,39 +399,17 @@ async fn a_member_whose_port_is_down_is_left_out() {
     let set = action_set(&client, &[1, 2]);
     let entry = ecmp(&client, table_action::Type::ActionProfileActionSet(set));
     client.insert(Entity::TableEntry(entry.clone())).await.unwrap();
-    let feed = device.server.as_ref().unwrap().feed();
-    tokio::task::spawn_blocking(move || feed.port_failed(1)).await.unwrap();
+    fail(&device, 1).await;
     // What is read does not change.
-    let wildcard = Entity::TableEntry(TableEntry { table_id: entry.table_id, ..Default::default() });
-    assert_eq!(client.read(wildcard).await, [Entity::TableEntry(entry)]);
-    let groups = device.control.call(|switch| {
-        let state = switch.state();
-        let profile = state.profile_named("ecmp_members").unwrap();
-        let groups: Vec<usize> = state.tables().groups(profile).map(|(_, members)| members.len()).collect();
-        groups
-    });
-    let mut left = groups.unwrap();
-    for _ in 0..100 {
-        if left == [1] {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        left = device
-            .control
-            .call(|switch| {
-                let state = switch.state();
-                let profile = state.profile_named("ecmp_members").unwrap();
-                state.tables().groups(profile).map(|(_, members)| members.len()).collect()
-            })
-            .unwrap();
-    }
-    assert_eq!(left, [1]);
+    let wildcard = TableEntry { table_id: entry.table_id, ..Default::default() };
+    assert_eq!(client.read(Entity::TableEntry(wildcard)).await, [Entity::TableEntry(entry)]);
+    members_are(&device, &[1]).await;
     // Packets of all flows go out at the other port.
     for source in 1..20 {
         device.ports[0].send(frame(source, [10, 0, 0, 1])).unwrap();
     }
     let mut device = device;
     for source in 1..20 {
-        assert_eq!(crate::common::leaving(&mut device, 1).await, frame(source, [10, 0, 0, 1]));
+        assert_eq!(leaving(&mut device, 1).await, frame(source, [10, 0, 0, 1]));
     }
 }

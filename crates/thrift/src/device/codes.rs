@@ -13,9 +13,10 @@ use millrace_switch::ReplicationError;
 
 macro_rules! exceptions {
     ($($exception:ident($code:ident);)*) => {$(
+        #[allow(clippy::needless_update, reason = "most exceptions have nothing but a code")]
         impl From<$code> for $exception {
             fn from(code: $code) -> $exception {
-                $exception { code }
+                $exception { code, ..$exception::default() }
             }
         }
 
@@ -27,7 +28,7 @@ macro_rules! exceptions {
 
         impl From<$code> for CallError<$exception> {
             fn from(code: $code) -> CallError<$exception> {
-                CallError::Declared($exception { code })
+                CallError::Declared(code.into())
             }
         }
     )*};

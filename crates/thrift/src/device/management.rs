@@ -5,12 +5,11 @@ use super::loaded::Running;
 use crate::call::{CallError, Undeclared};
 use crate::interface::{
     Crc16Config, Crc32Config, CrcCode, IdCode, InvalidCrcOperation, InvalidDevMgrOperation, InvalidIdLookup,
-    InvalidLearnOperation, InvalidSwapOperation, InvalidToeplitzHashOperation, LearnCode, PortCode, PortInfo,
-    ResourceType, SwapCode, SwitchInfo, ToeplitzCode,
+    InvalidLearnOperation, InvalidToeplitzHashOperation, LearnCode, PortCode, PortInfo, ResourceType,
+    SwitchInfo, ToeplitzCode,
 };
 use millrace_control::bmv2;
 use millrace_switch::{PortId, QueueError, Switch};
-use std::sync::PoisonError;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 type Answer<T = ()> = Result<T, CallError<Undeclared>>;
@@ -44,13 +43,12 @@ impl Device {
 
     pub(crate) fn bm_reset_state(&self) -> Answer {
         let Running { loaded, .. } = self.running()?;
-        let reset = self.switch(|switch| {
+        let reset = self.program(|switch| {
             let handle = switch.state().handle();
             let mut tables = handle.lock();
-            switch.state_mut().reset(&mut tables)?;
-            switch.replication_mut().clear_multicast();
-            Ok::<_, millrace_switch::BuildError>(())
+            switch.state_mut().reset(&mut tables)
         })?;
+        self.switch(|switch| switch.replication_mut().clear_multicast())?;
         loaded.handles().reset();
         reset.map_err(|error| {
             let kind = thrift::ApplicationErrorKind::InternalError;
@@ -65,15 +63,6 @@ impl Device {
             kind,
             "the state of this switch is not serialized",
         )))
-    }
-
-    /// As of a bmv2 that was not started with `--enable-swap`.
-    pub(crate) fn bm_load_new_config(&self, _config: String) -> Result<(), CallError<InvalidSwapOperation>> {
-        Err(SwapCode::Disabled.into())
-    }
-
-    pub(crate) fn bm_swap_configs(&self) -> Result<(), CallError<InvalidSwapOperation>> {
-        Err(SwapCode::Disabled.into())
     }
 
     pub(crate) fn bm_mgmt_get_info(&self) -> Answer<SwitchInfo> {
@@ -98,11 +87,10 @@ impl Device {
     }
 
     pub(crate) fn bm_dev_mgr_show_ports(&self) -> Result<Vec<PortInfo>, CallError<InvalidDevMgrOperation>> {
-        let down = self.down.lock().unwrap_or_else(PoisonError::into_inner);
         let shown = self.ports.iter().map(|port| PortInfo {
             port_num: i32::try_from(port.number).unwrap_or(i32::MAX),
             iface_name: port.interface.clone(),
-            is_up: !down.contains(&port.number),
+            is_up: self.is_up(port.number),
             extra: Vec::new(),
         });
         Ok(shown.collect())

@@ -105,7 +105,7 @@ impl Device {
     }
 
     fn counter(&self, name: String) -> OfCounter<(CounterRef, Running)> {
-        let found = self.switch(move |switch| switch.state().counter_named(&name))?;
+        let found = self.program(move |switch| switch.state().counter_named(&name))?;
         match found {
             Ok(counter @ CounterRef::Indexed(_)) => Ok((counter, self.running()?)),
             _ => Err(CounterCode::InvalidName.into()),
@@ -142,12 +142,12 @@ impl Device {
         &self,
         work: impl FnOnce(&mut Switch) -> Result<R, WriteError> + Send + 'static,
     ) -> OfMeter<R> {
-        Ok(self.switch(work)?.map_err(|error| meter_code(&error))?)
+        Ok(self.program(work)?.map_err(|error| meter_code(&error))?)
     }
 
     pub(crate) fn bm_register_read(&self, register: String, index: i32) -> OfRegister<i64> {
         let index = cell(index).ok_or(RegisterCode::InvalidIndex)?;
-        let value = self.switch(move |switch| {
+        let value = self.program(move |switch| {
             let register = register_of(switch.state(), &register)?;
             switch.state().register_value(register, index).map_err(|_| RegisterCode::InvalidIndex)
         })?;
@@ -158,7 +158,7 @@ impl Device {
         let mut cells = Vec::new();
         loop {
             let (name, start) = (register.clone(), cells.len() as u64);
-            let read = self.switch(move |switch| {
+            let read = self.program(move |switch| {
                 let register = register_of(switch.state(), &name)?;
                 let size = switch.state().program().registers[register].size;
                 if size > MAX_CELLS {
@@ -191,7 +191,7 @@ impl Device {
     ) -> OfRegister {
         let (start, end) = cell(start).zip(cell(end)).ok_or(RegisterCode::InvalidIndex)?;
         let name = register.clone();
-        let size = self.switch(move |switch| {
+        let size = self.program(move |switch| {
             let register = register_of(switch.state(), &name)?;
             Ok::<_, RegisterCode>(switch.state().program().registers[register].size)
         })??;
@@ -203,7 +203,7 @@ impl Device {
             let chunk = next..end.min(next + CHUNK);
             next = chunk.end;
             let name = register.clone();
-            let written = self.switch(move |switch| {
+            let written = self.program(move |switch| {
                 let register = register_of(switch.state(), &name)?;
                 let width = switch.state().program().registers[register].width;
                 let value = kept_cell(width, value);
@@ -219,7 +219,7 @@ impl Device {
     }
 
     pub(crate) fn bm_register_reset(&self, register: String) -> OfRegister {
-        let reset = self.switch(move |switch| {
+        let reset = self.program(move |switch| {
             let register = register_of(switch.state(), &register)?;
             switch.state_mut().reset_register(register);
             Ok::<_, RegisterCode>(())
@@ -265,7 +265,7 @@ impl Device {
         name: String,
         work: impl FnOnce(&mut State, ValueSetId) -> Result<R, ValueSetCode> + Send + 'static,
     ) -> OfValueSet<R> {
-        let done = self.switch(move |switch| {
+        let done = self.program(move |switch| {
             let set = switch.state().value_set_named(&name).map_err(|_| ValueSetCode::InvalidName)?;
             work(switch.state_mut(), set)
         })?;

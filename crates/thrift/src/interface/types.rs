@@ -55,6 +55,9 @@ enumerations! {
         NotOngoing = 3 "NO_ONGOING_SWAP",
     }
 
+    /// What is to go on under another program.
+    Keep { Everything = 0 "everything", Compatible = 1 "compatible", Nothing = 2 "nothing" }
+
     /// Why an operation on a meter was refused.
     MeterCode {
         InvalidName = 1 "INVALID_METER_NAME",
@@ -192,8 +195,8 @@ structures! {
     InvalidTableOperation { 1 code: TableCode }
     /// An operation on a counter was refused.
     InvalidCounterOperation { 1 code: CounterCode }
-    /// Programs were not exchanged.
-    InvalidSwapOperation { 1 code: SwapCode }
+    /// Programs were not exchanged; why says this switch alone, not bmv2.
+    InvalidSwapOperation { 1 code: SwapCode, 2 reason: Option<String> }
     /// An operation on a meter was refused.
     InvalidMeterOperation { 1 code: MeterCode }
     /// An operation on a register was refused.

@@ -1,7 +1,8 @@
 //! A switch with its server.
 
+use millrace_p4runtime::{Making, Programs};
 use millrace_quiet::Quiet;
-use millrace_switch::Control;
+use millrace_switch::{Control, EngineKind};
 use millrace_thrift::{CallError, Client, DeviceConfig, PortName, Server, serve};
 use std::net::{SocketAddr, TcpListener};
 
@@ -17,7 +18,9 @@ impl Device {
         let quiet = Quiet::start();
         let control = quiet.control.clone();
         let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
-        let config = DeviceConfig { control: control.clone(), device_id: 1, ports: ports.into(), json: None };
+        let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
+        let programs = Programs::new(making, control.clone());
+        let config = DeviceConfig { programs, device_id: 1, ports: ports.into(), json: None };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Device { server: serve(listener, config).unwrap(), control, _quiet: quiet }
     }

@@ -4,3 +4,4 @@ mod common;
 mod entries;
 mod hostile;
 mod objects;
+mod programs;

@@ -1,0 +1,193 @@
+//! The direct counters and meters of entries, and of default entries.
+
+use super::batch::{Change, Site};
+use super::cells::{clears, counter_value, meter_config};
+use super::{Decoder, Kind, Op, only_modify};
+use crate::catalog::TableInfo;
+use crate::proto::v1;
+use crate::refusal::Refusal;
+use crate::shadow::EntryKey;
+use millrace_pipeline::TableId;
+use millrace_state::{ColorCounts, CounterRef, CounterValue, EntryIndex, EntryView, MeterConfig, Tables};
+
+/// What comes with an entry.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DirectResources {
+    has_meter: bool,
+    pub(super) meter: Option<MeterConfig>,
+    /// Whether what the meter has coloured is forgotten.
+    clears_meter: bool,
+    pub(super) counter: Option<CounterValue>,
+}
+
+/// What an entry, or a default entry, has of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Direct {
+    pub(crate) counter: Option<CounterValue>,
+    pub(crate) meter: Option<MeterConfig>,
+    pub(crate) colors: Option<ColorCounts>,
+}
+
+impl From<&EntryView> for Direct {
+    fn from(view: &EntryView) -> Direct {
+        Direct { counter: view.counter, meter: view.meter, colors: view.meter_counts }
+    }
+}
+
+impl Direct {
+    pub(crate) fn of(tables: &Tables, table: TableId, index: EntryIndex) -> Direct {
+        let index = index.0.into();
+        Direct {
+            counter: tables.counter_value(CounterRef::Direct(table), index).ok(),
+            meter: tables.direct_meter_config(table, index).ok().flatten(),
+            colors: tables.direct_meter_counts(table, index).ok(),
+        }
+    }
+
+    /// Puts it back. What was there can be there again.
+    pub(super) fn restore(self, tables: &mut Tables, table: TableId, index: EntryIndex) {
+        let index = index.0.into();
+        if let Some(counter) = self.counter {
+            let _ = tables.set_counter(CounterRef::Direct(table), index, counter);
+        }
+        if let Some(colors) = self.colors {
+            let _ = tables.set_direct_meter(table, index, self.meter);
+            let _ = tables.set_direct_meter_counts(table, index, colors);
+        }
+    }
+}
+
+/// The direct counter or meter of an entry, or of the default entry.
+#[derive(Clone, Debug)]
+pub(crate) struct DirectOp<T> {
+    key: EntryKey,
+    value: T,
+}
+
+/// What is written to a direct meter.
+#[derive(Clone, Debug)]
+pub(crate) struct MeterWrite {
+    /// None: everything is green.
+    config: Option<MeterConfig>,
+    /// Whether what was coloured is forgotten.
+    clears: bool,
+}
+
+impl Decoder<'_> {
+    pub(super) fn direct_resources(
+        &self,
+        table: &TableInfo,
+        entry: &v1::TableEntry,
+    ) -> Result<DirectResources, Refusal> {
+        let meter_is_named = entry.meter_config.is_some() || entry.meter_counter_data.is_some();
+        if meter_is_named && !table.has_meter {
+            return Err(Refusal::invalid("the table has no direct meter"));
+        }
+        if entry.counter_data.is_some() && !table.has_counter {
+            return Err(Refusal::invalid("the table has no direct counter"));
+        }
+        Ok(DirectResources {
+            has_meter: table.has_meter,
+            meter: entry.meter_config.as_ref().map(meter_config).transpose()?,
+            clears_meter: clears(entry.meter_counter_data.as_ref())?,
+            counter: entry.counter_data.as_ref().map(counter_value).transpose()?,
+        })
+    }
+
+    pub(super) fn direct_counter(&self, kind: Kind, entry: v1::DirectCounterEntry) -> Result<Op, Refusal> {
+        only_modify(kind, "a direct counter")?;
+        let (table, key) = self.direct_key(entry.table_entry.as_ref())?;
+        if !table.has_counter {
+            return Err(Refusal::invalid(format!("table `{}` has no direct counter", table.name)));
+        }
+        Ok(Op::DirectCounter(DirectOp { key, value: entry.data.as_ref().map(counter_value).transpose()? }))
+    }
+
+    pub(super) fn direct_meter(&self, kind: Kind, entry: v1::DirectMeterEntry) -> Result<Op, Refusal> {
+        only_modify(kind, "a direct meter")?;
+        let (table, key) = self.direct_key(entry.table_entry.as_ref())?;
+        if !table.has_meter {
+            return Err(Refusal::invalid(format!("table `{}` has no direct meter", table.name)));
+        }
+        let config = entry.config.as_ref().map(meter_config).transpose()?;
+        let value = MeterWrite { config, clears: clears(entry.counter_data.as_ref())? };
+        Ok(Op::DirectMeter(DirectOp { key, value }))
+    }
+
+    fn direct_key(&self, entry: Option<&v1::TableEntry>) -> Result<(&TableInfo, EntryKey), Refusal> {
+        let entry = entry.ok_or_else(|| Refusal::invalid("the table entry is missing"))?;
+        let table = self.catalog.tables.get(entry.table_id)?;
+        self.check_role(table)?;
+        if entry.is_default_action {
+            return Ok((table, (table.table, Vec::new(), 0)));
+        }
+        Ok((table, self.key(table, &entry.r#match, entry.priority)?))
+    }
+}
+
+/// Modifies direct resources with an entry: a meter that is not given goes back to its default.
+pub(super) fn set_direct(
+    tables: &mut Tables,
+    table: TableId,
+    index: EntryIndex,
+    direct: &DirectResources,
+) -> Result<(), Refusal> {
+    if direct.has_meter {
+        tables.set_direct_meter(table, index.0.into(), direct.meter)?;
+    }
+    if direct.clears_meter {
+        tables.set_direct_meter_counts(table, index.0.into(), ColorCounts::default())?;
+    }
+    if let Some(counter) = direct.counter {
+        tables.set_counter(CounterRef::Direct(table), index.0.into(), counter)?;
+    }
+    Ok(())
+}
+
+/// The place of an entry, or of the default entry.
+fn place(tables: &Tables, key: &EntryKey) -> Result<EntryIndex, Refusal> {
+    let (table, matches, priority) = key;
+    match matches.is_empty() {
+        true => Ok(EntryIndex::MISS),
+        false => Ok(tables.find(*table, matches, *priority)?),
+    }
+}
+
+impl DirectOp<Option<CounterValue>> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let tables = &mut *site.tables;
+        let index = place(tables, &self.key)?;
+        let counter = CounterRef::Direct(self.key.0);
+        let before = tables.counter_value(counter, index.0.into())?;
+        // Without data it stays as it is.
+        if let Some(value) = self.value {
+            tables.set_counter(counter, index.0.into(), value)?;
+        }
+        change.on_undo(move |site, _| {
+            let _ = site.tables.set_counter(counter, index.0.into(), before);
+        });
+        Ok(())
+    }
+}
+
+impl DirectOp<MeterWrite> {
+    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+        let tables = &mut *site.tables;
+        let index = place(tables, &self.key)?;
+        let table = self.key.0;
+        let MeterWrite { config, clears } = self.value;
+        let before = tables.direct_meter_config(table, index.0.into())?;
+        let counts = tables.direct_meter_counts(table, index.0.into())?;
+        tables.set_direct_meter(table, index.0.into(), config)?;
+        if clears {
+            tables.set_direct_meter_counts(table, index.0.into(), ColorCounts::default())?;
+        }
+        change.on_undo(move |site, _| {
+            let _ = site.tables.set_direct_meter(table, index.0.into(), before);
+            if clears {
+                let _ = site.tables.set_direct_meter_counts(table, index.0.into(), counts);
+            }
+        });
+        Ok(())
+    }
+}
