@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from net import Broken, Net, need, ping
+from net import Broken, Net, need, ping, switch_cli
 
 
 def packets(log):
@@ -99,7 +99,7 @@ def firewall(net):
         said = net.cli(f"{client} timeout -s KILL 6 iperf -c {address} -p 5050 -t 1", 20)
         net.cli(f"{server} kill %iperf")
         time.sleep(0.5)
-        return bool(re.search(r"[KM]bits/sec", said))
+        return bool(re.search(r"[KMG]bits/sec", said))
 
     need(connects("h1", "h2", "10.0.2.2"), "h1 cannot connect to h2, inside")
     need(connects("h1", "h3", "10.0.3.3"), "h1 cannot connect to h3, outside")
@@ -193,13 +193,16 @@ def flowcache(net):
     controller = net.controller("mycontroller.py", "controller.log")
     try:
         time.sleep(8)
-        # The first ones go by way of the controller, which is slow.
-        received, _ = ping(net, "h1", "h2", 24)
-        need(received >= 12, f"{received} of 24 pings come back")
+        # The first ones go by way of the controller, which has up to three entries to make before an answer comes back.
+        received, _ = ping(net, "h1", "h2", 10)
+        need(received >= 7, f"{received} of 10 pings come back")
         log = net.read("controller.log")
         need("Received PacketIn message" in log, "no packet-in came")
-        net.wait_for("controller.log", r"egressPktInCounter \d+: [1-9]\d* packets", 20)
-        net.wait_for("controller.log", r"ingressPktOutCounter \d+: [1-9]\d* packets", 20)
+        net.wait_for("controller.log", r"egressPktInCounter [12]: [1-9]\d* packets", 20)
+        # A packet-out is counted by an address that it has no header for: the index is undefined in P4_16, 0 here.
+        for thrift_port in (9090, 9091):
+            said = switch_cli(thrift_port, "counter_read MyIngress.ingressPktOutCounter 0")
+            need(re.search(r"\(\d+ bytes?, [1-9]\d* packets?\)|packets=[1-9]", said), f"no packet-out was counted: {said}")
         # Entries are removed when they have been idle for three seconds.
         net.wait_for("controller.log", r"Deleted flow_cache entry on s\d\. \(SA=10\.0\.1\.1, DA=10\.0\.2\.2, proto=1\)", 30)
     finally:

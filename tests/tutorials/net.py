@@ -104,3 +104,10 @@ def ping(net, source, target, count=2):
     found = re.search(r"(\d+) received", said)
     need(found, f"ping says: {said}")
     return int(found[1]), {int(ttl) for ttl in re.findall(r"ttl=(\d+)", said)}
+
+
+def switch_cli(thrift_port, command):
+    """What the command line of a switch answers to one command, from a terminal beside the network."""
+    done = subprocess.run(["simple_switch_CLI", "--thrift-port", str(thrift_port)], input=command + "\n",
+                          capture_output=True, text=True, timeout=20)
+    return done.stdout + done.stderr
