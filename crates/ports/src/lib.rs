@@ -24,6 +24,7 @@ mod open;
 mod packet;
 mod pcap;
 mod port;
+mod slots;
 mod spec;
 mod tap;
 mod wait;

@@ -45,6 +45,18 @@ impl Memory {
         let start = NonNull::new(start).ok_or_else(|| refused(io::ErrorKind::OutOfMemory.into()))?;
         Ok(Memory { start, length, mapping: (mapped, asked) })
     }
+
+    /// Its first byte, for those who divide it among themselves.
+    #[inline]
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub(crate) fn size(&self) -> usize {
+        self.length
+    }
 }
 
 impl std::ops::Deref for Memory {

@@ -49,7 +49,7 @@ impl<F: FarEnd> MemoryPort<F> {
 impl<F: FarEnd> Port for MemoryPort<F> {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         self.far_end.asked();
-        let now_ns = wall_clock_ns();
+        let mut now_ns = None;
         loop {
             if batch.is_full() {
                 return Ok(Received::More);
@@ -62,7 +62,7 @@ impl<F: FarEnd> Port for MemoryPort<F> {
                     return Ok(if none == Next::End { Received::End } else { Received::Idle });
                 }
             };
-            packet.timestamp_ns = now_ns;
+            packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
             if packet.set_frame(frame).is_err() {
                 self.statistics.rx_errors += 1;
                 pool.put(packet);

@@ -1,5 +1,7 @@
 //! Packets: one buffer each, with room in front, recycled through a pool and moved in batches.
 
+use crate::burst::{Burst, Place};
+use crate::slots::{ROOM, START, Slot, Slots};
 use std::fmt;
 
 /// Free bytes in front of a received frame, so that headers can be added without moving the frame.
@@ -13,9 +15,10 @@ pub const MAX_BATCH: usize = 64;
 
 /// A frame in a buffer of fixed size, and where and when it came in.
 pub struct Packet {
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
+    slot: Slot,
+    /// Where the frame is in the slot.
+    start: u32,
+    end: u32,
     /// The switch port it was received on. Drivers leave it alone.
     pub ingress_port: u16,
     /// When it was received, in nanoseconds of the port's time ([`crate::TimeSource`]). A pcap port writes this time
@@ -48,13 +51,11 @@ impl std::error::Error for FrameLengthError {}
 impl Packet {
     /// An empty packet with its own buffer. On the way of packets take them from a [`PacketPool`] instead.
     pub fn new() -> Packet {
-        Packet {
-            buffer: vec![0; HEADROOM + MAX_FRAME].into(),
-            start: HEADROOM,
-            end: HEADROOM,
-            ingress_port: 0,
-            timestamp_ns: 0,
-        }
+        Packet::within(Slot::alone())
+    }
+
+    fn within(slot: Slot) -> Packet {
+        Packet { slot, start: START as u32, end: START as u32, ingress_port: 0, timestamp_ns: 0 }
     }
 
     /// A packet with this frame and its own buffer.
@@ -68,18 +69,21 @@ impl Packet {
     }
 
     /// The frame.
+    #[inline]
     pub fn data(&self) -> &[u8] {
-        &self.buffer[self.start..self.end]
+        &self.slot.bytes()[self.start as usize..self.end as usize]
     }
 
     /// The frame, to be changed in place.
+    #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
-        &mut self.buffer[self.start..self.end]
+        &mut self.slot.bytes_mut()[self.start as usize..self.end as usize]
     }
 
     /// The length of the frame in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.end - self.start
+        (self.end - self.start) as usize
     }
 
     /// Whether the frame has no bytes.
@@ -88,9 +92,9 @@ impl Packet {
     }
 
     /// Empties the packet and gives it its headroom, port 0 and time 0 again.
+    #[inline]
     pub fn reset(&mut self) {
-        self.start = HEADROOM;
-        self.end = HEADROOM;
+        self.put_at(START, 0);
         self.ingress_port = 0;
         self.timestamp_ns = 0;
     }
@@ -99,12 +103,12 @@ impl Packet {
     ///
     /// # Errors
     /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
+    #[inline]
     pub fn set_frame(&mut self, frame: &[u8]) -> Result<(), FrameLengthError> {
         if frame.len() > MAX_FRAME {
             return Err(FrameLengthError { length: 0, change: frame.len() as isize });
         }
-        self.start = HEADROOM;
-        self.end = HEADROOM + frame.len();
+        self.put_at(START, frame.len());
         self.data_mut().copy_from_slice(frame);
         Ok(())
     }
@@ -112,22 +116,34 @@ impl Packet {
     /// Replaces the frame by what `write` writes: it is given room for [`MAX_FRAME`] bytes and says how many it used.
     /// Returns false, and leaves an empty frame, when that is more than there was room for.
     pub(crate) fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<bool, E> {
-        self.start = HEADROOM;
-        self.end = HEADROOM;
-        let room = &mut self.buffer[HEADROOM..];
+        self.put_at(START, 0);
+        let room = &mut self.slot.bytes_mut()[START..];
         let used = write(room)?;
         if used > room.len() {
             return Ok(false);
         }
-        self.end = HEADROOM + used;
+        self.put_at(START, used);
         Ok(true)
+    }
+
+    /// Takes as its frame what lies at a place of the pool's memory ([`PacketPool::burst`]); false, and nothing changed,
+    /// when that is not this packet's.
+    #[inline]
+    pub fn take_place(&mut self, place: Place) -> bool {
+        let start = (place.at as usize).wrapping_sub(self.slot.offset());
+        let (len, fits) = (place.len as usize, start < ROOM);
+        if !fits || len > ROOM - start || len > MAX_FRAME {
+            return false;
+        }
+        self.put_at(start, len);
+        true
     }
 
     /// Makes this a copy of another packet: its frame, port and time.
     pub fn copy_from(&mut self, other: &Packet) {
         self.start = other.start;
         self.end = other.end;
-        self.buffer[self.start..self.end].copy_from_slice(other.data());
+        self.data_mut().copy_from_slice(other.data());
         self.ingress_port = other.ingress_port;
         self.timestamp_ns = other.timestamp_ns;
     }
@@ -139,11 +155,11 @@ impl Packet {
     /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
     pub fn push(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
         self.check_growth(count)?;
-        if count > self.start {
-            self.place_at(HEADROOM + count);
+        if count > self.start as usize {
+            self.move_to(START + count);
         }
-        self.start -= count;
-        let fresh = &mut self.buffer[self.start..self.start + count];
+        self.start -= count as u32;
+        let fresh = &mut self.data_mut()[..count];
         fresh.fill(0);
         Ok(fresh)
     }
@@ -154,7 +170,7 @@ impl Packet {
     /// [`FrameLengthError`] when there are fewer; the packet is then as it was.
     pub fn pull(&mut self, count: usize) -> Result<(), FrameLengthError> {
         self.check_shrinkage(count)?;
-        self.start += count;
+        self.start += count as u32;
         Ok(())
     }
 
@@ -173,18 +189,19 @@ impl Packet {
     /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
     pub fn extend(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
         self.check_growth(count)?;
-        if self.end + count > self.buffer.len() {
-            self.place_at(HEADROOM);
+        if self.end as usize + count > ROOM {
+            self.move_to(START);
         }
-        let fresh = &mut self.buffer[self.end..self.end + count];
-        self.end += count;
+        let before = self.len();
+        self.end += count as u32;
+        let fresh = &mut self.data_mut()[before..];
         fresh.fill(0);
         Ok(fresh)
     }
 
     /// Cuts the frame to at most `length` bytes.
     pub fn truncate(&mut self, length: usize) {
-        self.end = self.end.min(self.start.saturating_add(length));
+        self.put_at(self.start as usize, length.min(self.len()));
     }
 
     /// Removes `count` bytes at the end.
@@ -193,17 +210,26 @@ impl Packet {
     /// [`FrameLengthError`] when there are fewer; the packet is then as it was.
     pub fn trim(&mut self, count: usize) -> Result<(), FrameLengthError> {
         self.check_shrinkage(count)?;
-        self.end -= count;
+        self.end -= count as u32;
         Ok(())
     }
 
-    /// Moves the frame within the buffer to start at `start`, at most up to where its end meets the buffer's.
-    fn place_at(&mut self, start: usize) {
+    /// Moves the frame within the slot to start at `start`, at most up to where its end meets the slot's.
+    fn move_to(&mut self, start: usize) {
         let length = self.len();
-        let start = start.min(self.buffer.len() - length);
-        self.buffer.copy_within(self.start..self.end, start);
-        self.start = start;
-        self.end = start + length;
+        let start = start.min(ROOM - length);
+        let from = self.start as usize;
+        self.slot.bytes_mut().copy_within(from..from + length, start);
+        self.put_at(start, length);
+    }
+
+    /// Says where the frame is in the slot.
+    #[inline]
+    fn put_at(&mut self, start: usize, length: usize) {
+        debug_assert!(start + length <= ROOM);
+        // A slot is far smaller than 4 GiB.
+        self.start = start as u32;
+        self.end = (start + length) as u32;
     }
 
     fn check_growth(&self, count: usize) -> Result<(), FrameLengthError> {
@@ -249,51 +275,61 @@ impl fmt::Debug for Packet {
     }
 }
 
-/// Packets that wait to be used again. A buffer is allocated only when none waits and fewer than the limit are out, so
-/// in steady state nothing is allocated.
+/// Packets that wait to be used again, and the one memory in which all of them lie. What has never been used takes no
+/// memory; in steady state nothing is allocated.
 ///
 /// A packet that is dropped instead of given back is lost to the pool.
 #[derive(Debug)]
 pub struct PacketPool {
-    free: Vec<Packet>,
-    allocated: usize,
-    limit: usize,
+    slots: Slots,
 }
 
 impl PacketPool {
     /// A pool that has at most `limit` packets, in use and waiting together (each about 16 KiB).
     pub fn new(limit: usize) -> PacketPool {
-        PacketPool { free: Vec::new(), allocated: 0, limit }
+        PacketPool { slots: Slots::new(limit) }
     }
 
     /// An empty packet, or `None` when all are in use.
+    #[inline]
     pub fn take(&mut self) -> Option<Packet> {
-        if let Some(mut packet) = self.free.pop() {
-            packet.reset();
-            return Some(packet);
-        }
-        if self.allocated >= self.limit {
-            return None;
-        }
-        self.allocated += 1;
-        Some(Packet::new())
+        self.slots.take().map(Packet::within)
     }
 
-    /// Takes a packet back. One more than the limit is freed.
+    /// Takes a packet back. One that is not from this pool is freed.
+    #[inline]
     pub fn put(&mut self, packet: Packet) {
-        if self.free.len() < self.limit {
-            self.free.push(packet);
-        }
+        self.slots.put(packet.slot);
     }
 
     /// Packets that can be taken now.
     pub fn available(&self) -> usize {
-        self.free.len() + self.limit.saturating_sub(self.allocated)
+        self.slots.available()
     }
 
     /// Most packets, in use and waiting together.
     pub fn limit(&self) -> usize {
-        self.limit
+        self.slots.limit()
+    }
+
+    /// The frames of a batch where they lie, in the memory of all packets, with at least [`HEADROOM`] bytes in front and
+    /// [`crate::TAILROOM`] behind that are nobody else's. None when that cannot be: when a packet of the pool is neither in it nor in
+    /// the batch, one of the batch is not of the pool, or a frame has less room. `places` is room for its places.
+    ///
+    /// [`Packet::take_place`] has a packet follow its frame when that was moved or cut.
+    #[inline]
+    pub fn burst<'a>(&'a mut self, batch: &'a mut Batch, places: &'a mut Vec<Place>) -> Option<Burst<'a>> {
+        places.clear();
+        for packet in &batch.packets {
+            if (packet.start as usize) < HEADROOM {
+                return None;
+            }
+            let at = packet.slot.offset() + packet.start as usize;
+            // A memory has at most 4 GiB.
+            places.push(Place { at: at as u32, len: packet.end - packet.start });
+        }
+        let memory = self.slots.whole(batch.packets.iter_mut().map(|packet| &mut packet.slot))?;
+        Some(Burst { memory, places })
     }
 }
 
@@ -317,16 +353,19 @@ impl Batch {
     }
 
     /// The number of packets.
+    #[inline]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
     /// Whether no more fit.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.packets.len() >= self.limit
     }
@@ -340,6 +379,7 @@ impl Batch {
     ///
     /// # Errors
     /// Gives the packet back when the batch is full.
+    #[inline]
     pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
         if self.is_full() {
             return Err(packet);
@@ -349,6 +389,7 @@ impl Batch {
     }
 
     /// The packets in order.
+    #[inline]
     pub fn packets(&self) -> &[Packet] {
         &self.packets
     }
@@ -359,6 +400,7 @@ impl Batch {
     }
 
     /// Gives the first `count` packets back to the pool.
+    #[inline]
     pub fn recycle_first(&mut self, count: usize, pool: &mut PacketPool) {
         let count = count.min(self.packets.len());
         self.packets.drain(..count).for_each(|packet| pool.put(packet));
@@ -377,6 +419,7 @@ impl Batch {
     }
 
     /// Gives all packets back to the pool.
+    #[inline]
     pub fn recycle(&mut self, pool: &mut PacketPool) {
         self.recycle_first(self.packets.len(), pool);
     }
@@ -420,10 +463,10 @@ mod tests {
     #[test]
     fn more_than_the_headroom_moves_the_frame() {
         let mut packet = Packet::from_frame(&[5; 10]).unwrap();
-        packet.push(HEADROOM + 1).unwrap();
-        assert_eq!(packet.len(), HEADROOM + 11);
-        assert_eq!(packet.data()[HEADROOM + 1..], [5; 10]);
-        assert_eq!(packet.push(MAX_FRAME - packet.len()).unwrap().len(), MAX_FRAME - HEADROOM - 11);
+        packet.push(START + 1).unwrap();
+        assert_eq!(packet.len(), START + 11);
+        assert_eq!(packet.data()[START + 1..], [5; 10]);
+        assert_eq!(packet.push(MAX_FRAME - packet.len()).unwrap().len(), MAX_FRAME - START - 11);
         assert_eq!(packet.data()[MAX_FRAME - 10..], [5; 10]);
         packet.pull(MAX_FRAME - 10).unwrap();
         packet.append(&vec![6; MAX_FRAME - 10]).unwrap();
@@ -475,6 +518,51 @@ mod tests {
         pool.put(second);
         pool.put(Packet::new());
         assert_eq!(pool.available(), 2);
+    }
+
+    /// A pool with packets of these frames in a batch.
+    fn pool_and_batch(frames: &[&[u8]]) -> (PacketPool, Batch) {
+        let (mut pool, mut batch) = (PacketPool::new(4), Batch::new());
+        for frame in frames {
+            let mut packet = pool.take().unwrap();
+            packet.set_frame(frame).unwrap();
+            batch.push(packet).unwrap();
+        }
+        (pool, batch)
+    }
+
+    #[test]
+    fn a_burst_has_the_frames_where_they_lie() {
+        let (mut pool, mut batch) = pool_and_batch(&[b"first", b"second"]);
+        let mut places = Vec::new();
+        let burst = pool.burst(&mut batch, &mut places).unwrap();
+        let [first, second] = *burst.places else { panic!("{:?}", burst.places) };
+        assert_eq!(&burst.memory[second.at as usize..][..6], b"second");
+        // The longest header in front of one, the bytes behind the last.
+        burst.memory[first.at as usize - HEADROOM] = b'<';
+        burst.memory[second.at as usize + 6..][..crate::TAILROOM].fill(b'>');
+        let (moved, cut) = (Place { at: first.at - 2, len: 4 }, Place { at: second.at, len: 3 });
+        burst.memory[moved.at as usize..][..2].copy_from_slice(b"my");
+        assert!(!batch.packets[0].take_place(cut) && !batch.packets[1].take_place(moved));
+        assert!(batch.packets[0].take_place(moved) && batch.packets[1].take_place(cut));
+        assert_eq!((batch.packets[0].data(), batch.packets[1].data()), (&b"myfi"[..], &b"sec"[..]));
+    }
+
+    #[test]
+    fn no_burst_while_a_packet_is_elsewhere_or_without_headroom() {
+        let (mut pool, mut batch) = pool_and_batch(&[b"first", b"second"]);
+        let mut places = Vec::new();
+        let packet = pool.take().unwrap();
+        assert!(pool.burst(&mut batch, &mut places).is_none());
+        pool.put(packet);
+        assert!(pool.burst(&mut batch, &mut places).is_some());
+        batch.push(Packet::from_frame(b"of another memory").unwrap()).unwrap();
+        assert!(pool.burst(&mut batch, &mut places).is_none());
+        batch.packets.pop();
+        batch.packets[0].push(START - HEADROOM).unwrap();
+        assert!(pool.burst(&mut batch, &mut places).is_some());
+        batch.packets[0].push(1).unwrap();
+        assert!(pool.burst(&mut batch, &mut places).is_none());
     }
 
     #[test]

@@ -28,7 +28,6 @@ mod drops;
 mod egress;
 mod engine;
 mod flight;
-mod frames;
 mod histogram;
 mod ingress;
 mod jit;

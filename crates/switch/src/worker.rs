@@ -10,20 +10,22 @@
 
 mod bursts;
 mod control;
+mod leaving;
 mod report;
 
 pub use control::{Control, MAX_REQUESTS, PostError, RequestError};
 pub use report::{PortReport, Report, ReportError};
 
-use crate::frames::Frames;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, PortId, Trace};
 use bursts::Bursts;
 use control::Request;
+use leaving::Leaving;
 use millrace_pipeline::Program;
 use millrace_ports::{
-    Batch, MAX_BATCH, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, wait_readable,
+    Batch, MAX_BATCH, Packet, PacketPool, Place, Port, PortError, PortStatistics, Received, TimeSource,
+    wait_readable,
 };
 use std::fmt;
 use std::io::{self, Read};
@@ -101,7 +103,8 @@ pub struct Worker {
     pub(crate) ports: Vec<LivePort>,
     pool: PacketPool,
     received: Batch,
-    frames: Frames,
+    places: Vec<Place>,
+    leaving: Leaving,
     outgoing: Outgoing,
     bursts: Bursts,
     requests: Receiver<Request>,
@@ -125,7 +128,7 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    /// Puts a packet into the batch of its port; a full one is sent first.
+    /// Sends a copy of these bytes.
     fn put(
         &mut self,
         ports: &mut [LivePort],
@@ -133,17 +136,31 @@ impl Outgoing {
         (to, bytes): (PortId, &[u8]),
         time_ns: u64,
     ) {
-        let Some(at) = ports.iter().position(|port| port.id == to) else { return };
+        let packet = pool.take().and_then(|mut packet| packet.set_frame(bytes).ok().map(|()| packet));
+        match packet {
+            Some(packet) => self.send(ports, pool, (to, packet), time_ns),
+            None => self.refused.push((to, bytes.len())),
+        }
+    }
+
+    /// Puts a packet into the batch of its port; a full one is sent first.
+    #[inline]
+    fn send(
+        &mut self,
+        ports: &mut [LivePort],
+        pool: &mut PacketPool,
+        (to, mut packet): (PortId, Packet),
+        time_ns: u64,
+    ) {
+        let Some(at) = ports.iter().position(|port| port.id == to) else { return pool.put(packet) };
         let live = &mut ports[at];
         if live.sending.is_full() {
             self.transmit(live, at, pool);
         }
-        let packet = pool.take().and_then(|mut packet| {
-            packet.timestamp_ns = time_ns;
-            packet.set_frame(bytes).ok().map(|()| packet)
-        });
-        if packet.is_none_or(|packet| live.sending.push(packet).is_err()) {
-            self.refused.push((to, bytes.len()));
+        packet.timestamp_ns = time_ns;
+        if let Err(packet) = live.sending.push(packet) {
+            self.refused.push((to, packet.len()));
+            pool.put(packet);
         }
     }
 
@@ -204,7 +221,8 @@ impl Worker {
             pool: PacketPool::new(MAX_BATCH * (2 * ports.len() + 2)),
             ports,
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
-            frames: Frames::default(),
+            places: Vec::with_capacity(MAX_BATCH),
+            leaving: Leaving::default(),
             outgoing: Outgoing::default(),
             bursts: Bursts::new(!simulated),
             requests,
@@ -336,16 +354,25 @@ impl Worker {
         if self.tells_stories {
             return self.switch_telling(from, time_ns);
         }
-        self.frames.hold(self.received.packets());
-        self.received.recycle(&mut self.pool);
         let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
-        let Worker { switch, ports, pool, outgoing, .. } = self;
-        switch.switch_burst(from, &mut self.frames.burst(), |port, bytes| {
-            outgoing.put(ports, pool, (port, bytes), time_ns);
-        });
+        let Worker { switch, ports, pool, received, places, leaving, outgoing, .. } = self;
+        let Some(mut burst) = pool.burst(received, places) else {
+            return self.switch_copies(from, time_ns);
+        };
+        let memory = burst.memory.as_ptr_range();
+        switch.switch_burst(from, &mut burst, |port, bytes| leaving.note(port, bytes, &memory));
+        leaving.hand_on(received, time_ns, outgoing, (ports, pool));
         self.hand_over();
         let (digests, log) = self.switch.take_messages();
         self.tell_messages(digests, log);
+    }
+
+    /// Switches the batch that came from a port, whose packets cannot be switched where they lie.
+    fn switch_copies(&mut self, from: PortId, time_ns: u64) {
+        let frames = self.received.packets().iter().map(|packet| (from, packet.data()));
+        let outcome = self.switch.inject_batch(frames, time_ns);
+        self.received.recycle(&mut self.pool);
+        self.dispatch(outcome);
     }
 
     /// Switches the batch that came from a port, packet by packet, each with its story.
