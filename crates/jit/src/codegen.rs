@@ -186,6 +186,7 @@ pub(crate) struct Gen<'a> {
     /// Where packets that waited for a staged table go on.
     resumes: HashMap<TableId, Vec<NodeId>>,
     signatures: HashMap<usize, SigRef>,
+    prefetch_signature: Option<SigRef>,
     target: TargetFrontendConfig,
     /// Stack memory for the operands of one operation, grown to what is needed.
     scratch: Vec<StackSlot>,
@@ -263,6 +264,7 @@ impl<'a> Gen<'a> {
             waiting: HashMap::new(),
             resumes: HashMap::new(),
             signatures: HashMap::new(),
+            prefetch_signature: None,
             target,
             scratch: Vec::new(),
             zeros: None,

@@ -3,11 +3,13 @@
 mod helpers;
 mod host;
 mod lookup;
+mod prefetch;
 mod writer;
 
 pub(crate) use helpers::{Helper, WideOp, empty_varbit};
 pub use host::Host;
 pub(crate) use lookup::lookup_of;
+pub(crate) use prefetch::prefetch_routine;
 pub(crate) use writer::bits_of;
 
 use std::sync::Arc;

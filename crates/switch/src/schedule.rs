@@ -8,8 +8,9 @@ use millrace_pipeline::*;
 use millrace_state::State;
 use std::collections::BTreeMap;
 
-/// From this many bytes on that lookups touch, a table that is looked up by loads is staged.
-const STAGED_BYTES: usize = 1 << 20;
+/// From this many bytes on that lookups touch, a table that is looked up by loads is staged: half of a small second-level
+/// cache, of which packets take their part.
+const STAGED_BYTES: usize = 256 << 10;
 /// So many tables that are looked up by calls are staged although they are empty.
 const FEW_CALLS: usize = 2;
 /// Most tables that are staged.

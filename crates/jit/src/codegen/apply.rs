@@ -257,6 +257,7 @@ impl Gen<'_> {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
         let Some(filled) = self.waiting.get(&table).copied() else { return };
         let key = self.key(table);
+        self.ask_for_route(table, &key);
         let memory = self.around.stage;
         let offset = self.b.use_var(filled);
         let address = self.b.ins().iadd(memory, offset);
@@ -282,6 +283,19 @@ impl Gen<'_> {
         self.b.def_var(filled, offset);
         self.b.ins().jump(done, &[]);
         self.cache = Cache::default();
+    }
+
+    /// Asks for the word that the lookup of a key loads first, where that is known here: it comes while other packets are
+    /// parsed, and the lookup of the batch does not wait for it.
+    fn ask_for_route(&mut self, table: TableId, key: &[Value]) {
+        let shape = self.s.shapes.get(table.index()).copied().unwrap_or_default();
+        if let (Shape::Two { low, bytes }, [key]) = (shape, key) {
+            let base = self.table_field(table, offset_of!(TableEnv, base));
+            let index = self.shr(*key, low);
+            let offset = self.shl(index, bytes.trailing_zeros());
+            let address = self.b.ins().iadd(base, offset);
+            self.prefetch(address);
+        }
     }
 
     /// Words of a packet that waits, in an array of the stage memory that starts there. `offset` is that in an array of

@@ -4,8 +4,9 @@ use super::Gen;
 use super::fields::constant_memory;
 use super::values::Val;
 use crate::abi;
-use crate::runtime::Helper;
+use crate::runtime::{Helper, prefetch_routine};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, SigRef, Signature, Value, types};
+use cranelift_codegen::isa::CallConv;
 use millrace_pipeline::Expr;
 use std::mem::offset_of;
 
@@ -20,6 +21,17 @@ impl Gen<'_> {
         let signature = self.signature(args.len());
         let call = self.b.ins().call_indirect(signature, address, args);
         self.b.inst_results(call)[0]
+    }
+
+    /// Asks for the cache line at an address, which need not be valid.
+    pub(super) fn prefetch(&mut self, address: Value) {
+        let signature = *self.prefetch_signature.get_or_insert_with(|| {
+            let mut signature = Signature::new(CallConv::PreserveAll);
+            signature.params.push(AbiParam::new(types::I64));
+            self.b.import_signature(signature)
+        });
+        let routine = self.int(prefetch_routine() as u64);
+        self.b.ins().call_indirect(signature, routine, &[address]);
     }
 
     fn signature(&mut self, params: usize) -> SigRef {
