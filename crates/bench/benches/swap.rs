@@ -1,7 +1,7 @@
 //! Another program takes over under full load: how many frames are lost, and how long it takes from the request to the first
 //! frame that the new program forwards. Every frame is compared with what the old and what the new program make of it.
 //!
-//!     cargo bench -p millrace-bench --bench swap
+//!     cargo bench -p millrace-bench --bench swap [-- PROGRAM...]
 //!
 //! The worker has one processor, server and client share another.
 
@@ -46,11 +46,16 @@ fn main() {
         "{:38} {:>7} {:>8} {:>5} {:>15} {:>15} {:>12}",
         "program", "million", "Mpps", "lost", "ms", "ms", "ms"
     );
-    for (name, (from, to)) in CASES {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
+    for (name, (from, to)) in CASES.into_iter().filter(|(name, _)| is_wanted(name)) {
         let (source, entries, packets) = files(name);
         let changed = source.replacen(from, to, 1);
         assert_ne!(source, changed, "{name}");
         measure(name, &source, &changed, &entries, &packets);
+    }
+    if !is_wanted("routes") {
+        return;
     }
     let (source, entries, packets) = files("router");
     let changed = source.replacen(TTL.0, TTL.1, 1);
