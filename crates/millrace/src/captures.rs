@@ -3,7 +3,7 @@
 use crate::cli::CaptureArgs;
 use crate::findings::Failure;
 use crate::output::tell_line;
-use millrace_ports::{Captures, Port, PortSpec};
+use millrace_ports::{CaptureError, CaptureStatus, Captures, Port, PortSpec};
 use millrace_switch::PortId;
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -15,7 +15,7 @@ pub(crate) type Ports = Vec<(PortId, Box<dyn Port>)>;
 pub(crate) fn open(args: &CaptureArgs, specs: &[PortSpec]) -> Result<(Arc<Captures>, Ports), Failure> {
     let folder = args.pcap.as_deref().or(args.pcap_dir.as_deref());
     let made = Captures::new(folder, args.pcap_max.saturating_mul(1 << 20));
-    let mut captures = made.map_err(|error| Failure::Failed(error.to_string()))?;
+    let captures = made.map_err(|error| Failure::Failed(error.to_string()))?;
     let mut ports = Ports::new();
     for spec in specs {
         let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
@@ -40,17 +40,22 @@ pub(crate) fn start_all(args: &CaptureArgs, captures: &Captures) -> Result<(), F
 pub(crate) fn stop_all(captures: &Captures) {
     for capture in captures.status() {
         let port = capture.port;
-        match captures.stop(port) {
-            Ok(ended) => {
-                info!(port, packets = ended.packets, lost = ended.lost, "capture off");
-                if ended.lost > 0 {
-                    tell_line(format_args!("port {port}: {} frames are missing in its capture", ended.lost));
-                }
+        stopped(port, captures.stop(port));
+    }
+}
+
+/// Tells how a capture ended.
+pub(crate) fn stopped(port: PortId, ended: Result<CaptureStatus, CaptureError>) {
+    match ended {
+        Ok(ended) => {
+            info!(port, packets = ended.packets, lost = ended.lost, "capture off");
+            if ended.lost > 0 {
+                tell_line(format_args!("port {port}: {} frames are missing in its capture", ended.lost));
             }
-            Err(error) => {
-                warn!(port, %error, "capture off");
-                tell_line(format_args!("the capture of port {port} is not whole: {error}"));
-            }
+        }
+        Err(error) => {
+            warn!(port, %error, "capture off");
+            tell_line(format_args!("the capture of port {port} is not whole: {error}"));
         }
     }
 }

@@ -4,6 +4,7 @@
 //! read or opened; the reasons are on standard error. 2: wrong usage. With `--json` one JSON object is on standard output,
 //! whatever happened.
 
+mod added_ports;
 mod bench;
 mod capture;
 mod captures;

@@ -1,5 +1,6 @@
 //! `millrace run`.
 
+use crate::added_ports::AddedPorts;
 use crate::cli::RunArgs;
 use crate::entries::load_file;
 use crate::findings::{Failure, Findings};
@@ -9,7 +10,7 @@ use crate::{captures, demo, grpc, logging, observe, progress, statistics, thrift
 use millrace_compile::set_drop_port;
 use millrace_control::commands::number_trace;
 use millrace_p4runtime::{DeviceConfig, Feed, Making, Programs, Server, empty_program};
-use millrace_ports::LinkWatch;
+use millrace_ports::{LinkWatch, Links};
 use millrace_switch::{Control, Notice, QueueConfig, Summary, Switch, SwitchConfig, Worker};
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -136,11 +137,18 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         }
         None => None,
     };
+    let links = Links::of(&args.ports);
     let thrift = match &args.thrift {
         Some(address) => {
+            let maker = AddedPorts {
+                captures: Arc::clone(&captures),
+                captures_all: args.captures.pcap.is_some(),
+                links: links.clone(),
+                p4runtime: server.as_ref().map(Server::feed),
+            };
             let of_server = server.as_ref().map(Server::programs);
             let programs = of_server.unwrap_or_else(|| Programs::new(making, control.clone()));
-            Some(thrift::start(address, args.grpc.device_id, &args.ports, programs, json)?)
+            Some(thrift::start(address, args.grpc.device_id, &args.ports, maker, programs, json)?)
         }
         None => None,
     };
@@ -155,7 +163,9 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     }
     let feeds = (server.as_ref().map(Server::feed), thrift.as_ref().map(millrace_thrift::Server::feed));
     let digests = AtomicU64::new(0);
-    let watch = LinkWatch::new(&args.ports).map_err(|error| Failure::failed("links", error))?;
+    // Clients of Thrift may add ports.
+    let watch = (!links.is_empty() || thrift.is_some()).then(|| LinkWatch::new(links));
+    let watch = watch.transpose().map_err(|error| Failure::failed("links", error))?;
     let (stop_watching, watched) = UnixStream::pair().map_err(|error| Failure::failed("links", error))?;
     watched.set_nonblocking(true).map_err(|error| Failure::failed("links", error))?;
     let summary = std::thread::scope(|scope| {

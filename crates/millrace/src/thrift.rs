@@ -1,11 +1,12 @@
 //! The Thrift server of `millrace run`.
 
+use crate::added_ports::AddedPorts;
 use crate::findings::Failure;
 use crate::grpc::resolve;
 use millrace_p4runtime::Programs;
 use millrace_ports::PortSpec;
 use millrace_switch::PortId;
-use millrace_thrift::{DEFAULT_PORT, DeviceConfig, PortName, Server, serve};
+use millrace_thrift::{DEFAULT_PORT, DeviceConfig, PortMaker, PortName, Server, serve};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 /// Serves a switch at an address, or at a port of this machine.
@@ -13,6 +14,7 @@ pub(crate) fn start(
     address: &str,
     device_id: u64,
     ports: &[PortSpec],
+    maker: AddedPorts,
     programs: Programs,
     json: Option<String>,
 ) -> Result<Server, Failure> {
@@ -23,7 +25,8 @@ pub(crate) fn start(
         number: PortId::from(spec.port),
         interface: spec.interface.args.clone(),
     };
-    let device = DeviceConfig { programs, device_id, ports: ports.iter().map(name).collect(), json };
+    let (ports, maker) = (ports.iter().map(name).collect(), Some(Box::new(maker) as Box<dyn PortMaker>));
+    let device = DeviceConfig { programs, device_id, ports, maker, json };
     serve(listener, device).map_err(failed)
 }
 

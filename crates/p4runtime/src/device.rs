@@ -58,6 +58,10 @@ pub(crate) enum PortState {
     Down,
     /// It is down for good.
     Failed,
+    /// There is such a port from now on.
+    Added,
+    /// There is no such port any more.
+    Removed,
 }
 
 pub(crate) struct Device {

@@ -147,6 +147,16 @@ impl Feed {
         self.port(port, if is_up { PortState::Up } else { PortState::Down });
     }
 
+    /// The switch has a port more. Not to be called where tokio runs.
+    pub fn port_added(&self, port: PortId) {
+        self.port(port, PortState::Added);
+    }
+
+    /// The switch does not have a port any more. Not to be called where tokio runs.
+    pub fn port_removed(&self, port: PortId) {
+        self.port(port, PortState::Removed);
+    }
+
     fn port(&self, port: PortId, state: PortState) {
         // The server has ended, or hears of it.
         let _ = self.0.blocking_send(Event::Port(port, state));
@@ -253,7 +263,7 @@ impl Opened {
             .transpose()
             .map_err(|refusal| StartError::Pipeline(refusal.message))?;
         let (events, news) = mpsc::channel(MAX_EVENTS);
-        let ports = Ports { known: ports, cpu: cpu_port.as_ref().map(|(port, _)| *port) };
+        let ports = Ports::new(ports, cpu_port.as_ref().map(|(port, _)| *port));
         let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
         let forwarding = Forwarding { active, ..Forwarding::default() };
         let making = Making { engine, count_lookups, drop_port };

@@ -71,11 +71,17 @@ pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event
             }
             Some(Event::Program(catalog)) => digests = Some(Digests::new(catalog)),
             Some(Event::Port(port, state)) => {
-                if state == PortState::Failed {
-                    failed.insert(port);
+                match state {
+                    PortState::Up | PortState::Down => {}
+                    PortState::Failed => _ = failed.insert(port),
+                    PortState::Added | PortState::Removed => {
+                        failed.remove(&port);
+                        device.ports.set(port, state == PortState::Added);
+                    }
                 }
                 // A link is of no use to a port that cannot be used any more.
-                set_port(&device, port, state == PortState::Up && !failed.contains(&port)).await;
+                let is_up = matches!(state, PortState::Up | PortState::Added) && !failed.contains(&port);
+                set_port(&device, port, is_up).await;
             }
         }
     }

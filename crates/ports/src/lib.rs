@@ -36,7 +36,7 @@ pub use capture::{
     MAX_CAPTURE_NAME,
 };
 pub use fault::{FaultInjector, Faults};
-pub use link_watch::LinkWatch;
+pub use link_watch::{LinkWatch, Links};
 pub use memory_port::{FarEnd, MemoryPort, Next};
 pub use null::NullPort;
 pub use open::open;

@@ -10,6 +10,7 @@ use crate::spec::{Driver, PortSpec};
 use crate::wait::wait_readable;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How often links are looked at without a message.
@@ -20,42 +21,73 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub struct LinkWatch {
     /// Readable when a link of the system has changed.
     changed: OwnedFd,
-    links: Vec<Link>,
+    links: Links,
 }
+
+/// The links behind ports, which may come and go while they are watched.
+#[derive(Clone, Debug, Default)]
+pub struct Links(Arc<Mutex<Vec<Link>>>);
 
 #[derive(Debug)]
 struct Link {
     port: u16,
     name: LinkName,
-    is_up: bool,
+    /// As it was told last.
+    is_up: Option<bool>,
+}
+
+impl Links {
+    /// Those of the ports that have a link: interfaces. All are taken to be up at first.
+    pub fn of(ports: &[PortSpec]) -> Links {
+        let links = ports.iter().filter_map(|port| Link::of(port, Some(true)));
+        Links(Arc::new(Mutex::new(links.collect())))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// A port is there from now on. How its link is, is told next, if it has one.
+    pub fn add(&self, port: &PortSpec) {
+        self.lock().extend(Link::of(port, None));
+    }
+
+    /// A port is not there any more.
+    pub fn remove(&self, port: u16) {
+        self.lock().retain(|link| link.port != port);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Link {
+    fn of(port: &PortSpec, is_up: Option<bool>) -> Option<Link> {
+        let PortSpec { port, interface } = port;
+        let has_link = matches!(interface.driver, Driver::Packet | Driver::Tap);
+        let name = has_link.then(|| LinkName::new(interface.driver.name(), &interface.args).ok());
+        Some(Link { port: *port, name: name.flatten()?, is_up })
+    }
 }
 
 impl LinkWatch {
-    /// Watches those of the ports that have a link: interfaces. None if no port has. All are taken to be up at first.
+    /// Watches links.
     ///
     /// # Errors
     /// What the system says when it is asked for a netlink socket.
-    pub fn new(ports: &[PortSpec]) -> io::Result<Option<LinkWatch>> {
-        let has_link = |port: &&PortSpec| matches!(port.interface.driver, Driver::Packet | Driver::Tap);
-        let link = |port: &PortSpec| {
-            let name = LinkName::new(port.interface.driver.name(), &port.interface.args).ok()?;
-            Some(Link { port: port.port, name, is_up: true })
-        };
-        let links: Vec<Link> = ports.iter().filter(has_link).filter_map(link).collect();
-        match links.is_empty() {
-            true => Ok(None),
-            false => Ok(Some(LinkWatch { changed: link_messages()?, links })),
-        }
+    pub fn new(links: Links) -> io::Result<LinkWatch> {
+        Ok(LinkWatch { changed: link_messages()?, links })
     }
 
     /// The ports whose links have changed since this was asked last, with whether they are up.
     pub fn changes(&mut self) -> Vec<(u16, bool)> {
         let mut changes = Vec::new();
-        for link in &mut self.links {
+        for link in &mut *self.links.lock() {
             // An interface that is gone is down.
             let is_up = link.name.is_running().unwrap_or(false);
-            if is_up != link.is_up {
-                link.is_up = is_up;
+            if link.is_up.replace(is_up) != Some(is_up) {
                 changes.push((link.port, is_up));
             }
         }
@@ -127,10 +159,16 @@ mod tests {
 
     #[test]
     fn ports_without_a_link_need_no_watch() {
-        assert!(LinkWatch::new(&ports(&["null:-", "pcap:in,out"])).unwrap().is_none());
+        assert!(Links::of(&ports(&["null:-", "pcap:in,out"])).is_empty());
         // One that is not there is down.
-        let mut watch = LinkWatch::new(&ports(&["null:-", "lo", "no-such-link"])).unwrap().unwrap();
+        let links = Links::of(&ports(&["null:-", "lo", "no-such-link"]));
+        let mut watch = LinkWatch::new(links.clone()).unwrap();
         assert_eq!(watch.changes().iter().find(|(port, _)| *port == 2), Some(&(2, false)));
+        // A port that comes later is told of in any case.
+        links.add(&"7@no-such-link".parse().unwrap());
+        assert_eq!(watch.changes().iter().find(|(port, _)| *port == 7), Some(&(7, false)));
+        [1, 2, 7].iter().for_each(|port| links.remove(*port));
+        assert!(links.is_empty() && watch.changes().is_empty());
     }
 
     #[test]
@@ -138,7 +176,7 @@ mod tests {
         in_fresh_namespace("links_that_go_down_and_come_back_are_told", || {
             veth_pair("p4rw0", "p4rw1");
             veth_pair("p4rw2", "p4rw3");
-            let mut watch = LinkWatch::new(&ports(&["p4rw0", "p4rw2"])).unwrap().unwrap();
+            let mut watch = LinkWatch::new(Links::of(&ports(&["p4rw0", "p4rw2"]))).unwrap();
             assert_eq!(watch.changes(), []);
             let (stop, _keep) = std::os::unix::net::UnixStream::pair().unwrap();
             let mut told = |wanted| {

@@ -1,6 +1,7 @@
 //! Packets: one buffer each, with room in front, recycled through a pool and moved in batches.
 
 use crate::burst::{Burst, Place};
+use crate::port::PortError;
 use crate::slots::{ROOM, START, Slot, Slots};
 use std::fmt;
 
@@ -288,6 +289,14 @@ impl PacketPool {
     /// A pool that has at most `limit` packets, in use and waiting together (each about 16 KiB).
     pub fn new(limit: usize) -> PacketPool {
         PacketPool { slots: Slots::new(limit) }
+    }
+
+    /// As [`PacketPool::new`], for a program that can go on without it.
+    ///
+    /// # Errors
+    /// The system has not so much memory.
+    pub fn try_new(limit: usize) -> Result<PacketPool, PortError> {
+        Ok(PacketPool { slots: Slots::try_new(limit)? })
     }
 
     /// An empty packet, or `None` when all are in use.

@@ -5,6 +5,7 @@
 use crate::burst::TAILROOM;
 use crate::memory::Memory;
 use crate::packet::{HEADROOM, MAX_FRAME};
+use crate::port::PortError;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -58,11 +59,15 @@ unsafe impl Sync for Slot {}
 impl Slots {
     /// Memory for up to `limit` slots, and never more than [`MAX_SLOTS`]. What no slot uses takes no memory.
     pub(crate) fn new(limit: usize) -> Slots {
+        Slots::try_new(limit)
+            .unwrap_or_else(|_| std::alloc::handle_alloc_error(std::alloc::Layout::new::<[u8; STRIDE]>()))
+    }
+
+    /// As [`Slots::new`], or what the system says when it has not so much memory.
+    pub(crate) fn try_new(limit: usize) -> Result<Slots, PortError> {
         let limit = limit.min(MAX_SLOTS);
-        let Ok(memory) = Memory::zeroed(limit * STRIDE) else {
-            std::alloc::handle_alloc_error(std::alloc::Layout::new::<[u8; STRIDE]>())
-        };
-        Slots { shared: Arc::new(Shared(memory)), free: Vec::new(), made: 0, limit }
+        let memory = Memory::zeroed(limit * STRIDE)?;
+        Ok(Slots { shared: Arc::new(Shared(memory)), free: Vec::new(), made: 0, limit })
     }
 
     /// A slot that nobody uses, if there is one.

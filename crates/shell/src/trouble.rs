@@ -74,7 +74,6 @@ exceptions! {
     InvalidCounterOperation: "counter operation";
     InvalidMeterOperation: "meter operation";
     InvalidRegisterOperation: "register operation";
-    InvalidDevMgrOperation: "device manager operation";
     InvalidCrcOperation: "crc operation";
     InvalidToeplitzHashOperation: "Toeplitz hash operation";
     InvalidParseVSetOperation: "parser value set operation";
@@ -82,19 +81,29 @@ exceptions! {
     InvalidMirroringOperation: "mirroring operation";
 }
 
-impl From<CallError<InvalidSwapOperation>> for Trouble {
-    fn from(error: CallError<InvalidSwapOperation>) -> Trouble {
-        match error {
-            CallError::Declared(InvalidSwapOperation { code, reason: None }) => {
-                Trouble::Refused(format!("Invalid swap operation ({})", code.name()))
+/// Exceptions that may come with a reason.
+macro_rules! explained {
+    ($($exception:ident: $what:literal;)*) => {$(
+        impl From<CallError<$exception>> for Trouble {
+            fn from(error: CallError<$exception>) -> Trouble {
+                match error {
+                    CallError::Declared($exception { code, reason: None }) => {
+                        Trouble::Refused(format!(concat!("Invalid ", $what, " ({})"), code.name()))
+                    }
+                    CallError::Declared($exception { reason: Some(reason), .. }) => {
+                        Trouble::Refused(format!(concat!("Invalid ", $what, ": {}"), reason))
+                    }
+                    CallError::Failed(error) => Trouble::Wrong(error.message),
+                    CallError::Broken(error) => Trouble::Lost(error.to_string()),
+                }
             }
-            CallError::Declared(InvalidSwapOperation { reason: Some(reason), .. }) => {
-                Trouble::Refused(format!("Invalid swap operation: {reason}"))
-            }
-            CallError::Failed(error) => Trouble::Wrong(error.message),
-            CallError::Broken(error) => Trouble::Lost(error.to_string()),
         }
-    }
+    )*};
+}
+
+explained! {
+    InvalidSwapOperation: "swap operation";
+    InvalidDevMgrOperation: "device manager operation";
 }
 
 impl From<CallError<Undeclared>> for Trouble {

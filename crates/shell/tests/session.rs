@@ -1,13 +1,30 @@
 //! The session of tests/thrift over a switch without interfaces, and what it does not hold.
 
 use millrace_p4runtime::{Making, Programs};
-use millrace_quiet::Quiet;
+use millrace_ports::Port;
+use millrace_quiet::{Quiet, quiet_port};
 use millrace_shell::{PROMPT, Shell, script};
-use millrace_switch::EngineKind;
-use millrace_thrift::{DeviceConfig, PortName, Server, serve};
+use millrace_switch::{EngineKind, PortId};
+use millrace_thrift::{DeviceConfig, PortMaker, PortName, Server, serve};
 use std::net::TcpListener;
 
 const SESSION: &str = include_str!("../../../tests/thrift/session.txt");
+
+/// Opens what is called `lo`, on which nothing arrives.
+#[derive(Debug)]
+struct Loopbacks;
+
+impl PortMaker for Loopbacks {
+    fn open(&self, _: PortId, interface: &str, _: &str) -> Result<Box<dyn Port>, String> {
+        if interface == "lo" { Ok(quiet_port()) } else { Err(format!("there is no {interface}")) }
+    }
+
+    fn added(&self, _: PortId, _: &str) {}
+
+    fn removed(&self, _: PortId) {}
+
+    fn refused(&self, _: PortId) {}
+}
 
 /// A switch with its server.
 fn start() -> (Server, Quiet) {
@@ -15,7 +32,8 @@ fn start() -> (Server, Quiet) {
     let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
     let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
     let programs = Programs::new(making, quiet.control.clone());
-    let config = DeviceConfig { programs, device_id: 1, ports: ports.into(), json: None };
+    let maker = Some(Box::new(Loopbacks) as Box<dyn PortMaker>);
+    let config = DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None };
     (serve(TcpListener::bind("127.0.0.1:0").unwrap(), config).unwrap(), quiet)
 }
 
@@ -82,7 +100,8 @@ fn mistakes_are_told_and_the_script_goes_on() {
     let shown = run(
         "tabel_add x\ntable_add route forward 10.0.0.0/8\ntable_add route forward 10.0.0.0/33 => 1\n\
          table_add route forward 10.0.0.0/8 => 512\ntable_add acl drop 0&&&0 0->1 0&&&0 => x\nregister_write last 0 x\n\
-         counter_read prots 1\n# nothing\n\nhelp table_delete\nmirroring_add_truncate 1 2 3\ntable_num_entries route\nexit\nnever\n",
+         counter_read prots 1\n# nothing\n\nhelp table_delete\nmirroring_add_truncate 1 2 3\ntable_num_entries route\n\
+         port_add veth9 9\nport_add lo 1\nport_remove 3\nport_add lo 70000\nport_add lo\nexit\nnever\n",
     );
     let first = |at: usize| shown[at].lines().last().unwrap_or_default().to_owned();
     assert_eq!(first(0), "*** Unknown syntax: tabel_add x (did you mean `table_add`?)");
@@ -100,7 +119,16 @@ fn mistakes_are_told_and_the_script_goes_on() {
     assert_eq!(shown[9], "table_delete TABLE HANDLE\n    remove an entry\n");
     assert!(first(10).starts_with("Error: sessions that cut packets"), "{}", first(10));
     assert_eq!(first(11), "0");
-    assert_eq!(shown.len(), 12, "nothing behind exit");
+    assert_eq!(first(12), "Invalid device manager operation: there is no veth9");
+    assert_eq!(first(13), "Invalid device manager operation: there is a port 1 already");
+    assert_eq!(first(14), "Invalid device manager operation: there is no port 3");
+    assert!(
+        first(15).starts_with("Invalid device manager operation: `70000` is not a port"),
+        "{}",
+        first(15)
+    );
+    assert_eq!(first(16), "Error: Insufficient number of args");
+    assert_eq!(shown.len(), 17, "nothing behind exit");
 }
 
 #[test]

@@ -54,6 +54,13 @@ impl Counters {
         self.ports.entry(port);
     }
 
+    /// Frames cannot be sent by a port any more; what was counted stays.
+    pub(crate) fn close_port(&mut self, port: PortId) {
+        if let Some(dense) = self.ports.dense.get_mut(port as usize) {
+            dense.too_long = 0;
+        }
+    }
+
     pub(crate) fn has_port(&self, port: PortId) -> bool {
         self.ports.is_known(port)
     }
@@ -141,8 +148,10 @@ struct Ports {
 struct Dense {
     /// What bursts sent, not yet in `counters`: packets from [`PACKETS`] on, bytes below, so that a frame is one addition.
     sent: u64,
-    /// The least length of a frame that the port does not take: 0 while it is not known.
+    /// The least length of a frame that the port does not take: 0 while there is no such port.
     too_long: u32,
+    /// Whether there is or was such a port.
+    is_known: bool,
     counters: PortCounters,
 }
 
@@ -154,11 +163,7 @@ const _: () = assert!((BURSTS as u64) * (MAX_BATCH as u64) < 1 << (64 - PACKETS)
 const _: () = assert!((BURSTS as u64) * (MAX_BATCH as u64) * (MAX_FRAME as u64) < 1 << PACKETS);
 
 impl Dense {
-    const KNOWN: u32 = MAX_FRAME as u32 + 1;
-
-    fn is_known(&self) -> bool {
-        self.too_long > 0
-    }
+    const OPEN: u32 = MAX_FRAME as u32 + 1;
 
     fn sum(&self) -> PortCounters {
         PortCounters {
@@ -178,7 +183,7 @@ impl KnownCounters<'_> {
     #[inline]
     pub(crate) fn sent(&mut self, port: u64, bytes: u32) -> bool {
         match self.0.get_mut(port as usize) {
-            // An unknown port has no room for any length.
+            // One that there is not has no room for any length.
             Some(dense) if bytes < dense.too_long => {
                 dense.sent += (1 << PACKETS) + u64::from(bytes);
                 true
@@ -207,14 +212,14 @@ impl Ports {
 
     fn get(&self, port: PortId) -> Option<PortCounters> {
         match (port as usize) < DENSE_PORTS {
-            true => self.dense.get(port as usize).filter(|dense| dense.is_known()).map(Dense::sum),
+            true => self.dense.get(port as usize).filter(|dense| dense.is_known).map(Dense::sum),
             false => self.others.get(&port).copied(),
         }
     }
 
     fn is_known(&self, port: PortId) -> bool {
         match (port as usize) < DENSE_PORTS {
-            true => self.dense.get(port as usize).is_some_and(Dense::is_known),
+            true => self.dense.get(port as usize).is_some_and(|dense| dense.is_known),
             false => self.others.contains_key(&port),
         }
     }
@@ -222,7 +227,7 @@ impl Ports {
     fn get_mut(&mut self, port: PortId) -> Option<&mut PortCounters> {
         match (port as usize) < DENSE_PORTS {
             true => {
-                let dense = self.dense.get_mut(port as usize).filter(|dense| dense.is_known())?;
+                let dense = self.dense.get_mut(port as usize).filter(|dense| dense.is_known)?;
                 Some(&mut dense.counters)
             }
             false => self.others.get_mut(&port),
@@ -240,8 +245,9 @@ impl Ports {
         if at >= self.dense.len() {
             self.dense.resize(at + 1, Dense::default());
         }
-        self.dense[at].too_long = Dense::KNOWN;
-        &mut self.dense[at].counters
+        let dense = &mut self.dense[at];
+        (dense.too_long, dense.is_known) = (Dense::OPEN, true);
+        &mut dense.counters
     }
 
     fn len(&self) -> usize {
@@ -250,7 +256,7 @@ impl Ports {
 
     /// All of them, by number.
     fn iter(&self) -> impl Iterator<Item = (PortId, PortCounters)> {
-        let dense = self.dense.iter().zip(0..).filter(|(dense, _)| dense.is_known());
+        let dense = self.dense.iter().zip(0..).filter(|(dense, _)| dense.is_known);
         let dense = dense.map(|(dense, port)| (port, dense.sum()));
         dense.chain(self.others.iter().map(|(port, counters)| (*port, *counters)))
     }

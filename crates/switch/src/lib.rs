@@ -64,8 +64,8 @@ pub use succession::{Keep, SwapError, SwapFailed, Swapped};
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use trace::{Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, MAX_NOTICES, MAX_REQUESTS, Notice, PortReport, PostError, Report, ReportError, RequestError,
-    RunError, Summary, Worker,
+    Control, MAX_NOTICES, MAX_REQUESTS, Notice, PortReport, PortsError, PostError, Report, ReportError,
+    RequestError, RunError, Summary, Worker,
 };
 
 pub use millrace_interp::DigestMessage;

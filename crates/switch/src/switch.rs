@@ -1,5 +1,9 @@
 //! The switch as a library: packets in, what became of them out.
 
+mod ports;
+
+pub use ports::KnownPorts;
+
 use crate::counters::Counters;
 use crate::engine::{Engine, EngineKind};
 use crate::flight::{Arrival, Departure, Kept, Origin};
@@ -12,7 +16,7 @@ use millrace_interp::Effects;
 use millrace_pipeline::*;
 use millrace_ports::MAX_FRAME;
 use millrace_state::{BuildError, State, Succession, Tables, TablesHandle, WriteError};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -56,15 +60,6 @@ impl Default for SwitchConfig {
             count_lookups: false,
         }
     }
-}
-
-/// The ports that exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KnownPorts {
-    /// The first [`MAX_PORTS`] numbers that packets come from or go to.
-    Any,
-    /// These. Packets from and to other ports are dropped.
-    Only(BTreeSet<PortId>),
 }
 
 /// Why a switch cannot be made.
@@ -179,18 +174,6 @@ impl Switch {
             switch.connect(ports, config.clock)?;
         }
         Ok(switch)
-    }
-
-    /// Gives it the ports that it knows from now on, and the clock that they go by.
-    pub(crate) fn connect(&mut self, ports: BTreeSet<PortId>, clock: Clock) -> Result<(), SwitchError> {
-        if ports.len() > MAX_PORTS {
-            return Err(SwitchError::TooManyPorts(ports.len()));
-        }
-        ports.iter().for_each(|port| self.counters.add_port(*port));
-        self.ports = KnownPorts::Only(ports);
-        self.now_ns = clock.now_ns();
-        self.clock = clock;
-        Ok(())
     }
 
     /// The program.
@@ -484,18 +467,5 @@ impl Switch {
     pub(crate) fn count_drop(&mut self, reason: DropReason, origin: &Origin, egress_port: Option<PortId>) {
         self.counters.dropped(reason, Some(origin.port), egress_port);
         self.outcome.drops.push(Dropped { reason, ingress_port: origin.port, egress_port });
-    }
-
-    pub(crate) fn port_exists(&mut self, port: PortId) -> bool {
-        match &self.ports {
-            KnownPorts::Only(ports) => ports.contains(&port),
-            KnownPorts::Any => {
-                let exists = self.counters.has_port(port) || self.counters.port_count() < MAX_PORTS;
-                if exists {
-                    self.counters.add_port(port);
-                }
-                exists
-            }
-        }
     }
 }

@@ -11,16 +11,18 @@
 mod bursts;
 mod control;
 mod leaving;
+mod ports;
 mod report;
 
 pub use control::{Control, MAX_REQUESTS, PostError, RequestError};
+pub use ports::PortsError;
 pub use report::{PortReport, Report, ReportError};
 
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, PortId, Trace};
 use bursts::Bursts;
-use control::Request;
+use control::{Request, answer};
 use leaving::Leaving;
 use millrace_pipeline::Program;
 use millrace_ports::{
@@ -185,6 +187,17 @@ pub(crate) struct LivePort {
     pub(crate) sending: Batch,
 }
 
+impl LivePort {
+    fn new(id: PortId, port: Box<dyn Port>) -> LivePort {
+        LivePort { id, port, ended: false, sending: Batch::new() }
+    }
+}
+
+/// Packets for so many ports: a batch on its way in, and one on its way out of each, which a driver may keep for a round.
+fn pool_size(ports: usize) -> usize {
+    MAX_BATCH * (2 * ports + 2)
+}
+
 impl Worker {
     /// A worker for a switch over these ports. The switch gets their numbers as those it knows, and their clock: a
     /// simulated one if all of them replay captures.
@@ -211,14 +224,10 @@ impl Worker {
         }
         let (sender, requests) = sync_channel(MAX_REQUESTS);
         let control = Control::new(sender, wake);
-        let ports: Vec<LivePort> = ports
-            .into_iter()
-            .map(|(id, port)| LivePort { id, port, ended: false, sending: Batch::new() })
-            .collect();
+        let ports: Vec<LivePort> = ports.into_iter().map(|(id, port)| LivePort::new(id, port)).collect();
         Ok(Worker {
             switch,
-            // A batch on its way in, and one on its way out of each port, which a driver may keep for a round.
-            pool: PacketPool::new(MAX_BATCH * (2 * ports.len() + 2)),
+            pool: PacketPool::new(pool_size(ports.len())),
             ports,
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
             places: Vec::with_capacity(MAX_BATCH),
@@ -450,10 +459,9 @@ impl Worker {
         while let Ok(request) = self.requests.try_recv() {
             match request {
                 Request::Call(call) => call(&mut self.switch),
-                Request::Report(answer) => {
-                    // Whoever asked may have gone.
-                    let _ = answer.try_send(self.report());
-                }
+                Request::Report(to) => answer(&to, self.report()),
+                Request::AddPort(id, port, to) => answer(&to, self.add_port(id, port)),
+                Request::RemovePort(id, to) => answer(&to, self.remove_port(id)),
             }
         }
     }

@@ -26,7 +26,7 @@ mod wire;
 
 pub use call::{CallError, Undeclared};
 pub use client::Client;
-pub use device::{DeviceConfig, PortName};
+pub use device::{DeviceConfig, PortMaker, PortName};
 pub use interface::*;
 pub use limits::{MAX_CONNECTIONS, MAX_LIST, MAX_MESSAGE, MAX_NESTING, MESSAGE_TIME};
 pub use server::{Feed, Server, serve};

@@ -76,12 +76,12 @@ pub struct Feed(Arc<Shared>);
 impl Feed {
     /// A port is down for good.
     pub fn port_failed(&self, port: PortId) {
-        self.0.device.port_failed(port);
+        self.0.device.ports.failed(port);
     }
 
     /// The link of a port came up or went down.
     pub fn link(&self, port: PortId, is_up: bool) {
-        self.0.device.link(port, is_up);
+        self.0.device.ports.link(port, is_up);
     }
 }
 

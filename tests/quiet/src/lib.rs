@@ -2,7 +2,7 @@
 
 use millrace_compile::{Options, Source, Standard, check};
 use millrace_ports::{FarEnd, MemoryPort, Next, Port};
-use millrace_switch::{Control, EngineKind, PortId, Summary, Switch, SwitchConfig, Worker};
+use millrace_switch::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -30,8 +30,7 @@ impl Quiet {
         let checked = check(Source::Path(&path), Standard::P4_16, &Options::default());
         let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
         let switch = Switch::new(checked.lower().unwrap(), config).unwrap();
-        let port = |number: PortId| (number, Box::new(MemoryPort::new(Silence::new())) as Box<dyn Port>);
-        let worker = Worker::new(switch, vec![port(1), port(2)]).unwrap();
+        let worker = Worker::new(switch, [1, 2].map(|number| (number, quiet_port())).into()).unwrap();
         let control = worker.control();
         Quiet { control, worker: Some(std::thread::spawn(move || worker.run())) }
     }
@@ -45,6 +44,11 @@ impl Drop for Quiet {
             let _ = worker.join();
         }
     }
+}
+
+/// A port on which nothing arrives.
+pub fn quiet_port() -> Box<dyn Port> {
+    Box::new(MemoryPort::new(Silence::new()))
 }
 
 /// What is behind a port on which nothing arrives.

@@ -28,19 +28,37 @@ use crate::refusal::Refusal;
 use millrace_switch::PortId;
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-/// What is known of the device's ports.
+/// What is known of the device's ports. Copies are of the same device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ports {
-    pub(crate) known: BTreeSet<PortId>,
-    pub(crate) cpu: Option<PortId>,
+    known: Arc<RwLock<BTreeSet<PortId>>>,
+    cpu: Option<PortId>,
 }
 
 /// The number that P4Runtime has for the port of the CPU.
 const SDN_PORT_CPU: u32 = 0xffff_fffd;
 
 impl Ports {
+    pub(crate) fn new(known: BTreeSet<PortId>, cpu: Option<PortId>) -> Ports {
+        Ports { known: Arc::new(RwLock::new(known)), cpu }
+    }
+
+    /// Whether the device has a port.
+    pub(crate) fn has(&self, port: PortId) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(&port)
+    }
+
+    /// A port came or went.
+    pub(crate) fn set(&self, port: PortId, is_there: bool) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        match is_there {
+            true => known.insert(port),
+            false => known.remove(&port),
+        };
+    }
+
     /// A port as controllers write it.
     pub(crate) fn read(&self, bytes: &[u8]) -> Result<PortId, Refusal> {
         let port =

@@ -114,7 +114,7 @@ impl Decoder<'_> {
     }
 
     fn existing(&self, port: PortId) -> Result<PortId, Refusal> {
-        match self.ports.known.contains(&port) {
+        match self.ports.has(port) {
             true => Ok(port),
             false => Err(Refusal::invalid(format!("the device has no port {port} to watch"))),
         }

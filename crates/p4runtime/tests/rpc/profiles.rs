@@ -223,6 +223,30 @@ async fn a_port_that_comes_up_again_gets_its_members_back() {
     assert_eq!(client.read(both.clone()).await, [both]);
 }
 
+#[tokio::test]
+async fn a_port_that_was_removed_cannot_be_watched_until_it_is_added() {
+    let device = Device::start();
+    let mut client = device.ready().await;
+    for port in [1, 2] {
+        client.insert(member(&client.names(), "ecmp_members", port.into(), port)).await.unwrap();
+    }
+    let both = Entity::ActionProfileGroup(group(&client, 1, &[(1, 1, 1), (2, 1, 2)]));
+    client.insert(both).await.unwrap();
+    fail(&device, 1).await;
+    let feed = device.server.as_ref().unwrap().feed();
+    tokio::task::spawn_blocking(move || feed.port_removed(1)).await.unwrap();
+    // What the server hears it takes in order.
+    link(&device, 2, false).await;
+    members_are(&device, &[0]).await;
+    let other = Entity::ActionProfileGroup(group(&client, 2, &[(1, 1, 1)]));
+    assert_eq!(client.insert(other.clone()).await.unwrap_err().code, Code::InvalidArgument);
+    let feed = device.server.as_ref().unwrap().feed();
+    tokio::task::spawn_blocking(move || feed.port_added(1)).await.unwrap();
+    members_are(&device, &[1]).await;
+    client.insert(other).await.unwrap();
+    members_are(&device, &[1, 1]).await;
+}
+
 /// A table whose default action is not what an empty group does, and two selectors with limits of their own.
 const SELECTORS: &str = r#"
 #include <core.p4>

@@ -36,8 +36,7 @@ pub const DEFAULT_CAPTURE_FILE: u64 = 4 << 30;
 pub struct Captures {
     folder: Option<PathBuf>,
     max_file: u64,
-    ports: BTreeMap<u32, Watched>,
-    active: Mutex<BTreeMap<u32, Active>>,
+    ports: Mutex<BTreeMap<u32, Watched>>,
     writer: Writer,
 }
 
@@ -45,6 +44,8 @@ pub struct Captures {
 struct Watched {
     name: String,
     tap: Tap,
+    /// While its capture is on.
+    active: Option<Active>,
 }
 
 #[derive(Debug)]
@@ -142,30 +143,41 @@ impl Captures {
             std::fs::create_dir_all(folder).map_err(|error| CaptureError::File(folder.into(), error))?;
         }
         let writer = Writer::start().map_err(CaptureError::Writer)?;
-        let (folder, active) = (folder.map(Path::to_owned), Mutex::default());
-        Ok(Captures { folder, max_file, ports: BTreeMap::new(), active, writer })
+        Ok(Captures { folder: folder.map(Path::to_owned), max_file, ports: Mutex::default(), writer })
     }
 
     /// Makes a port one that can be captured. Its files are named after its interface where it is one, as in bmv2, else
     /// `portN`.
-    pub fn watch(&mut self, number: u32, interface: &InterfaceSpec, port: Box<dyn Port>) -> Box<dyn Port> {
+    pub fn watch(&self, number: u32, interface: &InterfaceSpec, port: Box<dyn Port>) -> Box<dyn Port> {
         let name = match interface.driver {
             Driver::Packet | Driver::Tap => interface.args.clone(),
             Driver::Null | Driver::Pcap => String::new(),
         };
-        let is_free = |name: &str| !self.ports.values().any(|other| other.name == name);
+        let mut ports = self.lock();
+        let is_free = |name: &str| !ports.values().any(|other| other.name == name);
         let name = match check_name(&name).is_ok() && is_free(&name) {
             true => name,
             false => format!("port{number}"),
         };
         let (port, tap) = WatchedPort::new(port);
-        self.ports.insert(number, Watched { name, tap });
+        ports.insert(number, Watched { name, tap, active: None });
         Box::new(port)
     }
 
+    /// A port is not there any more. Its capture ends, if it is on; how, is given then.
+    ///
+    /// # Errors
+    /// [`CaptureError`]: its files could not be written to the end.
+    pub fn forget(&self, number: u32) -> Result<Option<CaptureStatus>, CaptureError> {
+        // Until the files are whole nobody else may start to write them.
+        let mut ports = self.lock();
+        let active = ports.remove(&number).and_then(|watched| watched.active);
+        active.map(|active| self.end(active)).transpose()
+    }
+
     /// The ports that can be captured.
-    pub fn ports(&self) -> impl Iterator<Item = u32> {
-        self.ports.keys().copied()
+    pub fn ports(&self) -> Vec<u32> {
+        self.lock().keys().copied().collect()
     }
 
     /// Switches the capture of a port on; files that exist are replaced. `name` is that of its files, without `_in.pcap`
@@ -175,15 +187,16 @@ impl Captures {
     /// [`CaptureError`]; the capture stays off, or on as it was.
     pub fn start(&self, number: u32, name: Option<&str>) -> Result<CaptureStatus, CaptureError> {
         let folder = self.folder.as_ref().ok_or(CaptureError::NoFolder)?;
-        let watched = self.ports.get(&number).ok_or(CaptureError::NoPort(number))?;
+        let mut ports = self.lock();
+        let watched = ports.get(&number).ok_or(CaptureError::NoPort(number))?;
         let name = name.unwrap_or(&watched.name);
         check_name(name)?;
         let [incoming, outgoing] = ["in", "out"].map(|way| folder.join(format!("{name}_{way}.pcap")));
-        let mut active = self.active();
-        if active.contains_key(&number) {
+        if watched.active.is_some() {
             return Err(CaptureError::On(number));
         }
-        if active.values().any(|other| other.status.incoming == incoming) {
+        let mut active = ports.values().filter_map(|watched| watched.active.as_ref());
+        if active.any(|other| other.status.incoming == incoming) {
             return Err(CaptureError::Taken(name.to_owned()));
         }
         let files = [create(&incoming)?, create(&outgoing)?];
@@ -191,9 +204,11 @@ impl Captures {
         let [file_in, file_out] = files;
         let (in_lane, in_id) = self.lane(file_in, &counts[0])?;
         let (out_lane, out_id) = self.lane(file_out, &counts[1])?;
-        watched.tap.set(Some([in_lane, out_lane]));
         let status = CaptureStatus { port: number, incoming, outgoing, packets: 0, lost: 0 };
-        active.insert(number, Active { status: status.clone(), counts, files: [in_id, out_id] });
+        if let Some(watched) = ports.get_mut(&number) {
+            watched.tap.set(Some([in_lane, out_lane]));
+            watched.active = Some(Active { status: status.clone(), counts, files: [in_id, out_id] });
+        }
         Ok(status)
     }
 
@@ -202,11 +217,21 @@ impl Captures {
     /// # Errors
     /// [`CaptureError`]: the capture is off, or its files could not be written to the end; it is off all the same.
     pub fn stop(&self, number: u32) -> Result<CaptureStatus, CaptureError> {
-        let watched = self.ports.get(&number).ok_or(CaptureError::NoPort(number))?;
-        // Until the files are whole nobody else may start to write them.
-        let mut all = self.active();
-        let active = all.remove(&number).ok_or(CaptureError::Off(number))?;
+        // As above.
+        let mut ports = self.lock();
+        let watched = ports.get_mut(&number).ok_or(CaptureError::NoPort(number))?;
+        let active = watched.active.take().ok_or(CaptureError::Off(number))?;
         watched.tap.set(None);
+        self.end(active)
+    }
+
+    /// The captures that are on.
+    pub fn status(&self) -> Vec<CaptureStatus> {
+        self.lock().values().filter_map(|watched| Some(watched.active.as_ref()?.status_now())).collect()
+    }
+
+    /// Brings what was captured to its files.
+    fn end(&self, active: Active) -> Result<CaptureStatus, CaptureError> {
         let ended = active.files.map(|file| self.writer.finish(file));
         let paths = [&active.status.incoming, &active.status.outgoing];
         for (ended, path) in ended.into_iter().zip(paths) {
@@ -215,13 +240,8 @@ impl Captures {
         Ok(active.status_now())
     }
 
-    /// The captures that are on.
-    pub fn status(&self) -> Vec<CaptureStatus> {
-        self.active().values().map(Active::status_now).collect()
-    }
-
-    fn active(&self) -> MutexGuard<'_, BTreeMap<u32, Active>> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Watched>> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lane(&self, file: File, counts: &Arc<Counts>) -> Result<(Lane, u64), CaptureError> {

@@ -97,7 +97,7 @@ fn pass(port: &mut dyn Port, limit: usize) {
 #[test]
 fn frames_are_captured_while_the_capture_is_on() {
     let folder = Folder::new("on-off");
-    let mut captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
+    let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
     let frames: Vec<(u64, Vec<u8>)> =
         (1..=4).map(|number| (1_700_000_000_000_000_000 + number, vec![number as u8; 60])).collect();
     let given: Vec<(u64, &[u8])> = frames.iter().map(|(time, frame)| (*time, frame.as_slice())).collect();
@@ -121,7 +121,7 @@ fn frames_are_captured_while_the_capture_is_on() {
 #[test]
 fn frames_that_go_out_have_the_time_of_now() {
     let folder = Folder::new("now");
-    let mut captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
+    let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
     let mut port = captures.watch(0, &interface("null:-"), source(TimeSource::Wall, &[(5, &[1; 14])]));
     let status = captures.start(0, None).unwrap();
     assert_eq!(status.incoming, folder.0.join("port0_in.pcap"));
@@ -156,7 +156,7 @@ fn what_the_disk_is_too_slow_for_is_counted() {
 #[test]
 fn a_replay_waits_for_the_disk() {
     let folder = Folder::new("whole");
-    let mut captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
+    let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
     let frame = vec![9; 9000];
     let count = 2 * CAPTURE_RING / 9000;
     let frames: Vec<(u64, &[u8])> = (0..count as u64).map(|time| (time, frame.as_slice())).collect();
@@ -171,7 +171,7 @@ fn a_replay_waits_for_the_disk() {
 fn files_have_a_largest_size() {
     let folder = Folder::new("size");
     // The header has 24 bytes, a record of this frame 116.
-    let mut captures = Captures::new(Some(&folder.0), 24 + 2 * 116).unwrap();
+    let captures = Captures::new(Some(&folder.0), 24 + 2 * 116).unwrap();
     let frames: [(u64, &[u8]); 3] = [(1, &[0; 100]); 3];
     let mut port = captures.watch(0, &interface("pcap:x"), source(TimeSource::Simulated, &frames));
     let status = captures.start(0, None).unwrap();
@@ -186,7 +186,7 @@ fn files_have_a_largest_size() {
 #[test]
 fn names_stay_in_the_folder() {
     let folder = Folder::new("names");
-    let mut captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
+    let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
     captures.watch(0, &interface("veth0"), source(TimeSource::Wall, &[]));
     captures.watch(1, &interface("tap:veth0"), source(TimeSource::Wall, &[]));
     let long = "x".repeat(MAX_CAPTURE_NAME + 1);
@@ -203,9 +203,28 @@ fn names_stay_in_the_folder() {
     // A link could lead anywhere.
     std::os::unix::fs::symlink("/dev/null", folder.0.join("link_out.pcap")).unwrap();
     assert!(matches!(captures.start(1, Some("link")), Err(CaptureError::File(..))));
-    let mut none = Captures::new(None, DEFAULT_CAPTURE_FILE).unwrap();
+    let none = Captures::new(None, DEFAULT_CAPTURE_FILE).unwrap();
     none.watch(0, &interface("veth0"), source(TimeSource::Wall, &[]));
     assert!(matches!(none.start(0, None), Err(CaptureError::NoFolder)));
+}
+
+#[test]
+fn a_port_that_is_gone_leaves_whole_files_and_its_name() {
+    let folder = Folder::new("gone");
+    let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
+    let frames: [(u64, &[u8]); 1] = [(7, &[3; 14])];
+    let mut port = captures.watch(0, &interface("veth0"), source(TimeSource::Wall, &frames));
+    let status = captures.start(0, None).unwrap();
+    pass(&mut *port, 1);
+    drop(port);
+    let ended = captures.forget(0).unwrap().unwrap();
+    assert_eq!((ended.packets, ended.lost), (2, 0));
+    assert_eq!(read(&status.incoming), [(7, vec![3; 14])]);
+    assert!(captures.ports().is_empty() && captures.status().is_empty());
+    assert!(matches!(captures.start(0, None), Err(CaptureError::NoPort(0))));
+    assert!(captures.forget(0).unwrap().is_none());
+    captures.watch(1, &interface("veth0"), source(TimeSource::Wall, &[]));
+    assert_eq!(captures.start(1, None).unwrap().incoming, status.incoming);
 }
 
 #[test]

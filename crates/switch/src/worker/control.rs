@@ -1,7 +1,10 @@
 //! The handle on a worker: requests that it answers between two rounds.
 
+use super::ports::{Added, PortsError};
 use super::report::Report;
+use crate::PortId;
 use crate::switch::Switch;
+use millrace_ports::Port;
 use std::fmt;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -68,12 +71,13 @@ impl Control {
         &self,
         request: impl FnOnce(&mut Switch) -> R + Send + 'static,
     ) -> Result<R, RequestError> {
+        self.ask(|to| Request::Call(Box::new(move |switch: &mut Switch| answer(&to, request(switch)))))
+    }
+
+    /// Sends a request and waits for what its worker answers.
+    pub(super) fn ask<R>(&self, request: impl FnOnce(SyncSender<R>) -> Request) -> Result<R, RequestError> {
         let (answer, answered) = sync_channel(1);
-        let boxed = Box::new(move |switch: &mut Switch| {
-            // Whoever asked may have gone.
-            let _ = answer.try_send(request(switch));
-        });
-        self.requests.send(Request::Call(boxed)).map_err(|_| RequestError)?;
+        self.requests.send(request(answer)).map_err(|_| RequestError)?;
         self.wake();
         answered.recv().map_err(|_| RequestError)
     }
@@ -103,8 +107,15 @@ impl Control {
     }
 }
 
+/// Answers a request. Whoever asked may have gone.
+pub(super) fn answer<R>(to: &SyncSender<R>, answer: R) {
+    let _ = to.try_send(answer);
+}
+
 /// What somebody wants of a worker.
 pub(super) enum Request {
     Call(Box<dyn FnOnce(&mut Switch) + Send>),
     Report(SyncSender<Report>),
+    AddPort(PortId, Box<dyn Port>, SyncSender<Added>),
+    RemovePort(PortId, SyncSender<Result<Box<dyn Port>, PortsError>>),
 }

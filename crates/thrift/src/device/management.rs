@@ -1,12 +1,11 @@
-//! Calls about the switch itself: programs, ports, queues, time; and what of bmv2 this switch has not.
+//! Calls about the switch itself: programs, queues, time; and what of bmv2 this switch has not.
 
 use super::Device;
 use super::loaded::Running;
 use crate::call::{CallError, Undeclared};
 use crate::interface::{
-    Crc16Config, Crc32Config, CrcCode, IdCode, InvalidCrcOperation, InvalidDevMgrOperation, InvalidIdLookup,
-    InvalidLearnOperation, InvalidToeplitzHashOperation, LearnCode, PortCode, PortInfo, ResourceType,
-    SwitchInfo, ToeplitzCode,
+    Crc16Config, Crc32Config, CrcCode, IdCode, InvalidCrcOperation, InvalidIdLookup, InvalidLearnOperation,
+    InvalidToeplitzHashOperation, LearnCode, ResourceType, SwitchInfo, ToeplitzCode,
 };
 use millrace_control::bmv2;
 use millrace_switch::{PortId, QueueError, Switch};
@@ -71,29 +70,6 @@ impl Device {
             thrift_port: i32::from(self.thrift_port),
             ..SwitchInfo::default()
         })
-    }
-
-    pub(crate) fn bm_dev_mgr_add_port(
-        &self,
-        _interface: String,
-        _port: i32,
-        _pcap: String,
-    ) -> Result<(), CallError<InvalidDevMgrOperation>> {
-        Err(PortCode::Error.into())
-    }
-
-    pub(crate) fn bm_dev_mgr_remove_port(&self, _port: i32) -> Result<(), CallError<InvalidDevMgrOperation>> {
-        Err(PortCode::Error.into())
-    }
-
-    pub(crate) fn bm_dev_mgr_show_ports(&self) -> Result<Vec<PortInfo>, CallError<InvalidDevMgrOperation>> {
-        let shown = self.ports.iter().map(|port| PortInfo {
-            port_num: i32::try_from(port.number).unwrap_or(i32::MAX),
-            iface_name: port.interface.clone(),
-            is_up: self.is_up(port.number),
-            extra: Vec::new(),
-        });
-        Ok(shown.collect())
     }
 
     pub(crate) fn bm_set_crc16_custom_parameters(

@@ -5,6 +5,7 @@ mod entries;
 mod handles;
 mod loaded;
 mod management;
+mod ports;
 mod profiles;
 mod programs;
 mod replication;
@@ -13,21 +14,14 @@ mod tables;
 mod values;
 
 use crate::call::Gone;
+pub use ports::{PortMaker, PortName};
+
 use loaded::{Loaded, Running};
 use millrace_p4runtime::Programs;
-use millrace_switch::{PortId, Switch};
+use millrace_switch::Switch;
+use ports::Ports;
 use programs::Waiting;
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// A port as clients are told of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortName {
-    /// Its number.
-    pub number: PortId,
-    /// The interface that it is.
-    pub interface: String,
-}
 
 /// The device that a server shows.
 #[derive(Debug)]
@@ -38,6 +32,8 @@ pub struct DeviceConfig {
     pub device_id: u64,
     /// Its ports.
     pub ports: Vec<PortName>,
+    /// Opens the ports that clients add; without it there are those above, for good.
+    pub maker: Option<Box<dyn PortMaker>>,
     /// The JSON that the program was made from, which clients compare with theirs; without it they get one made from the
     /// program. Another program that takes over later has none.
     pub json: Option<String>,
@@ -49,10 +45,7 @@ pub(crate) struct Device {
     programs: Programs,
     device_id: u64,
     thrift_port: u16,
-    ports: Vec<PortName>,
-    /// Ports that are broken, and those whose link is down.
-    failed: Mutex<BTreeSet<PortId>>,
-    down: Mutex<BTreeSet<PortId>>,
+    pub(crate) ports: Ports,
     /// Until the first program is known.
     json: Mutex<Option<String>>,
     /// The program that ran when it was asked for last.
@@ -63,40 +56,16 @@ pub(crate) struct Device {
 
 impl Device {
     pub(crate) fn new(config: DeviceConfig, thrift_port: u16) -> Device {
-        let DeviceConfig { programs, device_id, ports, json } = config;
+        let DeviceConfig { programs, device_id, ports, maker, json } = config;
         Device {
             programs,
             device_id,
             thrift_port,
-            ports,
-            failed: Mutex::default(),
-            down: Mutex::default(),
+            ports: Ports::new(ports, maker),
             json: Mutex::new(json),
             loaded: Mutex::default(),
             waiting: Mutex::default(),
         }
-    }
-
-    /// A port is broken.
-    pub(crate) fn port_failed(&self, port: PortId) {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(port);
-    }
-
-    /// The link of a port came up or went down.
-    pub(crate) fn link(&self, port: PortId, is_up: bool) {
-        let mut down = self.down.lock().unwrap_or_else(PoisonError::into_inner);
-        match is_up {
-            true => down.remove(&port),
-            false => down.insert(port),
-        };
-    }
-
-    /// Whether packets can leave by a port.
-    fn is_up(&self, port: PortId) -> bool {
-        let is_in = |ports: &Mutex<BTreeSet<PortId>>| {
-            ports.lock().unwrap_or_else(PoisonError::into_inner).contains(&port)
-        };
-        !is_in(&self.failed) && !is_in(&self.down)
     }
 
     /// The program that clients write to, and its tables: the one that runs now, or the one that waits to take over.

@@ -205,8 +205,8 @@ structures! {
     InvalidParseVSetOperation { 1 code: ValueSetCode }
     /// An operation on a digest was refused.
     InvalidLearnOperation { 1 code: LearnCode }
-    /// An operation on a port was refused.
-    InvalidDevMgrOperation { 1 code: PortCode }
+    /// An operation on a port was refused; why says this switch alone, not bmv2.
+    InvalidDevMgrOperation { 1 code: PortCode, 2 reason: Option<String> }
     /// A hash keeps its parameters.
     InvalidCrcOperation { 1 code: CrcCode }
     /// A Toeplitz hash keeps its key.

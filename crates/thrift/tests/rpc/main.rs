@@ -4,4 +4,5 @@ mod common;
 mod entries;
 mod hostile;
 mod objects;
+mod ports;
 mod programs;

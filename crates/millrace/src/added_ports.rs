@@ -1,0 +1,78 @@
+//! Ports that clients of Thrift add to a running switch.
+
+use crate::captures::stopped;
+use crate::output::tell_line;
+use millrace_p4runtime::Feed;
+use millrace_ports::{Captures, Driver, InterfaceSpec, Links, Port, PortSpec};
+use millrace_switch::PortId;
+use millrace_thrift::PortMaker;
+use std::sync::Arc;
+use tracing::info;
+
+/// Opens interfaces, and has all that knows the ports of the switch follow.
+#[derive(Debug)]
+pub(crate) struct AddedPorts {
+    pub(crate) captures: Arc<Captures>,
+    /// Whether all ports are captured from the start.
+    pub(crate) captures_all: bool,
+    pub(crate) links: Links,
+    pub(crate) p4runtime: Option<Feed>,
+}
+
+/// A Linux interface, as `-i` of simple_switch has it. Nothing else: clients are not to name files.
+fn interface(name: &str) -> InterfaceSpec {
+    InterfaceSpec { driver: Driver::Packet, args: name.to_owned() }
+}
+
+impl AddedPorts {
+    fn open_captured(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn Port>, String> {
+        let interface = interface(name);
+        let port = millrace_ports::open(&interface).map_err(|error| error.to_string())?;
+        let port = self.captures.watch(number, &interface, port);
+        let capture = (!capture.is_empty()).then_some(capture);
+        if capture.is_some() || self.captures_all {
+            let started = self.captures.start(number, capture).map_err(|error| {
+                self.stop_capture(number);
+                error.to_string()
+            })?;
+            info!(port = number, file = %started.incoming.display(), "capture on");
+        }
+        Ok(port)
+    }
+
+    fn stop_capture(&self, number: PortId) {
+        if let Some(ended) = self.captures.forget(number).transpose() {
+            stopped(number, ended);
+        }
+    }
+}
+
+impl PortMaker for AddedPorts {
+    fn open(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn Port>, String> {
+        // Tools of bmv2 do not show why.
+        self.open_captured(number, name, capture).inspect_err(|reason| {
+            tell_line(format_args!("port {number}@{name} is not added: {reason}"));
+        })
+    }
+
+    fn added(&self, number: PortId, name: &str) {
+        info!(port = format_args!("{number}@{}", interface(name)).to_string(), "port up");
+        self.p4runtime.iter().for_each(|feed| feed.port_added(number));
+        if let Ok(port) = u16::try_from(number) {
+            self.links.add(&PortSpec { port, interface: interface(name) });
+        }
+    }
+
+    fn removed(&self, number: PortId) {
+        info!(port = number, "port removed");
+        if let Ok(port) = u16::try_from(number) {
+            self.links.remove(port);
+        }
+        self.p4runtime.iter().for_each(|feed| feed.port_removed(number));
+        self.stop_capture(number);
+    }
+
+    fn refused(&self, number: PortId) {
+        self.stop_capture(number);
+    }
+}
