@@ -68,7 +68,9 @@ pub fn description(program: &Program) -> Value {
         "register_arrays": program.registers.iter().map(|(id, register)| json!({
             "name": register.name, "id": id.as_u32(), "size": register.size, "bitwidth": register.width,
         })).collect::<Vec<_>>(),
-        "calculations": [],
+        "calculations": program.hashes.iter().map(|(id, hash)| json!({
+            "name": hash.name, "id": id.as_u32(), "algo": hash.algorithm.name(), "input": [],
+        })).collect::<Vec<_>>(),
         "learn_lists": program.digests.iter().map(|(id, digest)| json!({
             "name": digest.name, "id": id.as_u32(), "elements": [],
         })).collect::<Vec<_>>(),

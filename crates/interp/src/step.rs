@@ -96,8 +96,13 @@ impl Interp {
                 let event = Event::Register { register: *register, index, value: &value, written: true };
                 world.observer.event(event, &context.phv);
             }
-            Inst::Hash { dst, algorithm, data } => {
-                let hash = algorithm.compute_bits(&self.hashed(data, context), self.width(*dst));
+            Inst::Hash { dst, algorithm, own, data } => {
+                let data = self.hashed(data, context);
+                let hash = match own {
+                    Some(own) => world.state.own_hash(*own).compute(&data),
+                    None => algorithm.compute(&data),
+                };
+                let hash = Bits::new(self.width(*dst), u128::from(hash));
                 self.write_bits(*dst, hash, context, world);
             }
             Inst::Random { dst, low, high } => {

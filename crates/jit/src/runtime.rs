@@ -6,7 +6,7 @@ mod lookup;
 mod prefetch;
 mod writer;
 
-pub(crate) use helpers::{Helper, WideOp, empty_varbit};
+pub(crate) use helpers::{Helper, WideOp, empty_varbit, hasher_number};
 pub use host::Host;
 pub(crate) use lookup::lookup_of;
 pub(crate) use prefetch::prefetch_routine;

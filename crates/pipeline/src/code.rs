@@ -137,6 +137,8 @@ pub enum Inst {
         dst: SlotId,
         /// The algorithm.
         algorithm: HashAlgorithm,
+        /// Whose parameters it has, of the same algorithm.
+        own: Option<HashId>,
         /// What is hashed: the concatenation of the items. A total that is no multiple of 8 bits is padded with
         /// zero bits at the end.
         data: Vec<DataItem>,
@@ -356,11 +358,11 @@ pub enum HashAlgorithm {
     Identity,
     /// CRC-32 (IEEE 802.3): reflected, polynomial 0x04c11db7, initial and final 0xffffffff.
     Crc32,
-    /// As `Crc32`, an own instance that the control plane could parameterise.
+    /// As `Crc32`, unless a hash of its own ([`crate::OwnHash`]) has other parameters.
     Crc32Custom,
     /// CRC-16/ARC: reflected, polynomial 0x8005, initial and final 0.
     Crc16,
-    /// As `Crc16`, an own instance that the control plane could parameterise.
+    /// As `Crc16`, unless a hash of its own has other parameters.
     Crc16Custom,
     /// CRC-16/CCITT-FALSE.
     CrcCcitt,

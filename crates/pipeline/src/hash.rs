@@ -1,11 +1,109 @@
 //! What each hash and checksum algorithm computes, for every engine and for the control plane.
 
 use crate::{Bits, HashAlgorithm};
-use crc::{CRC_16_ARC, CRC_16_IBM_3740, CRC_32_ISO_HDLC, Crc};
+use crc::{CRC_16_ARC, CRC_16_IBM_3740, CRC_32_ISO_HDLC};
 
-const CRC32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
-const CRC16: Crc<u16> = Crc::<u16>::new(&CRC_16_ARC);
-const CRC_CCITT: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_3740);
+const CRC32: crc::Crc<u32> = crc::Crc::<u32>::new(&CRC_32_ISO_HDLC);
+const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&CRC_16_ARC);
+const CRC_CCITT: crc::Crc<u16> = crc::Crc::<u16>::new(&CRC_16_IBM_3740);
+
+/// What makes a CRC, as bmv2's `set_crc16_parameters` and `set_crc32_parameters` take it. Of 16 bits only the lower half of
+/// each number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrcParameters {
+    /// 16 or 32 bits.
+    pub width: CrcWidth,
+    /// Without its highest power, the lowest in bit 0.
+    pub polynomial: u32,
+    /// What the remainder starts from.
+    pub initial: u32,
+    /// Added to the remainder in the end.
+    pub final_xor: u32,
+    /// The bits of each byte are taken from the lowest on.
+    pub data_reflected: bool,
+    /// The bits of the remainder are turned round in the end.
+    pub remainder_reflected: bool,
+}
+
+/// The bits of a CRC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrcWidth {
+    /// 16.
+    Sixteen,
+    /// 32.
+    ThirtyTwo,
+}
+
+/// A CRC, ready to be computed. (The `crc` crate wants parameters that live for ever.)
+#[derive(Clone, Debug)]
+pub struct Crc {
+    parameters: CrcParameters,
+    /// What a byte adds to the remainder that lies in the highest bits.
+    table: Box<[u32; 256]>,
+}
+
+impl CrcParameters {
+    /// The parameters of an algorithm that can have others.
+    pub fn of(algorithm: HashAlgorithm) -> Option<CrcParameters> {
+        let (width, polynomial, ends) = match algorithm {
+            HashAlgorithm::Crc16Custom => (CrcWidth::Sixteen, 0x8005, 0),
+            HashAlgorithm::Crc32Custom => (CrcWidth::ThirtyTwo, 0x04c1_1db7, 0xffff_ffff),
+            _ => return None,
+        };
+        let (data_reflected, remainder_reflected) = (true, true);
+        Some(CrcParameters {
+            width,
+            polynomial,
+            initial: ends,
+            final_xor: ends,
+            data_reflected,
+            remainder_reflected,
+        })
+    }
+}
+
+impl Crc {
+    /// The CRC of these parameters.
+    pub fn new(parameters: CrcParameters) -> Crc {
+        let polynomial = parameters.polynomial << parameters.width.unused();
+        let mut table = Box::new([0; 256]);
+        for (byte, entry) in (0u32..).zip(table.iter_mut()) {
+            *entry = (0..8).fold(byte << 24, |rest, _| match rest >> 31 {
+                0 => rest << 1,
+                _ => rest << 1 ^ polynomial,
+            });
+        }
+        Crc { parameters, table }
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> CrcParameters {
+        self.parameters
+    }
+
+    /// The CRC of bytes.
+    pub fn compute(&self, data: &[u8]) -> u64 {
+        let CrcParameters { width, initial, final_xor, data_reflected, remainder_reflected, .. } =
+            self.parameters;
+        let unused = width.unused();
+        let rest = data.iter().fold(initial << unused, |rest, byte| {
+            let byte = if data_reflected { byte.reverse_bits() } else { *byte };
+            rest << 8 ^ self.table[usize::from((rest >> 24) as u8 ^ byte)]
+        });
+        let rest = if remainder_reflected { rest.reverse_bits() } else { rest >> unused };
+        u64::from((rest ^ final_xor) & (u32::MAX >> unused))
+    }
+}
+
+impl CrcWidth {
+    /// The bits of a 32-bit number that are not of the CRC.
+    fn unused(self) -> u32 {
+        match self {
+            CrcWidth::Sixteen => 16,
+            CrcWidth::ThirtyTwo => 0,
+        }
+    }
+}
 
 impl HashAlgorithm {
     /// The bits of a result.
@@ -67,6 +165,46 @@ mod tests {
         assert_eq!(hash(HashAlgorithm::Csum16), 0xf62a);
         assert_eq!(hash(HashAlgorithm::Xor16), 0x3908);
         assert_eq!(hash(HashAlgorithm::Identity), 0x3132_3334_3536_3738);
+    }
+
+    /// Each CRC of 16 or 32 bits of the catalogue, by the check value that it has there.
+    #[test]
+    fn own_parameters() {
+        let check = |width, polynomial, initial, final_xor, data_reflected, remainder_reflected| {
+            let parameters =
+                CrcParameters { width, polynomial, initial, final_xor, data_reflected, remainder_reflected };
+            Crc::new(parameters).compute(b"123456789")
+        };
+        let mut seen = 0;
+        macro_rules! catalogue {
+            ($width:ident: $($name:ident)*) => {$(
+                let a = crc::$name;
+                let found = check(
+                    CrcWidth::$width, a.poly.into(), a.init.into(), a.xorout.into(), a.refin, a.refout,
+                );
+                assert_eq!(found, u64::from(a.check), stringify!($name));
+                seen += 1;
+            )*};
+        }
+        catalogue!(Sixteen: CRC_16_ARC CRC_16_DECT_R CRC_16_DNP CRC_16_GENIBUS CRC_16_IBM_3740 CRC_16_IBM_SDLC
+            CRC_16_KERMIT CRC_16_MAXIM_DOW CRC_16_MODBUS CRC_16_RIELLO CRC_16_T10_DIF CRC_16_TMS37157 CRC_16_USB CRC_16_XMODEM);
+        catalogue!(ThirtyTwo: CRC_32_AIXM CRC_32_AUTOSAR CRC_32_BZIP2 CRC_32_CKSUM CRC_32_ISCSI CRC_32_ISO_HDLC
+            CRC_32_JAMCRC CRC_32_MPEG_2 CRC_32_XFER);
+        assert_eq!(seen, 23);
+        // Turned round at one end only: what bits are turned is told apart.
+        assert_eq!(check(CrcWidth::Sixteen, 0x1021, 0, 0, true, false), u64::from(0x2189u16.reverse_bits()));
+    }
+
+    #[test]
+    fn own_hashes_start_as_their_algorithm() {
+        for algorithm in HashAlgorithm::ALL {
+            if let Some(parameters) = CrcParameters::of(*algorithm) {
+                for data in [&b""[..], b"a", b"123456789"] {
+                    assert_eq!(Crc::new(parameters).compute(data), algorithm.compute(data));
+                }
+            }
+        }
+        assert!(CrcParameters::of(HashAlgorithm::Crc32).is_none());
     }
 
     /// The example of RFC 1071, section 3, and a known IPv4 header with its checksum 0xb861.

@@ -36,6 +36,8 @@ ids! {
     RegisterId = "register";
     /// A parser value set.
     ValueSetId = "value_set";
+    /// A hash whose parameters the control plane sets.
+    HashId = "own_hash";
     /// A kind of digest message.
     DigestId = "digest";
 }

@@ -53,6 +53,7 @@ mod visit;
 pub use bits::Bits;
 pub use builder::{BodyBuilder, BuildError, ProgramBuilder};
 pub use code::*;
+pub use hash::{Crc, CrcParameters, CrcWidth};
 pub use ids::*;
 pub use intrinsic::*;
 pub use objects::*;

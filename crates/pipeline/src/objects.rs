@@ -186,6 +186,16 @@ pub struct Selector {
     pub max_group_size: u32,
 }
 
+/// A hash of its own: a CRC whose parameters the control plane may set. Until then they are those of
+/// [`CrcParameters::of`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnHash {
+    /// The control plane's name: bmv2's calculation.
+    pub name: String,
+    /// [`HashAlgorithm::Crc16Custom`] or [`HashAlgorithm::Crc32Custom`].
+    pub algorithm: HashAlgorithm,
+}
+
 /// An indexed counter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {

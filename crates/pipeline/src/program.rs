@@ -38,6 +38,8 @@ pub struct Program {
     pub registers: PrimaryMap<RegisterId, Register>,
     /// All parser value sets.
     pub value_sets: PrimaryMap<ValueSetId, ValueSet>,
+    /// All hashes whose parameters the control plane may set.
+    pub hashes: PrimaryMap<HashId, OwnHash>,
     /// All kinds of digest.
     pub digests: PrimaryMap<DigestId, Digest>,
     /// The metadata that clone, resubmit and recirculate can keep, by field list number.

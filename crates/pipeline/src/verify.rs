@@ -250,7 +250,12 @@ mod tests {
             Inst::MeterDirect { table: TableId::from_u32(far), color: None, dst: slot },
             Inst::RegisterRead { dst: slot, register: RegisterId::from_u32(far), index: index() },
             Inst::RegisterWrite { register: RegisterId::from_u32(far), index: index(), value: index() },
-            Inst::Hash { dst: slot, algorithm: HashAlgorithm::Crc16, data: vec![DataItem::Header(header)] },
+            Inst::Hash {
+                dst: slot,
+                algorithm: HashAlgorithm::Crc16,
+                own: None,
+                data: vec![DataItem::Header(header)],
+            },
             Inst::Digest { digest: DigestId::from_u32(far), values: vec![] },
         ];
         let far_block = BlockId::from_u32(far);

@@ -25,6 +25,7 @@ mod cells;
 mod effects;
 mod entries;
 mod error;
+mod hashes;
 mod lookup;
 mod names;
 mod own;

@@ -1,11 +1,13 @@
 //! Making the objects of a program.
 
 use crate::entries::{EntryWrite, Target};
+use crate::hashes::hashes;
 use crate::own::{Own, TablePart};
 use crate::pack;
 use crate::schema::{Schema, width};
 use crate::tables::{Tables, TablesGuard, TablesHandle};
 use crate::{BuildError, LookupCounts, Random, WriteError};
+use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RecordLayout,
@@ -24,6 +26,7 @@ pub struct State {
     pub(crate) handle: TablesHandle,
     pub(crate) own: Own,
     pub(crate) random: Random,
+    pub(crate) hashes: PrimaryMap<HashId, Crc>,
 }
 
 impl std::fmt::Debug for State {
@@ -55,7 +58,8 @@ impl State {
         check_memory(&program)?;
         let schema = Arc::new(Schema::new(program));
         let (tables, own) = make(&schema, domain)?;
-        Ok(State { schema, handle: TablesHandle::new(tables), own, random: Random::new(0) })
+        let hashes = hashes(&schema.program);
+        Ok(State { schema, handle: TablesHandle::new(tables), own, random: Random::new(0), hashes })
     }
 
     /// The program whose objects these are.
@@ -94,7 +98,8 @@ impl State {
         self.random = Random::new(seed);
     }
 
-    /// Sets everything back to how it was made: initial entries, default actions, cells. The random numbers go on.
+    /// Sets everything back to how it was made: initial entries, default actions, cells. The random numbers go on, and
+    /// hashes keep their parameters.
     /// `tables` are those of this state.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use super::Gen;
 use super::fields::{Base, ones};
 use super::values::{Form, Num, Val};
 use crate::flat::Op;
-use crate::runtime::{Helper, Writer};
+use crate::runtime::{Helper, Writer, hasher_number};
 use crate::specialise::NodeId;
 use crate::stage::{MAX_BATCH, MAX_SUMS, Stage};
 use crate::state::Place;
@@ -46,12 +46,17 @@ const MAX_STATIC: u32 = 1024;
 const FOLD: u64 = 0x0001_0001_0001_0001;
 
 impl Gen<'_> {
-    /// The hash of data, as a number of the algorithm's width.
-    pub(super) fn hash(&mut self, algorithm: HashAlgorithm, data: &[DataItem]) -> Num {
+    /// The hash of data by an algorithm, or the hash of its own, as a number of the algorithm's width.
+    pub(super) fn hash(&mut self, how: (HashAlgorithm, Option<HashId>), data: &[DataItem]) -> Num {
         match self.static_items(data) {
-            Some((items, bits)) => self.hash_static(algorithm, items, bits),
-            None => self.hash_written(algorithm, data),
+            Some((items, bits)) => self.hash_static(how, items, bits),
+            None => self.hash_written(how, data),
         }
+    }
+
+    /// What computes a hash, for helpers.
+    fn hasher(&mut self, (algorithm, own): (HashAlgorithm, Option<HashId>)) -> Value {
+        self.int(hasher_number(algorithm, own))
     }
 
     /// The parts of data whose length is known here, and the bits of all.
@@ -93,7 +98,12 @@ impl Gen<'_> {
         }
     }
 
-    fn hash_static(&mut self, algorithm: HashAlgorithm, items: Vec<Expr>, bits: u32) -> Num {
+    fn hash_static(
+        &mut self,
+        how @ (algorithm, _): (HashAlgorithm, Option<HashId>),
+        items: Vec<Expr>,
+        bits: u32,
+    ) -> Num {
         if sums(algorithm) {
             let in_place = self.sum_in_place(&items);
             let sum = in_place.unwrap_or_else(|| self.sum_of_values(&items));
@@ -114,9 +124,9 @@ impl Gen<'_> {
             self.store_bits(Base::Other, buffer, at, &num);
             at += num.width;
         }
-        let algorithm_number = self.int(algorithm as u64);
+        let (host, hasher) = (self.host(), self.hasher(how));
         let bytes = self.int(u64::from(bytes));
-        let hash = self.call(Helper::Hash, &[algorithm_number, buffer, bytes]);
+        let hash = self.call(Helper::Hash, &[host, hasher, buffer, bytes]);
         Num::one(algorithm.width(), hash)
     }
 
@@ -304,7 +314,7 @@ impl Gen<'_> {
     }
 
     /// By a writer that takes whatever comes.
-    fn hash_written(&mut self, algorithm: HashAlgorithm, data: &[DataItem]) -> Num {
+    fn hash_written(&mut self, how: (HashAlgorithm, Option<HashId>), data: &[DataItem]) -> Num {
         self.start_writer(Writer::Hash);
         for item in data {
             match item {
@@ -319,9 +329,9 @@ impl Gen<'_> {
                 }
             }
         }
-        let (host, number) = (self.host(), self.int(algorithm as u64));
-        let hash = self.call(Helper::WriterHash, &[host, number]);
-        Num::one(algorithm.width(), hash)
+        let (host, hasher) = (self.host(), self.hasher(how));
+        let hash = self.call(Helper::WriterHash, &[host, hasher]);
+        Num::one(how.0.width(), hash)
     }
 
     /// A writer starts anew.

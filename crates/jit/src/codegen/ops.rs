@@ -196,8 +196,8 @@ impl Gen<'_> {
                 let register = self.int(u64::from(register.as_u32()));
                 self.call(Helper::RegisterWrite, &[host, register, index, value]);
             }
-            Inst::Hash { dst, algorithm, data } => {
-                let hash = self.hash(*algorithm, data);
+            Inst::Hash { dst, algorithm, own, data } => {
+                let hash = self.hash((*algorithm, *own), data);
                 let val = self.as_type(*dst, hash);
                 self.write(*dst, val);
             }

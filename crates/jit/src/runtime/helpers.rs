@@ -193,14 +193,26 @@ unsafe extern "C" fn read_varbit(to: *mut u64, data: *const u8, at: u64, width: 
     0
 }
 
-fn algorithm(number: u64) -> HashAlgorithm {
-    let found = HashAlgorithm::ALL.iter().find(|algorithm| **algorithm as u64 == number);
-    found.copied().unwrap_or(HashAlgorithm::Identity)
+/// Numbers of hashes of their own start here, those of algorithms end before.
+const OWN_HASHES: u64 = 1 << 32;
+
+/// What computes a hash, as helpers take it.
+pub(crate) fn hasher_number(algorithm: HashAlgorithm, own: Option<HashId>) -> u64 {
+    own.map_or(algorithm as u64, |own| OWN_HASHES + u64::from(own.as_u32()))
 }
 
-unsafe extern "C" fn hash(number: u64, data: *const u8, bytes: u64) -> u64 {
-    // SAFETY: a buffer of so many bytes.
-    algorithm(number).compute(unsafe { slice::from_raw_parts(data, bytes as usize) })
+/// The hash by what has that number.
+fn hash_by(host: &Host<'_>, number: u64, data: &[u8]) -> u64 {
+    if let Some(own) = number.checked_sub(OWN_HASHES) {
+        return host.state.own_hash(HashId::from_u32(own as u32)).compute(data);
+    }
+    let found = HashAlgorithm::ALL.iter().find(|algorithm| **algorithm as u64 == number);
+    found.map_or(0, |algorithm| algorithm.compute(data))
+}
+
+unsafe extern "C" fn hash(to: *mut Host<'static>, number: u64, data: *const u8, bytes: u64) -> u64 {
+    // SAFETY: the host; a buffer of so many bytes.
+    unsafe { hash_by(host(to), number, slice::from_raw_parts(data, bytes as usize)) }
 }
 
 unsafe extern "C" fn writer_start(to: *mut Host<'static>, writer: u64) -> u64 {
@@ -235,8 +247,9 @@ unsafe extern "C" fn writer_payload(to: *mut Host<'static>, data: *const u8, len
 
 unsafe extern "C" fn writer_hash(to: *mut Host<'static>, number: u64) -> u64 {
     // SAFETY: the host.
-    let writer = std::mem::take(unsafe { host(to) }.writer(Writer::Hash as u64));
-    algorithm(number).compute(&writer.finish())
+    let host = unsafe { host(to) };
+    let writer = std::mem::take(host.writer(Writer::Hash as u64));
+    hash_by(host, number, &writer.finish())
 }
 
 unsafe extern "C" fn writer_finish(

@@ -1,6 +1,8 @@
 //! What hash and checksum externs of all architectures share: the data that they run over, and ranges of results.
 
-use millrace_pipeline::{BinaryOp, DataItem, Expr, HashAlgorithm, Inst, Type};
+use millrace_pipeline::{
+    BinaryOp, CrcParameters, DataItem, Expr, HashAlgorithm, HashId, Inst, OwnHash, Type,
+};
 use millrace_sema::hir::{self, ExprKind};
 
 use crate::code::Code;
@@ -27,8 +29,16 @@ pub(super) fn hash(
     width: u32,
 ) -> Expr {
     let dst = code.temp(Type::Bits(width));
-    code.push(Inst::Hash { dst, algorithm, data });
+    let own = CrcParameters::of(algorithm).map(|_| own_hash(code, algorithm));
+    code.push(Inst::Hash { dst, algorithm, own, data });
     Expr::Read(dst)
+}
+
+/// A hash of its own, named as p4c names them: `calc`, `calc_0`, `calc_1` and so on.
+fn own_hash(code: &mut Code<'_, '_>, algorithm: HashAlgorithm) -> HashId {
+    let hashes = &mut code.cx.ir.program_mut().hashes;
+    let name = hashes.len().checked_sub(1).map_or_else(|| "calc".to_owned(), |more| format!("calc_{more}"));
+    hashes.push(OwnHash { name, algorithm })
 }
 
 /// `base + hashed mod max`, and `base` when `max` is 0: the remainder of a division by 0 is 0 in the IR. All three

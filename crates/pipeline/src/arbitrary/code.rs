@@ -202,6 +202,8 @@ impl Generator {
             3 => Inst::RegisterWrite { register, index, value: self.expr(scope, Type::Bits(width), 2) },
             4 => {
                 let algorithm = *self.rng.pick(HashAlgorithm::ALL)?;
+                let own = self.b.program().hashes.iter().find(|(_, own)| own.algorithm == algorithm);
+                let own = own.map(|(own, _)| own).filter(|_| self.rng.one_in(2));
                 let mut data = vec![DataItem::Value(index)];
                 if let Some(header) = self.header(None)
                     && self.rng.one_in(2)
@@ -211,7 +213,7 @@ impl Generator {
                 if self.rng.one_in(3) {
                     data.push(DataItem::Payload);
                 }
-                Inst::Hash { dst: self.bits_slot(scope)?.0, algorithm, data }
+                Inst::Hash { dst: self.bits_slot(scope)?.0, algorithm, own, data }
             }
             5 => {
                 let (dst, width) = self.bits_slot(scope)?;

@@ -18,6 +18,11 @@ impl Generator {
             let size = 1 + self.rng.below(8) as u64;
             self.b.program_mut().registers.push(Register { name: format!("c.reg{r}"), width, size, initial });
         }
+        for (name, algorithm) in
+            [("own16", HashAlgorithm::Crc16Custom), ("own32", HashAlgorithm::Crc32Custom)]
+        {
+            self.b.program_mut().hashes.push(OwnHash { name: name.into(), algorithm });
+        }
         let fields = vec![("x".into(), 8, MatchKind::Exact), ("y".into(), 16, MatchKind::Ternary)];
         let p = self.b.program_mut();
         p.value_sets.push(ValueSet { name: "p.set".into(), fields, size: 4 });

@@ -44,6 +44,7 @@ pub(super) struct Declared {
     pub(super) meters: Scope<MeterId>,
     pub(super) registers: Scope<RegisterId>,
     pub(super) value_sets: Scope<ValueSetId>,
+    pub(super) hashes: Scope<HashId>,
     pub(super) digests: Scope<DigestId>,
 }
 
@@ -334,6 +335,7 @@ impl Parser {
             "meter" => n.meters.declare(name),
             "register" => n.registers.declare(name),
             "value_set" => n.value_sets.declare(name),
+            "own_hash" => n.hashes.declare(name),
             "action" => {
                 n.actions.declare(name);
                 true
@@ -478,6 +480,7 @@ fn declares(word: &str) -> bool {
             | "meter"
             | "register"
             | "value_set"
+            | "own_hash"
             | "action"
             | "digest"
     )

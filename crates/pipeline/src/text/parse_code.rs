@@ -183,7 +183,8 @@ impl Parser {
             "hash" => {
                 let dst = self.slot()?;
                 let algorithm = self.comma(Parser::algorithm)?;
-                Inst::Hash { dst, algorithm, data: self.comma(|p| p.list(Parser::data_item))? }
+                let own = if self.is_sign(",") { None } else { Some(self.find("own_hash", |n| &n.hashes)?) };
+                Inst::Hash { dst, algorithm, own, data: self.comma(|p| p.list(Parser::data_item))? }
             }
             "random" => {
                 let dst = self.slot()?;

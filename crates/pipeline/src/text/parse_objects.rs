@@ -27,6 +27,9 @@ impl Parser {
             })?;
             let size = self.size()?;
             self.program.value_sets.push(ValueSet { name, fields, size });
+        } else if self.eat_word("own_hash") {
+            let (name, algorithm) = (self.name()?, self.algorithm()?);
+            self.program.hashes.push(OwnHash { name, algorithm });
         } else if self.eat_word("digest") {
             let name = self.name()?;
             let members = self.list(|p| {

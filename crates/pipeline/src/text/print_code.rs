@@ -70,7 +70,7 @@ impl Printer<'_> {
                 let register = name(p.registers.get(*register).map(|x| &x.name), register);
                 format!("register_write {register}, {}, {}", self.expr(index), self.expr(value))
             }
-            Inst::Hash { dst, algorithm, data } => {
+            Inst::Hash { dst, algorithm, own, data } => {
                 let items: Vec<String> = data
                     .iter()
                     .map(|item| match item {
@@ -79,7 +79,10 @@ impl Printer<'_> {
                         DataItem::Payload => "payload".into(),
                     })
                     .collect();
-                format!("hash {}, {}, ({})", self.slot(*dst), algorithm.name(), items.join(", "))
+                let own = own.map_or(String::new(), |own| {
+                    format!(" {}", name(p.hashes.get(own).map(|x| &x.name), &own))
+                });
+                format!("hash {}, {}{own}, ({})", self.slot(*dst), algorithm.name(), items.join(", "))
             }
             Inst::Random { dst, low, high } => {
                 format!("random {}, {}, {}", self.slot(*dst), self.expr(low), self.expr(high))

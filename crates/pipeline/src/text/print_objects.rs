@@ -30,6 +30,9 @@ impl Printer<'_> {
                 .collect();
             put!(self, "value_set {} ({}) size {}\n", written(&x.name), fields.join(", "), x.size);
         }
+        for x in p.hashes.values() {
+            put!(self, "own_hash {} {}\n", written(&x.name), x.algorithm.name());
+        }
         for x in p.digests.values() {
             let members: Vec<String> =
                 x.members.iter().map(|(name, ty)| format!("{}: {ty}", written(name))).collect();

@@ -100,8 +100,16 @@ impl Verifier<'_> {
                     self.expr_of_type(place, value, Type::Bits(register.width), "the value");
                 }
             }
-            Inst::Hash { dst, algorithm: _, data } => {
+            Inst::Hash { dst, algorithm, own, data } => {
                 self.bits_slot(place, *dst);
+                if let Some(own) = own {
+                    self.exists(place, *own, p.hashes.is_valid(*own));
+                    self.require(
+                        p.hashes.get(*own).is_none_or(|own| own.algorithm == *algorithm),
+                        place,
+                        || format!("{own} is not a hash by {}", algorithm.name()),
+                    );
+                }
                 data.iter().for_each(|item| self.data_item(place, item));
             }
             Inst::Random { dst, low, high } => {

@@ -88,6 +88,13 @@ impl<'a> Verifier<'a> {
                 });
             }
         }
+        self.unique_names("own hash", p.hashes.values().map(|x| x.name.as_str()));
+        for hash in p.hashes.values() {
+            let place = Place::Object("own hash", &hash.name);
+            self.require(CrcParameters::of(hash.algorithm).is_some(), place, || {
+                format!("{} has no parameters", hash.algorithm.name())
+            });
+        }
         let mut digests = HashSet::new();
         for digest in p.digests.values() {
             let place = Place::Object("digest", &digest.name);

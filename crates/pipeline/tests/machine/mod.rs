@@ -323,7 +323,7 @@ impl Machine<'_> {
                 let cell = (*register, self.eval(index).as_bits().to_u64_saturating() % 4);
                 self.registers.insert(cell, self.eval(value).as_bits());
             }
-            Inst::Hash { dst, algorithm, data } => {
+            Inst::Hash { dst, algorithm, data, .. } => {
                 let mut out = BitWriter::new();
                 for item in data {
                     match item {

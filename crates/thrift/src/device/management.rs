@@ -8,6 +8,7 @@ use crate::interface::{
     InvalidToeplitzHashOperation, LearnCode, ResourceType, SwitchInfo, ToeplitzCode,
 };
 use millrace_control::bmv2;
+use millrace_pipeline::{CrcParameters, CrcWidth};
 use millrace_switch::{PortId, QueueError, Switch};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -74,18 +75,53 @@ impl Device {
 
     pub(crate) fn bm_set_crc16_custom_parameters(
         &self,
-        _name: String,
-        _config: Crc16Config,
+        name: String,
+        config: Crc16Config,
     ) -> Result<(), CallError<InvalidCrcOperation>> {
-        Err(CrcCode::InvalidName.into())
+        // The interface has no unsigned numbers.
+        let unsigned = |number: i16| u32::from(number as u16);
+        self.set_crc(
+            &name,
+            CrcParameters {
+                width: CrcWidth::Sixteen,
+                polynomial: unsigned(config.polynomial),
+                initial: unsigned(config.initial_remainder),
+                final_xor: unsigned(config.final_xor_value),
+                data_reflected: config.data_reflected,
+                remainder_reflected: config.remainder_reflected,
+            },
+        )
     }
 
     pub(crate) fn bm_set_crc32_custom_parameters(
         &self,
-        _name: String,
-        _config: Crc32Config,
+        name: String,
+        config: Crc32Config,
     ) -> Result<(), CallError<InvalidCrcOperation>> {
-        Err(CrcCode::InvalidName.into())
+        self.set_crc(
+            &name,
+            CrcParameters {
+                width: CrcWidth::ThirtyTwo,
+                polynomial: config.polynomial as u32,
+                initial: config.initial_remainder as u32,
+                final_xor: config.final_xor_value as u32,
+                data_reflected: config.data_reflected,
+                remainder_reflected: config.remainder_reflected,
+            },
+        )
+    }
+
+    fn set_crc(&self, name: &str, parameters: CrcParameters) -> Result<(), CallError<InvalidCrcOperation>> {
+        let name = name.to_owned();
+        let set = self.program(move |switch| {
+            let found = switch.program().hashes.iter().find(|(_, hash)| hash.name == name).map(|(id, _)| id);
+            found.map(|id| switch.state_mut().set_own_hash(id, parameters))
+        })?;
+        match set {
+            Some(true) => Ok(()),
+            Some(false) => Err(CrcCode::WrongType.into()),
+            None => Err(CrcCode::InvalidName.into()),
+        }
     }
 
     pub(crate) fn bm_set_toeplitz_hash_key(

@@ -158,3 +158,62 @@ fn a_switch_that_has_ended_says_so() {
     });
     assert_eq!(answer.unwrap().to_string(), "the switch is not running any more");
 }
+
+/// Puts a CRC over the first nine bytes behind them.
+const CHECKSUM: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header data_t { bit<72> digits; bit<16> sum; }
+struct headers_t { data_t data; }
+struct nothing_t {}
+parser P(packet_in p, out headers_t h, inout nothing_t m, inout standard_metadata_t s) {
+    state start { p.extract(h.data); transition accept; }
+}
+control V(inout headers_t h, inout nothing_t m) { apply {} }
+control In(inout headers_t h, inout nothing_t m, inout standard_metadata_t s) {
+    apply {
+        hash(h.data.sum, HashAlgorithm.crc16_custom, 16w0, { h.data.digits }, 32w65536);
+        s.egress_spec = 1;
+    }
+}
+control E(inout headers_t h, inout nothing_t m, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in headers_t h) { apply { p.emit(h.data); } }
+V1Switch(P(), V(), In(), E(), V(), D()) main;
+"#;
+
+#[test]
+fn crcs_take_other_parameters() {
+    let device = Device::start();
+    let mut client = device.client();
+    let xmodem = || Crc16Config {
+        polynomial: 0x1021,
+        initial_remainder: 0,
+        final_xor_value: 0,
+        data_reflected: false,
+        remainder_reflected: false,
+    };
+    let calc = || "calc".to_owned();
+    assert_eq!(refused(client.bm_set_crc16_custom_parameters(calc(), xmodem())).code, CrcCode::InvalidName);
+    client.swap_program(CHECKSUM.into(), Keep::Nothing).unwrap();
+    assert!(client.bm_get_config().unwrap().contains("crc16_custom"));
+    let sum = || {
+        let forwarded = device.control.call(|switch| switch.inject(1, b"123456789--", 0));
+        forwarded.unwrap().sent[0].bytes[9..].to_vec()
+    };
+    // The check values of CRC-16/ARC, CRC-16/XMODEM and, with all bits of its ends set, CRC-16/GENIBUS.
+    assert_eq!(sum(), [0xbb, 0x3d]);
+    client.bm_set_crc16_custom_parameters(calc(), xmodem()).unwrap();
+    assert_eq!(sum(), [0x31, 0xc3]);
+    let genibus = Crc16Config { initial_remainder: -1, final_xor_value: -1, ..xmodem() };
+    client.bm_set_crc16_custom_parameters(calc(), genibus).unwrap();
+    assert_eq!(sum(), [0xd6, 0x4e]);
+    let wide = Crc32Config {
+        polynomial: 0x04c1_1db7,
+        initial_remainder: 0,
+        final_xor_value: 0,
+        data_reflected: false,
+        remainder_reflected: false,
+    };
+    assert_eq!(refused(client.bm_set_crc32_custom_parameters(calc(), wide)).code, CrcCode::WrongType);
+    assert_eq!(sum(), [0xd6, 0x4e]);
+}
