@@ -127,17 +127,28 @@ impl Packet {
         Ok(true)
     }
 
-    /// Takes as its frame what lies at a place of the pool's memory ([`PacketPool::burst`]); false, and nothing changed,
-    /// when that is not this packet's.
+    /// Whether a place of the pool's memory ([`PacketPool::burst`]) begins where this packet's frames lie.
+    #[inline]
+    pub fn has_place(&self, place: Place) -> bool {
+        self.start_of(place) < ROOM
+    }
+
+    /// Takes as its frame what lies at a place of the pool's memory; false, and nothing changed, when that is not this
+    /// packet's or longer than [`MAX_FRAME`].
     #[inline]
     pub fn take_place(&mut self, place: Place) -> bool {
-        let start = (place.at as usize).wrapping_sub(self.slot.offset());
-        let (len, fits) = (place.len as usize, start < ROOM);
-        if !fits || len > ROOM - start || len > MAX_FRAME {
-            return false;
+        let (start, len) = (self.start_of(place), place.len as usize);
+        let fits = start < ROOM && len <= MAX_FRAME.min(ROOM - start);
+        if fits {
+            self.put_at(start, len);
         }
-        self.put_at(start, len);
-        true
+        fits
+    }
+
+    /// Where a place is in the slot; beyond it when it is in another one.
+    #[inline]
+    fn start_of(&self, place: Place) -> usize {
+        (place.at as usize).wrapping_sub(self.slot.offset())
     }
 
     /// Makes this a copy of another packet: its frame, port and time.

@@ -65,14 +65,44 @@ impl Leaving {
     }
 }
 
-/// The packet whose frame lies at a place now. Those in front of it do not leave.
+/// The packet whose frame lies at a place now; none when it has become longer than a frame may be. Those in front of it do
+/// not leave.
 #[inline]
 fn follow(packets: &mut impl Iterator<Item = Packet>, place: Place, pool: &mut PacketPool) -> Option<Packet> {
     for mut packet in packets {
-        if packet.take_place(place) {
+        let is_it = packet.has_place(place);
+        if is_it && packet.take_place(place) {
             return Some(packet);
         }
         pool.put(packet);
+        if is_it {
+            break;
+        }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_ports::MAX_FRAME;
+
+    #[test]
+    fn a_frame_that_has_become_too_long_takes_no_other_with_it() {
+        let (mut pool, mut batch, mut places) = (PacketPool::new(4), Batch::new(), Vec::new());
+        for number in 0..4 {
+            let mut packet = pool.take().unwrap();
+            packet.set_frame(&[number; 60]).unwrap();
+            batch.push(packet).unwrap();
+        }
+        assert!(pool.burst(&mut batch, &mut places).is_some());
+        let mut packets = batch.drain();
+        // A header in front; the second does not leave.
+        let longer = Place { at: places[0].at - 6, len: MAX_FRAME as u32 + 6 };
+        assert!(follow(&mut packets, longer, &mut pool).is_none());
+        let longest = Place { at: places[2].at - 6, len: MAX_FRAME as u32 };
+        assert_eq!(follow(&mut packets, longest, &mut pool).unwrap().len(), MAX_FRAME);
+        assert_eq!(follow(&mut packets, places[3], &mut pool).unwrap().data(), [3; 60]);
+        assert_eq!(pool.available(), 2);
+    }
 }
