@@ -1,6 +1,7 @@
 //! Faults on purpose: a port whose received frames are lost, changed, cut and doubled by chance, for tests.
 
-use crate::packet::{Batch, MAX_BATCH, Packet, PacketPool};
+use crate::packet::Packet;
+use crate::pool::{Batch, MAX_BATCH, PacketPool};
 use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
 use std::collections::VecDeque;
 use std::os::fd::RawFd;

@@ -1,6 +1,6 @@
 //! A port without an interface: its frames come from memory and go there.
 
-use crate::packet::{Batch, PacketPool};
+use crate::pool::{Batch, PacketPool};
 use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
 use std::os::fd::RawFd;
 

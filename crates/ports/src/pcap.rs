@@ -5,7 +5,8 @@
 //! order, the resolution and the link type of the input (little-endian microseconds and Ethernet without one), with
 //! each packet's [`crate::Packet::timestamp_ns`].
 
-use crate::packet::{Batch, MAX_FRAME, PacketPool};
+use crate::packet::MAX_FRAME;
+use crate::pool::{Batch, PacketPool};
 use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
 use pcap_file::pcap::{PcapHeader, PcapReader};
 use pcap_file::{Endianness, PcapError, TsResolution};

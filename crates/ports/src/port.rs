@@ -1,6 +1,6 @@
 //! The one trait behind which every driver is.
 
-use crate::packet::{Batch, PacketPool};
+use crate::pool::{Batch, PacketPool};
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;

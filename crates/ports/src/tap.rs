@@ -5,7 +5,7 @@
 //! used as it is.
 
 use crate::link::LinkName;
-use crate::packet::{Batch, PacketPool};
+use crate::pool::{Batch, PacketPool};
 use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSliceMut, Read, Write};

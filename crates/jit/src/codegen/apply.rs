@@ -84,9 +84,7 @@ impl Gen<'_> {
             Shape::Call => return None,
             Shape::Direct => {
                 let base = self.table_field(table, offset_of!(TableEnv, base));
-                let offset = self.shl(key, 2);
-                let address = self.b.ins().iadd(base, offset);
-                return Some(self.b.ins().uload32(plain(), address, 0));
+                return Some(self.load_element(base, key, 4));
             }
             Shape::Two { low, bytes } => (low, bytes),
         };
@@ -114,10 +112,14 @@ impl Gen<'_> {
         Some(result)
     }
 
-    /// An element of an array of words of 1, 2 or 4 bytes.
-    fn load_element(&mut self, base: Value, index: Value, word: u32) -> Value {
+    /// Where an element of an array of words of 1, 2 or 4 bytes lies.
+    fn element(&mut self, base: Value, index: Value, word: u32) -> Value {
         let offset = self.shl(index, word.trailing_zeros());
-        let address = self.b.ins().iadd(base, offset);
+        self.b.ins().iadd(base, offset)
+    }
+
+    fn load_element(&mut self, base: Value, index: Value, word: u32) -> Value {
+        let address = self.element(base, index, word);
         match word {
             1 => self.b.ins().uload8(types::I64, plain(), address, 0),
             2 => self.b.ins().uload16(types::I64, plain(), address, 0),
@@ -292,8 +294,7 @@ impl Gen<'_> {
         if let (Shape::Two { low, bytes }, [key]) = (shape, key) {
             let base = self.table_field(table, offset_of!(TableEnv, base));
             let index = self.shr(*key, low);
-            let offset = self.shl(index, bytes.trailing_zeros());
-            let address = self.b.ins().iadd(base, offset);
+            let address = self.element(base, index, bytes);
             self.prefetch(address);
         }
     }

@@ -14,7 +14,8 @@ mod ring;
 mod tests;
 
 use crate::link::LinkName;
-use crate::packet::{Batch, MAX_FRAME, Packet, PacketPool};
+use crate::packet::{MAX_FRAME, Packet};
+use crate::pool::{Batch, PacketPool};
 use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
 use offload::{HEADER_LEN, Offload, Segmentation};
 use ring::{Arrival, RingSocket};

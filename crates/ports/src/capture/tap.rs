@@ -1,8 +1,9 @@
 //! The worker's side of a capture.
 
 use super::Counts;
-use crate::packet::{Batch, Packet, PacketPool};
+use crate::packet::Packet;
 use crate::pcap::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, record_header};
+use crate::pool::{Batch, PacketPool};
 use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
 use pcap_file::Endianness;
 use rtrb::Producer;

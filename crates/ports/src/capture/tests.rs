@@ -1,5 +1,6 @@
 use super::*;
-use crate::packet::{Batch, Packet, PacketPool};
+use crate::packet::Packet;
+use crate::pool::{Batch, PacketPool};
 use crate::port::{PortError, PortStatistics, Received, TimeSource, Transmitted};
 use pcap_file::TsResolution;
 use pcap_file::pcap::PcapReader;

@@ -61,8 +61,9 @@ impl FarEnd for Loopback {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Batch, Packet, PacketPool};
+    use crate::packet::Packet;
     use crate::pcap::PcapPort;
+    use crate::pool::{Batch, PacketPool};
     use crate::port::{Port, Received, Transmitted};
 
     /// Writes frames into a capture file of the test.

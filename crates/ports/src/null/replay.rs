@@ -5,7 +5,7 @@
 use super::trace::{MAX_TRACE_BYTES, Trace};
 use crate::burst::{Burst, Place, TAILROOM};
 use crate::memory::Memory;
-use crate::packet::MAX_BATCH;
+use crate::pool::MAX_BATCH;
 use crate::port::PortError;
 
 /// Buffers that frames are copied to in turn.
