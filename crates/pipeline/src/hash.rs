@@ -3,9 +3,10 @@
 use crate::{Bits, HashAlgorithm};
 use crc::{CRC_16_ARC, CRC_16_IBM_3740, CRC_32_ISO_HDLC};
 
-const CRC32: crc::Crc<u32> = crc::Crc::<u32>::new(&CRC_32_ISO_HDLC);
-const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&CRC_16_ARC);
-const CRC_CCITT: crc::Crc<u16> = crc::Crc::<u16>::new(&CRC_16_IBM_3740);
+// Tables that take 16 bytes at a time: keys of flows are about as long.
+static CRC32: crc::Crc<u32, crc::Table<16>> = crc::Crc::<u32, crc::Table<16>>::new(&CRC_32_ISO_HDLC);
+static CRC16: crc::Crc<u16, crc::Table<16>> = crc::Crc::<u16, crc::Table<16>>::new(&CRC_16_ARC);
+static CRC_CCITT: crc::Crc<u16, crc::Table<16>> = crc::Crc::<u16, crc::Table<16>>::new(&CRC_16_IBM_3740);
 
 /// What makes a CRC, as bmv2's `set_crc16_parameters` and `set_crc32_parameters` take it. Of 16 bits only the lower half of
 /// each number counts.

@@ -1,0 +1,319 @@
+//! The two engines side by side.
+
+use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
+use millrace_jit::abi::{HEADROOM, TAILROOM};
+use millrace_jit::{
+    Batch, Compiled, Contexts, Effort, Options, Outcomes, Plan, Start, Verdict, Written, shapes,
+};
+use millrace_pipeline::*;
+use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
+use std::sync::Arc;
+
+/// One program in both engines, each with a state of its own.
+pub(crate) struct Bench {
+    program: Arc<Program>,
+    interp: Interp,
+    plan: Plan,
+    options: Options,
+    compiled: Compiled,
+    contexts: Contexts,
+    outcomes: Outcomes,
+    arrival: bool,
+    /// Of the interpreter and of compiled code.
+    states: [State; 2],
+    now_ns: u64,
+    failures: Vec<String>,
+}
+
+/// What a packet came to.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    verdict: (Verdict, u32),
+    /// Storage and bytes, of packets that are not dropped.
+    storage: Vec<String>,
+}
+
+impl Bench {
+    /// None for a program that its state refuses.
+    pub(crate) fn new(program: Program, start: Start, staged: &[TableId]) -> Option<Bench> {
+        let program = Arc::new(program);
+        let bodies: Vec<BodyId> = program.ingress.iter().chain(&program.egress).copied().collect();
+        let mut plan = Plan::bodies("all", &bodies);
+        plan.start = start;
+        let arrival = start == Start::Arrival;
+        // Both ways to generate code are tested.
+        let effort = if arrival && staged.is_empty() { Effort::Quick } else { Effort::Speed };
+        let mut states = [State::new(Arc::clone(&program)).ok()?, State::new(Arc::clone(&program)).ok()?];
+        // And both ways to look up.
+        let shapes = if start == Start::Unparsed { Vec::new() } else { shapes(&mut states[1]) };
+        let options =
+            Options { keep_all: true, staged: staged.to_vec(), effort, shapes, ..Options::default() };
+        let compiled = Compiled::new(&program, &plan, &options).expect("a program that compiles");
+        Some(Bench {
+            plan,
+            options,
+            interp: Interp::new(Arc::clone(&program)),
+            contexts: compiled.contexts(8),
+            outcomes: Outcomes::default(),
+            compiled,
+            arrival,
+            states,
+            now_ns: 0,
+            failures: Vec::new(),
+            program,
+        })
+    }
+
+    pub(crate) fn failures(self) -> Vec<String> {
+        self.failures
+    }
+
+    /// Runs a batch through both and compares.
+    pub(crate) fn packets(&mut self, batch: &[Vec<u8>]) {
+        let mut effects = Effects::default();
+        let interpreted: Vec<Outcome> =
+            batch.iter().map(|bytes| self.interpret(bytes.clone(), &mut effects)).collect();
+        let (ran, own_effects) = self.run(batch);
+        for (at, (wanted, found)) in interpreted.iter().zip(&ran).enumerate() {
+            if wanted.verdict != found.verdict {
+                let what =
+                    format!("packet {:02x?}: {:?}, not {:?}", batch[at], found.verdict, wanted.verdict);
+                self.failures.push(what);
+            }
+            for (wanted, found) in wanted.storage.iter().zip(&found.storage) {
+                if wanted != found {
+                    self.failures
+                        .push(format!("packet {:02x?}:\n  wanted {wanted}\n  found  {found}", batch[at]));
+                }
+            }
+        }
+        let digests: Vec<_> = own_effects.digests.iter().map(|d| (d.digest, d.values.clone())).collect();
+        let wanted: Vec<_> = effects.digests.iter().map(|d| (d.digest, d.values.clone())).collect();
+        if digests != wanted || effects.log != own_effects.log {
+            self.failures.push(format!("effects {own_effects:?}, not {effects:?}"));
+        }
+        let [wanted, found] = &self.states;
+        if format!("{wanted:?}") != format!("{found:?}") {
+            self.failures.push("the states differ".into());
+        }
+    }
+
+    fn interpret(&mut self, bytes: Vec<u8>, effects: &mut Effects) -> Outcome {
+        let p = &self.program;
+        let mut context = Context::new(p, bytes);
+        if self.arrival {
+            context.set(p, Intrinsic::IngressPort, 7);
+            context.set(p, Intrinsic::IngressTimestamp, self.now_ns);
+            context.set(p, Intrinsic::PacketLength, context.length() as u64);
+        }
+        for body in p.ingress.iter().chain(&p.egress) {
+            let state = &mut self.states[0];
+            let mut world = World { state, now_ns: self.now_ns, effects, observer: &mut Unobserved };
+            let verdict = match self.interp.run(*body, &mut context, &mut world) {
+                Ending::Done => continue,
+                Ending::Rejected { code } if p.on_reject == OnReject::Drop => {
+                    (Verdict::ParserError, u32::from(code))
+                }
+                Ending::Rejected { .. } if p.on_reject == OnReject::PassOn => break,
+                Ending::Rejected { .. } => continue,
+                Ending::Aborted(Abort::Assert) => (Verdict::Assert, 0),
+                Ending::Aborted(Abort::StepLimit) => (Verdict::StepLimit, 0),
+            };
+            return Outcome { verdict, storage: Vec::new() };
+        }
+        let slots = p.slots.iter().map(|(id, slot)| format!("{} = {:?}", slot.name, context.phv.read(p, id)));
+        let valid = p.headers.iter().map(|(id, h)| format!("{} {}", h.name, context.phv.is_valid(id)));
+        let rest = [format!("cursor {}", context.cursor), format!("{:02x?}", context.bytes)];
+        Outcome { verdict: (Verdict::Stopped, 0), storage: slots.chain(valid).chain(rest).collect() }
+    }
+
+    /// Entries may have changed how tables are looked up by loads.
+    fn look_up_as_now(&mut self) {
+        let now = shapes(&mut self.states[1]);
+        if !self.options.shapes.is_empty() && self.options.shapes != now {
+            self.options.shapes = now;
+            self.compiled =
+                Compiled::new(&self.program, &self.plan, &self.options).expect("it compiled before");
+        }
+    }
+
+    fn run(&mut self, batch: &[Vec<u8>]) -> (Vec<Outcome>, millrace_jit::Effects) {
+        // Memory of a batch has its tailroom also when there are no packets.
+        let (mut memory, mut places) = (vec![0; TAILROOM], Vec::new());
+        for bytes in batch {
+            memory.extend_from_slice(&[0xa5; HEADROOM]);
+            places.push([memory.len() as u32, bytes.len() as u32]);
+            memory.extend_from_slice(bytes);
+            memory.extend_from_slice(&[0x5a; TAILROOM]);
+        }
+        if !self.arrival {
+            (0..batch.len()).for_each(|at| self.contexts.storage.clear(at));
+        }
+        self.look_up_as_now();
+        let mut host = self.compiled.host(&mut self.states[1]);
+        let ran = Batch::new(&mut memory, &places, 7, HEADROOM).expect("packets with room on both sides");
+        let results = ran.run(&self.compiled, &mut host, &mut self.contexts, &mut self.outcomes, self.now_ns);
+        let p = &self.program;
+        let outcomes = results
+            .outcomes()
+            .iter()
+            .enumerate()
+            .map(|(at, outcome)| {
+                let verdict = outcome.verdict();
+                let mut storage = Vec::new();
+                if verdict == Verdict::Stopped {
+                    let contexts = &self.contexts.storage;
+                    storage.extend(
+                        p.slots
+                            .iter()
+                            .map(|(id, slot)| format!("{} = {:?}", slot.name, contexts.read(p, at, id))),
+                    );
+                    storage.extend(
+                        p.headers.iter().map(|(id, h)| format!("{} {}", h.name, contexts.is_valid(at, id))),
+                    );
+                    storage.push(format!("cursor {}", contexts.cursor(at)));
+                    storage.push(format!("{:02x?}", results.bytes(at)));
+                }
+                Outcome { verdict: (verdict, outcome.number()), storage }
+            })
+            .collect();
+        let effects = host.take_effects();
+        for ([at, len], bytes) in places.iter().zip(batch) {
+            let buffer = &memory[*at as usize - HEADROOM..(at + len) as usize + TAILROOM];
+            self.failures.extend(untouched(buffer, bytes, self.compiled.written()));
+        }
+        (outcomes, effects)
+    }
+
+    /// A directive of the interpreter's file tests that changes the state; others are left out.
+    pub(crate) fn obey(&mut self, directive: &str) {
+        let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+        for which in 0..2 {
+            let state = &mut self.states[which];
+            match word {
+                "time" => self.now_ns = rest.parse().expect("a time"),
+                "meter" => {
+                    let (cell, numbers) = rest.split_once(' ').expect("rates");
+                    let (name, index) = cell_of(cell);
+                    let n: Vec<u64> =
+                        numbers.split_whitespace().map(|n| n.parse().expect("a rate")).collect();
+                    let config = MeterConfig {
+                        cir: Rate::per_second(n[0]),
+                        cbs: n[1],
+                        pir: Rate::per_second(n[2]),
+                        pbs: n[3],
+                    };
+                    let meter = state.meter_named(name).expect("a meter");
+                    match meter {
+                        MeterRef::Indexed(id) => state.set_meter(id, index, Some(config)),
+                        MeterRef::Direct(table) => {
+                            state.tables().set_direct_meter(table, index, Some(config))
+                        }
+                    }
+                    .expect("a meter's configuration");
+                }
+                "value" => {
+                    let (set, values) = rest.split_once(' ').expect("values");
+                    let set = state.value_set_named(set).expect("a value set");
+                    let member: Vec<EntryMatch> =
+                        bits_list(values).into_iter().map(EntryMatch::Exact).collect();
+                    state.insert_value(set, &member).expect("a member");
+                }
+                "member" => {
+                    let mut words = rest.splitn(3, ' ');
+                    let mut word = || words.next().unwrap_or("");
+                    let (profile, id, call) = (word(), word(), word());
+                    let profile = state.profile_named(profile).expect("a profile");
+                    let (action, args) = call.trim_end_matches(')').split_once('(').expect("a call");
+                    let action = state.member_action_named(profile, action).expect("an action");
+                    let member = MemberWrite { action, args: bits_list(args) };
+                    state
+                        .tables()
+                        .insert_member(profile, Some(id.parse().expect("an id")), &member)
+                        .expect("a member");
+                }
+                "group" => {
+                    let mut words = rest.split_whitespace();
+                    let profile = state.profile_named(words.next().unwrap_or("")).expect("a profile");
+                    let numbers: Vec<u32> = words.map(|word| word.parse().expect("a number")).collect();
+                    let members: Vec<GroupMember> = numbers[1..]
+                        .iter()
+                        .map(|member| GroupMember { member: *member, weight: 1 })
+                        .collect();
+                    state.tables().insert_group(profile, Some(numbers[0]), &members).expect("a group");
+                }
+                "entry" => {
+                    let (left, right) = rest.split_once(" => ").expect("a target");
+                    let (table, keys) = left.split_once(' ').expect("keys");
+                    let table = state.table_named(table).expect("a table");
+                    let (kind, id) = right.split_once(' ').expect("a target");
+                    let id = id.parse().expect("an id");
+                    let entry = EntryWrite {
+                        matches: bits_list(keys).into_iter().map(EntryMatch::Exact).collect(),
+                        priority: 0,
+                        target: if kind == "group" { Target::Group(id) } else { Target::Member(id) },
+                        idle_timeout_ns: 0,
+                    };
+                    state.tables().insert(table, &entry, 0).expect("an entry");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Says what was changed of a packet's buffer beyond what code may change.
+fn untouched(buffer: &[u8], packet: &[u8], written: Written) -> Option<String> {
+    let front = HEADROOM - written.front as usize;
+    let behind = (HEADROOM + (written.behind as usize).min(packet.len())).min(buffer.len());
+    let same = buffer[..front].iter().all(|byte| *byte == 0xa5)
+        && buffer[behind..HEADROOM + packet.len()] == packet[behind - HEADROOM..]
+        && buffer[HEADROOM + packet.len()..].iter().all(|byte| *byte == 0x5a);
+    (!same).then(|| format!("packet {packet:02x?} is changed beyond {written:?}"))
+}
+
+/// The program without what shows the order of packets: then those of a batch may overtake each other.
+pub(crate) fn without_memory(mut program: Program) -> Program {
+    let ordered = |inst: &Inst| {
+        matches!(
+            inst,
+            Inst::Meter { .. }
+                | Inst::MeterDirect { .. }
+                | Inst::RegisterRead { .. }
+                | Inst::RegisterWrite { .. }
+                | Inst::Random { .. }
+                | Inst::Digest { .. }
+                | Inst::Log { .. }
+                | Inst::Assert { .. }
+        )
+    };
+    for body in program.bodies.values_mut() {
+        for block in body.blocks.values_mut() {
+            block.insts.retain(|inst| !ordered(inst));
+        }
+    }
+    for table in program.tables.values_mut() {
+        if let Some(meter) = &mut table.direct_meter {
+            meter.at_hit = None;
+        }
+    }
+    program
+}
+
+fn bits_list(text: &str) -> Vec<Bits> {
+    text.split(',')
+        .filter(|part| !part.trim().is_empty())
+        .map(|part| part.trim().parse().expect("bits"))
+        .collect()
+}
+
+/// `NAME[INDEX]`
+fn cell_of(text: &str) -> (&str, u64) {
+    let (name, index) = text.trim_end_matches(']').split_once('[').expect("an index");
+    (name, index.parse().expect("an index"))
+}
+
+pub(crate) fn unhex(text: &str) -> Vec<u8> {
+    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(16)).collect();
+    digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect()
+}

@@ -1,0 +1,99 @@
+//! Compiled code against the interpreter: the same programs, packets and states give the same storage, packets, verdicts,
+//! effects and states.
+
+mod bench;
+mod exact;
+
+use bench::Bench;
+use millrace_jit::Start;
+use millrace_pipeline::arbitrary::{self, Rng};
+use millrace_pipeline::*;
+use std::fs;
+use std::path::Path;
+
+/// Every file test of the interpreter, with its state directives and packets.
+#[test]
+fn file_tests_of_the_interpreter() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../interp/filetests");
+    let mut failures = Vec::new();
+    let mut packets = 0;
+    for file in mir_files(&folder) {
+        let source = fs::read_to_string(&file).expect("a file that was just listed");
+        let name = file.file_name().unwrap_or_default().display().to_string();
+        let program = text::parse(&source).expect("a program that the interpreter takes");
+        for start in [Start::Context, Start::Unparsed, Start::Arrival] {
+            let mut bench = Bench::new(program.clone(), start, &[]).expect("a program with a state");
+            for line in source.lines() {
+                let Some(directive) = line.trim().strip_prefix("; ") else { continue };
+                if let Some(hex) = directive.strip_prefix("packet ") {
+                    packets += 1;
+                    bench.packets(&[bench::unhex(hex)]);
+                } else if directive == "packet" {
+                    bench.packets(&[Vec::new()]);
+                } else {
+                    bench.obey(directive);
+                }
+            }
+            failures.extend(bench.failures().into_iter().map(|failure| format!("{name}: {failure}")));
+        }
+    }
+    assert!(packets > 100, "the programs are missing");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Random programs with random packets.
+#[test]
+fn random_programs() {
+    let programs = std::env::var("JIT_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let first = std::env::var("JIT_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    for seed in first..first + programs {
+        // Large ones get few clones of their blocks, so that headers are joined that are valid on one way only.
+        let size = if seed % 10 == 9 { 40 } else { 2 + seed as usize % 6 };
+        let program = arbitrary::program(seed, size);
+        let mut rng = Rng::new(seed);
+        let staged: Vec<TableId> = program.tables.keys().collect();
+        let plans = [
+            (Start::Context, &[][..]),
+            (Start::Unparsed, &[][..]),
+            (Start::Arrival, &[][..]),
+            (Start::Arrival, &staged[..]),
+        ];
+        for (start, staged) in plans {
+            let program =
+                if staged.is_empty() { program.clone() } else { bench::without_memory(program.clone()) };
+            let Some(mut bench) = Bench::new(program.clone(), start, staged) else { continue };
+            for _ in 0..6 {
+                let batch: Vec<Vec<u8>> = (0..rng.below(9)).map(|_| packet(&mut rng)).collect();
+                bench.packets(&batch);
+            }
+            let failures = bench.failures();
+            assert!(
+                failures.is_empty(),
+                "program {seed} of size {size}, {start:?}, staged {}:\n{}\n{}",
+                staged.len(),
+                text::print(&program),
+                failures.join("\n")
+            );
+        }
+    }
+}
+
+fn packet(rng: &mut Rng) -> Vec<u8> {
+    let len = match rng.below(4) {
+        0 => rng.below(12),
+        1 => rng.below(64),
+        _ => 60 + rng.below(100),
+    };
+    let narrow = rng.one_in(2);
+    (0..len).map(|_| if narrow { rng.below(3) as u8 } else { rng.next_u64() as u8 }).collect()
+}
+
+fn mir_files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("the folder of file tests")
+        .map(|entry| entry.expect("a folder that can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "mir"))
+        .collect();
+    files.sort();
+    files
+}
