@@ -41,10 +41,50 @@ pub(super) fn batch(simd: Simd, tree: &Tree, shape: Shape, keys: &[u64], out: &m
 
 #[inline(always)]
 fn by_width<C: Compare>(tree: &Tree, shape: Shape, keys: &[u64], out: &mut [u32]) {
+    if let [out] = out {
+        *out = single::<C>(tree, shape, &keys[..shape.limbs]);
+        return;
+    }
     match (shape.limbs, shape.align) {
         (2, 0) => waves::<C, 2>(tree, Shape { limbs: 2, align: 0 }, keys, out),
         (1, align) => waves::<C, 1>(tree, Shape { limbs: 1, align }, keys, out),
         _ => waves::<C, MANY>(tree, shape, keys, out),
+    }
+}
+
+/// One key: nothing else is under way, so nothing is set up for it.
+#[inline(always)]
+fn single<C: Compare>(tree: &Tree, shape: Shape, key: &[u64]) -> u32 {
+    let lines = tree.lines.as_ptr().cast::<u32>();
+    let first = (digit(key, shape.align, 0) >> (64 - tree.root_bits)) as usize;
+    let (mut value, mut pos) = (Value(tree.slots[first].load(Ordering::Acquire)), tree.root_bits);
+    while value.is_link() {
+        let (at, skip) = (pos as usize / 64, pos % 64);
+        let (high, low) = (digit(key, shape.align, at), digit(key, shape.align, at + 1));
+        let window = (high << skip | low >> 1 >> (63 - skip)) >> 32;
+        let index = (window >> (WINDOW - value.bits())) as usize;
+        let line = lines.wrapping_add((value.line() as usize + index) * LINE);
+        // SAFETY: links of a tree lead to its lines, which stay as they are until the worker's next quiescent point, but for
+        // their values, which are atomics.
+        let (found, shift) = unsafe { best_of::<C>(line, window as u32) };
+        value = Value(found);
+        pos = pos.wrapping_add(WINDOW).wrapping_sub(shift);
+    }
+    value.0
+}
+
+/// The value of the first lane of a line that fits, and how far its prefix is shifted.
+///
+/// # Safety
+/// `line` is the address of a line.
+#[inline(always)]
+unsafe fn best_of<C: Compare>(line: *const u32, window: u32) -> (u32, u32) {
+    // SAFETY: a lane of a line, laid out as `tree` says.
+    unsafe {
+        let fitting = C::fitting(line, window);
+        let lane = (fitting | 1 << LANES).trailing_zeros() as usize;
+        let value = (*line.add(VALUES + lane).cast::<AtomicU32>()).load(Ordering::Acquire);
+        (value, u32::from(*line.add(SHIFTS).cast::<u8>().add(lane)))
     }
 }
 
@@ -170,14 +210,9 @@ impl Wave {
     #[inline(always)]
     unsafe fn compare<C: Compare>(&mut self, lines: *const u32, count: usize) {
         for at in 0..count.min(BATCH) {
-            // SAFETY: a lane of a line, laid out as `tree` says.
-            unsafe {
-                let line = lines.add(self.line[at] as usize * LINE);
-                let fitting = C::fitting(line, self.window[at]);
-                let lane = (fitting | 1 << LANES).trailing_zeros() as usize;
-                self.found[at] = (*line.add(VALUES + lane).cast::<AtomicU32>()).load(Ordering::Acquire);
-                self.shift[at] = u32::from(*line.add(SHIFTS).cast::<u8>().add(lane));
-            }
+            // SAFETY: the caller promises a line.
+            (self.found[at], self.shift[at]) =
+                unsafe { best_of::<C>(lines.add(self.line[at] as usize * LINE), self.window[at]) };
         }
     }
 

@@ -31,6 +31,11 @@ fn check(model: &Model, table: &WideLpm, keys: &[Vec<u64>]) {
         reader.lookup(&worker, &flat, &mut out);
         assert_eq!(out.pop(), Some(0), "a key that is not there misses");
         assert_eq!(out, expected, "{simd:?}");
+        for (key, expected) in keys.iter().zip(&expected) {
+            let mut out = [9];
+            reader.lookup(&worker, key, &mut out);
+            assert_eq!(out, [*expected], "{simd:?}, alone");
+        }
     }
 }
 
