@@ -121,14 +121,17 @@ pub struct TableEnv {
     pub table: *const c_void,
     /// The records of action slots, see [`millrace_state::RecordLayout`]. They stay for the batch.
     pub records: *const u8,
-    /// The first array of a table that is looked up by loads, see [`Shape`].
+    /// The arrays of a table that is looked up by loads, see [`millrace_state::Plan`].
     pub base: *const u8,
-    /// The second array.
+    /// The second one.
     pub second: *const u8,
+    /// Those that lead from entries to action slots, or null.
+    pub starts: *const u8,
 }
 
-/// How compiled code looks a table up. All but [`Shape::Call`] need a table without direct objects and selector, whose
-/// [`TableEnv::base`] and [`TableEnv::second`] are set. The words that they end at are action slots.
+/// How compiled code looks a table up. All but [`Shape::Call`] need a table without selector and idle timeouts, whose
+/// [`TableEnv::base`] and [`TableEnv::second`] are set, and [`TableEnv::starts`] if it has direct objects. The words that
+/// they end at are then entries, else action slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// By calling [`TableEnv::lookup`].
@@ -144,6 +147,8 @@ pub enum Shape {
         /// The bytes of a word.
         bytes: u32,
     },
+    /// Lines of an exact table ([`millrace_state::Line`]), for a key of so many limbs: 1 or 2.
+    Lines(u32),
 }
 
 /// What surrounds a batch.

@@ -11,6 +11,7 @@ mod edges;
 mod expr;
 mod fields;
 mod hashing;
+mod loads;
 mod ops;
 mod parser;
 mod slots;

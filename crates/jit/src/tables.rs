@@ -33,6 +33,7 @@ impl TableEnvs {
                 records: reader.records(worker),
                 base: plan.base,
                 second: plan.second,
+                starts: plan.starts,
             });
         }
         true
@@ -52,7 +53,9 @@ pub fn shapes(state: &mut State) -> Vec<Shape> {
 }
 
 fn shape(state: &State, table: TableId, plan: Plan) -> Shape {
-    if state.program().tables[table].profile.is_some() {
+    let described = &state.program().tables[table];
+    let has_entries = described.direct_counter.is_some() || described.direct_meter.is_some();
+    if described.profile.is_some() || described.idle_timeout || has_entries == plan.starts.is_null() {
         return Shape::Call;
     }
     match plan.kind {
@@ -60,6 +63,8 @@ fn shape(state: &State, table: TableId, plan: Plan) -> Shape {
         PlanKind::Direct => Shape::Direct,
         PlanKind::Two8 => Shape::Two { low: plan.shift, bytes: 1 },
         PlanKind::Two16 => Shape::Two { low: plan.shift, bytes: 2 },
+        PlanKind::Lines1 => Shape::Lines(1),
+        PlanKind::Lines2 => Shape::Lines(2),
         PlanKind::Two32 => Shape::Two { low: plan.shift, bytes: 4 },
     }
 }

@@ -50,7 +50,7 @@ pub use state::{MAX_STATE_BYTES, State, record_layout};
 pub use succession::{Carried, NotNow, Succession};
 pub use tables::{Tables, TablesGuard, TablesHandle};
 
-pub use millrace_tables::fast::{NoMemory, Plan, PlanKind, Worker};
+pub use millrace_tables::fast::{Line, NoMemory, Plan, PlanKind, Spread, Worker};
 pub use millrace_tables::{
     Color, ColorCounts, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError,
     MeterUnit, ProfileError, Rate, RecordLayout, Selection, SpecError, TableError, TableReader,

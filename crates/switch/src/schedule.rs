@@ -28,7 +28,7 @@ pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
         match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
             Shape::Call => entries > 0 || few_calls,
             Shape::Direct => false,
-            Shape::Two { .. } => entries * LINE > STAGED_BYTES,
+            Shape::Two { .. } | Shape::Lines(_) => entries * LINE > STAGED_BYTES,
         }
     };
     let mut staged: Vec<TableId> = in_order(program).into_iter().filter(is_staged).take(MAX_STAGED).collect();

@@ -38,7 +38,11 @@ impl Image {
         size: u32,
         by_entry: bool,
     ) -> Result<Image, NoMemory> {
-        let slot_of = by_entry.then(|| Arc::new(Segments::new()));
+        let slot_of = if by_entry { Some(Arc::new(Segments::new())) } else { None };
+        if let Some(cells) = &slot_of {
+            // A miss is entry 0, which compiled code looks up too.
+            cells.reserve(0)?;
+        }
         Ok(Image { engine: Engine::new(domain, schema, size)?, slot_of })
     }
 

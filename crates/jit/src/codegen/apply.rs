@@ -2,7 +2,7 @@
 
 use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
-use crate::abi::{Env, Shape, TableEnv};
+use crate::abi::{Env, TableEnv};
 use crate::layout::{limbs, type_width};
 use crate::site::Site;
 use crate::specialise::NodeId;
@@ -54,10 +54,7 @@ impl Gen<'_> {
             return self.wait(table, next);
         }
         let key = self.key(table);
-        let shape = self.s.shapes.get(table.index()).copied().unwrap_or_default();
-        if let ([key], false) = (key.as_slice(), self.has_entries(table))
-            && let Some(found) = self.by_loads(table, shape, *key)
-        {
+        if let Some(found) = self.by_loads(table, &key) {
             self.found(table, found);
             return self.jump_to(next);
         }
@@ -78,55 +75,6 @@ impl Gen<'_> {
         self.jump_to(next);
     }
 
-    /// The action slot of a key, by loads; none for a table that is looked up by calls.
-    fn by_loads(&mut self, table: TableId, shape: Shape, key: Value) -> Option<Value> {
-        let (low, word) = match shape {
-            Shape::Call => return None,
-            Shape::Direct => {
-                let base = self.table_field(table, offset_of!(TableEnv, base));
-                return Some(self.load_element(base, key, 4));
-            }
-            Shape::Two { low, bytes } => (low, bytes),
-        };
-        let base = self.table_field(table, offset_of!(TableEnv, base));
-        let index = self.shr(key, low);
-        let first = self.load_element(base, index, word);
-        if low == 0 {
-            return Some(first);
-        }
-        let (deeper, done) = (self.b.create_block(), self.b.create_block());
-        let result = self.b.append_block_param(done, types::I64);
-        let mark = 1 << (8 * word - 1);
-        let marked = self.and(first, mark);
-        self.b.set_cold_block(deeper);
-        self.b.ins().brif(marked, deeper, &[], done, &[first.into()]);
-        self.start(deeper);
-        let second = self.table_field(table, offset_of!(TableEnv, second));
-        let group = self.and(first, mark - 1);
-        let start = self.shl(group, low);
-        let below = self.and(key, (1 << low) - 1);
-        let index = self.b.ins().iadd(start, below);
-        let found = self.load_element(second, index, word);
-        self.b.ins().jump(done, &[found.into()]);
-        self.start(done);
-        Some(result)
-    }
-
-    /// Where an element of an array of words of 1, 2 or 4 bytes lies.
-    fn element(&mut self, base: Value, index: Value, word: u32) -> Value {
-        let offset = self.shl(index, word.trailing_zeros());
-        self.b.ins().iadd(base, offset)
-    }
-
-    fn load_element(&mut self, base: Value, index: Value, word: u32) -> Value {
-        let address = self.element(base, index, word);
-        match word {
-            1 => self.b.ins().uload8(types::I64, plain(), address, 0),
-            2 => self.b.ins().uload16(types::I64, plain(), address, 0),
-            _ => self.b.ins().uload32(plain(), address, 0),
-        }
-    }
-
     fn words_in_memory(&mut self, buffer: usize, words: &[Value]) -> Value {
         let address = self.buffer(buffer, 8 * words.len() as u32);
         for (at, word) in words.iter().enumerate() {
@@ -136,7 +84,7 @@ impl Gen<'_> {
     }
 
     /// A field of what the environment says of a table; the same for the whole batch.
-    fn table_field(&mut self, table: TableId, field: usize) -> Value {
+    pub(super) fn table_field(&mut self, table: TableId, field: usize) -> Value {
         let tables = self.around.tables;
         let at = table.index() * size_of::<TableEnv>() + field;
         self.b.ins().load(types::I64, plain(), tables, at as i32)
@@ -285,18 +233,6 @@ impl Gen<'_> {
         self.b.def_var(filled, offset);
         self.b.ins().jump(done, &[]);
         self.cache = Cache::default();
-    }
-
-    /// Asks for the word that the lookup of a key loads first, where that is known here: it comes while other packets are
-    /// parsed, and the lookup of the batch does not wait for it.
-    fn ask_for_route(&mut self, table: TableId, key: &[Value]) {
-        let shape = self.s.shapes.get(table.index()).copied().unwrap_or_default();
-        if let (Shape::Two { low, bytes }, [key]) = (shape, key) {
-            let base = self.table_field(table, offset_of!(TableEnv, base));
-            let index = self.shr(*key, low);
-            let address = self.element(base, index, bytes);
-            self.prefetch(address);
-        }
     }
 
     /// Words of a packet that waits, in an array of the stage memory that starts there. `offset` is that in an array of

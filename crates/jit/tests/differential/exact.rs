@@ -53,7 +53,8 @@ fn keys_of_one_and_two_limbs() {
             assert_eq!(shapes(&mut state), [Shape::Lines(limbs)], "{bits} bits");
             // By loads, by calls, and all of a batch together.
             let table = program.tables.keys().next().expect("the table");
-            let ways = [(Start::Arrival, &[][..]), (Start::Unparsed, &[][..]), (Start::Arrival, &[table][..])];
+            let ways =
+                [(Start::Arrival, &[][..]), (Start::Unparsed, &[][..]), (Start::Arrival, &[table][..])];
             for (start, staged) in ways {
                 let mut bench = Bench::new(program.clone(), start, staged).expect("a program with a state");
                 // Every key, one that is not there, and one in which a single bit differs.

@@ -24,7 +24,6 @@ mod search;
 mod tests;
 
 use super::grace::{Domain, Publisher, Subscriber, Worker};
-use super::shape::{Plan, PlanCell, PlanKind};
 use super::simd::Simd;
 use group::{Group, MAX_GROUP, Rows};
 use rule::Dimension;
@@ -43,7 +42,6 @@ const RARELY: u32 = 16;
 /// What readers see.
 #[repr(C)]
 struct Version {
-    plan: Plan,
     limbs: usize,
     searched: Vec<Searched>,
 }
@@ -224,8 +222,7 @@ impl Searched {
 }
 
 fn version(limbs: usize, searched: Vec<Searched>) -> Version {
-    let plan = Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
-    Version { plan, limbs, searched }
+    Version { limbs, searched }
 }
 
 impl AclReader {
@@ -236,11 +233,5 @@ impl AclReader {
             Some(version) => lookup::batch(self.simd, version, keys, out),
             None => out.fill(0),
         }
-    }
-
-    /// For compiled code; the kind is always [`PlanKind::Call`].
-    pub fn plan(&self) -> PlanCell {
-        // The plan is the first field of a `repr(C)` version.
-        PlanCell(self.version.cell().cast())
     }
 }

@@ -12,10 +12,10 @@ mod words;
 
 use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
 use super::memory::{Cells, NoMemory};
-use super::shape::{Plan, PlanCell};
+use super::shape::Plan;
 use super::simd::Simd;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use words::{Array, Word, Words};
 
 /// Widest key in bits.
@@ -325,13 +325,7 @@ impl Dir24Reader {
 
     /// The plan as of now, whose pointers are valid until the worker's next quiescent point.
     #[inline]
-    pub fn current_plan(&self, worker: &Worker) -> Plan {
+    pub fn plan(&self, worker: &Worker) -> Plan {
         self.version.get(worker).map_or(Plan::CALL, |version| version.plan)
-    }
-
-    /// For compiled code.
-    pub fn plan(&self) -> PlanCell {
-        // The plan is the first field of a `repr(C)` version.
-        PlanCell(self.version.cell().cast::<AtomicPtr<Plan>>())
     }
 }

@@ -2,13 +2,12 @@
 
 use super::grace::{Domain, Publisher, Subscriber, Worker};
 use super::memory::{Cells, NoMemory};
-use super::shape::{Plan, PlanCell, PlanKind};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use super::shape::{Plan, PlanKind};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Widest key in bits.
 pub const MAX_DIRECT_BITS: u32 = 16;
 
-#[repr(C)]
 struct Version {
     plan: Plan,
     results: Cells<AtomicU32>,
@@ -33,7 +32,7 @@ impl Direct {
     pub fn new(domain: &Domain, bits: u32) -> Result<Direct, NoMemory> {
         let results = Cells::<AtomicU32>::zeroed(1 << bits.min(MAX_DIRECT_BITS))?;
         let base = results.as_ptr().cast();
-        let plan = Plan { kind: PlanKind::Direct, shift: 0, base, second: std::ptr::null() };
+        let plan = Plan { kind: PlanKind::Direct, base, ..Plan::CALL };
         Ok(Direct { version: Publisher::new(domain, Version { plan, results }) })
     }
 
@@ -66,13 +65,7 @@ impl DirectReader {
 
     /// The plan as of now, whose pointers are valid until the worker's next quiescent point.
     #[inline]
-    pub fn current_plan(&self, worker: &Worker) -> Plan {
+    pub fn plan(&self, worker: &Worker) -> Plan {
         self.version.get(worker).map_or(Plan::CALL, |version| version.plan)
-    }
-
-    /// For compiled code.
-    pub fn plan(&self) -> PlanCell {
-        // The plan is the first field of a `repr(C)` version.
-        PlanCell(self.version.cell().cast::<AtomicPtr<Plan>>())
     }
 }

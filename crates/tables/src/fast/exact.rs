@@ -15,7 +15,7 @@ mod tests;
 
 use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
 use super::memory::NoMemory;
-use super::shape::{Plan, PlanCell, PlanKind};
+use super::shape::Plan;
 use super::simd::Simd;
 use line::{Kind, Lines, Room, Slot};
 use std::collections::VecDeque;
@@ -25,15 +25,9 @@ use std::hash::BuildHasher;
 /// Keys that the smallest table has room for.
 const SMALLEST: usize = 40;
 
-#[repr(C)]
-struct Version {
-    plan: Plan,
-    lines: Lines,
-}
-
 /// The writing side.
 pub struct Exact {
-    version: Publisher<Version>,
+    lines: Publisher<Lines>,
     simd: Simd,
     len: usize,
     /// Beyond this many keys the table grows.
@@ -45,7 +39,7 @@ pub struct Exact {
 /// The reading side. Clones read the same table.
 #[derive(Clone)]
 pub struct ExactReader {
-    version: Subscriber<Version>,
+    lines: Subscriber<Lines>,
     simd: Simd,
 }
 
@@ -57,7 +51,7 @@ impl Exact {
     pub fn new(domain: &Domain, limbs: usize, simd: Simd) -> Result<Exact, NoMemory> {
         let (lines, room) = Lines::new(Kind::of(limbs.max(1)), SMALLEST, seeds())?;
         Ok(Exact {
-            version: Publisher::new(domain, version(lines)),
+            lines: Publisher::new(domain, lines),
             simd: simd.or_less(),
             len: 0,
             grow_at: SMALLEST,
@@ -68,7 +62,7 @@ impl Exact {
 
     /// A reader.
     pub fn reader(&self) -> ExactReader {
-        ExactReader { version: self.version.subscribe(), simd: self.simd }
+        ExactReader { lines: self.lines.subscribe(), simd: self.simd }
     }
 
     /// The number of keys.
@@ -83,12 +77,12 @@ impl Exact {
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
-        self.version.current().lines.bytes() + 2 * self.room.resting.len() + self.limbo.capacity() * 24
+        self.lines.current().bytes() + 2 * self.room.resting.len() + self.limbo.capacity() * 24
     }
 
     /// The result of a key, 0 when it is not there.
     pub fn get(&self, key: &[u64]) -> u32 {
-        let lines = &self.version.current().lines;
+        let lines = self.lines.current();
         lines.find(key).map_or(0, |slot| lines.result(slot))
     }
 
@@ -107,7 +101,7 @@ impl Exact {
     /// # Errors
     /// [`NoMemory`]; nothing has changed then.
     pub fn set(&mut self, key: &[u64], result: u32) -> Result<(), NoMemory> {
-        let lines = &self.version.current().lines;
+        let lines = self.lines.current();
         if key.len() != lines.limbs() || result == 0 {
             return Ok(());
         }
@@ -119,10 +113,10 @@ impl Exact {
             self.rebuild(self.len + self.len / 2 + SMALLEST)?;
         }
         self.collect();
-        if !self.version.current().lines.insert(key, result, &mut self.room) {
+        if !self.lines.current().insert(key, result, &mut self.room) {
             // Overflow lines or records have run out, in use or in limbo: another table, with other hashes.
             self.rebuild(self.len + self.len / 4 + SMALLEST)?;
-            if !self.version.current().lines.insert(key, result, &mut self.room) {
+            if !self.lines.current().insert(key, result, &mut self.room) {
                 return Err(NoMemory { bytes: 64 });
             }
         }
@@ -132,14 +126,14 @@ impl Exact {
 
     /// Takes a key out, and says whether it was there.
     pub fn remove(&mut self, key: &[u64]) -> bool {
-        let lines = &self.version.current().lines;
+        let lines = self.lines.current();
         if key.len() != lines.limbs() {
             return false;
         }
         let Some(slot) = lines.find(key) else { return false };
         lines.unpublish(slot);
         self.room.rest(slot);
-        self.limbo.push_back((self.version.domain().stamp(), slot));
+        self.limbo.push_back((self.lines.domain().stamp(), slot));
         self.len -= 1;
         self.collect();
         true
@@ -148,7 +142,7 @@ impl Exact {
     /// Frees slots whose grace period is over.
     fn collect(&mut self) {
         while let Some(&(stamp, slot)) = self.limbo.front()
-            && self.version.domain().passed(stamp)
+            && self.lines.domain().passed(stamp)
         {
             self.room.free(slot);
             self.limbo.pop_front();
@@ -157,7 +151,7 @@ impl Exact {
 
     /// Builds the table anew with room for `capacity` keys and publishes it.
     fn rebuild(&mut self, capacity: usize) -> Result<(), NoMemory> {
-        let old = &self.version.current().lines;
+        let old = self.lines.current();
         // Overflow lines run out only if the hashes are unlucky; other seeds and more room end that.
         for more in 0..8 {
             let capacity = capacity + capacity / 4 * more;
@@ -165,7 +159,7 @@ impl Exact {
             let mut fits = true;
             old.for_each(|key, result| fits = fits && lines.insert(key, result, &mut room));
             if fits {
-                self.version.publish(version(lines));
+                self.lines.publish(lines);
                 self.room = room;
                 self.limbo.clear();
                 self.grow_at = capacity;
@@ -174,11 +168,6 @@ impl Exact {
         }
         Err(NoMemory { bytes: capacity * 64 })
     }
-}
-
-fn version(lines: Lines) -> Version {
-    let plan = Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
-    Version { plan, lines }
 }
 
 /// Two numbers that nobody outside can foresee, so that no choice of keys makes all of them collide.
@@ -191,15 +180,15 @@ impl ExactReader {
     /// Looks up a batch: `out.len()` keys of the table's number of limbs follow each other in `keys`. A key that is not
     /// wholly there misses, as do all keys for a worker of another domain.
     pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
-        match self.version.get(worker) {
-            Some(version) => lookup::batch(self.simd, &version.lines, keys, out),
+        match self.lines.get(worker) {
+            Some(lines) => lookup::batch(self.simd, lines, keys, out),
             None => out.fill(0),
         }
     }
 
-    /// For compiled code; the kind is always [`PlanKind::Call`].
-    pub fn plan(&self) -> PlanCell {
-        // The plan is the first field of a `repr(C)` version.
-        PlanCell(self.version.cell().cast())
+    /// The plan as of now, whose pointers are valid until the worker's next quiescent point.
+    #[inline]
+    pub fn plan(&self, worker: &Worker) -> Plan {
+        self.lines.get(worker).map_or(Plan::CALL, Lines::plan)
     }
 }

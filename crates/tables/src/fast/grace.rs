@@ -289,11 +289,6 @@ impl<T: Send + Sync + 'static> Subscriber<T> {
         // worker's next quiescent point, which `'w` precedes.
         Some(unsafe { &*self.cell.0.load(Ordering::Acquire) })
     }
-
-    /// Where the pointer to the value lies, for compiled code that loads it for each batch.
-    pub(crate) fn cell(&self) -> *const AtomicPtr<T> {
-        &self.cell.0
-    }
 }
 
 impl<T: Send + Sync + 'static> Drop for Subscriber<T> {

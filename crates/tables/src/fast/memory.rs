@@ -4,7 +4,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// From this size on (bytes), memory is mapped and asks for huge pages.
 const HUGE: usize = 2 << 20;
@@ -108,12 +108,19 @@ const FIRST_PIECE: u32 = 6;
 const PIECES: usize = 26;
 
 /// An array that grows while others read it: in pieces, each as long as all before it together, which never move.
-pub(crate) struct Segments<T: Cell>([OnceLock<Cells<T>>; PIECES]);
+pub(crate) struct Segments<T: Cell> {
+    pieces: [OnceLock<Cells<T>>; PIECES],
+    /// Of each piece there is, where cell 0 of the array would be if the piece went back to it.
+    starts: [AtomicPtr<T>; PIECES],
+}
 
 impl<T: Cell> Segments<T> {
     /// No cells.
     pub(crate) fn new() -> Segments<T> {
-        Segments([const { OnceLock::new() }; PIECES])
+        Segments {
+            pieces: [const { OnceLock::new() }; PIECES],
+            starts: [const { AtomicPtr::new(std::ptr::null_mut()) }; PIECES],
+        }
     }
 
     /// Makes zeros of all cells up to this one that are not there yet.
@@ -122,13 +129,18 @@ impl<T: Cell> Segments<T> {
     /// [`NoMemory`]; those that there were stay.
     pub(crate) fn reserve(&self, at: usize) -> Result<(), NoMemory> {
         let (last, _) = piece_of(at);
-        let pieces = self.0.get(..=last).ok_or(NoMemory { bytes: at.saturating_mul(size_of::<T>()) })?;
+        let pieces = self.pieces.get(..=last).ok_or(NoMemory { bytes: at.saturating_mul(size_of::<T>()) })?;
         if pieces.last().is_some_and(|piece| piece.get().is_some()) {
             return Ok(());
         }
         for (number, piece) in pieces.iter().enumerate().filter(|(_, piece)| piece.get().is_none()) {
             // Whoever was quicker made the same.
             let _ = piece.set(Cells::zeroed(1 << (FIRST_PIECE + (number as u32).saturating_sub(1)))?);
+            if let Some(cells) = piece.get() {
+                let first = if number == 0 { 0 } else { cells.len() };
+                let start = cells.as_ptr().wrapping_sub(first).cast_mut();
+                self.starts[number].store(start, Ordering::Release);
+            }
         }
         Ok(())
     }
@@ -137,12 +149,18 @@ impl<T: Cell> Segments<T> {
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<&T> {
         let (piece, within) = piece_of(at);
-        self.0.get(piece)?.get()?.get(within)
+        self.pieces.get(piece)?.get()?.get(within)
+    }
+
+    /// For code that finds cells itself: with `starts` what this gives, cell `at` is `starts[log2(at | 63)][at]` once it was
+    /// reserved.
+    pub(crate) fn starts(&self) -> *const AtomicPtr<T> {
+        self.starts.as_ptr().wrapping_sub(FIRST_PIECE as usize - 1)
     }
 
     /// Bytes of address space.
     pub(crate) fn bytes(&self) -> usize {
-        self.0.iter().filter_map(OnceLock::get).map(Cells::bytes).sum()
+        self.pieces.iter().filter_map(OnceLock::get).map(Cells::bytes).sum()
     }
 }
 
@@ -186,7 +204,6 @@ fn map(bytes: usize) -> Result<NonNull<u8>, NoMemory> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::Ordering;
 
     #[test]
     fn cells_start_as_zeros_and_keep_what_is_written_in_small_and_large_memory() {
@@ -218,6 +235,12 @@ mod tests {
         let read = |at: usize| segments.get(at).unwrap().load(Ordering::Relaxed);
         assert_eq!([63, 64, 127, 128, 129, 65_535, 70_000].map(read), [1, 64, 127, 128, 129, 65_535, 70_000]);
         assert_eq!(first.load(Ordering::Relaxed), 1);
+        for at in [0, 63, 64, 127, 128, 70_000] {
+            // SAFETY: a pointer of the array, for a cell that was reserved.
+            let start = unsafe { &*segments.starts().wrapping_add((at as usize | 63).ilog2() as usize) };
+            let cell = start.load(Ordering::Relaxed).wrapping_add(at).cast_const();
+            assert_eq!(cell, std::ptr::from_ref(segments.get(at).unwrap()).cast());
+        }
         assert_eq!(segments.bytes(), 131_072 * 4);
         assert!(segments.reserve(usize::MAX).is_err());
     }

@@ -22,6 +22,6 @@ pub use grace::{Domain, Resting, Stamp, Worker};
 pub(crate) use grace::{Publisher, Subscriber};
 pub use memory::NoMemory;
 pub(crate) use memory::{Cell, Cells, Segments};
-pub use shape::{Plan, PlanCell, PlanKind};
+pub use shape::{Line, Plan, PlanKind, Spread};
 pub use simd::Simd;
 pub use wide::{WideLpm, WideLpmReader};

@@ -1,9 +1,8 @@
 //! How compiled code may look a key up by itself, with plain loads.
 
-/// What lies behind the pointer of a [`PlanCell`]: how to look up, for one batch. It never changes; another version is
-/// published in its place. Compiled code loads the pointer at the start of a batch, and when [`Plan::kind`] is not
-/// the one it was compiled for, takes the slow way (the batch lookup function) until it is compiled again.
-#[repr(C)]
+/// How to look up, for one batch. Its pointers are valid between two quiescent points of an awake worker. When
+/// [`Plan::kind`] or [`Plan::shift`] is not what code was compiled for, it must not look up by loads until it is compiled
+/// again.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// What the other fields mean.
@@ -12,14 +11,22 @@ pub struct Plan {
     pub shift: u32,
     /// The first array.
     pub base: *const u8,
-    /// The second array, or null.
+    /// The second array, or a [`Spread`], or null.
     pub second: *const u8,
+    /// Null when results are action slots. Else results are entries, 0 for none, and the slot of entry `e` is
+    /// `(u32) starts[log2(e | 63)][e]`: an array in pieces, each pointer counted from where entry 0 would be.
+    pub starts: *const u8,
 }
 
 impl Plan {
     /// Only by the batch lookup function.
-    pub const CALL: Plan =
-        Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
+    pub const CALL: Plan = Plan {
+        kind: PlanKind::Call,
+        shift: 0,
+        base: std::ptr::null(),
+        second: std::ptr::null(),
+        starts: std::ptr::null(),
+    };
 }
 
 // SAFETY: the pointers are to memory of atomics that lives as long as the value that holds the plan.
@@ -27,26 +34,62 @@ unsafe impl Send for Plan {}
 // SAFETY: as above.
 unsafe impl Sync for Plan {}
 
-/// The ways to look up. All loads are of the natural width and alignment, relaxed; their addresses depend on one
-/// another, which is all the order that is needed.
-#[repr(u32)]
+/// The ways to look up. All loads are of the natural width and alignment, relaxed where nothing else is said; their
+/// addresses depend on one another, which is all the order that is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PlanKind {
     /// Only by the batch lookup function.
-    Call = 0,
+    Call,
     /// `result = (u32) base[key]`; the key has at most 16 bits.
-    Direct = 1,
+    Direct,
     /// Two levels of u16, for keys of at most 32 bits. With `low = key & ((1 << shift) - 1)`:
     /// `e = (u16) base[key >> shift]`; if bit 15 is clear `result = e`, else
     /// `result = (u16) second[((e & 0x7fff) << shift) + low]`.
-    Two16 = 2,
+    Two16,
     /// The same with u32 and bit 31.
-    Two32 = 3,
+    Two32,
     /// The same with u8 and bit 7.
-    Two8 = 4,
+    Two8,
+    /// Lines of [`Line::ONE`], spread by `second`, a [`Spread`]. The control word is loaded first, acquiring; see [`Line`].
+    Lines1,
+    /// The same with [`Line::TWO`].
+    Lines2,
 }
 
-/// Where the pointer to the current [`Plan`] lies. Valid as long as the reader it came from; what it points to is valid
-/// between two quiescent points of an awake worker.
+/// What spreads keys over the lines of an exact table. The bucket of a hash is `((hash >> 32) * buckets) >> 32`. That of a
+/// key of one limb is `(limb ^ seeds[0]) * seeds[1]`; of more limbs, from `hash = seeds[0]` on, for each the folded product
+/// `p = (hash ^ limb) * seeds[1]` of 128 bits: `hash = low(p) ^ high(p)`.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct PlanCell(pub *const std::sync::atomic::AtomicPtr<Plan>);
+pub struct Spread {
+    /// Secret numbers.
+    pub seeds: [u64; 2],
+    /// Lines that keys are spread over; those where full ones go on follow.
+    pub buckets: u64,
+}
+
+/// How a line of an exact table holds keys of one or two limbs and their results: keys from its start on, results of 4
+/// bytes behind them, and a control word. That has a bit for each slot in use, and from bit [`Line::SLOT_BITS`] on the number
+/// of the line where the bucket goes on, counted from 1 behind all buckets, 0 for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Limbs of a key.
+    pub limbs: u32,
+    /// Slots.
+    pub slots: u32,
+    /// The byte where the results start.
+    pub results: u32,
+}
+
+impl Line {
+    /// Of keys of one limb.
+    pub const ONE: Line = Line { limbs: 1, slots: 5, results: 40 };
+    /// Of keys of two limbs.
+    pub const TWO: Line = Line { limbs: 2, slots: 3, results: 48 };
+    /// Bytes of a line.
+    pub const BYTES: u32 = 64;
+    /// The byte of the control word.
+    pub const CONTROL: u32 = 60;
+    /// Bits of the control word that are slots.
+    pub const SLOT_BITS: u32 = 10;
+}

@@ -19,12 +19,9 @@ mod tree;
 
 use super::grace::{Domain, Publisher, Subscriber, Worker};
 use super::memory::NoMemory;
-use super::shape::{Plan, PlanCell, PlanKind};
 use super::simd::Simd;
 use build::Builder;
 use lookup::Shape;
-use std::sync::Arc;
-use std::sync::atomic::AtomicPtr;
 use store::{Store, cut};
 use tree::{Full, Lines, Tree};
 
@@ -45,7 +42,6 @@ pub struct WideLpm {
     /// Prefixes that the tree was built with.
     built: usize,
     size: usize,
-    plan: Arc<OnlyCall>,
     domain: Domain,
     simd: Simd,
     shape: Shape,
@@ -56,7 +52,6 @@ pub struct WideLpm {
 #[derive(Clone)]
 pub struct WideLpmReader {
     tree: Subscriber<Tree>,
-    plan: Arc<OnlyCall>,
     simd: Simd,
     shape: Shape,
 }
@@ -67,20 +62,6 @@ enum Changes {
     Few(Vec<(Vec<u64>, u32)>),
     /// The tree is to be built anew.
     Many,
-}
-
-/// The plan that compiled code is shown: only the lookup function.
-struct OnlyCall {
-    cell: AtomicPtr<Plan>,
-    plan: Box<Plan>,
-}
-
-impl OnlyCall {
-    fn new() -> OnlyCall {
-        let plan = Plan { kind: PlanKind::Call, shift: 0, base: std::ptr::null(), second: std::ptr::null() };
-        let plan = Box::new(plan);
-        OnlyCall { cell: AtomicPtr::new(std::ptr::from_ref(&*plan).cast_mut()), plan }
-    }
 }
 
 /// Bits of the first array, for as many prefixes.
@@ -110,7 +91,6 @@ impl WideLpm {
             changes: Changes::Few(Vec::new()),
             built: 0,
             size: size as usize,
-            plan: Arc::new(OnlyCall::new()),
             domain: domain.clone(),
             simd: simd.or_less(),
             shape: Shape { limbs, align: limbs as u32 * 64 - bits },
@@ -120,12 +100,7 @@ impl WideLpm {
 
     /// A reader.
     pub fn reader(&self) -> WideLpmReader {
-        WideLpmReader {
-            tree: self.tree.subscribe(),
-            plan: Arc::clone(&self.plan),
-            simd: self.simd,
-            shape: self.shape,
-        }
+        WideLpmReader { tree: self.tree.subscribe(), simd: self.simd, shape: self.shape }
     }
 
     /// The number of prefixes.
@@ -245,11 +220,5 @@ impl WideLpmReader {
             Some(tree) => lookup::batch(self.simd, tree, self.shape, keys, out),
             None => out.fill(0),
         }
-    }
-
-    /// For compiled code; the kind is always [`PlanKind::Call`].
-    pub fn plan(&self) -> PlanCell {
-        debug_assert_eq!(self.plan.plan.kind, PlanKind::Call);
-        PlanCell(&self.plan.cell)
     }
 }

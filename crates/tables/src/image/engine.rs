@@ -326,8 +326,9 @@ impl EngineReader {
     #[inline]
     pub(super) fn plan(&self, worker: &Worker) -> Plan {
         match self {
-            EngineReader::Direct(reader) => reader.current_plan(worker),
-            EngineReader::Dir24(reader) => reader.current_plan(worker),
+            EngineReader::Direct(reader) => reader.plan(worker),
+            EngineReader::Dir24(reader) => reader.plan(worker),
+            EngineReader::Exact(reader) => reader.plan(worker),
             _ => Plan::CALL,
         }
     }

@@ -83,13 +83,13 @@ impl TableReader {
         self.slots.records(worker)
     }
 
-    /// How compiled code may find action slots by itself; its pointers are valid until the worker's next quiescent point.
-    /// [`Plan::CALL`] where entries have something of their own.
+    /// How compiled code may look up by itself; its pointers are valid until the worker's next quiescent point.
     #[inline]
     pub fn plan(&self, worker: &Worker) -> Plan {
-        match self.indirect {
-            Some(_) => Plan::CALL,
-            None => self.engine.plan(worker),
+        let plan = self.engine.plan(worker);
+        match &self.indirect {
+            Some(Indirect(cells)) => Plan { starts: cells.starts().cast(), ..plan },
+            None => plan,
         }
     }
 }

@@ -66,7 +66,7 @@ impl<T: Word> Words<T> {
 
     fn plan(&self) -> Plan {
         let (base, second) = (self.first.as_ptr().cast(), self.groups.as_ptr().cast());
-        Plan { kind: T::KIND, shift: self.low, base, second }
+        Plan { kind: T::KIND, shift: self.low, base, second, ..Plan::CALL }
     }
 
     fn copy_to<W: Word>(&self, to: &Words<W>, group_words: usize) {

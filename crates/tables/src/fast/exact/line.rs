@@ -10,6 +10,7 @@
 //! bucket goes on, 0 for none. A record is the key's limbs and the result in one limb more.
 
 use crate::fast::memory::{Cells, NoMemory};
+use crate::fast::shape::{Line, Plan, PlanKind, Spread};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a line holds.
@@ -36,19 +37,18 @@ pub(super) struct Slot {
 const LINE: usize = 8;
 
 /// Bits of the control word that are slots.
-pub(super) const SLOT_BITS: u32 = 10;
+pub(super) const SLOT_BITS: u32 = Line::SLOT_BITS;
 
 /// Most lines, so that their numbers fit the control word above the slots.
 const MAX_OVERFLOW: usize = (1 << (32 - SLOT_BITS)) - 1;
 
-/// Byte 60 of a line is the high half of its last limb.
+/// The byte of the control word: the high half of the last limb.
+const CONTROL: usize = Line::CONTROL as usize;
 const CONTROL_SHIFT: u32 = 32;
 
 pub(super) struct Lines {
     kind: Kind,
-    pub(super) seeds: [u64; 2],
-    /// Buckets; the overflow lines follow.
-    pub(super) buckets: u32,
+    pub(super) spread: Spread,
     pub(super) cells: Cells<AtomicU64>,
     /// Limbs and result of each wide key.
     pub(super) records: Cells<AtomicU64>,
@@ -78,8 +78,8 @@ impl Kind {
 
     fn slots(self) -> u32 {
         match self {
-            Kind::One => 5,
-            Kind::Two => 3,
+            Kind::One => Line::ONE.slots,
+            Kind::Two => Line::TWO.slots,
             Kind::Tags(_) => 10,
         }
     }
@@ -109,7 +109,8 @@ impl Lines {
             next_record: 0,
             max_records: max_records as u32,
         };
-        Ok((Lines { kind, seeds, buckets: buckets as u32, cells, records }, room))
+        let spread = Spread { seeds, buckets: buckets as u64 };
+        Ok((Lines { kind, spread, cells, records }, room))
     }
 
     pub(super) fn kind(&self) -> Kind {
@@ -118,6 +119,24 @@ impl Lines {
 
     pub(super) fn limbs(&self) -> usize {
         self.kind.limbs()
+    }
+
+    /// How compiled code finds results.
+    #[inline]
+    pub(super) fn plan(&self) -> Plan {
+        let kind = match self.kind {
+            Kind::One => PlanKind::Lines1,
+            Kind::Two => PlanKind::Lines2,
+            Kind::Tags(_) => return Plan::CALL,
+        };
+        let second = std::ptr::from_ref(&self.spread).cast();
+        Plan { kind, base: self.cells.as_ptr().cast(), second, ..Plan::CALL }
+    }
+
+    /// Lines that keys are spread over; the overflow lines follow.
+    fn buckets(&self) -> u32 {
+        // Lines are numbered by 32 bits.
+        self.spread.buckets as u32
     }
 
     pub(super) fn count(&self) -> usize {
@@ -132,11 +151,12 @@ impl Lines {
     /// counts: that is universal, and vectors can do it.
     #[inline(always)]
     pub(super) fn place(&self, key: &[u64]) -> (u32, u16) {
+        let Spread { seeds, buckets } = self.spread;
         let hash = match key {
-            [limb] => (limb ^ self.seeds[0]).wrapping_mul(self.seeds[1]),
-            _ => key.iter().fold(self.seeds[0], |hash, limb| mix(hash ^ limb, self.seeds[1])),
+            [limb] => (limb ^ seeds[0]).wrapping_mul(seeds[1]),
+            _ => key.iter().fold(seeds[0], |hash, limb| mix(hash ^ limb, seeds[1])),
         };
-        ((((hash >> 32) * u64::from(self.buckets)) >> 32) as u32, hash as u16)
+        ((((hash >> 32) * buckets) >> 32) as u32, hash as u16)
     }
 
     /// The control word of a line.
@@ -149,7 +169,7 @@ impl Lines {
     #[inline(always)]
     pub(super) fn next(&self, control: u32) -> Option<u32> {
         let number = control >> SLOT_BITS;
-        (number != 0).then(|| self.buckets + number - 1)
+        (number != 0).then(|| self.buckets() + number - 1)
     }
 
     /// The slot of a key.
@@ -209,8 +229,8 @@ impl Lines {
 
     fn result_byte(&self, place: u32) -> usize {
         let start = match self.kind {
-            Kind::One => 40,
-            Kind::Two => 48,
+            Kind::One => Line::ONE.results as usize,
+            Kind::Two => Line::TWO.results as usize,
             Kind::Tags(_) => 20,
         };
         start + 4 * place as usize
@@ -253,8 +273,8 @@ impl Lines {
                 Some(next) => line = next,
                 None if room.overflow < room.max_overflow => {
                     room.overflow += 1;
-                    self.set_word(line, 60, control | room.overflow << SLOT_BITS);
-                    line = self.buckets + room.overflow - 1;
+                    self.set_word(line, CONTROL, control | room.overflow << SLOT_BITS);
+                    line = self.buckets() + room.overflow - 1;
                 }
                 None => return false,
             }
@@ -283,13 +303,13 @@ impl Lines {
             self.set_word(line, self.result_byte(place), result);
         }
         // Readers see the bit only after all that it stands for.
-        self.set_word(line, 60, self.control(line) | 1 << place);
+        self.set_word(line, CONTROL, self.control(line) | 1 << place);
         true
     }
 
     /// Hides a slot from readers that come from now on.
     pub(super) fn unpublish(&self, slot: Slot) {
-        self.set_word(slot.line, 60, self.control(slot.line) & !(1 << slot.place));
+        self.set_word(slot.line, CONTROL, self.control(slot.line) & !(1 << slot.place));
     }
 
     /// All keys with their results.

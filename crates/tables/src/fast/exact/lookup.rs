@@ -280,8 +280,8 @@ mod x86 {
             let (eights, rest) = keys.as_chunks::<8>();
             // SAFETY: the caller is compiled for AVX-512; each load and store is of one chunk.
             unsafe {
-                let [seed, factor] = lines.seeds.map(|seed| _mm512_set1_epi64(seed as i64));
-                let count = _mm512_set1_epi64(i64::from(lines.buckets));
+                let [seed, factor] = lines.spread.seeds.map(|seed| _mm512_set1_epi64(seed as i64));
+                let count = _mm512_set1_epi64(lines.spread.buckets as i64);
                 for (keys, buckets) in eights.iter().zip(buckets.as_chunks_mut::<8>().0) {
                     let keys = _mm512_xor_si512(_mm512_loadu_si512(keys.as_ptr().cast()), seed);
                     let hash = _mm512_srli_epi64::<32>(_mm512_mullo_epi64(keys, factor));
