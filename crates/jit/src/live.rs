@@ -129,7 +129,8 @@ impl Walk<'_> {
     fn term(&self, term: &Term<NodeId>, state: &State, live: &mut Live) {
         term.for_each_expr(&mut |expr| self.expr(expr, state, live));
         match term {
-            Term::Lookahead { dst, .. } => self.written(*dst, live),
+            // On the way of a packet that is too short the slot keeps its value.
+            Term::Lookahead { .. } => {}
             Term::Step { level, .. } => live.steps[*level as usize] = true,
             Term::Lookup { table, .. } => {
                 let exprs = self.program.tables[*table].exprs();

@@ -78,6 +78,31 @@ fn random_programs() {
     }
 }
 
+/// What a packet that waits for its lookup takes along: also what would be written behind it, were the packet longer.
+#[test]
+fn a_lookahead_beyond_the_packet_leaves_its_slot_as_it_was() {
+    let program = text::parse(
+        "program lookahead
+         errors (NoError, PacketTooShort, HeaderTooShort, ParserInvalidArgument, ParserTimeout)
+         intrinsic parser_error = perr
+         ingress (p, c, q)
+         header h: h_t { a: bit<24> }
+         metadata perr: bit<16>
+         metadata m: bit<16>
+         action nop () = nop
+         table t { key a: exact = h.a action nop default nop() size 4 }
+         body action nop { block0: end }
+         body parser p { block0: extract h m = h.a[15:0] end }
+         body control c { block0: apply t, next = block1, exit = block1 block1: end }
+         body parser q { block0: lookahead m, skip 16 end }",
+    );
+    let program = program.unwrap_or_else(|error| panic!("{error}"));
+    let staged: Vec<TableId> = program.tables.keys().collect();
+    let mut bench = Bench::new(program, Start::Arrival, &staged).expect("a program with a state");
+    bench.packets(&[vec![1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11, 12, 13, 14, 15]]);
+    assert_eq!(bench.failures(), [""; 0]);
+}
+
 fn packet(rng: &mut Rng) -> Vec<u8> {
     let len = match rng.below(4) {
         0 => rng.below(12),
