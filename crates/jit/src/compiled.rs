@@ -32,6 +32,8 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// Tables that are looked up a batch at a time.
     pub staged: Vec<TableId>,
+    /// Those of them of which memory is asked for when a packet starts to wait: what is far away comes meanwhile.
+    pub far: Vec<TableId>,
     /// How each table is looked up, by its number; those beyond the end by calls.
     pub shapes: Vec<Shape>,
     /// Whether all slots go to the context where storage does, also those that no code reads any more.
@@ -318,7 +320,7 @@ impl Parts {
     fn new(program: &Program, options: &Options) -> Result<Parts, JitError> {
         let layout = Arc::new(Layout::new(program).ok_or(JitError::ContextSize)?);
         let records = program.tables.values().map(|table| record_layout(program, table)).collect();
-        let (stages, stage_bytes) = stages(program, &options.staged);
+        let (stages, stage_bytes) = stages(program, &options.staged, &options.far);
         Ok(Parts {
             layout,
             records,

@@ -13,6 +13,8 @@ pub(crate) const MAX_SUMS: usize = 2;
 pub(crate) struct Stage {
     /// The number of the loop behind the lookup.
     pub(crate) phase: u32,
+    /// Whether what a lookup loads first is asked for when a packet starts to wait.
+    pub(crate) is_far: bool,
     /// `u32` each: the place of the waiting packet counted from behind the last one, where it goes on, the action slot, the
     /// entry.
     pub(crate) waiting: u32,
@@ -29,7 +31,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    fn new(program: &Program, table: &Table, phase: u32, start: u32) -> Stage {
+    fn new(program: &Program, table: &Table, phase: u32, is_far: bool, start: u32) -> Stage {
         let width: u32 = table.keys.iter().map(|key| type_width(key.value.ty(program))).sum();
         let inputs: usize =
             table.selector_inputs.iter().map(|input| limbs(type_width(input.ty(program)))).sum();
@@ -43,6 +45,7 @@ impl Stage {
         let sums = inputs_at + 8 * batch * inputs as u32;
         Stage {
             phase,
+            is_far,
             waiting,
             resume,
             slots,
@@ -73,12 +76,13 @@ fn in_order(program: &Program, tables: &[TableId]) -> Vec<TableId> {
     ordered
 }
 
-/// The stages of a program whose tables in `staged` are looked up a batch at a time, and the bytes of their memory.
-pub(crate) fn stages(program: &Program, staged: &[TableId]) -> (Vec<Option<Stage>>, usize) {
+/// The stages of a program whose tables in `staged` are looked up a batch at a time, those in `far` with memory that is far
+/// away; and the bytes of their memory.
+pub(crate) fn stages(program: &Program, staged: &[TableId], far: &[TableId]) -> (Vec<Option<Stage>>, usize) {
     let mut all = vec![None; program.tables.len()];
     let mut at = 0;
     for (number, table) in in_order(program, staged).iter().enumerate() {
-        let stage = Stage::new(program, &program.tables[*table], number as u32 + 1, at);
+        let stage = Stage::new(program, &program.tables[*table], number as u32 + 1, far.contains(table), at);
         at = stage.end;
         all[table.as_u32() as usize] = Some(stage);
     }

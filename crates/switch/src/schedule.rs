@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 /// From this many bytes on that lookups touch, a table that is looked up by loads is staged: half of a small second-level
 /// cache, of which packets take their part.
 const STAGED_BYTES: usize = 256 << 10;
+/// From this many bytes on the lines of an exact table are asked for early: in a cache they are there about as soon.
+const FAR_BYTES: usize = 16 << 20;
 /// So many tables that are looked up by calls are staged although they are empty.
 const FEW_CALLS: usize = 2;
 /// Most tables that are staged.
@@ -35,12 +37,18 @@ pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
     while !Phases::of(program, &staged).keep_order() {
         staged.pop();
     }
-    Options { staged, shapes, ..Options::default() }
+    let is_far = |table: &TableId| match shapes.get(table.as_u32() as usize) {
+        Some(Shape::Two { .. }) => true,
+        Some(Shape::Lines(_)) => state.reader(*table).entries() as usize * LINE > FAR_BYTES,
+        _ => false,
+    };
+    let far = staged.iter().copied().filter(is_far).collect();
+    Options { staged, far, shapes, ..Options::default() }
 }
 
 /// Whether two options give the same code.
 pub(crate) fn are_same(one: &Options, other: &Options) -> bool {
-    one.staged == other.staged && one.shapes == other.shapes
+    one.staged == other.staged && one.far == other.far && one.shapes == other.shapes
 }
 
 /// The tables of a program in the order in which packets come to them: staged in any other order they would not all be.

@@ -207,7 +207,9 @@ impl Gen<'_> {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
         let Some(filled) = self.waiting.get(&table).copied() else { return };
         let key = self.key(table);
-        self.ask_for_route(table, &key);
+        if stage.is_far {
+            self.ask_for(table, &key);
+        }
         let memory = self.around.stage;
         let offset = self.b.use_var(filled);
         let address = self.b.ins().iadd(memory, offset);

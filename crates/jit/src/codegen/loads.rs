@@ -34,15 +34,19 @@ impl Gen<'_> {
         Some(self.slot_of(table, result))
     }
 
-    /// Asks for the word that the lookup of a key loads first, where that is known here: it comes while other packets are
+    /// Asks for what the lookup of a key loads first, where that is known here: it comes while other packets are
     /// parsed, and the lookup of the batch does not wait for it.
-    pub(super) fn ask_for_route(&mut self, table: TableId, key: &[Value]) {
-        if let (Shape::Two { low, bytes }, [key]) = (self.shape(table), key) {
-            let base = self.table_field(table, offset_of!(TableEnv, base));
-            let index = self.shr(*key, low);
-            let address = self.element(base, index, bytes);
-            self.prefetch(address);
-        }
+    pub(super) fn ask_for(&mut self, table: TableId, key: &[Value]) {
+        let address = match (self.shape(table), key) {
+            (Shape::Two { low, bytes }, [key]) => {
+                let base = self.table_field(table, offset_of!(TableEnv, base));
+                let index = self.shr(*key, low);
+                self.element(base, index, bytes)
+            }
+            (Shape::Lines(_), [_] | [_, _]) => self.line_of(table, key),
+            _ => return,
+        };
+        self.prefetch(address);
     }
 
     fn shape(&self, table: TableId) -> Shape {
@@ -81,9 +85,7 @@ impl Gen<'_> {
         let number = self.b.append_block_param(more, types::I64);
         let result = self.b.append_block_param(done, types::I64);
         let wanted = self.in_vector(key);
-        let bucket = self.bucket(table, key);
-        let base = self.table_field(table, offset_of!(TableEnv, base));
-        let first = self.element(base, bucket, Line::BYTES);
+        let first = self.line_of(table, key);
         self.b.ins().jump(line, &[first.into()]);
 
         self.b.switch_to_block(line);
@@ -153,8 +155,8 @@ impl Gen<'_> {
         }
     }
 
-    /// The number of the line where a key belongs, see [`Spread`].
-    fn bucket(&mut self, table: TableId, key: &[Value]) -> Value {
+    /// The line where a key belongs, see [`Spread`].
+    fn line_of(&mut self, table: TableId, key: &[Value]) -> Value {
         let seed = self.spread(table, offset_of!(Spread, seeds));
         let factor = self.spread(table, offset_of!(Spread, seeds) + 8);
         let hash = match key {
@@ -171,7 +173,9 @@ impl Gen<'_> {
         let buckets = self.spread(table, offset_of!(Spread, buckets));
         let high = self.shr(hash, 32);
         let scaled = self.b.ins().imul(high, buckets);
-        self.shr(scaled, 32)
+        let bucket = self.shr(scaled, 32);
+        let base = self.table_field(table, offset_of!(TableEnv, base));
+        self.element(base, bucket, Line::BYTES)
     }
 
     fn spread(&mut self, table: TableId, field: usize) -> Value {

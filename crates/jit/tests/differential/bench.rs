@@ -46,8 +46,14 @@ impl Bench {
         let mut states = [State::new(Arc::clone(&program)).ok()?, State::new(Arc::clone(&program)).ok()?];
         // And both ways to look up.
         let shapes = if start == Start::Unparsed { Vec::new() } else { shapes(&mut states[1]) };
-        let options =
-            Options { keep_all: true, staged: staged.to_vec(), effort, shapes, ..Options::default() };
+        let options = Options {
+            keep_all: true,
+            staged: staged.to_vec(),
+            far: staged.to_vec(),
+            effort,
+            shapes,
+            ..Options::default()
+        };
         let compiled = Compiled::new(&program, &plan, &options).expect("a program that compiles");
         Some(Bench {
             plan,
