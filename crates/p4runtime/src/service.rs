@@ -305,7 +305,11 @@ async fn set_pipeline(
     // Compiling takes milliseconds, for which nobody else should wait.
     let made = tokio::task::spawn_blocking(move || {
         let pipeline = making.pipeline(&p4_device_config, p4info.as_ref())?;
-        let switch = making.switch(&pipeline, &running)?;
+        let mut switch = making.switch(&pipeline, &running)?;
+        if action == Action::VerifyAndSave {
+            // There is time until it is committed. Code that fits less well is right too.
+            let _ = switch.prepare_best_code(&running);
+        }
         Ok::<_, Refusal>(Loaded::waiting(pipeline, p4info, cookie, switch))
     });
     let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;

@@ -66,6 +66,12 @@ impl Engine {
         fitted.map_err(|error| error.to_string())
     }
 
+    /// Has the code be the best there is for the tables as they are.
+    pub(crate) fn make_best(&mut self, state: &mut State) -> Result<(), String> {
+        let made = self.jit.as_mut().map_or(Ok(()), |jit| jit.make_best(state));
+        made.map_err(|error| error.to_string())
+    }
+
     /// Has the interpreter work on packets that come in from now on, or only where there is no other engine.
     pub(crate) fn use_interp(&mut self, always: bool) {
         self.use_interp = always;

@@ -150,6 +150,11 @@ impl Jit {
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.use_best(&self.program, state))
     }
 
+    /// Has the code for bursts be the best there is for the tables as they are, and later what can be had soon.
+    pub(crate) fn make_best(&mut self, state: &mut State) -> Result<(), JitError> {
+        self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.make_best(&self.program, state))
+    }
+
     /// Has the code for bursts be as the tables want it now, in front of the first packet, and has another thread make what
     /// single packets may need.
     pub(crate) fn fit(&mut self, state: &mut State) -> Result<(), JitError> {
@@ -409,8 +414,14 @@ impl Ahead {
 
     /// Makes the best code here and now, and from now on.
     fn use_best(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
-        (self.effort, self.shapes) = (Effort::Speed, state.shapes());
-        let options = options(program, state, self.effort, self.count_lookups);
+        self.effort = Effort::Speed;
+        self.make_best(program, state)
+    }
+
+    /// Makes the best code here and now.
+    fn make_best(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
+        self.shapes = state.shapes();
+        let options = options(program, state, Effort::Speed, self.count_lookups);
         let is_best = self.code.statistics().effort == Effort::Speed;
         if !(is_best && schedule::are_same(&self.options, &options)) {
             self.take(through(program, &options)?, options);

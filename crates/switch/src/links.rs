@@ -15,7 +15,7 @@ impl Worker {
         if !self.switch.queues.are_to_wait() {
             return;
         }
-        for live in &mut self.ports {
+        for live in self.ports.iter_mut() {
             let in_flight = live.port.in_flight() + live.sending.len();
             let room = LINK_FRAMES.saturating_sub(in_flight) as u32;
             self.switch.queues.set_room(live.id, (in_flight > 0).then_some(room));

@@ -198,6 +198,20 @@ impl Running {
 }
 
 impl Switch {
+    /// Has the best code be there when it goes on with the tables of the switch that it was made beside, as they are now.
+    /// Without this a large program begins with quickly made code, which may be too slow for what arrives.
+    ///
+    /// # Errors
+    /// There is no better code; what there is goes on.
+    pub fn prepare_best_code(&mut self, running: &TablesHandle) -> Result<(), SwitchError> {
+        let Switch { engine, state, .. } = self;
+        let made = match Succession::is_possible(running, state) {
+            true => Succession::new(running, state).foresee(running, state, |state| engine.make_best(state)),
+            false => engine.make_best(state),
+        };
+        made.map_err(SwitchError::Engine)
+    }
+
     /// Changes programs with a switch that was prepared for it, which then holds what ran until now.
     fn succeed(&mut self, prepared: &mut (Switch, Succession)) -> Result<(), NotNow> {
         let (next, succession) = prepared;

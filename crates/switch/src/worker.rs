@@ -11,6 +11,7 @@
 mod bursts;
 mod control;
 mod leaving;
+mod live;
 mod ports;
 mod report;
 
@@ -24,6 +25,7 @@ use crate::{Clock, DigestMessage, PortId, Trace};
 use bursts::Bursts;
 use control::{Request, answer};
 use leaving::Leaving;
+use live::{LivePort, LivePorts};
 use millrace_pipeline::Program;
 use millrace_ports::{
     Batch, MAX_BATCH, Packet, PacketPool, Place, Port, PortError, PortStatistics, Received, TimeSource,
@@ -102,7 +104,7 @@ pub struct Summary {
 /// A switch over live ports.
 pub struct Worker {
     pub(crate) switch: Switch,
-    pub(crate) ports: Vec<LivePort>,
+    pub(crate) ports: LivePorts,
     pool: PacketPool,
     received: Batch,
     places: Vec<Place>,
@@ -133,7 +135,7 @@ impl Outgoing {
     /// Sends a copy of these bytes.
     fn put(
         &mut self,
-        ports: &mut [LivePort],
+        ports: &mut LivePorts,
         pool: &mut PacketPool,
         (to, bytes): (PortId, &[u8]),
         time_ns: u64,
@@ -149,12 +151,12 @@ impl Outgoing {
     #[inline]
     fn send(
         &mut self,
-        ports: &mut [LivePort],
+        ports: &mut LivePorts,
         pool: &mut PacketPool,
         (to, mut packet): (PortId, Packet),
         time_ns: u64,
     ) {
-        let Some(at) = ports.iter().position(|port| port.id == to) else { return pool.put(packet) };
+        let Some(at) = ports.find(to) else { return pool.put(packet) };
         let live = &mut ports[at];
         if live.sending.is_full() {
             self.transmit(live, at, pool);
@@ -177,19 +179,6 @@ impl Outgoing {
         if let Err(error) = result {
             self.broken.push((at, error));
         }
-    }
-}
-
-pub(crate) struct LivePort {
-    pub(crate) id: PortId,
-    pub(crate) port: Box<dyn Port>,
-    ended: bool,
-    pub(crate) sending: Batch,
-}
-
-impl LivePort {
-    fn new(id: PortId, port: Box<dyn Port>) -> LivePort {
-        LivePort { id, port, ended: false, sending: Batch::new() }
     }
 }
 
@@ -224,11 +213,12 @@ impl Worker {
         }
         let (sender, requests) = sync_channel(MAX_REQUESTS);
         let control = Control::new(sender, wake);
-        let ports: Vec<LivePort> = ports.into_iter().map(|(id, port)| LivePort::new(id, port)).collect();
+        let mut live = LivePorts::default();
+        ports.into_iter().for_each(|(id, port)| live.push(id, port));
         Ok(Worker {
             switch,
-            pool: PacketPool::new(pool_size(ports.len())),
-            ports,
+            pool: PacketPool::new(pool_size(live.len())),
+            ports: live,
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
             places: Vec::with_capacity(MAX_BATCH),
             leaving: Leaving::default(),

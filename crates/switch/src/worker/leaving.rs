@@ -1,6 +1,6 @@
 //! The packets that leave after a burst: which of them by which port, noted while the burst borrows the memory of all packets.
 
-use super::{LivePort, Outgoing};
+use super::{LivePorts, Outgoing};
 use crate::PortId;
 use millrace_ports::{Batch, Packet, PacketPool, Place};
 use std::ops::Range;
@@ -43,7 +43,7 @@ impl Leaving {
         batch: &mut Batch,
         time_ns: u64,
         outgoing: &mut Outgoing,
-        (ports, pool): (&mut [LivePort], &mut PacketPool),
+        (ports, pool): (&mut LivePorts, &mut PacketPool),
     ) {
         let mut packets = batch.drain();
         let mut beside = &self.beside[..];

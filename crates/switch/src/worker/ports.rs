@@ -1,7 +1,7 @@
 //! Ports that come and go while a worker runs, between two of its rounds.
 
 use super::control::{Control, Request, RequestError};
-use super::{LivePort, Worker, pool_size};
+use super::{Worker, pool_size};
 use crate::PortId;
 use crate::switch::MAX_PORTS;
 use millrace_ports::{PacketPool, Port, PortStatistics, TimeSource};
@@ -88,7 +88,7 @@ impl Worker {
         match self.make_room(id, &*port) {
             Ok(()) => {
                 self.switch.add_port(id);
-                self.ports.push(LivePort::new(id, port));
+                self.ports.push(id, port);
                 Ok(())
             }
             Err(error) => Err((error, port)),
@@ -100,7 +100,7 @@ impl Worker {
         if self.simulated.is_some() || port.time_source() == TimeSource::Simulated {
             return Err(PortsError::Simulated);
         }
-        if self.ports.iter().any(|live| live.id == id) {
+        if self.ports.find(id).is_some() {
             return Err(PortsError::Taken(id));
         }
         if self.ports.len() >= MAX_PORTS {
@@ -118,7 +118,7 @@ impl Worker {
         if self.simulated.is_some() {
             return Err(PortsError::Simulated);
         }
-        if !self.ports.iter().any(|live| live.id == id) {
+        if self.ports.find(id).is_none() {
             return Err(PortsError::Unknown(id));
         }
         // What waits for its link alone leaves now; the port takes it or refuses it.
@@ -127,7 +127,7 @@ impl Worker {
         self.dispatch(outcome);
         self.switch.remove_port(id);
         self.failed.retain(|(failed, _)| *failed != id);
-        let at = self.ports.iter().position(|live| live.id == id).ok_or(PortsError::Unknown(id))?;
+        let at = self.ports.find(id).ok_or(PortsError::Unknown(id))?;
         Ok(self.ports.remove(at).port)
     }
 }
