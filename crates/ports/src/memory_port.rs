@@ -51,29 +51,22 @@ impl<F: FarEnd> Port for MemoryPort<F> {
         self.far_end.asked();
         let mut now_ns = None;
         loop {
-            if batch.is_full() {
-                return Ok(Received::More);
-            }
-            let Some(mut packet) = pool.take() else { return Ok(Received::More) };
+            let Some(packet) = batch.add(pool) else { return Ok(Received::More) };
             let frame = match self.far_end.next() {
                 Next::Frame(frame) => frame,
                 none => {
-                    pool.put(packet);
+                    batch.give_last_back(pool);
                     return Ok(if none == Next::End { Received::End } else { Received::Idle });
                 }
             };
             packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
             if packet.set_frame(frame).is_err() {
                 self.statistics.rx_errors += 1;
-                pool.put(packet);
+                batch.give_last_back(pool);
                 continue;
             }
             self.statistics.rx_packets += 1;
             self.statistics.rx_bytes += frame.len() as u64;
-            // The room was looked at.
-            if let Err(packet) = batch.push(packet) {
-                pool.put(packet);
-            }
         }
     }
 

@@ -139,14 +139,20 @@ impl Packet {
         self.start_of(place) < ROOM
     }
 
-    /// Takes as its frame what lies at a place of the pool's memory; false, and nothing changed, when that is not this
-    /// packet's or longer than [`MAX_FRAME`].
+    /// Whether what lies at a place may be this packet's frame: it is in its slot, and not longer than [`MAX_FRAME`].
+    #[inline]
+    pub fn fits_place(&self, place: Place) -> bool {
+        let (start, len) = (self.start_of(place), place.len as usize);
+        start < ROOM && len <= MAX_FRAME.min(ROOM - start)
+    }
+
+    /// Takes as its frame what lies at a place of the pool's memory; false, and nothing changed, when that does not
+    /// [fit](Packet::fits_place).
     #[inline]
     pub fn take_place(&mut self, place: Place) -> bool {
-        let (start, len) = (self.start_of(place), place.len as usize);
-        let fits = start < ROOM && len <= MAX_FRAME.min(ROOM - start);
+        let fits = self.fits_place(place);
         if fits {
-            self.put_at(start, len);
+            self.put_at(self.start_of(place), place.len as usize);
         }
         fits
     }

@@ -1,9 +1,12 @@
 //! Packets recycled through a pool, and moved in batches.
 
+#![allow(unsafe_code)]
+
 use crate::burst::{Burst, Place};
 use crate::packet::Packet;
 use crate::port::PortError;
 use crate::slots::Slots;
+use std::vec::Drain;
 
 /// Most packets in a batch.
 pub const MAX_BATCH: usize = 64;
@@ -76,6 +79,7 @@ impl PacketPool {
 /// Up to [`MAX_BATCH`] packets in order.
 #[derive(Debug)]
 pub struct Batch {
+    /// With room for all from the beginning.
     packets: Vec<Packet>,
     limit: usize,
 }
@@ -115,17 +119,49 @@ impl Batch {
         self.limit - self.packets.len()
     }
 
-    /// Adds a packet at the end.
+    /// Adds a packet at the end, and shows it there. What is still to be changed of it is best changed there: a packet that
+    /// is moved right after a change waits until the processor has stored that.
     ///
     /// # Errors
     /// Gives the packet back when the batch is full.
     #[inline]
-    pub fn push(&mut self, packet: Packet) -> Result<(), Packet> {
+    pub fn push(&mut self, packet: Packet) -> Result<&mut Packet, Packet> {
         if self.is_full() {
             return Err(packet);
         }
-        self.packets.push(packet);
-        Ok(())
+        Ok(self.append(packet))
+    }
+
+    /// Adds an empty packet of a pool at the end, to be filled there; none when the batch is full or the pool empty.
+    #[inline]
+    pub fn add(&mut self, pool: &mut PacketPool) -> Option<&mut Packet> {
+        if self.is_full() {
+            return None;
+        }
+        let packet = pool.take()?;
+        Some(self.append(packet))
+    }
+
+    /// Writes a packet behind the others, which are fewer than the limit. [`Vec::push`] would put it elsewhere first, as it may
+    /// have to make room.
+    #[inline]
+    fn append(&mut self, packet: Packet) -> &mut Packet {
+        let at = self.packets.len();
+        debug_assert!(at < self.limit);
+        // SAFETY: there are fewer packets than the limit, for which there was room from the beginning and is still: no packet
+        // takes any of it away. The packet at that place is written before it counts as one.
+        unsafe {
+            let place = self.packets.as_mut_ptr().add(at);
+            place.write(packet);
+            self.packets.set_len(at + 1);
+            &mut *place
+        }
+    }
+
+    /// Gives the last packet back to the pool.
+    #[inline]
+    pub fn give_last_back(&mut self, pool: &mut PacketPool) {
+        self.packets.pop().into_iter().for_each(|packet| pool.put(packet));
     }
 
     /// The packets in order.
@@ -135,7 +171,7 @@ impl Batch {
     }
 
     /// Takes all packets out, in order.
-    pub fn drain(&mut self) -> impl Iterator<Item = Packet> {
+    pub fn drain(&mut self) -> Drain<'_, Packet> {
         self.packets.drain(..)
     }
 

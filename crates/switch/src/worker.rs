@@ -28,7 +28,7 @@ use leaving::Leaving;
 use live::{LivePort, LivePorts};
 use millrace_pipeline::Program;
 use millrace_ports::{
-    Batch, MAX_BATCH, Packet, PacketPool, Place, Port, PortError, PortStatistics, Received, TimeSource,
+    Batch, MAX_BATCH, MAX_FRAME, PacketPool, Place, Port, PortError, PortStatistics, Received, TimeSource,
     wait_readable,
 };
 use std::fmt;
@@ -140,32 +140,34 @@ impl Outgoing {
         (to, bytes): (PortId, &[u8]),
         time_ns: u64,
     ) {
-        let packet = pool.take().and_then(|mut packet| packet.set_frame(bytes).ok().map(|()| packet));
-        match packet {
-            Some(packet) => self.send(ports, pool, (to, packet), time_ns),
-            None => self.refused.push((to, bytes.len())),
+        let packet = if bytes.len() <= MAX_FRAME { pool.take() } else { None };
+        let Some(packet) = packet else { return self.refused.push((to, bytes.len())) };
+        let Some(sending) = self.room(ports, pool, to) else { return pool.put(packet) };
+        match sending.push(packet) {
+            Ok(packet) => {
+                // Its length was looked at.
+                let _ = packet.set_frame(bytes);
+                packet.timestamp_ns = time_ns;
+            }
+            // There was room.
+            Err(packet) => pool.put(packet),
         }
     }
 
-    /// Puts a packet into the batch of its port; a full one is sent first.
+    /// The batch of a port, with room for a packet: a full one is sent first. None without the port.
     #[inline]
-    fn send(
+    fn room<'p>(
         &mut self,
-        ports: &mut LivePorts,
+        ports: &'p mut LivePorts,
         pool: &mut PacketPool,
-        (to, mut packet): (PortId, Packet),
-        time_ns: u64,
-    ) {
-        let Some(at) = ports.find(to) else { return pool.put(packet) };
+        to: PortId,
+    ) -> Option<&'p mut Batch> {
+        let at = ports.find(to)?;
         let live = &mut ports[at];
         if live.sending.is_full() {
             self.transmit(live, at, pool);
         }
-        packet.timestamp_ns = time_ns;
-        if let Err(packet) = live.sending.push(packet) {
-            self.refused.push((to, packet.len()));
-            pool.put(packet);
-        }
+        Some(&mut live.sending)
     }
 
     /// Transmits what waits for a port; what it refuses is dropped.

@@ -56,7 +56,9 @@ impl Port for Replay {
             pool.put(packet);
         }
         let count = refused.len();
-        refused.into_iter().for_each(|packet| batch.push(packet).unwrap());
+        for packet in refused {
+            batch.push(packet).unwrap();
+        }
         Ok(Transmitted { sent, refused: count })
     }
 

@@ -199,7 +199,7 @@ fn insert_vlan(packet: &mut Packet, (tpid, tci): (u16, u16)) -> bool {
 fn deliver(packet: Packet, batch: &mut Batch, pool: &mut PacketPool, statistics: &mut PortStatistics) {
     let length = packet.len() as u64;
     match batch.push(packet) {
-        Ok(()) => {
+        Ok(_) => {
             statistics.rx_packets += 1;
             statistics.rx_bytes += length;
         }

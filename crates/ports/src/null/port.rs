@@ -72,7 +72,9 @@ mod tests {
         let path = path.to_str().unwrap().to_owned();
         let mut port = PcapPort::open(&format!(",{path}")).unwrap();
         let (mut batch, mut pool) = (Batch::new(), PacketPool::new(8));
-        frames.iter().for_each(|frame| batch.push(Packet::from_frame(frame).unwrap()).unwrap());
+        for frame in frames {
+            batch.push(Packet::from_frame(frame).unwrap()).unwrap();
+        }
         port.transmit(&mut batch, &mut pool).unwrap();
         port.flush().unwrap();
         path

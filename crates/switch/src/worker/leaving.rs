@@ -4,6 +4,7 @@ use super::{LivePorts, Outgoing};
 use crate::PortId;
 use millrace_ports::{Batch, Packet, PacketPool, Place};
 use std::ops::Range;
+use std::vec::Drain;
 
 /// Packets on their way from a burst to their ports, in order.
 #[derive(Default)]
@@ -49,10 +50,17 @@ impl Leaving {
         let mut beside = &self.beside[..];
         for (to, lies) in self.list.drain(..) {
             match lies {
-                Lies::Within(place) => match follow(&mut packets, place, pool) {
-                    Some(packet) => outgoing.send(ports, pool, (to, packet), time_ns),
-                    None => outgoing.refused.push((to, place.len as usize)),
-                },
+                Lies::Within(place) => {
+                    if !come_to(&mut packets, place, pool) {
+                        outgoing.refused.push((to, place.len as usize));
+                    } else if let Some(sending) = outgoing.room(ports, pool, to)
+                        && let Some(packet) = packets.next()
+                        && let Ok(packet) = sending.push(packet)
+                    {
+                        packet.take_place(place);
+                        packet.timestamp_ns = time_ns;
+                    }
+                }
                 Lies::Beside(len) => {
                     let (bytes, behind) = beside.split_at(len);
                     beside = behind;
@@ -65,21 +73,17 @@ impl Leaving {
     }
 }
 
-/// The packet whose frame lies at a place now; none when it has become longer than a frame may be. Those in front of it do
-/// not leave.
+/// Gives those packets back that are in front of the one whose frame lies at a place now: they do not leave. Says whether
+/// that one may have it as its frame: it may have become longer than a frame may be.
 #[inline]
-fn follow(packets: &mut impl Iterator<Item = Packet>, place: Place, pool: &mut PacketPool) -> Option<Packet> {
-    for mut packet in packets {
-        let is_it = packet.has_place(place);
-        if is_it && packet.take_place(place) {
-            return Some(packet);
+fn come_to(packets: &mut Drain<'_, Packet>, place: Place, pool: &mut PacketPool) -> bool {
+    while let Some(packet) = packets.as_slice().first() {
+        if packet.has_place(place) {
+            return packet.fits_place(place);
         }
-        pool.put(packet);
-        if is_it {
-            break;
-        }
+        packets.next().into_iter().for_each(|packet| pool.put(packet));
     }
-    None
+    false
 }
 
 #[cfg(test)]
@@ -99,10 +103,14 @@ mod tests {
         let mut packets = batch.drain();
         // A header in front; the second does not leave.
         let longer = Place { at: places[0].at - 6, len: MAX_FRAME as u32 + 6 };
-        assert!(follow(&mut packets, longer, &mut pool).is_none());
+        assert!(!come_to(&mut packets, longer, &mut pool));
         let longest = Place { at: places[2].at - 6, len: MAX_FRAME as u32 };
-        assert_eq!(follow(&mut packets, longest, &mut pool).unwrap().len(), MAX_FRAME);
-        assert_eq!(follow(&mut packets, places[3], &mut pool).unwrap().data(), [3; 60]);
+        assert!(come_to(&mut packets, longest, &mut pool));
+        let mut third = packets.next().unwrap();
+        assert!(third.data() == [2; 60] && third.take_place(longest));
+        assert_eq!(third.len(), MAX_FRAME);
+        assert!(come_to(&mut packets, places[3], &mut pool));
+        assert_eq!(packets.next().unwrap().data(), [3; 60]);
         assert_eq!(pool.available(), 2);
     }
 }
