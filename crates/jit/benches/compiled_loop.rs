@@ -206,6 +206,7 @@ impl Case {
                 records: records.as_ptr().cast(),
                 base: first.as_ptr(),
                 second: std::ptr::null(),
+                starts: std::ptr::null(),
             })
             .collect();
         let stride = HEADROOM + self.packet.len().next_multiple_of(64) + TAILROOM;

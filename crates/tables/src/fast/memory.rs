@@ -235,9 +235,9 @@ mod tests {
         let read = |at: usize| segments.get(at).unwrap().load(Ordering::Relaxed);
         assert_eq!([63, 64, 127, 128, 129, 65_535, 70_000].map(read), [1, 64, 127, 128, 129, 65_535, 70_000]);
         assert_eq!(first.load(Ordering::Relaxed), 1);
-        for at in [0, 63, 64, 127, 128, 70_000] {
+        for at in [0_usize, 63, 64, 127, 128, 70_000] {
             // SAFETY: a pointer of the array, for a cell that was reserved.
-            let start = unsafe { &*segments.starts().wrapping_add((at as usize | 63).ilog2() as usize) };
+            let start = unsafe { &*segments.starts().wrapping_add((at | 63).ilog2() as usize) };
             let cell = start.load(Ordering::Relaxed).wrapping_add(at).cast_const();
             assert_eq!(cell, std::ptr::from_ref(segments.get(at).unwrap()).cast());
         }
