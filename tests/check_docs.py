@@ -15,6 +15,7 @@ FUNCTIONS = {
     "worker": "crates/switch/tests/worker.rs",
     "state": "crates/state/tests/control.rs",
     "control": "crates/control/src/tests.rs",
+    "jit": "crates/jit/tests/differential/main.rs",
     "stf": "crates/millrace/tests/cli/stf.rs",
 }
 FILES = {
