@@ -51,14 +51,16 @@ impl<F: FarEnd> Port for MemoryPort<F> {
         self.far_end.asked();
         let mut now_ns = None;
         loop {
-            let Some(packet) = batch.add(pool) else { return Ok(Received::More) };
+            if batch.is_full() || pool.available() == 0 {
+                return Ok(Received::More);
+            }
             let frame = match self.far_end.next() {
                 Next::Frame(frame) => frame,
-                none => {
-                    batch.give_last_back(pool);
-                    return Ok(if none == Next::End { Received::End } else { Received::Idle });
-                }
+                Next::None => return Ok(Received::Idle),
+                Next::End => return Ok(Received::End),
             };
+            // There is room and a packet, so no frame is lost here.
+            let Some(packet) = batch.add(pool) else { return Ok(Received::More) };
             packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
             if packet.set_frame(frame).is_err() {
                 self.statistics.rx_errors += 1;
