@@ -40,7 +40,6 @@ const MAX_PENDING: usize = 128;
 const RARELY: u32 = 16;
 
 /// What readers see.
-#[repr(C)]
 struct Version {
     limbs: usize,
     searched: Vec<Searched>,

@@ -27,15 +27,9 @@ const FIRST_BITS: u32 = 24;
 /// Most groups, in use or waiting for their grace period.
 const MAX_GROUPS: u32 = 1 << 25;
 
-#[repr(C)]
-struct Version {
-    plan: Plan,
-    array: Array,
-}
-
 /// The writing side. It knows which prefixes exist, not what they lead to: the caller keeps the routes.
 pub struct Dir24 {
-    version: Publisher<Version>,
+    array: Publisher<Array>,
     simd: Simd,
     bits: u32,
     /// Bits of the key below the first array.
@@ -65,7 +59,7 @@ struct Group {
 /// The reading side. Clones read the same table.
 #[derive(Clone)]
 pub struct Dir24Reader {
-    version: Subscriber<Version>,
+    array: Subscriber<Array>,
     simd: Simd,
 }
 
@@ -82,9 +76,8 @@ impl Dir24 {
         let exists = (0..=first_bits).map(|len| Cells::zeroed((1usize << len).div_ceil(64)));
         let exists = exists.collect::<Result<_, _>>()?;
         let array = Array::Byte(Words::new(first_bits, low, AtomicU8::FLAG)?);
-        let version = Version { plan: array.plan(), array };
         Ok(Dir24 {
-            version: Publisher::new(domain, version),
+            array: Publisher::new(domain, array),
             simd: simd.or_less(),
             bits,
             low,
@@ -99,7 +92,7 @@ impl Dir24 {
 
     /// A reader.
     pub fn reader(&self) -> Dir24Reader {
-        Dir24Reader { version: self.version.subscribe(), simd: self.simd }
+        Dir24Reader { array: self.array.subscribe(), simd: self.simd }
     }
 
     /// Adds a prefix that is not there yet, with its result (below 2^31).
@@ -120,7 +113,7 @@ impl Dir24 {
 
     fn write(&mut self, prefix: u64, len: u32, result: u32, is_new: bool) -> Result<(), NoMemory> {
         let (prefix, len) = (prefix as u32, len.min(self.bits));
-        if result >= self.version.current().array.flag() {
+        if result >= self.array.current().flag() {
             self.rebuild(result)?;
         }
         if len <= self.first_bits() {
@@ -158,14 +151,14 @@ impl Dir24 {
             let (above, number) = (group.above, group.number);
             self.groups.remove(&at);
             self.set_first(at, above);
-            self.limbo.push_back((self.version.domain().stamp(), number));
+            self.limbo.push_back((self.array.domain().stamp(), number));
         }
     }
 
     /// Bytes of memory that the arrays and the bookkeeping take.
     pub fn memory_bytes(&self) -> usize {
         let used = (self.next_group as usize) << self.low;
-        let arrays = self.version.current().array.bytes(used);
+        let arrays = self.array.current().bytes(used);
         let exists: usize = self.exists.iter().map(Cells::bytes).sum();
         arrays + exists + self.groups.capacity() * (size_of::<Group>() + 8) + (self.groups.len() << self.low)
     }
@@ -214,7 +207,7 @@ impl Dir24 {
             }
             // A prefix of fewer than 64 words lies in one block.
             let own = (!0u64 >> (64 - count.min(64))) << (block.max(start) - block);
-            let mut with_group = self.version.current().array.fill_first(block, own & !covered, result);
+            let mut with_group = self.array.current().fill_first(block, own & !covered, result);
             while with_group != 0 {
                 self.set_above((block + with_group.trailing_zeros() as usize) as u32, result);
                 with_group &= with_group - 1;
@@ -230,13 +223,13 @@ impl Dir24 {
         let start = (group.number as usize) << self.low;
         for (word, depth) in group.depth.iter().enumerate() {
             if *depth == 0 {
-                self.version.current().array.set_group(start + word, result);
+                self.array.current().set_group(start + word, result);
             }
         }
     }
 
     fn set_first(&self, at: u32, word: u32) {
-        self.version.current().array.set_first(at as usize, word);
+        self.array.current().set_first(at as usize, word);
     }
 
     /// Writes the result of a prefix that was added, or of its parent of `parent_len` bits when it was removed.
@@ -247,7 +240,7 @@ impl Dir24 {
         let count = 1usize << (self.bits - len);
         let from = (prefix as usize & ((1 << self.low) - 1)) & !(count - 1);
         let start = (group.number as usize) << self.low;
-        let array = &self.version.current().array;
+        let array = self.array.current();
         for word in from..from + count {
             match parent_len {
                 None if group.depth[word] <= depth => group.depth[word] = depth,
@@ -263,7 +256,7 @@ impl Dir24 {
     /// Gives a word of the first array a group, filled with what the word holds.
     fn open_group(&mut self, at: u32) -> Result<(), NoMemory> {
         while let Some(&(stamp, number)) = self.limbo.front()
-            && self.version.domain().passed(stamp)
+            && self.array.domain().passed(stamp)
         {
             self.free.push(number);
             self.limbo.pop_front();
@@ -271,7 +264,7 @@ impl Dir24 {
         let number = match self.free.pop() {
             Some(number) => number,
             None => {
-                if self.next_group as usize >= self.version.current().array.groups() >> self.low {
+                if self.next_group as usize >= self.array.current().groups() >> self.low {
                     // Small words cannot name more; wide ones ran out while many groups wait for their grace period.
                     self.rebuild(0)?;
                 }
@@ -282,7 +275,7 @@ impl Dir24 {
                 self.next_group - 1
             }
         };
-        let array = &self.version.current().array;
+        let array = self.array.current();
         let above = array.first(at as usize);
         let start = (number as usize) << self.low;
         for word in start..start + (1 << self.low) {
@@ -298,7 +291,7 @@ impl Dir24 {
     fn rebuild(&mut self, result: u32) -> Result<(), NoMemory> {
         let (first_bits, low) = (self.first_bits(), self.low);
         let most = result.max(self.next_group);
-        let array = match &self.version.current().array {
+        let array = match self.array.current() {
             Array::Byte(_) if most < AtomicU16::FLAG => {
                 Array::Narrow(Words::new(first_bits, low, AtomicU16::FLAG)?)
             }
@@ -307,9 +300,9 @@ impl Dir24 {
                 Array::Wide(Words::new(first_bits, low, groups.min(MAX_GROUPS))?)
             }
         };
-        self.version.current().array.copy_to(&array, (self.next_group as usize) << low);
-        self.version.publish(Version { plan: array.plan(), array });
-        self.version.domain().shape_changed();
+        self.array.current().copy_to(&array, (self.next_group as usize) << low);
+        self.array.publish(array);
+        self.array.domain().shape_changed();
         Ok(())
     }
 }
@@ -317,8 +310,8 @@ impl Dir24 {
 impl Dir24Reader {
     /// Looks up a batch. Key bits above the width do not count. All keys miss for a worker of another domain.
     pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
-        match self.version.get(worker) {
-            Some(version) => lookup::batch(self.simd, &version.array, keys, out),
+        match self.array.get(worker) {
+            Some(array) => lookup::batch(self.simd, array, keys, out),
             None => out.fill(0),
         }
     }
@@ -326,6 +319,6 @@ impl Dir24Reader {
     /// The plan as of now, whose pointers are valid until the worker's next quiescent point.
     #[inline]
     pub fn plan(&self, worker: &Worker) -> Plan {
-        self.version.get(worker).map_or(Plan::CALL, |version| version.plan)
+        self.array.get(worker).map_or(Plan::CALL, Array::plan)
     }
 }

@@ -8,20 +8,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Widest key in bits.
 pub const MAX_DIRECT_BITS: u32 = 16;
 
-struct Version {
-    plan: Plan,
-    results: Cells<AtomicU32>,
-}
-
 /// The writing side.
 pub struct Direct {
-    version: Publisher<Version>,
+    results: Publisher<Cells<AtomicU32>>,
 }
 
 /// The reading side. Clones read the same table.
 #[derive(Clone)]
 pub struct DirectReader {
-    version: Subscriber<Version>,
+    results: Subscriber<Cells<AtomicU32>>,
 }
 
 impl Direct {
@@ -30,42 +25,45 @@ impl Direct {
     /// # Errors
     /// [`NoMemory`].
     pub fn new(domain: &Domain, bits: u32) -> Result<Direct, NoMemory> {
-        let results = Cells::<AtomicU32>::zeroed(1 << bits.min(MAX_DIRECT_BITS))?;
-        let base = results.as_ptr().cast();
-        let plan = Plan { kind: PlanKind::Direct, base, ..Plan::CALL };
-        Ok(Direct { version: Publisher::new(domain, Version { plan, results }) })
+        let results = Cells::zeroed(1 << bits.min(MAX_DIRECT_BITS))?;
+        Ok(Direct { results: Publisher::new(domain, results) })
     }
 
     /// A reader.
     pub fn reader(&self) -> DirectReader {
-        DirectReader { version: self.version.subscribe() }
+        DirectReader { results: self.results.subscribe() }
     }
 
     /// Sets the result of a key; 0 takes it out. A key outside the width changes nothing.
     pub fn set(&mut self, key: u64, result: u32) {
-        if let Some(cell) = self.version.current().results.get(key as usize) {
+        if let Some(cell) = self.results.current().get(key as usize) {
             cell.store(result, Ordering::Release);
         }
     }
 
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
-        self.version.current().results.bytes()
+        self.results.current().bytes()
     }
 }
 
 impl DirectReader {
     /// Looks up a batch. A key outside the width misses, as do all keys for a worker of another domain.
     pub fn lookup(&self, worker: &Worker, keys: &[u64], out: &mut [u32]) {
-        let Some(version) = self.version.get(worker) else { return out.fill(0) };
+        let Some(results) = self.results.get(worker) else { return out.fill(0) };
         for (key, out) in keys.iter().zip(out) {
-            *out = version.results.get(*key as usize).map_or(0, |cell| cell.load(Ordering::Acquire));
+            *out = results.get(*key as usize).map_or(0, |cell| cell.load(Ordering::Acquire));
         }
     }
 
     /// The plan as of now, whose pointers are valid until the worker's next quiescent point.
     #[inline]
     pub fn plan(&self, worker: &Worker) -> Plan {
-        self.version.get(worker).map_or(Plan::CALL, |version| version.plan)
+        let plan = |results: &Cells<AtomicU32>| Plan {
+            kind: PlanKind::Direct,
+            base: results.as_ptr().cast(),
+            ..Plan::CALL
+        };
+        self.results.get(worker).map_or(Plan::CALL, plan)
     }
 }

@@ -52,6 +52,12 @@ fn by_width<C: Compare>(tree: &Tree, shape: Shape, keys: &[u64], out: &mut [u32]
     }
 }
 
+/// The next bits of a key, of its digits at hand from bit `skip` of the first on.
+#[inline(always)]
+fn window(high: u64, low: u64, skip: u32) -> u64 {
+    (high << skip | low >> 1 >> (63 - skip)) >> 32
+}
+
 /// One key: nothing else is under way, so nothing is set up for it.
 #[inline(always)]
 fn single<C: Compare>(tree: &Tree, shape: Shape, key: &[u64]) -> u32 {
@@ -61,7 +67,7 @@ fn single<C: Compare>(tree: &Tree, shape: Shape, key: &[u64]) -> u32 {
     while value.is_link() {
         let (at, skip) = (pos as usize / 64, pos % 64);
         let (high, low) = (digit(key, shape.align, at), digit(key, shape.align, at + 1));
-        let window = (high << skip | low >> 1 >> (63 - skip)) >> 32;
+        let window = window(high, low, skip);
         let index = (window >> (WINDOW - value.bits())) as usize;
         let line = lines.wrapping_add((value.line() as usize + index) * LINE);
         // SAFETY: links of a tree lead to its lines, which stay as they are until the worker's next quiescent point, but for
@@ -192,8 +198,7 @@ impl Wave {
             if LIMBS == 2 && pos >= 64 {
                 (high, low) = (low, 0);
             }
-            let skip = pos % 64;
-            let window = (high << skip | low >> 1 >> (63 - skip)) >> 32;
+            let window = window(high, low, pos % 64);
             let index = (window >> (WINDOW - value.bits())) as u32;
             self.window[at] = window as u32;
             self.line[at] = (value.line() + index) & value.link_mask();
