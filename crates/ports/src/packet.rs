@@ -124,13 +124,13 @@ impl Packet {
         Ok(true)
     }
 
-    /// Where the frame lies, and whether [`HEADROOM`] bytes are in front of it.
+    /// Where the frame lies; none without [`HEADROOM`] bytes in front of it.
     #[inline]
-    pub(crate) fn place(&self) -> (Place, bool) {
+    pub(crate) fn place(&self) -> Option<Place> {
         let at = self.slot.offset() + self.start as usize;
         // A memory has at most 4 GiB.
         let place = Place { at: at as u32, len: self.end - self.start };
-        (place, self.start as usize >= HEADROOM)
+        (self.start as usize >= HEADROOM).then_some(place)
     }
 
     /// Whether a place of the pool's memory ([`crate::PacketPool::burst`]) begins where this packet's frames lie.

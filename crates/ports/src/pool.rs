@@ -65,11 +65,7 @@ impl PacketPool {
     pub fn burst<'a>(&'a mut self, batch: &'a mut Batch, places: &'a mut Vec<Place>) -> Option<Burst<'a>> {
         places.clear();
         for packet in &batch.packets {
-            let (place, has_headroom) = packet.place();
-            if !has_headroom {
-                return None;
-            }
-            places.push(place);
+            places.push(packet.place()?);
         }
         let memory = self.slots.whole(batch.packets.iter_mut().map(|packet| &mut packet.slot))?;
         Some(Burst { memory, places })

@@ -45,11 +45,11 @@ fn a_program_that_waited_begins_with_its_best_code() {
     let worker = thread::spawn(move || worker.run());
 
     let effort = || control.call(|switch| switch.compile_statistics().effort).unwrap();
-    let next = || Switch::beside(Arc::clone(&program), config(), &tables).unwrap();
-    control.swap(next(), Keep::Everything).unwrap();
+    let beside = |tables| Switch::beside(Arc::clone(&program), config(), tables).unwrap();
+    control.swap(beside(&tables), Keep::Everything).unwrap();
     assert_eq!(effort(), Effort::Quick);
     let tables = control.call(|switch| switch.state().handle()).unwrap();
-    let mut prepared = Switch::beside(Arc::clone(&program), config(), &tables).unwrap();
+    let mut prepared = beside(&tables);
     prepared.prepare_best_code(&tables).unwrap();
     control.swap(prepared, Keep::Everything).unwrap();
     assert_eq!(effort(), Effort::Speed);
