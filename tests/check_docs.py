@@ -17,6 +17,7 @@ FUNCTIONS = {
     "control": "crates/control/src/tests.rs",
     "jit": "crates/jit/tests/differential/main.rs",
     "stf": "crates/millrace/tests/cli/stf.rs",
+    "run": "crates/millrace/tests/cli/run.rs",
 }
 FILES = {
     "interp": "crates/interp/filetests/{}.mir",

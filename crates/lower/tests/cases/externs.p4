@@ -23,9 +23,9 @@
 // check: switch.clone_session = 32w4
 // check: switch.clone_list = 32w0x101
 // check: switch.resubmit_list = 32w0x102
-// check: sm.egress_spec = 9w0x1ff
+// check: sm.egress_spec = zext(9w0x1ff, 9)
 // check: sm.mcast_grp = 16w0
-// check: switch.drop = bool_and(bool_and(eq(sm.egress_spec, 9w0x1ff), eq(sm.mcast_grp, 16w0)), not(switch.resubmit))
+// check: switch.drop = bool_and(bool_and(eq(sm.egress_spec, zext(9w0x1ff, 9)), eq(sm.mcast_grp, 16w0)), not(switch.resubmit))
 #include "common.p4"
 struct cell_t { bit<8> a; bool b; }
 INGRESS(ingress) {

@@ -9,11 +9,11 @@
 // check: switch.priority = zext(sm.priority, 8)
 // check: switch.resubmit_list = 32w1
 // in: body control egress
-// check: sm.egress_spec = 9w0
+// check: sm.egress_spec = zext(9w0, 9)
 // check: sm.egress_rid = switch.egress_rid
 // check: sm.enq_qdepth = zext(switch.enqueue_depth, 19)
 // check: sm.deq_timedelta = zext(div(switch.queue_delay, 64w0x3e8), 32)
-// check: switch.drop = eq(sm.egress_spec, 9w0x1ff)
+// check: switch.drop = eq(sm.egress_spec, zext(9w0x1ff, 9))
 // check: switch.recirculate = bool_and(switch.recirculate, not(switch.drop))
 #include "common.p4"
 INGRESS(ingress) {

@@ -1,6 +1,6 @@
 //! `run`: the demonstration, capture files, entries that do not fit, signals.
 
-use crate::common::{Folder, Said, command, frames, millrace};
+use crate::common::{Folder, Said, command, frames, millrace, root};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -71,6 +71,56 @@ fn capture_files_go_in_and_come_out() {
     assert_eq!((&object["ok"], &object["ports"][1]["tx_packets"]), (&json!(true), &json!(3)));
     assert_eq!(object["drops"], json!({ "ingress_drop": 3 }));
 }
+
+/// What each port of arrival gets, for a drop port and none: 1 gives the program's own 511, 2 drops, 3 gives 7 and 4 drops
+/// in egress. Six frames come from each.
+#[test]
+fn another_drop_port_leaves_the_program_its_own_511() {
+    let folder = Folder::new("run-drop-port");
+    let program = folder.file("ports.p4", PORTS);
+    let out = |number: u32| folder.path(&format!("out{number}.pcap"));
+    let ports: Vec<String> = [1, 2, 3, 4, 7, 511]
+        .map(|number| match number {
+            ..=4 => format!("{number}@pcap:programs/demo/in0.pcap,{}", out(number)),
+            _ => format!("{number}@pcap:{},{}", folder.path("none.pcap"), out(number)),
+        })
+        .into();
+    // The header of a capture file alone.
+    let capture = std::fs::read(root().join("programs/demo/in0.pcap")).unwrap();
+    std::fs::write(folder.path("none.pcap"), &capture[..24]).unwrap();
+    for (drop_port, [to_7, to_511]) in [(None, [6, 0]), (Some("7"), [0, 6]), (Some("0"), [6, 6])] {
+        for engine in ["interp", "jit"] {
+            let mut args = vec!["run", &program, "--engine", engine];
+            ports.iter().for_each(|port| args.extend(["-i", port]));
+            drop_port.iter().for_each(|port| args.extend(["--drop-port", port]));
+            let said = millrace(&args);
+            assert_eq!(said.code, 0, "{}", said.err);
+            let sent = [7, 511].map(|number| frames(&out(number)).len());
+            assert_eq!(sent, [to_7, to_511], "{engine} {drop_port:?}");
+        }
+    }
+}
+
+/// Gives each port of arrival its own way.
+const PORTS: &str = "#include <core.p4>
+#include <v1model.p4>
+struct h_t { }
+struct m_t { }
+parser P(packet_in p, out h_t h, inout m_t m, inout standard_metadata_t s) { state start { transition accept; } }
+control V(inout h_t h, inout m_t m) { apply { } }
+control I(inout h_t h, inout m_t m, inout standard_metadata_t s) {
+    apply {
+        if (s.ingress_port == 2) { mark_to_drop(s); }
+        else if (s.ingress_port == 1) { s.egress_spec = 511; }
+        else { s.egress_spec = 7; }
+    }
+}
+control E(inout h_t h, inout m_t m, inout standard_metadata_t s) {
+    apply { if (s.ingress_port == 4) { mark_to_drop(s); } }
+}
+control D(packet_out p, in h_t h) { apply { } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+";
 
 fn run_with_entries(folder: &Folder, text: &str) -> Said {
     let entries = folder.file("entries", text);

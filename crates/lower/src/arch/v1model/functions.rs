@@ -4,7 +4,8 @@ use millrace_pipeline::{DigestId, Expr, Inst, Intrinsic};
 use millrace_sema::Constant;
 use millrace_sema::hir::{self, Arg, Call, Ty, TyKind};
 
-use super::{DROP_PORT, checksum, field_list, state, state_mut};
+use super::drop_port::drop_port;
+use super::{checksum, field_list, state, state_mut};
 use crate::arch::messages;
 use crate::code::Code;
 use crate::fail::{Lower, code as kind, fail, internal};
@@ -71,7 +72,8 @@ fn mark_to_drop<'a>(
             None => return internal(call.span, "no standard metadata"),
         },
     };
-    for (name, value) in [("egress_spec", DROP_PORT), ("mcast_grp", 0)] {
+    let zero = |width| Expr::bits(width, 0);
+    for (name, value) in [("egress_spec", drop_port as fn(u32) -> Expr), ("mcast_grp", zero)] {
         let members = types::members(&code.cx.hir.types, ty);
         let Some(at) = members.iter().position(|(n, _)| n == name) else { continue };
         let width = code.width(members[at].1);
@@ -79,7 +81,7 @@ fn mark_to_drop<'a>(
             return internal(call.span, "standard metadata that is not in one place");
         };
         if let Some(field) = place.member(at) {
-            code.store_place(&field.clone(), Value::Scalar(Expr::bits(width, value)))?;
+            code.store_place(&field.clone(), Value::Scalar(value(width)))?;
         }
     }
     Ok(Value::Unit)

@@ -6,7 +6,8 @@
 
 use millrace_pipeline::{BinaryOp, BodyId, Expr, Intrinsic, PacketPath, SlotId};
 
-use super::{DROP_PORT, standard_slot};
+use super::drop_port::{drop_port, no_drop_port};
+use super::standard_slot;
 use crate::arch::blocks::Typed;
 use crate::arch::fill::Fills;
 use crate::code::Code;
@@ -28,7 +29,7 @@ const AT_INGRESS: &[(&str, Source)] = &[
 /// sent back and now leaves by unicast stays one that was sent back.
 const AT_EGRESS: &[(&str, Source)] = &[
     ("egress_port", Source::Number(Intrinsic::EgressPort)),
-    ("egress_spec", Source::Zero),
+    ("egress_spec", Source::NoDropPort),
     ("packet_length", Source::Number(Intrinsic::PacketLength)),
     ("instance_type", Source::Copy(Intrinsic::PacketPath)),
     ("egress_rid", Source::Number(Intrinsic::EgressRid)),
@@ -47,7 +48,7 @@ enum Source {
     Time(Intrinsic),
     /// As a number, unless it is 0: then the field stays.
     Copy(Intrinsic),
-    Zero,
+    NoDropPort,
 }
 
 /// The field that is itself a slot of the contract: `parser_error`.
@@ -90,7 +91,10 @@ fn value(cx: &mut Lowering<'_>, field: Option<SlotId>, source: Source) -> Expr {
                 None => path,
             }
         }
-        Source::Zero => Expr::bits(1, 0),
+        Source::NoDropPort => {
+            let ty = field.map(|slot| cx.ir.program().slots[slot].ty);
+            no_drop_port(ty.and_then(|ty| ty.bits()).unwrap_or(9))
+        }
     }
 }
 
@@ -99,7 +103,7 @@ fn drops(code: &Code<'_, '_>) -> Expr {
     match standard_slot(code.cx, "egress_spec") {
         Some(slot) => {
             let width = code.cx.ir.program().slots[slot].ty.bits().unwrap_or(9);
-            Expr::Read(slot).eq(Expr::bits(width, DROP_PORT))
+            Expr::Read(slot).eq(drop_port(width))
         }
         None => Expr::Bool(false),
     }

@@ -27,9 +27,6 @@ pub use drop_port::set_drop_port;
 pub(crate) use functions::call_function;
 pub(crate) use objects::{call_method, create_resource, table_properties};
 
-/// `egress_spec` of a packet that is dropped.
-const DROP_PORT: u128 = 511;
-
 /// What is kept while a program is lowered.
 #[derive(Default)]
 pub(crate) struct State {
