@@ -5,6 +5,7 @@
 //! - [`commands`] understands the runtime commands of bmv2 (`table_add`, `mc_mgrp_create`, ...), one a line.
 //! - [`runtime_json`] understands the P4Runtime JSON of the P4 tutorials.
 //! - [`entries`] loads a file of either kind.
+//! - [`saved`] writes the state of a switch as such commands.
 //! - [`image`] is a compiled program with its description as a file.
 //! - [`value`] and [`matching`] read single values and match fields; test languages use them too.
 //!
@@ -25,6 +26,7 @@ mod refusal;
 pub mod runtime_json;
 #[cfg(test)]
 mod sample;
+pub mod saved;
 #[cfg(test)]
 mod tests;
 pub mod value;

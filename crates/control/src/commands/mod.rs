@@ -24,4 +24,5 @@ pub use catalogue::{COMMANDS, usage};
 pub(crate) use execute::refused;
 pub use execute::{Executor, Reply};
 pub use parse::{MAX_LINE, read};
+pub(crate) use stateful::rates_words;
 pub use story::number_trace;

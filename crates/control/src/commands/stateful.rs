@@ -225,20 +225,21 @@ fn config(rates: &Rates) -> MeterConfig {
 }
 
 fn rates_text(config: &MeterConfig) -> String {
-    // Units per microsecond, as they are set; the last digit is that of a millionth of a unit per second.
-    let rate = |rate: Rate| {
-        let text = format!(
-            "{}.{:012}",
-            rate.millionths() / 1_000_000_000_000,
-            rate.millionths() % 1_000_000_000_000
-        );
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    };
+    let (committed, peak) = (rate_text(config.cir), rate_text(config.pir));
     format!(
-        "0: info rate = {}, burst size = {}\n1: info rate = {}, burst size = {}\n",
-        rate(config.cir),
-        config.cbs,
-        rate(config.pir),
-        config.pbs
+        "0: info rate = {committed}, burst size = {}\n1: info rate = {peak}, burst size = {}\n",
+        config.cbs, config.pbs
     )
+}
+
+/// The rates as `meter_set_rates` takes them.
+pub(crate) fn rates_words(config: &MeterConfig) -> String {
+    format!("{}:{} {}:{}", rate_text(config.cir), config.cbs, rate_text(config.pir), config.pbs)
+}
+
+/// Units per microsecond, as they are set; the last digit is that of a millionth of a unit per second.
+fn rate_text(rate: Rate) -> String {
+    let text =
+        format!("{}.{:012}", rate.millionths() / 1_000_000_000_000, rate.millionths() % 1_000_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -68,6 +68,9 @@ struct Args {
     /// Starts without a program; a controller brings one
     #[arg(long)]
     no_p4: bool,
+    /// What `serialize_state` wrote: the switch starts with that
+    #[arg(long, value_name = "FILE")]
+    restore_state: Option<PathBuf>,
     /// Largest number of ports
     #[arg(long, value_name = "N", default_value_t = 512)]
     max_port_count: usize,
@@ -120,9 +123,6 @@ struct Missing {
     /// Packets over nanomsg
     #[arg(long, value_name = "SOCKET")]
     packet_in: Option<String>,
-    /// The state that bmv2 saved
-    #[arg(long, value_name = "FILE")]
-    restore_state: Option<PathBuf>,
 }
 
 /// The options of simple_switch itself.
@@ -228,7 +228,6 @@ fn start(target: Target, mut args: Vec<OsString>) -> Result<ExitCode, ExitCode> 
 fn check(target: Target, args: &Args, own: &TargetArgs) -> Result<(), String> {
     let missing = [
         ("--packet-in", args.missing.packet_in.is_some()),
-        ("--restore-state", args.missing.restore_state.is_some()),
         ("--dp-grpc-server-addr", own.dp_grpc_server_addr.is_some()),
         ("--load-modules", own.load_modules.is_some()),
     ];
@@ -237,6 +236,9 @@ fn check(target: Target, args: &Args, own: &TargetArgs) -> Result<(), String> {
     }
     if args.config.is_none() && !args.no_p4 {
         return Err("please specify an input JSON configuration file, or --no-p4".into());
+    }
+    if args.restore_state.is_some() && args.no_p4 {
+        return Err("--restore-state needs a program".into());
     }
     if args.interface.len() > args.max_port_count {
         let limit = args.max_port_count;
@@ -308,6 +310,9 @@ fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsSt
     let default = (target == Target::SimpleSwitch).then_some(millrace_thrift::DEFAULT_PORT);
     if let Some(port) = args.thrift_port.or(default) {
         option("--thrift", port.to_string().into());
+    }
+    if let Some(state) = &args.restore_state {
+        option("--entries", state.into());
     }
     if let Some(folder) = &args.pcap {
         option("--pcap", folder.into());
@@ -412,6 +417,8 @@ mod tests {
         assert!(!options(Target::SimpleSwitch, "--no-p4").unwrap().contains("--grpc"));
         let run = options(Target::SimpleSwitch, "--use-files 0 -i 0@a prog.json").unwrap();
         assert!(run.contains("-i 0@pcap:a_in.pcap,a_out.pcap"), "{run}");
+        let run = options(Target::SimpleSwitch, "--restore-state saved prog.json").unwrap();
+        assert!(run.contains("--entries saved"), "{run}");
     }
 
     #[test]

@@ -186,6 +186,55 @@ fn files_go_through_a_switch() {
     assert_eq!(frames_out(&["--", "--drop-port", "510"]), 6);
 }
 
+/// The first switch is told its entries; the others start with what it saved.
+#[test]
+fn a_saved_state_is_restored() {
+    let folder = Folder::new("restore-state");
+    let (image, saved, again) = (folder.path("router.json"), folder.path("saved"), folder.path("again"));
+    assert_eq!(p4c_bm2_ss(&["-o", &image, BASIC]).code, 0);
+    let entries = std::fs::read_to_string(root().join("programs/router.entries")).unwrap();
+    let save = |options: &[&str], commands: &str| {
+        let port = free_port().to_string();
+        let mut command = start(env!("CARGO_BIN_EXE_simple_switch"));
+        command.args(["--thrift-port", &port]).args(options).arg(&image);
+        let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        wait_for("the server", || std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok());
+        let script = folder.file("script", commands);
+        let mut shell = start(env!("CARGO_BIN_EXE_millrace"));
+        shell.args(["shell", "--thrift-port", &port]).stdin(std::fs::File::open(script).unwrap());
+        let said: Said = shell.output().unwrap().into();
+        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+        assert_eq!(running.end(), 0);
+    };
+    save(&[], &format!("{entries}\nserialize_state {saved}\n"));
+    save(&["--restore-state", &saved], &format!("serialize_state {again}\n"));
+    let text = std::fs::read_to_string(&saved).unwrap();
+    assert_eq!(std::fs::read_to_string(&again).unwrap(), text);
+    let commands = |text: &str| text.lines().filter(|line| line.starts_with("table_")).count();
+    assert_eq!(commands(&text), commands(&entries), "{text}");
+
+    // As with the entries themselves: three each way.
+    let mut command = start(env!("CARGO_BIN_EXE_simple_switch"));
+    command.args(["--thrift-port", &free_port().to_string(), "--use-files", "0", "--restore-state", &saved]);
+    for port in ["0", "1"] {
+        let file = format!("programs/demo/in{port}.pcap");
+        std::fs::copy(root().join(file), folder.path(&format!("p{port}_in.pcap"))).unwrap();
+        command.args(["-i", &format!("{port}@{}", folder.path(&format!("p{port}")))]);
+    }
+    let said: Said = command.arg(&image).output().unwrap().into();
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let sent = ["p0_out.pcap", "p1_out.pcap"].map(|name| frames(&folder.path(name)).len());
+    assert_eq!(sent, [3, 3]);
+
+    let wrong = folder.file("wrong", "table_add nothing x 1 =>\n");
+    let refused: Said = start(env!("CARGO_BIN_EXE_simple_switch"))
+        .args(["--thrift-port", &free_port().to_string(), "--restore-state", &wrong, &image])
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(refused.code, 1, "{}", refused.err);
+}
+
 /// Sends each packet to the port 511.
 const PASS: &str = "#include <core.p4>
 #include <v1model.p4>

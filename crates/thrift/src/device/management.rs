@@ -56,15 +56,6 @@ impl Device {
         })
     }
 
-    /// bmv2 has a format of its own for that, which only bmv2 reads.
-    pub(crate) fn bm_serialize_state(&self) -> Answer<String> {
-        let kind = thrift::ApplicationErrorKind::InternalError;
-        Err(CallError::Failed(thrift::ApplicationError::new(
-            kind,
-            "the state of this switch is not serialized",
-        )))
-    }
-
     pub(crate) fn bm_mgmt_get_info(&self) -> Answer<SwitchInfo> {
         Ok(SwitchInfo {
             device_id: i64::try_from(self.device_id).unwrap_or(i64::MAX),

@@ -9,6 +9,7 @@ mod ports;
 mod profiles;
 mod programs;
 mod replication;
+mod saved;
 mod stateful;
 mod tables;
 mod values;

@@ -159,6 +159,48 @@ fn a_switch_that_has_ended_says_so() {
     assert_eq!(answer.unwrap().to_string(), "the switch is not running any more");
 }
 
+/// Of two switches with the same program, the second is told what the first one saved.
+#[test]
+fn a_saved_state_makes_another_switch_alike() {
+    let (first, second) = (Device::start(), Device::start());
+    let (mut client, mut other) = (first.client(), second.client());
+    assert_eq!(client.bm_serialize_state().unwrap(), "# The state of \"all\"\n");
+    let key = |byte: u8| {
+        let lpm = MatchLpm { key: vec![10, byte, 0, 0], prefix_length: 16 };
+        vec![MatchParam { kind: MatchType::Lpm, lpm: Some(lpm), ..MatchParam::default() }]
+    };
+    for (byte, port) in [(0, 1), (1, 2)] {
+        let (name, action) = ("In.route".to_owned(), "In.forward".to_owned());
+        let data = vec![vec![0, port]];
+        client.bm_mt_add_entry(name, key(byte), action, data, EntryOptions::default()).unwrap();
+    }
+    client.bm_register_write("In.last".into(), 2, 77).unwrap();
+    client.bm_meter_set_rates("In.limits".into(), 3, rates(0.25, 0.5)).unwrap();
+    let node = client.bm_mc_node_create(4, "110".into(), String::new()).unwrap();
+    client.bm_mc_mgrp_create(5).unwrap();
+    client.bm_mc_node_associate(5, node).unwrap();
+    client.mirroring_mapping_add(8, 1).unwrap();
+    let text = client.bm_serialize_state().unwrap();
+    for line in [
+        "table_add In.route In.forward 0x0a000000/16 => 0x001\n",
+        "table_add In.route In.forward 0x0a010000/16 => 0x002\n",
+        "meter_set_rates In.limits 3 0.25:10 0.5:10\n",
+        "mc_node_create 4 1 2\nmc_mgrp_create 5\nmc_node_associate 5 0\nmirroring_add 8 1\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let saved = text.clone();
+    let loaded = second.control.call(move |switch| millrace_control::entries::load(switch, &saved)).unwrap();
+    assert!(loaded.is_ok(), "{loaded:?}");
+    assert_eq!(other.bm_serialize_state().unwrap(), text);
+    // Handles are the same, and what is read by them.
+    for handle in [0, 1] {
+        let entry = |client: &mut Client| client.bm_mt_get_entry("In.route".into(), handle).unwrap();
+        assert_eq!(entry(&mut client), entry(&mut other));
+    }
+    assert_eq!(other.bm_register_read("In.last".into(), 2).unwrap(), 77);
+}
+
 /// Puts a CRC over the first nine bytes behind them.
 const CHECKSUM: &str = r#"
 #include <core.p4>
