@@ -246,7 +246,7 @@ mod tests {
         act_prof_delete_group paths 0
         table_indirect_add spread 3 => 2
         table_indirect_add_with_group spread 4 => 1
-        table_indirect_set_default spread 1
+        table_indirect_set_default_with_group spread 1
         table_add route set_nhop 10.0.0.0/8 => 1 2
         table_add route drop 10.1.0.0/16 =>
         table_add route drop 10.2.0.0/16 =>
@@ -289,7 +289,7 @@ table_set_default ingress.route ingress.set_nhop 0x000000000001 0x001
 table_add ingress.acl ingress.drop 0x00000001&&&0x00000001 0x000->0x1ff => 7
 table_indirect_add ingress.spread 0x003 => 2
 table_indirect_add_with_group ingress.spread 0x004 => 1
-table_indirect_set_default ingress.spread 1
+table_indirect_set_default_with_group ingress.spread 1
 counter_write ingress.count 3 5 600
 register_write ingress.last 2 0x000000000009
 meter_set_rates ingress.meter 1 0.5:10 1:20

@@ -103,10 +103,10 @@ fn profiles_have_members_and_groups() {
     }
     assert!(run(&mut switch, "act_prof_delete_member paths 1").contains("still used"));
     run(&mut switch, "act_prof_remove_member_from_group paths 0 0\ntable_indirect_set_default spread 1");
-    assert!(
-        run(&mut switch, "table_dump spread")
-            .contains("default entry\nAction entry: ingress.set_nhop - 0000000")
-    );
+    assert!(run(&mut switch, "table_dump spread").contains("default entry\nIndex: member(1)\n"));
+    assert_eq!(run(&mut switch, "table_indirect_set_default_with_group spread 0"), "");
+    assert!(run(&mut switch, "table_dump spread").contains("default entry\nIndex: group(0)\n"));
+    assert!(run(&mut switch, "table_indirect_set_default_with_group spread 7").contains("group 7"));
     assert!(run(&mut switch, "table_add spread drop 1 =>").contains("give a member or a group"));
     assert!(run(&mut switch, "table_indirect_add route 1.2.3.4/32 => 0").contains("no action profile"));
 }

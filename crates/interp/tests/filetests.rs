@@ -7,7 +7,8 @@
 //!   names an entry of its table.
 //! - `; value SET BITS, BITS`: adds a member to a value set.
 //! - `; member PROFILE ID ACTION(BITS, ...)`, `; group PROFILE ID MEMBER MEMBER ...`,
-//!   `; entry TABLE BITS, ... => member ID` or `=> group ID`: writes an action profile.
+//!   `; entry TABLE BITS, ... => member ID` or `=> group ID`, `; default TABLE => member ID` or `=> group ID`: writes an
+//!   action profile, and what names it.
 //!
 //! After a packet:
 //! - `; expect slot NAME = VALUE`: VALUE is `8w5`, `true`, `empty` or `varbit 16w0x102`.
@@ -108,6 +109,7 @@ impl Bench {
             "member" => self.member(rest),
             "group" => self.group(rest),
             "entry" => self.entry(rest),
+            "default" => self.default(rest),
             "expect" => self.expect(rest),
             _ => Ok(()),
         }
@@ -198,16 +200,21 @@ impl Bench {
             .map_err(|error| error.to_string())
     }
 
+    fn default(&mut self, rest: &str) -> Result<(), String> {
+        let (table, target) = rest.split_once(" => ").ok_or("no target")?;
+        let table = self.state.table_named(table).map_err(|error| error.to_string())?;
+        let set = self.state.tables().set_default_target(table, &self::target(target)?);
+        set.map_err(|error| error.to_string())
+    }
+
     fn entry(&mut self, rest: &str) -> Result<(), String> {
         let (left, right) = rest.split_once(" => ").ok_or("no target")?;
         let (table, keys) = left.split_once(' ').ok_or("no keys")?;
         let table = self.state.table_named(table).map_err(|error| error.to_string())?;
-        let (kind, id) = right.split_once(' ').ok_or("no target")?;
-        let id = id.parse().map_err(|_| "no id")?;
         let entry = EntryWrite {
             matches: bits_list(keys)?.into_iter().map(EntryMatch::Exact).collect(),
             priority: 0,
-            target: if kind == "group" { Target::Group(id) } else { Target::Member(id) },
+            target: target(right)?,
             idle_timeout_ns: 0,
         };
         self.state.tables().insert(table, &entry, 0).map(drop).map_err(|error| error.to_string())
@@ -291,6 +298,13 @@ fn bits(text: &str) -> Result<Bits, String> {
 
 fn bits_list(text: &str) -> Result<Vec<Bits>, String> {
     text.split(',').filter(|part| !part.trim().is_empty()).map(bits).collect()
+}
+
+/// `group ID` or `member ID`
+fn target(text: &str) -> Result<Target, String> {
+    let (kind, id) = text.split_once(' ').ok_or("no target")?;
+    let id = id.parse().map_err(|_| "no id")?;
+    Ok(if kind == "group" { Target::Group(id) } else { Target::Member(id) })
 }
 
 /// `NAME[INDEX]`

@@ -98,9 +98,12 @@ impl Verdict {
     }
 }
 
+/// In the result of a lookup in a table with a selector: the slot was selected at a miss.
+pub const MISSED: u32 = 1 << 31;
+
 /// Looks up `n` keys, each `ceil(bits/64)` limbs, and as many selector inputs, of their own limbs. Writes for each the
-/// action slot (0: the default action, at a miss) and, unless `entries` is null, the entry plus one (0: a miss). What it
-/// returns means nothing.
+/// action slot (0: the default action, at a miss; with [`MISSED`]: what a default group selected) and, unless `entries` is
+/// null, the entry plus one (0: a miss). What it returns means nothing.
 pub type LookupBatch = unsafe extern "C" fn(
     host: *mut c_void,
     table: *const c_void,

@@ -169,21 +169,32 @@ impl Tables {
     /// A const default, an action that may not be one, or arguments that do not fit.
     pub fn set_default(&mut self, table: TableId, call: &ActionCall) -> Result<(), WriteError> {
         let call = self.table_call(table, call, ActionScope::TableOnly)?;
-        let before = self.tables[table].default_action().clone();
-        self.table_mut(table).set_default(call)?;
-        self.note_undo(|| Undo::Default(table, Box::new(before)));
-        Ok(())
+        self.put_default(table, EntryTarget::Action(call))
     }
 
-    /// Gives the default action what a member of the table's profile does now. It does not follow the member later.
+    /// Sets what a miss does: an action, or what a member, or one that is selected from a group, of the table's profile does
+    /// at the time. A miss for which the group is empty does what a hit of it does.
     ///
     /// # Errors
-    /// No such member, or as [`Tables::set_default`].
-    pub fn set_default_member(&mut self, table: TableId, member: u32) -> Result<(), WriteError> {
-        let member = self.member(self.schema.profile_of(table)?, member)?;
-        let action = self.schema.action_in_table(table, member.action);
-        let action = action.ok_or(WriteError::NoAction { action: member.action.as_u32() as usize })?;
-        self.set_default(table, &ActionCall { action, args: member.args })
+    /// As [`Tables::set_default`], also for the action that a member has now; no such member or group.
+    pub fn set_default_target(&mut self, table: TableId, target: &Target) -> Result<(), WriteError> {
+        if let Target::Member(id) = target {
+            let member = self.member(self.schema.profile_of(table)?, *id)?;
+            let action = self.schema.action_in_table(table, member.action);
+            let action = action.ok_or(WriteError::NoAction { action: member.action.as_u32() as usize })?;
+            self.table_call(table, &ActionCall { action, args: member.args }, ActionScope::TableOnly)?;
+        }
+        match target {
+            Target::Action(call) => self.set_default(table, call),
+            other => self.put_default(table, self.entry_target(table, other)?),
+        }
+    }
+
+    fn put_default(&mut self, table: TableId, target: EntryTarget) -> Result<(), WriteError> {
+        let before = self.tables[table].default_target();
+        self.table_mut(table).set_default_target(target)?;
+        self.note_undo(|| Undo::Default(table, Box::new(before)));
+        Ok(())
     }
 
     /// Sets the default action back to that of the program.
@@ -191,15 +202,22 @@ impl Tables {
     /// # Errors
     /// A const default.
     pub fn reset_default(&mut self, table: TableId) -> Result<(), WriteError> {
-        let before = self.tables[table].default_action().clone();
-        self.table_mut(table).reset_default()?;
-        self.note_undo(|| Undo::Default(table, Box::new(before)));
-        Ok(())
+        let own = self.tables[table].spec().default_action.clone();
+        self.put_default(table, EntryTarget::Action(own))
     }
 
-    /// The default action.
+    /// The default action: that of a member in its place; of a group, the one that was the default before.
     pub fn default_action(&self, table: TableId) -> ActionCall {
         self.call_view(table, self.tables[table].default_action())
+    }
+
+    /// What a miss does.
+    pub fn default_target(&self, table: TableId) -> Target {
+        match self.tables[table].default_target() {
+            EntryTarget::Action(call) => Target::Action(self.call_view(table, &call)),
+            EntryTarget::Member(member) => Target::Member(member.id()),
+            EntryTarget::Group(group) => Target::Group(group.id()),
+        }
     }
 
     /// How many entries there are.

@@ -48,8 +48,8 @@ pub struct Selected {
 
 impl State {
     /// Looks up a key, one value for each key field, and records a hit. `inputs` are the values of
-    /// [`Table::selector_inputs`]; they count only when the entry names a group. An entry that names an empty group
-    /// hits and gives [`Table::empty_group`]. Unlike the readers of engines this takes the lock of the tables.
+    /// [`Table::selector_inputs`]; they count only when the entry, or the default one, names a group. An empty group gives
+    /// [`Table::empty_group`]; a miss stays a miss. Unlike the readers of engines this takes the lock of the tables.
     pub fn lookup(&mut self, id: TableId, keys: &[Bits], inputs: &[Bits], now_ns: u64) -> Lookup {
         let tables = self.handle.lock();
         let table = tables.table(id);

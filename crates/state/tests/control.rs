@@ -385,6 +385,57 @@ fn profiles_hold_members_and_groups() {
     assert_eq!(state.tables().member(profile, 0), Ok(member(20)));
 }
 
+/// A miss follows a member or group in place of the default action, which so is in use.
+#[test]
+fn a_member_or_group_may_be_the_default() {
+    let mut state = state();
+    let [table, routes] = ["selected", "routes"].map(|name| state.table_named(name).unwrap());
+    let profile = state.profile_named("ap").unwrap();
+    let action = state.member_action_named(profile, "both").unwrap();
+    let member = |value| MemberWrite { action, args: vec![Bits::new(8, value)] };
+    let in_group = |member| [GroupMember { member, weight: 1 }];
+    for value in [10, 11] {
+        state.tables().insert_member(profile, None, &member(value)).unwrap();
+    }
+    state.tables().insert_group(profile, Some(7), &in_group(1)).unwrap();
+    let missed = |state: &mut State| {
+        let found = state.lookup(table, &[Bits::new(9, 3)], &[], 0);
+        assert!(!found.is_hit());
+        (found.args[0].to_u64().unwrap(), found.selected.map(|selected| (selected.member, selected.group)))
+    };
+    state.tables().set_default_target(table, &Target::Member(0)).unwrap();
+    assert_eq!(missed(&mut state), (10, Some((0, None))));
+    state.tables().modify_member(profile, 0, &member(20)).unwrap();
+    assert_eq!(missed(&mut state), (20, Some((0, None))));
+    assert_eq!(state.tables().default_action(table), call(0, &[Bits::new(8, 20)]));
+    let in_use = state.tables().remove_member(profile, 0);
+    assert_eq!(in_use, Err(WriteError::Profile(ProfileError::MemberInUse(0))));
+
+    state.tables().set_default_target(table, &Target::Group(7)).unwrap();
+    assert_eq!(missed(&mut state), (11, Some((1, Some(7)))));
+    assert_eq!(state.tables().default_target(table), Target::Group(7));
+    let in_use = state.tables().remove_group(profile, 7);
+    assert_eq!(in_use, Err(WriteError::Profile(ProfileError::GroupInUse(7))));
+    state.tables().modify_group(profile, 7, &in_group(0)).unwrap();
+    assert_eq!(missed(&mut state), (20, Some((0, Some(7)))));
+    // Without members it does nothing of its own, here the default action of the program.
+    state.tables().modify_group(profile, 7, &[]).unwrap();
+    assert_eq!(missed(&mut state), (1, None));
+
+    for (of, target, wrong) in [
+        (table, Target::Group(8), "group 8"),
+        (table, Target::Member(5), "member 5"),
+        (routes, Target::Group(7), "no action profile"),
+    ] {
+        let refused = state.tables().set_default_target(of, &target).unwrap_err().to_string();
+        assert!(refused.contains(wrong), "{refused}");
+    }
+    assert_eq!(state.tables().default_target(table), Target::Group(7));
+    state.tables().reset_default(table).unwrap();
+    assert_eq!(missed(&mut state), (1, None));
+    state.tables().remove_group(profile, 7).unwrap();
+}
+
 #[test]
 fn members_are_checked_like_entries() {
     let state = state();
@@ -528,7 +579,7 @@ fn picture(state: &State) -> Vec<String> {
     let tables = state.tables();
     let mut lines = Vec::new();
     for (id, table) in &state.program().tables {
-        lines.push(format!("{} {:?}", table.name, tables.default_action(id)));
+        lines.push(format!("{} {:?}", table.name, tables.default_target(id)));
         lines.extend(tables.entries(id).map(|entry| format!("{entry:?}")));
         let hits = tables.table(id).iter().map(|(_, entry)| entry.last_hit_ns());
         lines.push(format!("{:?}", hits.collect::<Vec<_>>()));
@@ -573,6 +624,7 @@ fn what_is_noted_can_be_undone_and_leaves_everything_as_it_was() {
         tables.insert_member(profile, None, &member(10)).unwrap();
         tables.insert_group(profile, Some(7), &[weight(0)]).unwrap();
         tables.insert(selected, &entry(key(2), Target::Group(7)), 0).unwrap();
+        tables.set_default_target(selected, &Target::Group(7)).unwrap();
         tables.set_counter(counter, 1, CounterValue { packets: 1, bytes: 2 }).unwrap();
         drop(tables);
         state.count_direct(routes, one, 100);
@@ -584,7 +636,7 @@ fn what_is_noted_can_be_undone_and_leaves_everything_as_it_was() {
     let found = |state: &mut State| {
         let routed = [0x0a000001, 0x0b000001, 0x0c000001].map(|to| Bits::new(32, to));
         let routed = routed.map(|to| state.lookup(routes, &[to], &[], 6));
-        (routed, state.lookup(selected, &[Bits::new(9, 2)], &[], 6))
+        (routed, [2, 9].map(|key| state.lookup(selected, &[Bits::new(9, key)], &[], 6)))
     };
     let before_found = found(&mut state);
 
@@ -599,6 +651,8 @@ fn what_is_noted_can_be_undone_and_leaves_everything_as_it_was() {
             tables.insert_member(profile, None, &member(11)).unwrap();
             tables.modify_member(profile, 0, &member(12)).unwrap();
             tables.modify_group(profile, 7, &[weight(1)]).unwrap();
+            tables.set_default_target(selected, &Target::Member(1)).unwrap();
+            tables.reset_default(selected).unwrap();
             tables.clear(selected);
             tables.remove_group(profile, 7).unwrap();
             tables.remove_member(profile, 0).unwrap();

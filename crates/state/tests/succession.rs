@@ -75,6 +75,7 @@ fn written() -> State {
     for (value, target) in [(1, Target::Group(9)), (2, Target::Group(8)), (3, Target::Member(2))] {
         tables.insert(selected, &entry(vec![EntryMatch::Exact(Bits::new(9, value))], target), 0).unwrap();
     }
+    tables.set_default_target(selected, &Target::Group(8)).unwrap();
     drop(tables);
     count(&mut state, 3);
     let limit = MeterConfig { cir: Rate::per_second(0), cbs: 100, pir: Rate::per_second(0), pbs: 100 };
@@ -192,6 +193,7 @@ fn what_looks_the_same_moves_with_all_that_it_counted() {
     let (selected, profile) = (table(&state, "selected"), profile(&state));
     assert_eq!(state.tables().entry_count(selected), 3);
     assert_eq!(state.tables().group(profile, 9).unwrap().len(), 2);
+    assert_eq!(state.tables().default_target(selected), Target::Group(8));
     // It can be written on, and refuses what is there.
     assert!(state.tables().insert(routes, &entry(lpm(0x0a00_0000), Target::Action(drop_it())), 0).is_err());
     state.tables().insert(routes, &entry(lpm(0x0e00_0000), Target::Action(call(0, 9, 8))), 0).unwrap();
@@ -231,6 +233,7 @@ fn a_table_that_looks_otherwise_keeps_what_fits() {
             "table ingress.selected: 1 entries kept",
             "table ingress.selected: 1 entries dropped: its group was dropped",
             "table ingress.selected: 1 entries dropped: its member was dropped",
+            "table ingress.selected: 1 default action kept",
             "value set parser.vs: 1 values kept",
             "value set parser.vs: 1 values dropped: the new program has fewer",
             "counter ingress.cnt: 4 cells kept",

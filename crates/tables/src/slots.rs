@@ -1,8 +1,8 @@
 //! Action slots: what the entries of one table do, each distinct thing once, as records that workers read.
 //!
-//! Slot 0 is the default action and what a miss finds. Every other slot is counted by use and freed with its last one;
-//! its number is given out again after a grace period. A record never changes while workers may read it: it is written
-//! before its slot is published, and what changes an old one publishes a copy of all.
+//! Slot 0 is what a miss finds: the default action, or a member or group in its place. Every other slot is counted by use
+//! and freed with its last one; its number is given out again after a grace period. A record never changes while workers
+//! may read it: it is written before its slot is published, and what changes an old one publishes a copy of all.
 
 use crate::action::{ActionCall, ActionDataId};
 use crate::entry::{GroupRef, MemberRef, TargetRef};
@@ -23,9 +23,9 @@ enum Key {
 
 #[derive(Clone, Debug)]
 struct Slot {
-    /// None: free, or slot 0.
+    /// None: free, or slot 0 with the default action.
     key: Option<Key>,
-    /// What its record holds; none, as for slot 0: the default action. Of a group, for when it is empty.
+    /// What its record holds; none: the default action. Of a group, for when it is empty.
     call: Option<Arc<ActionCall>>,
     uses: u32,
 }
@@ -305,11 +305,57 @@ impl Slots {
     /// [`NoMemory`]; nothing has changed then.
     pub(crate) fn set_default(&mut self, call: ActionCall) -> Result<(), NoMemory> {
         let before = std::mem::replace(&mut self.default, Arc::new(call));
-        let published = self.publish(0);
+        let published = self.set_first(None, None);
         if published.is_err() {
             self.default = before;
         }
         published
+    }
+
+    /// Has misses find what the slot of a member or a group stands for. Both have one.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    pub(crate) fn set_default_target(&mut self, target: TargetRef) -> Result<(), NoMemory> {
+        let slot = self.find(target).unwrap_or(0) as usize;
+        let Slot { key, call, .. } = self.slots[slot].clone();
+        self.set_first(key, call)
+    }
+
+    fn set_first(&mut self, key: Option<Key>, call: Option<Arc<ActionCall>>) -> Result<(), NoMemory> {
+        let group = match &key {
+            Some(group @ Key::Group(_)) => self.by_key.get(group).copied(),
+            _ => None,
+        };
+        let before = std::mem::replace(&mut self.slots[0], Slot { key, call, uses: 1 });
+        // While there is a group, workers do not read the record.
+        if let Some(group) = group {
+            self.lead_misses_to(Some(group));
+            self.publish_groups();
+        }
+        if let Err(error) = self.publish(0) {
+            self.slots[0] = before;
+            let group = self.slots[0].key.as_ref().and_then(|key| self.by_key.get(key)).copied();
+            self.lead_misses_to(group);
+            self.publish_groups();
+            return Err(error);
+        }
+        if group.is_none() {
+            self.lead_misses_to(None);
+            self.publish_groups();
+        }
+        Ok(())
+    }
+
+    /// Says of what group slot 0 is, to be published.
+    fn lead_misses_to(&mut self, group: Option<u32>) {
+        let current = self.next_groups.as_ref().unwrap_or_else(|| self.groups.current());
+        let group = group.and_then(|slot| current.get(&slot).cloned());
+        match group {
+            Some(group) => drop(self.groups_mut().insert(0, group)),
+            None if current.contains_key(&0) => drop(self.groups_mut().remove(&0)),
+            None => {}
+        }
     }
 
     /// The slot of a member, with one more use, and what it does; none: the default action.
@@ -329,11 +375,19 @@ impl Slots {
         member: MemberRef,
         call: Option<ActionCall>,
     ) -> Result<(), NoMemory> {
-        let Some(&slot) = self.by_key.get(&Key::Member(member)) else { return Ok(()) };
-        let before = std::mem::replace(&mut self.slots[slot as usize].call, call.map(Arc::new));
+        let key = Key::Member(member);
+        let Some(&slot) = self.by_key.get(&key) else { return Ok(()) };
+        let is_default = self.slots[0].key.as_ref() == Some(&key);
+        let replace = |slots: &mut [Slot], call: Option<Arc<ActionCall>>| {
+            if is_default {
+                slots[0].call = call.clone();
+            }
+            std::mem::replace(&mut slots[slot as usize].call, call)
+        };
+        let before = replace(&mut self.slots, call.map(Arc::new));
         let published = self.publish(0);
         if published.is_err() {
-            self.slots[slot as usize].call = before;
+            replace(&mut self.slots, before);
         }
         published
     }
@@ -358,8 +412,11 @@ impl Slots {
             upto += u64::from(weight);
             Some((upto, *self.by_key.get(&Key::Member(member))?))
         });
-        let group = GroupSlots { slots: slots.collect(), selection };
-        self.groups_mut().insert(slot, Arc::new(group));
+        let made = Arc::new(GroupSlots { slots: slots.collect(), selection });
+        if self.slots[0].key == Some(Key::Group(group)) {
+            self.groups_mut().insert(0, Arc::clone(&made));
+        }
+        self.groups_mut().insert(slot, made);
         Ok(())
     }
 

@@ -293,9 +293,17 @@ impl Table {
         self.slots.call(id.0)
     }
 
-    /// The default action.
+    /// The default action: that of a member in its place; of a group, the one that was the default before.
     pub fn default_action(&self) -> &ActionCall {
-        self.slots.default_action()
+        match self.slots.target(0) {
+            TargetRef::Member(_) => self.slots.call(0).unwrap_or_else(|| self.slots.default_action()),
+            TargetRef::Action(_) | TargetRef::Group(_) => self.slots.default_action(),
+        }
+    }
+
+    /// What a miss finds, in the form in which it is written.
+    pub fn default_target(&self) -> EntryTarget {
+        self.target_to_write(EntryIndex::MISS)
     }
 
     /// The number of action slots: distinct actions with their data, and the default action.
@@ -522,6 +530,25 @@ impl Table {
         Ok(self.slots.set_default(action)?)
     }
 
+    /// Sets what a miss finds: an action, or a member or group that the table was told of, which it follows. It stays a miss.
+    ///
+    /// # Errors
+    /// As [`Table::set_default`]; [`TableError::NoProfile`] for a member or group.
+    pub fn set_default_target(&mut self, target: EntryTarget) -> Result<(), TableError> {
+        let target = match target {
+            EntryTarget::Action(action) => return self.set_default(action),
+            EntryTarget::Member(member) => TargetRef::Member(member),
+            EntryTarget::Group(group) => TargetRef::Group(group),
+        };
+        if self.spec.const_default {
+            return Err(TableError::ConstDefault);
+        }
+        if !self.spec.has_profile {
+            return Err(TableError::NoProfile);
+        }
+        Ok(self.slots.set_default_target(target)?)
+    }
+
     /// Sets the default action back to the one of the program.
     ///
     /// # Errors
@@ -670,8 +697,11 @@ impl Table {
         expired.into_iter()
     }
 
-    /// Whether some entry names this member or group: what the profile asks before it gives one up.
+    /// Whether some entry, or the default one, names this member or group: what the profile asks before it gives one up.
     pub fn uses(&self, target: TargetRef) -> bool {
+        if self.slots.target(0) == target {
+            return true;
+        }
         let slot = self.slots.find(target);
         slot.is_some_and(|slot| self.store.indices().any(|index| self.store.slot(index) == slot))
     }

@@ -85,7 +85,7 @@ impl<'a> Executor<'_, 'a> {
             text += &self.profile_text(profile);
         }
         text.push_str("==========\nDumping default entry\n");
-        text += &self.call_text(id, &self.tables.default_action(id));
+        text += &self.target_text(id, &self.tables.default_target(id));
         text.push_str("==========\n");
         Ok(Reply::Text(text))
     }
@@ -115,19 +115,19 @@ impl<'a> Executor<'_, 'a> {
         if self.switch.state().needs_priority(table) {
             let _ = writeln!(text, "Priority: {}", bmv2_priority(entry.priority));
         }
-        match &entry.target {
-            Target::Action(call) => text += &self.call_text(table, call),
-            Target::Member(member) => {
-                let _ = writeln!(text, "Index: member({member})");
-            }
-            Target::Group(group) => {
-                let _ = writeln!(text, "Index: group({group})");
-            }
-        }
+        text += &self.target_text(table, &entry.target);
         if entry.idle_timeout_ns != 0 {
             let _ = writeln!(text, "Life: timeout is {}ms", entry.idle_timeout_ns / 1_000_000);
         }
         text
+    }
+
+    fn target_text(&self, table: TableId, target: &Target) -> String {
+        match target {
+            Target::Action(call) => self.call_text(table, call),
+            Target::Member(member) => format!("Index: member({member})\n"),
+            Target::Group(group) => format!("Index: group({group})\n"),
+        }
     }
 
     fn call_text(&self, table: TableId, call: &ActionCall) -> String {

@@ -184,11 +184,8 @@ impl<'a> Executor<'_, 'a> {
     ) -> Result<Reply, Refusal> {
         let id = self.table(table)?;
         let (handle, word) = target;
-        if group {
-            let message = "a group cannot be the default: a miss has no hash to select a member by";
-            return Err(Refusal::new(word.at(), message));
-        }
-        self.tables.set_default_member(id, handle).map_err(|error| match error {
+        let target = if group { Target::Group(handle) } else { Target::Member(handle) };
+        self.tables.set_default_target(id, &target).map_err(|error| match error {
             error @ WriteError::Profile(_) => refused(word.at(), error),
             error => refused(table.at(), error),
         })?;

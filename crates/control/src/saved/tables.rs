@@ -22,8 +22,9 @@ impl Saved {
         let numbers: HashMap<ProfileId, Numbers> =
             profiles.map(|profile| (profile, self.add_profile(program, tables, profile))).collect();
         for (id, table) in &program.tables {
-            let numbers = table.profile.and_then(|profile| numbers.get(&profile));
-            self.add_entries(program, tables, id, numbers.unwrap_or(&Numbers::default()));
+            let none = Numbers::default();
+            let numbers = table.profile.and_then(|profile| numbers.get(&profile)).unwrap_or(&none);
+            self.add_entries(program, tables, id, numbers);
             self.add_default(program, tables, id, numbers);
         }
         for (id, counter) in &program.counters {
@@ -201,25 +202,24 @@ impl Saved {
         }
     }
 
-    /// The default action, if it is not that of the program.
-    fn add_default(&mut self, program: &Program, tables: &Tables, id: TableId, numbers: Option<&Numbers>) {
+    /// What a miss does, if it is not the default action of the program.
+    fn add_default(&mut self, program: &Program, tables: &Tables, id: TableId, numbers: &Numbers) {
         let table = &program.tables[id];
-        let now = tables.default_action(id);
-        if same(&table.default, &now) {
-            return;
-        }
-        let (name, action) = (&table.name, action(program, id, &now));
-        // Clients of bmv2 give such tables members.
-        let is_it =
-            |member: &MemberWrite| program.actions[member.action].name == action && member.args == now.args;
-        let member =
-            table.profile.and_then(|profile| tables.members(profile).find(|(_, member)| is_it(member)));
-        match (member, numbers) {
-            (Some((member, _)), Some(numbers)) => {
-                let member = numbers.members.get(&member).unwrap_or(&member);
+        let name = &table.name;
+        match tables.default_target(id) {
+            Target::Action(now) if same(&table.default, &now) => {}
+            Target::Action(now) => {
+                let (action, args) = (action(program, id, &now), words(&now.args));
+                self.line(format_args!("table_set_default {name} {action}{args}"));
+            }
+            Target::Member(member) => {
+                let member = numbers.members.get(&member).copied().unwrap_or(member);
                 self.line(format_args!("table_indirect_set_default {name} {member}"));
             }
-            _ => self.line(format_args!("table_set_default {name} {action}{}", words(&now.args))),
+            Target::Group(group) => {
+                let group = numbers.groups.get(&group).copied().unwrap_or(group);
+                self.line(format_args!("table_indirect_set_default_with_group {name} {group}"));
+            }
         }
     }
 }

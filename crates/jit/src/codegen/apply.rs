@@ -2,7 +2,7 @@
 
 use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
-use crate::abi::{Env, TableEnv};
+use crate::abi::{Env, MISSED, TableEnv};
 use crate::layout::{limbs, type_width};
 use crate::site::Site;
 use crate::specialise::NodeId;
@@ -105,11 +105,22 @@ impl Gen<'_> {
         self.call_address(lookup, &[host, argument, keys, inputs, count, slots, entries]);
     }
 
-    /// The lookup gave an action slot.
+    /// The lookup gave an action slot. What a default group selected has a record of its own and is a miss.
     fn found(&mut self, table: TableId, slot: Value) {
-        self.b.def_var(self.vars.found, slot);
+        let profile = self.s.program.tables[table].profile;
+        let (slot, found) = match profile.and_then(|id| self.s.program.profiles[id].selector.as_ref()) {
+            Some(_) => {
+                let mask = self.int(u64::from(!MISSED));
+                let plain = self.b.ins().band(slot, mask);
+                let hit = self.b.ins().icmp(IntCC::Equal, plain, slot);
+                let zero = self.int(0);
+                (plain, self.b.ins().select(hit, slot, zero))
+            }
+            None => (slot, slot),
+        };
+        self.b.def_var(self.vars.found, found);
         if self.s.count_lookups {
-            self.count_lookup(table, slot);
+            self.count_lookup(table, found);
         }
         let records = self.table_field(table, offset_of!(TableEnv, records));
         let stride = self.s.records[table.index()].stride;

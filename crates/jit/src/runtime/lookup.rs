@@ -2,7 +2,7 @@
 
 use super::Host;
 use super::writer::numbers_at;
-use crate::abi::LookupBatch;
+use crate::abi::{LookupBatch, MISSED};
 use crate::layout::type_width;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
@@ -95,7 +95,8 @@ unsafe extern "C" fn selected(
                 0 => Vec::new(),
                 _ => numbers_at(inputs.add(at * limbs), &widths),
             };
-            *slot = host.state.select_slot(id, *slot, values);
+            let selected = host.state.select_slot(id, *slot, values);
+            *slot = if *slot == 0 && selected != 0 { selected | MISSED } else { selected };
         }
     }
     0

@@ -252,20 +252,30 @@ impl Bench {
                     let (left, right) = rest.split_once(" => ").expect("a target");
                     let (table, keys) = left.split_once(' ').expect("keys");
                     let table = state.table_named(table).expect("a table");
-                    let (kind, id) = right.split_once(' ').expect("a target");
-                    let id = id.parse().expect("an id");
                     let entry = EntryWrite {
                         matches: bits_list(keys).into_iter().map(EntryMatch::Exact).collect(),
                         priority: 0,
-                        target: if kind == "group" { Target::Group(id) } else { Target::Member(id) },
+                        target: target(right),
                         idle_timeout_ns: 0,
                     };
                     state.tables().insert(table, &entry, 0).expect("an entry");
+                }
+                "default" => {
+                    let (table, right) = rest.split_once(" => ").expect("a target");
+                    let table = state.table_named(table).expect("a table");
+                    state.tables().set_default_target(table, &target(right)).expect("a default");
                 }
                 _ => {}
             }
         }
     }
+}
+
+/// `group ID` or `member ID`.
+fn target(text: &str) -> Target {
+    let (kind, id) = text.split_once(' ').expect("a target");
+    let id = id.parse().expect("an id");
+    if kind == "group" { Target::Group(id) } else { Target::Member(id) }
 }
 
 /// Says what was changed of a packet's buffer beyond what code may change.

@@ -298,7 +298,7 @@ impl DefaultOp {
     pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let DefaultOp { table, action, direct, cookie } = self;
         let tables = &mut *site.tables;
-        let before = tables.default_action(table);
+        let before = tables.default_target(table);
         let had = Direct::of(tables, table, EntryIndex::MISS);
         match &action {
             Some(call) => tables.set_default(table, call)?,
@@ -309,7 +309,7 @@ impl DefaultOp {
         let old_cookie = change.shadow.attach(key.clone(), cookie);
         change.on_undo(move |site, shadow| {
             let tables = &mut *site.tables;
-            let _ = tables.set_default(table, &before);
+            let _ = tables.set_default_target(table, &before);
             had.restore(tables, table, EntryIndex::MISS);
             shadow.attach(key, old_cookie);
         });

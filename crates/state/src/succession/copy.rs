@@ -77,7 +77,7 @@ impl Succession {
         let program = &self.old.program;
         let kept = tables.entries(old).filter(|view| !view.is_const && !is_initial(program, old, view));
         let lost = kept.count() as u64;
-        let default = tables.default_action(old) != own_default(&self.old, old);
+        let default = tables.default_target(old) != Target::Action(own_default(&self.old, old));
         drop(tables);
         let name = (ObjectKind::Table, program.tables[old].name.clone());
         for (what, count) in [("entries", lost), ("default action", default.into())] {
@@ -108,17 +108,17 @@ impl Succession {
         self.entries.insert(old, kept);
 
         let tables = running.lock();
-        let default = tables.default_action(old);
+        let default = tables.default_target(old);
         let meter = tables.direct_meter_config(old, EntryIndex::MISS.0.into());
         drop(tables);
         if let Ok(Some(meter)) = meter {
             // A new program without the meter meters nothing.
             let _ = to.set_direct_meter(new, EntryIndex::MISS.0.into(), Some(meter));
         }
-        if default != own_default(&self.old, old) {
+        if default != Target::Action(own_default(&self.old, old)) {
             let set = self
-                .call(ids, default)
-                .and_then(|call| to.set_default(new, &call).map_err(|error| error.to_string()));
+                .target(to, ids, default)
+                .and_then(|target| to.set_default_target(new, &target).map_err(|error| error.to_string()));
             let (kept, lost) = match set {
                 Ok(()) => (1, Lost::new()),
                 Err(reason) => (0, [(reason, 1)].into()),
@@ -149,19 +149,7 @@ impl Succession {
         view: EntryView,
         now_ns: u64,
     ) -> Result<EntryIndex, String> {
-        let target = match view.target {
-            Target::Action(call) => Target::Action(self.call(ids, call)?),
-            Target::Member(_) | Target::Group(_) if to.profile_of(ids.1).is_err() => {
-                return Err("the new program has no action profile there".to_owned());
-            }
-            Target::Member(id) if to.member(self.profile_behind(ids.1), id).is_err() => {
-                return Err("its member was dropped".to_owned());
-            }
-            Target::Group(id) if to.group(self.profile_behind(ids.1), id).is_err() => {
-                return Err("its group was dropped".to_owned());
-            }
-            other => other,
-        };
+        let target = self.target(to, ids, view.target)?;
         let idle_timeout_ns = match self.new.program.tables[ids.1].idle_timeout {
             true => view.idle_timeout_ns,
             false => 0,
@@ -173,6 +161,23 @@ impl Succession {
             let _ = to.set_direct_meter(ids.1, index.0.into(), view.meter);
         }
         Ok(index)
+    }
+
+    /// The same target in terms of the new program.
+    fn target(&self, to: &Tables, ids: (TableId, TableId), target: Target) -> Result<Target, String> {
+        Ok(match target {
+            Target::Action(call) => Target::Action(self.call(ids, call)?),
+            Target::Member(_) | Target::Group(_) if to.profile_of(ids.1).is_err() => {
+                return Err("the new program has no action profile there".to_owned());
+            }
+            Target::Member(id) if to.member(self.profile_behind(ids.1), id).is_err() => {
+                return Err("its member was dropped".to_owned());
+            }
+            Target::Group(id) if to.group(self.profile_behind(ids.1), id).is_err() => {
+                return Err("its group was dropped".to_owned());
+            }
+            other => other,
+        })
     }
 
     /// The profile of a table of the new program that has one.

@@ -6,10 +6,10 @@ use super::loaded::{Loaded, Running};
 use super::values;
 use crate::call::CallError;
 use crate::interface::{
-    ActionEntry, ActionEntryType, Entry, EntryLife, EntryOptions, InvalidTableOperation, MatchKey, TableCode,
+    ActionEntry, Entry, EntryLife, EntryOptions, InvalidTableOperation, MatchKey, TableCode,
 };
 use millrace_pipeline::TableId;
-use millrace_state::{EntryIndex, EntryView, TableError, Tables, Target, WriteError};
+use millrace_state::{EntryIndex, EntryView, TableError, Tables, WriteError};
 
 type Read<T> = Result<T, CallError<InvalidTableOperation>>;
 
@@ -79,15 +79,7 @@ impl Device {
 }
 
 fn default_entry(loaded: &Loaded, tables: &Tables, table: TableId) -> ActionEntry {
-    let call = tables.default_action(table);
-    match loaded.default_member(table) {
-        Some((member, then)) if then == call => ActionEntry {
-            action_type: ActionEntryType::Member,
-            mbr_handle: Some(member),
-            ..ActionEntry::default()
-        },
-        _ => values::action_entry(loaded, table, &Target::Action(call)),
-    }
+    values::action_entry(loaded, table, &tables.default_target(table))
 }
 
 fn entry(running: &Running, table: TableId, view: EntryView, handle: i32) -> Entry {

@@ -4,7 +4,7 @@ use super::handles::Handles;
 use crate::interface::{InvalidTableOperation, TableCode};
 use md5::{Digest, Md5};
 use millrace_control::bmv2;
-use millrace_pipeline::{ActionCall, ActionId, Program, TableId};
+use millrace_pipeline::{ActionId, Program, TableId};
 use millrace_state::{State, TablesHandle};
 use std::collections::HashMap;
 use std::fmt;
@@ -25,8 +25,6 @@ pub(super) struct Loaded {
     param_widths: HashMap<ActionId, Vec<u32>>,
     json: OnceLock<String>,
     handles: Mutex<Handles>,
-    /// Members that became default actions, with the action that each was then.
-    default_members: Mutex<HashMap<TableId, (i32, ActionCall)>>,
 }
 
 impl fmt::Debug for Loaded {
@@ -44,7 +42,6 @@ impl Loaded {
             param_widths: program.actions.keys().map(|id| (id, state.param_widths(id).to_vec())).collect(),
             json: OnceLock::new(),
             handles: Mutex::default(),
-            default_members: Mutex::default(),
             program,
         };
         if let Some(json) = json {
@@ -77,16 +74,6 @@ impl Loaded {
     /// The widths of an action's parameters in bits.
     pub(super) fn param_widths(&self, action: ActionId) -> &[u32] {
         self.param_widths.get(&action).map_or(&[], Vec::as_slice)
-    }
-
-    /// A member became the default action.
-    pub(super) fn set_default_member(&self, table: TableId, member: i32, call: ActionCall) {
-        lock(&self.default_members).insert(table, (member, call));
-    }
-
-    /// The member that became the default action last, with the action that it was then.
-    pub(super) fn default_member(&self, table: TableId) -> Option<(i32, ActionCall)> {
-        lock(&self.default_members).get(&table).cloned()
     }
 
     /// The handles of entries. Not to be asked for while the tables are locked.

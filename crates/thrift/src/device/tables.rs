@@ -192,20 +192,23 @@ impl Device {
     }
 
     pub(crate) fn bm_mt_indirect_set_default_member(&self, table: String, member: i32) -> Done {
-        let Running { loaded, tables, .. } = self.running()?;
-        let table = table_of(&loaded, &table, Holds::Members)?;
-        let id = member_id(member)?;
-        let mut tables = tables.lock();
-        tables.set_default_member(table, id).map_err(|error| table_code(&error))?;
-        loaded.set_default_member(table, member, tables.default_action(table));
-        Ok(())
+        self.set_default(&table, Holds::Members, || Ok(Target::Member(member_id(member)?)))
     }
 
-    /// A miss has no hash to select a member of a group by: bmv2 has one of the packet's, which this switch has not.
-    pub(crate) fn bm_mt_indirect_ws_set_default_group(&self, table: String, _group: i32) -> Done {
-        let Running { loaded, .. } = self.running()?;
-        table_of(&loaded, &table, Holds::Groups)?;
-        Err(TableCode::Error.into())
+    pub(crate) fn bm_mt_indirect_ws_set_default_group(&self, table: String, group: i32) -> Done {
+        self.set_default(&table, Holds::Groups, || Ok(Target::Group(group_id(group)?)))
+    }
+
+    fn set_default(
+        &self,
+        table: &str,
+        holds: Holds,
+        target: impl FnOnce() -> Result<Target, InvalidTableOperation>,
+    ) -> Done {
+        let Running { loaded, tables, .. } = self.running()?;
+        let table = table_of(&loaded, table, holds)?;
+        tables.lock().set_default_target(table, &target()?).map_err(|error| table_code(&error))?;
+        Ok(())
     }
 }
 

@@ -227,4 +227,15 @@ fn members_and_groups() {
     client.bm_mt_indirect_set_default_member("In.ecmp".into(), 0).unwrap();
     let default = client.bm_mt_get_default_entry("In.ecmp".into()).unwrap();
     assert_eq!((default.action_type, default.mbr_handle), (ActionEntryType::Member, Some(0)));
+    assert_eq!(client.bm_mt_act_prof_create_group(profile()).unwrap(), 0);
+    client.bm_mt_indirect_ws_set_default_group("In.ecmp".into(), 0).unwrap();
+    let default = client.bm_mt_get_default_entry("In.ecmp".into()).unwrap();
+    assert_eq!((default.action_type, default.grp_handle), (ActionEntryType::Group, Some(0)));
+    assert_eq!(refused(client.bm_mt_act_prof_delete_group(profile(), 0)).code, TableCode::GroupStillUsed);
+    let unknown = client.bm_mt_indirect_ws_set_default_group("In.ecmp".into(), 9);
+    assert_eq!(refused(unknown).code, TableCode::InvalidGroup);
+    let other = client.bm_mt_indirect_ws_set_default_group("In.next".into(), 0);
+    assert_eq!(refused(other).code, TableCode::WrongTableType);
+    client.bm_mt_indirect_reset_default_entry("In.ecmp".into()).unwrap();
+    client.bm_mt_act_prof_delete_group(profile(), 0).unwrap();
 }
