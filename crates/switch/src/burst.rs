@@ -28,9 +28,14 @@ enum Left {
 /// Frames as they came in, as far as a program may write them.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    /// The start of each frame, with whatever lies behind a shorter one.
+    blocks: Vec<[u8; BLOCK]>,
+    /// How many blocks of each.
+    each: usize,
 }
+
+/// What is copied at once of a frame that may be needed again.
+const BLOCK: usize = 32;
 
 impl Switch {
     /// Switches the frames of a burst, which come in on one port, at the time that the clock shows now, and hands on
@@ -183,25 +188,34 @@ fn frame<'m>(memory: &'m [u8], place: &Place) -> Option<&'m [u8]> {
 
 impl Arrivals {
     /// Keeps the first `written` bytes of each frame, in front of the program.
+    #[inline]
     fn keep(&mut self, burst: &Burst<'_>, written: usize) {
-        self.bytes.clear();
-        self.ends.clear();
-        for place in burst.places {
-            let bytes = frame(burst.memory, place).unwrap_or(&[]);
-            self.bytes.extend_from_slice(&bytes[..bytes.len().min(written)]);
-            self.ends.push(self.bytes.len());
+        let longest = || burst.places.iter().map(|place| place.len as usize).max().unwrap_or(0);
+        self.each = if written <= 8 * BLOCK { written } else { written.min(longest()) }.div_ceil(BLOCK);
+        self.blocks.resize(self.each * burst.places.len(), [0; BLOCK]);
+        if self.each == 0 {
+            return;
+        }
+        for (kept, place) in self.blocks.chunks_exact_mut(self.each).zip(burst.places) {
+            let bytes = burst.memory.get(place.at as usize..).unwrap_or(&[]);
+            let (whole, rest) = bytes.as_chunks::<BLOCK>();
+            // Block by block, as a call would cost more than it copies.
+            for (kept, block) in kept.iter_mut().zip(whole) {
+                *kept = *block;
+            }
+            if let Some(last) = kept.get_mut(whole.len()) {
+                last[..rest.len()].copy_from_slice(rest);
+            }
         }
     }
 
     /// A frame as it came in, from what was kept and what the program has not changed.
     fn frame(&self, number: usize, burst: &Burst<'_>) -> Vec<u8> {
-        let Some((end, place)) = self.ends.get(number).zip(burst.places.get(number)) else {
-            return Vec::new();
-        };
-        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let kept = &self.bytes[start..*end];
-        let behind = frame(burst.memory, place).and_then(|frame| frame.get(kept.len()..));
-        [kept, behind.unwrap_or(&[])].concat()
+        let Some(place) = burst.places.get(number) else { return Vec::new() };
+        let mut frame = frame(burst.memory, place).unwrap_or(&[]).to_vec();
+        let kept = self.blocks.iter().skip(number * self.each).take(self.each).flatten();
+        frame.iter_mut().zip(kept).for_each(|(byte, kept)| *byte = *kept);
+        frame
     }
 }
 

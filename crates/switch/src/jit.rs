@@ -150,8 +150,10 @@ impl Jit {
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.use_best(&self.program, state))
     }
 
-    /// Has the code for bursts be the best there is for the tables as they are, and later what can be had soon.
+    /// Has the code for bursts be the best there is for the tables as they are, and later what can be had soon; another thread
+    /// makes what single packets may need, as in [`Jit::fit`].
     pub(crate) fn make_best(&mut self, state: &mut State) -> Result<(), JitError> {
+        self.foresee();
         self.ahead.as_mut().map_or(Ok(()), |ahead| ahead.make_best(&self.program, state))
     }
 

@@ -33,10 +33,8 @@ pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
             Shape::Two { .. } | Shape::Lines(_) => entries * LINE > STAGED_BYTES,
         }
     };
-    let mut staged: Vec<TableId> = in_order(program).into_iter().filter(is_staged).take(MAX_STAGED).collect();
-    while !Phases::of(program, &staged).keep_order() {
-        staged.pop();
-    }
+    let staged = in_order(program).into_iter().filter(is_staged).take(MAX_STAGED).collect();
+    let staged = keeping_order(program, staged, &in_order(program));
     let is_far = |table: &TableId| match shapes.get(table.as_u32() as usize) {
         Some(Shape::Two { .. }) => true,
         Some(Shape::Lines(_)) => state.reader(*table).entries() as usize * LINE > FAR_BYTES,
@@ -44,6 +42,28 @@ pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
     };
     let far = staged.iter().copied().filter(is_far).collect();
     Options { staged, far, shapes, ..Options::default() }
+}
+
+/// What to stage of these tables so that the order of packets is kept. Where ways meet of which only some passed a staged
+/// table, one more table that all come to keeps it, of `all` tables in order. Where there is none, the last ones are not
+/// staged.
+fn keeping_order(program: &Program, mut staged: Vec<TableId>, all: &[TableId]) -> Vec<TableId> {
+    let keeps_order = |staged: &Vec<TableId>| Phases::of(program, staged).keep_order();
+    if keeps_order(&staged) {
+        return staged;
+    }
+    let with = |more: &TableId| {
+        let both = all.iter().filter(|table| staged.contains(table) || *table == more);
+        both.copied().collect::<Vec<_>>()
+    };
+    let others = all.iter().filter(|table| !staged.contains(table) && staged.len() < MAX_STAGED);
+    if let Some(more) = others.map(with).find(keeps_order) {
+        return more;
+    }
+    while !keeps_order(&staged) {
+        staged.pop();
+    }
+    staged
 }
 
 /// Whether two options give the same code.
@@ -169,5 +189,31 @@ mod tests {
         // Who does not come to the table is there first.
         assert!(!keeps_order("", write));
         assert!(!keeps_order(write, write));
+    }
+
+    #[test]
+    fn one_more_table_brings_packets_together() {
+        let program = text::parse(
+            "program t architecture test errors (NoError)
+             ingress (ingress) egress ()
+             intrinsic egress_spec = port
+             metadata port: bit<32> metadata x: bit<8> metadata y: bit<1>
+             register r: bit<8> size 4
+             action nop () = nop
+             table some { key x: exact = x action nop default nop() size 4 }
+             table every { key x: exact = x action nop default nop() size 4 }
+             body action nop { block0: end }
+             body control ingress {
+             block0: branch eq(y, 1w1), block1, block2
+             block1: apply some, next = block2, exit = block2
+             block2: apply every, next = block3, exit = block3
+             block3: register_write r, 8w0, 8w1 end }",
+        );
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        let tables: Vec<TableId> = program.tables.keys().collect();
+        assert_eq!(in_order(&program), tables);
+        assert_eq!(keeping_order(&program, tables[..1].to_vec(), &tables), tables);
+        assert_eq!(keeping_order(&program, tables[1..].to_vec(), &tables), tables[1..]);
+        assert_eq!(keeping_order(&program, tables[..1].to_vec(), &tables[..1]), []);
     }
 }
