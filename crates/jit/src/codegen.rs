@@ -22,7 +22,7 @@ use crate::abi;
 use crate::arrival::port_slots;
 use crate::flat::{Flat, Op, StepLevel, Term};
 use crate::layout::Layout;
-use crate::live::{Live, live};
+use crate::live::{Live, Set, live};
 use crate::runtime::Helper;
 use crate::site::Site;
 use crate::specialise::{Node, NodeId, Special};
@@ -205,6 +205,8 @@ pub(crate) struct Gen<'a> {
     port_slots: BTreeMap<SlotId, u64>,
     /// What is live at nodes, where tables are staged.
     live: SecondaryMap<NodeId, Live>,
+    /// Slots that the code writes.
+    written: Set,
     /// Nodes from which packets may be sent.
     going_on: SecondaryMap<NodeId, bool>,
 }
@@ -275,6 +277,7 @@ impl<'a> Gen<'a> {
             kept_sums: HashMap::new(),
             port_slots: BTreeMap::new(),
             live: SecondaryMap::with_default(Live::default()),
+            written: deparse::written_slots(flat),
             going_on: SecondaryMap::with_default(true),
             b,
             s,

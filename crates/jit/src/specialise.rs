@@ -2,7 +2,8 @@
 //!
 //! Each block of the flat graph becomes one node for each different [`State`] that it is entered with, so that on usual
 //! ways no code is left for validity, header offsets and constant metadata. Growth has a budget: a block with many
-//! clones gets nodes that forget constant slots, then one node that joins whatever comes.
+//! clones gets nodes that forget constant slots, then nodes that forget where in the packet headers are, then one node
+//! that joins whatever comes.
 
 use crate::compiled::Effort;
 use crate::flat::{Flat, FlatId, Op, Term};
@@ -44,6 +45,8 @@ pub(crate) struct Budget {
     pub(crate) exact: usize,
     /// Clones of one block that differ in headers and cursor.
     pub(crate) shaped: usize,
+    /// Clones of one block that differ in which headers are valid, and whether those are in the packet.
+    pub(crate) sorted: usize,
     /// Nodes in all, as a multiple of the blocks, above which every block gets its one general node.
     pub(crate) factor: usize,
 }
@@ -59,8 +62,8 @@ impl Budget {
         let blocks = flat.blocks.len();
         let is_quick = effort != Effort::Speed && blocks > FEW_BLOCKS;
         match is_quick || blocks > MANY_BLOCKS {
-            true => Budget { exact: 1, shaped: 2, factor: 1 },
-            false => Budget { exact: 8, shaped: 16, factor: 8 },
+            true => Budget { exact: 1, shaped: 2, sorted: 2, factor: 1 },
+            false => Budget { exact: 8, shaped: 16, sorted: 24, factor: 8 },
         }
     }
 }
@@ -70,6 +73,7 @@ impl Budget {
 enum Key {
     Exact(State),
     Shaped(Vec<Place>, Cursor, u32),
+    Sorted(Vec<Place>, u32),
     General(u32),
 }
 
@@ -130,7 +134,10 @@ impl Work<'_> {
         if !self.keys.contains_key(&key) && (clones >= self.budget.exact || full) {
             key.1 = Key::Shaped(state.places.clone(), state.cursor, state.phase);
             if !self.keys.contains_key(&key) && (clones >= self.budget.shaped || full) {
-                key.1 = Key::General(state.phase);
+                key.1 = Key::Sorted(state.places.iter().map(|place| sort(*place)).collect(), state.phase);
+                if !self.keys.contains_key(&key) && (clones >= self.budget.sorted || full) {
+                    key.1 = Key::General(state.phase);
+                }
             }
         }
         if let Some(node) = self.keys.get(&key).copied() {
@@ -309,6 +316,14 @@ impl Work<'_> {
             (Expr::IsValid(header), false) => state.set_place(*header, Place::Invalid),
             _ => {}
         }
+    }
+}
+
+/// What headers of a place have in common, wherever they are.
+fn sort(place: Place) -> Place {
+    match place {
+        Place::At(_) => Place::Pointed,
+        other => other,
     }
 }
 

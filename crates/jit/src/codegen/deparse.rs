@@ -9,31 +9,39 @@ use super::Gen;
 use super::fields::Base;
 use super::values::Num;
 use crate::abi;
+use crate::flat::{Flat, Op, Term};
+use crate::layout::type_width;
+use crate::live::Set;
 use crate::runtime::{Helper, Writer};
 use crate::state::{Cursor, Place, State};
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
-/// A header and where it goes, in bytes from the start of the old packet.
+/// A header and where it goes, in bytes from the start of the new packet.
 pub(crate) struct Move {
     pub(crate) header: HeaderId,
-    pub(crate) to: i64,
+    pub(crate) to: u32,
     pub(crate) bytes: u32,
 }
 
-/// Where headers go when all of it shows in the state, and where the new packet starts.
+/// Where the new packet starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Front {
+    /// At that many bytes from the start of the old one.
+    At(i64),
+    /// That many bytes in front of the cursor.
+    BeforeCursor(u32),
+}
+
+/// Where headers go when their bytes show in the state, and where the new packet starts.
 pub(crate) fn moves(
     program: &Program,
     state: &State,
     headers: &[HeaderId],
     in_place: bool,
-) -> Option<(Vec<Move>, i64)> {
-    let Cursor::At(cursor) = state.cursor else { return None };
-    if !cursor.is_multiple_of(8) {
-        return None;
-    }
-    let mut total = 0i64;
+) -> Option<(Vec<Move>, Front)> {
+    let mut total = 0;
     let mut moves = Vec::new();
     for header in headers {
         match state.place(*header) {
@@ -43,12 +51,17 @@ pub(crate) fn moves(
         }
         let bytes = whole_bytes(program, *header)?;
         moves.push(Move { header: *header, to: total, bytes });
-        total += i64::from(bytes);
+        total += bytes;
     }
-    let start = i64::from(cursor / 8) - total;
-    moves.iter_mut().for_each(|step| step.to += start);
-    let fits = start >= 0 || (in_place && start >= -(abi::GROWTH as i64));
-    (fits && total <= 4096).then_some((moves, start))
+    let growth = if in_place { abi::GROWTH as u32 } else { 0 };
+    let front = match state.cursor {
+        Cursor::At(cursor) if cursor.is_multiple_of(8) && total <= MAX_MOVED.min(cursor / 8 + growth) => {
+            Front::At(i64::from(cursor / 8) - i64::from(total))
+        }
+        Cursor::Byte if total <= growth => Front::BeforeCursor(total),
+        _ => return None,
+    };
+    Some((moves, front))
 }
 
 /// The bytes of a header, where all of that kind have as many.
@@ -58,17 +71,27 @@ fn whole_bytes(program: &Program, header: HeaderId) -> Option<u32> {
     (!varbit && header.fixed_bits.is_multiple_of(8)).then_some(header.fixed_bits / 8)
 }
 
-/// Accesses of 8, 4, 2 and 1 bytes that cover so many: where, and how many.
-fn accesses(bytes: u32) -> Vec<(u32, u32)> {
-    let mut accesses = Vec::new();
-    let mut at = 0;
-    while at < bytes {
-        let size = [8, 4, 2, 1].into_iter().find(|size| *size <= bytes - at).unwrap_or(1);
-        accesses.push((at, size));
-        at += size;
+/// The slots that code of a graph writes.
+pub(super) fn written_slots(flat: &Flat) -> Set {
+    let mut slots = Set::default();
+    for block in flat.blocks.values() {
+        let looked_ahead = match &block.term {
+            Term::Lookahead { dst, .. } => Some(*dst),
+            _ => None,
+        };
+        let written = block.ops.iter().filter_map(|op| match op {
+            Op::Inst(inst) => inst.dst(),
+            Op::Clear(dst) | Op::Argument { dst, .. } | Op::Hit { dst } | Op::Input { dst, .. } => Some(*dst),
+            Op::AtHit { meter, .. } => *meter,
+            _ => None,
+        });
+        written.chain(looked_ahead).for_each(|slot| slots.insert(slot.index()));
     }
-    accesses
+    slots
 }
+
+/// Most bytes of headers that are read before they are written elsewhere.
+const MAX_MOVED: u32 = 4096;
 
 /// Most bytes of headers that are put one behind another on the stack.
 const MAX_BESIDE: u32 = 2048;
@@ -78,8 +101,8 @@ type Emitted = Vec<(HeaderId, u32)>;
 
 impl Gen<'_> {
     pub(super) fn deparse(&mut self, headers: &[HeaderId], keep: bool, in_place: bool) {
-        if let Some((moves, start)) = moves(self.s.program, &self.state, headers, in_place) {
-            return self.deparse_in_place(&moves, start, keep);
+        if let Some((moves, front)) = moves(self.s.program, &self.state, headers, in_place) {
+            return self.deparse_in_place(&moves, front, keep);
         }
         if let Some(emitted) = self.emitted_whole(headers) {
             return self.deparse_beside(&emitted, keep, in_place);
@@ -185,12 +208,12 @@ impl Gen<'_> {
             Place::Invalid => return to,
             Place::Stored | Place::Unknown => {
                 for (at, num) in self.chunks(&Move { header, to: 0, bytes }) {
-                    self.store_bits(Base::Other, to, 8 * at as u32, &num);
+                    self.store_bits(Base::Other, to, 8 * at, &num);
                 }
                 return self.plus(to, i64::from(bytes));
             }
         };
-        for (at, size) in accesses(bytes) {
+        for (at, size) in self.accesses(header, bytes) {
             let value = self.load_raw(base, address, offset + at, size);
             self.store_raw(Base::Other, to, at, size, value);
         }
@@ -202,7 +225,7 @@ impl Gen<'_> {
         self.int(if in_place { abi::GROWTH as u64 } else { 0 })
     }
 
-    fn deparse_in_place(&mut self, moves: &[Move], start: i64, keep: bool) {
+    fn deparse_in_place(&mut self, moves: &[Move], front: Front, keep: bool) {
         if keep {
             self.keep_headers();
         }
@@ -211,38 +234,77 @@ impl Gen<'_> {
         let mut read = Vec::new();
         for step in moves {
             let (base, address, offset) = match self.state.place(step.header) {
-                Place::At(at) if i64::from(at) == step.to => continue,
+                Place::At(at) if front == Front::At(i64::from(at) - i64::from(step.to)) => continue,
                 Place::At(at) => (Base::Packet, data, at),
                 Place::Pointed => (Base::Header(step.header), self.pointer(step.header), 0),
                 _ => continue,
             };
-            for (at, size) in accesses(step.bytes) {
+            for (at, size) in self.accesses(step.header, step.bytes) {
                 let value = self.load_raw(base, address, offset + at, size);
-                read.push((step.to + i64::from(at), size, value));
+                read.push((step.to + at, size, value));
             }
         }
         let stored: Vec<&Move> =
             moves.iter().filter(|step| self.state.place(step.header) == Place::Stored).collect();
-        let chunks: Vec<(i64, Num)> = stored.into_iter().flat_map(|step| self.chunks(step)).collect();
-        let front = self.plus(data, start);
+        let chunks: Vec<(u32, Num)> = stored.into_iter().flat_map(|step| self.chunks(step)).collect();
+        let start = match front {
+            Front::At(at) => self.int(at as u64),
+            Front::BeforeCursor(bytes) => {
+                let cursor = self.cursor();
+                let cursor = self.shr(cursor, 3);
+                self.plus(cursor, -i64::from(bytes))
+            }
+        };
+        let begins = self.b.ins().iadd(data, start);
         for (to, size, value) in read {
-            self.store_raw(Base::Other, front, (to - start) as u32, size, value);
+            self.store_raw(Base::Other, begins, to, size, value);
         }
         for (to, num) in chunks {
-            self.store_bits(Base::Other, front, 8 * (to - start) as u32, &num);
+            self.store_bits(Base::Other, begins, 8 * to, &num);
         }
         self.cache.forget_packet();
-        if start != 0 {
+        if front != Front::At(0) {
             let len = self.length();
-            let len = self.plus(len, -start);
-            self.b.def_var(self.vars.data, front);
+            let len = self.b.ins().isub(len, start);
+            self.b.def_var(self.vars.data, begins);
             self.b.def_var(self.vars.len, len);
             self.packet_moved();
         }
     }
 
+    /// Accesses of 8, 4, 2 and 1 bytes that cover a header in the packet: where, and how many. What the program writes is
+    /// read as it was written, since a processor gives a load the bytes of a store in front of it only when that has all
+    /// of them, and waits for the store otherwise.
+    fn accesses(&self, header: HeaderId, bytes: u32) -> Vec<(u32, u32)> {
+        let mut accesses = Vec::new();
+        let mut at = 0;
+        let edges = self.edges_of_writes(header).into_iter().filter(|edge| *edge < bytes);
+        for end in edges.chain([bytes]) {
+            while at < end {
+                let size = [8, 4, 2, 1].into_iter().find(|size| *size <= end - at).unwrap_or(1);
+                accesses.push((at, size));
+                at += size;
+            }
+        }
+        accesses
+    }
+
+    /// Where fields of a header begin and end that the program writes, in bytes, in order.
+    fn edges_of_writes(&self, header: HeaderId) -> Vec<u32> {
+        let p = self.s.program;
+        let written = p.headers[header].fields.iter().filter(|field| self.written.contains(field.index()));
+        let edges = written.flat_map(|field| {
+            let Home::Header { offset, .. } = p.slots[*field].home else { return [0, 0] };
+            [offset / 8, (offset + type_width(p.slots[*field].ty)).div_ceil(8)]
+        });
+        let mut edges: Vec<u32> = edges.collect();
+        edges.sort_unstable();
+        edges.dedup();
+        edges
+    }
+
     /// The bits of a header in storage, in whole bytes, and where they go.
-    fn chunks(&mut self, step: &Move) -> Vec<(i64, Num)> {
+    fn chunks(&mut self, step: &Move) -> Vec<(u32, Num)> {
         let fields = &self.s.program.headers[step.header].fields;
         let nums = fields.iter().map(|field| {
             let val = self.read(*field);
@@ -252,7 +314,7 @@ impl Gen<'_> {
         let mut to = step.to;
         let place = |num: Num| {
             let at = to;
-            to += i64::from(num.width / 8);
+            to += num.width / 8;
             (at, num)
         };
         self.in_units(nums, 8).into_iter().map(place).collect()

@@ -103,6 +103,42 @@ fn a_lookahead_beyond_the_packet_leaves_its_slot_as_it_was() {
     assert_eq!(bench.failures(), [""; 0]);
 }
 
+/// Where only the packet shows how far its headers reach: what goes in front of the payload is read from wherever it was,
+/// in any order, and with a header that is new.
+#[test]
+fn headers_behind_options_are_put_in_front_of_the_payload() {
+    for emitted in ["emit h emit g", "emit g emit h", "emit n emit h emit g", "emit g"] {
+        let program = text::parse(&format!(
+            "program behind
+             errors (NoError, PacketTooShort, HeaderTooShort, ParserInvalidArgument, ParserTimeout)
+             intrinsic parser_error = perr
+             ingress (p, c, d)
+             header h: h_t {{ a: bit<48> b: bit<48> len: bit<8> c: bit<24> }}
+             header g: g_t {{ a: bit<4> b: bit<4> c: bit<8> d: bit<16> e: bit<48> }}
+             header n: n_t {{ a: bit<16> b: bit<64> }}
+             metadata perr: bit<16>
+             body parser p {{
+             block0: extract h branch lt(h.len, 8w6), block1, block2
+             block1: advance concat(21w0, concat(h.len, 3w0)) goto block2
+             block2: extract g end }}
+             body control c {{
+             block0: h.b = h.a g.c = add(g.c, 8w1) set_valid n n.a = 16w0x1234 n.b = concat(h.a, g.d) end }}
+             body deparser d {{ block0: {emitted} end }}"
+        ));
+        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        for start in [Start::Arrival, Start::Unparsed] {
+            let mut bench = Bench::new(program.clone(), start, &[]).expect("a program with a state");
+            let packet = |len: u8| -> Vec<u8> {
+                (0..60u8).map(|at| if at == 12 { len } else { at.wrapping_mul(7) ^ len }).collect()
+            };
+            let mut packets: Vec<Vec<u8>> = (0..8).map(packet).collect();
+            packets.extend((16..32).map(|cut| packet(5)[..cut].to_vec()));
+            packets.chunks(8).for_each(|batch| bench.packets(batch));
+            assert_eq!(bench.failures(), [""; 0], "{emitted} {start:?}");
+        }
+    }
+}
+
 fn packet(rng: &mut Rng) -> Vec<u8> {
     let len = match rng.below(4) {
         0 => rng.below(12),
