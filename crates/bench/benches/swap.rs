@@ -7,7 +7,7 @@
 
 mod lab;
 
-use lab::{Client, Lab, Traffic, compile, frames, programs, switch};
+use lab::{Client, Lab, Traffic, compile, frames, image, programs, switch};
 use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use millrace_p4runtime::{KEEP_KEY, REPORT_KEY, Report};
 use std::collections::BTreeSet;
@@ -35,6 +35,29 @@ const CASES: [(&str, (&str, &str)); 7] = [
     ("l3_gateway_gtp", TTL),
 ];
 
+/// What a change is asked for with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The text of the program (RECONCILE_AND_COMMIT).
+    Source,
+    /// What `millrace compile` makes of it (RECONCILE_AND_COMMIT).
+    Image,
+    /// Nothing: the program was saved before (COMMIT).
+    Saved,
+}
+
+const KINDS: [Kind; 3] = [Kind::Source, Kind::Image, Kind::Saved];
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Source => "from source",
+            Kind::Image => "from an image",
+            Kind::Saved => "saved",
+        }
+    }
+}
+
 /// What a change has to keep.
 const ROUTES: usize = 100_000;
 
@@ -43,14 +66,12 @@ fn main() {
         "{ROUNDS} changes each; ms from the request to the first frame of the new program: median (worst)"
     );
     println!("and Mpps in the {} ms behind it: least", BEHIND.as_millis());
-    println!(
-        "{:28} {:>7} {:>6} {:>5} {:>15} {:>6} {:>14} {:>6} {:>12}",
-        "", "frames", "", "", "from source", "", "saved", "", "longest gap"
-    );
-    println!(
-        "{:28} {:>7} {:>6} {:>5} {:>15} {:>6} {:>14} {:>6} {:>12}",
-        "program", "million", "Mpps", "lost", "ms", "Mpps", "ms", "Mpps", "ms"
-    );
+    print!("{:28} {:>7} {:>6} {:>5}", "", "frames", "", "");
+    KINDS.iter().for_each(|kind| print!(" {:>15} {:>5}", kind.name(), ""));
+    println!(" {:>11}", "longest gap");
+    print!("{:28} {:>7} {:>6} {:>5}", "program", "million", "Mpps", "lost");
+    KINDS.iter().for_each(|_| print!(" {:>15} {:>5}", "ms", "Mpps"));
+    println!(" {:>11}", "ms");
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     for (name, (from, to)) in CASES.into_iter().filter(|(name, _)| is_wanted(name)) {
@@ -116,24 +137,20 @@ fn measure(name: &str, source: &str, changed: &str, entries: &str, packets: &str
     let running = switch(&old, entries);
     let lab = Lab::start(old, running, &traffic);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (rate, [from_source, saved], gap) = runtime.block_on(change(&lab, [source, changed]));
+    let images = [source, changed].map(|source| image(source).to_string());
+    let images = images.each_ref().map(String::as_str);
+    let (rate, all, gap) = runtime.block_on(change(&lab, [source, changed], images));
     let frames = lab.received();
     let lost = lab.stop();
-    let ms = |changes: &Changes| {
-        let mut times = changes.times.clone();
+    print!("{name:28} {:>7.1} {rate:>6.1} {lost:>5}", frames as f64 / 1e6);
+    for changes in all {
+        let mut times = changes.times;
         times.sort();
-        let ms = |time: &Duration| time.as_secs_f64() * 1e3;
-        format!("{:.2} ({:.2})", ms(&times[times.len() / 2]), ms(&times[times.len() - 1]))
-    };
-    println!(
-        "{name:28} {:>7.1} {rate:>6.1} {lost:>5} {:>15} {:>6.1} {:>14} {:>6.1} {:>12.2}",
-        frames as f64 / 1e6,
-        ms(&from_source),
-        from_source.least,
-        ms(&saved),
-        saved.least,
-        gap * 1e3
-    );
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let shown = format!("{:.2} ({:.2})", ms(times[times.len() / 2]), ms(times[times.len() - 1]));
+        print!(" {shown:>15} {:>5.1}", changes.least);
+    }
+    println!(" {:>11.2}", gap * 1e3);
     assert_eq!(lost, 0, "{name}: frames were lost");
 }
 
@@ -144,20 +161,20 @@ struct Changes {
     least: f64,
 }
 
-/// Changes to and fro; gives the rate before, the changes from source and those of saved programs, and the longest time in
-/// which no frame left.
-async fn change(lab: &Lab, sources: [&str; 2]) -> (f64, [Changes; 2], f64) {
+/// Changes to and fro; gives the rate before, the changes of each of [`KINDS`], and the longest time in which no frame left.
+async fn change(lab: &Lab, sources: [&str; 2], images: [&str; 2]) -> (f64, [Changes; 3], f64) {
     let mut client = Client::primary(lab).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     let rate = rate(lab, Duration::from_millis(500)).await;
-    let mut all = [(); 2].map(|()| Changes { times: Vec::new(), least: f64::MAX });
+    let mut all = KINDS.map(|_| Changes { times: Vec::new(), least: f64::MAX });
     lab.seen.longest.store(0, Relaxed);
-    for round in 0..2 * ROUNDS {
-        let source = sources[(round + 1) % 2];
-        let request = match round < ROUNDS {
-            true => client.request(Action::ReconcileAndCommit, Some(source)),
-            false => {
-                let save = client.request(Action::VerifyAndSave, Some(source));
+    for round in 0..KINDS.len() * ROUNDS {
+        let (kind, next) = (round / ROUNDS, (round + 1) % 2);
+        let request = match KINDS[kind] {
+            Kind::Source => client.request(Action::ReconcileAndCommit, Some(sources[next])),
+            Kind::Image => client.request(Action::ReconcileAndCommit, Some(images[next])),
+            Kind::Saved => {
+                let save = client.request(Action::VerifyAndSave, Some(sources[next]));
                 client.calls.set_forwarding_pipeline_config(save).await.unwrap();
                 client.request(Action::Commit, None)
             }
@@ -175,7 +192,7 @@ async fn change(lab: &Lab, sources: [&str; 2]) -> (f64, [Changes; 2], f64) {
             tokio::time::sleep(Duration::from_micros(100)).await;
         }
         let changed = std::mem::take(&mut *lab.seen.changed.lock().unwrap());
-        let changes = &mut all[round / ROUNDS];
+        let changes = &mut all[kind];
         changes.times.push(changed.into_iter().min().unwrap().saturating_duration_since(start));
         // The better code of large programs comes meanwhile.
         changes.least = changes.least.min(self::rate(lab, BEHIND).await);

@@ -19,7 +19,8 @@
 use crate::bmv2;
 use crate::p4info::P4Info;
 use millrace_pipeline::{Program, limits, text, verify};
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -118,7 +119,7 @@ impl Image {
         if bytes.len() > MAX_IMAGE {
             return Err(ImageError::TooLong(bytes.len()));
         }
-        let object: Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| {
+        let Keys(object) = serde_json::from_slice(bytes).map_err(|error| {
             if error.is_eof() { ImageError::Truncated } else { ImageError::Json(error.to_string()) }
         })?;
         let version = object.get(VERSION).ok_or_else(|| {
@@ -136,6 +137,37 @@ impl Image {
             .map_err(|errors| ImageError::Ir(errors.first().map(ToString::to_string).unwrap_or_default()))?;
         let controller_headers = object.get(HEADERS).and_then(headers).ok_or(ImageError::Key(HEADERS))?;
         Ok(Image { program: Arc::new(program), p4info: word("p4info")?.to_owned(), controller_headers })
+    }
+}
+
+/// The keys of an image. Values that are not read are left out.
+struct Keys(BTreeMap<String, Value>);
+
+impl<'de> Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Keys, D::Error> {
+        from.deserialize_map(KeysVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = Keys;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+        let mut keys = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let value = match [VERSION, HEADERS, "p4info", "ir"].contains(&key.as_str()) {
+                true => map.next_value()?,
+                false => map.next_value::<IgnoredAny>().map(|_| Value::Null)?,
+            };
+            keys.insert(key, value);
+        }
+        Ok(Keys(keys))
     }
 }
 

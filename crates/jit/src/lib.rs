@@ -25,6 +25,8 @@ mod codegen;
 mod compiled;
 mod contexts;
 mod flat;
+mod kind;
+mod known;
 mod layout;
 mod live;
 mod memory;

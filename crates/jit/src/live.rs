@@ -7,8 +7,9 @@ use crate::flat::{Flat, Input, Op, Spill, Term};
 use crate::simplify::simplify;
 use crate::specialise::{NodeId, Special};
 use crate::state::{Place, State};
-use millrace_pipeline::entity::{EntityRef, SecondaryMap};
+use millrace_pipeline::entity::{EntityRef, EntitySet, SecondaryMap};
 use millrace_pipeline::*;
+use std::collections::VecDeque;
 
 /// What is read at or behind a point before it is written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,20 +83,23 @@ pub(crate) fn live(
 ) -> SecondaryMap<NodeId, Live> {
     let walk = Walk { program, flat, special, spilled };
     let order = special.order();
+    let mut before: SecondaryMap<NodeId, Vec<NodeId>> = SecondaryMap::new();
+    for node in &order {
+        special.nodes[*node].term.for_each_target(&mut |to| before[*to].push(*node));
+    }
     let mut all: SecondaryMap<NodeId, Live> = SecondaryMap::with_default(Live::default());
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for node in order.iter().rev() {
-            let mut behind = Live::default();
-            special.nodes[*node].term.for_each_target(&mut |to| {
-                behind.extend(&all[*to]);
-            });
-            walk.node(*node, &mut behind);
-            if !all[*node].extend(&behind) {
-                continue;
-            }
-            changed = true;
+    let mut queue: VecDeque<NodeId> = order.into_iter().rev().collect();
+    let mut queued = EntitySet::new();
+    queued.extend(queue.iter().copied());
+    while let Some(node) = queue.pop_front() {
+        queued.remove(node);
+        let mut live = Live::default();
+        special.nodes[node].term.for_each_target(&mut |to| {
+            live.extend(&all[*to]);
+        });
+        walk.node(node, &mut live);
+        if all[node].extend(&live) {
+            queue.extend(before[node].iter().copied().filter(|node| queued.insert(*node)));
         }
     }
     all

@@ -7,11 +7,13 @@
 
 use crate::compiled::Effort;
 use crate::flat::{Flat, FlatId, Op, Term};
+use crate::kind::Kind;
 use crate::live::Set;
 use crate::simplify::simplify;
 use crate::state::{Cursor, Place, State, number};
-use millrace_pipeline::entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
+use millrace_pipeline::entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, entity_impl};
 use millrace_pipeline::*;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt::Write;
 
@@ -68,15 +70,6 @@ impl Budget {
     }
 }
 
-/// Which nodes of a block may be told apart.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Key {
-    Exact(State),
-    Shaped(Vec<Place>, Cursor, u32),
-    Sorted(Vec<Place>, u32),
-    General(u32),
-}
-
 /// Specialises a graph from the state at its entry. `stage_of` gives the number of the loop that starts behind a staged
 /// table.
 pub(crate) fn specialise(
@@ -96,14 +89,13 @@ pub(crate) fn specialise(
         tracked,
         live,
         nodes: PrimaryMap::new(),
-        keys: HashMap::new(),
         clones: SecondaryMap::new(),
         queue: VecDeque::new(),
-        queued: BTreeSet::new(),
+        queued: EntitySet::new(),
     };
-    let start = work.node_for(flat.entry, entry);
+    let start = work.node_for(flat.entry, &entry);
     while let Some(node) = work.queue.pop_front() {
-        work.queued.remove(&node);
+        work.queued.remove(node);
         work.process(node);
     }
     Special { nodes: work.nodes, entry: start, tracked: work.tracked }
@@ -117,44 +109,49 @@ struct Work<'a> {
     tracked: SecondaryMap<SlotId, bool>,
     live: SecondaryMap<FlatId, Set>,
     nodes: PrimaryMap<NodeId, Node>,
-    keys: HashMap<(FlatId, Key), NodeId>,
-    clones: SecondaryMap<FlatId, usize>,
+    /// The nodes of each block.
+    clones: SecondaryMap<FlatId, Vec<(Kind, NodeId)>>,
     queue: VecDeque<NodeId>,
-    queued: BTreeSet<NodeId>,
+    queued: EntitySet<NodeId>,
 }
 
 impl Work<'_> {
     /// The node for a block entered with that state; queued when what holds there changes.
-    fn node_for(&mut self, block: FlatId, mut state: State) -> NodeId {
+    fn node_for(&mut self, block: FlatId, state: &State) -> NodeId {
         let live = &self.live[block];
-        state.known.retain(|slot, _| live.contains(slot.index()));
-        let clones = self.clones[block];
+        let keep = |slot: SlotId| live.contains(slot.index());
+        let clones = &self.clones[block];
+        let find = |kind: Kind| {
+            let mut same = clones.iter().filter(|(its, _)| *its == kind).map(|(_, node)| *node);
+            same.find(|node| kind.takes(&self.nodes[*node].entry, state, keep))
+        };
         let full = self.nodes.len() > 64 + self.budget.factor * self.flat.blocks.len();
-        let mut key = (block, Key::Exact(State { room: 0, ..state.clone() }));
-        if !self.keys.contains_key(&key) && (clones >= self.budget.exact || full) {
-            key.1 = Key::Shaped(state.places.clone(), state.cursor, state.phase);
-            if !self.keys.contains_key(&key) && (clones >= self.budget.shaped || full) {
-                key.1 = Key::Sorted(state.places.iter().map(|place| sort(*place)).collect(), state.phase);
-                if !self.keys.contains_key(&key) && (clones >= self.budget.sorted || full) {
-                    key.1 = Key::General(state.phase);
-                }
+        let bounds = [
+            (Kind::Exact, self.budget.exact),
+            (Kind::Shaped, self.budget.shaped),
+            (Kind::Sorted, self.budget.sorted),
+        ];
+        let (mut kind, mut found) = (Kind::General, None);
+        for (finer, most) in bounds {
+            found = find(finer);
+            if found.is_some() || clones.len() < most && !full {
+                kind = finer;
+                break;
             }
         }
-        if let Some(node) = self.keys.get(&key).copied() {
-            let entry = &mut self.nodes[node].entry;
-            if *entry == state {
-                return node;
-            }
-            let before = entry.clone();
-            entry.join(&state);
-            if *entry != before && self.queued.insert(node) {
+        if kind == Kind::General {
+            found = find(kind);
+        }
+        if let Some(node) = found {
+            if self.nodes[node].entry.join(state) && self.queued.insert(node) {
                 self.queue.push_back(node);
             }
             return node;
         }
-        let node = self.nodes.push(Node { block, entry: state, term: Term::Goto(NodeId::from_u32(0)) });
-        self.keys.insert(key, node);
-        self.clones[block] += 1;
+        let mut entry = state.clone();
+        entry.known.retain(keep);
+        let node = self.nodes.push(Node { block, entry, term: Term::Goto(NodeId::from_u32(0)) });
+        self.clones[block].push((kind, node));
         self.queued.insert(node);
         self.queue.push_back(node);
         node
@@ -168,14 +165,15 @@ impl Work<'_> {
             state.transfer(self.program, op, &|slot| tracked[slot]);
         }
         let edges = self.edges(&self.flat.blocks[block].term, &state);
-        let term = edges.map(&mut |(block, state): &(FlatId, State)| self.node_for(*block, state.clone()));
+        let term = edges.map(&mut |(block, state): &(FlatId, Cow<'_, State>)| self.node_for(*block, state));
         self.nodes[id].term = term;
     }
 
     /// The terminator with what is known put in, and the state on each edge.
-    fn edges(&self, term: &Term<FlatId>, state: &State) -> Term<(FlatId, State)> {
+    fn edges<'s>(&self, term: &Term<FlatId>, state: &'s State) -> Term<(FlatId, Cow<'s, State>)> {
         let p = self.program;
-        let to = |block: &FlatId| (*block, state.clone());
+        let to = |block: &FlatId| (*block, Cow::Borrowed(state));
+        let with = |block: &FlatId, state: State| (*block, Cow::Owned(state));
         match term {
             Term::Branch { cond, then, els } => match simplify(p, cond, state) {
                 Expr::Bool(true) => Term::Goto(to(then)),
@@ -185,14 +183,14 @@ impl Work<'_> {
                     let mut no = state.clone();
                     self.assume(&cond, true, &mut yes);
                     self.assume(&cond, false, &mut no);
-                    Term::Branch { cond, then: (*then, yes), els: (*els, no) }
+                    Term::Branch { cond, then: with(then, yes), els: with(els, no) }
                 }
             },
             Term::Select { keys, cases, default } => self.select(keys, cases, *default, state),
             Term::Extract { header, next, short } => {
                 let mut read = state.clone();
                 read.extracted(p, *header);
-                Term::Extract { header: *header, next: (*next, read), short: to(short) }
+                Term::Extract { header: *header, next: with(next, read), short: to(short) }
             }
             Term::ExtractVar { header, bits, next, short, long, invalid } => {
                 let mut read = state.clone();
@@ -200,7 +198,7 @@ impl Work<'_> {
                 Term::ExtractVar {
                     header: *header,
                     bits: simplify(p, bits, state),
-                    next: (*next, read),
+                    next: with(next, read),
                     short: to(short),
                     long: to(long),
                     invalid: to(invalid),
@@ -213,12 +211,12 @@ impl Work<'_> {
                     Some(by) if !by.is_multiple_of(8) => return Term::Goto(to(invalid)),
                     by => moved.advanced(by),
                 }
-                Term::Advance { bits, next: (*next, moved), short: to(short), invalid: to(invalid) }
+                Term::Advance { bits, next: with(next, moved), short: to(short), invalid: to(invalid) }
             }
             Term::Lookahead { dst, skip, next, short } => {
                 let mut read = state.clone();
                 read.learn(p, *dst, None);
-                Term::Lookahead { dst: *dst, skip: *skip, next: (*next, read), short: to(short) }
+                Term::Lookahead { dst: *dst, skip: *skip, next: with(next, read), short: to(short) }
             }
             Term::Lookup { table, next } => {
                 let mut found = state.clone();
@@ -226,19 +224,19 @@ impl Work<'_> {
                 if let Some(phase) = (self.stage_of)(*table).filter(|phase| *phase > state.phase) {
                     found.phase = phase;
                 }
-                Term::Lookup { table: *table, next: (*next, found) }
+                Term::Lookup { table: *table, next: with(next, found) }
             }
             other => other.map(&mut |block| to(block)),
         }
     }
 
-    fn select(
+    fn select<'s>(
         &self,
         keys: &[Expr],
         cases: &[(Vec<Matcher>, FlatId)],
         default: FlatId,
-        state: &State,
-    ) -> Term<(FlatId, State)> {
+        state: &'s State,
+    ) -> Term<(FlatId, Cow<'s, State>)> {
         let keys: Vec<Expr> = keys.iter().map(|key| simplify(self.program, key, state)).collect();
         let mut left = Vec::new();
         for (matchers, target) in cases {
@@ -265,18 +263,18 @@ impl Work<'_> {
             }
             if certain && possible {
                 if left.is_empty() {
-                    return Term::Goto((*target, taken));
+                    return Term::Goto((*target, Cow::Owned(taken)));
                 }
-                return Term::Select { keys, cases: left, default: (*target, taken) };
+                return Term::Select { keys, cases: left, default: (*target, Cow::Owned(taken)) };
             }
             if possible {
-                left.push((matchers.clone(), (*target, taken)));
+                left.push((matchers.clone(), (*target, Cow::Owned(taken))));
             }
         }
         if left.is_empty() {
-            return Term::Goto((default, state.clone()));
+            return Term::Goto((default, Cow::Borrowed(state)));
         }
-        Term::Select { keys, cases: left, default: (default, state.clone()) }
+        Term::Select { keys, cases: left, default: (default, Cow::Borrowed(state)) }
     }
 
     /// What a condition tells when it is known to hold, or not to.
@@ -316,14 +314,6 @@ impl Work<'_> {
             (Expr::IsValid(header), false) => state.set_place(*header, Place::Invalid),
             _ => {}
         }
-    }
-}
-
-/// What headers of a place have in common, wherever they are.
-fn sort(place: Place) -> Place {
-    match place {
-        Place::At(_) => Place::Pointed,
-        other => other,
     }
 }
 

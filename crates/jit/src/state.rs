@@ -1,13 +1,13 @@
 //! What is known about a packet at a point of the program: where its headers are, the cursor, and constant slots.
 
 use crate::flat::Op;
+use crate::known::Known;
 use crate::simplify::simplify;
 use millrace_pipeline::*;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Where a header is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// It is invalid: its fields read 0.
     Invalid,
@@ -24,7 +24,7 @@ pub(crate) enum Place {
 }
 
 /// Where the parser's cursor is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cursor {
     /// At that many bits.
     At(u32),
@@ -35,7 +35,7 @@ pub(crate) enum Cursor {
 }
 
 /// What is known at one point.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) places: Vec<Place>,
     pub(crate) cursor: Cursor,
@@ -46,7 +46,7 @@ pub(crate) struct State {
     /// Whether headers may stay in the packet: a deparser will follow.
     pub(crate) in_place: bool,
     /// Slots with a known value, of those worth tracking.
-    pub(crate) known: BTreeMap<SlotId, u64>,
+    pub(crate) known: Known,
 }
 
 impl State {
@@ -75,7 +75,7 @@ impl State {
             phase: 0,
             room: 0,
             in_place: packets_are_put_together(program),
-            known: BTreeMap::new(),
+            known: Known::default(),
         }
     }
 
@@ -87,10 +87,11 @@ impl State {
         self.places[header.as_u32() as usize] = place;
     }
 
-    /// What holds where either of two holds.
-    pub(crate) fn join(&mut self, other: &State) {
+    /// What holds where either of two holds; says whether that is less than before.
+    pub(crate) fn join(&mut self, other: &State) -> bool {
+        let mut changed = self.known.keep_common(&other.known);
         for (mine, other) in self.places.iter_mut().zip(&other.places) {
-            *mine = match (*mine, *other) {
+            let joined = match (*mine, *other) {
                 (a, b) if a == b => a,
                 (Place::At(_) | Place::Pointed, Place::At(_) | Place::Pointed) => Place::Pointed,
                 (Place::At(_) | Place::Pointed, Place::Stored)
@@ -98,14 +99,17 @@ impl State {
                 (Place::Stored | Place::Unknown, _) | (_, Place::Stored | Place::Unknown) => Place::Unknown,
                 _ => Place::Maybe,
             };
+            changed |= std::mem::replace(mine, joined) != joined;
         }
-        self.cursor = match (self.cursor, other.cursor) {
+        let cursor = match (self.cursor, other.cursor) {
             (a, b) if a == b => a,
             (a, b) if a.is_byte() && b.is_byte() => Cursor::Byte,
             _ => Cursor::Bit,
         };
+        changed |= std::mem::replace(&mut self.cursor, cursor) != cursor;
+        changed |= other.room < self.room;
         self.room = self.room.min(other.room);
-        self.known.retain(|slot, value| other.known.get(slot) == Some(value));
+        changed
     }
 
     /// The effect of an operation on what is known. `tracks` says which slots are worth tracking.
@@ -156,14 +160,14 @@ impl State {
                     }
                 }
                 if !keep {
-                    self.known.retain(|slot, _| !matches!(program.slots[*slot].home, Home::Header { .. }));
+                    self.known.retain(|slot| !matches!(program.slots[slot].home, Home::Header { .. }));
                 }
                 self.cursor = Cursor::At(0);
                 self.room = 0;
             }
             Op::Reparse => {
                 self.places.fill(Place::Invalid);
-                self.known.retain(|slot, _| !matches!(program.slots[*slot].home, Home::Header { .. }));
+                self.known.retain(|slot| !matches!(program.slots[slot].home, Home::Header { .. }));
                 self.cursor = Cursor::At(0);
             }
             Op::NoteParsed

@@ -101,11 +101,12 @@ impl Loaded {
         let next = switch.into_inner().unwrap_or_else(PoisonError::into_inner);
         let fitted = tokio::task::spawn_blocking(move || {
             let mut next = next;
+            next.make_whole().map_err(|error| Status::resource_exhausted(error.to_string()))?;
             // Code that fits less well is right too.
             let _ = next.fit_code();
-            next
+            Ok::<_, Status>(next)
         });
-        let next = fitted.await.map_err(|_| Status::internal("the compiler failed"))?;
+        let next = fitted.await.map_err(|_| Status::internal("the compiler failed"))??;
         let before = request(control, move |switch| switch.take_over(next)).await?;
         // Large tables take a while to be freed.
         drop(tokio::task::spawn_blocking(move || drop(before)));

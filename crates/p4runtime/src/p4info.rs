@@ -1,5 +1,7 @@
 //! P4Info as a message, and in the other forms of protobuf.
 
+mod plain;
+
 use crate::proto::config;
 use crate::refusal::Refusal;
 use millrace_pipeline::Program;
@@ -8,12 +10,20 @@ use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+/// The message that describes a program.
+const P4INFO: &str = "p4.config.v1.P4Info";
+
 static DEFINITIONS: LazyLock<Option<DescriptorPool>> = LazyLock::new(|| {
     DescriptorPool::decode(&include_bytes!(concat!(env!("OUT_DIR"), "/definitions.bin"))[..]).ok()
 });
 
 /// Reads P4Info from protobuf text.
 pub(crate) fn read(text: &str) -> Result<config::P4Info, String> {
+    if let Some(binary) = plain::to_binary(text, definition(P4INFO)?)
+        && let Ok(info) = config::P4Info::decode(&*binary)
+    {
+        return Ok(info);
+    }
     config::P4Info::decode(&*dynamic(text)?.encode_to_vec()).map_err(|error| error.to_string())
 }
 
@@ -34,8 +44,7 @@ pub fn to_json(text: &str) -> Result<String, String> {
 }
 
 fn dynamic(text: &str) -> Result<DynamicMessage, String> {
-    DynamicMessage::parse_text_format(definition("p4.config.v1.P4Info")?, text)
-        .map_err(|error| error.to_string())
+    DynamicMessage::parse_text_format(definition(P4INFO)?, text).map_err(|error| error.to_string())
 }
 
 /// The definition of a message of P4Runtime.

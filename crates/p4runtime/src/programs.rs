@@ -77,7 +77,7 @@ impl Programs {
         let running =
             self.control.call(|switch| switch.state().handle()).map_err(|error| error.to_string())?;
         let pipeline = self.making.pipeline(config, None).map_err(|refusal| refusal.message)?;
-        let switch = self.making.switch(&pipeline, &running).map_err(|refusal| refusal.message)?;
+        let switch = self.making.switch(&pipeline, &running, false).map_err(|refusal| refusal.message)?;
         Ok(Candidate { pipeline, switch })
     }
 
@@ -132,15 +132,18 @@ impl Making {
         Ok(pipeline)
     }
 
-    /// A switch that runs it, made to take over from the one with these tables.
+    /// A switch that runs it, made to take over from the one with these tables; with `at_once` for that alone, and to keep
+    /// what there is.
     pub(crate) fn switch(
         &self,
         pipeline: &Pipeline,
         running: &millrace_state::TablesHandle,
+        at_once: bool,
     ) -> Result<Switch, Refusal> {
         let Making { engine, count_lookups, .. } = *self;
         let config = SwitchConfig { engine, count_lookups, ..SwitchConfig::default() };
-        Switch::beside(Arc::clone(&pipeline.program), config, running)
+        let make = if at_once { Switch::succeeding } else { Switch::beside };
+        make(Arc::clone(&pipeline.program), config, running)
             .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))
     }
 }

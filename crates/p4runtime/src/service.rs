@@ -300,12 +300,17 @@ async fn set_pipeline(
     }
     let config = request.config.ok_or_else(|| Status::invalid_argument("the config is missing"))?;
     let ForwardingPipelineConfig { p4info, p4_device_config, cookie } = config;
+    let keep = asked.unwrap_or(match action {
+        Action::ReconcileAndCommit => Kept::Objects(Keep::Everything),
+        _ => Kept::Nothing,
+    });
+    let at_once = keep != Kept::Nothing && !matches!(action, Action::Verify | Action::VerifyAndSave);
     let making = device.making;
     let running = forwarding::request(&device.control, |switch| switch.state().handle()).await?;
     // Compiling takes milliseconds, for which nobody else should wait.
     let made = tokio::task::spawn_blocking(move || {
         let pipeline = making.pipeline(&p4_device_config, p4info.as_ref())?;
-        let mut switch = making.switch(&pipeline, &running)?;
+        let mut switch = making.switch(&pipeline, &running, at_once)?;
         if action == Action::VerifyAndSave {
             // There is time until it is committed. Code that fits less well is right too.
             let _ = switch.prepare_best_code(&running);
@@ -313,18 +318,16 @@ async fn set_pipeline(
         Ok::<_, Refusal>(Loaded::waiting(pipeline, p4info, cookie, switch))
     });
     let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
-    let keep = match action {
-        Action::Verify => return Ok(None),
+    match action {
+        Action::Verify => Ok(None),
         Action::VerifyAndSave => {
             let mut forwarding = device.forwarding.write().await;
             loaded.shadow.down.clone_from(&forwarding.down);
             forwarding.saved = Some(loaded);
-            return Ok(None);
+            Ok(None)
         }
-        Action::ReconcileAndCommit => asked.unwrap_or(Kept::Objects(Keep::Everything)),
-        _ => asked.unwrap_or(Kept::Nothing),
-    };
-    install(device, loaded, keep).await
+        _ => install(device, loaded, keep).await,
+    }
 }
 
 /// Lets a new program forward; one that was saved is forgotten.

@@ -26,7 +26,11 @@ pub fn node(expr: Expr, program: Option<&Program>) -> Expr {
 
 /// Folds a whole expression, operands first.
 pub fn tree(expr: Expr, program: &Program) -> Expr {
-    let sub = |e: Box<Expr>| Box::new(tree(*e, program));
+    // In its place.
+    let sub = |mut e: Box<Expr>| {
+        *e = tree(std::mem::replace(&mut *e, Expr::Bool(false)), program);
+        e
+    };
     let folded = match expr {
         Expr::Unary(op, a) => Expr::Unary(op, sub(a)),
         Expr::Binary(op, a, b) => Expr::Binary(op, sub(a), sub(b)),

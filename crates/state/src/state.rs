@@ -5,6 +5,7 @@ use crate::hashes::hashes;
 use crate::own::{Own, TablePart};
 use crate::pack;
 use crate::schema::{Schema, width};
+use crate::succession::Vacant;
 use crate::tables::{Tables, TablesGuard, TablesHandle};
 use crate::{BuildError, LookupCounts, Random, WriteError};
 use millrace_pipeline::entity::PrimaryMap;
@@ -27,6 +28,8 @@ pub struct State {
     pub(crate) own: Own,
     pub(crate) random: Random,
     pub(crate) hashes: PrimaryMap<HashId, Crc>,
+    /// What another state's objects will move into.
+    pub(crate) vacant: Vacant,
 }
 
 impl std::fmt::Debug for State {
@@ -54,12 +57,35 @@ impl State {
         State::in_domain(program, domain)
     }
 
-    fn in_domain(program: Arc<Program>, domain: Domain) -> Result<State, BuildError> {
-        check_memory(&program)?;
+    /// As [`State::beside`], for a program that only has to take over: what will move there from the one that runs is left
+    /// out. Until that is done, or this is [reset](State::reset), nothing is to be read of it or written to it.
+    ///
+    /// # Errors
+    /// As [`State::new`].
+    pub fn succeeding(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
+        let (domain, old) = {
+            let running = running.lock();
+            (running.domain.clone(), Arc::clone(&running.schema))
+        };
         let schema = Arc::new(Schema::new(program));
-        let (tables, own) = make(&schema, domain)?;
+        let vacant = Vacant::of(&old, &schema);
+        State::with(schema, domain, vacant)
+    }
+
+    fn in_domain(program: Arc<Program>, domain: Domain) -> Result<State, BuildError> {
+        State::with(Arc::new(Schema::new(program)), domain, Vacant::default())
+    }
+
+    fn with(schema: Arc<Schema>, domain: Domain, vacant: Vacant) -> Result<State, BuildError> {
+        check_memory(&schema.program)?;
+        let (tables, own) = make(&schema, domain, &vacant)?;
         let hashes = hashes(&schema.program);
-        Ok(State { schema, handle: TablesHandle::new(tables), own, random: Random::new(0), hashes })
+        Ok(State { schema, handle: TablesHandle::new(tables), own, random: Random::new(0), hashes, vacant })
+    }
+
+    /// Whether nothing of it was left out.
+    pub fn is_whole(&self) -> bool {
+        self.vacant.is_empty()
     }
 
     /// The program whose objects these are.
@@ -105,7 +131,8 @@ impl State {
     /// # Errors
     /// None that [`State::new`] did not give for the same program.
     pub fn reset(&mut self, tables: &mut Tables) -> Result<(), BuildError> {
-        let (made, own) = make(&self.schema, self.own.domain.clone())?;
+        let (made, own) = make(&self.schema, self.own.domain.clone(), &Vacant::default())?;
+        self.vacant = Vacant::default();
         let before = (std::mem::replace(tables, made), std::mem::replace(&mut self.own, own));
         if before.1.notes() {
             self.own.before_reset = Some(Box::new(before));
@@ -176,32 +203,37 @@ impl State {
     }
 }
 
-/// Both sides of the objects of a program, as they are at first.
-fn make(schema: &Arc<Schema>, domain: Domain) -> Result<(Tables, Own), BuildError> {
+/// Both sides of the objects of a program, as they are at first. Those in whose places others will move hold one of what
+/// they hold.
+fn make(schema: &Arc<Schema>, domain: Domain, vacant: &Vacant) -> Result<(Tables, Own), BuildError> {
     let program = &schema.program;
+    let size = |is_vacant: bool, size: u64| if is_vacant { size.min(1) } else { size };
     let (mut made, mut own) = (Tables::new(Arc::clone(schema), domain.clone()), Own::new(domain));
     for profile in program.profiles.values() {
         made.profiles.push(named(&profile.name, make_profile(profile))?);
     }
     for (id, table) in &program.tables {
-        let table_made = make_table(schema, id, &own.domain);
+        let table_made = make_table(schema, id, size(vacant.tables.contains(&id), table.size), &own.domain);
         made.tables.push(named(&table.name, table_made)?);
         let attached = named(&table.name, made.tables[id].attach().map_err(SpecError::from))?;
         own.lookups.push(LookupCounts::default());
         own.tables.push(TablePart { reader: made.tables[id].reader().clone(), attached });
     }
-    for counter in program.counters.values() {
-        let array = CounterArray::new(pack::counter_kind(counter.unit), counter.size);
+    for (id, counter) in &program.counters {
+        let size = size(vacant.counters.contains(&id), counter.size);
+        let array = CounterArray::new(pack::counter_kind(counter.unit), size);
         let mut array = named(&counter.name, array)?;
         own.counters.push(named(&counter.name, array.part().map_err(SpecError::from))?);
         made.counters.push(array);
     }
-    for meter in program.meters.values() {
-        let array = MeterArray::new(pack::meter_unit(meter.unit), meter.size);
+    for (id, meter) in &program.meters {
+        let size = size(vacant.meters.contains(&id), meter.size);
+        let array = MeterArray::new(pack::meter_unit(meter.unit), size);
         own.meters.push(named(&meter.name, array)?);
     }
-    for register in program.registers.values() {
-        let mut array = named(&register.name, RegisterArray::new(register.width, register.size))?;
+    for (id, register) in &program.registers {
+        let size = size(vacant.registers.contains(&id), register.size);
+        let mut array = named(&register.name, RegisterArray::new(register.width, size))?;
         if let Some(initial) = register.initial.as_ref().filter(|initial| !initial.is_zero()) {
             array.fill(&pack::limbs(initial));
         }
@@ -210,15 +242,15 @@ fn make(schema: &Arc<Schema>, domain: Domain) -> Result<(Tables, Own), BuildErro
     for set in program.value_sets.values() {
         own.value_sets.push(named(&set.name, make_value_set(set))?);
     }
-    made.add_initial_entries()?;
+    made.add_initial_entries(vacant)?;
     made.commit();
     Ok((made, own))
 }
 
 impl Tables {
-    fn add_initial_entries(&mut self) -> Result<(), BuildError> {
+    fn add_initial_entries(&mut self, vacant: &Vacant) -> Result<(), BuildError> {
         let program = Arc::clone(&self.schema.program);
-        for (id, table) in &program.tables {
+        for (id, table) in program.tables.iter().filter(|(id, _)| !vacant.tables.contains(id)) {
             let needs_priority = self.tables[id].spec().schema.needs_priority();
             for (at, entry) in table.entries.iter().enumerate() {
                 let write = EntryWrite {
@@ -240,7 +272,7 @@ fn named<T>(object: &str, made: Result<T, SpecError>) -> Result<T, BuildError> {
     made.map_err(|error| BuildError::Spec { object: object.to_owned(), error })
 }
 
-fn make_table(schema: &Schema, id: TableId, domain: &Domain) -> Result<tables::Table, SpecError> {
+fn make_table(schema: &Schema, id: TableId, size: u64, domain: &Domain) -> Result<tables::Table, SpecError> {
     let program = &schema.program;
     let (table, params) = (&program.tables[id], &schema.params);
     let fields = table.keys.iter().zip(&schema.keys[id]);
@@ -266,7 +298,7 @@ fn make_table(schema: &Schema, id: TableId, domain: &Domain) -> Result<tables::T
         meter: table.direct_meter.as_ref().map(|meter| pack::meter_unit(meter.unit)),
         idle_timeout: table.idle_timeout,
         records: record_layout(program, table),
-        ..TableSpec::new(key, clamp(table.size), default)
+        ..TableSpec::new(key, clamp(size), default)
     };
     tables::Table::new(spec, domain)
 }

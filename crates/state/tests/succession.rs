@@ -1,9 +1,9 @@
 //! The objects of one program going on under another: what looks the same moves, what does not is copied as far as it fits.
 
-use millrace_pipeline::{ActionCall, Bits, EntryMatch, ProfileId, TableId, text, verify};
+use millrace_pipeline::{ActionCall, Bits, EntryMatch, ProfileId, Program, TableId, text, verify};
 use millrace_state::{
-    Carried, CounterRef, EntryIndex, EntryWrite, GroupMember, MemberWrite, MeterConfig, NotNow, ObjectKind,
-    Rate, State, Succession, Target,
+    BuildError, Carried, CounterRef, EntryIndex, EntryWrite, GroupMember, MemberWrite, MeterConfig, NotNow,
+    ObjectKind, Rate, State, Succession, TablesHandle, Target,
 };
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ body action mark { block0: end }
 body action drop { block0: end }
 "#;
 
-fn program(source: &str) -> Arc<millrace_pipeline::Program> {
+fn program(source: &str) -> Arc<Program> {
     let program = text::parse(source).unwrap_or_else(|error| panic!("{error}"));
     verify(&program).unwrap_or_else(|errors| panic!("{errors:?}"));
     Arc::new(program)
@@ -138,11 +138,22 @@ fn counted(state: &State, counter: CounterRef, index: u64) -> u64 {
     state.tables().counter_value(counter, index).unwrap().packets
 }
 
-/// Goes on under another program; three more packets are counted in between. Gives the state and the report.
+/// Goes on under another program; three more packets are counted in between. Gives the state and the report. Whether what
+/// moves has been made before makes no difference.
 fn go_on(source: &str) -> (State, Vec<Carried>) {
+    let (_, report) = go_on_in(source, State::beside);
+    let (next, same) = go_on_in(source, State::succeeding);
+    assert_eq!(report, same);
+    (next, same)
+}
+
+fn go_on_in(
+    source: &str,
+    make: fn(Arc<Program>, &TablesHandle) -> Result<State, BuildError>,
+) -> (State, Vec<Carried>) {
     let mut old = written();
     let running = old.handle();
-    let mut next = State::beside(program(source), &running).unwrap();
+    let mut next = make(program(source), &running).unwrap();
     let mut succession = Succession::new(&running, &next);
     succession.copy(&running, &mut next, &[2], 100);
     count(&mut old, 3);
@@ -301,4 +312,27 @@ fn metered_traffic_stays_metered() {
     use millrace_state::Color::{Green, Red};
     assert_eq!(state.meter(meter, 1, 0, 100, Green), Green);
     assert_eq!(state.meter(meter, 1, 0, 100, Green), Red);
+}
+
+#[test]
+fn what_was_left_out_is_made_when_nothing_moves_there() {
+    let old = written();
+    let mut next = State::succeeding(program(PROGRAM), &old.handle()).unwrap();
+    assert!(!next.is_whole());
+    assert!(Succession::new(&old.handle(), &next).fills(&next));
+    // Another program runs by now, whose register is a larger one.
+    let other = PROGRAM
+        .replace("register \"ingress.reg\": bit<32> size 4", "register \"ingress.reg\": bit<32> size 5");
+    assert_ne!(other, PROGRAM);
+    let running = State::beside(program(&other), &old.handle()).unwrap();
+    assert!(!Succession::new(&running.handle(), &next).fills(&next));
+    let handle = next.handle();
+    next.reset(&mut handle.lock()).unwrap();
+    assert!(next.is_whole());
+    assert!(Succession::new(&running.handle(), &next).fills(&next));
+    let routes = table(&next, "routes");
+    for prefix in 1..=3 {
+        let new = entry(lpm(prefix << 24), Target::Action(call(0, 9, 8)));
+        next.tables().insert(routes, &new, 0).unwrap();
+    }
 }

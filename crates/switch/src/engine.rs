@@ -6,7 +6,7 @@
 
 use crate::context::Context;
 use crate::flight::metadata;
-use crate::jit::Jit;
+use crate::jit::{Hold, Jit};
 use millrace_interp::Interp;
 use millrace_pipeline::Program;
 use millrace_state::State;
@@ -57,13 +57,13 @@ impl Engine {
         }
     }
 
-    /// Has compiled code be what the tables want now.
+    /// Has compiled code be what the tables want now. Gives what holds back the code that is made beside it.
     ///
     /// # Errors
     /// Why it cannot be made.
-    pub(crate) fn fit(&mut self, state: &mut State) -> Result<(), String> {
-        let fitted = self.jit.as_mut().map_or(Ok(()), |jit| jit.fit(state));
-        fitted.map_err(|error| error.to_string())
+    pub(crate) fn fit(&mut self, state: &mut State) -> Result<Option<Hold>, String> {
+        let fitted = self.jit.as_mut().map(|jit| jit.fit(state));
+        fitted.transpose().map_err(|error| error.to_string())
     }
 
     /// Has the code be the best there is for the tables as they are.

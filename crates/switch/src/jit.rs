@@ -15,7 +15,7 @@ use millrace_jit::{
 use millrace_pipeline::*;
 use millrace_ports::null::Written;
 use millrace_state::State;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 /// A program's code. What bursts take is made at once, what only single packets take when the first one needs it.
@@ -83,6 +83,10 @@ enum Better {
     Coming(Options, JoinHandle<Result<Compiled, JitError>>),
 }
 
+/// Holds back a thread that makes code, until it is dropped: what it makes is for later, and a thread that starts may keep
+/// others from the processor for milliseconds.
+pub(crate) struct Hold(#[expect(dead_code, reason = "it is there to be dropped")] Option<mpsc::Sender<()>>);
+
 /// A part of a program's code for single packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -122,7 +126,7 @@ impl Jit {
         let blank = match &ahead {
             Some(ahead) => ahead.contexts.storage.one(0),
             None => {
-                let ingress = compile(&program, Part::Ingress, count_lookups)?;
+                let ingress = compile(&program, Part::Ingress, count_lookups, Effort::Speed)?;
                 let blank = ingress.contexts.storage.one(0);
                 parts.push(ingress);
                 blank
@@ -158,15 +162,16 @@ impl Jit {
     }
 
     /// Has the code for bursts be as the tables want it now, in front of the first packet, and has another thread make what
-    /// single packets may need.
-    pub(crate) fn fit(&mut self, state: &mut State) -> Result<(), JitError> {
-        self.foresee();
-        let made = self.ahead.as_mut().map(|ahead| ahead.fit(&self.program, state));
-        made.transpose().map(drop)
+    /// single packets may need, as soon as nothing holds it back.
+    pub(crate) fn fit(&mut self, state: &mut State) -> Result<Hold, JitError> {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.fit(&self.program, state)?;
+        }
+        Ok(self.foresee())
     }
 
     /// Has another thread make the parts that packets of the program may need, so that none waits for them.
-    fn foresee(&mut self) {
+    fn foresee(&mut self) -> Hold {
         let may = |roles: &[Intrinsic]| roles.iter().any(|role| may_set(&self.program, *role));
         let starts_again = may(&[Intrinsic::Resubmit, Intrinsic::Recirculate]);
         let clones = may(&[Intrinsic::Clone]);
@@ -180,18 +185,23 @@ impl Jit {
         let wanted: Vec<Part> =
             wanted.into_iter().filter(|(_, may)| *may).map(|(part, _)| part).filter(missing).collect();
         if wanted.is_empty() || self.coming.is_some() {
-            return;
+            return Hold(None);
         }
+        let (hold, held) = mpsc::channel();
         let (program, count_lookups) = (Arc::clone(&self.program), self.count_lookups);
         let processors = self.processors.clone();
-        // What cannot be made is tried once more, and said, when a packet needs it.
+        // What cannot be made is tried once more, and said, when a packet needs it; until it is there, code that is made
+        // quickly does.
         let make = move || {
+            // Nothing is sent: until nobody can any more.
+            let _ = held.recv();
             processors.allow();
             let parts = wanted.into_iter().flat_map(|part| together(&program, part));
-            parts.filter_map(|part| compile(&program, part, count_lookups).ok()).collect()
+            parts.filter_map(|part| compile(&program, part, count_lookups, Effort::Speed).ok()).collect()
         };
-        // Without a thread the first packet waits, which is right too.
+        // Without a thread the first packet waits longer, which is right too.
         self.coming = thread::Builder::new().name("compiler".to_owned()).spawn(make).ok();
+        Hold(Some(hold))
     }
 
     /// The code for bursts, as the tables want it to be now.
@@ -281,19 +291,20 @@ impl Jit {
         Ok(verdict)
     }
 
-    /// Has a part be there.
+    /// Has a part be there: in the quick way where the program is large and another thread makes it well.
     fn make(&mut self, part: Part) -> Result<(), JitError> {
+        if let Some(coming) = self.coming.take_if(|coming| coming.is_finished()) {
+            let made = coming.join().unwrap_or_default();
+            self.parts.retain(|quick| made.iter().all(|made| made.part != quick.part));
+            self.parts.extend(made);
+        }
         if self.has(part) {
             return Ok(());
         }
-        if let Some(coming) = self.coming.take() {
-            let mut made = coming.join().unwrap_or_default();
-            made.retain(|made| !self.has(made.part));
-            self.parts.append(&mut made);
-        }
+        let effort = if self.coming.is_some() { Effort::Soon } else { Effort::Speed };
         for part in together(&self.program, part) {
             if !self.has(part) {
-                self.parts.push(compile(&self.program, part, self.count_lookups)?);
+                self.parts.push(compile(&self.program, part, self.count_lookups, effort)?);
             }
         }
         Ok(())
@@ -315,14 +326,14 @@ fn together(program: &Program, part: Part) -> Vec<Part> {
     parts
 }
 
-fn compile(program: &Program, part: Part, count_lookups: bool) -> Result<Made, JitError> {
+fn compile(program: &Program, part: Part, count_lookups: bool, effort: Effort) -> Result<Made, JitError> {
     let plan = match part {
         Part::Ingress => Plan::ingress(program),
         Part::Parser => Plan::parser(program),
         Part::Egress => Plan::egress(program),
         Part::Tail(nth) => Plan::tail(program, nth),
     };
-    let code = Compiled::new(program, &plan, &Options { count_lookups, ..Options::default() })?;
+    let code = Compiled::new(program, &plan, &Options { count_lookups, effort, ..Options::default() })?;
     Ok(Made { part, contexts: code.contexts(1), code })
 }
 

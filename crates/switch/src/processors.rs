@@ -2,6 +2,9 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
+/// How much nicer what is done beside a worker is than what started it.
+const NICE: i32 = 15;
+
 /// The processors that a thread may use: those that the one may which makes a switch, not those of its worker, which may be
 /// pinned when it starts threads.
 #[derive(Clone, Debug)]
@@ -13,11 +16,13 @@ impl Processors {
         Processors(sched_getaffinity(None).ok())
     }
 
-    /// Lets the calling thread use them. Where the system refuses, it stays where it is.
+    /// Lets the calling thread use them while others leave them idle: nothing waits for what it does. Where the system
+    /// refuses, it stays where and as it is.
     pub(crate) fn allow(&self) {
         if let Some(set) = &self.0 {
             let _ = sched_setaffinity(None, set);
         }
+        let _ = rustix::process::nice(NICE);
     }
 }
 

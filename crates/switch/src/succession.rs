@@ -4,6 +4,7 @@
 //! as they are, the entries that have to be copied. Then the worker exchanges both between two rounds, which takes
 //! microseconds; no packet is lost.
 
+use crate::jit::Hold;
 use crate::switch::{Switch, SwitchError};
 use crate::worker::{Control, RequestError};
 use millrace_state::{BuildError, Carried, NotNow, State, Succession, TablesHandle};
@@ -110,12 +111,13 @@ impl Control {
     pub fn swap(&self, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
         for _ in 0..MAX_COPIES {
             let now = next.state().handle();
-            let succession = match self.prepare(&mut next, keep) {
-                Ok(succession) => succession,
+            let (succession, hold) = match self.prepare(&mut next, keep) {
+                Ok(prepared) => prepared,
                 Err(error) => return Err(SwapFailed::new(error, next)),
             };
             match self.exchange(next, succession) {
                 Ok((before, mut succession)) => {
+                    drop(hold);
                     succession.finish(before.state(), &now);
                     return Ok(Swapped { before, succession });
                 }
@@ -130,13 +132,17 @@ impl Control {
         Err(SwapFailed::new(SwapError::Busy, next))
     }
 
-    /// Copies what has to be copied, and makes the code, while the program until now goes on.
-    fn prepare(&self, next: &mut Switch, keep: Keep) -> Result<Succession, SwapError> {
+    /// Copies what has to be copied, and makes the code, while the program until now goes on. Gives also what holds back the
+    /// code that has time.
+    fn prepare(&self, next: &mut Switch, keep: Keep) -> Result<(Succession, Option<Hold>), SwapError> {
         let Running { tables, values, now_ns } = self.call(Running::of).map_err(|_| SwapError::Ended)?;
         if !Succession::is_possible(&tables, &next.state) {
             next.state = State::beside(Arc::clone(&next.program), &tables).map_err(SwapError::State)?;
         }
         let mut succession = Succession::new(&tables, &next.state);
+        if !succession.fills(&next.state) {
+            next.start_over().map_err(SwapError::State)?;
+        }
         succession.copy(&tables, &mut next.state, &values, now_ns);
         let lost: Vec<Carried> = succession.dropped().cloned().collect();
         if keep == Keep::Everything && !lost.is_empty() {
@@ -144,8 +150,8 @@ impl Control {
         }
         let engine = &mut next.engine;
         let fitted = succession.foresee(&tables, &mut next.state, |state| engine.fit(state));
-        fitted.map_err(|error| SwapError::Switch(SwitchError::Engine(error)))?;
-        Ok(succession)
+        let hold = fitted.map_err(|error| SwapError::Switch(SwitchError::Engine(error)))?;
+        Ok((succession, hold))
     }
 
     /// Has the worker change programs, as soon as nobody has the tables.
@@ -210,6 +216,14 @@ impl Switch {
             false => engine.make_best(state),
         };
         made.map_err(SwitchError::Engine)
+    }
+
+    /// Makes what was left out of it ([`Switch::succeeding`]), so that it can be written to and go on alone.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn make_whole(&mut self) -> Result<(), BuildError> {
+        if self.state.is_whole() { Ok(()) } else { self.start_over() }
     }
 
     /// Changes programs with a switch that was prepared for it, which then holds what ran until now.

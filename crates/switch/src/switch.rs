@@ -138,6 +138,24 @@ impl Switch {
         running: &TablesHandle,
     ) -> Result<Switch, SwitchError> {
         let state = State::beside(program, running).map_err(SwitchError::State)?;
+        Switch::foreseeing(state, config, running)
+    }
+
+    /// As [`Switch::beside`], for a program that is to take over at once and keep what there is: what will move there is not
+    /// made before ([`State::succeeding`]). Only [`crate::Control::swap`] is for it, or [`Switch::make_whole`].
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn succeeding(
+        program: Arc<Program>,
+        config: SwitchConfig,
+        running: &TablesHandle,
+    ) -> Result<Switch, SwitchError> {
+        let state = State::succeeding(program, running).map_err(SwitchError::State)?;
+        Switch::foreseeing(state, config, running)
+    }
+
+    fn foreseeing(state: State, config: SwitchConfig, running: &TablesHandle) -> Result<Switch, SwitchError> {
         let succession = Succession::new(running, &state);
         Switch::over(state, config, |make, state| succession.foresee(running, state, make))
     }
@@ -238,7 +256,7 @@ impl Switch {
     /// # Errors
     /// The code cannot be made; what there is goes on, and is right.
     pub fn fit_code(&mut self) -> Result<(), SwitchError> {
-        self.engine.fit(&mut self.state).map_err(SwitchError::Engine)
+        self.engine.fit(&mut self.state).map(drop).map_err(SwitchError::Engine)
     }
 
     /// From now on writes to the program's objects, to `tables` (those of this switch) and to multicast groups and clone

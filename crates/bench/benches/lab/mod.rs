@@ -30,12 +30,16 @@ pub(crate) fn programs() -> PathBuf {
 }
 
 pub(crate) fn compile(source: &str) -> Pipeline {
+    Pipeline::new(image(source), source.as_bytes().to_vec()).unwrap()
+}
+
+/// What `millrace compile` writes of a program.
+pub(crate) fn image(source: &str) -> Image {
     use millrace_compile::{Options, Source, Standard, check};
     let checked = check(Source::Text("program.p4", source), Standard::P4_16, &Options::default());
     assert!(!checked.has_errors(), "{:?}", checked.findings);
     let program = checked.lower().unwrap();
-    let image = Image::new(program, &millrace_control::p4info::describe(&checked.typed));
-    Pipeline::new(image, source.as_bytes().to_vec()).unwrap()
+    Image::new(program, &millrace_control::p4info::describe(&checked.typed))
 }
 
 pub(crate) fn switch(pipeline: &Pipeline, entries: &str) -> Switch {
@@ -329,14 +333,14 @@ impl Client {
     pub(crate) fn request(
         &self,
         action: set_forwarding_pipeline_config_request::Action,
-        source: Option<&str>,
+        device_config: Option<&str>,
     ) -> SetForwardingPipelineConfigRequest {
         SetForwardingPipelineConfigRequest {
             device_id: DEVICE,
             election_id: self.election_id,
             action: action as i32,
-            config: source.map(|source| ForwardingPipelineConfig {
-                p4_device_config: source.as_bytes().to_vec().into(),
+            config: device_config.map(|config| ForwardingPipelineConfig {
+                p4_device_config: config.as_bytes().to_vec().into(),
                 ..ForwardingPipelineConfig::default()
             }),
             ..SetForwardingPipelineConfigRequest::default()

@@ -65,10 +65,18 @@ impl FromStr for Bits {
         if digits.len() as u64 * 3 > u64::from(width) + 4 {
             return Err(ParseBitsError::Overflow);
         }
-        let value = match digits {
-            "" => BigUint::ZERO,
-            _ => BigUint::from_str_radix(digits, radix).map_err(|_| ParseBitsError::Form)?,
-        };
+        // What surely fits 128 bits.
+        if digits.len() <= 32 {
+            let value = match digits {
+                "" => 0,
+                _ => u128::from_str_radix(digits, radix).map_err(|_| ParseBitsError::Form)?,
+            };
+            return match width < 128 && value >> width != 0 {
+                true => Err(ParseBitsError::Overflow),
+                false => Ok(Bits::new(width, value)),
+            };
+        }
+        let value = BigUint::from_str_radix(digits, radix).map_err(|_| ParseBitsError::Form)?;
         if value > big_mask(width) {
             return Err(ParseBitsError::Overflow);
         }

@@ -40,7 +40,7 @@ type Known = Expr;
 
 /// The locals that a body reads, which start as 0; parameters do not.
 fn locals_of(body: &Body, program: &Program, params: &EntitySet<SlotId>) -> Facts<SlotId, Known> {
-    let mut facts = Facts::new();
+    let mut facts = Facts::default();
     for block in body.blocks.values() {
         block.for_each_expr(&mut |e| {
             e.for_each_read(&mut |slot| {

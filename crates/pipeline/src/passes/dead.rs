@@ -1,9 +1,8 @@
 //! Removal of assignments to slots that nothing reads afterwards.
 
-use super::dataflow::Readers;
+use super::dataflow::{Readers, Things};
 use crate::*;
 use cranelift_entity::{EntitySet, SecondaryMap};
-use std::collections::HashSet;
 use std::mem;
 
 /// Removes writes to locals that no path reads, and to metadata that nothing in the program reads. What the switch
@@ -16,7 +15,7 @@ pub fn remove_dead_assignments(program: &mut Program) {
         for id in body.postorder() {
             let block = &mut body.blocks[id];
             let mut after = live_at_end(&block.term, &live);
-            let is_dead = |slot: SlotId, after: &HashSet<SlotId>| match program.slots[slot].home {
+            let is_dead = |slot: SlotId, after: &Things<SlotId>| match program.slots[slot].home {
                 Home::Local => !after.contains(&slot),
                 Home::Metadata => unread.contains(slot),
                 Home::Header { .. } => false,
@@ -63,8 +62,8 @@ fn unread_metadata(program: &Program) -> EntitySet<SlotId> {
 }
 
 /// The locals that are live where each block starts.
-fn live_locals(body: &Body, program: &Program) -> SecondaryMap<BlockId, HashSet<SlotId>> {
-    let mut live: SecondaryMap<BlockId, HashSet<SlotId>> = SecondaryMap::with_capacity(body.blocks.len());
+fn live_locals(body: &Body, program: &Program) -> SecondaryMap<BlockId, Things<SlotId>> {
+    let mut live: SecondaryMap<BlockId, Things<SlotId>> = SecondaryMap::with_capacity(body.blocks.len());
     let order = body.postorder();
     loop {
         let mut changed = false;
@@ -84,13 +83,13 @@ fn live_locals(body: &Body, program: &Program) -> SecondaryMap<BlockId, HashSet<
     }
 }
 
-fn live_at_end(term: &Terminator, live: &SecondaryMap<BlockId, HashSet<SlotId>>) -> HashSet<SlotId> {
-    let mut at = HashSet::new();
+fn live_at_end(term: &Terminator, live: &SecondaryMap<BlockId, Things<SlotId>>) -> Things<SlotId> {
+    let mut at = Things::default();
     term.for_each_successor(&mut |to| at.extend(&live[to]));
     at
 }
 
-fn term_uses(term: &Terminator, program: &Program, live: &mut HashSet<SlotId>) {
+fn term_uses(term: &Terminator, program: &Program, live: &mut Things<SlotId>) {
     let mut read = |e: &Expr| e.for_each_read(&mut |slot| use_slot(slot, program, live));
     term.for_each_expr(&mut |e| read(e));
     if let Terminator::Apply { table, hit, action, .. } = term {
@@ -102,14 +101,14 @@ fn term_uses(term: &Terminator, program: &Program, live: &mut HashSet<SlotId>) {
     }
 }
 
-fn inst_uses(inst: &Inst, program: &Program, live: &mut HashSet<SlotId>) {
+fn inst_uses(inst: &Inst, program: &Program, live: &mut Things<SlotId>) {
     if let Some(dst) = inst.dst() {
         live.remove(&dst);
     }
     inst.for_each_expr(&mut |e| e.for_each_read(&mut |slot| use_slot(slot, program, live)));
 }
 
-fn use_slot(slot: SlotId, program: &Program, live: &mut HashSet<SlotId>) {
+fn use_slot(slot: SlotId, program: &Program, live: &mut Things<SlotId>) {
     if program.slots[slot].home == Home::Local {
         live.insert(slot);
     }

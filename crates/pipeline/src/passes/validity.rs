@@ -14,7 +14,7 @@ pub fn use_validity(program: &mut Program) {
         let entry = if starts_without_headers(program, id, body) {
             program.headers.keys().map(|header| (header, false)).collect()
         } else {
-            Facts::new()
+            Facts::default()
         };
         dataflow::forward(body, entry, |body, id, valid| {
             let block = &mut body.blocks[id];

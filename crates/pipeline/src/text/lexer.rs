@@ -2,16 +2,15 @@
 
 use super::ParseError;
 use crate::Bits;
-use std::iter::Peekable;
-use std::str::CharIndices;
+use std::borrow::Cow;
 
-/// One token.
+/// One token; what it names lies in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum Token<'t> {
     /// A word of the language, or a name.
-    Word(String),
+    Word(&'t str),
     /// A name or a text in quotes.
-    Quoted(String),
+    Quoted(Cow<'t, str>),
     /// A number with its width.
     Bits(Bits),
     /// A number without.
@@ -22,7 +21,18 @@ pub(super) enum Token {
     End,
 }
 
-impl std::fmt::Display for Token {
+impl<'t> Token<'t> {
+    /// What it says, of a word and of what is in quotes.
+    pub(super) fn text(&self) -> Option<Cow<'t, str>> {
+        match self {
+            Token::Word(word) => Some(Cow::Borrowed(word)),
+            Token::Quoted(text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Token::Word(word) => write!(f, "`{word}`"),
@@ -35,97 +45,91 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// A token and where it starts.
+/// A token and at which byte it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Located {
-    pub(super) token: Token,
-    pub(super) line: u32,
-    pub(super) column: u32,
+pub(super) struct Located<'t> {
+    pub(super) token: Token<'t>,
+    pub(super) at: usize,
 }
 
 /// Longer ones first.
 const SIGNS: &[&str] = &["&&&", "=>", "..", "{", "}", "(", ")", "[", "]", "<", ">", ",", ":", "=", "/", "#"];
 
 /// All tokens of a text, the last is [`Token::End`]. A comment goes from `;` to the end of its line.
-pub(super) fn tokens(text: &str) -> Result<Vec<Located>, ParseError> {
-    let mut lexer = Lexer { text, chars: text.char_indices().peekable(), line: 1, column: 1 };
-    let mut tokens = Vec::new();
+pub(super) fn tokens(text: &str) -> Result<Vec<Located<'_>>, ParseError> {
+    let mut lexer = Lexer { text, at: 0 };
+    // Most tokens are short.
+    let mut tokens = Vec::with_capacity(text.len() / 4);
     loop {
         lexer.skip_blanks();
-        let (line, column) = (lexer.line, lexer.column);
-        let token = lexer.token().map_err(|message| ParseError { line, column, message })?;
+        let at = lexer.at;
+        let token = lexer.token().map_err(|message| error_at(text, at, message))?;
         let end = token == Token::End;
-        tokens.push(Located { token, line, column });
+        tokens.push(Located { token, at });
         if end {
             return Ok(tokens);
         }
     }
 }
 
+/// An error at a byte of a text.
+pub(super) fn error_at(text: &str, at: usize, message: String) -> ParseError {
+    let before = &text[..at];
+    let count = |of: usize| u32::try_from(of + 1).unwrap_or(u32::MAX);
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = count(before.bytes().filter(|b| *b == b'\n').count());
+    ParseError { line, column: count(before[start..].chars().count()), message }
+}
+
 /// Whether a text is one word, and nothing else.
 pub(super) fn is_word(text: &str) -> bool {
-    let mut lexer = Lexer { text, chars: text.char_indices().peekable(), line: 1, column: 1 };
-    text.starts_with(starts_word) && lexer.word().len() == text.len()
+    text.starts_with(starts_word) && Lexer { text, at: 0 }.word().len() == text.len()
 }
 
 fn starts_word(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || c == '$'
 }
 
-struct Lexer<'a> {
-    text: &'a str,
-    chars: Peekable<CharIndices<'a>>,
-    line: u32,
-    column: u32,
+struct Lexer<'t> {
+    text: &'t str,
+    at: usize,
 }
 
-impl<'a> Lexer<'a> {
-    fn rest(&mut self) -> &'a str {
-        match self.chars.peek() {
-            Some((at, _)) => &self.text[*at..],
-            None => "",
-        }
+impl<'t> Lexer<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
     }
 
     fn next(&mut self) -> Option<char> {
-        let (_, c) = self.chars.next()?;
-        if c == '\n' {
-            self.line = self.line.saturating_add(1);
-            self.column = 1;
-        } else {
-            self.column = self.column.saturating_add(1);
-        }
+        let c = self.rest().chars().next()?;
+        self.at += c.len_utf8();
         Some(c)
     }
 
     /// Takes `len` bytes, which end at a character.
-    fn take(&mut self, len: usize) -> &'a str {
-        let rest = self.rest();
-        let taken = &rest[..len];
-        taken.chars().for_each(|_| {
-            self.next();
-        });
+    fn take(&mut self, len: usize) -> &'t str {
+        let taken = &self.rest()[..len];
+        self.at += len;
         taken
     }
 
     fn skip_blanks(&mut self) {
-        while let Some((_, c)) = self.chars.peek().copied() {
+        while let Some(c) = self.rest().chars().next() {
             if c == ';' {
-                let comment = self.rest().find('\n').unwrap_or(self.rest().len());
-                self.take(comment);
+                self.at += self.rest().find('\n').unwrap_or(self.rest().len());
             } else if c.is_whitespace() {
-                self.next();
+                self.at += c.len_utf8();
             } else {
                 return;
             }
         }
     }
 
-    fn token(&mut self) -> Result<Token, String> {
+    fn token(&mut self) -> Result<Token<'t>, String> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return Ok(Token::End) };
         if starts_word(first) {
-            return Ok(Token::Word(self.word().into()));
+            return Ok(Token::Word(self.word()));
         }
         if first.is_ascii_digit() {
             let len = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
@@ -148,7 +152,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Letters, digits, `_`, `$`, single dots between them, and indices such as `[2]`.
-    fn word(&mut self) -> &'a str {
+    fn word(&mut self) -> &'t str {
         let bytes = self.rest().as_bytes();
         let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$');
         let mut len = 0;
@@ -170,12 +174,18 @@ impl<'a> Lexer<'a> {
         self.take(len)
     }
 
-    fn quoted(&mut self) -> Result<Token, String> {
+    fn quoted(&mut self) -> Result<Token<'t>, String> {
         self.next();
-        let mut text = String::new();
+        let plain = self.rest().find(['"', '\\', '\n']).unwrap_or(self.rest().len());
+        let start = self.take(plain);
+        if self.rest().starts_with('"') {
+            self.next();
+            return Ok(Token::Quoted(start.into()));
+        }
+        let mut text = start.to_owned();
         loop {
             match self.next() {
-                Some('"') => return Ok(Token::Quoted(text)),
+                Some('"') => return Ok(Token::Quoted(text.into())),
                 Some('\\') => text.push(self.escape()?),
                 Some('\n') | None => return Err("a quoted text does not end".into()),
                 Some(c) => text.push(c),
@@ -204,17 +214,16 @@ impl<'a> Lexer<'a> {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<Token> {
+    fn kinds(text: &str) -> Vec<Token<'_>> {
         tokens(text).unwrap().into_iter().map(|t| t.token).collect()
     }
 
     #[test]
     fn all_kinds() {
-        let word = |w: &str| Token::Word(w.into());
         assert_eq!(
             kinds("hdr.m[1].x[7:4] = 8w0xff .. 12 ; comment\n=>&&&\"a\\u{e9}\\n\" #3"),
             [
-                word("hdr.m[1].x"),
+                Token::Word("hdr.m[1].x"),
                 Token::Sign("["),
                 Token::Number(7),
                 Token::Sign(":"),

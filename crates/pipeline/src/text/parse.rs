@@ -4,10 +4,11 @@
 //! declared; the second reads everything.
 
 use super::ParseError;
-use super::lexer::{Located, Token, tokens};
+use super::lexer::{Located, Token, error_at, tokens};
 use super::names;
 use crate::*;
 use cranelift_entity::EntityRef;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Reads a program.
@@ -15,8 +16,13 @@ use std::collections::HashMap;
 /// # Errors
 /// The first place where the text is not understood.
 pub fn parse(text: &str) -> Result<Program, ParseError> {
-    let mut parser =
-        Parser { tokens: tokens(text)?, at: 0, names: Declared::default(), program: Program::default() };
+    let mut parser = Parser {
+        text,
+        tokens: tokens(text)?,
+        at: 0,
+        names: Declared::default(),
+        program: Program::default(),
+    };
     parser.declare()?;
     parser.at = 0;
     while *parser.peek() != Token::End {
@@ -32,37 +38,37 @@ pub(super) type Result<T, E = ParseError> = std::result::Result<T, E>;
 
 /// What is declared, by name.
 #[derive(Default)]
-pub(super) struct Declared {
-    pub(super) slots: Scope<SlotId>,
-    pub(super) headers: Scope<HeaderId>,
-    pub(super) stacks: Scope<StackId>,
-    pub(super) bodies: Scope<BodyId>,
-    pub(super) actions: Scope<ActionId>,
-    pub(super) tables: Scope<TableId>,
-    pub(super) profiles: Scope<ProfileId>,
-    pub(super) counters: Scope<CounterId>,
-    pub(super) meters: Scope<MeterId>,
-    pub(super) registers: Scope<RegisterId>,
-    pub(super) value_sets: Scope<ValueSetId>,
-    pub(super) hashes: Scope<HashId>,
-    pub(super) digests: Scope<DigestId>,
+pub(super) struct Declared<'t> {
+    pub(super) slots: Scope<'t, SlotId>,
+    pub(super) headers: Scope<'t, HeaderId>,
+    pub(super) stacks: Scope<'t, StackId>,
+    pub(super) bodies: Scope<'t, BodyId>,
+    pub(super) actions: Scope<'t, ActionId>,
+    pub(super) tables: Scope<'t, TableId>,
+    pub(super) profiles: Scope<'t, ProfileId>,
+    pub(super) counters: Scope<'t, CounterId>,
+    pub(super) meters: Scope<'t, MeterId>,
+    pub(super) registers: Scope<'t, RegisterId>,
+    pub(super) value_sets: Scope<'t, ValueSetId>,
+    pub(super) hashes: Scope<'t, HashId>,
+    pub(super) digests: Scope<'t, DigestId>,
 }
 
 /// Things of one kind; several may share a name where the kind allows it.
-pub(super) struct Scope<I> {
-    by_name: HashMap<String, Vec<I>>,
+pub(super) struct Scope<'t, I> {
+    by_name: HashMap<Cow<'t, str>, Vec<I>>,
     count: usize,
 }
 
-impl<I> Default for Scope<I> {
-    fn default() -> Scope<I> {
+impl<I> Default for Scope<'_, I> {
+    fn default() -> Self {
         Scope { by_name: HashMap::new(), count: 0 }
     }
 }
 
-impl<I: EntityRef> Scope<I> {
+impl<'t, I: EntityRef> Scope<'t, I> {
     /// Declares the next thing; whether its name is new.
-    fn declare(&mut self, name: String) -> bool {
+    fn declare(&mut self, name: Cow<'t, str>) -> bool {
         let same = self.by_name.entry(name).or_default();
         same.push(I::new(self.count));
         self.count += 1;
@@ -70,43 +76,37 @@ impl<I: EntityRef> Scope<I> {
     }
 }
 
-impl Declared {
+impl Declared<'_> {
     pub(super) fn action_is_called(&self, action: ActionId, name: &str) -> bool {
         self.actions.by_name.get(name).is_some_and(|same| same.contains(&action))
     }
 }
 
-pub(super) struct Parser {
-    tokens: Vec<Located>,
+pub(super) struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<Located<'t>>,
     at: usize,
-    pub(super) names: Declared,
+    pub(super) names: Declared<'t>,
     pub(super) program: Program,
 }
 
-impl Parser {
-    pub(super) fn peek(&self) -> &Token {
+impl<'t> Parser<'t> {
+    pub(super) fn peek(&self) -> &Token<'t> {
         &self.tokens[self.at].token
     }
 
-    fn peek_next(&self) -> &Token {
+    fn peek_next(&self) -> &Token<'t> {
         &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].token
-    }
-
-    fn next(&mut self) -> Token {
-        let token = self.tokens[self.at].token.clone();
-        self.at = (self.at + 1).min(self.tokens.len() - 1);
-        token
     }
 
     /// Goes past the next token.
     pub(super) fn skip(&mut self) {
-        self.next();
+        self.at = (self.at + 1).min(self.tokens.len() - 1);
     }
 
     /// An error at the next token.
     pub(super) fn error<T>(&self, message: impl Into<String>) -> Result<T> {
-        let Located { line, column, .. } = self.tokens[self.at];
-        Err(ParseError { line, column, message: message.into() })
+        Err(error_at(self.text, self.tokens[self.at].at, message.into()))
     }
 
     pub(super) fn expected<T>(&self, what: &str) -> Result<T> {
@@ -118,14 +118,14 @@ impl Parser {
     }
 
     pub(super) fn is_word(&self, word: &str) -> bool {
-        matches!(self.peek(), Token::Word(w) if w == word)
+        matches!(self.peek(), Token::Word(w) if *w == word)
     }
 
     /// Takes the sign if it comes next.
     pub(super) fn eat(&mut self, sign: &str) -> bool {
         let found = self.is_sign(sign);
         if found {
-            self.next();
+            self.skip();
         }
         found
     }
@@ -134,7 +134,7 @@ impl Parser {
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
         let found = self.is_word(word);
         if found {
-            self.next();
+            self.skip();
         }
         found
     }
@@ -152,7 +152,7 @@ impl Parser {
         match self.peek() {
             Token::Word(word) => match from(word) {
                 Some(found) => {
-                    self.next();
+                    self.skip();
                     Ok(found)
                 }
                 None => self.expected(what),
@@ -163,35 +163,36 @@ impl Parser {
 
     /// A new name.
     pub(super) fn name(&mut self) -> Result<String> {
-        match self.peek() {
+        self.name_in_text().map(Cow::into_owned)
+    }
+
+    /// A name as it stands in the text, without its quotes.
+    fn name_in_text(&mut self) -> Result<Cow<'t, str>> {
+        let name = match self.peek() {
             Token::Word(word) if names::is_reserved(word) => {
-                self.error(format!("`{word}` is a word of the language; as a name it is written in quotes"))
+                return self
+                    .error(format!("`{word}` is a word of the language; as a name it is written in quotes"));
             }
-            Token::Word(name) | Token::Quoted(name) => {
-                let name = name.clone();
-                self.next();
-                Ok(name)
-            }
-            _ => self.expected("a name"),
-        }
+            Token::Word(name) => Cow::Borrowed(*name),
+            Token::Quoted(name) => name.clone(),
+            _ => return self.expected("a name"),
+        };
+        self.skip();
+        Ok(name)
     }
 
     pub(super) fn quoted(&mut self) -> Result<String> {
-        match self.peek() {
-            Token::Quoted(text) => {
-                let text = text.clone();
-                self.next();
-                Ok(text)
-            }
-            _ => self.expected("a text in quotes"),
-        }
+        let Token::Quoted(text) = self.peek() else { return self.expected("a text in quotes") };
+        let text = text.clone().into_owned();
+        self.skip();
+        Ok(text)
     }
 
     pub(super) fn number<N: TryFrom<u64>>(&mut self) -> Result<N> {
         match self.peek() {
             Token::Number(number) => match N::try_from(*number) {
                 Ok(number) => {
-                    self.next();
+                    self.skip();
                     Ok(number)
                 }
                 Err(_) => self.error("the number is too large here"),
@@ -204,7 +205,7 @@ impl Parser {
         match self.peek() {
             Token::Bits(bits) => {
                 let bits = bits.clone();
-                self.next();
+                self.skip();
                 Ok(bits)
             }
             _ => self.expected("a number with its width, such as 8w1"),
@@ -235,7 +236,7 @@ impl Parser {
     }
 
     /// `(item, item, ...)`, also empty.
-    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Parser) -> Result<T>) -> Result<Vec<T>> {
+    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Parser<'t>) -> Result<T>) -> Result<Vec<T>> {
         self.sign("(")?;
         let mut items = Vec::new();
         while !self.eat(")") {
@@ -248,11 +249,15 @@ impl Parser {
     }
 
     /// The name of something that is declared; `name#number` where several share it.
-    pub(super) fn find<I: EntityRef>(&mut self, what: &str, scope: fn(&Declared) -> &Scope<I>) -> Result<I> {
+    pub(super) fn find<I: EntityRef>(
+        &mut self,
+        what: &str,
+        scope: for<'n> fn(&'n Declared<'t>) -> &'n Scope<'t, I>,
+    ) -> Result<I> {
         let start = self.at;
-        let name = self.name()?;
+        let name = self.name_in_text()?;
         let number: Option<usize> = if self.eat("#") { Some(self.number()?) } else { None };
-        let same = scope(&self.names).by_name.get(&name).map_or(&[][..], Vec::as_slice);
+        let same = scope(&self.names).by_name.get(&*name).map_or(&[][..], Vec::as_slice);
         let found = match (number, same) {
             (Some(number), _) => same.iter().copied().find(|id| id.index() == number),
             (None, [one]) => Some(*one),
@@ -284,10 +289,12 @@ impl Parser {
     /// The first pass: numbers for all that is declared. Whatever it does not understand the second pass reports.
     fn declare(&mut self) -> Result<()> {
         let mut depth = 0usize;
-        let mut header: Option<String> = None;
+        let mut header: Option<Cow<'t, str>> = None;
         while *self.peek() != Token::End {
             let start = self.at;
-            match self.next() {
+            let token = self.peek().clone();
+            self.skip();
+            match token {
                 Token::Sign("{") => depth += 1,
                 Token::Sign("}") => {
                     depth = depth.saturating_sub(1);
@@ -295,24 +302,27 @@ impl Parser {
                 }
                 Token::Word(word) if depth == 0 => {
                     if word == "body" {
-                        self.next();
+                        self.skip();
                     }
-                    if let (true, Token::Word(name) | Token::Quoted(name)) = (declares(&word), self.peek()) {
-                        let name = name.clone();
+                    if declares(word)
+                        && let Some(name) = self.peek().text()
+                    {
                         if word == "header" {
                             header = Some(name.clone());
                         }
-                        self.declare_one(&word, name)?;
+                        self.declare_one(word, name)?;
                     }
                 }
                 // The fields of a header that is declared without them are declared by themselves.
                 Token::Sign("(") if depth == 0 => header = None,
-                Token::Word(field) | Token::Quoted(field) if depth > 0 => {
-                    if let (Some(header), Token::Sign(":")) = (&header, self.peek()) {
+                token if depth > 0 => {
+                    if let (Some(header), Some(field), Token::Sign(":")) =
+                        (&header, token.text(), self.peek())
+                    {
                         let name = format!("{header}.{field}");
                         self.at = start;
-                        self.declare_one("slot", name)?;
-                        self.next();
+                        self.declare_one("slot", name.into())?;
+                        self.skip();
                     }
                 }
                 _ => {}
@@ -321,7 +331,7 @@ impl Parser {
         Ok(())
     }
 
-    fn declare_one(&mut self, word: &str, name: String) -> Result<()> {
+    fn declare_one(&mut self, word: &str, name: Cow<'t, str>) -> Result<()> {
         let text = name.clone();
         let n = &mut self.names;
         let new = match word {
@@ -349,9 +359,9 @@ impl Parser {
     }
 
     fn item(&mut self) -> Result<()> {
-        let Token::Word(word) = self.peek().clone() else { return self.expected("a declaration") };
-        self.next();
-        match word.as_str() {
+        let Token::Word(word) = *self.peek() else { return self.expected("a declaration") };
+        self.skip();
+        match word {
             "program" => self.program.name = self.name()?,
             "architecture" => self.program.architecture = self.name()?,
             "errors" => self.program.errors = self.list(Parser::name)?,
@@ -447,7 +457,7 @@ impl Parser {
         };
         match number {
             Some(number) if (number as usize) < limits::MAX_BLOCKS => {
-                self.next();
+                self.skip();
                 Ok(BlockId::from_u32(number))
             }
             _ => self.expected("a block"),
@@ -461,7 +471,7 @@ impl Parser {
 
     /// Whether `, word` comes next.
     pub(super) fn is_next_labelled(&self, word: &str) -> bool {
-        self.is_sign(",") && matches!(self.peek_next(), Token::Word(w) if w == word)
+        self.is_sign(",") && matches!(self.peek_next(), Token::Word(w) if *w == word)
     }
 }
 

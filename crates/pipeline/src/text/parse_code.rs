@@ -5,7 +5,7 @@ use super::parse::{Parser, Result};
 use crate::*;
 use cranelift_entity::PrimaryMap;
 
-impl Parser {
+impl<'t> Parser<'t> {
     pub(super) fn body(&mut self) -> Result<()> {
         let kind = self.choice("the kind of body", BodyKind::from_name)?;
         let name = self.name()?;
@@ -59,7 +59,7 @@ impl Parser {
         Ok(Some(term))
     }
 
-    fn comma<T>(&mut self, item: impl FnOnce(&mut Parser) -> Result<T>) -> Result<T> {
+    fn comma<T>(&mut self, item: impl FnOnce(&mut Parser<'t>) -> Result<T>) -> Result<T> {
         self.sign(",")?;
         item(self)
     }
@@ -130,12 +130,12 @@ impl Parser {
             self.sign("=")?;
             return Ok(Inst::Assign { dst, value: self.expr()? });
         }
-        let Token::Word(word) = self.peek().clone() else { return self.expected("an instruction") };
-        if !is_mnemonic(&word) {
+        let Token::Word(word) = *self.peek() else { return self.expected("an instruction") };
+        if !is_mnemonic(word) {
             return self.expected("an instruction");
         }
-        self.word(&word)?;
-        let inst = match word.as_str() {
+        self.skip();
+        let inst = match word {
             "set_valid" => Inst::SetValid(self.header()?),
             "set_invalid" => Inst::SetInvalid(self.header()?),
             "extract" => Inst::Extract(self.header()?),
@@ -270,7 +270,7 @@ impl Parser {
         let constant = match self.peek() {
             Token::Bits(_) => return self.bits().map(Expr::Const),
             Token::Quoted(_) => return self.slot().map(Expr::Read),
-            Token::Word(word) => match word.as_str() {
+            Token::Word(word) => match *word {
                 "true" => Expr::Bool(true),
                 "false" => Expr::Bool(false),
                 "packet_length" => Expr::PacketLength,

@@ -1,10 +1,9 @@
 //! Parsing: actions, tables and stateful objects.
 
-use super::lexer::Token;
 use super::parse::{Parser, Result};
 use crate::*;
 
-impl Parser {
+impl<'t> Parser<'t> {
     pub(super) fn object(&mut self) -> Result<()> {
         if self.eat_word("counter") {
             let (name, size, unit) = (self.name()?, self.size()?, self.unit()?);
@@ -196,10 +195,7 @@ impl Parser {
         let action = if self.eat("#") {
             self.number()?
         } else {
-            let name = match self.peek() {
-                Token::Word(name) | Token::Quoted(name) => name.clone(),
-                _ => return self.expected("an action"),
-            };
+            let Some(name) = self.peek().text() else { return self.expected("an action") };
             let called = |a: &TableAction| self.names.action_is_called(a.action, &name);
             let Some(index) = table.actions.iter().position(called) else {
                 return self.error(format!("{name} is not among the actions listed above"));

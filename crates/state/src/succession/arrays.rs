@@ -1,6 +1,7 @@
 //! Counters, meters, registers and value sets going on under another program.
 
 use super::Carried;
+use super::vacant::{same_meters, same_registers};
 use crate::cells::CounterRef;
 use crate::own::Own;
 use crate::pack::meter_unit;
@@ -14,7 +15,7 @@ pub(super) const GONE: &str = "it is not in the new program";
 const FEWER: &str = "the new program has fewer";
 
 /// The objects of one kind that two programs have under the same names.
-fn pairs<'p, K: EntityRef, V>(
+pub(super) fn pairs<'p, K: EntityRef, V>(
     old: &'p PrimaryMap<K, V>,
     new: &'p PrimaryMap<K, V>,
     name: impl Fn(&V) -> &str + Copy + 'p,
@@ -58,15 +59,18 @@ pub(super) fn take_cells(old: &mut State, next: &mut State) {
     for (id, found) in pairs(before, now, |register: &Register| register.name.as_str()) {
         let Some(found) = found.filter(|found| before[id].width == now[*found].width) else { continue };
         let (mine, its) = (&mut next.own.registers[found], &mut old.own.registers[id]);
-        match before[id].size == now[found].size {
+        match same_registers(&before[id], &now[found]) {
             true => std::mem::swap(mine, its),
             false => mine.copy_from(its),
         }
     }
     let (before, now) = (&old_schema.program.meters, &new_schema.program.meters);
     for (id, found) in pairs(before, now, |meter: &Meter| meter.name.as_str()) {
-        if let Some(found) = found {
-            next.own.meters[found].take_from(&mut old.own.meters[id]);
+        let Some(found) = found else { continue };
+        let (mine, its) = (&mut next.own.meters[found], &mut old.own.meters[id]);
+        match same_meters(&before[id], &now[found]) {
+            true => std::mem::swap(mine, its),
+            false => mine.take_from(its),
         }
     }
 }

@@ -15,6 +15,7 @@
 mod arrays;
 mod copy;
 mod likeness;
+mod vacant;
 
 use crate::schema::Schema;
 use crate::state::State;
@@ -24,6 +25,7 @@ use likeness::{Pair, profile_pairs, table_pairs};
 use millrace_pipeline::{ProfileId, TableId};
 use std::collections::HashMap;
 use std::sync::Arc;
+pub(crate) use vacant::Vacant;
 
 /// What became of something that an object held.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +66,7 @@ pub struct Succession {
 }
 
 impl Succession {
-    /// From the program whose tables these are to one that was made beside it ([`State::beside`]).
+    /// From the program whose tables these are to one that was made beside it ([`State::beside`], [`State::succeeding`]).
     pub fn new(running: &TablesHandle, next: &State) -> Succession {
         let old = Arc::clone(&running.lock().schema);
         let new = Arc::clone(&next.schema);
@@ -76,6 +78,12 @@ impl Succession {
     /// Whether a state was made beside the one whose tables these are.
     pub fn is_possible(running: &TablesHandle, next: &State) -> bool {
         running.lock().domain.is(&next.own.domain)
+    }
+
+    /// Whether all will move into a state that it has left out ([`State::succeeding`]). Else the state is to be
+    /// [reset](State::reset) first.
+    pub fn fills(&self, next: &State) -> bool {
+        next.vacant.is_within(&Vacant::of(&self.old, &self.new))
     }
 
     /// Calls that with a state whose lookups are as they will be: what moves is shown already.
