@@ -4,9 +4,10 @@
 //! code alone, to run both over a burst as far as the switch need not act between them. All else (which copy goes where,
 //! queues, counters) is the switch's, so that every engine has the same meaning there.
 
+use crate::beside::Hold;
 use crate::context::Context;
 use crate::flight::metadata;
-use crate::jit::{Hold, Jit};
+use crate::jit::Jit;
 use millrace_interp::Interp;
 use millrace_pipeline::Program;
 use millrace_state::State;

@@ -1,5 +1,6 @@
 //! Machine code of a program: for bursts at once, and for single packets that the switch has stopped.
 
+use crate::beside::{Beside, Hold};
 use crate::burst::Arrivals;
 use crate::context::{JitContext, Spare};
 use crate::flight::metadata;
@@ -15,8 +16,7 @@ use millrace_jit::{
 use millrace_pipeline::*;
 use millrace_ports::null::Written;
 use millrace_state::State;
-use std::sync::{Arc, mpsc};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
 
 /// A program's code. What bursts take is made at once, what only single packets take when the first one needs it.
 pub(crate) struct Jit {
@@ -37,7 +37,7 @@ pub(crate) struct Jit {
     /// Parts that are there.
     parts: Vec<Made>,
     /// Parts that another thread makes.
-    coming: Option<JoinHandle<Vec<Made>>>,
+    coming: Option<Beside<Vec<Made>>>,
     /// Where code is made that packets do not wait for.
     processors: Processors,
     /// The bytes that the last part left elsewhere.
@@ -80,12 +80,8 @@ enum Better {
     /// It will be made once the program has proved busy.
     Wanted,
     /// Another thread makes it, for these options.
-    Coming(Options, JoinHandle<Result<Compiled, JitError>>),
+    Coming(Options, Beside<Result<Compiled, JitError>>),
 }
-
-/// Holds back a thread that makes code, until it is dropped: what it makes is for later, and a thread that starts may keep
-/// others from the processor for milliseconds.
-pub(crate) struct Hold(#[expect(dead_code, reason = "it is there to be dropped")] Option<mpsc::Sender<()>>);
 
 /// A part of a program's code for single packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,23 +181,19 @@ impl Jit {
         let wanted: Vec<Part> =
             wanted.into_iter().filter(|(_, may)| *may).map(|(part, _)| part).filter(missing).collect();
         if wanted.is_empty() || self.coming.is_some() {
-            return Hold(None);
+            return Hold::nothing();
         }
-        let (hold, held) = mpsc::channel();
+        let (hold, held) = Hold::new();
         let (program, count_lookups) = (Arc::clone(&self.program), self.count_lookups);
-        let processors = self.processors.clone();
         // What cannot be made is tried once more, and said, when a packet needs it; until it is there, code that is made
         // quickly does.
         let make = move || {
-            // Nothing is sent: until nobody can any more.
-            let _ = held.recv();
-            processors.allow();
             let parts = wanted.into_iter().flat_map(|part| together(&program, part));
             parts.filter_map(|part| compile(&program, part, count_lookups, Effort::Speed).ok()).collect()
         };
         // Without a thread the first packet waits longer, which is right too.
-        self.coming = thread::Builder::new().name("compiler".to_owned()).spawn(make).ok();
-        Hold(Some(hold))
+        self.coming = Beside::start(&self.processors, Some(held), make);
+        hold
     }
 
     /// The code for bursts, as the tables want it to be now.
@@ -293,8 +285,8 @@ impl Jit {
 
     /// Has a part be there: in the quick way where the program is large and another thread makes it well.
     fn make(&mut self, part: Part) -> Result<(), JitError> {
-        if let Some(coming) = self.coming.take_if(|coming| coming.is_finished()) {
-            let made = coming.join().unwrap_or_default();
+        if let Some(made) = self.coming.as_ref().and_then(Beside::take) {
+            self.coming = None;
             self.parts.retain(|quick| made.iter().all(|made| made.part != quick.part));
             self.parts.extend(made);
         }
@@ -395,32 +387,26 @@ impl Ahead {
             Better::Wanted => {
                 let options = Options { effort: Effort::Speed, ..self.options.clone() };
                 let (program, wanted) = (Arc::clone(program), options.clone());
-                let processors = self.processors.clone();
-                let make = move || {
-                    processors.allow();
-                    through(&program, &wanted)
-                };
+                let make = move || through(&program, &wanted);
                 // Without a thread the code stays as it is, which is right too.
-                if let Ok(made) = thread::Builder::new().name("compiler".to_owned()).spawn(make) {
+                if let Some(made) = Beside::start(&self.processors, None, make) {
                     self.better = Better::Coming(options, made);
                 }
                 self.looks_in = BURSTS_UNTIL_BUSY;
             }
-            Better::Coming(options, made) if !made.is_finished() => {
-                self.better = Better::Coming(options, made);
-                self.looks_in = BURSTS_UNTIL_BUSY;
-            }
-            Better::Coming(options, made) => {
-                // The tables may have changed meanwhile, and code that cannot be made is not missed.
-                match made.join() {
-                    Ok(Ok(code)) if schedule::are_same(&self.options, &options) => {
-                        self.take(code, options);
-                        self.looks_in = BURSTS_BETWEEN_LOOKS;
-                    }
-                    Ok(Ok(_)) => self.look_later(),
-                    _ => self.looks_in = BURSTS_BETWEEN_LOOKS,
+            // The tables may have changed meanwhile, and code that cannot be made is not missed.
+            Better::Coming(options, made) => match made.take() {
+                None => {
+                    self.better = Better::Coming(options, made);
+                    self.looks_in = BURSTS_UNTIL_BUSY;
                 }
-            }
+                Some(Ok(code)) if schedule::are_same(&self.options, &options) => {
+                    self.take(code, options);
+                    self.looks_in = BURSTS_BETWEEN_LOOKS;
+                }
+                Some(Ok(_)) => self.look_later(),
+                Some(Err(_)) => self.looks_in = BURSTS_BETWEEN_LOOKS,
+            },
         }
         Ok(())
     }

@@ -20,6 +20,7 @@
 //!
 //! It never knows a port driver by name, nor an architecture.
 
+mod beside;
 mod burst;
 mod clock;
 mod context;

@@ -4,7 +4,7 @@
 //! as they are, the entries that have to be copied. Then the worker exchanges both between two rounds, which takes
 //! microseconds; no packet is lost.
 
-use crate::jit::Hold;
+use crate::beside::Hold;
 use crate::switch::{Switch, SwitchError};
 use crate::worker::{Control, RequestError};
 use millrace_state::{BuildError, Carried, NotNow, State, Succession, TablesHandle};
