@@ -160,8 +160,11 @@ impl Phases<'_> {
 mod tests {
     use super::*;
 
-    /// Whether order is kept where the only table is staged, with something in front of it and behind it.
-    fn keeps_order(front: &str, behind: &str) -> bool {
+    /// A program with these tables and blocks.
+    fn program(tables: &[&str], blocks: &str) -> Program {
+        let table =
+            |name: &&str| format!("table {name} {{ key x: exact = x action nop default nop() size 4 }}\n");
+        let tables: String = tables.iter().map(table).collect();
         let program = text::parse(&format!(
             "program t architecture test errors (NoError)
              ingress (ingress) egress ()
@@ -169,14 +172,21 @@ mod tests {
              metadata port: bit<32> metadata x: bit<8> metadata y: bit<1>
              register r: bit<8> size 4
              action nop () = nop
-             table t {{ key x: exact = x action nop default nop() size 4 }}
+             {tables}
              body action nop {{ block0: end }}
-             body control ingress {{
-             block0: {front} branch eq(y, 1w1), block1, block2
-             block1: apply t, next = block2, exit = block2
-             block2: {behind} end }}"
+             body control ingress {{ {blocks} }}"
         ));
-        let program = program.unwrap_or_else(|error| panic!("{error}"));
+        program.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Whether order is kept where the only table is staged, with something in front of it and behind it.
+    fn keeps_order(front: &str, behind: &str) -> bool {
+        let blocks = format!(
+            "block0: {front} branch eq(y, 1w1), block1, block2
+             block1: apply t, next = block2, exit = block2
+             block2: {behind} end"
+        );
+        let program = program(&["t"], &blocks);
         let staged: Vec<TableId> = program.tables.keys().collect();
         Phases::of(&program, &staged).keep_order()
     }
@@ -193,23 +203,13 @@ mod tests {
 
     #[test]
     fn one_more_table_brings_packets_together() {
-        let program = text::parse(
-            "program t architecture test errors (NoError)
-             ingress (ingress) egress ()
-             intrinsic egress_spec = port
-             metadata port: bit<32> metadata x: bit<8> metadata y: bit<1>
-             register r: bit<8> size 4
-             action nop () = nop
-             table some { key x: exact = x action nop default nop() size 4 }
-             table every { key x: exact = x action nop default nop() size 4 }
-             body action nop { block0: end }
-             body control ingress {
-             block0: branch eq(y, 1w1), block1, block2
+        let program = program(
+            &["some", "every"],
+            "block0: branch eq(y, 1w1), block1, block2
              block1: apply some, next = block2, exit = block2
              block2: apply every, next = block3, exit = block3
-             block3: register_write r, 8w0, 8w1 end }",
+             block3: register_write r, 8w0, 8w1 end",
         );
-        let program = program.unwrap_or_else(|error| panic!("{error}"));
         let tables: Vec<TableId> = program.tables.keys().collect();
         assert_eq!(in_order(&program), tables);
         assert_eq!(keeping_order(&program, tables[..1].to_vec(), &tables), tables);
