@@ -33,8 +33,9 @@ pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
             Shape::Two { .. } | Shape::Lines(_) => entries * LINE > STAGED_BYTES,
         }
     };
-    let staged = in_order(program).into_iter().filter(is_staged).take(MAX_STAGED).collect();
-    let staged = keeping_order(program, staged, &in_order(program));
+    let all = in_order(program);
+    let staged = all.iter().copied().filter(is_staged).take(MAX_STAGED).collect();
+    let staged = keeping_order(program, staged, &all);
     let is_far = |table: &TableId| match shapes.get(table.as_u32() as usize) {
         Some(Shape::Two { .. }) => true,
         Some(Shape::Lines(_)) => state.reader(*table).entries() as usize * LINE > FAR_BYTES,
