@@ -169,7 +169,7 @@ impl Tables {
     /// A const default, an action that may not be one, or arguments that do not fit.
     pub fn set_default(&mut self, table: TableId, call: &ActionCall) -> Result<(), WriteError> {
         let call = self.table_call(table, call, ActionScope::TableOnly)?;
-        self.put_default(table, EntryTarget::Action(call))
+        self.put_default(table, |table| table.set_default(call))
     }
 
     /// Sets what a miss does: an action, or what a member, or one that is selected from a group, of the table's profile does
@@ -186,13 +186,20 @@ impl Tables {
         }
         match target {
             Target::Action(call) => self.set_default(table, call),
-            other => self.put_default(table, self.entry_target(table, other)?),
+            other => {
+                let target = self.entry_target(table, other)?;
+                self.put_default(table, |table| table.set_default_target(target))
+            }
         }
     }
 
-    fn put_default(&mut self, table: TableId, target: EntryTarget) -> Result<(), WriteError> {
+    fn put_default(
+        &mut self,
+        table: TableId,
+        put: impl FnOnce(&mut tables::Table) -> Result<(), TableError>,
+    ) -> Result<(), WriteError> {
         let before = self.tables[table].default_target();
-        self.table_mut(table).set_default_target(target)?;
+        put(self.table_mut(table))?;
         self.note_undo(|| Undo::Default(table, Box::new(before)));
         Ok(())
     }
@@ -202,8 +209,7 @@ impl Tables {
     /// # Errors
     /// A const default.
     pub fn reset_default(&mut self, table: TableId) -> Result<(), WriteError> {
-        let own = self.tables[table].spec().default_action.clone();
-        self.put_default(table, EntryTarget::Action(own))
+        self.put_default(table, tables::Table::reset_default)
     }
 
     /// The default action: that of a member in its place; of a group, the one that was the default before.
