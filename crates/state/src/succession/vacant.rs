@@ -5,6 +5,7 @@ use super::likeness::{profile_pairs, table_pairs};
 use super::moved;
 use crate::pack::meter_unit;
 use crate::schema::Schema;
+use millrace_pipeline::entity::{EntityRef, PrimaryMap};
 use millrace_pipeline::*;
 use std::collections::BTreeSet;
 
@@ -23,25 +24,11 @@ impl Vacant {
     pub(crate) fn of(old: &Schema, new: &Schema) -> Vacant {
         let tables = table_pairs(old, new, &profile_pairs(old, new));
         let (before, now) = (&old.program, &new.program);
-        let counters = pairs(&before.counters, &now.counters, |counter: &Counter| counter.name.as_str());
-        let meters = pairs(&before.meters, &now.meters, |meter: &Meter| meter.name.as_str());
-        let registers =
-            pairs(&before.registers, &now.registers, |register: &Register| register.name.as_str());
         Vacant {
             tables: moved(&tables).map(|(_, new)| new).collect(),
-            counters: counters
-                .filter_map(|(id, found)| found.filter(|found| before.counters[id] == now.counters[*found]))
-                .collect(),
-            meters: meters
-                .filter_map(|(id, found)| {
-                    found.filter(|found| same_meters(&before.meters[id], &now.meters[*found]))
-                })
-                .collect(),
-            registers: registers
-                .filter_map(|(id, found)| {
-                    found.filter(|found| same_registers(&before.registers[id], &now.registers[*found]))
-                })
-                .collect(),
+            counters: alike(&before.counters, &now.counters, |counter| &counter.name, Counter::eq),
+            meters: alike(&before.meters, &now.meters, |meter| &meter.name, same_meters),
+            registers: alike(&before.registers, &now.registers, |register| &register.name, same_registers),
         }
     }
 
@@ -57,6 +44,18 @@ impl Vacant {
     pub(crate) fn is_empty(&self) -> bool {
         self.is_within(&Vacant::default())
     }
+}
+
+/// The new objects of one kind in whose places the old ones of their names can go.
+fn alike<K: EntityRef + Ord, V>(
+    old: &PrimaryMap<K, V>,
+    new: &PrimaryMap<K, V>,
+    name: fn(&V) -> &str,
+    same: fn(&V, &V) -> bool,
+) -> BTreeSet<K> {
+    pairs(old, new, name)
+        .filter_map(|(id, found)| found.filter(|found| same(&old[id], &new[*found])))
+        .collect()
 }
 
 /// Whether one array of meters can take the place of another.
