@@ -213,7 +213,8 @@ fn make(schema: &Arc<Schema>, domain: Domain, vacant: &Vacant) -> Result<(Tables
         made.profiles.push(named(&profile.name, make_profile(profile))?);
     }
     for (id, table) in &program.tables {
-        let table_made = make_table(schema, id, size(vacant.tables.contains(&id), table.size), &own.domain);
+        let is_vacant = vacant.tables.contains(&id);
+        let table_made = make_table(schema, id, is_vacant, &own.domain);
         made.tables.push(named(&table.name, table_made)?);
         let attached = named(&table.name, made.tables[id].attach().map_err(SpecError::from))?;
         own.lookups.push(LookupCounts::default());
@@ -272,13 +273,21 @@ fn named<T>(object: &str, made: Result<T, SpecError>) -> Result<T, BuildError> {
     made.map_err(|error| BuildError::Spec { object: object.to_owned(), error })
 }
 
-fn make_table(schema: &Schema, id: TableId, size: u64, domain: &Domain) -> Result<tables::Table, SpecError> {
+/// A table; one in whose place another will move has no keys, so that no memory is made for lookups.
+fn make_table(
+    schema: &Schema,
+    id: TableId,
+    is_vacant: bool,
+    domain: &Domain,
+) -> Result<tables::Table, SpecError> {
     let program = &schema.program;
     let (table, params) = (&program.tables[id], &schema.params);
     let fields = table.keys.iter().zip(&schema.keys[id]);
-    let key = KeySchema::new(
-        fields.map(|(key, width)| KeyField { width: *width, kind: pack::match_kind(key.kind) }).collect(),
-    )?;
+    let fields = fields.map(|(key, width)| KeyField { width: *width, kind: pack::match_kind(key.kind) });
+    let (key, size) = match is_vacant {
+        true => (KeySchema::new(Vec::new())?, 1),
+        false => (KeySchema::new(fields.collect())?, table.size),
+    };
     let call = |call: &ActionCall| {
         let args: Vec<Bits> = match table.actions.get(call.action) {
             Some(action) => {
