@@ -2,32 +2,14 @@
 
 use crate::{BlockId, Body, HeaderId, Program, SlotId, TableId};
 use cranelift_entity::SecondaryMap;
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::Hash;
 
-/// Facts about things; a thing without a fact may be anything.
-pub(super) type Facts<K, V> = HashMap<K, V, BuildHasherDefault<Numbers>>;
+/// Facts about things; a thing without a fact may be anything. Things are numbers that nobody chooses, so any hash is safe.
+pub(super) type Facts<K, V> = FxHashMap<K, V>;
 
 /// A set of things.
-pub(super) type Things<K> = HashSet<K, BuildHasherDefault<Numbers>>;
-
-/// Hashes the numbers of things, which count from 0 and which nobody chooses.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Numbers(u64);
-
-impl Hasher for Numbers {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u32((*byte).into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0.rotate_left(5) ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
+pub(super) type Things<K> = FxHashSet<K>;
 
 /// Blocks times facts; above this the facts do not leave their block, so that no program takes quadratic time.
 const MAX_WORK: usize = 1 << 24;
