@@ -12,11 +12,7 @@ pub(crate) fn port_slots(program: &Program, flat: &Flat) -> BTreeMap<SlotId, u64
     let mut written: SecondaryMap<SlotId, u32> = SecondaryMap::with_default(0);
     let mut edges: SecondaryMap<FlatId, u32> = SecondaryMap::with_default(0);
     for block in flat.blocks.values() {
-        let term = match block.term {
-            Term::Lookahead { dst, .. } => Some(dst),
-            _ => None,
-        };
-        block.ops.iter().filter_map(destination).chain(term).for_each(|dst| written[dst] += 1);
+        block.writes().for_each(|dst| written[dst] += 1);
         block.term.for_each_target(&mut |to| edges[*to] += 1);
     }
     let mut ports = BTreeMap::new();
@@ -46,15 +42,6 @@ fn holds_port(op: &Op, ports: &BTreeMap<SlotId, u64>) -> Option<(SlotId, u64)> {
             Expr::Read(from) => Some((*dst, *ports.get(from)?)),
             _ => None,
         },
-        _ => None,
-    }
-}
-
-fn destination(op: &Op) -> Option<SlotId> {
-    match op {
-        Op::Inst(inst) => inst.dst(),
-        Op::Clear(dst) | Op::Argument { dst, .. } | Op::Hit { dst } | Op::Input { dst, .. } => Some(*dst),
-        Op::AtHit { meter, .. } => *meter,
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Code for the specialised graph: one function that runs a plan over a batch of packets.
 //!
 //! Slots are variables of the function, but for numbers wider than 128 bits and varbits, which stay in the packet's
-//! context. Fields of a header that is in the packet ([`Place::At`], [`Place::Pointed`]) have no variable there: they are
+//! context; where code is made quickly, variables are words of a frame. Fields of a header that is in the packet ([`Place::At`], [`Place::Pointed`]) have no variable there: they are
 //! read and written in place.
 
 mod apply;
@@ -17,6 +17,8 @@ mod parser;
 mod slots;
 mod surroundings;
 mod values;
+mod variables;
+mod ways;
 
 use crate::abi;
 use crate::arrival::port_slots;
@@ -38,10 +40,13 @@ use fields::{Base, plain};
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_state::RecordLayout;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::mem::offset_of;
 use surroundings::Around;
 use values::Val;
+use variables::{Brought, Places, Var, Vars};
+use ways::{Edge, Ways};
 
 /// The distance of two places, which is also that of two outcomes.
 const PLACE: u32 = size_of::<abi::Place>() as u32;
@@ -80,8 +85,17 @@ pub(crate) struct Shared<'a> {
     pub(crate) count_lookups: bool,
     /// Whether packets stay where they are.
     pub(crate) stays: bool,
+    /// Whether the code is to be made in a short time.
+    pub(crate) is_quick: bool,
     /// Texts of the program, which code refers to by number.
     pub(crate) texts: &'a mut crate::runtime::Texts,
+}
+
+impl Shared<'_> {
+    /// Whether packets of a phase wait for the lookup of a table: it is staged, and its loop has not passed.
+    fn waits(&self, table: TableId, phase: u32) -> bool {
+        self.stages[table.index()].as_ref().is_some_and(|stage| stage.phase > phase)
+    }
 }
 
 /// Generates the function of a specialised plan.
@@ -105,13 +119,15 @@ pub(crate) fn generate(
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cache {
     /// What was loaded, by address and size.
-    pub(crate) loads: HashMap<(Base, u32, u32), Value>,
+    pub(crate) loads: FxHashMap<(Base, u32, u32), Value>,
+    /// Values of variables that are kept in memory, by their places in the frame.
+    pub(crate) kept: FxHashMap<u32, Value>,
     /// Values of slots that have variables.
-    pub(crate) values: HashMap<SlotId, Val>,
+    pub(crate) values: FxHashMap<SlotId, Val>,
     /// Sums of words of the packet, kept up to date.
     pub(crate) sums: Vec<hashing::Sum>,
     /// What numbers are at least, after a comparison.
-    pub(crate) least: HashMap<Value, u64>,
+    pub(crate) least: FxHashMap<Value, u64>,
 }
 
 impl Cache {
@@ -119,6 +135,13 @@ impl Cache {
     fn forget_packet(&mut self) {
         self.loads.clear();
         self.sums.clear();
+    }
+
+    /// What a variable has depends on the way.
+    fn forget_var(&mut self, var: Var) {
+        if let Var::Kept(_, at) = var {
+            self.kept.remove(&at);
+        }
     }
 
     /// What was loaded from there lies elsewhere.
@@ -131,32 +154,11 @@ impl Cache {
 /// The variable of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SlotVar {
-    Flag(Variable),
-    One(Variable),
-    Two(Variable, Variable),
+    Flag(Var),
+    One(Var),
+    Two(Var, Var),
     /// In the context.
     Memory,
-}
-
-/// The variables that are no slots.
-struct Vars {
-    /// The packet's place counted from behind the last one, in bytes: below 0.
-    before_end: Variable,
-    context: Variable,
-    data: Variable,
-    len: Variable,
-    cursor: Variable,
-    parsed: Variable,
-    /// The port to send to, or the parser's error.
-    out: Variable,
-    /// The record of the action that the last lookup gave, and its slot (0: a miss).
-    record: Variable,
-    found: Variable,
-    steps: [Variable; 2],
-    valid: Vec<Variable>,
-    pointer: Vec<Variable>,
-    /// The entry (plus one) that each table with direct objects hit last.
-    entries: Vec<Variable>,
 }
 
 /// The generator of one function.
@@ -164,6 +166,8 @@ pub(crate) struct Gen<'a> {
     pub(crate) s: Shared<'a>,
     flat: &'a Flat,
     special: &'a Special,
+    /// All nodes, each behind one that leads to it.
+    order: Vec<NodeId>,
     b: FunctionBuilder<'a>,
     vars: Vars,
     slots: SecondaryMap<SlotId, Option<SlotVar>>,
@@ -172,21 +176,21 @@ pub(crate) struct Gen<'a> {
     state: State,
     cache: Cache,
     /// How many bits of numbers may be 1, the lowest ones; that holds wherever there is the number.
-    widths: HashMap<Value, u32>,
+    widths: FxHashMap<Value, u32>,
     /// Where each node's code starts, and how many edges to it are not generated yet.
-    blocks: HashMap<NodeId, Block>,
-    edges_left: HashMap<NodeId, usize>,
+    blocks: FxHashMap<NodeId, Block>,
+    edges_left: FxHashMap<NodeId, usize>,
     /// What is remembered on the only edge into a node.
-    inherited: HashMap<NodeId, Cache>,
+    inherited: FxHashMap<NodeId, Cache>,
     /// Behind the last operation for a packet, by phase.
-    next: HashMap<u32, Block>,
+    next: FxHashMap<u32, Block>,
     /// Nodes with one edge into them.
-    single: HashSet<NodeId>,
+    single: FxHashSet<NodeId>,
     /// The bytes that packets that wait for each staged table take in an array of `u32`.
-    waiting: HashMap<TableId, Variable>,
+    waiting: FxHashMap<TableId, Variable>,
     /// Where packets that waited for a staged table go on.
-    resumes: HashMap<TableId, Vec<NodeId>>,
-    signatures: HashMap<usize, SigRef>,
+    resumes: FxHashMap<TableId, Vec<NodeId>>,
+    signatures: FxHashMap<usize, SigRef>,
     prefetch_signature: Option<SigRef>,
     target: TargetFrontendConfig,
     /// Stack memory for the operands of one operation, grown to what is needed.
@@ -194,17 +198,23 @@ pub(crate) struct Gen<'a> {
     /// Zeros, where headers point that are invalid ([`Place::Maybe`]).
     zeros: Option<StackSlot>,
     /// Edges that still need code.
-    pending: Vec<edges::Edge>,
+    pending: Vec<Edge>,
+    /// The node whose code comes next, if the current code may run on there.
+    behind: Option<NodeId>,
+    /// Whether it does.
+    runs_on: bool,
     /// How often packets start to wait for what is behind a node.
-    waits_for: HashMap<NodeId, usize>,
+    waits_for: FxHashMap<NodeId, usize>,
     /// What need not be stored while packets wait, by the node that they wait for.
-    constants: HashMap<NodeId, edges::Constants>,
+    constants: FxHashMap<NodeId, edges::Constants>,
     /// Sums over packets that wait for a node, with the array of the stage memory that each is in.
-    kept_sums: HashMap<NodeId, Vec<hashing::Sum>>,
+    kept_sums: FxHashMap<NodeId, Vec<hashing::Sum>>,
     /// Slots that hold the port of arrival under a mask, where tables are staged.
     port_slots: BTreeMap<SlotId, u64>,
-    /// What is live at nodes, where tables are staged.
+    /// What is live at nodes, where tables are staged or variables kept in memory.
     live: SecondaryMap<NodeId, Live>,
+    /// Where variables are that are kept in memory.
+    frame: Value,
     /// Slots that the code writes.
     written: Set,
     /// Nodes from which packets may be sent.
@@ -224,31 +234,21 @@ impl<'a> Gen<'a> {
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
-        let mut word = || b.declare_var(types::I64);
-        let vars = Vars {
-            before_end: word(),
-            context: word(),
-            data: word(),
-            len: word(),
-            cursor: word(),
-            parsed: word(),
-            out: word(),
-            record: word(),
-            found: word(),
-            steps: [word(), word()],
-            valid: s.program.headers.keys().map(|_| word()).collect(),
-            pointer: s.program.headers.keys().map(|_| word()).collect(),
-            entries: s.program.tables.keys().map(|_| word()).collect(),
+        let order = special.order();
+        let ways = Ways::new(special, &order, &s);
+        let waits = !ways.resumes.is_empty();
+        let live = match s.is_quick || waits {
+            true => live(s.program, flat, special, s.spilled),
+            false => SecondaryMap::with_default(Live::default()),
         };
-        let mut slots = SecondaryMap::new();
-        for (id, slot) in &s.program.slots {
-            slots[id] = Some(match slot.ty {
-                Type::Bool => SlotVar::Flag(b.declare_var(types::I8)),
-                Type::Bits(..=64) => SlotVar::One(b.declare_var(types::I64)),
-                Type::Bits(65..=128) => SlotVar::Two(b.declare_var(types::I64), b.declare_var(types::I64)),
-                Type::Bits(_) | Type::Varbit(_) => SlotVar::Memory,
-            });
-        }
+        let brought = match s.is_quick {
+            true => Brought::new(s.program, special, &order, &live),
+            false => Brought::default(),
+        };
+        let mut places = Places::new(&mut b, brought);
+        let (vars, slots) = (places.vars(s.program), places.slots(s.program));
+        let frame = places.frame();
+        let is_single = |(node, edges): (&NodeId, &usize)| (*edges == 1).then_some(*node);
         Gen {
             flat,
             special,
@@ -258,27 +258,31 @@ impl<'a> Gen<'a> {
             around: Around::unknown(params[0]),
             state: special.nodes[special.entry].entry.clone(),
             cache: Cache::default(),
-            widths: HashMap::new(),
-            blocks: HashMap::new(),
-            edges_left: HashMap::new(),
-            inherited: HashMap::new(),
-            next: HashMap::new(),
-            single: HashSet::new(),
-            waiting: HashMap::new(),
-            resumes: HashMap::new(),
-            signatures: HashMap::new(),
+            widths: FxHashMap::default(),
+            blocks: FxHashMap::default(),
+            single: ways.edges.iter().filter_map(is_single).collect(),
+            edges_left: ways.edges,
+            inherited: FxHashMap::default(),
+            next: FxHashMap::default(),
+            waiting: FxHashMap::default(),
+            resumes: ways.resumes,
+            signatures: FxHashMap::default(),
             prefetch_signature: None,
             target,
             scratch: Vec::new(),
             zeros: None,
             pending: Vec::new(),
-            waits_for: HashMap::new(),
-            constants: HashMap::new(),
-            kept_sums: HashMap::new(),
-            port_slots: BTreeMap::new(),
-            live: SecondaryMap::with_default(Live::default()),
+            behind: None,
+            runs_on: false,
+            waits_for: ways.waits_for,
+            constants: FxHashMap::default(),
+            kept_sums: FxHashMap::default(),
+            port_slots: if waits { port_slots(s.program, flat) } else { BTreeMap::new() },
+            live,
             written: deparse::written_slots(flat),
-            going_on: SecondaryMap::with_default(true),
+            going_on: going_on(special, &order),
+            order,
+            frame,
             b,
             s,
         }
@@ -286,25 +290,7 @@ impl<'a> Gen<'a> {
 
     /// The whole function.
     fn run(mut self, from_context: bool) {
-        let order = self.special.order();
-        self.edges_left.insert(self.special.entry, 1);
-        for node in &order {
-            let Node { term, entry, .. } = &self.special.nodes[*node];
-            match term {
-                Term::Lookup { table, next } if self.waits(*table, entry.phase) => {
-                    // All that wait for the table and go on at one node come on one edge.
-                    *self.waits_for.entry(*next).or_default() += 1;
-                    let resumes = self.resumes.entry(*table).or_default();
-                    if !resumes.contains(next) {
-                        resumes.push(*next);
-                        *self.edges_left.entry(*next).or_default() += 1;
-                    }
-                }
-                _ => term.for_each_target(&mut |to| *self.edges_left.entry(*to).or_default() += 1),
-            }
-        }
-        self.single =
-            self.edges_left.iter().filter(|(_, edges)| **edges == 1).map(|(node, _)| *node).collect();
+        let order = std::mem::take(&mut self.order);
         let staged: Vec<TableId> = self.staged_in_order(&order);
         for table in &staged {
             let count = self.b.declare_var(types::I64);
@@ -312,24 +298,19 @@ impl<'a> Gen<'a> {
             self.b.def_var(count, zero);
             self.waiting.insert(*table, count);
         }
-
-        if !staged.is_empty() {
-            self.port_slots = port_slots(self.s.program, self.flat);
-            self.live = live(self.s.program, self.flat, self.special, self.s.spilled);
-        }
-        self.going_on = going_on(self.special, &order);
         self.make_zeros(&order);
 
         // The loop over the batch, its condition at the end.
         self.load_around();
         let count = self.env_field(offset_of!(abi::Env, places_bytes));
         let first_place = self.b.ins().ineg(count);
-        self.b.def_var(self.vars.before_end, first_place);
+        self.set(self.vars.before_end, first_place);
         let (first, next, done) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.next.insert(0, next);
         let any = self.not_zero(count);
         self.b.ins().brif(any, first, &[], done, &[]);
         self.b.switch_to_block(first);
+        self.cache = Cache::default();
         self.find_context();
         self.load_packet();
         if from_context {
@@ -345,14 +326,14 @@ impl<'a> Gen<'a> {
         self.nodes(&phase);
 
         self.b.set_srcloc(Site::Glue.location());
-        self.start(next);
-        let before_end = self.b.use_var(self.vars.before_end);
+        self.start_anew(next);
+        let before_end = self.get(self.vars.before_end);
         let before_end = self.plus(before_end, i64::from(PLACE));
-        self.b.def_var(self.vars.before_end, before_end);
+        self.set(self.vars.before_end, before_end);
         let more = self.not_zero(before_end);
         self.b.ins().brif(more, first, &[], done, &[]);
         self.b.seal_block(first);
-        self.start(done);
+        self.start_anew(done);
         for table in staged {
             self.stage(table, &order);
         }
@@ -383,27 +364,27 @@ impl<'a> Gen<'a> {
         }
     }
 
-    /// Whether a node tells somebody something, which programs do for few packets.
-    fn is_seldom(&self, node: NodeId) -> bool {
+    /// Whether few packets come to a node: they will not be sent, or somebody is told something.
+    fn is_cold(&self, node: NodeId) -> bool {
         let flat = self.flat;
         let ops = &flat.blocks[self.special.nodes[node].block].ops;
-        ops.iter()
-            .any(|op| matches!(op, Op::Inst(Inst::Digest { .. } | Inst::Log { .. }) | Op::AssertFailed(_)))
-    }
-
-    /// Whether packets of a phase wait for the lookup of a table: it is staged, and its loop has not passed.
-    fn waits(&self, table: TableId, phase: u32) -> bool {
-        self.s.stages[table.index()].as_ref().is_some_and(|stage| stage.phase > phase)
+        let tells =
+            |op: &Op| matches!(op, Op::Inst(Inst::Digest { .. } | Inst::Log { .. }) | Op::AssertFailed(_));
+        !self.going_on[node] || ops.iter().any(tells)
     }
 
     /// The code of nodes, in an order that goes with the edges where they do not go back.
     fn nodes(&mut self, nodes: &[NodeId]) {
-        for node in nodes {
-            let block = self.block_of(*node);
-            self.b.switch_to_block(block);
-            if !self.going_on[*node] || self.is_seldom(*node) {
-                self.b.set_cold_block(block);
+        for (at, node) in nodes.iter().enumerate() {
+            if !std::mem::take(&mut self.runs_on) {
+                let block = self.block_of(*node);
+                self.b.switch_to_block(block);
+                if self.is_cold(*node) {
+                    self.b.set_cold_block(block);
+                }
             }
+            let behind = nodes.get(at + 1).copied();
+            self.behind = behind.filter(|behind| self.is_cold(*behind) == self.is_cold(*node));
             self.cache = self.inherited.remove(node).unwrap_or_default();
             let Node { block, entry, term } = &self.special.nodes[*node];
             self.state = entry.clone();
@@ -420,6 +401,8 @@ impl<'a> Gen<'a> {
             self.term(term);
             self.finish_edges();
         }
+        debug_assert!(!self.runs_on, "code that ends nowhere");
+        self.behind = None;
     }
 
     fn term(&mut self, term: &Term<NodeId>) {
@@ -445,13 +428,19 @@ impl<'a> Gen<'a> {
 
     fn count_step(&mut self, level: StepLevel, next: NodeId, limit: NodeId) {
         let variable = self.vars.steps[level as usize];
-        let steps = self.b.use_var(variable);
+        let steps = self.get(variable);
         let most = self.int(u64::from(limits::MAX_STEPS));
         let left = self.b.ins().icmp(IntCC::UnsignedLessThan, steps, most);
         let steps = self.plus(steps, 1);
-        self.b.def_var(variable, steps);
+        self.set(variable, steps);
         let (next, limit) = (self.edge(next), self.edge(limit));
         self.b.ins().brif(left, next, &[], limit, &[]);
+    }
+
+    /// As [`Gen::start`], for a block to which nodes lead.
+    fn start_anew(&mut self, block: Block) {
+        self.start(block);
+        self.cache = Cache::default();
     }
 
     /// Goes on in a block to which all edges are there.
@@ -485,10 +474,10 @@ impl<'a> Gen<'a> {
 
     /// The packet's context.
     fn context(&mut self) -> Value {
-        self.b.use_var(self.vars.context)
+        self.get(self.vars.context)
     }
 
     fn data(&mut self) -> Value {
-        self.b.use_var(self.vars.data)
+        self.get(self.vars.data)
     }
 }

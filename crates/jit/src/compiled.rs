@@ -199,7 +199,7 @@ impl Compiled {
 
     /// The host for runs over this state.
     pub fn host<'a>(&'a self, state: &'a mut State) -> Host<'a> {
-        Host::new(state, &self.texts)
+        Host::new(state, &self.texts, &self.layout)
     }
 
     /// Whether the code looks each table up as it has to be now. Else it must be compiled anew, with [`crate::shapes`] of
@@ -341,15 +341,18 @@ impl Parts {
             asked => asked,
         };
         let from_context = plan.start != Start::Arrival;
-        let entry = match plan.start {
+        let mut entry = match plan.start {
             Start::Arrival => Known::arrival(program, program.slots.keys()),
             Start::Unparsed => Known::unparsed(program),
             Start::Context => Known::context(program),
         };
+        entry.packs = entry.in_place && effort == Effort::Quick;
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
         let special = specialise(program, &flat, entry, Budget::of(&flat, effort), &stage_of);
         let (written, stays) = written(program, &flat, &special);
+        let nodes = special.order().len();
+        let effort = if nodes > MANY_NODES { Effort::Quick } else { effort };
         let mut texts = Texts::default();
         let shared = Shared {
             program,
@@ -360,14 +363,13 @@ impl Parts {
             shapes: &self.shapes,
             count_lookups: self.count_lookups,
             stays,
+            is_quick: effort == Effort::Quick,
             texts: &mut texts,
         };
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
         let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
         let graph = if for_people { special.to_text(program, &flat) } else { String::new() };
-        let nodes = special.order().len();
-        let effort = if nodes > MANY_NODES { Effort::Quick } else { effort };
         Generated { function, graph, nodes, effort, texts, written, stays }
     }
 }

@@ -73,6 +73,38 @@ pub(crate) enum Op {
     AssertFailed(String),
 }
 
+impl FlatBlock {
+    /// The slots that it writes, one as often as it does.
+    pub(crate) fn writes(&self) -> impl Iterator<Item = SlotId> {
+        let looked_ahead = match self.term {
+            Term::Lookahead { dst, .. } => Some(dst),
+            _ => None,
+        };
+        self.ops.iter().filter_map(Op::dst).chain(looked_ahead)
+    }
+}
+
+impl Op {
+    /// The slot that it writes.
+    pub(crate) fn dst(&self) -> Option<SlotId> {
+        match self {
+            Op::Inst(inst) => inst.dst(),
+            Op::Clear(dst) | Op::Argument { dst, .. } | Op::Hit { dst } | Op::Input { dst, .. } => Some(*dst),
+            Op::AtHit { meter, .. } => *meter,
+            Op::NoteParsed
+            | Op::Deparse { .. }
+            | Op::StartEmit
+            | Op::Emit(_)
+            | Op::FinishEmit { .. }
+            | Op::Reparse
+            | Op::SetOut(_)
+            | Op::SetError
+            | Op::StartSteps(_)
+            | Op::AssertFailed(_) => None,
+        }
+    }
+}
+
 /// A value that the switch gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {

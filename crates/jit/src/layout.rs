@@ -2,18 +2,22 @@
 
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
+use std::collections::BTreeSet;
 
 /// The layout of a packet's context: the storage that it has where control leaves compiled code.
 ///
 /// In this order, each at a multiple of 8 bytes: the cursor (bits), the bits of all valid headers behind the parser, the
 /// steps of body and action, a flag for each header, the latest entry (plus one; 0: none) of each table, a
-/// pointer for each header, and the slots: numbers in limbs of 64 bits, the lowest first; varbits as their length in bits
+/// pointer for each header, the bytes of headers that the program may make (one behind another, with 8 bytes behind the
+/// last), and the slots: numbers in limbs of 64 bits, the lowest first; varbits as their length in bits
 /// and their bytes in network order.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(crate) valid: u32,
     pub(crate) entries: u32,
     pub(crate) pointers: u32,
+    /// Where a header that the program made lies as in a packet.
+    pub(crate) made: SecondaryMap<HeaderId, u32>,
     pub(crate) slots: SecondaryMap<SlotId, u32>,
     /// Fields of varying length, with their headers.
     pub(crate) varbits: Vec<(HeaderId, SlotId)>,
@@ -36,6 +40,13 @@ impl Layout {
         let entries = align(valid + program.headers.len() as u32, 8);
         let pointers = align(entries + 4 * program.tables.len() as u32, 8);
         let mut at = pointers + 8 * program.headers.len() as u32;
+        let mut made = SecondaryMap::new();
+        for header in made_headers(program) {
+            made[header] = at;
+            at = at.checked_add(program.headers[header].fixed_bits.div_ceil(8))?;
+        }
+        // An access may reach beyond the last one.
+        at = align(at.checked_add(8)?, 8);
         let mut slots = SecondaryMap::with_capacity(program.slots.len());
         for (id, slot) in &program.slots {
             slots[id] = at;
@@ -46,7 +57,7 @@ impl Layout {
             let is_varbit = |field: &SlotId| matches!(program.slots[*field].ty, Type::Varbit(_));
             varbits.extend(described.fields.iter().copied().filter(is_varbit).map(|field| (header, field)));
         }
-        Some(Layout { valid, entries, pointers, slots, varbits, size: align(at, 64) })
+        Some(Layout { valid, entries, pointers, made, slots, varbits, size: align(at, 64) })
     }
 
     /// Bytes of a context.
@@ -65,6 +76,12 @@ impl Layout {
     pub(crate) fn entry_at(&self, table: TableId) -> u32 {
         self.entries + 4 * table.index() as u32
     }
+}
+
+/// The headers that a program may make valid, beside those that it parses.
+fn made_headers(program: &Program) -> BTreeSet<HeaderId> {
+    let insts = program.bodies.values().flat_map(|body| body.blocks.values()).flat_map(|block| &block.insts);
+    insts.filter_map(|inst| if let Inst::SetValid(header) = inst { Some(*header) } else { None }).collect()
 }
 
 /// Bytes of a slot in a context.

@@ -47,6 +47,20 @@ impl Set {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
     }
 
+    /// Keeps those of which something holds.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(usize) -> bool) {
+        for (at, word) in self.0.iter_mut().enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                let bit = left.trailing_zeros() as usize;
+                left &= left - 1;
+                if !keeps(64 * at + bit) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+
     /// Adds all of another; says whether that changed anything.
     pub(crate) fn extend(&mut self, other: &Set) -> bool {
         if self.0.len() < other.0.len() {
@@ -62,7 +76,8 @@ impl Set {
 }
 
 impl Live {
-    fn extend(&mut self, other: &Live) -> bool {
+    /// Adds all of another; says whether that changed anything.
+    pub(crate) fn extend(&mut self, other: &Live) -> bool {
         let mut changed = self.slots.extend(&other.slots) | self.entries.extend(&other.entries);
         let [body, action] = &mut self.steps;
         let flags = [&mut self.parsed, &mut self.out, body, action];

@@ -13,8 +13,9 @@ use crate::simplify::simplify;
 use crate::state::{Cursor, Place, State, number};
 use millrace_pipeline::entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, entity_impl};
 use millrace_pipeline::*;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
 /// A node of the specialised graph.
@@ -61,10 +62,8 @@ pub(crate) const FEW_BLOCKS: usize = 100;
 impl Budget {
     /// For a graph.
     pub(crate) fn of(flat: &Flat, effort: Effort) -> Budget {
-        let blocks = flat.blocks.len();
-        let is_quick = effort != Effort::Speed && blocks > FEW_BLOCKS;
-        match is_quick || blocks > MANY_BLOCKS {
-            true => Budget { exact: 1, shaped: 2, sorted: 2, factor: 1 },
+        match effort == Effort::Quick || flat.blocks.len() > MANY_BLOCKS {
+            true => Budget { exact: 1, shaped: 1, sorted: 1, factor: 1 },
             false => Budget { exact: 8, shaped: 16, sorted: 24, factor: 8 },
         }
     }
@@ -446,7 +445,8 @@ impl Special {
     pub(crate) fn to_text(&self, program: &Program, flat: &Flat) -> String {
         let mut text = String::new();
         let order = self.order();
-        let number: HashMap<NodeId, usize> = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
+        let number: FxHashMap<NodeId, usize> =
+            order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
         for node in &order {
             let Node { block, entry, term } = &self.nodes[*node];
             let _ = write!(text, "n{} {}", number[node], flat.blocks[*block].origin);

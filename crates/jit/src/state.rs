@@ -45,6 +45,9 @@ pub(crate) struct State {
     pub(crate) room: u32,
     /// Whether headers may stay in the packet: a deparser will follow.
     pub(crate) in_place: bool,
+    /// Whether headers that the program makes lie in the context as they would in a packet: where ways meet they need
+    /// less code than with storage for each field, and each access of a field takes more.
+    pub(crate) packs: bool,
     /// Slots with a known value, of those worth tracking.
     pub(crate) known: Known,
 }
@@ -58,6 +61,7 @@ impl State {
             phase: 0,
             room: 0,
             in_place: packets_are_put_together(program),
+            packs: false,
             known: tracked.map(|slot| (slot, 0)).collect(),
         }
     }
@@ -75,6 +79,7 @@ impl State {
             phase: 0,
             room: 0,
             in_place: packets_are_put_together(program),
+            packs: false,
             known: Known::default(),
         }
     }
@@ -121,12 +126,13 @@ impl State {
             }
             Op::Inst(Inst::SetValid(header)) => match self.place(*header) {
                 Place::Invalid => {
-                    self.set_place(*header, Place::Stored);
+                    self.set_place(*header, self.made(program, *header));
                     for field in program.headers[*header].fields.iter().filter(|field| tracks(**field)) {
                         self.known.insert(*field, 0);
                     }
                 }
-                Place::Unknown | Place::Maybe => self.set_place(*header, Place::Stored),
+                Place::Maybe => self.set_place(*header, self.made(program, *header)),
+                Place::Unknown => self.set_place(*header, Place::Stored),
                 Place::At(_) | Place::Pointed | Place::Stored => {}
             },
             Op::Inst(Inst::SetInvalid(header)) => {
@@ -177,6 +183,14 @@ impl State {
             | Op::SetError
             | Op::StartSteps(_)
             | Op::AssertFailed(_) => {}
+        }
+    }
+
+    /// Where a header is that the program makes valid.
+    pub(crate) fn made(&self, program: &Program, header: HeaderId) -> Place {
+        match self.packs && whole_bytes(program, header).is_some() {
+            true => Place::Pointed,
+            false => Place::Stored,
         }
     }
 
@@ -294,6 +308,13 @@ fn writes_headers(program: &Program, body: BodyId) -> bool {
         Terminator::Apply { .. } => true,
         _ => block.insts.iter().any(|inst| in_header(inst.dst())),
     })
+}
+
+/// The bytes of a header, where all of that kind have as many.
+pub(crate) fn whole_bytes(program: &Program, header: HeaderId) -> Option<u32> {
+    let header = &program.headers[header];
+    let varbit = header.fields.iter().any(|field| matches!(program.slots[*field].ty, Type::Varbit(_)));
+    (!varbit && header.fixed_bits.is_multiple_of(8)).then_some(header.fixed_bits / 8)
 }
 
 /// The constant that an expression is, as a number of at most 64 bits.

@@ -11,7 +11,7 @@ use crate::layout::type_width;
 use crate::specialise::{NodeId, Special};
 use crate::state::{Cursor, Place, State, number};
 use millrace_pipeline::*;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// The bytes around the start of a packet that code may change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ const ALL: u32 = u32::MAX;
 
 /// How many bytes of the packet the cursor may have passed at the start of each node, of nodes in that order.
 fn reaches(program: &Program, special: &Special, order: &[NodeId]) -> Vec<u32> {
-    let places: HashMap<NodeId, usize> = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
+    let places: FxHashMap<NodeId, usize> = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
     let mut reaches = vec![0; order.len()];
     for at in 0..order.len() {
         let node = &special.nodes[order[at]];
@@ -122,12 +122,10 @@ struct Bound<'a> {
 
 impl Bound<'_> {
     fn op(&mut self, op: &Op, state: &State) {
+        if let Some(slot) = op.dst() {
+            self.slot(slot, state);
+        }
         match op {
-            Op::Inst(inst) => self.optional(inst.dst(), state),
-            Op::Clear(dst) | Op::Argument { dst, .. } | Op::Hit { dst } | Op::Input { dst, .. } => {
-                self.slot(*dst, state);
-            }
-            Op::AtHit { meter, .. } => self.optional(*meter, state),
             Op::Deparse { headers, in_place, .. } => {
                 match deparse::moves(self.program, state, headers, *in_place) {
                     Some((moves, Front::At(start))) => {
@@ -145,20 +143,7 @@ impl Bound<'_> {
                 }
             }
             Op::FinishEmit { in_place, .. } => self.put_together(state, *in_place),
-            Op::NoteParsed
-            | Op::StartEmit
-            | Op::Emit(_)
-            | Op::Reparse
-            | Op::SetOut(_)
-            | Op::SetError
-            | Op::StartSteps(_)
-            | Op::AssertFailed(_) => {}
-        }
-    }
-
-    fn optional(&mut self, slot: Option<SlotId>, state: &State) {
-        if let Some(slot) = slot {
-            self.slot(slot, state);
+            _ => {}
         }
     }
 

@@ -50,7 +50,7 @@ impl Gen<'_> {
     }
 
     pub(super) fn lookup(&mut self, table: TableId, next: NodeId) {
-        if self.waits(table, self.state.phase) {
+        if self.s.waits(table, self.state.phase) {
             return self.wait(table, next);
         }
         let key = self.key(table);
@@ -69,7 +69,7 @@ impl Gen<'_> {
         let found = self.b.ins().uload32(plain(), results, 0);
         if has_entries {
             let entry = self.b.ins().uload32(plain(), results, 4);
-            self.b.def_var(self.vars.entries[table.index()], entry);
+            self.set(self.vars.entries[table.index()], entry);
         }
         self.found(table, found);
         self.jump_to(next);
@@ -118,7 +118,7 @@ impl Gen<'_> {
             }
             None => (slot, slot),
         };
-        self.b.def_var(self.vars.found, found);
+        self.set(self.vars.found, found);
         if self.s.count_lookups {
             self.count_lookup(table, found);
         }
@@ -132,7 +132,7 @@ impl Gen<'_> {
             }
         };
         let record = self.b.ins().iadd(records, offset);
-        self.b.def_var(self.vars.record, record);
+        self.set(self.vars.record, record);
     }
 
     /// Counts a lookup that gave an action slot.
@@ -160,7 +160,7 @@ impl Gen<'_> {
         if let [only] = actions {
             return self.jump_to(*only);
         }
-        let record = self.b.use_var(self.vars.record);
+        let record = self.get(self.vars.record);
         if let [first, second] = actions {
             let (first, second) = (self.edge(*first), self.edge(*second));
             let index = self.load_word(types::I32, record, 0);
@@ -187,7 +187,7 @@ impl Gen<'_> {
     /// An argument of the action, from the record.
     pub(super) fn argument(&mut self, dst: SlotId, table: TableId, action: usize, param: usize) {
         let offset = self.s.records[table.index()].offsets[action][param];
-        let record = self.b.use_var(self.vars.record);
+        let record = self.get(self.vars.record);
         let width = type_width(self.s.program.slots[dst].ty);
         let at = offset as i32;
         let words: Vec<Value> = match argument_size(width).0 {
@@ -229,7 +229,7 @@ impl Gen<'_> {
         self.store_waiting(&key, memory, offset, stage.keys);
         self.store_waiting(&inputs, memory, offset, stage.inputs);
         // Which packet waits.
-        let before_end = self.b.use_var(self.vars.before_end);
+        let before_end = self.get(self.vars.before_end);
         self.b.ins().istore32(plain(), before_end, address, stage.waiting as i32);
         let resumes = self.resumes.get(&table).cloned().unwrap_or_default();
         if resumes.len() > 1 {
@@ -293,9 +293,10 @@ impl Gen<'_> {
         let end = self.b.ins().iadd(memory, bytes);
         self.b.ins().jump(first, &[]);
         self.b.switch_to_block(first);
+        self.cache = Cache::default();
         let address = self.b.use_var(at);
         let before_end = self.b.ins().sload32(plain(), address, stage.waiting as i32);
-        self.b.def_var(self.vars.before_end, before_end);
+        self.set(self.vars.before_end, before_end);
         self.find_context();
         match self.s.stays {
             true => self.load_packet(),
@@ -304,7 +305,7 @@ impl Gen<'_> {
         let found = self.b.ins().uload32(plain(), address, stage.slots as i32);
         if has_entries {
             let entry = self.b.ins().uload32(plain(), address, stage.entries as i32);
-            self.b.def_var(self.vars.entries[table.index()], entry);
+            self.set(self.vars.entries[table.index()], entry);
         }
         self.found(table, found);
         let phase = stage.phase;
@@ -315,14 +316,14 @@ impl Gen<'_> {
         let nodes: Vec<NodeId> =
             order.iter().copied().filter(|node| self.special.nodes[*node].entry.phase == phase).collect();
         self.nodes(&nodes);
-        self.start(next);
+        self.start_anew(next);
         let address = self.b.use_var(at);
         let address = self.plus(address, 4);
         self.b.def_var(at, address);
         let more = self.b.ins().icmp(IntCC::NotEqual, address, end);
         self.b.ins().brif(more, first, &[], done, &[]);
         self.b.seal_block(first);
-        self.start(done);
+        self.start_anew(done);
     }
 
     /// Goes on where the packet waited.
@@ -351,8 +352,7 @@ impl Gen<'_> {
             }
         }
         for (block, node) in targets.into_iter().zip(resumes) {
-            self.start(block);
-            self.cache = Cache::default();
+            self.start_anew(block);
             self.state = self.special.nodes[*node].entry.clone();
             self.restore(*node);
             self.restore_sums(*node, stage, address);

@@ -57,7 +57,7 @@ impl Gen<'_> {
 
     /// The bytes of the packet.
     pub(super) fn length(&mut self) -> Value {
-        self.b.use_var(self.vars.len)
+        self.get(self.vars.len)
     }
 
     /// Hands values over as the arguments of a digest or a log line.

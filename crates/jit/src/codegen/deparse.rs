@@ -9,11 +9,11 @@ use super::Gen;
 use super::fields::Base;
 use super::values::Num;
 use crate::abi;
-use crate::flat::{Flat, Op, Term};
+use crate::flat::{Flat, FlatBlock};
 use crate::layout::type_width;
 use crate::live::Set;
 use crate::runtime::{Helper, Writer};
-use crate::state::{Cursor, Place, State};
+use crate::state::{Cursor, Place, State, whole_bytes};
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
@@ -64,29 +64,10 @@ pub(crate) fn moves(
     Some((moves, front))
 }
 
-/// The bytes of a header, where all of that kind have as many.
-fn whole_bytes(program: &Program, header: HeaderId) -> Option<u32> {
-    let header = &program.headers[header];
-    let varbit = header.fields.iter().any(|field| matches!(program.slots[*field].ty, Type::Varbit(_)));
-    (!varbit && header.fixed_bits.is_multiple_of(8)).then_some(header.fixed_bits / 8)
-}
-
 /// The slots that code of a graph writes.
 pub(super) fn written_slots(flat: &Flat) -> Set {
     let mut slots = Set::default();
-    for block in flat.blocks.values() {
-        let looked_ahead = match &block.term {
-            Term::Lookahead { dst, .. } => Some(*dst),
-            _ => None,
-        };
-        let written = block.ops.iter().filter_map(|op| match op {
-            Op::Inst(inst) => inst.dst(),
-            Op::Clear(dst) | Op::Argument { dst, .. } | Op::Hit { dst } | Op::Input { dst, .. } => Some(*dst),
-            Op::AtHit { meter, .. } => *meter,
-            _ => None,
-        });
-        written.chain(looked_ahead).for_each(|slot| slots.insert(slot.index()));
-    }
+    flat.blocks.values().flat_map(FlatBlock::writes).for_each(|slot| slots.insert(slot.index()));
     slots
 }
 
@@ -146,6 +127,7 @@ impl Gen<'_> {
         self.start(done);
         self.cache = cache;
         self.cache.forget_packet();
+        [self.vars.data, self.vars.len].into_iter().for_each(|var| self.cache.forget_var(var));
     }
 
     /// Goes to `done` when all valid headers stand one behind another in front of the payload, as they are to.
@@ -266,8 +248,8 @@ impl Gen<'_> {
         if front != Front::At(0) {
             let len = self.length();
             let len = self.b.ins().isub(len, start);
-            self.b.def_var(self.vars.data, begins);
-            self.b.def_var(self.vars.len, len);
+            self.set(self.vars.data, begins);
+            self.set(self.vars.len, len);
             self.packet_moved();
         }
     }
@@ -325,7 +307,7 @@ impl Gen<'_> {
         for header in self.s.program.headers.keys() {
             if self.state.place(header) == Place::Maybe {
                 let valid = self.is_valid(header);
-                self.b.def_var(self.vars.valid[header.index()], valid);
+                self.set(self.vars.valid[header.index()], valid);
             }
             self.store_header(header);
         }

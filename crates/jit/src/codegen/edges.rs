@@ -1,113 +1,40 @@
-//! Edges between nodes: what is known at the end of one becomes what the next one expects.
+//! What is known at the end of a node becomes what the next one expects; packets that wait take it along.
 
 use super::values::{Num, Val};
 use super::{Cache, Gen, SlotVar};
 use crate::flat::{Leave, Spill, Term};
 use crate::layout::{CURSOR, PARSED, STEPS};
-use crate::live::has_storage;
+use crate::live::{Set, has_storage};
+use crate::runtime::Helper;
 use crate::specialise::NodeId;
 use crate::state::{Cursor, Place, State};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, InstructionData, Opcode, Value, types};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
-use std::collections::HashMap;
-
-/// An edge whose code is not generated yet.
-#[derive(Debug)]
-pub(crate) struct Edge {
-    block: Block,
-    to: NodeId,
-    state: State,
-    /// What is remembered where the branch is.
-    cache: Cache,
-}
+use rustc_hash::FxHashMap;
 
 /// What need not be stored while packets wait, as it is constant: slots, and the bits of headers behind the parser.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Constants {
-    slots: HashMap<SlotId, i64>,
+    slots: FxHashMap<SlotId, i64>,
     parsed: Option<i64>,
 }
 
 impl Gen<'_> {
-    /// Where a node's code starts.
-    pub(super) fn block_of(&mut self, node: NodeId) -> Block {
-        match self.blocks.get(&node) {
-            Some(block) => *block,
-            None => {
-                let block = self.b.create_block();
-                self.blocks.insert(node, block);
-                block
-            }
-        }
-    }
-
-    /// A block that leads to a node, for a branch of the current code; its code comes at the end of the node.
-    pub(super) fn edge(&mut self, to: NodeId) -> Block {
-        let block = self.b.create_block();
-        if !self.going_on[to] {
-            self.b.set_cold_block(block);
-        }
-        self.pending.push(Edge { block, to, state: self.state.clone(), cache: self.cache.clone() });
-        block
-    }
-
-    /// What is remembered now holds also on an edge that was asked for earlier, and what comes with it.
-    pub(super) fn remember_on(&mut self, block: Block, least: &[(Value, u64)]) {
-        if let Some(edge) = self.pending.iter_mut().find(|edge| edge.block == block) {
-            edge.cache = self.cache.clone();
-            edge.cache.least.extend(least.iter().copied());
-        }
-    }
-
-    /// Generates the edges that the terminator asked for.
-    pub(super) fn finish_edges(&mut self) {
-        for edge in std::mem::take(&mut self.pending) {
-            self.start(edge.block);
-            self.state = edge.state;
-            self.cache = edge.cache;
-            self.jump_to(edge.to);
-        }
-    }
-
-    /// Goes to a node from here.
-    pub(super) fn jump_to(&mut self, to: NodeId) {
-        let wanted = &self.special.nodes[to].entry;
-        self.conform(wanted);
-        let block = self.block_of(to);
-        self.b.ins().jump(block, &[]);
-        let left = self.edges_left.entry(to).or_insert(1);
-        *left -= 1;
-        let last = *left == 0;
-        if last {
-            self.b.seal_block(block);
-        }
-        if self.is_only_edge(to) {
-            self.inherited.insert(to, self.cache.clone());
-        }
-    }
-
-    fn is_only_edge(&self, to: NodeId) -> bool {
-        self.single.contains(&to)
-    }
-
     /// Makes what the current state says into what another, more general one says.
     pub(super) fn conform(&mut self, wanted: &State) {
-        for (header, _) in &self.s.program.headers {
+        for header in self.s.program.headers.keys() {
             let (from, to) = (self.state.place(header), wanted.place(header));
-            if from == to {
+            if self.is_as_wanted(header, to) {
                 continue;
             }
             match to {
-                // The condition on the edge told; while a header may be either, its fields are in storage.
-                Place::Stored | Place::Invalid if from == Place::Unknown => {}
-                Place::Invalid if from == Place::Maybe => {}
                 Place::Pointed | Place::Maybe => self.point_to(header),
                 Place::Stored => self.store_header(header),
                 Place::Unknown => {
                     let flag = self.is_valid(header);
-                    self.b.def_var(self.vars.valid[header.index()], flag);
+                    self.set(self.vars.valid[header.index()], flag);
                     match from {
                         Place::Invalid => self.clear_fields(header),
                         _ => self.store_header(header),
@@ -118,7 +45,28 @@ impl Gen<'_> {
         }
         if let (Cursor::At(at), Cursor::Byte | Cursor::Bit) = (self.state.cursor, wanted.cursor) {
             let at = self.int(u64::from(at));
-            self.b.def_var(self.vars.cursor, at);
+            self.set(self.vars.cursor, at);
+        }
+    }
+
+    /// Whether the current state is what another one says without code.
+    pub(super) fn conforms(&self, wanted: &State) -> bool {
+        let mut headers = self.s.program.headers.keys();
+        let is_cursor = match (self.state.cursor, wanted.cursor) {
+            (Cursor::At(_), to) => matches!(to, Cursor::At(_)),
+            _ => true,
+        };
+        is_cursor && headers.all(|header| self.is_as_wanted(header, wanted.place(header)))
+    }
+
+    /// Whether nothing is to be done for a header to be at a place.
+    fn is_as_wanted(&self, header: HeaderId, to: Place) -> bool {
+        match (self.state.place(header), to) {
+            (from, to) if from == to => true,
+            // The condition on the edge told; while a header may be either, its fields are in storage.
+            (Place::Unknown, Place::Stored | Place::Invalid) | (Place::Maybe, Place::Invalid) => true,
+            (_, Place::Pointed | Place::Maybe) => self.vars.pointer[header.index()].is_kept(),
+            _ => false,
         }
     }
 
@@ -126,21 +74,24 @@ impl Gen<'_> {
     pub(super) fn cursor(&mut self) -> Value {
         match self.state.cursor {
             Cursor::At(at) => self.int(u64::from(at)),
-            Cursor::Byte | Cursor::Bit => self.b.use_var(self.vars.cursor),
+            Cursor::Byte | Cursor::Bit => self.get(self.vars.cursor),
         }
     }
 
     /// All storage as it is in front of the program.
     pub(super) fn start_from_nothing(&mut self) {
         let zero = self.int(0);
-        self.b.def_var(self.vars.cursor, zero);
-        self.b.def_var(self.vars.parsed, zero);
-        self.b.def_var(self.vars.out, zero);
+        self.set(self.vars.cursor, zero);
+        self.set(self.vars.parsed, zero);
+        self.set(self.vars.out, zero);
         for table in self.s.program.tables.keys() {
-            self.b.def_var(self.vars.entries[table.index()], zero);
+            self.set(self.vars.entries[table.index()], zero);
         }
+        self.point_all_nowhere();
         for slot in self.s.program.slots.keys() {
-            self.clear_storage(slot);
+            if self.matters_at_start(slot) {
+                self.clear_storage(slot);
+            }
         }
     }
 
@@ -148,24 +99,36 @@ impl Gen<'_> {
     pub(super) fn load_context(&mut self) {
         let context = self.context();
         let cursor = self.load_word(types::I64, context, CURSOR);
-        self.b.def_var(self.vars.cursor, cursor);
+        self.set(self.vars.cursor, cursor);
         let parsed = self.load_word(types::I64, context, PARSED);
-        self.b.def_var(self.vars.parsed, parsed);
+        self.set(self.vars.parsed, parsed);
         let none = self.int(0);
-        self.b.def_var(self.vars.out, none);
+        self.set(self.vars.out, none);
         for header in self.s.program.headers.keys() {
             let at = self.s.layout.valid_at(header) as i32;
             let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
-            self.b.def_var(self.vars.valid[header.index()], valid);
+            self.set(self.vars.valid[header.index()], valid);
         }
         for table in self.s.program.tables.keys() {
             let at = self.s.layout.entry_at(table) as i32;
             let entry = self.b.ins().uload32(super::fields::plain(), context, at);
-            self.b.def_var(self.vars.entries[table.index()], entry);
+            self.set(self.vars.entries[table.index()], entry);
         }
+        self.point_all_nowhere();
         for slot in self.s.program.slots.keys() {
-            self.storage_from_context(slot);
+            if self.matters_at_start(slot) {
+                self.storage_from_context(slot);
+            }
         }
+    }
+
+    /// Whether a slot has to have its value in front of the program; without haste Cranelift finds out.
+    fn matters_at_start(&self, slot: SlotId) -> bool {
+        let entry = self.special.entry;
+        let matters = || self.live[entry].slots.contains(slot.index());
+        !self.s.is_quick
+            || matches!(self.slots[slot], Some(SlotVar::Memory))
+            || matters() && has_storage(self.s.program, &self.special.nodes[entry].entry, slot)
     }
 
     /// All storage to the packet's context.
@@ -173,7 +136,7 @@ impl Gen<'_> {
         let context = self.context();
         let cursor = self.cursor();
         self.store_word(cursor, context, CURSOR);
-        let parsed = self.b.use_var(self.vars.parsed);
+        let parsed = self.get(self.vars.parsed);
         self.store_word(parsed, context, PARSED);
         for header in self.s.program.headers.keys() {
             let valid = self.is_valid(header);
@@ -186,21 +149,47 @@ impl Gen<'_> {
         }
         for (id, table) in &self.s.program.tables {
             if table.direct_counter.is_some() || table.direct_meter.is_some() {
-                let entry = self.b.use_var(self.vars.entries[id.index()]);
+                let entry = self.get(self.vars.entries[id.index()]);
                 let at = self.s.layout.entry_at(id) as i32;
                 self.b.ins().istore32(super::fields::plain(), entry, context, at);
             }
         }
+        let unpacked = self.unpack();
         for slot in self.s.spilled {
-            self.storage_to_context(*slot);
+            match self.s.program.slots[*slot].home {
+                Home::Header { header, .. } if unpacked.contains(header.index()) => {}
+                _ => self.storage_to_context(*slot),
+            }
         }
+    }
+
+    /// In code that is made in a short time, headers that are in a packet go to the context by a call each. Gives those.
+    fn unpack(&mut self) -> Set {
+        let mut unpacked = Set::default();
+        if !self.s.is_quick {
+            return unpacked;
+        }
+        for header in self.s.program.headers.keys() {
+            let from = match self.state.place(header) {
+                Place::At(at) => {
+                    let data = self.data();
+                    self.plus(data, i64::from(at))
+                }
+                Place::Pointed | Place::Maybe => self.pointer(header),
+                Place::Invalid | Place::Stored | Place::Unknown => continue,
+            };
+            let (host, number, context) = (self.host(), self.int(u64::from(header.as_u32())), self.context());
+            self.call(Helper::Unpack, &[host, number, from, context]);
+            unpacked.insert(header.index());
+        }
+        unpacked
     }
 
     /// Whether a header is valid, as `I64`.
     pub(super) fn is_valid(&mut self, header: HeaderId) -> Value {
         match self.state.place(header) {
             Place::Invalid => self.int(0),
-            Place::Unknown => self.b.use_var(self.vars.valid[header.index()]),
+            Place::Unknown => self.get(self.vars.valid[header.index()]),
             Place::Maybe => {
                 let (pointer, zeros) = (self.pointer(header), self.zeros());
                 let valid = self.b.ins().icmp(IntCC::NotEqual, pointer, zeros);
@@ -232,7 +221,7 @@ impl Gen<'_> {
         }
         let out = match leave.out {
             Some(out) => self.int(u64::from(out)),
-            None => self.b.use_var(self.vars.out),
+            None => self.get(self.vars.out),
         };
         let both = match leave.verdict as u64 {
             0 => out,
@@ -262,7 +251,7 @@ impl Gen<'_> {
         let mut constants = Constants::default();
         let alone = self.waits_for.get(&node) == Some(&1);
         if live.parsed {
-            let parsed = self.b.use_var(self.vars.parsed);
+            let parsed = self.get(self.vars.parsed);
             constants.parsed = self.constant(parsed).filter(|_| alone);
             if constants.parsed.is_none() {
                 let context = self.context();
@@ -270,13 +259,13 @@ impl Gen<'_> {
             }
         }
         if live.out {
-            let (out, outcome) = (self.b.use_var(self.vars.out), self.outcome());
+            let (out, outcome) = (self.get(self.vars.out), self.outcome());
             self.store_word(out, outcome, 0);
         }
         for (level, variable) in
             self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])
         {
-            let (steps, context) = (self.b.use_var(variable), self.context());
+            let (steps, context) = (self.get(variable), self.context());
             self.store_word(steps, context, STEPS + 8 * level as u32);
         }
         for header in self.s.program.headers.keys() {
@@ -296,7 +285,7 @@ impl Gen<'_> {
         let staged = self.stage_of_phase(entry.phase);
         for table in self.s.program.tables.keys() {
             if live.entries.contains(table.index()) && staged != Some(table) && self.has_entries(table) {
-                let (entry, context) = (self.b.use_var(self.vars.entries[table.index()]), self.context());
+                let (entry, context) = (self.get(self.vars.entries[table.index()]), self.context());
                 let at = self.s.layout.entry_at(table) as i32;
                 self.b.ins().istore32(super::fields::plain(), entry, context, at);
             }
@@ -352,7 +341,7 @@ impl Gen<'_> {
         if !matches!(entry.cursor, Cursor::At(_)) {
             let context = self.context();
             let cursor = self.load_word(types::I64, context, CURSOR);
-            self.b.def_var(self.vars.cursor, cursor);
+            self.set(self.vars.cursor, cursor);
         }
         let constants = self.constants.remove(&node).unwrap_or_default();
         if live.parsed {
@@ -363,34 +352,36 @@ impl Gen<'_> {
                     self.load_word(types::I64, context, PARSED)
                 }
             };
-            self.b.def_var(self.vars.parsed, parsed);
+            self.set(self.vars.parsed, parsed);
         }
         if live.out {
             let outcome = self.outcome();
             let out = self.load_word(types::I64, outcome, 0);
-            self.b.def_var(self.vars.out, out);
+            self.set(self.vars.out, out);
         }
         for (level, variable) in
             self.vars.steps.into_iter().enumerate().filter(|(level, _)| live.steps[*level])
         {
             let context = self.context();
             let steps = self.load_word(types::I64, context, STEPS + 8 * level as u32);
-            self.b.def_var(variable, steps);
+            self.set(variable, steps);
         }
+        self.point_all_nowhere();
         for header in self.s.program.headers.keys() {
             match self.state.place(header) {
                 Place::Unknown => {
                     let context = self.context();
                     let at = self.s.layout.valid_at(header) as i32;
                     let valid = self.b.ins().uload8(types::I64, super::fields::plain(), context, at);
-                    self.b.def_var(self.vars.valid[header.index()], valid);
+                    self.set(self.vars.valid[header.index()], valid);
                 }
                 Place::Pointed | Place::Maybe => {
                     let context = self.context();
                     let pointer = self.load_word(types::I64, context, self.s.layout.pointer_at(header));
-                    self.b.def_var(self.vars.pointer[header.index()], pointer);
+                    self.set(self.vars.pointer[header.index()], pointer);
                 }
-                Place::Invalid | Place::At(_) | Place::Stored => {}
+                Place::At(_) => self.point_early(header),
+                Place::Invalid | Place::Stored => {}
             }
         }
         let staged = self.stage_of_phase(entry.phase);
@@ -406,7 +397,7 @@ impl Gen<'_> {
                 }
                 false => self.int(0),
             };
-            self.b.def_var(self.vars.entries[table.index()], value);
+            self.set(self.vars.entries[table.index()], value);
         }
         for slot in self.saved(&entry, &live.slots) {
             match constants.slots.get(&slot) {
@@ -454,7 +445,7 @@ impl Gen<'_> {
         for node in order {
             if let Term::Lookup { table, .. } = &self.special.nodes[*node].term
                 && let Some(stage) = &self.s.stages[table.index()]
-                && self.waits(*table, self.special.nodes[*node].entry.phase)
+                && self.s.waits(*table, self.special.nodes[*node].entry.phase)
                 && !staged.contains(&(stage.phase, *table))
             {
                 staged.push((stage.phase, *table));

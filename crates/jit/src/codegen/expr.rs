@@ -61,7 +61,7 @@ impl Gen<'_> {
                 let flag = self.is_valid(*header);
                 Val::Bool(self.b.ins().ireduce(types::I8, flag))
             }
-            Expr::PacketLength => Val::Bits(Num::one(32, self.b.use_var(self.vars.len))),
+            Expr::PacketLength => Val::Bits(Num::one(32, self.get(self.vars.len))),
             Expr::Cursor => {
                 let cursor = self.cursor();
                 Val::Bits(Num::one(32, cursor))

@@ -10,7 +10,7 @@ use crate::stage::{MAX_BATCH, MAX_SUMS, Stage};
 use crate::state::Place;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use millrace_pipeline::*;
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// A sum of words of the packet as they lie there, which stores to them keep up to date: what a checksum over them was
 /// verified with is most of what it is computed anew with.
@@ -187,7 +187,7 @@ impl Gen<'_> {
 
     /// Whether a checksum is computed at or behind a node.
     fn sums_behind(&self, node: NodeId) -> bool {
-        let (mut seen, mut waiting) = (HashSet::from([node]), vec![node]);
+        let (mut seen, mut waiting) = (FxHashSet::from_iter([node]), vec![node]);
         while let Some(node) = waiting.pop() {
             let node = &self.special.nodes[node];
             let ops = &self.flat.blocks[node.block].ops;

@@ -2,6 +2,7 @@
 
 use super::{Gen, plain};
 use crate::abi::{Shape, TableEnv};
+use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use millrace_pipeline::TableId;
@@ -20,6 +21,7 @@ impl Gen<'_> {
                 self.load_element(base, *key, 4)
             }
             (Shape::Two { low, bytes }, [key]) => self.in_two_levels(table, *key, low, bytes),
+            (Shape::Lines(_), [_] | [_, _]) if self.s.is_quick => self.in_lines_by_call(table, key),
             (Shape::Lines(_), [_]) => self.in_lines(table, key, Line::ONE),
             (Shape::Lines(_), [_, _]) => self.in_lines(table, key, Line::TWO),
             _ => return None,
@@ -29,7 +31,7 @@ impl Gen<'_> {
         }
         let next = self.plus(result, 1);
         let entry = self.b.ins().select(result, next, result);
-        self.b.def_var(self.vars.entries[table.index()], entry);
+        self.set(self.vars.entries[table.index()], entry);
         // A miss is entry 0, whose slot is 0.
         Some(self.slot_of(table, result))
     }
@@ -76,6 +78,15 @@ impl Gen<'_> {
         self.b.ins().jump(done, &[found.into()]);
         self.start(done);
         result
+    }
+
+    /// As [`Gen::in_lines`], in less code.
+    fn in_lines_by_call(&mut self, table: TableId, key: &[Value]) -> Value {
+        let lines = self.table_field(table, offset_of!(TableEnv, base));
+        let spread = self.table_field(table, offset_of!(TableEnv, second));
+        let limbs = self.int(key.len() as u64);
+        let high = key.last().copied().unwrap_or(limbs);
+        self.call(Helper::InLines, &[lines, spread, limbs, key[0], high])
     }
 
     /// In the line of the key's bucket, and seldom in others where a full one goes on.

@@ -1,6 +1,7 @@
 //! Operations that neither branch nor fail.
 
 use super::Gen;
+use super::fields::Base;
 use super::values::{Num, Val};
 use crate::flat::{Input, Op};
 use crate::runtime::{Helper, Writer};
@@ -20,7 +21,7 @@ impl Gen<'_> {
             }
             Op::Argument { dst, table, action, param } => self.argument(*dst, *table, *action, *param),
             Op::Hit { dst } => {
-                let found = self.b.use_var(self.vars.found);
+                let found = self.get(self.vars.found);
                 let hit = self.not_zero(found);
                 self.write(*dst, Val::Bool(hit));
             }
@@ -28,7 +29,7 @@ impl Gen<'_> {
             Op::Input { dst, input } => {
                 let (value, width) = match input {
                     Input::Port => (self.port(), 32),
-                    Input::Out => (self.b.use_var(self.vars.out), 32),
+                    Input::Out => (self.get(self.vars.out), 32),
                     Input::Now => (self.now(), 64),
                     Input::Length => (self.length(), 64),
                     Input::LengthNow => (self.length_now(), 64),
@@ -36,15 +37,25 @@ impl Gen<'_> {
                 let val = self.as_type(*dst, Num::one(width, value));
                 self.write(*dst, val);
             }
-            Op::Reparse => {}
+            Op::Reparse => self.point_all_nowhere(),
             Op::NoteParsed => {
                 let bits = self.header_bits();
-                self.b.def_var(self.vars.parsed, bits);
+                self.set(self.vars.parsed, bits);
             }
-            Op::Deparse { headers, keep, in_place } => self.deparse(headers, *keep, *in_place),
+            Op::Deparse { headers, keep, in_place } => {
+                self.deparse(headers, *keep, *in_place);
+                if !keep {
+                    self.point_all_nowhere();
+                }
+            }
             Op::StartEmit => self.start_emit(),
             Op::Emit(header) => self.append_header(Writer::Packet, *header),
-            Op::FinishEmit { keep, in_place } => self.finish_emit(*keep, *in_place),
+            Op::FinishEmit { keep, in_place } => {
+                self.finish_emit(*keep, *in_place);
+                if !keep {
+                    self.point_all_nowhere();
+                }
+            }
             Op::SetOut(expr) => {
                 let narrow = match expr {
                     Expr::ZeroExtend(inner, 32) => inner.ty(self.s.program).bits(),
@@ -69,7 +80,7 @@ impl Gen<'_> {
             }
             Op::StartSteps(level) => {
                 let zero = self.int(0);
-                self.b.def_var(self.vars.steps[*level as usize], zero);
+                self.set(self.vars.steps[*level as usize], zero);
             }
             Op::AssertFailed(text) => {
                 let host = self.host();
@@ -82,7 +93,7 @@ impl Gen<'_> {
 
     /// The port to send to, or the parser's error; 32 bits.
     fn set_out(&mut self, value: Value) {
-        self.b.def_var(self.vars.out, value);
+        self.set(self.vars.out, value);
     }
 
     /// The bits that all valid headers have together.
@@ -130,7 +141,7 @@ impl Gen<'_> {
     fn length_now(&mut self) -> Value {
         let bits = self.header_bits();
         let now = self.shr(bits, 3);
-        let parsed = self.b.use_var(self.vars.parsed);
+        let parsed = self.get(self.vars.parsed);
         let parsed = self.shr(parsed, 3);
         let len = self.length();
         let sum = self.b.ins().iadd(len, now);
@@ -146,15 +157,8 @@ impl Gen<'_> {
                 let val = self.eval(value);
                 self.write(*dst, val);
             }
-            Inst::SetValid(header) => {
-                match self.state.place(*header) {
-                    Place::Invalid => self.clear_fields(*header),
-                    // Zeros become the fields of one that was invalid.
-                    Place::Maybe => self.store_header(*header),
-                    _ => {}
-                }
-            }
-            Inst::SetInvalid(_) => {}
+            Inst::SetValid(header) => self.set_valid(*header),
+            Inst::SetInvalid(header) => self.point_nowhere(*header),
             Inst::Count { counter, index } => {
                 let index = self.index(index);
                 let (host, length) = (self.host(), self.length());
@@ -232,6 +236,46 @@ impl Gen<'_> {
         }
     }
 
+    fn set_valid(&mut self, header: HeaderId) {
+        let made = self.state.made(self.s.program, header);
+        match (self.state.place(header), made) {
+            (Place::Invalid, Place::Pointed) => self.make_header(header),
+            (Place::Invalid, _) => self.clear_fields(header),
+            (Place::Maybe, Place::Pointed) => {
+                let valid = self.is_valid(header);
+                let (make, done) = (self.b.create_block(), self.b.create_block());
+                self.b.ins().brif(valid, done, &[], make, &[]);
+                self.start(make);
+                let cache = self.cache.clone();
+                self.make_header(header);
+                self.b.ins().jump(done, &[]);
+                self.start(done);
+                self.cache = cache;
+                self.cache.forget(Base::Header(header));
+                self.cache.forget_var(self.vars.pointer[header.index()]);
+            }
+            // Zeros become the fields of one that was invalid.
+            (Place::Maybe, _) => self.store_header(header),
+            _ => {}
+        }
+    }
+
+    /// A header of zeros in the packet's context, which its pointer leads to.
+    fn make_header(&mut self, header: HeaderId) {
+        let context = self.context();
+        let address = self.plus(context, i64::from(self.s.layout.made[header]));
+        let bytes = self.s.program.headers[header].fixed_bits / 8;
+        let zero = self.int(0);
+        let mut at = 0;
+        while at < bytes {
+            let size = [8, 4, 2, 1].into_iter().find(|size| *size <= bytes - at).unwrap_or(1);
+            self.store_raw(Base::Other, address, at, size, zero);
+            at += size;
+        }
+        self.set(self.vars.pointer[header.index()], address);
+        self.cache.forget(Base::Header(header));
+    }
+
     /// An index or a length.
     fn index(&mut self, expr: &Expr) -> Value {
         let num = self.number(expr);
@@ -248,7 +292,7 @@ impl Gen<'_> {
 
     /// The entry (plus one) that a table hit last; 0: none.
     fn entry(&mut self, table: TableId) -> Value {
-        self.b.use_var(self.vars.entries[table.index()])
+        self.get(self.vars.entries[table.index()])
     }
 
     fn count_direct(&mut self, table: TableId) {
@@ -273,7 +317,7 @@ impl Gen<'_> {
         if let Some(slot) = meter {
             let green = self.int(0);
             let color = self.meter_direct(table, green);
-            let found = self.b.use_var(self.vars.found);
+            let found = self.get(self.vars.found);
             let hit = self.not_zero(found);
             let new = self.as_type(slot, Num::one(8, color));
             let old = self.read(slot);

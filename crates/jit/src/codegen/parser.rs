@@ -15,7 +15,7 @@ use millrace_pipeline::*;
 impl Gen<'_> {
     /// Goes to `short` unless the packet has `bits` more bits behind the cursor; goes on behind the check.
     fn check_room(&mut self, bits: Value, constant: Option<u32>, short: NodeId) {
-        let len = self.b.use_var(self.vars.len);
+        let len = self.get(self.vars.len);
         let enough = match (self.state.cursor, constant) {
             (Cursor::At(at), Some(bits)) => {
                 let need = (at + bits).div_ceil(8);
@@ -67,7 +67,7 @@ impl Gen<'_> {
                 let cursor = self.cursor();
                 let bytes = self.shr(cursor, 3);
                 let pointer = self.b.ins().iadd(data, bytes);
-                self.b.def_var(self.vars.pointer[header.index()], pointer);
+                self.set(self.vars.pointer[header.index()], pointer);
                 self.cache.forget(Base::Header(header));
             }
             Cursor::Byte | Cursor::Bit => {
@@ -77,7 +77,8 @@ impl Gen<'_> {
         }
         self.move_cursor(length);
         self.state.extracted(self.s.program, header);
-        self.jump_pending(next);
+        self.point_early(header);
+        self.jump_to(next);
     }
 
     /// Reads all fields of a header into their storage, from a bit that shows at run time.
@@ -118,13 +119,7 @@ impl Gen<'_> {
     fn move_cursor(&mut self, bits: Value) {
         let cursor = self.cursor();
         let moved = self.b.ins().iadd(cursor, bits);
-        self.b.def_var(self.vars.cursor, moved);
-    }
-
-    /// The edge to the next node, with the state as it is now.
-    fn jump_pending(&mut self, next: NodeId) {
-        let edge = self.edge(next);
-        self.b.ins().jump(edge, &[]);
+        self.set(self.vars.cursor, moved);
     }
 
     pub(super) fn extract_var(
@@ -153,7 +148,7 @@ impl Gen<'_> {
         self.fields_at(header, data, cursor, Some(varbit));
         self.move_cursor(length);
         self.state.extracted_var(self.s.program, header);
-        self.jump_pending(next);
+        self.jump_to(next);
     }
 
     pub(super) fn advance(&mut self, bits: &Expr, next: NodeId, short: NodeId, invalid: NodeId) {
@@ -166,7 +161,7 @@ impl Gen<'_> {
         self.check_room(by, None, short);
         self.move_cursor(by);
         self.state.advanced(constant);
-        self.jump_pending(next);
+        self.jump_to(next);
     }
 
     pub(super) fn lookahead(&mut self, dst: SlotId, skip: u32, next: NodeId, short: NodeId) {
@@ -192,7 +187,7 @@ impl Gen<'_> {
         let val = self.as_type(dst, num);
         self.write(dst, val);
         self.state.learn(self.s.program, dst, None);
-        self.jump_pending(next);
+        self.jump_to(next);
     }
 
     pub(super) fn select(&mut self, keys: &[Expr], cases: &[(Vec<Matcher>, NodeId)], default: NodeId) {

@@ -57,12 +57,12 @@ impl Gen<'_> {
         }
         let ty = self.s.program.slots[slot].ty;
         match (self.slots[slot], ty) {
-            (Some(SlotVar::Flag(variable)), _) => Val::Bool(self.b.use_var(variable)),
+            (Some(SlotVar::Flag(variable)), _) => Val::Bool(self.get(variable)),
             (Some(SlotVar::One(variable)), Type::Bits(width)) => {
-                Val::Bits(Num::one(width, self.b.use_var(variable)))
+                Val::Bits(Num::one(width, self.get(variable)))
             }
             (Some(SlotVar::Two(low, high)), Type::Bits(width)) => {
-                let limbs = vec![self.b.use_var(low), self.b.use_var(high)];
+                let limbs = vec![self.get(low), self.get(high)];
                 Val::Bits(Num::limbs(width, limbs))
             }
             (_, Type::Bits(width)) => {
@@ -144,15 +144,15 @@ impl Gen<'_> {
     /// Writes a slot's own storage.
     pub(super) fn set_storage(&mut self, slot: SlotId, val: Val) {
         match (self.slots[slot], &val) {
-            (Some(SlotVar::Flag(variable)), Val::Bool(truth)) => self.b.def_var(variable, *truth),
+            (Some(SlotVar::Flag(variable)), Val::Bool(truth)) => self.set(variable, *truth),
             (Some(SlotVar::One(variable)), Val::Bits(num)) => {
                 let limb = self.low(num);
-                self.b.def_var(variable, limb);
+                self.set(variable, limb);
             }
             (Some(SlotVar::Two(low, high)), Val::Bits(num)) => {
                 let limbs = self.limbs(num);
-                self.b.def_var(low, limbs[0]);
-                self.b.def_var(high, limbs[1]);
+                self.set(low, limbs[0]);
+                self.set(high, limbs[1]);
             }
             (Some(SlotVar::Memory), Val::Bits(num)) => {
                 let context = self.context();
@@ -214,7 +214,7 @@ impl Gen<'_> {
 
     /// Where a header is that is [`Place::Pointed`] or [`Place::Maybe`].
     pub(super) fn pointer(&mut self, header: HeaderId) -> Value {
-        self.b.use_var(self.vars.pointer[header.index()])
+        self.get(self.vars.pointer[header.index()])
     }
 
     /// A header's own pointer says where it is.
@@ -228,8 +228,31 @@ impl Gen<'_> {
             Place::Invalid | Place::Unknown => self.zeros(),
             Place::Pointed | Place::Maybe | Place::Stored => return,
         };
-        self.b.def_var(self.vars.pointer[header.index()], pointer);
+        self.set(self.vars.pointer[header.index()], pointer);
         self.cache.forget(Base::Header(header));
+    }
+
+    /// A pointer that is kept in memory is always right, and leads to the zeros while its header is invalid, so that edges
+    /// need not set it. This is for a header that is where the state says now.
+    pub(super) fn point_early(&mut self, header: HeaderId) {
+        if self.vars.pointer[header.index()].is_kept() {
+            self.point_to(header);
+        }
+    }
+
+    /// As [`Gen::point_early`], for a header that is invalid.
+    pub(super) fn point_nowhere(&mut self, header: HeaderId) {
+        let pointer = self.vars.pointer[header.index()];
+        if pointer.is_kept() {
+            let zeros = self.zeros();
+            self.set(pointer, zeros);
+            self.cache.forget(Base::Header(header));
+        }
+    }
+
+    /// The same for all headers.
+    pub(super) fn point_all_nowhere(&mut self) {
+        self.s.program.headers.keys().for_each(|header| self.point_nowhere(header));
     }
 
     /// A slot of the packet's context becomes the slot's storage.
@@ -240,17 +263,17 @@ impl Gen<'_> {
             Some(SlotVar::Flag(variable)) => {
                 let word = self.load_word(types::I64, context, at);
                 let flag = self.b.ins().ireduce(types::I8, word);
-                self.b.def_var(variable, flag);
+                self.set(variable, flag);
             }
             Some(SlotVar::One(variable)) => {
                 let word = self.load_word(types::I64, context, at);
-                self.b.def_var(variable, word);
+                self.set(variable, word);
             }
             Some(SlotVar::Two(low, high)) => {
                 let word = self.load_word(types::I64, context, at);
-                self.b.def_var(low, word);
+                self.set(low, word);
                 let word = self.load_word(types::I64, context, at + 8);
-                self.b.def_var(high, word);
+                self.set(high, word);
             }
             Some(SlotVar::Memory) | None => {}
         }

@@ -51,18 +51,18 @@ impl Gen<'_> {
         let offset = self.b.ins().imul(distance, size);
         let contexts = self.env_field(offset_of!(abi::Env, contexts));
         let context = self.b.ins().iadd(contexts, offset);
-        self.b.def_var(self.vars.context, context);
+        self.set(self.vars.context, context);
     }
 
     /// At the start of a packet: where it is.
     pub(super) fn load_packet(&mut self) {
-        let before_end = self.b.use_var(self.vars.before_end);
+        let before_end = self.get(self.vars.before_end);
         let place = self.b.ins().iadd(self.around.places_end, before_end);
         let at = self.b.ins().uload32(constant_memory(), place, 0);
         let len = self.b.ins().uload32(constant_memory(), place, 4);
         let data = self.b.ins().iadd(self.around.memory, at);
-        self.b.def_var(self.vars.data, data);
-        self.b.def_var(self.vars.len, len);
+        self.set(self.vars.data, data);
+        self.set(self.vars.len, len);
         if !self.s.stays {
             self.packet_moved();
         }
@@ -80,8 +80,8 @@ impl Gen<'_> {
         let moved = self.moved();
         let data = self.load_word(types::I64, moved, offset_of!(abi::Moved, data) as u32);
         let len = self.load_word(types::I64, moved, offset_of!(abi::Moved, len) as u32);
-        self.b.def_var(self.vars.data, data);
-        self.b.def_var(self.vars.len, len);
+        self.set(self.vars.data, data);
+        self.set(self.vars.len, len);
     }
 
     /// The packet's [`abi::Moved`].
@@ -94,7 +94,7 @@ impl Gen<'_> {
 
     /// The packet's place counted from the first one, in bytes.
     pub(super) fn distance(&mut self) -> Value {
-        let before_end = self.b.use_var(self.vars.before_end);
+        let before_end = self.get(self.vars.before_end);
         let bytes = self.env_field(offset_of!(abi::Env, places_bytes));
         self.b.ins().iadd(before_end, bytes)
     }
@@ -102,7 +102,7 @@ impl Gen<'_> {
     /// Where the packet's outcome goes.
     pub(super) fn outcome(&mut self) -> Value {
         const { assert!(size_of::<abi::Outcome>() as u32 == PLACE) };
-        let before_end = self.b.use_var(self.vars.before_end);
+        let before_end = self.get(self.vars.before_end);
         self.b.ins().iadd(self.around.outcomes_end, before_end)
     }
 

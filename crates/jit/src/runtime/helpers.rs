@@ -2,8 +2,10 @@
 
 use super::Writer;
 use super::host::Host;
+use super::lookup::in_lines;
 use super::writer::{bits_of, varbit_of};
 use crate::abi::Moved;
+use crate::layout::type_width;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::Color;
@@ -53,6 +55,8 @@ helpers! {
     RegisterWrite = register_write;
     Random = random;
     ValueSet = value_set;
+    InLines = in_lines;
+    Unpack = unpack;
 }
 
 /// Operations on numbers wider than a limb that are calls.
@@ -173,6 +177,23 @@ unsafe extern "C" fn read_bits(data: *const u8, at: u64, width: u64, result: *mu
         let (bytes, offset) = covering(data, at, width);
         if let Some(bits) = Bits::read_at(bytes, offset, width as u32) {
             give(result, &bits);
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn unpack(to: *mut Host<'static>, id: u64, from: *const u8, context: *mut u8) -> u64 {
+    // SAFETY: the host, a header without a varbit that lies there, or as many zeros, and a packet's context.
+    unsafe {
+        let host = host(to);
+        let header = &host.program().headers[HeaderId::from_u32(id as u32)];
+        let bytes = slice::from_raw_parts(from, header.fixed_bits.div_ceil(8) as usize);
+        for field in &header.fields {
+            let slot = &host.program().slots[*field];
+            let Home::Header { offset, .. } = slot.home else { continue };
+            if let Some(bits) = Bits::read_at(bytes, offset as usize, type_width(slot.ty)) {
+                give(context.add(host.layout.slots[*field] as usize).cast(), &bits);
+            }
         }
     }
     0

@@ -3,6 +3,7 @@
 use super::writer::numbers_at;
 use super::{Texts, Writer};
 use crate::abi::{HEADROOM, Moved, TAILROOM};
+use crate::layout::Layout;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::{DigestMessage, Effects, EntryIndex, State, format_log};
@@ -13,6 +14,7 @@ pub struct Host<'a> {
     pub(crate) now_ns: u64,
     pub(crate) effects: Effects,
     texts: &'a Texts,
+    pub(crate) layout: &'a Layout,
     /// What is put together, by [`Writer`].
     writers: [bits::BitWriter; 2],
     /// The arguments of the next digest or log line.
@@ -22,12 +24,13 @@ pub struct Host<'a> {
 }
 
 impl<'a> Host<'a> {
-    pub(crate) fn new(state: &'a mut State, texts: &'a Texts) -> Host<'a> {
+    pub(crate) fn new(state: &'a mut State, texts: &'a Texts, layout: &'a Layout) -> Host<'a> {
         Host {
             state,
             now_ns: 0,
             effects: Effects::default(),
             texts,
+            layout,
             writers: Default::default(),
             arguments: Vec::new(),
             moved: Vec::new(),

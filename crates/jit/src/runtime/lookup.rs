@@ -1,4 +1,4 @@
-//! Looking up a batch of keys, for compiled code.
+//! Looking up a batch of keys, or one, for compiled code.
 
 use super::Host;
 use super::writer::numbers_at;
@@ -6,9 +6,10 @@ use crate::abi::{LookupBatch, MISSED};
 use crate::layout::type_width;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
-use millrace_state::{EntryIndex, State, TableReader};
+use millrace_state::{EntryIndex, Line, Spread, State, TableReader};
 use std::ffi::c_void;
 use std::slice;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The lookup function of a table, and its second argument, valid while the state is borrowed.
 pub(crate) fn lookup_of(state: &State, id: TableId) -> (LookupBatch, *const c_void) {
@@ -18,6 +19,39 @@ pub(crate) fn lookup_of(state: &State, id: TableId) -> (LookupBatch, *const c_vo
         (None, false) => (slots, std::ptr::from_ref(reader).cast()),
         (None, true) => (entries, number),
         (Some(_), _) => (selected, number),
+    }
+}
+
+/// The result of a key in lines ([`Line`]) that start at `lines`, as code does it itself that is not made in a short time.
+pub(super) unsafe extern "C" fn in_lines(
+    lines: *const u8,
+    spread: *const Spread,
+    limbs: u64,
+    low: u64,
+    high: u64,
+) -> u64 {
+    let (key, layout) = ([low, high], if limbs == 1 { Line::ONE } else { Line::TWO });
+    let key = &key[..layout.limbs as usize];
+    // SAFETY: what a plan for lines of keys of so many limbs leads to, until the worker's next quiescent point. Keys whose
+    // slots are in use do not change, results are written whole.
+    unsafe {
+        let spread = &*spread;
+        let mut line = spread.bucket(spread.hash(key));
+        loop {
+            let start = lines.add(line as usize * Line::BYTES as usize);
+            let word = |at: u32| AtomicU32::from_ptr(start.add(at as usize).cast::<u32>().cast_mut());
+            let control = word(Line::CONTROL).load(Ordering::Acquire);
+            for slot in (0..layout.slots).filter(|slot| control >> slot & 1 != 0) {
+                let own = start.add(8 * (slot * layout.limbs) as usize).cast::<u64>();
+                if key.iter().enumerate().all(|(at, limb)| *own.add(at) == *limb) {
+                    return word(layout.results + 4 * slot).load(Ordering::Relaxed).into();
+                }
+            }
+            match control >> Line::SLOT_BITS {
+                0 => return 0,
+                next => line = spread.buckets + u64::from(next) - 1,
+            }
+        }
     }
 }
 

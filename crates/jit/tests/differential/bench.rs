@@ -9,6 +9,9 @@ use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
 use std::sync::Arc;
 
+/// Both ways to generate code.
+pub(crate) const EFFORTS: [Effort; 2] = [Effort::Speed, Effort::Quick];
+
 /// One program in both engines, each with a state of its own.
 pub(crate) struct Bench {
     program: Arc<Program>,
@@ -35,16 +38,14 @@ struct Outcome {
 
 impl Bench {
     /// None for a program that its state refuses.
-    pub(crate) fn new(program: Program, start: Start, staged: &[TableId]) -> Option<Bench> {
+    pub(crate) fn new(program: Program, start: Start, staged: &[TableId], effort: Effort) -> Option<Bench> {
         let program = Arc::new(program);
         let bodies: Vec<BodyId> = program.ingress.iter().chain(&program.egress).copied().collect();
         let mut plan = Plan::bodies("all", &bodies);
         plan.start = start;
         let arrival = start == Start::Arrival;
-        // Both ways to generate code are tested.
-        let effort = if arrival && staged.is_empty() { Effort::Quick } else { Effort::Speed };
         let mut states = [State::new(Arc::clone(&program)).ok()?, State::new(Arc::clone(&program)).ok()?];
-        // And both ways to look up.
+        // Both ways to look up are tested.
         let shapes = if start == Start::Unparsed { Vec::new() } else { shapes(&mut states[1]) };
         let options = Options {
             keep_all: true,

@@ -1,7 +1,7 @@
 //! Exact tables that are filled until lines go on in others: lookups by loads against the interpreter.
 
 use crate::bench::Bench;
-use millrace_jit::{Shape, Start, shapes};
+use millrace_jit::{Effort, Shape, Start, shapes};
 use millrace_pipeline::arbitrary::Rng;
 use millrace_pipeline::{Program, text};
 use millrace_state::State;
@@ -56,7 +56,8 @@ fn keys_of_one_and_two_limbs() {
             let ways =
                 [(Start::Arrival, &[][..]), (Start::Unparsed, &[][..]), (Start::Arrival, &[table][..])];
             for (start, staged) in ways {
-                let mut bench = Bench::new(program.clone(), start, staged).expect("a program with a state");
+                let mut bench = Bench::new(program.clone(), start, staged, Effort::Speed)
+                    .expect("a program with a state");
                 // Every key, one that is not there, and one in which a single bit differs.
                 for ((at, key), other) in keys.iter().enumerate().zip(&others) {
                     let mut near = key.clone();

@@ -4,7 +4,7 @@
 mod bench;
 mod exact;
 
-use bench::Bench;
+use bench::{Bench, EFFORTS};
 use millrace_jit::Start;
 use millrace_pipeline::arbitrary::{self, Rng};
 use millrace_pipeline::*;
@@ -21,8 +21,9 @@ fn file_tests_of_the_interpreter() {
         let source = fs::read_to_string(&file).expect("a file that was just listed");
         let name = file.file_name().unwrap_or_default().display().to_string();
         let program = text::parse(&source).expect("a program that the interpreter takes");
-        for start in [Start::Context, Start::Unparsed, Start::Arrival] {
-            let mut bench = Bench::new(program.clone(), start, &[]).expect("a program with a state");
+        let starts = [Start::Context, Start::Unparsed, Start::Arrival];
+        for (start, effort) in starts.into_iter().flat_map(|start| EFFORTS.map(|effort| (start, effort))) {
+            let mut bench = Bench::new(program.clone(), start, &[], effort).expect("a program with a state");
             for line in source.lines() {
                 let Some(directive) = line.trim().strip_prefix("; ") else { continue };
                 if let Some(hex) = directive.strip_prefix("packet ") {
@@ -58,10 +59,12 @@ fn random_programs() {
             (Start::Arrival, &[][..]),
             (Start::Arrival, &staged[..]),
         ];
-        for (start, staged) in plans {
+        for ((start, staged), effort) in
+            plans.into_iter().flat_map(|plan| EFFORTS.map(|effort| (plan, effort)))
+        {
             let program =
                 if staged.is_empty() { program.clone() } else { bench::without_memory(program.clone()) };
-            let Some(mut bench) = Bench::new(program.clone(), start, staged) else { continue };
+            let Some(mut bench) = Bench::new(program.clone(), start, staged, effort) else { continue };
             for _ in 0..6 {
                 let batch: Vec<Vec<u8>> = (0..rng.below(9)).map(|_| packet(&mut rng)).collect();
                 bench.packets(&batch);
@@ -98,9 +101,12 @@ fn a_lookahead_beyond_the_packet_leaves_its_slot_as_it_was() {
     );
     let program = program.unwrap_or_else(|error| panic!("{error}"));
     let staged: Vec<TableId> = program.tables.keys().collect();
-    let mut bench = Bench::new(program, Start::Arrival, &staged).expect("a program with a state");
-    bench.packets(&[vec![1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11, 12, 13, 14, 15]]);
-    assert_eq!(bench.failures(), [""; 0]);
+    for effort in EFFORTS {
+        let mut bench =
+            Bench::new(program.clone(), Start::Arrival, &staged, effort).expect("a program with a state");
+        bench.packets(&[vec![1, 2, 3], vec![4, 5, 6, 7], vec![8, 9, 10, 11, 12, 13, 14, 15]]);
+        assert_eq!(bench.failures(), [""; 0]);
+    }
 }
 
 /// Where only the packet shows how far its headers reach: what goes in front of the payload is read from wherever it was,
@@ -126,8 +132,9 @@ fn headers_behind_options_are_put_in_front_of_the_payload() {
              body deparser d {{ block0: {emitted} end }}"
         ));
         let program = program.unwrap_or_else(|error| panic!("{error}"));
-        for start in [Start::Arrival, Start::Unparsed] {
-            let mut bench = Bench::new(program.clone(), start, &[]).expect("a program with a state");
+        let starts = [Start::Arrival, Start::Unparsed];
+        for (start, effort) in starts.into_iter().flat_map(|start| EFFORTS.map(|effort| (start, effort))) {
+            let mut bench = Bench::new(program.clone(), start, &[], effort).expect("a program with a state");
             let packet = |len: u8| -> Vec<u8> {
                 (0..60u8).map(|at| if at == 12 { len } else { at.wrapping_mul(7) ^ len }).collect()
             };

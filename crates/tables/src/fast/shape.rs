@@ -68,6 +68,32 @@ pub struct Spread {
     pub buckets: u64,
 }
 
+impl Spread {
+    /// The hash of a key of at least one limb. One limb is hashed by one multiplication with a secret odd number, of which the
+    /// upper half counts: that is universal, and vectors can do it.
+    #[inline(always)]
+    pub fn hash(&self, key: &[u64]) -> u64 {
+        let [start, factor] = self.seeds;
+        match key {
+            [limb] => (limb ^ start).wrapping_mul(factor),
+            _ => key.iter().fold(start, |hash, limb| mix(hash ^ limb, factor)),
+        }
+    }
+
+    /// The bucket of a hash, which is the number of its line.
+    #[inline(always)]
+    pub fn bucket(&self, hash: u64) -> u64 {
+        ((hash >> 32) * self.buckets) >> 32
+    }
+}
+
+/// Multiplies and folds: every bit of the product depends on many of the input.
+#[inline(always)]
+fn mix(value: u64, factor: u64) -> u64 {
+    let product = u128::from(value) * u128::from(factor);
+    product as u64 ^ (product >> 64) as u64
+}
+
 /// How a line of an exact table holds keys of one or two limbs and their results: keys from its start on, results of 4
 /// bytes behind them, and a control word. That has a bit for each slot in use, and from bit [`Line::SLOT_BITS`] on the number
 /// of the line where the bucket goes on, counted from 1 behind all buckets, 0 for none.

@@ -147,16 +147,11 @@ impl Lines {
         self.cells.bytes() + self.records.bytes()
     }
 
-    /// Bucket and tag of a key. One limb is hashed by one multiplication with a secret odd number, of which the upper half
-    /// counts: that is universal, and vectors can do it.
+    /// Bucket and tag of a key.
     #[inline(always)]
     pub(super) fn place(&self, key: &[u64]) -> (u32, u16) {
-        let Spread { seeds, buckets } = self.spread;
-        let hash = match key {
-            [limb] => (limb ^ seeds[0]).wrapping_mul(seeds[1]),
-            _ => key.iter().fold(seeds[0], |hash, limb| mix(hash ^ limb, seeds[1])),
-        };
-        ((((hash >> 32) * buckets) >> 32) as u32, hash as u16)
+        let hash = self.spread.hash(key);
+        (self.spread.bucket(hash) as u32, hash as u16)
     }
 
     /// The control word of a line.
@@ -367,11 +362,4 @@ impl Room {
         self.next_record += 1;
         Some(fresh)
     }
-}
-
-/// Multiplies and folds: every bit of the product depends on many of the input.
-#[inline(always)]
-fn mix(value: u64, factor: u64) -> u64 {
-    let product = u128::from(value) * u128::from(factor);
-    product as u64 ^ (product >> 64) as u64
 }
