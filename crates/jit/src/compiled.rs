@@ -4,7 +4,7 @@ use crate::abi::{Env, Shape};
 use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
-use crate::flat::flatten;
+use crate::flat::{Flat, flatten};
 use crate::layout::Layout;
 use crate::memory::CodeMemory;
 use crate::plan::{Plan, Start};
@@ -52,7 +52,7 @@ pub enum Effort {
     Speed,
     /// A short time to compile; large programs get fewer clones too.
     Quick,
-    /// A few milliseconds: [`Effort::Speed`] for small programs, [`Effort::Quick`] for others.
+    /// A few milliseconds: [`Effort::Speed`] for small programs, [`Effort::Quick`] for others, with no staged tables.
     Soon,
 }
 
@@ -132,10 +132,10 @@ impl Compiled {
     /// [`JitError`].
     pub fn new(program: &Program, plan: &Plan, options: &Options) -> Result<Compiled, JitError> {
         let isa = native(options.effort)?;
-        let parts = Parts::new(program, options)?;
+        let parts = Parts::new(program, plan, options)?;
         let start = Instant::now();
         let Generated { function, nodes, texts, written, stays, effort, .. } =
-            parts.function(program, plan, &isa, false);
+            parts.function(program, plan.start, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
         let isa = if effort == options.effort { isa } else { native(effort)? };
@@ -280,8 +280,8 @@ pub fn listing(
         Some(target) => foreign(target, options.effort)?,
         None => native(options.effort)?,
     };
-    let parts = Parts::new(program, options)?;
-    let generated = parts.function(program, plan, &isa, true);
+    let parts = Parts::new(program, plan, options)?;
+    let generated = parts.function(program, plan.start, &isa, true);
     let clif = generated.function.display().to_string();
     let mut context = cranelift_codegen::Context::for_function(generated.function);
     context.set_disasm(true);
@@ -300,6 +300,7 @@ struct Parts {
     stage_bytes: usize,
     shapes: Vec<Shape>,
     count_lookups: bool,
+    flat: Flat,
     effort: Effort,
 }
 
@@ -317,10 +318,18 @@ struct Generated {
 }
 
 impl Parts {
-    fn new(program: &Program, options: &Options) -> Result<Parts, JitError> {
+    fn new(program: &Program, plan: &Plan, options: &Options) -> Result<Parts, JitError> {
+        let flat = flatten(program, plan);
+        let (effort, stages_tables) = match options.effort {
+            // A loop more for each of them is more code.
+            Effort::Soon if flat.blocks.len() > FEW_BLOCKS => (Effort::Quick, false),
+            Effort::Soon => (Effort::Speed, true),
+            asked => (asked, true),
+        };
         let layout = Arc::new(Layout::new(program).ok_or(JitError::ContextSize)?);
         let records = program.tables.values().map(|table| record_layout(program, table)).collect();
-        let (stages, stage_bytes) = stages(program, &options.staged, &options.far);
+        let staged = if stages_tables { options.staged.as_slice() } else { &[] };
+        let (stages, stage_bytes) = stages(program, staged, &options.far);
         Ok(Parts {
             layout,
             records,
@@ -329,19 +338,15 @@ impl Parts {
             stage_bytes,
             shapes: options.shapes.clone(),
             count_lookups: options.count_lookups,
-            effort: options.effort,
+            effort,
+            flat,
         })
     }
 
-    fn function(&self, program: &Program, plan: &Plan, isa: &OwnedTargetIsa, for_people: bool) -> Generated {
-        let flat = flatten(program, plan);
-        let effort = match self.effort {
-            Effort::Soon if flat.blocks.len() > FEW_BLOCKS => Effort::Quick,
-            Effort::Soon => Effort::Speed,
-            asked => asked,
-        };
-        let from_context = plan.start != Start::Arrival;
-        let mut entry = match plan.start {
+    fn function(&self, program: &Program, start: Start, isa: &OwnedTargetIsa, for_people: bool) -> Generated {
+        let (flat, effort) = (&self.flat, self.effort);
+        let from_context = start != Start::Arrival;
+        let mut entry = match start {
             Start::Arrival => Known::arrival(program, program.slots.keys()),
             Start::Unparsed => Known::unparsed(program),
             Start::Context => Known::context(program),
@@ -349,8 +354,8 @@ impl Parts {
         entry.packs = entry.in_place && effort == Effort::Quick;
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
-        let special = specialise(program, &flat, entry, Budget::of(&flat, effort), &stage_of);
-        let (written, stays) = written(program, &flat, &special);
+        let special = specialise(program, flat, entry, Budget::of(flat, effort), &stage_of);
+        let (written, stays) = written(program, flat, &special);
         let nodes = special.order().len();
         let effort = if nodes > MANY_NODES { Effort::Quick } else { effort };
         let mut texts = Texts::default();
@@ -368,8 +373,8 @@ impl Parts {
         };
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
-        let function = codegen::generate(shared, &flat, &special, from_context, config, &mut builder_context);
-        let graph = if for_people { special.to_text(program, &flat) } else { String::new() };
+        let function = codegen::generate(shared, flat, &special, from_context, config, &mut builder_context);
+        let graph = if for_people { special.to_text(program, flat) } else { String::new() };
         Generated { function, graph, nodes, effort, texts, written, stays }
     }
 }
