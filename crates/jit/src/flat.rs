@@ -247,7 +247,23 @@ impl<T> Term<T> {
 
     /// Calls `f` with each target, in the order of [`Term::map`].
     pub(crate) fn for_each_target(&self, f: &mut impl FnMut(&T)) {
-        self.map(f);
+        match self {
+            Term::Goto(next) | Term::Lookup { next, .. } => f(next),
+            Term::Branch { then, els, .. } => [then, els].into_iter().for_each(f),
+            Term::Select { cases, default, .. } => {
+                cases.iter().map(|(_, to)| to).chain([default]).for_each(f);
+            }
+            Term::Extract { next, short, .. } | Term::Lookahead { next, short, .. } => {
+                [next, short].into_iter().for_each(f);
+            }
+            Term::ExtractVar { next, short, long, invalid, .. } => {
+                [next, short, long, invalid].into_iter().for_each(f);
+            }
+            Term::Advance { next, short, invalid, .. } => [next, short, invalid].into_iter().for_each(f),
+            Term::Step { next, limit, .. } => [next, limit].into_iter().for_each(f),
+            Term::Dispatch { actions, .. } => actions.iter().for_each(f),
+            Term::Leave(_) => {}
+        }
     }
 
     /// Calls `f` with each expression.

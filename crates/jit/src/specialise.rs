@@ -63,7 +63,7 @@ impl Budget {
     /// For a graph.
     pub(crate) fn of(flat: &Flat, effort: Effort) -> Budget {
         match effort == Effort::Quick || flat.blocks.len() > MANY_BLOCKS {
-            true => Budget { exact: 1, shaped: 1, sorted: 1, factor: 1 },
+            true => Budget { exact: 0, shaped: 0, sorted: 0, factor: 1 },
             false => Budget { exact: 8, shaped: 16, sorted: 24, factor: 8 },
         }
     }
@@ -89,12 +89,11 @@ pub(crate) fn specialise(
         live,
         nodes: PrimaryMap::new(),
         clones: SecondaryMap::new(),
-        queue: VecDeque::new(),
-        queued: EntitySet::new(),
+        ranks: ranks(flat),
+        queue: BTreeSet::new(),
     };
     let start = work.node_for(flat.entry, &entry);
-    while let Some(node) = work.queue.pop_front() {
-        work.queued.remove(node);
+    while let Some((_, node)) = work.queue.pop_first() {
         work.process(node);
     }
     Special { nodes: work.nodes, entry: start, tracked: work.tracked }
@@ -110,8 +109,10 @@ struct Work<'a> {
     nodes: PrimaryMap<NodeId, Node>,
     /// The nodes of each block.
     clones: SecondaryMap<FlatId, Vec<(Kind, NodeId)>>,
-    queue: VecDeque<NodeId>,
-    queued: EntitySet<NodeId>,
+    /// The rank of each block in reverse postorder.
+    ranks: SecondaryMap<FlatId, usize>,
+    /// Nodes to process, by rank: what joins at a node has come together, but for loops, when it is processed.
+    queue: BTreeSet<(usize, NodeId)>,
 }
 
 impl Work<'_> {
@@ -142,8 +143,8 @@ impl Work<'_> {
             found = find(kind);
         }
         if let Some(node) = found {
-            if self.nodes[node].entry.join(state) && self.queued.insert(node) {
-                self.queue.push_back(node);
+            if self.nodes[node].entry.join(state) {
+                self.queue.insert((self.ranks[block], node));
             }
             return node;
         }
@@ -151,8 +152,7 @@ impl Work<'_> {
         entry.known.retain(keep);
         let node = self.nodes.push(Node { block, entry, term: Term::Goto(NodeId::from_u32(0)) });
         self.clones[block].push((kind, node));
-        self.queued.insert(node);
-        self.queue.push_back(node);
+        self.queue.insert((self.ranks[block], node));
         node
     }
 
@@ -363,6 +363,24 @@ fn tracked_slots(program: &Program, flat: &Flat) -> SecondaryMap<SlotId, bool> {
         }
     }
     tracked
+}
+
+/// The rank of each block that the entry reaches in reverse postorder.
+fn ranks(flat: &Flat) -> SecondaryMap<FlatId, usize> {
+    let mut ranks = SecondaryMap::with_default(usize::MAX);
+    let mut left = flat.blocks.len();
+    let mut stack = vec![(flat.entry, false)];
+    let mut seen = EntitySet::with_capacity(left);
+    while let Some((block, done)) = stack.pop() {
+        if done {
+            left -= 1;
+            ranks[block] = left;
+        } else if seen.insert(block) {
+            stack.push((block, true));
+            flat.blocks[block].term.for_each_target(&mut |next| stack.push((*next, false)));
+        }
+    }
+    ranks
 }
 
 /// The tracked slots that matter at the start of each block: read on some way before they are written.
