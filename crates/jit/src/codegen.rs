@@ -1,8 +1,8 @@
 //! Code for the specialised graph: one function that runs a plan over a batch of packets.
 //!
 //! Slots are variables of the function, but for numbers wider than 128 bits and varbits, which stay in the packet's
-//! context; where code is made quickly, variables are words of a frame. Fields of a header that is in the packet ([`Place::At`], [`Place::Pointed`]) have no variable there: they are
-//! read and written in place.
+//! context; where code is made quickly, variables are words of a frame. Fields of a header that is in the packet
+//! ([`Place::At`], [`Place::Pointed`]) have no variable there: they are read and written in place.
 
 mod apply;
 mod calls;

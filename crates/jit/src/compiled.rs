@@ -50,7 +50,7 @@ pub enum Effort {
     /// Fast code.
     #[default]
     Speed,
-    /// A short time to compile; large programs get fewer clones too.
+    /// A short time to compile: one clone of each block, with variables in memory.
     Quick,
     /// A few milliseconds: [`Effort::Speed`] for small programs, [`Effort::Quick`] for others, with no staged tables.
     Soon,

@@ -1,7 +1,7 @@
 //! Walking over code: the expressions and slots of instructions and terminators, and the edges of the graph.
 
 use crate::{Block, BlockId, Body, DataItem, Expr, HeaderId, Home, Inst, Program, SlotId, Table, Terminator};
-use cranelift_entity::EntitySet;
+use cranelift_entity::EntityRef;
 use std::collections::BTreeSet;
 
 impl Expr {
@@ -265,13 +265,14 @@ impl Table {
 impl Body {
     /// The blocks that the entry reaches, in postorder: but for loops, a block comes after its successors.
     pub fn postorder(&self) -> Vec<BlockId> {
-        let mut seen = EntitySet::with_capacity(self.blocks.len());
-        let mut order = Vec::new();
-        let mut stack = vec![(self.entry, false)];
+        let mut seen = vec![false; self.blocks.len()];
+        let mut order = Vec::with_capacity(self.blocks.len());
+        let mut stack = Vec::with_capacity(self.blocks.len() + 1);
+        stack.push((self.entry, false));
         while let Some((block, done)) = stack.pop() {
             if done {
                 order.push(block);
-            } else if self.blocks.is_valid(block) && seen.insert(block) {
+            } else if seen.get_mut(block.index()).is_some_and(|seen| !std::mem::replace(seen, true)) {
                 stack.push((block, true));
                 self.blocks[block].term.for_each_successor(&mut |next| stack.push((next, false)));
             }

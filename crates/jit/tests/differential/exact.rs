@@ -51,13 +51,17 @@ fn keys_of_one_and_two_limbs() {
             let program = program(bits, &keys, counted);
             let mut state = State::new(Arc::new(program.clone())).expect("a state");
             assert_eq!(shapes(&mut state), [Shape::Lines(limbs)], "{bits} bits");
-            // By loads, by calls, and all of a batch together.
+            // By loads, by calls for batches and for one key, and all of a batch together.
             let table = program.tables.keys().next().expect("the table");
-            let ways =
-                [(Start::Arrival, &[][..]), (Start::Unparsed, &[][..]), (Start::Arrival, &[table][..])];
-            for (start, staged) in ways {
-                let mut bench = Bench::new(program.clone(), start, staged, Effort::Speed)
-                    .expect("a program with a state");
+            let ways = [
+                (Start::Arrival, &[][..], Effort::Speed),
+                (Start::Unparsed, &[][..], Effort::Speed),
+                (Start::Arrival, &[][..], Effort::Quick),
+                (Start::Arrival, &[table][..], Effort::Speed),
+            ];
+            for (start, staged, effort) in ways {
+                let mut bench =
+                    Bench::new(program.clone(), start, staged, effort).expect("a program with a state");
                 // Every key, one that is not there, and one in which a single bit differs.
                 for ((at, key), other) in keys.iter().enumerate().zip(&others) {
                     let mut near = key.clone();

@@ -39,7 +39,9 @@ pub(super) fn forward<K: Eq + Hash + Clone, V: Clone + PartialEq>(
         if facts.len().saturating_mul(body.blocks.len()) > MAX_WORK {
             facts.clear();
         }
+        let mut left = edges.len();
         for (to, more) in edges {
+            left -= 1;
             waiting[to] = waiting[to].saturating_sub(1);
             let holds = |k: &K, v: &V| match more.iter().find(|(key, _)| key == k) {
                 Some((_, value)) => value == v,
@@ -48,7 +50,7 @@ pub(super) fn forward<K: Eq + Hash + Clone, V: Clone + PartialEq>(
             match at.get_mut(&to) {
                 Some(there) => there.retain(|k, v| holds(k, v)),
                 None => {
-                    let mut there = facts.clone();
+                    let mut there = if left > 0 { facts.clone() } else { std::mem::take(&mut facts) };
                     there.extend(more);
                     at.insert(to, there);
                 }
