@@ -25,6 +25,9 @@ pub(crate) enum Var {
     Kept(ClifType, u32),
 }
 
+/// Most bytes of the frame: of programs with more variables the last ones have none. Threads have stacks of megabytes.
+const MAX_FRAME: u32 = 1 << 16;
+
 impl Var {
     pub(super) fn is_kept(self) -> bool {
         matches!(self, Var::Kept(..))
@@ -158,7 +161,7 @@ impl<'a, 'b> Places<'a, 'b> {
     }
 
     fn place(&mut self, ty: ClifType, kept: bool) -> Var {
-        if !kept {
+        if !kept || self.bytes >= MAX_FRAME {
             return Var::Value(self.b.declare_var(ty));
         }
         let at = self.bytes;
