@@ -89,7 +89,7 @@ pub(crate) fn specialise(
         live,
         nodes: PrimaryMap::new(),
         clones: SecondaryMap::new(),
-        ranks: ranks(flat),
+        ranks: if budget.exact == 0 { ranks(flat) } else { SecondaryMap::with_default(0) },
         queue: BTreeSet::new(),
     };
     let start = work.node_for(flat.entry, &entry);
@@ -109,9 +109,10 @@ struct Work<'a> {
     nodes: PrimaryMap<NodeId, Node>,
     /// The nodes of each block.
     clones: SecondaryMap<FlatId, Vec<(Kind, NodeId)>>,
-    /// The rank of each block in reverse postorder.
+    /// With one clone for each block its rank in reverse postorder, so that what joins at a node has come together, but for
+    /// loops, when the node is processed. With more clones 0: the short ways come first, and get the finest ones.
     ranks: SecondaryMap<FlatId, usize>,
-    /// Nodes to process, by rank: what joins at a node has come together, but for loops, when it is processed.
+    /// Nodes to process, by rank, then in the order in which they were found.
     queue: BTreeSet<(usize, NodeId)>,
 }
 
