@@ -6,7 +6,7 @@
 //! belong. Headers with a varbit, or of broken bytes, are written bit by bit by the runtime.
 
 use super::Gen;
-use super::fields::Base;
+use super::fields::{Base, words};
 use super::values::Num;
 use crate::abi;
 use crate::flat::{Flat, FlatBlock};
@@ -262,11 +262,8 @@ impl Gen<'_> {
         let mut at = 0;
         let edges = self.edges_of_writes(header).into_iter().filter(|edge| *edge < bytes);
         for end in edges.chain([bytes]) {
-            while at < end {
-                let size = [8, 4, 2, 1].into_iter().find(|size| *size <= end - at).unwrap_or(1);
-                accesses.push((at, size));
-                at += size;
-            }
+            accesses.extend(words(at, end));
+            at = end;
         }
         accesses
     }

@@ -34,6 +34,15 @@ fn access(bytes: u32) -> u32 {
     bytes.next_power_of_two()
 }
 
+/// Accesses of 8, 4, 2 and 1 bytes that cover those from `at` to `end`: where, and how many.
+pub(crate) fn words(mut at: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
+    std::iter::from_fn(move || {
+        let size = [8, 4, 2, 1].into_iter().find(|size| at + size <= end)?;
+        at += size;
+        Some((at - size, size))
+    })
+}
+
 impl Gen<'_> {
     /// Bytes in memory order, the first lowest.
     pub(crate) fn load_raw(&mut self, base: Base, address: Value, offset: u32, size: u32) -> Value {

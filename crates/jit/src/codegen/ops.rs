@@ -1,7 +1,7 @@
 //! Operations that neither branch nor fail.
 
 use super::Gen;
-use super::fields::Base;
+use super::fields::{Base, words};
 use super::values::{Num, Val};
 use crate::flat::{Input, Op};
 use crate::runtime::{Helper, Writer};
@@ -266,11 +266,8 @@ impl Gen<'_> {
         let address = self.plus(context, i64::from(self.s.layout.made[header]));
         let bytes = self.s.program.headers[header].fixed_bits / 8;
         let zero = self.int(0);
-        let mut at = 0;
-        while at < bytes {
-            let size = [8, 4, 2, 1].into_iter().find(|size| *size <= bytes - at).unwrap_or(1);
+        for (at, size) in words(0, bytes) {
             self.store_raw(Base::Other, address, at, size, zero);
-            at += size;
         }
         self.set(self.vars.pointer[header.index()], address);
         self.cache.forget(Base::Header(header));
