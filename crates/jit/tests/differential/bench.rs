@@ -9,8 +9,10 @@ use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
 use std::sync::Arc;
 
-/// Both ways to generate code.
-pub(crate) const EFFORTS: [Effort; 2] = [Effort::Speed, Effort::Quick];
+/// Each of these with both ways to generate code.
+pub(crate) fn in_both_ways<T: Copy>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = (T, Effort)> {
+    all.into_iter().flat_map(|one| [(one, Effort::Speed), (one, Effort::Quick)])
+}
 
 /// One program in both engines, each with a state of its own.
 pub(crate) struct Bench {
