@@ -52,16 +52,17 @@ use ways::{Edge, Ways};
 const PLACE: u32 = size_of::<abi::Place>() as u32;
 
 /// The nodes from which packets may be sent, or all when that is not this code's business.
-fn going_on(special: &Special, order: &[NodeId]) -> SecondaryMap<NodeId, bool> {
+fn going_on(special: &Special) -> SecondaryMap<NodeId, bool> {
     let sends = |node: &NodeId| matches!(&special.nodes[*node].term, Term::Leave(leave) if leave.verdict == abi::Verdict::Forward);
-    if !order.iter().any(sends) {
+    if !special.order.iter().any(sends) {
         return SecondaryMap::with_default(true);
     }
     let mut on: SecondaryMap<NodeId, bool> = SecondaryMap::with_default(false);
     let mut changed = true;
     while changed {
         changed = false;
-        for node in order.iter().rev().filter(|node| sends(node) || !on[**node]).collect::<Vec<_>>() {
+        let nodes = special.order.iter().rev();
+        for node in nodes.filter(|node| sends(node) || !on[**node]).collect::<Vec<_>>() {
             let mut goes = sends(node);
             special.nodes[*node].term.for_each_target(&mut |to| goes |= on[*to]);
             changed |= goes && !std::mem::replace(&mut on[*node], goes);
@@ -166,8 +167,6 @@ pub(crate) struct Gen<'a> {
     pub(crate) s: Shared<'a>,
     flat: &'a Flat,
     special: &'a Special,
-    /// All nodes, each behind one that leads to it.
-    order: Vec<NodeId>,
     b: FunctionBuilder<'a>,
     vars: Vars,
     slots: SecondaryMap<SlotId, Option<SlotVar>>,
@@ -234,15 +233,14 @@ impl<'a> Gen<'a> {
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
-        let order = special.order();
-        let ways = Ways::new(special, &order, &s);
+        let ways = Ways::new(special, &s);
         let waits = !ways.resumes.is_empty();
         let live = match s.is_quick || waits {
             true => live(s.program, flat, special, s.spilled),
             false => SecondaryMap::with_default(Live::default()),
         };
         let brought = match s.is_quick {
-            true => Brought::new(s.program, special, &order, &live),
+            true => Brought::new(s.program, special, &live),
             false => Brought::default(),
         };
         let mut places = Places::new(&mut b, brought);
@@ -280,8 +278,7 @@ impl<'a> Gen<'a> {
             port_slots: if waits { port_slots(s.program, flat) } else { BTreeMap::new() },
             live,
             written: deparse::written_slots(flat),
-            going_on: going_on(special, &order),
-            order,
+            going_on: going_on(special),
             frame,
             b,
             s,
@@ -290,15 +287,14 @@ impl<'a> Gen<'a> {
 
     /// The whole function.
     fn run(mut self, from_context: bool) {
-        let order = std::mem::take(&mut self.order);
-        let staged: Vec<TableId> = self.staged_in_order(&order);
+        let staged = self.staged_in_order();
         for table in &staged {
             let count = self.b.declare_var(types::I64);
             let zero = self.int(0);
             self.b.def_var(count, zero);
             self.waiting.insert(*table, count);
         }
-        self.make_zeros(&order);
+        self.make_zeros();
 
         // The loop over the batch, its condition at the end.
         self.load_around();
@@ -320,10 +316,7 @@ impl<'a> Gen<'a> {
         }
         self.jump_to(self.special.entry);
 
-        let in_phase =
-            |gen_: &Gen<'_>, node: &NodeId, phase: u32| gen_.special.nodes[*node].entry.phase == phase;
-        let phase: Vec<NodeId> = order.iter().copied().filter(|node| in_phase(&self, node, 0)).collect();
-        self.nodes(&phase);
+        self.nodes(0);
 
         self.b.set_srcloc(Site::Glue.location());
         self.start_anew(next);
@@ -335,7 +328,7 @@ impl<'a> Gen<'a> {
         self.b.seal_block(first);
         self.start_anew(done);
         for table in staged {
-            self.stage(table, &order);
+            self.stage(table);
         }
         self.b.ins().return_(&[]);
         self.b.seal_all_blocks();
@@ -343,8 +336,8 @@ impl<'a> Gen<'a> {
     }
 
     /// Makes the zeros for headers that may be invalid and point there, as many as fields of them may read.
-    fn make_zeros(&mut self, order: &[NodeId]) {
-        let places = order.iter().flat_map(|node| &self.special.nodes[*node].entry.places);
+    fn make_zeros(&mut self) {
+        let places = self.special.order.iter().flat_map(|node| &self.special.nodes[*node].entry.places);
         let headers = self.s.program.headers.values().cycle();
         let pointing = places.zip(headers).filter(|(place, _)| **place == Place::Maybe);
         let Some(bits) = pointing.map(|(_, header)| header.fixed_bits).max() else { return };
@@ -373,8 +366,11 @@ impl<'a> Gen<'a> {
         !self.going_on[node] || ops.iter().any(tells)
     }
 
-    /// The code of nodes, in an order that goes with the edges where they do not go back.
-    fn nodes(&mut self, nodes: &[NodeId]) {
+    /// The code of the nodes of a phase, in an order that goes with the edges where they do not go back.
+    fn nodes(&mut self, phase: u32) {
+        let special = self.special;
+        let in_phase = |node: &NodeId| special.nodes[*node].entry.phase == phase;
+        let nodes: Vec<NodeId> = special.order.iter().copied().filter(in_phase).collect();
         for (at, node) in nodes.iter().enumerate() {
             if !std::mem::take(&mut self.runs_on) {
                 let block = self.block_of(*node);

@@ -131,14 +131,14 @@ impl Compiled {
     /// # Errors
     /// [`JitError`].
     pub fn new(program: &Program, plan: &Plan, options: &Options) -> Result<Compiled, JitError> {
-        let isa = native(options.effort)?;
-        let parts = Parts::new(program, plan, options)?;
         let start = Instant::now();
+        let parts = Parts::new(program, plan, options)?;
+        let isa = native(parts.effort)?;
         let Generated { function, nodes, texts, written, stays, effort, .. } =
             parts.function(program, plan.start, &isa, false);
         let specialised = start.elapsed();
         let start = Instant::now();
-        let isa = if effort == options.effort { isa } else { native(effort)? };
+        let isa = if effort == parts.effort { isa } else { native(effort)? };
         let mut context = cranelift_codegen::Context::for_function(function);
         let code = context
             .compile(&*isa, &mut Default::default())
@@ -356,7 +356,7 @@ impl Parts {
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
         let special = specialise(program, flat, entry, Budget::of(flat, effort), &stage_of);
         let (written, stays) = written(program, flat, &special);
-        let nodes = special.order().len();
+        let nodes = special.order.len();
         let effort = if nodes > MANY_NODES { Effort::Quick } else { effort };
         let mut texts = Texts::default();
         let shared = Shared {

@@ -97,13 +97,12 @@ pub(crate) fn live(
     spilled: &[SlotId],
 ) -> SecondaryMap<NodeId, Live> {
     let walk = Walk { program, flat, special, spilled };
-    let order = special.order();
     let mut before: SecondaryMap<NodeId, Vec<NodeId>> = SecondaryMap::new();
-    for node in &order {
+    for node in &special.order {
         special.nodes[*node].term.for_each_target(&mut |to| before[*to].push(*node));
     }
     let mut all: SecondaryMap<NodeId, Live> = SecondaryMap::with_default(Live::default());
-    let mut queue: VecDeque<NodeId> = order.into_iter().rev().collect();
+    let mut queue: VecDeque<NodeId> = special.order.iter().rev().copied().collect();
     let mut queued = EntitySet::new();
     queued.extend(queue.iter().copied());
     while let Some(node) = queue.pop_front() {

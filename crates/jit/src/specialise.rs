@@ -11,7 +11,7 @@ use crate::kind::Kind;
 use crate::live::Set;
 use crate::simplify::simplify;
 use crate::state::{Cursor, Place, State, number};
-use millrace_pipeline::entity::{EntityRef, EntitySet, PrimaryMap, SecondaryMap, entity_impl};
+use millrace_pipeline::entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
 use millrace_pipeline::*;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -38,6 +38,8 @@ pub(crate) struct Node {
 pub(crate) struct Special {
     pub(crate) nodes: PrimaryMap<NodeId, Node>,
     pub(crate) entry: NodeId,
+    /// The nodes that the entry reaches, in reverse postorder.
+    pub(crate) order: Vec<NodeId>,
     pub(crate) tracked: SecondaryMap<SlotId, bool>,
 }
 
@@ -96,7 +98,8 @@ pub(crate) fn specialise(
     while let Some((_, node)) = work.queue.pop_first() {
         work.process(node);
     }
-    Special { nodes: work.nodes, entry: start, tracked: work.tracked }
+    let order = reverse_postorder(work.nodes.len(), start, |node| &work.nodes[node].term);
+    Special { nodes: work.nodes, entry: start, order, tracked: work.tracked }
 }
 
 struct Work<'a> {
@@ -368,20 +371,31 @@ fn tracked_slots(program: &Program, flat: &Flat) -> SecondaryMap<SlotId, bool> {
 
 /// The rank of each block that the entry reaches in reverse postorder.
 fn ranks(flat: &Flat) -> SecondaryMap<FlatId, usize> {
+    let order = reverse_postorder(flat.blocks.len(), flat.entry, |block| &flat.blocks[block].term);
     let mut ranks = SecondaryMap::with_default(usize::MAX);
-    let mut left = flat.blocks.len();
-    let mut stack = vec![(flat.entry, false)];
-    let mut seen = EntitySet::with_capacity(left);
-    while let Some((block, done)) = stack.pop() {
+    order.into_iter().enumerate().for_each(|(rank, block)| ranks[block] = rank);
+    ranks
+}
+
+/// What the entry reaches of so many blocks or nodes: but for loops, each comes behind all that lead to it.
+fn reverse_postorder<'a, K: EntityRef + 'a>(
+    count: usize,
+    entry: K,
+    term: impl Fn(K) -> &'a Term<K>,
+) -> Vec<K> {
+    let mut seen = vec![false; count];
+    let mut order = Vec::new();
+    let mut stack = vec![(entry, false)];
+    while let Some((at, done)) = stack.pop() {
         if done {
-            left -= 1;
-            ranks[block] = left;
-        } else if seen.insert(block) {
-            stack.push((block, true));
-            flat.blocks[block].term.for_each_target(&mut |next| stack.push((*next, false)));
+            order.push(at);
+        } else if !std::mem::replace(&mut seen[at.index()], true) {
+            stack.push((at, true));
+            term(at).for_each_target(&mut |next| stack.push((*next, false)));
         }
     }
-    ranks
+    order.reverse();
+    order
 }
 
 /// The tracked slots that matter at the start of each block: read on some way before they are written.
@@ -443,30 +457,12 @@ fn live_slots(
 }
 
 impl Special {
-    /// The nodes that the entry reaches, in reverse postorder.
-    pub(crate) fn order(&self) -> Vec<NodeId> {
-        let mut seen = vec![false; self.nodes.len()];
-        let mut order = Vec::new();
-        let mut stack = vec![(self.entry, false)];
-        while let Some((node, done)) = stack.pop() {
-            if done {
-                order.push(node);
-            } else if !std::mem::replace(&mut seen[node.index()], true) {
-                stack.push((node, true));
-                self.nodes[node].term.for_each_target(&mut |next| stack.push((*next, false)));
-            }
-        }
-        order.reverse();
-        order
-    }
-
     /// The graph as text: for each node its block, what holds at its start, and where it goes.
     pub(crate) fn to_text(&self, program: &Program, flat: &Flat) -> String {
         let mut text = String::new();
-        let order = self.order();
         let number: FxHashMap<NodeId, usize> =
-            order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
-        for node in &order {
+            self.order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
+        for node in &self.order {
             let Node { block, entry, term } = &self.nodes[*node];
             let _ = write!(text, "n{} {}", number[node], flat.blocks[*block].origin);
             let _ = match entry.cursor {

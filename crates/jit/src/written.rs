@@ -36,11 +36,10 @@ impl Written {
 
 /// What the code of a graph may change, and whether every packet stays where it is, with its length.
 pub(crate) fn written(program: &Program, flat: &Flat, special: &Special) -> (Written, bool) {
-    let order = special.order();
-    let reaches = reaches(program, special, &order);
+    let reaches = reaches(program, special);
     let mut bound = Bound { program, written: Written::default(), reach: 0, moves: false };
-    for (node, reach) in order.into_iter().zip(reaches) {
-        let node = &special.nodes[node];
+    for (node, reach) in special.order.iter().zip(reaches) {
+        let node = &special.nodes[*node];
         bound.reach = reach;
         let mut state = node.entry.clone();
         for op in &flat.blocks[node.block].ops {
@@ -60,8 +59,9 @@ pub(crate) fn written(program: &Program, flat: &Flat, special: &Special) -> (Wri
 /// Reaches all of a packet, however long it is.
 const ALL: u32 = u32::MAX;
 
-/// How many bytes of the packet the cursor may have passed at the start of each node, of nodes in that order.
-fn reaches(program: &Program, special: &Special, order: &[NodeId]) -> Vec<u32> {
+/// How many bytes of the packet the cursor may have passed at the start of each node, of nodes in [`Special::order`].
+fn reaches(program: &Program, special: &Special) -> Vec<u32> {
+    let order = &special.order;
     let places: FxHashMap<NodeId, usize> = order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
     let mut reaches = vec![0; order.len()];
     for at in 0..order.len() {

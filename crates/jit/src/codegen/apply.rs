@@ -266,7 +266,7 @@ impl Gen<'_> {
     }
 
     /// The lookup of a staged table for all packets that wait, and the loop in which they go on.
-    pub(super) fn stage(&mut self, table: TableId, order: &[NodeId]) {
+    pub(super) fn stage(&mut self, table: TableId) {
         let Some(stage) = self.s.stages[table.index()].clone() else { return };
         let Some(filled) = self.waiting.get(&table).copied() else { return };
         self.b.set_srcloc(Site::Table(table).location());
@@ -313,9 +313,7 @@ impl Gen<'_> {
         let resumes = self.resumes.remove(&table).unwrap_or_default();
         self.resume(&resumes, address, &stage);
 
-        let nodes: Vec<NodeId> =
-            order.iter().copied().filter(|node| self.special.nodes[*node].entry.phase == phase).collect();
-        self.nodes(&nodes);
+        self.nodes(phase);
         self.start_anew(next);
         let address = self.b.use_var(at);
         let address = self.plus(address, 4);

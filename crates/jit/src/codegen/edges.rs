@@ -440,9 +440,9 @@ impl Gen<'_> {
     }
 
     /// The staged tables that nodes look up, in the order of their loops.
-    pub(super) fn staged_in_order(&self, order: &[NodeId]) -> Vec<TableId> {
+    pub(super) fn staged_in_order(&self) -> Vec<TableId> {
         let mut staged: Vec<(u32, TableId)> = Vec::new();
-        for node in order {
+        for node in &self.special.order {
             if let Term::Lookup { table, .. } = &self.special.nodes[*node].term
                 && let Some(stage) = &self.s.stages[table.index()]
                 && self.s.waits(*table, self.special.nodes[*node].entry.phase)

@@ -48,14 +48,9 @@ pub(super) struct Brought {
 
 impl Brought {
     /// What is brought to nodes, of which that is live.
-    pub(super) fn new(
-        program: &Program,
-        special: &Special,
-        order: &[NodeId],
-        live: &SecondaryMap<NodeId, Live>,
-    ) -> Brought {
+    pub(super) fn new(program: &Program, special: &Special, live: &SecondaryMap<NodeId, Live>) -> Brought {
         let mut brought = Brought { always: true, ..Brought::default() };
-        for node in order {
+        for node in &special.order {
             let entry = &special.nodes[*node].entry;
             let mut here = live[*node].clone();
             here.slots.retain(|slot| has_storage(program, entry, SlotId::new(slot)));

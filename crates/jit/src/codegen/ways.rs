@@ -19,14 +19,14 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    pub(super) fn new(special: &Special, order: &[NodeId], shared: &Shared<'_>) -> Ways {
+    pub(super) fn new(special: &Special, shared: &Shared<'_>) -> Ways {
         let mut ways = Ways {
             edges: FxHashMap::from_iter([(special.entry, 1)]),
             waits_for: FxHashMap::default(),
             resumes: FxHashMap::default(),
         };
         let Ways { edges, waits_for, resumes } = &mut ways;
-        for node in order {
+        for node in &special.order {
             let Node { term, entry, .. } = &special.nodes[*node];
             match term {
                 Term::Lookup { table, next } if shared.waits(*table, entry.phase) => {
