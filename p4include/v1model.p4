@@ -56,6 +56,8 @@ struct standard_metadata_t {
     bit<32>  deq_timedelta;
     @alias("queueing_metadata.deq_qdepth")
     bit<19>  deq_qdepth;
+    @alias("queueing_metadata.qid")
+    bit<5>   qid;               // the queue, counted from that of the highest priority
     // Microseconds since the switch started.
     @alias("intrinsic_metadata.ingress_global_timestamp")
     bit<48>  ingress_global_timestamp;

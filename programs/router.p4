@@ -2,6 +2,9 @@
 //
 // An IPv4 and IPv6 router: longest prefix match, a next hop, a source address of the port it leaves by.
 //
+// It is the small program of two lookups whose speed is measured and compared; for a network of stations that it does not
+// know take ip_router.p4, which looks at who frames are for, has a host answer ARP, and more.
+//
 // It forwards what a router may forward without thinking and drops the rest: other protocols, headers with
 // options, a wrong checksum, a packet whose time to live ends here. It answers nothing itself (ARP, neighbour
 // discovery, ICMP); hosts get their neighbours by configuration.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the documents claim about the repository: links lead somewhere, the tests that docs/semantics.md names exist,
 docs/dependencies.md lists the dependencies that crates use and docs/errors.md the codes that findings have, no more and no
-fewer. (That the examples there are right is for `tests/errors/check`.) Exits 1 and says what is wrong."""
+fewer; crates depend on each other only as ARCHITECTURE.md says; every metric that alerts and dashboards in packaging/ use is in docs/observability.md. (That the examples there are right is for `tests/errors/check`.) Exits 1 and says what is wrong."""
 import re
 import subprocess
 import sys
@@ -10,14 +10,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Where docs/semantics.md says that tests are: files that hold a function of the name, or folders that hold a file of it.
 FUNCTIONS = {
-    "language": "crates/switch/tests/language.rs",
-    "forwarding": "crates/switch/tests/forwarding.rs",
-    "worker": "crates/switch/tests/worker.rs",
+    "language": "crates/dataplane/tests/language.rs",
+    "forwarding": "crates/dataplane/tests/forwarding.rs",
+    "worker": "crates/dataplane/tests/worker.rs",
+    "budgets": "crates/dataplane/tests/budgets.rs",
+    "budget": "crates/dataplane/src/budget.rs",
+    "effects": "crates/state/src/effects.rs",
+    "ports": "crates/dataplane/tests/ports.rs",
     "state": "crates/state/tests/control.rs",
     "control": "crates/control/src/tests.rs",
     "jit": "crates/jit/tests/differential/main.rs",
     "stf": "crates/millrace/tests/cli/stf.rs",
     "run": "crates/millrace/tests/cli/run.rs",
+    "links": "crates/millrace/tests/cli/links.rs",
+    "af_packet": "crates/drivers/src/af_packet/tests.rs",
 }
 FILES = {
     "interp": "crates/interp/filetests/{}.mir",
@@ -55,14 +61,57 @@ def semantics():
             yield f"docs/semantics.md: there is no test {kind}/{name}"
 
 
-def named_dependencies(manifest):
-    """The names in the sections of a manifest that end in `dependencies`."""
+def metrics():
+    """A histogram is in the table once; Prometheus has its parts as `NAME_bucket`, `NAME_sum` and `NAME_count`."""
+    known = set(re.findall(r"\b(?:millrace|process)_\w+", (ROOT / "docs/observability.md").read_text()))
+    for page in files("packaging/*"):
+        for name in sorted(set(re.findall(r"\b(?:millrace|process)_\w+", page.read_text()))):
+            if name not in known and re.sub(r"_(bucket|sum|count)$", "", name) not in known:
+                yield f"{page.relative_to(ROOT)}: docs/observability.md has no metric {name}"
+
+
+def named_dependencies(manifest, of_tests=True):
+    """The names in the sections of a manifest that end in `dependencies`, with or without those of its tests."""
     section = ""
     for line in manifest.read_text().splitlines():
         if line.startswith("["):
             section = line.strip("[]")
-        elif section.endswith("dependencies") and (name := re.match(r"[\w-]+", line)):
+        elif section.endswith("dependencies") and (of_tests or not section.endswith("dev-dependencies")) and (name := re.match(r"[\w-]+", line)):
             yield name[0]
+
+
+# The data path, the code generator, and the rooms that must not depend on them: clients, and the front end.
+DATA_PATH = {"dataplane", "drivers", "frames", "interp", "jit", "midend", "state", "tables"}
+CODE_GENERATOR = {"cranelift-codegen", "cranelift-frontend", "cranelift-native"}
+WITHOUT_DATA_PATH = ["shell", "thrift_api", "gnmi", "commands", "listen", "printable",
+                     "graphs", "describe", "compile", "lower", "pipeline", "sema", "p4_14", "syntax"]
+
+
+def rooms():
+    """What ARCHITECTURE.md says of the crates: all are in its list, and depend only on crates that come later there; clients
+    and the front end do not depend on the data path. (Tests may.)"""
+    uses = {}
+    for manifest in files("crates/*/Cargo.toml"):
+        names = set(named_dependencies(manifest, of_tests=False))
+        ours = {name.removeprefix("millrace-").replace("-", "_") for name in names if name.startswith("millrace-")}
+        uses[manifest.parent.name] = ours | names & CODE_GENERATOR
+    listed = re.findall(r"^\| \[`(\w+)`\]\(crates/\1\) \|", (ROOT / "ARCHITECTURE.md").read_text(), re.M)
+    for name in sorted(set(listed) ^ uses.keys()):
+        yield f"ARCHITECTURE.md: the room {name} is {'not there' if name in listed else 'missing'}"
+    for at, name in enumerate(listed):
+        for used in sorted(uses.get(name, set()) & set(listed[:at])):
+            yield f"crates/{name}/Cargo.toml: {used} is higher than {name} in the rooms of ARCHITECTURE.md"
+    for name in WITHOUT_DATA_PATH:
+        # Each crate with the path of dependencies that leads to it.
+        paths, found = [[name]], set()
+        while paths:
+            path = paths.pop(0)
+            for used in sorted(uses.get(path[-1], set()) - found):
+                found.add(used)
+                if used in DATA_PATH | CODE_GENERATOR:
+                    yield f"crates/{name}/Cargo.toml: {name} must not depend on the data path: {' -> '.join([*path, used])}"
+                else:
+                    paths.append([*path, used])
 
 
 # Crates whose code has another name.
@@ -72,7 +121,12 @@ IMPORTED_AS = {"perf-event2": "perf-event", "md-5": "md5"}
 def dependencies():
     used = set()
     for manifest in files("crates/*/Cargo.toml"):
-        code = "".join(source.read_text() for source in manifest.parent.rglob("*.rs"))
+        sources = list(manifest.parent.rglob("*.rs"))
+        # A test that includes an example of another crate needs what the example uses.
+        for source in list(sources):
+            included = re.findall(r'#\[path = "(.*?)"\]', source.read_text())
+            sources += [source.parent / path for path in included]
+        code = "".join(source.read_text() for source in sources)
         for name in named_dependencies(manifest):
             used.add(name)
             imported = IMPORTED_AS.get(name, name).replace("-", "_")
@@ -119,6 +173,6 @@ def codes():
         yield f"docs/errors.md: {name} is {'missing' if name in made else 'the code of no finding'}"
 
 
-problems = [*links(), *semantics(), *dependencies(), *codes()]
+problems = [*links(), *semantics(), *dependencies(), *rooms(), *codes(), *metrics()]
 print("\n".join(problems) or "the documents are right")
 sys.exit(bool(problems))

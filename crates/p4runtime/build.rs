@@ -1,14 +1,14 @@
-//! Makes the messages and the service from the interface definitions, without an installed `protoc`.
+//! Makes the service from the interface definitions, without an installed `protoc`. Its messages are those of `millrace-messages`.
 
-use prost::Message;
 use std::io::Error;
-use std::path::PathBuf;
+
+const PROTO: &str = "../messages/proto";
 
 fn main() -> Result<(), Error> {
-    println!("cargo:rerun-if-changed=proto");
-    let definitions = protox::compile(["p4/v1/p4runtime.proto"], ["proto"]).map_err(Error::other)?;
-    // For reading P4Info from its text form.
-    let folder = PathBuf::from(std::env::var_os("OUT_DIR").ok_or(Error::other("no OUT_DIR"))?);
-    std::fs::write(folder.join("definitions.bin"), definitions.encode_to_vec())?;
-    tonic_prost_build::configure().bytes(".").compile_fds(definitions)
+    println!("cargo:rerun-if-changed={PROTO}");
+    let definitions = protox::compile(["p4/v1/p4runtime.proto"], [PROTO]).map_err(Error::other)?;
+    tonic_prost_build::configure()
+        .extern_path(".p4", "::millrace_messages::p4")
+        .extern_path(".google.rpc", "::millrace_messages::google::rpc")
+        .compile_fds(definitions)
 }

@@ -1,14 +1,14 @@
 //! Random programs of the IR and packets to both engines: packets, their order, drops, messages, counters and state are
 //! the same.
 //!
-//! The input: eight bytes that the program grows from, one for its size, then batches of frames, each behind two bytes:
+//! The input: eight bytes that the program grows from, one for its size, then batches of frames, each after two bytes:
 //! port and length. A frame of length 0 ends a batch.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use millrace_differential::{Trio, out_of_steps, program, set_up};
-use millrace_switch::SwitchConfig;
+use millrace_dataplane::SwitchConfig;
 use std::sync::Arc;
 
 fuzz_target!(|data: &[u8]| {

@@ -10,7 +10,7 @@ fuzz_target!(|data: &[u8]| {
     for subject in SUBJECTS.iter() {
         let mut switch = subject.empty_switch();
         if millrace_control::entries::load(&mut switch, text).is_err() {
-            let dump = |switch: &mut millrace_switch::Switch| {
+            let dump = |switch: &mut millrace_dataplane::Switch| {
                 let all: String = subject
                     .program
                     .tables

@@ -1,13 +1,13 @@
 //! Frames to every program of `programs/` with its entries: no panic, and every frame is sent or dropped.
 //!
-//! The input is a list of frames, each behind two bytes: port, and length in steps of a byte; what is cut off counts as a
+//! The input is a list of frames, each after two bytes: port, and length in steps of a byte; what is cut off counts as a
 //! truncated frame.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use millrace_fuzz::SUBJECTS;
-use millrace_switch::Switch;
+use millrace_dataplane::Switch;
 use std::cell::RefCell;
 
 thread_local! {

@@ -9,11 +9,11 @@ use arbitrary::{Result, Unstructured};
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::StreamBody;
-use millrace_control::image::Image;
+use millrace_describe::image::Image;
 use millrace_p4runtime::proto::v1::p4_runtime_server::P4Runtime;
 use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Pipeline, Service, cpu_port, service};
-use millrace_switch::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
 use prost::Message;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -35,7 +35,7 @@ static IMAGE: LazyLock<Image> = LazyLock::new(|| {
     let parsed = millrace_syntax::parse_text("all.p4", SOURCE, &millrace_syntax::Options::default());
     let checked = millrace_sema::check(&parsed.program);
     let program = millrace_lower::lower(&checked.program, "all").expect("the program lowers");
-    Image::new(Arc::new(program), &millrace_control::p4info::describe(&checked.program))
+    Image::new(Arc::new(program), millrace_describe::p4info::describe(&checked.program))
 });
 
 static PIPELINE: LazyLock<Pipeline> =
@@ -43,7 +43,7 @@ static PIPELINE: LazyLock<Pipeline> =
 
 /// The ids of the program's objects, as P4Info has them.
 static IDS: LazyLock<Vec<u32>> = LazyLock::new(|| {
-    let text = IMAGE.p4info.clone();
+    let text = millrace_describe::p4info::to_text(&IMAGE.p4info);
     let ids = text.lines().filter_map(|line| line.trim().strip_prefix("id: "));
     ids.filter_map(|id| id.parse().ok()).filter(|id| *id > 0xffff).collect()
 });
@@ -397,6 +397,7 @@ impl Device {
             engine: EngineKind::Interp,
             count_lookups: false,
             ports: [1, CPU_PORT].into(),
+            links: Default::default(),
             cpu_port: Some((CPU_PORT, cpu_link)),
             drop_port: None,
             pipeline: Some(PIPELINE.clone()),

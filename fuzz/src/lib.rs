@@ -1,9 +1,11 @@
 //! What the fuzz targets share: the programs of `programs/` as switches with their entries.
 
+pub mod budget;
 pub mod controller;
+pub mod wire;
 
 use millrace_pipeline::Program;
-use millrace_switch::{Switch, SwitchConfig};
+use millrace_dataplane::{Switch, SwitchConfig};
 use millrace_syntax::{Options, parse_text};
 use std::sync::{Arc, LazyLock};
 

@@ -19,13 +19,13 @@ def need(condition, text):
 
 
 class Net:
-    """`make run` in a folder; commands go to the prompt of Mininet."""
+    """`make run` in a folder, or another command; commands go to the prompt of Mininet."""
 
-    def __init__(self, folder, env, patience=90):
+    def __init__(self, folder, env, patience=90, command=("make", "run")):
         self.folder = folder
         self.log = ""
         self.process = subprocess.Popen(
-            ["make", "run"], cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            list(command), cwd=folder, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.selector = selectors.DefaultSelector()

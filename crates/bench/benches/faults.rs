@@ -1,12 +1,19 @@
-//! What controllers that misbehave, or work as fast as they can, cost the packets: the rate by turns without and with them, by
+//! What controllers that misbehave, or work as fast as they can, cost the packets: the rate alternately without and with them, by
 //! the CPU time of the worker, which has one processor; server and clients share another.
 //!
 //!     cargo bench -p millrace-bench --bench faults
 //!
 //! It ends with an error where the rate with a fault is below 95 % of the quiet one, memory grows, or a batch is left half
 //! applied.
+//!
+//!     cargo bench -p millrace-bench --bench faults -- --seconds 1800
+//!
+//! is for peers that are hostile, all of them concurrently and for so long: of P4Runtime, of Thrift and of the metrics. A
+//! controller goes on writing, and others come and go; how long they wait is told, and that nobody is kept out.
 
 mod lab;
+#[path = "lab/soak.rs"]
+mod soak;
 
 use lab::{Client, DEVICE, Lab, Traffic, compile, frames, next_election, programs, switch};
 use millrace_p4runtime::proto::v1::*;
@@ -38,7 +45,12 @@ fn main() {
     let running = switch(&old, &entries);
     let lab = Lab::start(old, running, &traffic);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let is_right = runtime.block_on(measure(&lab));
+    let arguments: Vec<String> = std::env::args().collect();
+    let seconds = arguments.iter().position(|one| one == "--seconds").and_then(|at| arguments.get(at + 1));
+    let is_right = match seconds.map(|seconds| seconds.parse().expect("a number of seconds")) {
+        Some(seconds) => runtime.block_on(soak::hostile(&lab, seconds)),
+        None => runtime.block_on(measure(&lab)),
+    };
     assert_eq!(lab.stop(), 0, "frames were lost");
     assert!(is_right, "see above");
 }
@@ -176,7 +188,7 @@ async fn flood(client: &Client, count: &Cell<u64>) {
     }
 }
 
-/// Two clients that become primary by turns, before a third one whose stream nobody reads.
+/// Two clients that become primary alternately, before a third one whose stream nobody reads.
 async fn fight(lab: &Lab, count: &Cell<u64>) {
     let _stuck = Client::primary(lab).await;
     let mut fighters = [Client::primary(lab).await, Client::primary(lab).await];

@@ -7,8 +7,8 @@ mod lab;
 
 use lab::{compile, frames, programs, switch};
 use millrace_bench::{Config, measure};
-use millrace_ports::null::Trace;
-use millrace_switch::{PortId, Switch};
+use millrace_dataplane::{PortId, Switch};
+use millrace_drivers::null::Trace;
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -17,8 +17,8 @@ use tonic::Request;
 
 const ROUNDS: usize = 10;
 
-/// So long behind a change the rate is looked at.
-const BEHIND: Duration = Duration::from_millis(50);
+/// So long after a change the rate is looked at.
+const AFTER: Duration = Duration::from_millis(50);
 
 /// Each program with a change that every frame shows.
 const TTL: (&str, &str) = ("hdr.ipv4.ttl = hdr.ipv4.ttl - 1;", "hdr.ipv4.ttl = hdr.ipv4.ttl - 2;");
@@ -65,7 +65,7 @@ fn main() {
     println!(
         "{ROUNDS} changes each; ms from the request to the first frame of the new program: median (worst)"
     );
-    println!("and Mpps in the {} ms behind it: least", BEHIND.as_millis());
+    println!("and Mpps in the {} ms after it: least", AFTER.as_millis());
     print!("{:28} {:>7} {:>6} {:>5}", "", "frames", "", "");
     KINDS.iter().for_each(|kind| print!(" {:>15} {:>5}", kind.name(), ""));
     println!(" {:>11}", "longest gap");
@@ -157,7 +157,7 @@ fn measure(name: &str, source: &str, changed: &str, entries: &str, packets: &str
 /// What was measured of changes.
 struct Changes {
     times: Vec<Duration>,
-    /// The least rate behind one, in Mpps.
+    /// The least rate after one, in Mpps.
     least: f64,
 }
 
@@ -195,7 +195,7 @@ async fn change(lab: &Lab, sources: [&str; 2], images: [&str; 2]) -> (f64, [Chan
         let changes = &mut all[kind];
         changes.times.push(changed.into_iter().min().unwrap().saturating_duration_since(start));
         // The better code of large programs comes meanwhile.
-        changes.least = changes.least.min(self::rate(lab, BEHIND).await);
+        changes.least = changes.least.min(self::rate(lab, AFTER).await);
     }
     (rate, all, lab.seen.longest.load(Relaxed) as f64 / 1e9)
 }

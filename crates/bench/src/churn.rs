@@ -1,13 +1,13 @@
 //! Forwarding while another thread changes entries, through a handle on the tables: the thread that forwards does not
-//! stop, wait or take a lock for it. Each packet meets its table before a change or behind it, and that is looked at.
+//! stop, wait or take a lock for it. Each packet meets its table before a change or after it, and that is looked at.
 
 use crate::clock::Stopwatch;
 use crate::cpus;
 use crate::report::{ChurnReport, Spread};
 use crate::worker::{Frame, Worker};
+use millrace_dataplane::Switch;
 use millrace_pipeline::{EntryMatch, MatchKind, TableId};
 use millrace_state::{EntryIndex, EntryView, EntryWrite, Tables, TablesHandle, Target};
-use millrace_switch::Switch;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ pub(crate) const NOTHING_TO_CHANGE: &str =
 struct Changing {
     index: EntryIndex,
     before: Target,
-    behind: Target,
+    after: Target,
     /// A more specific entry that does what this one does; it comes and goes.
     part: Option<EntryWrite>,
 }
@@ -69,7 +69,7 @@ impl Churn {
             .map(|(entry, next)| Changing {
                 index: entry.index,
                 before: entry.target.clone(),
-                behind: next.target.clone(),
+                after: next.target.clone(),
                 part: by_prefix.and_then(|key| part(&tables, table, entry, key)),
             })
             .collect();
@@ -82,7 +82,7 @@ impl Churn {
         changes.map(|change| u64::from(!self.make(tables, change, 0, &mut None))).sum()
     }
 
-    /// The changes of one entry, one after the other: behind them all is as it was.
+    /// The changes of one entry, one after the other: after them all is as it was.
     fn changes(&self, number: usize) -> impl Iterator<Item = Change> {
         let number = number % self.entries.len();
         let steps: &[Step] = match self.entries[number].part {
@@ -102,7 +102,7 @@ impl Churn {
     ) -> bool {
         let entry = &self.entries[change.number];
         match change.step {
-            Step::Change => tables.modify(self.table, entry.index, &entry.behind).is_ok(),
+            Step::Change => tables.modify(self.table, entry.index, &entry.after).is_ok(),
             Step::Restore => tables.modify(self.table, entry.index, &entry.before).is_ok(),
             Step::Insert => {
                 let part = entry.part.as_ref();
@@ -156,7 +156,7 @@ fn part(tables: &Tables, table: TableId, entry: &EntryView, key: usize) -> Optio
     Some(EntryWrite { matches, priority: entry.priority, target: entry.target.clone(), idle_timeout_ns: 0 })
 }
 
-/// Forwards by turns without changes and while so many a second are made, each for that long and that often; then looks at
+/// Forwards alternately without changes and while so many a second are made, each for that long and that often; then looks at
 /// each frame under changes, for as long.
 pub(crate) fn measure(
     worker: &mut Worker,
@@ -169,9 +169,9 @@ pub(crate) fn measure(
     let now_ns = worker.switch.now_ns();
     let before = worker.one_by_one();
     let mut refused = churn.change_all(&mut handle.lock(), Step::Change);
-    let behind = worker.one_by_one();
+    let after = worker.one_by_one();
     refused += churn.change_all(&mut handle.lock(), Step::Restore);
-    let expected: Vec<[Frame; 2]> = before.into_iter().zip(behind).map(|(a, b)| [a, b]).collect();
+    let expected: Vec<[Frame; 2]> = before.into_iter().zip(after).map(|(a, b)| [a, b]).collect();
 
     let (here, there) = cpus::two();
     let _pinned = cpus::Pinned::to(here);

@@ -5,9 +5,10 @@ use crate::clock::{Stopwatch, nominal_hz};
 use crate::cpus::{self, Pinned};
 use crate::report::{Profile, Rate, Report, Spread, TableReport};
 use crate::worker::{Pass, Profiled, Worker};
-use millrace_ports::PortError;
-use millrace_ports::null::{Replay, Share, Trace, Written};
-use millrace_switch::{PortId, Switch, SwitchError};
+use millrace_dataplane::{PortId, Switch, SwitchError};
+use millrace_drivers::PortError;
+use millrace_drivers::null::{Replay, Share, Trace};
+use millrace_frames::Footprint;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Barrier;
@@ -123,7 +124,7 @@ pub fn measure(mut switches: Vec<Switch>, trace: &Trace, config: &Config) -> Res
         return Err(BenchError::Rounds(config.rounds));
     }
     switches.iter_mut().try_for_each(settle)?;
-    let written = switches.first().map_or_else(Written::default, Switch::written);
+    let written = switches.first().map_or_else(Footprint::default, Switch::footprint);
     let engine = switches.first().map_or("", Switch::engine_name).to_owned();
     let tables = switches.first().map_or_else(BTreeMap::new, table_reports);
     let mut workers = Vec::new();
@@ -132,7 +133,7 @@ pub fn measure(mut switches: Vec<Switch>, trace: &Trace, config: &Config) -> Res
         let replay = |queue| {
             let share = Share { queue, of: queues };
             match config.copy {
-                true => Replay::copying(trace, share, written.front),
+                true => Replay::copying(trace, share, written.before),
                 false => Replay::in_place(trace, share, written),
             }
         };
@@ -284,16 +285,16 @@ fn table_reports(switch: &Switch) -> BTreeMap<String, TableReport> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use millrace_dataplane::{EngineKind, SwitchConfig};
     use millrace_pipeline::text;
-    use millrace_switch::{EngineKind, SwitchConfig};
     use std::sync::Arc;
 
     /// Large enough for its first code to be made in the quick way.
     fn large() -> Switch {
         let steps: String = (0..150)
             .map(|n| {
-                let (then, behind) = (2 * n + 1, 2 * n + 2);
-                format!("block{}: branch eq(from, 32w{n}), block{then}, block{behind}\nblock{then}: port = 32w7 goto block{behind}\n", 2 * n)
+                let (then, after) = (2 * n + 1, 2 * n + 2);
+                format!("block{}: branch eq(from, 32w{n}), block{then}, block{after}\nblock{then}: port = 32w7 goto block{after}\n", 2 * n)
             })
             .collect();
         let program = text::parse(&format!(

@@ -37,7 +37,7 @@ pub struct Report {
     pub drops: BTreeMap<String, u64>,
     /// The sum modulo 2^32 of the CRC-32 of each frame that left, started from its port.
     pub digest: u32,
-    /// Whether a pass behind the measurement gave the same counts and the same bytes.
+    /// Whether a pass after the measurement gave the same counts and the same bytes.
     pub repeatable: bool,
     /// Threads that forwarded.
     pub cores: usize,
@@ -92,7 +92,7 @@ pub struct ChurnReport {
     pub ratio: f64,
     /// Changes that were refused; there should be none.
     pub refused: u64,
-    /// Frames that were lost, changed or sent to a port that is right neither before nor behind a change.
+    /// Frames that were lost, changed or sent to a port that is right neither before nor after a change.
     pub wrong: u64,
     /// Frames that were looked at for that.
     pub checked: u64,

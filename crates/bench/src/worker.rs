@@ -2,9 +2,8 @@
 
 use crate::clock::{Stopwatch, Taken};
 use crate::report::Rate;
-use millrace_ports::Burst;
-use millrace_ports::null::{Replay, Sink, frame_digest};
-use millrace_switch::{Mark, PortId, Switch, mark};
+use millrace_dataplane::{Mark, PortId, Switch, mark};
+use millrace_drivers::null::{Replay, Sink, frame_digest};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
@@ -86,9 +85,9 @@ impl Worker {
                 queue.finish();
             }
             loop {
-                let burst = queue.burst();
-                for place in burst.places.chunks(1) {
-                    let mut one = Burst { memory: &mut *burst.memory, places: place };
+                let mut burst = queue.burst();
+                for number in 0..burst.places().len() {
+                    let mut one = burst.part(number..number + 1);
                     let mut left = Vec::new();
                     self.switch.switch_burst(self.port, &mut one, |port, frame| {
                         left.push((port, frame_digest(port, frame)));
@@ -119,7 +118,7 @@ impl Worker {
                 loop {
                     left.clear();
                     let mut burst = queue.burst();
-                    let (these, others) = rest.split_at(burst.places.len().min(rest.len()));
+                    let (these, others) = rest.split_at(burst.places().len().min(rest.len()));
                     rest = others;
                     self.switch.switch_burst(self.port, &mut burst, |port, frame| {
                         left.push((port, frame_digest(port, frame)));
@@ -168,7 +167,7 @@ impl Worker {
             self.next = (at + 1) % self.queues.len();
             let queue = &mut self.queues[at];
             let mut burst = queue.burst();
-            let length = burst.places.len() as u64;
+            let length = burst.places().len() as u64;
             mark(Mark::Burst);
             self.switch.switch_burst(self.port, &mut burst, |_, _| ());
             mark(Mark::Driver);

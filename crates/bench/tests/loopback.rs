@@ -1,10 +1,10 @@
 //! Whole measurements of small programs.
 
 use millrace_bench::{BenchError, Config, Report, measure};
+use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
+use millrace_drivers::null::Trace;
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, text};
-use millrace_ports::null::Trace;
 use millrace_state::{EntryWrite, Target};
-use millrace_switch::{EngineKind, Switch, SwitchConfig};
 use std::sync::Arc;
 use std::time::Duration;
 

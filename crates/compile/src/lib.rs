@@ -10,16 +10,16 @@
 //!
 //! It never runs a program and never says anything itself: who calls shows what was found.
 
-use millrace_lower::lower;
+use millrace_lower::{advice, is_foreign, lower_from};
 use millrace_p4_14::{LIBRARY, translate};
 use millrace_pipeline::{Program, verify};
 use millrace_sema::hir;
-use millrace_syntax::{Diagnostic, Diagnostics, Parsed, SourceMap, p4_14, parse_path, parse_text};
+use millrace_syntax::{Diagnostic, Diagnostics, Parsed, Severity, SourceMap, p4_14, parse_path, parse_text};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use millrace_lower::set_drop_port;
+pub use millrace_lower::{check_port, set_drop_port};
 pub use millrace_syntax::Options;
 
 /// Where a program comes from.
@@ -27,7 +27,7 @@ pub use millrace_syntax::Options;
 pub enum Source<'a> {
     /// A file. That it cannot be read is a finding.
     Path(&'a Path),
-    /// A name, which findings show, and the text. Quoted includes are looked for beside the name.
+    /// A name, which findings show, and the text. Quoted includes are looked for next to the name.
     Text(&'a str, &'a str),
 }
 
@@ -39,6 +39,63 @@ pub enum Standard {
     P4_16,
     /// P4_14, which becomes P4_16 first.
     P4_14,
+}
+
+impl Standard {
+    /// The language of a program for which nobody says it: by the ending `.p4_14` of its name, else by what only P4_14 declares
+    /// outside of braces (`header_type h {`, `control ingress {`), before any preprocessing.
+    pub fn of(path: &Path, text: &str) -> Standard {
+        if path.extension().is_some_and(|ending| ending == "p4_14") || has_declaration_of_p4_14(text) {
+            return Standard::P4_14;
+        }
+        Standard::P4_16
+    }
+}
+
+/// Whether a text declares something as P4_14 alone does, before it declares something as P4_16 alone does. Reads the text at
+/// most once, comments and lines of the preprocessor left out.
+fn has_declaration_of_p4_14(text: &str) -> bool {
+    let mut words: [&str; 2] = ["", ""];
+    let mut depth = 0usize;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let skip = match first {
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            '{' => {
+                let [kind, _] = words;
+                if depth == 0 && matches!(kind, "header_type" | "parser" | "control" | "table" | "field_list")
+                {
+                    return true;
+                }
+                // Most programs of P4_16 begin with their types.
+                if depth == 0 && matches!(kind, "header" | "struct" | "header_union" | "enum") {
+                    return false;
+                }
+                depth += 1;
+                1
+            }
+            '}' => {
+                depth = depth.saturating_sub(1);
+                words = ["", ""];
+                1
+            }
+            c if c.is_alphanumeric() || c == '_' => {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                words = [words[1], &rest[..end]];
+                end
+            }
+            c => {
+                if !c.is_whitespace() {
+                    words = ["", ""];
+                }
+                c.len_utf8()
+            }
+        };
+        rest = &rest[skip..];
+    }
+    false
 }
 
 /// A program as the front end understands it.
@@ -103,6 +160,9 @@ pub fn check(source: Source<'_>, standard: Standard, options: &Options) -> Check
     // After syntax errors the checker would report what it could not see.
     let after = (!diagnostics.has_errors()).then_some(checked.diagnostics);
     [Some(diagnostics), after].into_iter().flatten().for_each(|found| all.add(found));
+    if !all.errors {
+        all.add(advice(&all.typed));
+    }
     all
 }
 
@@ -117,10 +177,37 @@ impl Checked {
     /// # Errors
     /// [`LowerError`].
     pub fn lower(&self) -> Result<Arc<Program>, LowerError> {
-        let program = lower(&self.typed, &self.name).map_err(LowerError::Found)?;
+        let program = lower_from(&self.typed, &self.name, Some(&self.sources)).map_err(LowerError::Found)?;
         verify(&program)
             .map_err(|broken| LowerError::Broken(broken.iter().map(ToString::to_string).collect()))?;
         Ok(Arc::new(program))
+    }
+
+    /// Lowers a program without errors too, only to find out what is wrong with it: a `select` on a value that is not known, two
+    /// longest-prefix keys in a table, a limit. A program that is not for a switch of ours ([`is_foreign`]) gets a warning.
+    pub fn find_all(&mut self) {
+        if self.errors {
+            return;
+        }
+        match self.lower() {
+            Ok(_) => {}
+            Err(LowerError::Found(found)) => {
+                for mut finding in found {
+                    if is_foreign(&finding) {
+                        finding.severity = Severity::Warning;
+                        finding.notes.push("it was checked, and cannot be compiled".into());
+                    }
+                    self.errors |= finding.severity == Severity::Error;
+                    self.findings.push(finding);
+                }
+            }
+            Err(LowerError::Broken(rules)) => {
+                let message =
+                    format!("the compiled program breaks rules of the IR (a bug): {}", rules.join("; "));
+                self.errors = true;
+                self.findings.push(Diagnostic::error("internal", Default::default(), message));
+            }
+        }
     }
 
     /// A finding as text with its line and a caret, without colours.
@@ -163,11 +250,32 @@ mod tests {
     }
 
     #[test]
+    fn p4_14_is_recognised() {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+        for entry in std::fs::read_dir(programs).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.extension().is_some_and(|ending| ending == "p4") {
+                let is_14 = path.to_str().unwrap().ends_with("_14.p4");
+                let text = std::fs::read_to_string(&path).unwrap();
+                assert_eq!(Standard::of(&path, &text) == Standard::P4_14, is_14, "{}", path.display());
+            }
+        }
+        let of = |name: &str, text: &str| Standard::of(Path::new(name), text);
+        assert_eq!(of("x.p4_14", ""), Standard::P4_14);
+        assert_eq!(
+            of("x.p4", "// header_type h {\n/* control c { */ parser p() { state start { } }"),
+            Standard::P4_16
+        );
+        assert_eq!(of("x.p4", "#include \"a.p4\"\ncontrol ingress { apply(t); }"), Standard::P4_14);
+        assert_eq!(of("x.p4", "header_type"), Standard::P4_16);
+    }
+
+    #[test]
     fn syntax_errors_come_alone() {
         let checked = text("control c() { apply { x = 1 } } const bit<8> y = z;", Standard::P4_16);
         assert!(checked.has_errors() && checked.findings.iter().all(|found| found.code == "syntax"));
         let shown = checked.render(&checked.findings[0]);
-        assert!(shown.contains("folder/demo.p4:1:28"), "behind the 1: {shown}");
+        assert!(shown.contains("folder/demo.p4:1:28"), "after the 1: {shown}");
     }
 
     #[test]
@@ -188,9 +296,43 @@ mod tests {
     }
 
     #[test]
+    fn long_chains_become_code() {
+        let sum = format!("m.x = m.x{};", " + m.y".repeat(1000));
+        let branches: String =
+            (0..1000).map(|i| format!("else if (m.x == {i}) {{ m.y = {i} + 1; }}\n")).collect();
+        let program = format!(
+            "#include <core.p4>\n#include <v1model.p4>\nstruct h_t {{}} struct m_t {{ bit<16> x; bit<16> y; }}
+             parser P(packet_in p, out h_t h, inout m_t m, inout standard_metadata_t s) {{
+                 state start {{ transition accept; }} }}
+             control V(inout h_t h, inout m_t m) {{ apply {{}} }}
+             control I(inout h_t h, inout m_t m, inout standard_metadata_t s) {{
+                 apply {{ {sum} if (m.x == 7) {{ }} {branches} }} }}
+             control E(inout h_t h, inout m_t m, inout standard_metadata_t s) {{ apply {{}} }}
+             control D(packet_out p, in h_t h) {{ apply {{}} }}
+             V1Switch(P(), V(), I(), E(), V(), D()) main;"
+        );
+        let checked = text(&program, Standard::P4_16);
+        let found: Vec<_> = checked.findings.iter().map(|f| &f.message).collect();
+        assert!(!checked.has_errors(), "{found:?}");
+        assert!(checked.lower().is_ok());
+        let branches: String = (0..1000).map(|i| format!("else if (m.x == {i}) {{ apply(t); }}\n")).collect();
+        let program = format!(
+            "header_type m_t {{ fields {{ x : 16; }} }} metadata m_t m; parser start {{ return ingress; }}
+             action a() {{ }} table t {{ actions {{ a; }} }}
+             control ingress {{ if (m.x == 7) {{ }} {branches} }}"
+        );
+        let checked = text(&program, Standard::P4_14);
+        let found: Vec<_> = checked.findings.iter().map(|f| &f.message).collect();
+        assert!(!checked.has_errors(), "{found:?}");
+        assert!(checked.lower().is_ok());
+    }
+
+    #[test]
     fn a_program_without_a_switch_cannot_be_lowered() {
-        let checked = text("const bit<8> x = 3;", Standard::P4_16);
+        let mut checked = text("const bit<8> x = 3;", Standard::P4_16);
         assert!(!checked.has_errors());
+        checked.find_all();
+        assert!(!checked.has_errors() && checked.findings[0].message == "the program has no `main`");
         assert!(matches!(checked.lower(), Err(LowerError::Found(found)) if !found.is_empty()));
     }
 }

@@ -3,10 +3,11 @@
 //! A file is taken whole or not at all: when one line does not fit, all that do not are reported and what was written is
 //! taken back, so that the switch is as it was. (Commands that only show something are run too; their text is the answer.)
 
-use crate::commands::{self, Command, Executor, Reply};
-use crate::{MAX_REFUSALS, Refusal, runtime_json};
+use crate::commands::{Executor, Reply};
+use crate::runtime_json;
+use millrace_commands::{Command, MAX_REFUSALS, Refusal, read};
+use millrace_dataplane::Switch;
 use millrace_state::Tables;
-use millrace_switch::Switch;
 use std::ops::ControlFlow;
 
 /// What loading a file did.
@@ -54,7 +55,7 @@ fn load_commands(switch: &mut Switch, tables: &mut Tables, text: &str) -> Result
     let mut refused = Vec::new();
     let mut sets_queues = false;
     let mut executor = Executor::new(switch, tables);
-    commands::read(text, |line| {
+    read(text, |line| {
         // Queues keep what they are set to, so they are set when everything else fits.
         let result = line.and_then(|line| match line.command {
             Command::SetQueueDepth { .. } | Command::SetQueueRate { .. } => {
@@ -75,7 +76,7 @@ fn load_commands(switch: &mut Switch, tables: &mut Tables, text: &str) -> Result
         if refused.len() < MAX_REFUSALS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     if refused.is_empty() && sets_queues {
-        commands::read(text, |line| {
+        read(text, |line| {
             if let Ok(line) = line
                 && matches!(line.command, Command::SetQueueDepth { .. } | Command::SetQueueRate { .. })
                 && let Err(refusal) = executor.run(&line)

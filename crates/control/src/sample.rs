@@ -1,7 +1,7 @@
 //! A switch for tests: one object of every kind, no packet ever passes.
 
+use millrace_dataplane::{Switch, SwitchConfig};
 use millrace_pipeline::*;
-use millrace_switch::{Switch, SwitchConfig};
 use std::sync::Arc;
 
 /// `ingress.route`: lpm; `ingress.acl`: ternary and range, two entries; `ingress.spread`: exact, with a selector;

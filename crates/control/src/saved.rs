@@ -1,17 +1,17 @@
 //! The state of a switch as runtime commands that make it again in a switch that has just started: what bmv2 saves in a
 //! format of its own.
 //!
-//! Members, groups and multicast nodes keep their numbers. Entry handles count anew from 0, in the order in which the entries
+//! Members, groups and multicast nodes keep their numbers. Entry handles count again from 0, in the order in which the entries
 //! were added: they are the same where none was removed. What no command can say is named in a comment at the start.
 
 mod replication;
 mod tables;
 
 use crate::commands::rates_words;
-use crate::{matching, value};
+use millrace_commands::matching;
+use millrace_dataplane::Replication;
 use millrace_pipeline::{Bits, CrcParameters, HashId, MeterId, Program, RegisterId, ValueSetId};
 use millrace_state::{State, Tables};
-use millrace_switch::Replication;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -135,7 +135,7 @@ impl Saved {
         saved
     }
 
-    /// Puts other commands behind these.
+    /// Puts other commands after these.
     pub fn append(&mut self, mut other: Saved) {
         self.too_long |= other.too_long || self.commands.len() + other.commands.len() > MAX_SAVED;
         if !self.too_long {
@@ -193,7 +193,7 @@ fn numbers(own: impl Iterator<Item = u32>, room: usize) -> BTreeMap<u32, u32> {
 }
 
 fn number(value: &Bits) -> String {
-    format!("0x{}", value::hex(value))
+    format!("0x{}", value.to_hex())
 }
 
 /// Commands are split at blanks.
@@ -219,9 +219,9 @@ mod tests {
     use super::*;
     use crate::entries::load;
     use crate::sample::switch;
+    use millrace_dataplane::{Replica, Session, Switch, SwitchConfig};
     use millrace_pipeline::{ActionCall, EntryMatch, TableEntry};
     use millrace_state::{GroupMember, Selection};
-    use millrace_switch::{Replica, Session, Switch, SwitchConfig};
 
     /// As a device saves it.
     fn saved(switch: &Switch) -> String {

@@ -1,10 +1,10 @@
 //! Commands and JSON on a switch: what they do, what they refuse, and that a refused file changes nothing.
 
-use crate::commands::{self, Executor};
+use crate::commands::Executor;
 use crate::entries::{Loaded, load};
 use crate::sample::switch;
-use crate::{Refusal, diagnostics};
-use millrace_switch::Switch;
+use millrace_commands::{Refusal, diagnostics};
+use millrace_dataplane::Switch;
 use std::ops::ControlFlow;
 
 /// Runs commands one by one, as at a prompt, and gives what they answer.
@@ -13,7 +13,7 @@ fn run(switch: &mut Switch, text: &str) -> String {
     let handle = switch.state().handle();
     let mut tables = handle.lock();
     let mut executor = Executor::new(switch, &mut tables);
-    commands::read(text, |line| {
+    millrace_commands::read(text, |line| {
         match line.and_then(|line| executor.run(&line)) {
             Ok(reply) => answers += &reply.to_string(),
             Err(refusal) => answers += &format!("refused at `{}`: {refusal}\n", &text[refusal.at.clone()]),
@@ -187,7 +187,7 @@ fn what_there_is_is_shown() {
 
 #[test]
 fn what_does_not_fit_is_refused_by_line_with_the_reason() {
-    let text = "# bad in many ways\n\
+    let text = "# bad in many lines\n\
                 table_add rotue drop 1.2.3.4/32 =>\n\
                 table_add route set_hop 1.2.3.4/32 => 1 1\n\
                 table_add route drop 1.2.3.4/33 =>\n\
@@ -255,7 +255,7 @@ fn a_refused_file_changes_nothing() {
 #[test]
 fn many_refusals_are_cut() {
     let text = "nonsense\n".repeat(1000);
-    assert_eq!(refusals(&text).len(), crate::MAX_REFUSALS);
+    assert_eq!(refusals(&text).len(), millrace_commands::MAX_REFUSALS);
 }
 
 #[test]
@@ -383,6 +383,35 @@ fn any_text_is_survived() {
     }
 }
 
+#[test]
+fn what_clients_of_bmv2_read_is_there() {
+    use millrace_describe::bmv2::{Resource, description, id};
+    use serde_json::json;
+    let switch = crate::sample::switch();
+    let described = description(switch.program());
+    let tables = described["pipelines"][0]["tables"].as_array().unwrap();
+    let route = tables.iter().find(|table| table["name"] == "ingress.route").unwrap();
+    assert_eq!((&route["match_type"], &route["type"]), (&json!("lpm"), &json!("simple")));
+    assert_eq!(route["actions"], json!(["ingress.set_nhop", "ingress.drop", "ingress.only_default"]));
+    assert_eq!(route["key"][0]["target"], json!(["scalars", "userMetadata.address"]));
+    assert_eq!(described["header_types"][0]["fields"][0], json!(["userMetadata.address", 32, false]));
+    let acl = tables.iter().find(|table| table["name"] == "ingress.acl").unwrap();
+    assert_eq!(acl["match_type"], "range", "a ternary and a range field");
+    let spread = tables.iter().find(|table| table["name"] == "ingress.spread").unwrap();
+    assert_eq!(spread["type"], "indirect_ws");
+    assert_eq!(spread["action_profile"], described["pipelines"][0]["action_profiles"][0]["name"]);
+    let nhop = described["actions"].as_array().unwrap().iter().find(|a| a["name"] == "ingress.set_nhop");
+    let data = json!([{ "name": "dmac", "bitwidth": 48 }, { "name": "port", "bitwidth": 9 }]);
+    assert_eq!(nhop.unwrap()["runtime_data"], data);
+    let hits = described["counter_arrays"].as_array().unwrap().iter().find(|c| c["name"] == "ingress.hits");
+    assert_eq!(hits.unwrap()["binding"], "ingress.route");
+    assert_eq!(
+        id(switch.program(), Resource::Counter, "ingress.hits").map(u64::from),
+        hits.unwrap()["id"].as_u64()
+    );
+    assert_eq!(id(switch.program(), Resource::Table, "ingress.nothing"), None);
+}
+
 proptest::proptest! {
     #[test]
     fn no_text_is_too_odd(text in "(table_add|table_dump|mc_node_create|register_read|\\{|[ -~]){0,4}( |\n|=>|[ -~é]){0,60}") {
@@ -392,9 +421,9 @@ proptest::proptest! {
     #[test]
     fn values_that_are_read_are_shown_and_read_again(value: u128, width in 1u32..200) {
         let text = format!("{value:#x}");
-        if let Ok(bits) = crate::value::parse(&text, width) {
-            let shown = format!("0x{}", crate::value::hex(&bits));
-            proptest::prop_assert_eq!(crate::value::parse(&shown, width), Ok(bits));
+        if let Ok(bits) = millrace_commands::value::parse(&text, width) {
+            let shown = format!("0x{}", bits.to_hex());
+            proptest::prop_assert_eq!(millrace_commands::value::parse(&shown, width), Ok(bits));
         } else {
             proptest::prop_assert!(width < 128);
         }

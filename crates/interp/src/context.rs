@@ -1,4 +1,4 @@
-//! One packet on its way through a program, and what the program sends out beside it.
+//! One packet on its way through a program, and what the program sends out besides it.
 
 use crate::Phv;
 use millrace_pipeline::semantics::Value;
@@ -12,8 +12,10 @@ pub struct Context {
     pub phv: Phv,
     /// The packet as received, or as a deparser put it together.
     pub bytes: Vec<u8>,
-    /// The cursor of the parser, in bits from the start of the packet; never behind its end.
+    /// The cursor of the parser, in bits from the start of the packet; never after its end.
     pub cursor: usize,
+    /// The steps that bodies have taken whose steps are counted ([`Work::counts`]).
+    pub steps: u64,
     /// What the running deparser has emitted.
     pub(crate) emitted: bits::BitWriter,
     /// The entry that the latest application of each table hit.
@@ -27,6 +29,7 @@ impl Context {
             phv: Phv::new(program),
             bytes,
             cursor: 0,
+            steps: 0,
             emitted: bits::BitWriter::new(),
             hits: Vec::new(),
         }

@@ -16,10 +16,11 @@ pub struct Interp {
     program: Arc<Program>,
     /// The local slots that each body names.
     locals: SecondaryMap<BodyId, Vec<SlotId>>,
+    work: Arc<Work>,
 }
 
 /// What surrounds the run of a body: the objects of the program, the time, and where effects and events go.
-pub struct World<'a, O: Observer> {
+pub struct World<'a, O: Observer + ?Sized> {
     /// The objects of the program.
     pub state: &'a mut State,
     /// The time of the batch in nanoseconds.
@@ -50,7 +51,7 @@ pub enum Ending {
 pub enum Abort {
     /// [`Inst::Assert`] did not hold.
     Assert,
-    /// More than [`limits::MAX_STEPS`] blocks.
+    /// More than [`limits::MAX_STEPS`] steps.
     StepLimit,
 }
 
@@ -69,7 +70,13 @@ impl Interp {
         for (id, body) in &program.bodies {
             locals[id] = body.locals(&program).into_iter().collect();
         }
-        Interp { program, locals }
+        let work = Arc::new(Work::of(&program));
+        Interp { program, locals, work }
+    }
+
+    /// What the program's code weighs.
+    pub fn work(&self) -> &Work {
+        &self.work
     }
 
     /// The program.
@@ -78,15 +85,25 @@ impl Interp {
     }
 
     /// Runs a body over a packet. Its locals start at 0; a parser starts with no error, a deparser ends with the packet
-    /// put together anew: what it emitted, then what the parser has not reached, with the cursor at its start.
-    pub fn run<O: Observer>(&self, id: BodyId, context: &mut Context, world: &mut World<'_, O>) -> Ending {
+    /// put together again: what it emitted, then what the parser has not reached, with the cursor at its start.
+    pub fn run<O: Observer + ?Sized>(
+        &self,
+        id: BodyId,
+        context: &mut Context,
+        world: &mut World<'_, O>,
+    ) -> Ending {
         let body = &self.program.bodies[id];
         world.observer.event(Event::Body(id), &context.phv);
         self.clear_locals(id, context);
         if body.kind == BodyKind::Parser {
             context.set(&self.program, Intrinsic::ParserError, 0);
         }
-        match self.run_blocks(body, context, world) {
+        let mut taken = 0;
+        let stop = self.run_blocks(id, &mut taken, context, world);
+        if self.work.counts(id) {
+            context.steps += u64::from(taken);
+        }
+        match stop {
             Stop::End | Stop::Exit => {
                 if body.kind == BodyKind::Deparser {
                     context.put_together();
@@ -98,9 +115,22 @@ impl Interp {
         }
     }
 
-    fn run_blocks<O: Observer>(&self, body: &Body, context: &mut Context, world: &mut World<'_, O>) -> Stop {
+    /// Runs the blocks of a body, or of an action inside one; adds to the steps that the body has taken.
+    fn run_blocks<O: Observer + ?Sized>(
+        &self,
+        id: BodyId,
+        taken: &mut u32,
+        context: &mut Context,
+        world: &mut World<'_, O>,
+    ) -> Stop {
+        let body = &self.program.bodies[id];
         let mut at = body.entry;
-        for _ in 0..limits::MAX_STEPS {
+        loop {
+            // Neither is much more than the limit.
+            *taken += self.work.steps(id, at);
+            if *taken > limits::MAX_STEPS {
+                break;
+            }
             let block = &body.blocks[at];
             if let Some(state) = &block.state {
                 world.observer.event(Event::State(state), &context.phv);
@@ -122,13 +152,14 @@ impl Interp {
                     }
                 }
                 Terminator::Select { keys, cases, default } => {
+                    let exprs = keys;
                     let keys: Vec<Value> = keys.iter().map(|key| self.eval(key, context)).collect();
                     let case = cases.iter().position(|case| matches(&case.matchers, &keys, world.state));
-                    world.observer.event(Event::Select { keys: &keys, case }, &context.phv);
+                    world.observer.event(Event::Select { keys: &keys, exprs, case }, &context.phv);
                     case.map_or(*default, |case| cases[case].target)
                 }
                 Terminator::Apply { table, hit, action, next, exit } => {
-                    match self.apply(*table, *hit, *action, context, world) {
+                    match self.apply(*table, (*hit, *action), taken, context, world) {
                         Stop::End => *next,
                         Stop::Exit => *exit,
                         stop => return stop,
@@ -146,11 +177,11 @@ impl Interp {
     }
 
     /// Looks up the table and runs the action that it gives.
-    fn apply<O: Observer>(
+    fn apply<O: Observer + ?Sized>(
         &self,
         id: TableId,
-        hit: Option<SlotId>,
-        action: Option<SlotId>,
+        (hit, action): (Option<SlotId>, Option<SlotId>),
+        taken: &mut u32,
         context: &mut Context,
         world: &mut World<'_, O>,
     ) -> Stop {
@@ -173,12 +204,12 @@ impl Interp {
             self.write(slot, Value::Bits(Bits::new(16, lookup.action as u128)), context, world);
         }
         match table.actions.get(lookup.action) {
-            Some(listed) => self.run_action(listed.action, &lookup.args, context, world),
+            Some(listed) => self.run_action(listed.action, &lookup.args, taken, context, world),
             None => Stop::End,
         }
     }
 
-    fn count_and_meter_at_hit<O: Observer>(
+    fn count_and_meter_at_hit<O: Observer + ?Sized>(
         &self,
         id: TableId,
         context: &mut Context,
@@ -193,10 +224,11 @@ impl Interp {
         }
     }
 
-    fn run_action<O: Observer>(
+    fn run_action<O: Observer + ?Sized>(
         &self,
         id: ActionId,
         args: &[Bits],
+        taken: &mut u32,
         context: &mut Context,
         world: &mut World<'_, O>,
     ) -> Stop {
@@ -206,7 +238,7 @@ impl Interp {
             let value = of_type(self.program.slots[*param].ty, Value::Bits(arg.clone()));
             context.phv.write(&self.program, *param, value);
         }
-        let stop = self.run_blocks(&self.program.bodies[action.body], context, world);
+        let stop = self.run_blocks(action.body, taken, context, world);
         if matches!(stop, Stop::Exit) {
             world.observer.event(Event::Exited, &context.phv);
         }
@@ -214,7 +246,7 @@ impl Interp {
     }
 
     /// A parser instruction failed: the error is set and the packet rejected.
-    fn fail<O: Observer>(
+    fn fail<O: Observer + ?Sized>(
         &self,
         failure: ParserFailure,
         context: &mut Context,
@@ -227,7 +259,7 @@ impl Interp {
     }
 
     /// The program rejects the packet, with the error that it has set.
-    fn reject<O: Observer>(&self, context: &Context, world: &mut World<'_, O>) -> Stop {
+    fn reject<O: Observer + ?Sized>(&self, context: &Context, world: &mut World<'_, O>) -> Stop {
         let code = context.get(&self.program, Intrinsic::ParserError) as u16;
         let name = self.program.errors.get(usize::from(code)).map_or("", String::as_str);
         world.observer.event(Event::Rejected { code, name }, &context.phv);
@@ -249,7 +281,7 @@ impl Interp {
     }
 
     /// Writes a slot and tells so.
-    pub(crate) fn write<O: Observer>(
+    pub(crate) fn write<O: Observer + ?Sized>(
         &self,
         slot: SlotId,
         value: Value,

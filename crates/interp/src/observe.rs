@@ -7,7 +7,7 @@ use millrace_state::{Color, Lookup, State};
 
 /// Something that listens to what programs do: a trace, or nobody.
 pub trait Observer {
-    /// Something happened. The storage is as it is behind it, but for [`Event::Assigned`], which comes before.
+    /// Something happened. The storage is as it is after it, but for [`Event::Assigned`], which comes before.
     fn event(&mut self, event: Event<'_>, phv: &Phv);
 }
 
@@ -30,6 +30,8 @@ pub enum Event<'a> {
     Select {
         /// The values.
         keys: &'a [Value],
+        /// What they are values of.
+        exprs: &'a [Expr],
         /// The case.
         case: Option<usize>,
     },

@@ -88,7 +88,7 @@ pub(crate) fn advance(context: &mut Context, bits: u64) -> Result<usize, ParserF
     }
 }
 
-/// [`Inst::Lookahead`]: the bits behind `skip`.
+/// [`Inst::Lookahead`]: the bits after `skip`.
 pub(crate) fn lookahead(context: &Context, skip: u32, width: u32) -> Result<Bits, ParserFailure> {
     read(context, context.cursor + skip as usize, width).ok_or(ParserFailure::PacketTooShort)
 }

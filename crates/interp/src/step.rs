@@ -9,7 +9,7 @@ use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::{Color, DigestMessage, format_log};
 
-/// Why the body does not go on behind an instruction.
+/// Why the body does not go on after an instruction.
 pub(crate) enum Failure {
     /// The parser rejects.
     Parser(ParserFailure),
@@ -24,7 +24,7 @@ impl From<ParserFailure> for Failure {
 }
 
 impl Interp {
-    pub(crate) fn step<O: Observer>(
+    pub(crate) fn step<O: Observer + ?Sized>(
         &self,
         inst: &Inst,
         context: &mut Context,
@@ -113,18 +113,18 @@ impl Interp {
             Inst::Digest { digest, values } => {
                 let values: Vec<Value> = values.iter().map(|value| self.eval(value, context)).collect();
                 world.observer.event(Event::Digest { digest: *digest, values: &values }, &context.phv);
-                world.effects.digests.push(DigestMessage { digest: *digest, values });
+                world.effects.send(DigestMessage { digest: *digest, values });
             }
             Inst::Log { format, args } => {
                 let args: Vec<Value> = args.iter().map(|arg| self.eval(arg, context)).collect();
                 let line = format_log(format, &args);
                 world.observer.event(Event::Log(&line), &context.phv);
-                world.effects.log.push(line);
+                world.effects.say(line);
             }
             Inst::Assert { cond, text } => {
                 if !self.eval(cond, context).as_bool() {
                     world.observer.event(Event::AssertFailed(text), &context.phv);
-                    world.effects.log.push(format!("assertion failed: {text}"));
+                    world.effects.say(format!("assertion failed: {text}"));
                     return Err(Failure::Assert);
                 }
             }
@@ -133,7 +133,7 @@ impl Interp {
     }
 
     /// Adds the packet to the direct counter of the entry that the table hit last; nothing at a miss.
-    pub(crate) fn count_direct<O: Observer>(
+    pub(crate) fn count_direct<O: Observer + ?Sized>(
         &self,
         table: TableId,
         context: &Context,
@@ -145,7 +145,7 @@ impl Interp {
     }
 
     /// Meters the packet at the direct meter of the entry that the table hit last; green at a miss.
-    pub(crate) fn meter_direct<O: Observer>(
+    pub(crate) fn meter_direct<O: Observer + ?Sized>(
         &self,
         table: TableId,
         before: Option<&Expr>,
@@ -172,7 +172,7 @@ impl Interp {
         }
     }
 
-    /// The bytes that a hash sees: the items one behind another, filled up with zero bits.
+    /// The bytes that a hash sees: the items one after another, filled up with zero bits.
     fn hashed(&self, data: &[DataItem], context: &Context) -> Vec<u8> {
         let mut writer = bits::BitWriter::new();
         for item in data {
@@ -197,7 +197,7 @@ impl Interp {
         }
     }
 
-    fn write_bits<O: Observer>(
+    fn write_bits<O: Observer + ?Sized>(
         &self,
         slot: SlotId,
         bits: Bits,

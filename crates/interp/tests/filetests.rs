@@ -15,6 +15,7 @@
 //! - `; expect valid HEADER`, `; expect invalid HEADER`.
 //! - `; expect bytes HEX`: the packet as the last deparser left it.
 //! - `; expect rejected NAME`, `; expect aborted assert`, `; expect aborted step_limit`: how the last body ended.
+//! - `; expect steps NUMBER`: what the bodies have taken whose steps are counted.
 //! - `; expect log TEXT`, `; expect digest NAME VALUE, ...`: one line or message, in order.
 //! - `; expect counter NAME[INDEX] = PACKETS, BYTES`, `; expect register NAME[INDEX] = BITS`: what the state holds.
 //!
@@ -246,6 +247,7 @@ impl Bench {
                 let wanted = if rest == "assert" { Abort::Assert } else { Abort::StepLimit };
                 same(&Ending::Aborted(wanted), &self.ending)
             }
+            "steps" => same(&rest.to_owned(), &self.context.steps.to_string()),
             "log" => same(&Some(rest.to_owned()), &self.log.pop_front()),
             "digest" => same(&Some(rest.to_owned()), &self.digests.pop_front()),
             "counter" => {

@@ -5,8 +5,10 @@
 //! valgrind. `-- list CASE` prints the machine code. Tables answer from one word each, so what is counted is the code
 //! around lookups.
 
-use millrace_jit::abi::{Env, HEADROOM, Moved, TAILROOM, TableEnv};
-use millrace_jit::{Compiled, MAX_BATCH, Options, Outcome, Place, Plan, Shape, Verdict, listing};
+use millrace_frames::{HEADROOM, MAX_BATCH, Place, TAILROOM};
+use millrace_jit::abi::{Env, Moved, TableEnv};
+use millrace_jit::{Compiled, Options, Outcome, Shape, listing};
+use millrace_midend::{Plan, Verdict};
 use millrace_pipeline::{Program, SlotId, TableId, passes};
 use millrace_state::{LookupCounts, network_order, record_layout};
 use std::ffi::c_void;
@@ -219,7 +221,8 @@ impl Case {
         let mut outcomes = [Outcome::default(); MAX_BATCH];
         let mut moved = [Moved { data: std::ptr::null_mut(), len: 0 }; MAX_BATCH];
         let mut lookups = vec![LookupCounts::default(); program.tables.len()];
-        let place = |number: usize| [(number * stride + HEADROOM) as u32, self.packet.len() as u32];
+        let place =
+            |number: usize| Place { at: (number * stride + HEADROOM) as u32, len: self.packet.len() as u32 };
         let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
         let env = Env {
             tables: tables.as_ptr(),
@@ -237,7 +240,7 @@ impl Case {
         };
         let start = Instant::now();
         for batch in 0..batches {
-            for [at, _] in &places {
+            for Place { at, .. } in &places {
                 // SAFETY: the start of a frame of the memory, which only `env` points to.
                 unsafe {
                     let frame = env.memory.add(*at as usize);

@@ -1,6 +1,7 @@
 //! Prints what a program is compiled to: `listing [graph|clif|asm|ir|time] [TARGET] < program.mir`.
 
-use millrace_jit::{Compiled, Options, Plan, Shape, listing};
+use millrace_jit::{Compiled, Options, Shape, listing};
+use millrace_midend::Plan;
 use millrace_pipeline::{passes, text};
 use std::io::Read;
 use std::process::ExitCode;

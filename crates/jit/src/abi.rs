@@ -2,21 +2,11 @@
 //!
 //! All structures are `repr(C)`; compiled code reads and writes them at the offsets of their fields.
 
+use millrace_frames::Place;
+pub use millrace_midend::GROWTH;
+use millrace_midend::Verdict;
 use millrace_state::LookupCounts;
 use std::ffi::c_void;
-
-/// Bytes in front of a packet that belong to its buffer, so that a deparser may put headers there.
-pub const HEADROOM: usize = 256;
-/// The most that one deparser takes of the headroom; a packet that grows by more moves to memory of the host.
-pub const GROWTH: usize = 128;
-/// Bytes behind a packet that may be read (and written back unchanged), so that a field is one access.
-pub const TAILROOM: usize = 16;
-
-/// Where a packet of a batch lies in [`Env::memory`]: its first byte, and its length.
-///
-/// [`HEADROOM`] bytes in front of it and [`TAILROOM`] bytes behind its end belong to its buffer. Compiled code rewrites the
-/// packet in place.
-pub type Place = [u32; 2];
 
 /// A packet that may have been moved: where headers came or went, or in memory of the host.
 #[repr(C)]
@@ -28,17 +18,21 @@ pub struct Moved {
     pub len: u64,
 }
 
-/// What became of a packet: a [`Verdict`] in the upper half of the word, in the lower one the number that goes with it.
+/// What became of a packet: in the lower half of the word the number that goes with it, above that in eight bits a
+/// [`Verdict`], and above that, of a packet that is dropped, where the program asked for it.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome(u64);
+
+/// The lowest bit of the place of a drop, and of the class of a packet that is sent, in an [`Outcome`].
+pub(crate) const DROP_SITE: u32 = 40;
 
 impl Outcome {
     /// What became of it.
     #[inline]
     pub fn verdict(self) -> Verdict {
         // Compiled code writes nothing else.
-        Verdict::from_number((self.0 >> 32) as u32).unwrap_or(Verdict::StepLimit)
+        Verdict::from_number((self.0 >> 32) as u32 & 0xff).unwrap_or(Verdict::StepLimit)
     }
 
     /// With [`Verdict::Forward`] the port to send to, with [`Verdict::ParserError`] the error.
@@ -47,54 +41,25 @@ impl Outcome {
         self.0 as u32
     }
 
-    /// The port to send it to, of a packet that is to be sent; of others a number above all ports.
+    /// Where the program asked for the drop, of a packet that it or its parser drops: what
+    /// [`Intrinsic::DropSite`](millrace_pipeline::Intrinsic::DropSite) says.
+    #[inline]
+    pub fn drop_site(self) -> u16 {
+        (self.0 >> DROP_SITE) as u16
+    }
+
+    /// With [`Verdict::Forward`] and [`Verdict::StoppedAfterEgress`] the class of service, of code whose plan
+    /// [tells it](millrace_midend::Step::TrafficManager).
+    #[inline]
+    pub fn class(self) -> u8 {
+        (self.0 >> DROP_SITE) as u8
+    }
+
+    /// The port to send it to, of a packet that is to be sent and has no class; of others a number above all ports.
     #[inline]
     pub fn port_to_send(self) -> u64 {
         const { assert!(Verdict::Forward as u32 == 0) };
         self.0
-    }
-}
-
-/// What has become of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Verdict {
-    /// It is ready to be sent to the port `out`.
-    Forward = 0,
-    /// The program drops it in ingress.
-    IngressDrop = 1,
-    /// The program drops it in egress.
-    EgressDrop = 2,
-    /// The parser rejected it, and the architecture drops what is rejected; `out` is the error.
-    ParserError = 3,
-    /// An assertion did not hold.
-    Assert = 4,
-    /// A body entered more blocks than [`millrace_pipeline::limits::MAX_STEPS`].
-    StepLimit = 5,
-    /// The bodies are done, or the switch has to act before the next one: the packet's context holds its storage.
-    Stopped = 6,
-    /// A clone is wanted in front of the deparser of egress; the context holds the packet's storage.
-    CloneBeforeDeparser = 7,
-    /// Egress is done and wants the packet cloned, cut or sent back; `out` is the port that it was for, and the context
-    /// holds its storage.
-    StoppedBehindEgress = 8,
-}
-
-impl Verdict {
-    /// The verdict that a number stands for.
-    pub fn from_number(number: u32) -> Option<Verdict> {
-        const ALL: [Verdict; 9] = [
-            Verdict::Forward,
-            Verdict::IngressDrop,
-            Verdict::EgressDrop,
-            Verdict::ParserError,
-            Verdict::Assert,
-            Verdict::StepLimit,
-            Verdict::Stopped,
-            Verdict::CloneBeforeDeparser,
-            Verdict::StoppedBehindEgress,
-        ];
-        ALL.get(number as usize).copied()
     }
 }
 
@@ -124,7 +89,7 @@ pub struct TableEnv {
     pub table: *const c_void,
     /// The records of action slots, see [`millrace_state::RecordLayout`]. They stay for the batch.
     pub records: *const u8,
-    /// The arrays of a table that is looked up by loads, see [`millrace_state::Plan`].
+    /// The arrays of a table that is looked up by loads, see [`millrace_state::LookupShape`].
     pub base: *const u8,
     /// The second one.
     pub second: *const u8,
@@ -166,13 +131,14 @@ pub struct Env {
     pub contexts: *mut u8,
     /// Memory for the schedule: keys, results and waiting packets of staged tables.
     pub stage: *mut u8,
-    /// What the places of packets count from.
+    /// What the places of packets count from. The memory may have other packets too, which code leaves alone.
     pub memory: *mut u8,
-    /// Behind the last packet's place.
+    /// The end of the last packet's place. Code counts from here with a negative offset up to 0, which one instruction
+    /// tests.
     pub places_end: *const Place,
     /// The bytes that the places of all packets take: as many as their outcomes.
     pub places_bytes: u64,
-    /// Behind the outcomes, one for each packet, which the code writes.
+    /// The end of the outcomes, one for each packet, which the code writes.
     pub outcomes_end: *mut Outcome,
     /// One for each packet, written by code whose packets do not [keep their places](crate::Compiled::keeps_place).
     pub moved: *mut Moved,

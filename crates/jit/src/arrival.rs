@@ -1,16 +1,16 @@
 //! What is the same for all packets of a batch: slots that hold the port of arrival, and so need not be stored while a
 //! packet waits.
 
-use crate::flat::{Flat, FlatId, Input, Op, Term};
+use millrace_midend::cfg::{Cfg, CfgId, Input, Op, Term};
 use millrace_pipeline::entity::SecondaryMap;
 use millrace_pipeline::*;
 use std::collections::BTreeMap;
 
 /// The slots that hold the port of arrival from the start on, with the mask that cuts it to their width. They are written
 /// once, where all packets begin.
-pub(crate) fn port_slots(program: &Program, flat: &Flat) -> BTreeMap<SlotId, u64> {
+pub(crate) fn port_slots(program: &Program, flat: &Cfg) -> BTreeMap<SlotId, u64> {
     let mut written: SecondaryMap<SlotId, u32> = SecondaryMap::with_default(0);
-    let mut edges: SecondaryMap<FlatId, u32> = SecondaryMap::with_default(0);
+    let mut edges: SecondaryMap<CfgId, u32> = SecondaryMap::with_default(0);
     for block in flat.blocks.values() {
         block.writes().for_each(|dst| written[dst] += 1);
         block.term.for_each_target(&mut |to| edges[*to] += 1);

@@ -1,7 +1,10 @@
-//! Packets in memory that is borrowed while compiled code runs over them: the safe way to run it.
+//! Packets of a burst, which is borrowed while compiled code runs over them: the safe way to run it.
 
-use crate::abi::{HEADROOM, Moved, Outcome, Place, TAILROOM};
-use crate::{Compiled, Contexts, Host, MAX_BATCH};
+use crate::abi::{Moved, Outcome};
+use crate::{Compiled, Contexts, Host};
+use millrace_frames::{Burst, MAX_BATCH, Place};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 /// Room for what becomes of the packets of a batch, used again for each batch.
 #[derive(Debug)]
@@ -20,27 +23,23 @@ impl Default for Outcomes {
     }
 }
 
-/// Packets that lie in one memory and came in on one port. Two may overlap: the one that runs later meets what the other
-/// wrote.
+/// A burst of packets that came in on one port.
 #[derive(Debug)]
 pub struct Batch<'m> {
-    memory: &'m mut [u8],
-    places: &'m [Place],
+    burst: Burst<'m>,
     port: u32,
-    headroom: usize,
-    bytes: u64,
 }
 
 /// The packets of a batch as compiled code takes them.
 pub(crate) struct Packets<'b> {
-    pub(crate) memory: *mut u8,
+    pub(crate) memory: NonNull<u8>,
     pub(crate) places: &'b [Place],
     pub(crate) port: u32,
     pub(crate) outcomes: &'b mut Outcomes,
 }
 
 impl Packets<'_> {
-    /// Behind the outcomes.
+    /// The end of the outcomes.
     pub(crate) fn outcomes_end(&mut self) -> *mut Outcome {
         let count = self.places.len();
         self.outcomes.words[..count].as_mut_ptr_range().end
@@ -55,34 +54,23 @@ impl Packets<'_> {
 #[derive(Debug)]
 pub struct Results<'r> {
     outcomes: &'r [Outcome],
-    memory: &'r [u8],
+    memory: NonNull<u8>,
+    /// Of a burst that is borrowed for as long as this.
     places: &'r [Place],
+    lent: PhantomData<&'r [u8]>,
     /// Where packets are now, when they may have been moved.
     moved: Option<&'r [Moved]>,
 }
 
 impl<'m> Batch<'m> {
-    /// Packets that came in on `port`, for code that takes at most `headroom` bytes in front of them
-    /// ([`Compiled::headroom`]). None when one of them does not lie in the memory with its headroom in front and
-    /// [`TAILROOM`] behind, or there are more than [`MAX_BATCH`].
+    /// The packets of a burst, which came in on `port`. None when there are more than [`MAX_BATCH`].
     #[inline]
-    pub fn new(memory: &'m mut [u8], places: &'m [Place], port: u32, headroom: usize) -> Option<Batch<'m>> {
-        let end = memory.len().checked_sub(TAILROOM)? as u64;
-        if places.len() > MAX_BATCH {
-            return None;
-        }
-        let headroom = headroom.min(HEADROOM);
-        let bytes = bytes_within(places, headroom as u64, end)?;
-        Some(Batch { memory, places, port, headroom, bytes })
-    }
-
-    /// The bytes of all packets together.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
+    pub fn new(burst: Burst<'m>, port: u32) -> Option<Batch<'m>> {
+        (burst.places().len() <= MAX_BATCH).then_some(Batch { burst, port })
     }
 
     /// Runs code over the packets, as many as there are contexts. Packets beyond are left out of the results, as are all
-    /// when the code does not [fit](Compiled::fits) the tables.
+    /// when the code does not [fit](Compiled::fits) the tables or takes more [headroom](Compiled::headroom) than the burst has.
     #[inline]
     pub fn run<'r>(
         self,
@@ -95,50 +83,23 @@ impl<'m> Batch<'m> {
     where
         'm: 'r,
     {
-        let Batch { memory, places, port, headroom, .. } = self;
+        let Batch { burst, port } = self;
+        let (memory, places) = (burst.memory(), burst.places());
         let places = &places[..places.len().min(contexts.len())];
-        let fits = compiled.headroom() <= headroom;
-        let packets = Packets { memory: memory.as_mut_ptr(), places, port, outcomes };
-        // SAFETY: each packet lies with its headroom and tailroom in memory that the batch borrows alone, and the code
-        // takes no more headroom than that.
+        let fits = compiled.headroom() <= burst.headroom();
+        let packets = Packets { memory, places, port, outcomes };
+        // SAFETY: the burst lends each packet with its headroom and tailroom, to the batch alone, and the code takes no more
+        // headroom than that.
         let ran = fits && unsafe { compiled.run(host, contexts, packets, now_ns) };
         let count = if ran { places.len() } else { 0 };
         Results {
             outcomes: &outcomes.words[..count],
             memory,
             places: &places[..count],
+            lent: PhantomData,
             moved: (!compiled.keeps_place()).then(|| &outcomes.moved[..count]),
         }
     }
-}
-
-/// The bytes of places, all of which lie between two others; none when one does not.
-#[inline]
-fn bytes_within(places: &[Place], from: u64, end: u64) -> Option<u64> {
-    #[inline(always)]
-    fn portable(places: &[Place], from: u64, end: u64) -> Option<u64> {
-        let (mut bytes, mut outside) = (0u64, 0u64);
-        for [at, len] in places {
-            let (at, len) = (u64::from(*at), u64::from(*len));
-            // One of the differences is below 0 where it does not.
-            outside |= at.wrapping_sub(from) | end.wrapping_sub(at + len);
-            bytes += len;
-        }
-        (outside >> 63 == 0).then_some(bytes)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        fn avx2(places: &[Place], from: u64, end: u64) -> Option<u64> {
-            portable(places, from, end)
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the machine has AVX2.
-            return unsafe { avx2(places, from, end) };
-        }
-    }
-    portable(places, from, end)
 }
 
 impl<'r> Results<'r> {
@@ -166,7 +127,7 @@ impl<'r> Results<'r> {
         let mut done = 0;
         match self.moved {
             None => {
-                for (outcome, [_, len]) in self.outcomes.iter().zip(self.places) {
+                for (outcome, Place { len, .. }) in self.outcomes.iter().zip(self.places) {
                     if !each(done, *outcome, *len) {
                         break;
                     }
@@ -189,13 +150,14 @@ impl<'r> Results<'r> {
     #[inline]
     pub fn bytes(&self, packet: usize) -> &'r [u8] {
         match self.moved {
-            // SAFETY: it lies in the memory that the batch borrows, or in memory that the host keeps until its next
-            // run; both are borrowed for as long as the bytes.
+            // SAFETY: it lies in what the burst lends of the packet, or in memory that the host keeps until its next run;
+            // both are borrowed for as long as the bytes.
             Some(moved) => moved
                 .get(packet)
                 .map_or(&[], |at| unsafe { std::slice::from_raw_parts(at.data, at.len as usize) }),
-            None => self.places.get(packet).map_or(&[], |[at, len]| {
-                self.memory.get(*at as usize..).and_then(|from| from.get(..*len as usize)).unwrap_or(&[])
+            // SAFETY: the packet is as long as it was, and the burst lends it for as long as the bytes.
+            None => self.places.get(packet).map_or(&[], |place| unsafe {
+                std::slice::from_raw_parts(self.memory.add(place.at as usize).as_ptr(), place.len as usize)
             }),
         }
     }

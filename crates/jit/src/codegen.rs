@@ -2,12 +2,13 @@
 //!
 //! Slots are variables of the function, but for numbers wider than 128 bits and varbits, which stay in the packet's
 //! context; where code is made quickly, variables are words of a frame. Fields of a header that is in the packet
-//! ([`Place::At`], [`Place::Pointed`]) have no variable there: they are read and written in place.
+//! ([`HeaderPlace::At`], [`HeaderPlace::Pointed`]) have no variable there: they are read and written in place.
 
 mod apply;
 mod calls;
 pub(crate) mod deparse;
 mod edges;
+mod env;
 mod expr;
 mod fields;
 mod hashing;
@@ -15,20 +16,16 @@ mod loads;
 mod ops;
 mod parser;
 mod slots;
-mod surroundings;
+mod state_transfer;
 mod values;
 mod variables;
-mod ways;
 
 use crate::abi;
 use crate::arrival::port_slots;
-use crate::flat::{Flat, Op, StepLevel, Term};
+use crate::compiled::JitError;
 use crate::layout::Layout;
-use crate::live::{Live, Set, live};
 use crate::runtime::Helper;
-use crate::site::Site;
-use crate::specialise::{Node, NodeId, Special};
-use crate::state::{Place, State};
+use crate::site::location;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, Function, InstBuilder, SigRef, Signature, StackSlot, StackSlotData, StackSlotKind,
@@ -36,24 +33,35 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use edges::{Edge, Edges};
+use env::LoopEnv;
 use fields::{Base, plain};
+use millrace_midend::Site;
+use millrace_midend::budget::{Cost, Limit, MAX_CODE, MAX_FACTS, Meter};
+use millrace_midend::cfg::{Cfg, Op, Term};
+use millrace_midend::facts::{Facts, HeaderPlace};
+use millrace_midend::liveness::{Live, Set, live};
+use millrace_midend::specialise::{Node, NodeId, Specialised};
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
 use millrace_state::RecordLayout;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
-use surroundings::Around;
 use values::Val;
 use variables::{Brought, Places, Var, Vars};
-use ways::{Edge, Ways};
 
 /// The distance of two places, which is also that of two outcomes.
-const PLACE: u32 = size_of::<abi::Place>() as u32;
+const PLACE: u32 = size_of::<millrace_frames::Place>() as u32;
+
+/// From this cost on the operations of a block are looked at one by one before they are generated.
+const LARGE_BLOCK: u64 = 1 << 12;
+/// An operation becomes at least its estimate divided by this: what is known is left out.
+const PESSIMISM: u64 = 8;
 
 /// The nodes from which packets may be sent, or all when that is not this code's business.
-fn going_on(special: &Special) -> SecondaryMap<NodeId, bool> {
-    let sends = |node: &NodeId| matches!(&special.nodes[*node].term, Term::Leave(leave) if leave.verdict == abi::Verdict::Forward);
+fn going_on(special: &Specialised) -> SecondaryMap<NodeId, bool> {
+    let sends = |node: &NodeId| matches!(&special.nodes[*node].term, Term::Leave(leave) if leave.verdict == millrace_midend::Verdict::Forward);
     if !special.order.iter().any(sends) {
         return SecondaryMap::with_default(true);
     }
@@ -90,6 +98,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) is_quick: bool,
     /// Texts of the program, which code refers to by number.
     pub(crate) texts: &'a mut crate::runtime::Texts,
+    /// What it may take.
+    pub(crate) meter: &'a Meter<'a>,
 }
 
 impl Shared<'_> {
@@ -102,18 +112,18 @@ impl Shared<'_> {
 /// Generates the function of a specialised plan.
 pub(crate) fn generate(
     shared: Shared<'_>,
-    flat: &Flat,
-    special: &Special,
+    cfg: &Cfg,
+    special: &Specialised,
     from_context: bool,
     target: TargetFrontendConfig,
     builder_context: &mut FunctionBuilderContext,
-) -> Function {
+) -> Result<Function, JitError> {
     let mut function = Function::new();
     function.signature = Signature::new(target.default_call_conv);
     function.signature.params.push(AbiParam::new(types::I64));
     let b = FunctionBuilder::new(&mut function, builder_context);
-    Gen::new(shared, flat, special, target, b).run(from_context);
-    function
+    Gen::new(shared, cfg, special, target, b)?.run(from_context)?;
+    Ok(function)
 }
 
 /// What is remembered while code is generated along one way.
@@ -132,6 +142,11 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
+    /// How many values it holds.
+    fn values(&self) -> usize {
+        self.loads.len() + self.kept.len() + self.values.len() + self.least.len()
+    }
+
     /// The packet has changed.
     fn forget_packet(&mut self) {
         self.loads.clear();
@@ -165,14 +180,14 @@ pub(crate) enum SlotVar {
 /// The generator of one function.
 pub(crate) struct Gen<'a> {
     pub(crate) s: Shared<'a>,
-    flat: &'a Flat,
-    special: &'a Special,
+    cfg: &'a Cfg,
+    special: &'a Specialised,
     b: FunctionBuilder<'a>,
     vars: Vars,
     slots: SecondaryMap<SlotId, Option<SlotVar>>,
     env: Value,
-    around: Around,
-    state: State,
+    loop_env: LoopEnv,
+    facts: Facts,
     cache: Cache,
     /// How many bits of numbers may be 1, the lowest ones; that holds wherever there is the number.
     widths: FxHashMap<Value, u32>,
@@ -181,7 +196,7 @@ pub(crate) struct Gen<'a> {
     edges_left: FxHashMap<NodeId, usize>,
     /// What is remembered on the only edge into a node.
     inherited: FxHashMap<NodeId, Cache>,
-    /// Behind the last operation for a packet, by phase.
+    /// The block after the last operation for a packet, by phase.
     next: FxHashMap<u32, Block>,
     /// Nodes with one edge into them.
     single: FxHashSet<NodeId>,
@@ -194,18 +209,18 @@ pub(crate) struct Gen<'a> {
     target: TargetFrontendConfig,
     /// Stack memory for the operands of one operation, grown to what is needed.
     scratch: Vec<StackSlot>,
-    /// Zeros, where headers point that are invalid ([`Place::Maybe`]).
+    /// Zeros, where headers point that are invalid ([`HeaderPlace::Maybe`]).
     zeros: Option<StackSlot>,
     /// Edges that still need code.
     pending: Vec<Edge>,
     /// The node whose code comes next, if the current code may run on there.
-    behind: Option<NodeId>,
+    following: Option<NodeId>,
     /// Whether it does.
     runs_on: bool,
-    /// How often packets start to wait for what is behind a node.
+    /// How many lookups have packets wait before they go on at a node.
     waits_for: FxHashMap<NodeId, usize>,
     /// What need not be stored while packets wait, by the node that they wait for.
-    constants: FxHashMap<NodeId, edges::Constants>,
+    constants: FxHashMap<NodeId, state_transfer::Constants>,
     /// Sums over packets that wait for a node, with the array of the stage memory that each is in.
     kept_sums: FxHashMap<NodeId, Vec<hashing::Sum>>,
     /// Slots that hold the port of arrival under a mask, where tables are staged.
@@ -218,25 +233,27 @@ pub(crate) struct Gen<'a> {
     written: Set,
     /// Nodes from which packets may be sent.
     going_on: SecondaryMap<NodeId, bool>,
+    /// Values in all copies of what is remembered.
+    remembered: usize,
 }
 
 impl<'a> Gen<'a> {
     fn new(
         s: Shared<'a>,
-        flat: &'a Flat,
-        special: &'a Special,
+        cfg: &'a Cfg,
+        special: &'a Specialised,
         target: TargetFrontendConfig,
         mut b: FunctionBuilder<'a>,
-    ) -> Gen<'a> {
+    ) -> Result<Gen<'a>, JitError> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
-        let ways = Ways::new(special, &s);
-        let waits = !ways.resumes.is_empty();
+        let edges = Edges::new(special, &s);
+        let waits = !edges.resumes.is_empty();
         let live = match s.is_quick || waits {
-            true => live(s.program, flat, special, s.spilled),
+            true => live(s.program, cfg, special, s.spilled, s.meter)?,
             false => SecondaryMap::with_default(Live::default()),
         };
         let brought = match s.is_quick {
@@ -247,46 +264,47 @@ impl<'a> Gen<'a> {
         let (vars, slots) = (places.vars(s.program), places.slots(s.program));
         let frame = places.frame();
         let is_single = |(node, edges): (&NodeId, &usize)| (*edges == 1).then_some(*node);
-        Gen {
-            flat,
+        Ok(Gen {
+            cfg,
             special,
             vars,
             slots,
             env: params[0],
-            around: Around::unknown(params[0]),
-            state: special.nodes[special.entry].entry.clone(),
+            loop_env: LoopEnv::unknown(params[0]),
+            facts: special.nodes[special.entry].entry.clone(),
             cache: Cache::default(),
             widths: FxHashMap::default(),
             blocks: FxHashMap::default(),
-            single: ways.edges.iter().filter_map(is_single).collect(),
-            edges_left: ways.edges,
+            single: edges.into.iter().filter_map(is_single).collect(),
+            edges_left: edges.into,
             inherited: FxHashMap::default(),
             next: FxHashMap::default(),
             waiting: FxHashMap::default(),
-            resumes: ways.resumes,
+            resumes: edges.resumes,
             signatures: FxHashMap::default(),
             prefetch_signature: None,
             target,
             scratch: Vec::new(),
             zeros: None,
             pending: Vec::new(),
-            behind: None,
+            following: None,
             runs_on: false,
-            waits_for: ways.waits_for,
+            waits_for: edges.waits_for,
             constants: FxHashMap::default(),
             kept_sums: FxHashMap::default(),
-            port_slots: if waits { port_slots(s.program, flat) } else { BTreeMap::new() },
+            port_slots: if waits { port_slots(s.program, cfg) } else { BTreeMap::new() },
             live,
-            written: deparse::written_slots(flat),
+            written: deparse::written_slots(cfg),
             going_on: going_on(special),
             frame,
+            remembered: 0,
             b,
             s,
-        }
+        })
     }
 
     /// The whole function.
-    fn run(mut self, from_context: bool) {
+    fn run(mut self, from_context: bool) -> Result<(), JitError> {
         let staged = self.staged_in_order();
         for table in &staged {
             let count = self.b.declare_var(types::I64);
@@ -297,7 +315,7 @@ impl<'a> Gen<'a> {
         self.make_zeros();
 
         // The loop over the batch, its condition at the end.
-        self.load_around();
+        self.load_loop_env();
         let count = self.env_field(offset_of!(abi::Env, places_bytes));
         let first_place = self.b.ins().ineg(count);
         self.set(self.vars.before_end, first_place);
@@ -316,9 +334,9 @@ impl<'a> Gen<'a> {
         }
         self.jump_to(self.special.entry);
 
-        self.nodes(0);
+        self.nodes(0)?;
 
-        self.b.set_srcloc(Site::Glue.location());
+        self.b.set_srcloc(location(Site::Glue));
         self.start_anew(next);
         let before_end = self.get(self.vars.before_end);
         let before_end = self.plus(before_end, i64::from(PLACE));
@@ -328,20 +346,21 @@ impl<'a> Gen<'a> {
         self.b.seal_block(first);
         self.start_anew(done);
         for table in staged {
-            self.stage(table);
+            self.stage(table)?;
         }
         self.b.ins().return_(&[]);
         self.b.seal_all_blocks();
         self.b.finalize(self.target);
+        Ok(())
     }
 
     /// Makes the zeros for headers that may be invalid and point there, as many as fields of them may read.
     fn make_zeros(&mut self) {
         let places = self.special.order.iter().flat_map(|node| &self.special.nodes[*node].entry.places);
         let headers = self.s.program.headers.values().cycle();
-        let pointing = places.zip(headers).filter(|(place, _)| **place == Place::Maybe);
+        let pointing = places.zip(headers).filter(|(place, _)| **place == HeaderPlace::Maybe);
         let Some(bits) = pointing.map(|(_, header)| header.fixed_bits).max() else { return };
-        let bytes = (bits.div_ceil(8) + abi::TAILROOM as u32).next_multiple_of(8);
+        let bytes = (bits.div_ceil(8) + millrace_frames::TAILROOM as u32).next_multiple_of(8);
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3);
         self.zeros = Some(self.b.create_sized_stack_slot(slot));
         let (address, bytes) = (self.zeros(), self.int(u64::from(bytes)));
@@ -359,15 +378,15 @@ impl<'a> Gen<'a> {
 
     /// Whether few packets come to a node: they will not be sent, or somebody is told something.
     fn is_cold(&self, node: NodeId) -> bool {
-        let flat = self.flat;
-        let ops = &flat.blocks[self.special.nodes[node].block].ops;
+        let cfg = self.cfg;
+        let ops = &cfg.blocks[self.special.nodes[node].block].ops;
         let tells =
             |op: &Op| matches!(op, Op::Inst(Inst::Digest { .. } | Inst::Log { .. }) | Op::AssertFailed(_));
         !self.going_on[node] || ops.iter().any(tells)
     }
 
     /// The code of the nodes of a phase, in an order that goes with the edges where they do not go back.
-    fn nodes(&mut self, phase: u32) {
+    fn nodes(&mut self, phase: u32) -> Result<(), JitError> {
         let special = self.special;
         let in_phase = |node: &NodeId| special.nodes[*node].entry.phase == phase;
         let nodes: Vec<NodeId> = special.order.iter().copied().filter(in_phase).collect();
@@ -379,26 +398,55 @@ impl<'a> Gen<'a> {
                     self.b.set_cold_block(block);
                 }
             }
-            let behind = nodes.get(at + 1).copied();
-            self.behind = behind.filter(|behind| self.is_cold(*behind) == self.is_cold(*node));
+            let following = nodes.get(at + 1).copied();
+            self.following = following.filter(|following| self.is_cold(*following) == self.is_cold(*node));
             self.cache = self.inherited.remove(node).unwrap_or_default();
             let Node { block, entry, term } = &self.special.nodes[*node];
-            self.state = entry.clone();
-            let flat = self.flat;
-            self.b.set_srcloc(flat.blocks[*block].site.location());
-            for op in &flat.blocks[*block].ops {
+            self.facts = entry.clone();
+            let cfg = self.cfg;
+            self.b.set_srcloc(location(cfg.blocks[*block].site));
+            let is_large = cfg.blocks[*block].cost.code > LARGE_BLOCK;
+            for op in &cfg.blocks[*block].ops {
+                if is_large {
+                    self.check(Cost::of_op(self.s.program, op).code)?;
+                }
                 self.op(op);
                 let tracked = &self.special.tracked;
-                self.state.transfer(self.s.program, op, &|slot| tracked[slot]);
+                self.facts.transfer(self.s.program, op, &|slot| tracked[slot]);
             }
             if let Term::Lookup { table, .. } | Term::Dispatch { table, .. } = term {
-                self.b.set_srcloc(Site::Table(*table).location());
+                self.b.set_srcloc(location(Site::Table(*table)));
+            }
+            let facts = entry.bytes();
+            if facts > 1 << 12 {
+                // An edge may need what holds at the node, until it has its code.
+                let mut edges = 0;
+                term.for_each_target(&mut |_| edges += 1);
+                if (edges * facts) as u64 > MAX_FACTS {
+                    return Err(JitError::TooLarge(Limit::Facts));
+                }
             }
             self.term(term);
-            self.finish_edges();
+            self.check(0)?;
+            self.finish_edges()?;
         }
         debug_assert!(!self.runs_on, "code that ends nowhere");
-        self.behind = None;
+        self.following = None;
+        Ok(())
+    }
+
+    /// Whether there may be more code, about so much.
+    pub(crate) fn check(&self, more: u64) -> Result<(), JitError> {
+        let there = self
+            .b
+            .func
+            .dfg
+            .num_insts()
+            .saturating_add(usize::try_from(more / PESSIMISM).unwrap_or(usize::MAX));
+        if there > MAX_CODE {
+            return Err(JitError::TooLarge(Limit::Code));
+        }
+        Ok(self.s.meter.spend(1)?)
     }
 
     fn term(&mut self, term: &Term<NodeId>) {
@@ -415,20 +463,19 @@ impl<'a> Gen<'a> {
             }
             Term::Advance { bits, next, short, invalid } => self.advance(bits, *next, *short, *invalid),
             Term::Lookahead { dst, skip, next, short } => self.lookahead(*dst, *skip, *next, *short),
-            Term::Step { level, next, limit } => self.count_step(*level, *next, *limit),
+            Term::Step { steps, next, limit } => self.count_steps(*steps, *next, *limit),
             Term::Lookup { table, next } => self.lookup(*table, *next),
             Term::Dispatch { table, actions } => self.dispatch(*table, actions),
             Term::Leave(leave) => self.leave(leave),
         }
     }
 
-    fn count_step(&mut self, level: StepLevel, next: NodeId, limit: NodeId) {
-        let variable = self.vars.steps[level as usize];
-        let steps = self.get(variable);
+    fn count_steps(&mut self, taken: u32, next: NodeId, limit: NodeId) {
+        let steps = self.get(self.vars.steps);
+        let steps = self.plus(steps, taken.into());
         let most = self.int(u64::from(limits::MAX_STEPS));
-        let left = self.b.ins().icmp(IntCC::UnsignedLessThan, steps, most);
-        let steps = self.plus(steps, 1);
-        self.set(variable, steps);
+        let left = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, steps, most);
+        self.set(self.vars.steps, steps);
         let (next, limit) = (self.edge(next), self.edge(limit));
         self.b.ins().brif(left, next, &[], limit, &[]);
     }

@@ -4,22 +4,26 @@ use crate::abi::{Env, Shape};
 use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
-use crate::flat::{Flat, flatten};
 use crate::layout::Layout;
+use crate::limits::{MAX_LIVE, MAX_SPEED};
 use crate::memory::CodeMemory;
-use crate::plan::{Plan, Start};
 use crate::runtime::{Host, Texts};
 use crate::sampling::Sampler;
-use crate::site::{Site, Sites};
-use crate::specialise::{Budget, FEW_BLOCKS, specialise};
-use crate::stage::{MAX_BATCH, stages};
-use crate::state::State as Known;
+use crate::site::Sites;
+use crate::stage::stages;
 use crate::tables;
-use crate::written::{Written, written};
 use cranelift_codegen::ir::Function;
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::isa::{LookupError, OwnedTargetIsa, lookup_by_name};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
+use millrace_frames::MAX_BATCH;
+use millrace_midend::Site;
+use millrace_midend::cfg::{Cfg, flatten};
+use millrace_midend::facts::Facts;
+use millrace_midend::specialise::{Growth, specialise};
+use millrace_midend::{Cancel, Limit, Meter, Refusal};
+use millrace_midend::{Footprint, footprint::footprint};
+use millrace_midend::{Plan, Start};
 use millrace_pipeline::entity::EntitySet;
 use millrace_pipeline::*;
 use millrace_state::{RecordLayout, State, record_layout};
@@ -42,6 +46,8 @@ pub struct Options {
     pub count_lookups: bool,
     /// How hard Cranelift tries.
     pub effort: Effort,
+    /// Whether somebody still waits for the code.
+    pub cancel: Cancel,
 }
 
 /// How hard Cranelift tries.
@@ -56,30 +62,55 @@ pub enum Effort {
     Soon,
 }
 
+/// Up to so many blocks a graph is compiled within few milliseconds however it is done.
+const FEW_BLOCKS: usize = 100;
+
 /// Why a program was not compiled.
 #[derive(Debug)]
 pub enum JitError {
     /// The machine has no code generator, or the operating system gives no memory for code.
     Machine(String),
+    /// This build has no code generator for that processor; the feature `all-targets` adds those of all machines that
+    /// Millrace runs on.
+    Target(String),
     /// The storage of a packet takes more than [`crate::MAX_CONTEXT`] bytes.
     ContextSize,
     /// Cranelift refused the code.
     Codegen(String),
+    /// It would take too much time or memory.
+    TooLarge(Limit),
+    /// Nobody waits for it any more ([`Options::cancel`]).
+    Cancelled,
 }
 
 impl fmt::Display for JitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JitError::Machine(why) => write!(f, "no machine code here: {why}"),
+            JitError::Target(target) => write!(
+                f,
+                "this build has no code generator for {target}: build with `--features all-targets` for x86-64 and aarch64"
+            ),
             JitError::ContextSize => {
                 write!(f, "the storage of a packet takes more than {} bytes", crate::MAX_CONTEXT)
             }
+            JitError::TooLarge(limit) => write!(f, "the program is too large for machine code: {limit}"),
+            JitError::Cancelled => f.write_str("nobody waits for the code any more"),
             JitError::Codegen(why) => write!(f, "the code generator refuses the program: {why}"),
         }
     }
 }
 
 impl std::error::Error for JitError {}
+
+impl From<Refusal> for JitError {
+    fn from(refusal: Refusal) -> JitError {
+        match refusal {
+            Refusal::TooLarge(limit) => JitError::TooLarge(limit),
+            Refusal::Cancelled => JitError::Cancelled,
+        }
+    }
+}
 
 /// Above so many nodes code is generated in the quick way, whatever was asked for: it would take seconds.
 const MANY_NODES: usize = 2000;
@@ -116,7 +147,7 @@ pub struct Compiled {
     shapes: Vec<Shape>,
     texts: Texts,
     stage_bytes: usize,
-    written: Written,
+    footprint: Footprint,
     stays: bool,
     memory: CodeMemory,
     sites: Sites,
@@ -132,10 +163,21 @@ impl Compiled {
     /// [`JitError`].
     pub fn new(program: &Program, plan: &Plan, options: &Options) -> Result<Compiled, JitError> {
         let start = Instant::now();
-        let parts = Parts::new(program, plan, options)?;
-        let isa = native(parts.effort)?;
-        let Generated { function, nodes, texts, written, stays, effort, .. } =
-            parts.function(program, plan.start, &isa, false);
+        let meter = Meter::new(&options.cancel);
+        let mut parts = Parts::new(program, plan, options, &meter)?;
+        let mut isa = native(parts.effort)?;
+        let mut generated = parts.function(program, plan.start, &isa, &meter, false);
+        if let Err(JitError::TooLarge(_)) = generated
+            && parts.effort != Effort::Quick
+        {
+            // Without clones it may be small enough.
+            parts.effort = Effort::Quick;
+            isa = native(parts.effort)?;
+            let meter = Meter::new(&options.cancel);
+            generated = parts.function(program, plan.start, &isa, &meter, false);
+        }
+        let Generated { function, nodes, texts, footprint, stays, effort, .. } = generated?;
+        meter.spend(0)?;
         let specialised = start.elapsed();
         let start = Instant::now();
         let isa = if effort == parts.effort { isa } else { native(effort)? };
@@ -155,7 +197,7 @@ impl Compiled {
             bytes: code.code_buffer().len(),
         };
         let Parts { layout, shapes, stage_bytes, .. } = parts;
-        Ok(Compiled { layout, shapes, texts, stage_bytes, written, stays, memory, sites, statistics })
+        Ok(Compiled { layout, shapes, texts, stage_bytes, footprint, stays, memory, sites, statistics })
     }
 
     /// What compiling took and gave.
@@ -168,7 +210,7 @@ impl Compiled {
         self.sites.at(offset)
     }
 
-    /// Starts to sample what the calling thread does, that often, in this code or beside it.
+    /// Starts to sample what the calling thread does, that often, in this code or outside of it.
     ///
     /// # Errors
     /// What the operating system says; [`std::io::ErrorKind::Unsupported`] where sampling is not written for the machine.
@@ -177,9 +219,9 @@ impl Compiled {
         Sampler::start(start..start + self.statistics.bytes, interval)
     }
 
-    /// Bytes in front of a packet that the code may write.
+    /// Bytes before a packet that the code may write.
     pub fn headroom(&self) -> usize {
-        self.written.front as usize
+        self.footprint.before
     }
 
     /// Whether every packet stays where it is, with its length.
@@ -188,8 +230,8 @@ impl Compiled {
     }
 
     /// What the code may change of a packet.
-    pub fn written(&self) -> Written {
-        self.written
+    pub fn footprint(&self) -> Footprint {
+        self.footprint
     }
 
     /// Contexts for a batch of so many packets.
@@ -202,8 +244,8 @@ impl Compiled {
         Host::new(state, &self.texts, &self.layout)
     }
 
-    /// Whether the code looks each table up as it has to be now. Else it must be compiled anew, with [`crate::shapes`] of
-    /// the state; that can be only when [`State::shapes`] has changed since it was compiled.
+    /// Whether the code looks each table up as it has to be now. Else it must be compiled again, with [`crate::shapes`]
+    /// of the state; that can be only when [`State::shapes`] has changed since it was compiled.
     pub fn fits(&self, state: &mut State) -> bool {
         let now = tables::shapes(state).into_iter();
         let wanted = self.shapes.iter().copied();
@@ -214,8 +256,8 @@ impl Compiled {
     /// the code does not [fit](Compiled::fits): then the answer is false.
     ///
     /// # Safety
-    /// Every packet lies in the memory with [`Compiled::headroom`] bytes in front and [`crate::abi::TAILROOM`] behind, and
-    /// the memory is used by nothing else meanwhile.
+    /// Every packet lies in the memory with [`Compiled::headroom`] bytes before and [`millrace_frames::TAILROOM`] after it,
+    /// and these bytes are used by nothing else meanwhile. Of the memory between them others may use what they like.
     pub(crate) unsafe fn run(
         &self,
         host: &mut Host<'_>,
@@ -236,7 +278,7 @@ impl Compiled {
             host: std::ptr::from_mut(host).cast(),
             contexts,
             stage,
-            memory: packets.memory,
+            memory: packets.memory.as_ptr(),
             places_end: packets.places.as_ptr_range().end,
             places_bytes: size_of_val(packets.places) as u64,
             outcomes_end: packets.outcomes_end(),
@@ -256,7 +298,7 @@ impl Compiled {
     /// # Safety
     /// `env` is as [`Env`] and its parts say, with a context, an outcome and, unless the code
     /// [keeps the places](Compiled::keeps_place) of packets, a [`crate::abi::Moved`] for each packet. There are at most
-    /// [`MAX_BATCH`] packets, which are as [`crate::Place`] says, in memory that nothing else uses meanwhile.
+    /// [`MAX_BATCH`] packets, which are as [`millrace_frames::Place`] says, with bytes that nothing else uses meanwhile.
     pub unsafe fn enter(&self, env: &Env) {
         // SAFETY: the code has this signature; the caller promises the rest.
         unsafe {
@@ -266,7 +308,8 @@ impl Compiled {
     }
 }
 
-/// The texts of a plan, for a target such as `aarch64`; none: this machine.
+/// The texts of a plan, for a target such as `aarch64`; none: this machine. Code for another machine than this one needs
+/// the feature `all-targets`; nobody else should wait until a second back end is compiled.
 ///
 /// # Errors
 /// [`JitError`].
@@ -280,8 +323,9 @@ pub fn listing(
         Some(target) => foreign(target, options.effort)?,
         None => native(options.effort)?,
     };
-    let parts = Parts::new(program, plan, options)?;
-    let generated = parts.function(program, plan.start, &isa, true);
+    let meter = Meter::new(&options.cancel);
+    let parts = Parts::new(program, plan, options, &meter)?;
+    let generated = parts.function(program, plan.start, &isa, &meter, true)?;
     let clif = generated.function.display().to_string();
     let mut context = cranelift_codegen::Context::for_function(generated.function);
     context.set_disasm(true);
@@ -300,7 +344,7 @@ struct Parts {
     stage_bytes: usize,
     shapes: Vec<Shape>,
     count_lookups: bool,
-    flat: Flat,
+    cfg: Cfg,
     effort: Effort,
 }
 
@@ -313,19 +357,21 @@ struct Generated {
     /// How hard Cranelift is to try.
     effort: Effort,
     texts: Texts,
-    written: Written,
+    footprint: Footprint,
     stays: bool,
 }
 
 impl Parts {
-    fn new(program: &Program, plan: &Plan, options: &Options) -> Result<Parts, JitError> {
-        let flat = flatten(program, plan);
+    fn new(program: &Program, plan: &Plan, options: &Options, meter: &Meter<'_>) -> Result<Parts, JitError> {
+        let cfg = flatten(program, plan, meter)?;
         let (effort, stages_tables) = match options.effort {
             // A loop more for each of them is more code.
-            Effort::Soon if flat.blocks.len() > FEW_BLOCKS => (Effort::Quick, false),
+            Effort::Soon if cfg.blocks.len() > FEW_BLOCKS => (Effort::Quick, false),
             Effort::Soon => (Effort::Speed, true),
             asked => (asked, true),
         };
+        // Many limbs at once in registers take long to place there.
+        let effort = if cfg.cost.speed > MAX_SPEED { Effort::Quick } else { effort };
         let layout = Arc::new(Layout::new(program).ok_or(JitError::ContextSize)?);
         let records = program.tables.values().map(|table| record_layout(program, table)).collect();
         let staged = if stages_tables { options.staged.as_slice() } else { &[] };
@@ -339,25 +385,36 @@ impl Parts {
             shapes: options.shapes.clone(),
             count_lookups: options.count_lookups,
             effort,
-            flat,
+            cfg,
         })
     }
 
-    fn function(&self, program: &Program, start: Start, isa: &OwnedTargetIsa, for_people: bool) -> Generated {
-        let (flat, effort) = (&self.flat, self.effort);
+    fn function(
+        &self,
+        program: &Program,
+        start: Start,
+        isa: &OwnedTargetIsa,
+        meter: &Meter<'_>,
+        for_people: bool,
+    ) -> Result<Generated, JitError> {
+        let (cfg, effort) = (&self.cfg, self.effort);
         let from_context = start != Start::Arrival;
         let mut entry = match start {
-            Start::Arrival => Known::arrival(program, program.slots.keys()),
-            Start::Unparsed => Known::unparsed(program),
-            Start::Context => Known::context(program),
+            Start::Arrival => Facts::arrival(program, program.slots.keys()),
+            Start::Unparsed => Facts::unparsed(program),
+            Start::Context => Facts::context(program),
         };
         entry.packs = entry.in_place && effort == Effort::Quick;
+        let growth = if effort == Effort::Quick { Growth::NONE } else { Growth::of(cfg) };
         let stage_of =
             |table: TableId| self.stages[table.as_u32() as usize].as_ref().map(|stage| stage.phase);
-        let special = specialise(program, flat, entry, Budget::of(flat, effort), &stage_of);
-        let (written, stays) = written(program, flat, &special);
+        let special = specialise(program, cfg, entry, growth, &stage_of, meter)?;
+        let (footprint, stays) = footprint(program, cfg, &special);
         let nodes = special.order.len();
-        let effort = if nodes > MANY_NODES { Effort::Quick } else { effort };
+        let cost = special.order.iter().map(|node| cfg.blocks[special.nodes[*node].block].cost.speed);
+        let cost = cost.fold(0, u64::saturating_add);
+        let is_large = nodes > MANY_NODES || cost > MAX_SPEED || nodes * program.slots.len() > MAX_LIVE;
+        let effort = if is_large { Effort::Quick } else { effort };
         let mut texts = Texts::default();
         let shared = Shared {
             program,
@@ -370,12 +427,13 @@ impl Parts {
             stays,
             is_quick: effort == Effort::Quick,
             texts: &mut texts,
+            meter,
         };
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
-        let function = codegen::generate(shared, flat, &special, from_context, config, &mut builder_context);
-        let graph = if for_people { special.to_text(program, flat) } else { String::new() };
-        Generated { function, graph, nodes, effort, texts, written, stays }
+        let function = codegen::generate(shared, cfg, &special, from_context, config, &mut builder_context)?;
+        let graph = if for_people { special.to_text(program, cfg) } else { String::new() };
+        Ok(Generated { function, graph, nodes, effort, texts, footprint, stays })
     }
 }
 
@@ -440,7 +498,9 @@ fn native(effort: Effort) -> Result<OwnedTargetIsa, JitError> {
 }
 
 fn foreign(target: &str, effort: Effort) -> Result<OwnedTargetIsa, JitError> {
-    let builder = cranelift_codegen::isa::lookup_by_name(target)
-        .map_err(|error| JitError::Machine(format!("{target}: {error}")))?;
+    let builder = lookup_by_name(target).map_err(|error| match error {
+        LookupError::SupportDisabled => JitError::Target(target.to_owned()),
+        LookupError::Unsupported => JitError::Machine(format!("{target}: {error}")),
+    })?;
     builder.finish(flags(effort)?).map_err(|error| JitError::Machine(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! What code needs to run over a batch, beside the packets.
+//! What code needs to run over a batch, apart from the packets.
 
 use crate::layout::Layout;
 use crate::storage::Storage;

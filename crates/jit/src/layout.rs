@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 /// The layout of a packet's context: the storage that it has where control leaves compiled code.
 ///
-/// In this order, each at a multiple of 8 bytes: the cursor (bits), the bits of all valid headers behind the parser, the
-/// steps of body and action, a flag for each header, the latest entry (plus one; 0: none) of each table, a
-/// pointer for each header, the bytes of headers that the program may make (one behind another, with 8 bytes behind the
+/// In this order, each at a multiple of 8 bytes: the cursor (bits), the bits of all valid headers after the parser, the
+/// steps of the body, those of all bodies whose steps are counted, a flag for each header, the latest entry (plus one; 0: none) of each table, a
+/// pointer for each header, the bytes of headers that the program may make (one after another, with 8 bytes after the
 /// last), and the slots: numbers in limbs of 64 bits, the lowest first; varbits as their length in bits
 /// and their bytes in network order.
 #[derive(Clone, Debug)]
@@ -26,10 +26,12 @@ pub struct Layout {
 
 /// Offset of the cursor.
 pub(crate) const CURSOR: u32 = 0;
-/// Offset of the bits of headers behind the parser.
+/// Offset of the bits of headers after the parser.
 pub(crate) const PARSED: u32 = 8;
-/// Offset of the steps of the body and of the action.
+/// Offset of the steps of the body.
 pub(crate) const STEPS: u32 = 16;
+/// Offset of the steps that bodies have taken whose steps are counted.
+pub(crate) const TAKEN: u32 = 24;
 /// The largest context, in bytes.
 pub const MAX_CONTEXT: u32 = 1 << 24;
 
@@ -78,7 +80,7 @@ impl Layout {
     }
 }
 
-/// The headers that a program may make valid, beside those that it parses.
+/// The headers that a program may make valid, apart from the headers that it parses.
 fn made_headers(program: &Program) -> BTreeSet<HeaderId> {
     let insts = program.bodies.values().flat_map(|body| body.blocks.values()).flat_map(|block| &block.insts);
     insts.filter_map(|inst| if let Inst::SetValid(header) = inst { Some(*header) } else { None }).collect()
@@ -93,19 +95,6 @@ pub(crate) fn slot_bytes(ty: Type) -> u32 {
     }
 }
 
-/// Limbs of a number.
-pub(crate) fn limbs(width: u32) -> usize {
-    width.div_ceil(64) as usize
-}
-
 fn align(at: u32, to: u32) -> u32 {
     at.div_ceil(to) * to
-}
-
-/// The bits of a value in keys and action data: a truth value has 1.
-pub(crate) fn type_width(ty: Type) -> u32 {
-    match ty {
-        Type::Bool => 1,
-        Type::Bits(width) | Type::Varbit(width) => width,
-    }
 }

@@ -208,7 +208,7 @@ mod linux {
         (from..end.saturating_sub(WORD)).step_by(WORD).find_map(|at| {
             // SAFETY: aligned, and between the top of the thread's stack and an address of it that was in use before.
             let word = unsafe { std::ptr::with_exposed_provenance::<usize>(at).read_volatile() };
-            // A return address is behind its call, so it is not the start of the code.
+            // A return address is after its call, so it is not the start of the code.
             (word > code.start && word < code.end).then(|| word - 1)
         })
     }

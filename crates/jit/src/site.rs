@@ -1,63 +1,35 @@
-//! Which part of a program a piece of machine code is of.
+//! Which part of a program a piece of machine code is of, as Cranelift carries it along.
 
 use cranelift_codegen::ir::SourceLoc;
-use millrace_pipeline::{ActionId, BodyKind, TableId};
+use millrace_midend::Site;
+use millrace_pipeline::{ActionId, TableId};
 use std::ops::Range;
-
-/// A part of a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Site {
-    /// Between bodies, and what is there for the switch.
-    #[default]
-    Glue,
-    /// Any parser.
-    Parser,
-    /// Control flow around tables and actions.
-    Control,
-    /// Looking up a table: its key, the lookup, and the way to the action.
-    Table(TableId),
-    /// An action.
-    Action(ActionId),
-    /// Any deparser.
-    Deparser,
-}
 
 /// Where the number of a table or action ends in a source location, and the kind begins.
 const KIND: u32 = 28;
 
-impl Site {
-    /// The site of a body outside the actions that it applies.
-    pub(crate) fn of(kind: BodyKind) -> Site {
-        match kind {
-            BodyKind::Parser => Site::Parser,
-            BodyKind::Deparser => Site::Deparser,
-            BodyKind::Control | BodyKind::Action => Site::Control,
-        }
-    }
+/// As Cranelift carries it along.
+pub(crate) fn location(site: Site) -> SourceLoc {
+    let (kind, number) = match site {
+        Site::Glue => (0, 0),
+        Site::Parser => (1, 0),
+        Site::Control => (2, 0),
+        Site::Table(table) => (3, table.as_u32()),
+        Site::Action(action) => (4, action.as_u32()),
+        Site::Deparser => (5, 0),
+    };
+    SourceLoc::new(kind << KIND | number & ((1 << KIND) - 1))
+}
 
-    /// As Cranelift carries it along.
-    pub(crate) fn location(self) -> SourceLoc {
-        let (kind, number) = match self {
-            Site::Glue => (0, 0),
-            Site::Parser => (1, 0),
-            Site::Control => (2, 0),
-            Site::Table(table) => (3, table.as_u32()),
-            Site::Action(action) => (4, action.as_u32()),
-            Site::Deparser => (5, 0),
-        };
-        SourceLoc::new(kind << KIND | number & ((1 << KIND) - 1))
-    }
-
-    fn from_location(location: SourceLoc) -> Site {
-        let number = location.bits() & ((1 << KIND) - 1);
-        match location.bits() >> KIND {
-            1 => Site::Parser,
-            2 => Site::Control,
-            3 => Site::Table(TableId::from_u32(number)),
-            4 => Site::Action(ActionId::from_u32(number)),
-            5 => Site::Deparser,
-            _ => Site::Glue,
-        }
+fn from_location(location: SourceLoc) -> Site {
+    let number = location.bits() & ((1 << KIND) - 1);
+    match location.bits() >> KIND {
+        1 => Site::Parser,
+        2 => Site::Control,
+        3 => Site::Table(TableId::from_u32(number)),
+        4 => Site::Action(ActionId::from_u32(number)),
+        5 => Site::Deparser,
+        _ => Site::Glue,
     }
 }
 
@@ -68,12 +40,12 @@ pub(crate) struct Sites(Vec<(Range<u32>, Site)>);
 impl Sites {
     /// From ranges in the order of the code.
     pub(crate) fn new(ranges: impl Iterator<Item = (Range<u32>, SourceLoc)>) -> Sites {
-        Sites(ranges.map(|(range, location)| (range, Site::from_location(location))).collect())
+        Sites(ranges.map(|(range, location)| (range, from_location(location))).collect())
     }
 
     pub(crate) fn at(&self, offset: u32) -> Site {
-        let behind = self.0.partition_point(|(range, _)| range.start <= offset);
-        let found = behind.checked_sub(1).and_then(|at| self.0.get(at));
+        let after = self.0.partition_point(|(range, _)| range.start <= offset);
+        let found = after.checked_sub(1).and_then(|at| self.0.get(at));
         found.filter(|(range, _)| range.contains(&offset)).map_or(Site::Glue, |(_, site)| *site)
     }
 }
@@ -85,7 +57,7 @@ mod tests {
     #[test]
     fn sites_are_found_by_offset() {
         let sites = [Site::Parser, Site::Table(TableId::from_u32(7)), Site::Action(ActionId::from_u32(3))];
-        let ranges = sites.iter().zip([0..4, 4..9, 12..20]).map(|(site, range)| (range, site.location()));
+        let ranges = sites.iter().zip([0..4, 4..9, 12..20]).map(|(site, range)| (range, location(*site)));
         let found = Sites::new(ranges);
         let at = [0, 3, 4, 8, 9, 12, 19, 20].map(|offset| found.at(offset));
         let [parser, table, action] = sites;

@@ -1,22 +1,21 @@
 //! The memory of staged tables: what waits for a lookup of the whole batch.
 
-use crate::layout::{limbs, type_width};
+use millrace_midend::{limbs, type_width};
 use millrace_pipeline::*;
 
-/// The most packets of a batch.
-pub const MAX_BATCH: usize = 64;
+use millrace_frames::MAX_BATCH;
 /// Most sums that are kept for a packet while it waits.
 pub(crate) const MAX_SUMS: usize = 2;
 
 /// Where things are in the stage memory, for one table.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
-    /// The number of the loop behind the lookup.
+    /// The number of the loop after the lookup.
     pub(crate) phase: u32,
     /// Whether what a lookup loads first is asked for when a packet starts to wait.
     pub(crate) is_far: bool,
-    /// `u32` each: the place of the waiting packet counted from behind the last one, where it goes on, the action slot, the
-    /// entry.
+    /// `u32` each: the place of the waiting packet counted from the end of the last one, where it goes on, the action
+    /// slot, the entry.
     pub(crate) waiting: u32,
     pub(crate) resume: u32,
     pub(crate) slots: u32,
@@ -59,7 +58,7 @@ impl Stage {
 }
 
 /// Tables in the order in which packets meet them first: no packet then comes to a table whose loop has passed, unless
-/// ways differ in their order.
+/// paths meet the tables in different orders.
 fn in_order(program: &Program, tables: &[TableId]) -> Vec<TableId> {
     let mut ordered: Vec<TableId> = Vec::new();
     for body in program.ingress.iter().chain(&program.egress) {

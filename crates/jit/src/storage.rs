@@ -1,6 +1,6 @@
-//! What packets have beside their bytes: slots, which headers are valid, the cursor; as compiled code keeps it.
+//! What belongs to a packet next to its bytes: slots, which headers are valid, the cursor; as compiled code keeps it.
 
-use crate::layout::{CURSOR, Layout, PARSED, slot_bytes};
+use crate::layout::{CURSOR, Layout, PARSED, TAKEN, slot_bytes};
 use crate::runtime::bits_of;
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
@@ -76,7 +76,7 @@ impl Storage {
         &mut self.words[packet * words..(packet + 1) * words]
     }
 
-    /// Sets a context to how it is in front of a program: slots 0, headers invalid, the cursor at the start.
+    /// Sets a context to how it is before a program: slots 0, headers invalid, the cursor at the start.
     pub fn clear(&mut self, packet: usize) {
         self.own_mut(packet).fill(0);
     }
@@ -91,9 +91,19 @@ impl Storage {
         self.own_mut(packet)[CURSOR as usize / 8] = bits;
     }
 
-    /// The bits that valid headers had behind the last parser.
+    /// The bits that valid headers had after the last parser.
     pub fn parsed_bits(&self, packet: usize) -> u64 {
         self.own(packet)[PARSED as usize / 8]
+    }
+
+    /// The steps that bodies have taken, of those whose steps are counted ([`Work::counts`]).
+    pub fn steps(&self, packet: usize) -> u64 {
+        self.own(packet)[TAKEN as usize / 8]
+    }
+
+    /// The same since this was asked last.
+    pub fn take_steps(&mut self, packet: usize) -> u64 {
+        std::mem::take(&mut self.own_mut(packet)[TAKEN as usize / 8])
     }
 
     /// Makes all headers invalid.

@@ -1,6 +1,7 @@
 //! What is known of the code of the project's own programs, worked out by hand from their sources.
 
-use millrace_jit::{Compiled, Effort, Options, Plan, Written, listing};
+use millrace_jit::{Compiled, Effort, Options, listing};
+use millrace_midend::{Footprint, Plan};
 use millrace_pipeline::{Program, passes};
 use std::path::Path;
 
@@ -24,11 +25,11 @@ fn compile(name: &str, effort: Effort) -> Compiled {
 #[test]
 fn a_router_writes_twenty_six_bytes() {
     let code = compile("router", Effort::Speed);
-    assert_eq!(code.written(), Written { front: 0, behind: 26 });
+    assert_eq!(code.footprint(), Footprint { before: 0, within: 26 });
     assert!(code.keeps_place());
-    // Where all ways come together headers may be anywhere as far as the parser gets, behind IPv6 with its options.
-    let bound = compile("router", Effort::Quick).written();
-    assert!(bound.behind >= 26, "{bound:?}");
+    // Where all paths join, headers may be anywhere as far as the parser gets, after IPv6 with its options.
+    let bound = compile("router", Effort::Quick).footprint();
+    assert!(bound.within >= 26, "{bound:?}");
 }
 
 /// These two choose a port and leave the frame alone.
@@ -36,12 +37,12 @@ fn a_router_writes_twenty_six_bytes() {
 fn a_switch_and_a_firewall_write_nothing() {
     for name in ["l2_switch", "firewall"] {
         let code = compile(name, Effort::Speed);
-        assert_eq!(code.written(), Written { front: 0, behind: 0 }, "{name}");
+        assert_eq!(code.footprint(), Footprint { before: 0, within: 0 }, "{name}");
         assert!(code.keeps_place());
     }
 }
 
-/// On the way of an IPv4 packet both headers are at known places, and behind the checks the version and the header length
+/// On the path of an IPv4 packet both headers are at known places, and after the checks the version and the header length
 /// are known too, at each node up to the one that sends.
 #[test]
 fn a_router_is_specialised() {
@@ -61,8 +62,8 @@ fn a_router_is_specialised() {
     assert!(ipv6.contains(" cursor 432 "), "{ipv6}");
 }
 
-/// Where ways join on which a header is valid or not, quickly made code has it point into the packet or to zeros; its fields
-/// are not copied.
+/// Where paths join on which a header is valid or not, quickly made code has it point into the packet or to zeros; its
+/// fields are not copied.
 #[test]
 fn headers_of_quickly_made_code_stay_in_the_packet() {
     let program = program("l3_gateway_gtp");
@@ -71,4 +72,22 @@ fn headers_of_quickly_made_code_stay_in_the_packet() {
     let accepted =
         graph.lines().find(|line| line.contains(" hdr.ipv4 -@?")).expect("packets with and without IPv4");
     assert!(accepted.contains(" hdr.ethernet @0 "), "{accepted}");
+}
+
+/// The feature `all-targets`, which tests have, brings the code generators of both machines; others are refused with how
+/// to get those. The names of the instructions are those of the manuals of the processors.
+#[test]
+fn code_for_another_machine_is_made_where_its_code_generator_is_built_in() {
+    let program = program("router");
+    let plan = Plan::through(&program, true);
+    let code = |target| listing(&program, &plan, &Options::default(), Some(target));
+    let arm = code("aarch64").expect("code for Arm").asm;
+    assert!(arm.contains("ldrb") && arm.contains("stp fp, lr") && !arm.contains("movq"), "{arm}");
+    let x86 = code("x86_64").expect("code for x86").asm;
+    assert!(x86.contains("pushq %rbp") && !x86.contains("ldrb"), "{x86}");
+    let refused = code("s390x").expect_err("no code generator of this crate").to_string();
+    assert_eq!(
+        refused,
+        "this build has no code generator for s390x: build with `--features all-targets` for x86-64 and aarch64"
+    );
 }

@@ -9,7 +9,6 @@ use crate::fail::{Lower, code, fail};
 use crate::names::control_plane_name;
 use crate::objects::Binding;
 use crate::place::Place;
-use crate::survey;
 
 /// An action in the list of a table.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +68,7 @@ impl<'a> Code<'_, 'a> {
             _ => "",
         };
         let name = control_plane_name(prefix, &action.name, &action.annotations);
-        // The body's name is unique, and so are the names of the parameters behind it.
+        // The body's name is unique, and so are the names of the parameters after it.
         let unique = self.cx.object_name("action", &name);
         let mut params = Vec::new();
         let (mut code, end) = Code::new(self.cx, &unique, BodyKind::Action, owner, action.span);
@@ -77,7 +76,9 @@ impl<'a> Code<'_, 'a> {
             action.params.iter().copied().partition(|p| hir.vars[*p].kind != VarKind::Param(Direction::None));
         for var in data {
             let declared = &hir.vars[var];
-            let name = format!("{unique}.{}", declared.name);
+            // `@name` of a parameter is its name in P4Info, so clients give arguments by it.
+            let local = control_plane_name("", &declared.name, &declared.annotations);
+            let name = format!("{unique}.{local}");
             let place = code.cx.allocate(declared.ty, &name, Home::Local, declared.span)?;
             if !is_plain(&place, code.cx.ir.program()) {
                 return fail(
@@ -89,7 +90,7 @@ impl<'a> Code<'_, 'a> {
             place.for_each_slot(&mut |slot| params.push(slot));
             code.bind_var(var, Binding::Place(place));
         }
-        let alias = Alias::Except(survey::mentions(hir, reference.action));
+        let alias = Alias::Except(code.cx.mentions(reference.action));
         let bindings = code.bind(&bound, &reference.args, &alias, None)?;
         code.open(bindings);
         code.stmts(&action.body)?;

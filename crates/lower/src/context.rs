@@ -1,18 +1,20 @@
 //! What the whole of a lowering shares: the typed program, the IR under construction, and the elaborated objects.
 
+use foldhash::{HashMap, HashMapExt};
 use millrace_pipeline::{self as ir, Bits, HeaderId, Home, ProgramBuilder, SlotId, Type};
 use millrace_sema::hir::{self, Ty};
 use millrace_sema::{Constant, NotConstant, evaluate};
-use millrace_syntax::Span;
+use millrace_syntax::{SourceMap, Span};
 use num_bigint::BigInt;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::arch::Architecture;
 use crate::fail::{Lower, code, fail, internal};
-use crate::limits;
+use crate::limits::{self, Budget};
 use crate::objects::{ObjectId, Objects};
 use crate::place::{HeaderPlace, Place, StackPlace};
+use crate::sites::Sites;
+use crate::survey::Surveyed;
 use crate::types::{self, ENUM_BITS, ERROR_BITS, Shape, shape};
 use crate::value::{Value, zero_scalar};
 
@@ -26,19 +28,26 @@ pub(crate) struct Lowering<'a> {
     pub(crate) objects: Objects,
     /// What gives externs and metadata their meaning.
     pub(crate) arch: Architecture,
-    /// Blocks of the bodies so far, and of those under construction.
-    pub(crate) blocks: usize,
-    /// Instructions, likewise.
-    pub(crate) insts: usize,
+    /// What all of it has cost so far, bodies under construction included.
+    pub(crate) budget: Budget,
+    /// What walks over the code found.
+    pub(crate) surveyed: Surveyed,
     /// Actions of the top level that a table uses.
     pub(crate) global_actions: HashMap<hir::ActionId, ir::ActionId>,
+    /// Where it asks for packets to be dropped.
+    pub(crate) sites: Sites<'a>,
     error_codes: Vec<u32>,
     empty_varbits: HashMap<u32, SlotId>,
 }
 
 impl<'a> Lowering<'a> {
     /// Nothing lowered yet.
-    pub(crate) fn new(hir: &'a hir::Program, name: &str, arch: Architecture) -> Lowering<'a> {
+    pub(crate) fn new(
+        hir: &'a hir::Program,
+        name: &str,
+        arch: Architecture,
+        sources: Option<&'a SourceMap>,
+    ) -> Lowering<'a> {
         let mut ir = ProgramBuilder::new(name, arch.name());
         let error_codes = hir.errors.iter().map(|e| ir.error(e)).collect();
         Lowering {
@@ -46,9 +55,10 @@ impl<'a> Lowering<'a> {
             ir,
             objects: Objects::default(),
             arch,
-            blocks: 0,
-            insts: 0,
+            budget: Budget::default(),
+            surveyed: Surveyed::default(),
             global_actions: HashMap::new(),
+            sites: Sites::new(sources),
             error_codes,
             empty_varbits: HashMap::new(),
         }
@@ -83,13 +93,7 @@ impl<'a> Lowering<'a> {
 
     /// New storage for a value of that type. Scalars outside headers get that home.
     pub(crate) fn allocate(&mut self, ty: Ty, name: &str, home: Home, span: Span) -> Lower<Place> {
-        if self.ir.program().slots.len() + self.ir.program().headers.len() > limits::MAX_SLOTS {
-            return fail(
-                code::LIMIT,
-                span,
-                format!("the program needs more than {} scalars of storage", limits::MAX_SLOTS),
-            );
-        }
+        self.check_storage(name, span)?;
         match self.shape(ty) {
             Shape::Unit => Ok(Place::Unit),
             Shape::Scalar(scalar) => {
@@ -99,7 +103,8 @@ impl<'a> Lowering<'a> {
                     _ => self.ir.metadata(name, scalar),
                 }))
             }
-            Shape::Struct(members) => {
+            Shape::Struct => {
+                let members = types::members(&self.hir.types, ty);
                 let mut places = Vec::with_capacity(members.len());
                 for (member, ty) in members {
                     places.push(self.allocate(ty, &format!("{name}.{member}"), home, span)?);
@@ -116,6 +121,7 @@ impl<'a> Lowering<'a> {
                     (first..first + members.len()).map(|i| HeaderId::from_u32(i as u32)).collect();
                 let mut places = Vec::with_capacity(members.len());
                 for (i, (member, ty)) in members.into_iter().enumerate() {
+                    self.budget.visits += ids.len();
                     let siblings = ids.iter().copied().filter(|id| *id != ids[i]).collect();
                     let header = self.allocate_header(ty, &format!("{name}.{member}"), siblings, span)?;
                     places.push(Place::Header(Rc::new(header)));
@@ -147,6 +153,22 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Fails where there is no room for more storage.
+    fn check_storage(&mut self, name: &str, span: Span) -> Lower<()> {
+        self.budget.name_bytes += name.len();
+        self.budget.visits += 1;
+        self.budget.check(span)?;
+        let program = self.ir.program();
+        if program.slots.len() + program.headers.len() > limits::MAX_SLOTS {
+            return fail(
+                code::LIMIT,
+                span,
+                format!("the program needs more than {} scalars of storage", limits::MAX_SLOTS),
+            );
+        }
+        Ok(())
+    }
+
     fn allocate_header(
         &mut self,
         ty: Ty,
@@ -160,6 +182,8 @@ impl<'a> Lowering<'a> {
             Shape::Header(id) => self.hir.types.structs[id].name.clone(),
             _ => return internal(span, "a header without a header type"),
         };
+        self.budget.name_bytes += fields.iter().map(|(field, _)| name.len() + field.len()).sum::<usize>();
+        self.check_storage("", span)?;
         let list: Vec<(&str, Type)> = fields.iter().map(|(name, ty)| (name.as_str(), *ty)).collect();
         let id = self.ir.header(name, &type_name, &list);
         let mut slots = self.ir.program().headers[id].fields.clone().into_iter();
@@ -187,7 +211,7 @@ impl<'a> Lowering<'a> {
                     check_width(scalar, span)?;
                     list.push((name, scalar));
                 }
-                Shape::Struct(_) => self.header_fields(ty, &format!("{name}."), list, span)?,
+                Shape::Struct => self.header_fields(ty, &format!("{name}."), list, span)?,
                 Shape::Stack(element, n) => {
                     for i in 0..n {
                         match self.shape(element) {
@@ -205,7 +229,8 @@ impl<'a> Lowering<'a> {
     fn header_place(&self, ty: Ty, slots: &mut impl Iterator<Item = SlotId>) -> Place {
         match self.shape(ty) {
             Shape::Scalar(_) => slots.next().map_or(Place::Unit, Place::Scalar),
-            Shape::Struct(members) => {
+            Shape::Struct => {
+                let members = types::members(&self.hir.types, ty);
                 Place::Struct(members.into_iter().map(|(_, ty)| self.header_place(ty, slots)).collect())
             }
             Shape::Stack(element, n) => {
@@ -296,6 +321,8 @@ impl<'a> Lowering<'a> {
 
     /// A compile-time value as a value.
     pub(crate) fn constant_value(&mut self, value: &Constant, ty: Ty, span: Span) -> Lower<Value> {
+        self.budget.visits += 1;
+        self.budget.check(span)?;
         Ok(match value {
             Constant::Int(number) => match self.shape(ty) {
                 Shape::Scalar(Type::Bits(w)) => Value::Scalar(ir::Expr::Const(Bits::from_bigint(w, number))),
@@ -333,17 +360,19 @@ impl<'a> Lowering<'a> {
 
     /// The value that an uninitialised variable has: 0, false, empty; headers are invalid.
     pub(crate) fn zero(&mut self, ty: Ty, span: Span) -> Lower<Value> {
+        self.budget.visits += 1;
+        self.budget.check(span)?;
         let members = types::members(&self.hir.types, ty);
         Ok(match self.shape(ty) {
             Shape::Unit => Value::Unit,
             Shape::Scalar(ty) => Value::Scalar(zero_scalar(ty, |w| self.empty_varbit(w))),
-            Shape::Struct(_) | Shape::Header(_) | Shape::Union(_) => {
+            Shape::Struct | Shape::Header(_) | Shape::Union(_) => {
                 let mut values = Vec::with_capacity(members.len());
                 for (_, ty) in members {
                     values.push(self.zero(ty, span)?);
                 }
                 match self.shape(ty) {
-                    Shape::Struct(_) => Value::Tuple(values),
+                    Shape::Struct => Value::Tuple(values),
                     Shape::Header(_) => Value::header(ir::Expr::Bool(false), values),
                     _ => Value::Union(values),
                 }

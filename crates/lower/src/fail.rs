@@ -13,8 +13,16 @@ pub(crate) mod code {
     pub(crate) const LIMIT: &str = "limit";
     /// A value must be known at compile time.
     pub(crate) const CONSTANT: &str = "not-constant";
-    /// The architecture does not know that.
+    /// The architecture does not allow that.
     pub(crate) const ARCHITECTURE: &str = "architecture";
+    /// The package, its blocks or an extern belong to another architecture.
+    pub(crate) const FOREIGN: &str = "foreign";
+    /// There is nothing to lower.
+    pub(crate) const NO_MAIN: &str = "no-main";
+    /// A program sets what only the switch sets.
+    pub(crate) const READ_ONLY: &str = "read-only";
+    /// A list of fields to keep has no field.
+    pub(crate) const EMPTY_LIST: &str = "empty-field-list";
     /// The typed program contradicts itself: a fault of the compiler, not of the source.
     pub(crate) const INTERNAL: &str = "internal";
 }

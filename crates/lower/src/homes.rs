@@ -1,7 +1,7 @@
 //! Where scalars outside headers live: a slot that several bodies use is metadata, one that one body uses is local.
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use millrace_pipeline::{BodyId, Home, Program, SlotId};
-use std::collections::{HashMap, HashSet};
 
 /// Makes local slots metadata where one body is not all that uses them.
 pub(crate) fn settle(program: &mut Program) {

@@ -28,6 +28,7 @@ mod packet;
 mod parser;
 mod place;
 mod show;
+mod sites;
 mod survey;
 mod table;
 mod types;
@@ -35,9 +36,9 @@ mod value;
 
 use millrace_pipeline as pipeline;
 use millrace_sema::hir;
-use millrace_syntax::{Diagnostic, Span};
+use millrace_syntax::{Diagnostic, Diagnostics, SourceMap, Span};
 
-pub use arch::set_drop_port;
+pub use arch::{check_port, set_drop_port};
 
 use arch::Architecture;
 use context::Lowering;
@@ -50,10 +51,23 @@ use objects::Object;
 /// What this program asks for and the architecture or the limits do not give; a program without `main`, or with one of
 /// a package that is not known.
 pub fn lower(program: &hir::Program, name: &str) -> Result<pipeline::Program, Vec<Diagnostic>> {
+    lower_from(program, name, None)
+}
+
+/// As [`lower`]; with the texts that the program comes from, the result says where it asks for packets to be dropped
+/// ([`pipeline::Program::drop_sites`]).
+///
+/// # Errors
+/// Those of [`lower`].
+pub fn lower_from(
+    program: &hir::Program,
+    name: &str,
+    sources: Option<&SourceMap>,
+) -> Result<pipeline::Program, Vec<Diagnostic>> {
     // Inlining nests as deep as calls do in the source; the thread has the stack for the written limits.
     let result = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("lower".into()).stack_size(limits::STACK_BYTES);
-        match thread.spawn_scoped(scope, || lower_program(program, name)) {
+        match thread.spawn_scoped(scope, || lower_program(program, name, sources)) {
             Ok(handle) => match handle.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -68,24 +82,42 @@ pub fn lower(program: &hir::Program, name: &str) -> Result<pipeline::Program, Ve
     result.map_err(|diagnostic| vec![*diagnostic])
 }
 
-fn lower_program(hir: &hir::Program, name: &str) -> Lower<pipeline::Program> {
+/// Warnings of what a program that the checker found right may mean otherwise than its author thinks, by its architecture.
+pub fn advice(program: &hir::Program) -> Diagnostics {
+    let package = program.main.and_then(|main| match program.types.kind(program.instances[main].ty) {
+        hir::TyKind::Package(package, _) => Some(&program.packages[*package].name),
+        _ => None,
+    });
+    match package.and_then(|name| Architecture::of_package(name)) {
+        Some(Architecture::V1Model(_)) => arch::v1model_advice(program),
+        _ => Diagnostics::new(),
+    }
+}
+
+/// Whether a finding of [`lower`] says that the program is not for a switch of ours (no `main`, a package or an extern of
+/// another architecture), not that it is wrong. A library of parsers and controls has no `main` either.
+pub fn is_foreign(finding: &Diagnostic) -> bool {
+    matches!(finding.code, fail::code::FOREIGN | fail::code::NO_MAIN)
+}
+
+fn lower_program(hir: &hir::Program, name: &str, sources: Option<&SourceMap>) -> Lower<pipeline::Program> {
     let Some(main) = hir.main else {
-        let diagnostic = Diagnostic::error("no-main", Span::default(), "the program has no `main`")
+        let diagnostic = Diagnostic::error(fail::code::NO_MAIN, Span::default(), "the program has no `main`")
             .with_help("instantiate the package of the architecture: `V1Switch(...) main;`");
         return Err(Box::new(diagnostic));
     };
     let declared = &hir.instances[main];
     let hir::TyKind::Package(package, _) = hir.types.kind(declared.ty) else {
-        return fail(fail::code::ARCHITECTURE, declared.span, "`main` must be a package");
+        return fail(fail::code::FOREIGN, declared.span, "`main` must be a package");
     };
     let package = &hir.packages[*package];
     let Some(arch) = Architecture::of_package(&package.name) else {
         let message = format!("the package `{}` is not one of an architecture that is known", package.name);
-        let diagnostic = Diagnostic::error(fail::code::ARCHITECTURE, declared.span, message)
+        let diagnostic = Diagnostic::error(fail::code::FOREIGN, declared.span, message)
             .with_help(format!("known are {}", Architecture::PACKAGES));
         return Err(Box::new(diagnostic));
     };
-    let mut cx = Lowering::new(hir, name, arch);
+    let mut cx = Lowering::new(hir, name, arch, sources);
     cx.elaborate_globals()?;
     let object = cx.instance(main, None)?;
     let arguments = match cx.objects.get(object) {
@@ -95,5 +127,6 @@ fn lower_program(hir: &hir::Program, name: &str) -> Lower<pipeline::Program> {
     cx.assemble(declared, &arguments)?;
     let mut program = cx.ir.finish();
     homes::settle(&mut program);
+    cx.sites.finish(&mut program);
     Ok(program)
 }

@@ -9,7 +9,7 @@ use millrace_sema::hir::{
 };
 use millrace_syntax::Span;
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt, HashSet};
 use std::rc::Rc;
 
 use crate::arch::Resource;
@@ -18,7 +18,6 @@ use crate::fail::{Lower, code, fail, internal};
 use crate::limits::MAX_INSTANCE_DEPTH;
 use crate::names::{control_plane_name, has_annotation};
 use crate::place::Place;
-use crate::survey;
 use crate::table::TableState;
 use crate::value::Value;
 
@@ -55,7 +54,7 @@ pub(crate) enum Object {
 }
 
 /// Which declaration a block is an instance of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum BlockType {
     /// A parser.
     Parser(ParserId),
@@ -144,6 +143,8 @@ impl ExternObject {
 pub(crate) struct Objects {
     all: PrimaryMap<ObjectId, Object>,
     globals: HashMap<InstanceId, ObjectId>,
+    /// What is declared at the top level; found once.
+    top_level: Option<HashSet<InstanceId>>,
 }
 
 impl Objects {
@@ -180,6 +181,11 @@ impl Objects {
         block.constants.get(&var).or_else(|| block.initial.get(&var))
     }
 
+    /// Whether an instance is declared at the top level.
+    fn is_global(&mut self, instance: InstanceId, hir: &hir::Program) -> bool {
+        self.top_level.get_or_insert_with(|| hir.globals.iter().copied().collect()).contains(&instance)
+    }
+
     /// The instance that a declaration stands for within a block.
     pub(crate) fn find(&self, instance: InstanceId, block: Option<ObjectId>) -> Option<ObjectId> {
         let local = block.and_then(|b| self.block(b)).and_then(|b| b.objects.get(&instance));
@@ -203,7 +209,7 @@ impl Lowering<'_> {
         if let Some(object) = self.objects.find(instance, owner) {
             return Ok(object);
         }
-        let owner = if self.hir.globals.contains(&instance) { None } else { owner };
+        let owner = if self.objects.is_global(instance, self.hir) { None } else { owner };
         let object = self.elaborate(instance, owner)?;
         match owner.and_then(|o| self.objects.block_mut(o)) {
             Some(block) => block.objects.insert(instance, object),
@@ -215,6 +221,7 @@ impl Lowering<'_> {
     fn elaborate(&mut self, instance: InstanceId, owner: Option<ObjectId>) -> Lower<ObjectId> {
         let hir = self.hir;
         let declared = &hir.instances[instance];
+        self.budget.instance(declared.span)?;
         let mut args = Vec::with_capacity(declared.args.len());
         for arg in &declared.args {
             args.push(self.ctor_arg(arg, owner)?);
@@ -225,6 +232,7 @@ impl Lowering<'_> {
         };
         // Nesting shows in the names, and instances cannot contain themselves, so this ends; the limit keeps names
         // and recursion within bounds.
+        self.budget.name_bytes += prefix.len();
         if prefix.matches('.').count() > MAX_INSTANCE_DEPTH {
             return fail(
                 code::LIMIT,
@@ -313,9 +321,10 @@ impl Lowering<'_> {
         instance: InstanceId,
     ) -> Lower<ObjectId> {
         let hir = self.hir;
-        let has_tables = survey::has_tables(hir, ty);
+        let has_tables = self.has_tables(ty);
+        self.budget.name_bytes += path.len();
         let several = match owner.and_then(|o| self.objects.block(o)).map(|b| b.ty) {
-            Some(owner) => survey::applications(hir, owner, instance) > 1,
+            Some(owner) => self.applications(owner, instance) > 1,
             None => false,
         };
         let mut block = Block {

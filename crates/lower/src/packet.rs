@@ -116,7 +116,7 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
-    /// `lookahead<T>()`: reads the scalars of T one behind the other.
+    /// `lookahead<T>()`: reads the scalars of T one after the other.
     fn lookahead(&mut self, ty: Ty, skip: &mut u32, call: &Call) -> Lower<Value> {
         match self.cx.shape(ty) {
             Shape::Unit => Ok(Value::Unit),
@@ -132,7 +132,7 @@ impl<'a> Code<'_, 'a> {
                 *skip = skip.saturating_add(1);
                 Ok(Value::Scalar(Expr::Read(dst).eq(Expr::bits(1, 1))))
             }
-            Shape::Struct(_) | Shape::Header(_) => {
+            Shape::Struct | Shape::Header(_) => {
                 let mut values = Vec::new();
                 for (_, member) in types::members(&self.cx.hir.types, ty) {
                     values.push(self.lookahead(member, skip, call)?);
@@ -179,7 +179,7 @@ impl<'a> Code<'_, 'a> {
 
     fn emit(&mut self, expr: &'a hir::Expr) -> Lower<()> {
         match &expr.kind {
-            ExprKind::Aggregate(members) if matches!(self.cx.shape(expr.ty), Shape::Struct(_)) => {
+            ExprKind::Aggregate(members) if matches!(self.cx.shape(expr.ty), Shape::Struct) => {
                 members.iter().try_for_each(|e| self.emit(e))
             }
             ExprKind::Cast(inner) if matches!(inner.kind, ExprKind::Aggregate(_)) => self.emit(inner),

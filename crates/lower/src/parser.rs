@@ -40,6 +40,9 @@ impl<'a> Code<'_, 'a> {
             let state = &parser.states[number];
             self.span = state.span;
             self.body.switch_to(block);
+            let name = self.state_name(&state.name);
+            self.note_line_of_state(&name);
+            self.note_state(Some(&name));
             self.stmts(&state.body)?;
             if self.reachable() {
                 self.transition(parser, &state.transition)?;
@@ -211,7 +214,7 @@ impl<'a> Code<'_, 'a> {
         for (key, matcher) in keys.iter().zip(&matchers) {
             match matcher {
                 Matcher::ValueSet(_) => {
-                    return fail(code::PLACE, case.span, "a value set beside a value that is not constant");
+                    return fail(code::PLACE, case.span, "a value set next to a value that is not constant");
                 }
                 matcher => conditions.push(condition(key, matcher)),
             }
@@ -220,7 +223,7 @@ impl<'a> Code<'_, 'a> {
     }
 
     fn is_structured(&self, value: &hir::Expr) -> bool {
-        matches!(self.cx.shape(value.ty), types::Shape::Struct(_))
+        matches!(self.cx.shape(value.ty), types::Shape::Struct)
     }
 
     /// Matches the members of a structure; the number of keys that they took.

@@ -1,8 +1,8 @@
 //! Where values live: trees of slots and headers.
 
+use foldhash::HashSet;
 use millrace_pipeline::{Expr, HeaderId, Home, Program, SlotId};
 use millrace_sema::hir::Ty;
-use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::value::Value;

@@ -1,11 +1,13 @@
 //! Questions about the typed program that need a walk over its code.
 
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use millrace_sema::hir::{
     self, ActionId, Arg, Call, Callee, ControlId, CtorArg, Expr, ExprKind, ForCollection, FunctionId,
-    InstanceId, KeySet, Local, Stmt, StmtKind, Transition, TyKind, VarId,
+    InstanceId, KeySet, Local, Stmt, StmtKind, TableId, Transition, TyKind, VarId,
 };
-use std::collections::HashSet;
+use std::rc::Rc;
 
+use crate::context::Lowering;
 use crate::objects::BlockType;
 
 /// A part of the code.
@@ -169,88 +171,141 @@ fn walk_block<'a>(hir: &'a hir::Program, ty: BlockType, f: Visitor<'_, 'a>) {
     }
 }
 
-/// At how many places a block applies one of its instances. An instance that is a constructor argument of another
-/// counts twice: who gets it applies it, and may be instantiated again.
-pub(crate) fn applications(hir: &hir::Program, block: BlockType, instance: InstanceId) -> usize {
-    let mut count = 0;
-    walk_block(hir, block, &mut |node| {
-        if let Node::Call(Call { callee: Callee::Apply(e), .. }) = node {
-            count += usize::from(matches!(e.kind, ExprKind::Instance(i) if i == instance));
-        }
-    });
-    for (_, other) in hir.instances.iter() {
-        for arg in &other.args {
-            if let CtorArg::Expr(Expr { kind: ExprKind::Instance(i), .. }) = arg
-                && *i == instance
-            {
-                count += 2;
-            }
-        }
-    }
-    count
+/// What walks over the code found, each made once.
+#[derive(Debug, Default)]
+pub(crate) struct Surveyed {
+    applications: HashMap<BlockType, HashMap<InstanceId, usize>>,
+    given: Option<HashMap<InstanceId, usize>>,
+    has_tables: HashMap<BlockType, bool>,
+    mentions: HashMap<ActionId, Rc<HashSet<VarId>>>,
+    may_exit: HashMap<ActionId, bool>,
+    table_may_exit: HashMap<TableId, bool>,
 }
 
-/// Whether a block has tables, itself or in an instance that it may contain.
-pub(crate) fn has_tables(hir: &hir::Program, block: BlockType) -> bool {
-    fn control(hir: &hir::Program, id: ControlId, seen: &mut HashSet<ControlId>) -> bool {
-        if !seen.insert(id) {
-            return false;
+impl Lowering<'_> {
+    /// At how many places a block applies one of its instances. An instance that is a constructor argument of another
+    /// counts twice: who gets it applies it, and may be instantiated again.
+    pub(crate) fn applications(&mut self, block: BlockType, instance: InstanceId) -> usize {
+        let hir = self.hir;
+        let applied = self.surveyed.applications.entry(block).or_insert_with(|| applied_in(hir, block));
+        let given = self.surveyed.given.get_or_insert_with(|| given_to_others(hir));
+        let count = |map: &HashMap<InstanceId, usize>| map.get(&instance).copied().unwrap_or(0);
+        count(applied) + 2 * count(given)
+    }
+
+    /// Whether a block has tables, itself or in an instance that it may contain.
+    pub(crate) fn has_tables(&mut self, block: BlockType) -> bool {
+        has_tables(self.hir, block, &mut self.surveyed.has_tables)
+    }
+
+    /// The variables that an action may read or write, those of the actions it calls included.
+    pub(crate) fn mentions(&mut self, action: ActionId) -> Rc<HashSet<VarId>> {
+        if let Some(known) = self.surveyed.mentions.get(&action) {
+            return known.clone();
         }
-        let control_decl = &hir.controls[id];
-        // What a constructor parameter brings in is not known here.
-        let given = control_decl.ctor_params.iter().any(|p| {
-            matches!(
-                hir.types.kind(hir.vars[*p].ty),
-                TyKind::Control(_) | TyKind::Parser(_) | TyKind::BlockType(..)
-            )
-        });
-        let mut nested: Vec<InstanceId> = Vec::new();
-        let mut found = given;
-        for local in &control_decl.locals {
-            match local {
-                Local::Table(_) => found = true,
-                Local::Instance(i) => nested.push(*i),
-                _ => {}
+        let mut vars = HashSet::new();
+        let visits = &mut self.budget.visits;
+        visit_reachable(self.hir, &self.hir.actions[action].body, &mut |node| {
+            *visits += 1;
+            if let Node::Expr(Expr { kind: ExprKind::Var(v), .. }) = node {
+                vars.insert(*v);
             }
+        });
+        let vars = Rc::new(vars);
+        self.surveyed.mentions.insert(action, vars.clone());
+        vars
+    }
+
+    /// Whether an action of a table may run `exit`.
+    pub(crate) fn table_may_exit(&mut self, table: TableId) -> bool {
+        if let Some(known) = self.surveyed.table_may_exit.get(&table) {
+            return *known;
         }
-        walk_block(hir, BlockType::Control(id), &mut |node| match node {
-            Node::Stmt(Stmt { kind: StmtKind::Instance(i), .. }) => nested.push(*i),
-            Node::Call(Call { callee: Callee::Apply(e), .. }) => {
-                if let ExprKind::Instance(i) = e.kind {
-                    nested.push(i);
-                }
-            }
-            _ => {}
-        });
+        let hir = self.hir;
+        let found = hir.tables[table].actions.iter().any(|a| self.may_exit(a.action));
+        self.surveyed.table_may_exit.insert(table, found);
         found
-            || nested.into_iter().any(|i| match hir.types.kind(hir.instances[i].ty) {
-                TyKind::Control(id) => control(hir, *id, seen),
-                _ => false,
-            })
     }
-    match block {
-        BlockType::Parser(_) => false,
-        BlockType::Control(id) => control(hir, id, &mut HashSet::new()),
+
+    /// Whether an action may run `exit`, itself or in what it calls.
+    fn may_exit(&mut self, action: ActionId) -> bool {
+        if let Some(known) = self.surveyed.may_exit.get(&action) {
+            return *known;
+        }
+        let mut found = false;
+        let visits = &mut self.budget.visits;
+        visit_reachable(self.hir, &self.hir.actions[action].body, &mut |node| {
+            *visits += 1;
+            found |= matches!(node, Node::Stmt(Stmt { kind: StmtKind::Exit, .. }));
+        });
+        self.surveyed.may_exit.insert(action, found);
+        found
     }
 }
 
-/// The variables that an action may read or write, those of the actions it calls included.
-pub(crate) fn mentions(hir: &hir::Program, action: ActionId) -> HashSet<VarId> {
-    let mut vars = HashSet::new();
-    visit_reachable(hir, &hir.actions[action].body, &mut |node| {
-        if let Node::Expr(Expr { kind: ExprKind::Var(v), .. }) = node {
-            vars.insert(*v);
+fn applied_in(hir: &hir::Program, block: BlockType) -> HashMap<InstanceId, usize> {
+    let mut applied = HashMap::new();
+    walk_block(hir, block, &mut |node| {
+        if let Node::Call(Call { callee: Callee::Apply(e), .. }) = node
+            && let ExprKind::Instance(instance) = e.kind
+        {
+            *applied.entry(instance).or_insert(0) += 1;
         }
     });
-    vars
+    applied
 }
 
-/// Whether an action may run `exit`, itself or in what it calls.
-pub(crate) fn may_exit(hir: &hir::Program, action: ActionId) -> bool {
-    let mut found = false;
-    visit_reachable(hir, &hir.actions[action].body, &mut |node| {
-        found |= matches!(node, Node::Stmt(Stmt { kind: StmtKind::Exit, .. }));
+/// How often each instance is a constructor argument of another.
+fn given_to_others(hir: &hir::Program) -> HashMap<InstanceId, usize> {
+    let mut given = HashMap::new();
+    for arg in hir.instances.values().flat_map(|other| &other.args) {
+        if let CtorArg::Expr(Expr { kind: ExprKind::Instance(instance), .. }) = arg {
+            *given.entry(*instance).or_insert(0) += 1;
+        }
+    }
+    given
+}
+
+fn has_tables(hir: &hir::Program, block: BlockType, known: &mut HashMap<BlockType, bool>) -> bool {
+    let BlockType::Control(id) = block else { return false };
+    if let Some(known) = known.get(&block) {
+        return *known;
+    }
+    // Until it is known: controls do not contain themselves.
+    known.insert(block, false);
+    let control = &hir.controls[id];
+    // What a constructor parameter brings in is not known here.
+    let given = control.ctor_params.iter().any(|p| {
+        matches!(
+            hir.types.kind(hir.vars[*p].ty),
+            TyKind::Control(_) | TyKind::Parser(_) | TyKind::BlockType(..)
+        )
     });
+    let mut nested: HashSet<ControlId> = HashSet::new();
+    let mut found = given;
+    let mut note = |instance: InstanceId| {
+        if let TyKind::Control(id) = hir.types.kind(hir.instances[instance].ty) {
+            nested.insert(*id);
+        }
+    };
+    for local in &control.locals {
+        match local {
+            Local::Table(_) => found = true,
+            Local::Instance(instance) => note(*instance),
+            _ => {}
+        }
+    }
+    walk_block(hir, block, &mut |node| match node {
+        Node::Stmt(Stmt { kind: StmtKind::Instance(instance), .. }) => note(*instance),
+        Node::Call(Call { callee: Callee::Apply(e), .. }) => {
+            if let ExprKind::Instance(instance) = e.kind {
+                note(instance);
+            }
+        }
+        _ => {}
+    });
+    found = found || nested.into_iter().any(|id| has_tables(hir, BlockType::Control(id), known));
+    known.insert(block, found);
     found
 }
 

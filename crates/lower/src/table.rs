@@ -1,6 +1,8 @@
 //! Tables: keys, the list of actions, the default, sizes. A table is lowered when it is applied first; its key is
 //! evaluated by the application itself when it is pure, and before it otherwise.
 
+use foldhash::{HashSet, HashSetExt};
+use millrace_pipeline::SourceKind;
 use millrace_pipeline::{self as ir, ActionScope, Expr, MatchKind, SlotId, Type};
 use millrace_sema::hir::{self, ActionId, ActionRef, TableId};
 use num_traits::ToPrimitive;
@@ -157,6 +159,7 @@ impl<'a> Code<'_, 'a> {
             true => lowered.empty_group = Some(self.empty_group(table, &mut lowered, &mut actions)?),
             false => lowered.selector_inputs.clear(),
         }
+        self.cx.sites.stands(SourceKind::Table, &lowered.name, table.span);
         let id = self.cx.ir.program_mut().tables.push(lowered);
         Ok(TableState { id, actions: actions.into_iter().map(|a| a.hir).collect(), learned, prepared })
     }
@@ -176,8 +179,9 @@ impl<'a> Code<'_, 'a> {
     /// The actions of a table, and what runs at a miss.
     fn table_actions(&mut self, table: &'a hir::Table, lowered: &mut ir::Table) -> Lower<Vec<BoundAction>> {
         let mut actions: Vec<BoundAction> = Vec::new();
+        let mut listed = HashSet::new();
         for reference in &table.actions {
-            if actions.iter().any(|a| a.hir == reference.action) {
+            if !listed.insert(reference.action) {
                 continue;
             }
             let action = self.table_action(reference)?;

@@ -20,7 +20,7 @@ pub(crate) enum Shape {
     /// One slot.
     Scalar(Type),
     /// Members with names: structures and tuples.
-    Struct(Vec<(String, Ty)>),
+    Struct,
     /// A header.
     Header(StructId),
     /// A header union.
@@ -48,15 +48,11 @@ pub(crate) fn shape(types: &hir::Types, ty: Ty) -> Shape {
             None => Shape::Scalar(Type::Bits(ENUM_BITS)),
         },
         TyKind::New(id) => shape(types, types.new_types[*id].base),
-        TyKind::Tuple(members) => {
-            Shape::Struct(members.iter().enumerate().map(|(i, ty)| (format!("f{i}"), *ty)).collect())
-        }
+        TyKind::Tuple(_) => Shape::Struct,
         TyKind::Struct(id) => {
             let s = &types.structs[*id];
             match s.kind {
-                StructKind::Struct => {
-                    Shape::Struct(s.fields.iter().map(|f| (f.name.clone(), f.ty)).collect())
-                }
+                StructKind::Struct => Shape::Struct,
                 StructKind::Header => Shape::Header(*id),
                 StructKind::Union => Shape::Union(*id),
             }
@@ -100,11 +96,10 @@ pub(crate) fn bit_width(types: &hir::Types, ty: Ty) -> Option<u32> {
 
 /// The members of a type that has members: name and type.
 pub(crate) fn members(types: &hir::Types, ty: Ty) -> Vec<(String, Ty)> {
-    match shape(types, ty) {
-        Shape::Struct(members) => members,
-        Shape::Header(id) | Shape::Union(id) => {
-            types.structs[id].fields.iter().map(|f| (f.name.clone(), f.ty)).collect()
-        }
+    match types.kind(ty) {
+        TyKind::Tuple(members) => members.iter().enumerate().map(|(i, ty)| (format!("f{i}"), *ty)).collect(),
+        TyKind::Struct(id) => types.structs[*id].fields.iter().map(|f| (f.name.clone(), f.ty)).collect(),
+        TyKind::New(id) => members(types, types.new_types[*id].base),
         _ => Vec::new(),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::captures::stopped;
 use crate::output::tell_line;
+use millrace_dataplane::PortId;
+use millrace_drivers::{Captures, Driver, InterfaceSpec, Links, Port, PortSpec};
 use millrace_p4runtime::Feed;
-use millrace_ports::{Captures, Driver, InterfaceSpec, Links, Port, PortSpec};
-use millrace_switch::PortId;
 use millrace_thrift::PortMaker;
 use std::sync::Arc;
 use tracing::info;
@@ -27,7 +27,11 @@ fn interface(name: &str) -> InterfaceSpec {
 impl AddedPorts {
     fn open_captured(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn Port>, String> {
         let interface = interface(name);
-        let port = millrace_ports::open(&interface).map_err(|error| error.to_string())?;
+        if let Some(user) = self.links.user_of(&interface) {
+            return Err(format!("{name} is port {user} already"));
+        }
+        let port = millrace_drivers::open_among(&interface, self.links.len() + 1)
+            .map_err(|error| error.to_string())?;
         let port = self.captures.watch(number, &interface, port);
         let capture = (!capture.is_empty()).then_some(capture);
         if capture.is_some() || self.captures_all {
@@ -57,10 +61,10 @@ impl PortMaker for AddedPorts {
 
     fn added(&self, number: PortId, name: &str) {
         info!(port = format_args!("{number}@{}", interface(name)).to_string(), "port up");
-        self.p4runtime.iter().for_each(|feed| feed.port_added(number));
         if let Ok(port) = u16::try_from(number) {
             self.links.add(&PortSpec { port, interface: interface(name) });
         }
+        self.p4runtime.iter().for_each(|feed| feed.port_added(number));
     }
 
     fn removed(&self, number: PortId) {

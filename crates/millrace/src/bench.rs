@@ -7,8 +7,8 @@ use crate::output::{say, say_line};
 use crate::progress::Progress;
 use crate::source::load_any;
 use millrace_bench::{Config, Report, measure};
-use millrace_ports::null::Trace;
-use millrace_switch::{Clock, Switch, SwitchConfig};
+use millrace_dataplane::{Clock, Switch, SwitchConfig};
+use millrace_drivers::null::Trace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Capture files as lists of frames.
 
-use millrace_ports::MAX_FRAME;
-use pcap_file::pcap::PcapReader;
-use std::io::Read;
+use millrace_drivers::CaptureFile;
+use millrace_frames::MAX_FRAME;
+use std::io::BufRead;
 
 /// Most frames that are taken from one capture.
 pub(crate) const MAX_FRAMES: usize = 1 << 20;
@@ -15,26 +15,26 @@ pub(crate) struct Captured {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reads a capture.
+/// Reads a capture, pcap or pcapng.
 ///
 /// # Errors
 /// What is wrong with it, as a sentence.
-pub(crate) fn read(input: impl Read) -> Result<Vec<Captured>, String> {
-    let mut reader = PcapReader::new(input).map_err(|error| format!("not a capture file: {error}"))?;
-    let mut frames = Vec::new();
-    while let Some(packet) = reader.next_packet() {
-        let packet = packet.map_err(|error| format!("damaged after {} packets: {error}", frames.len()))?;
+pub(crate) fn read(input: impl BufRead) -> Result<Vec<Captured>, String> {
+    let mut file = CaptureFile::new(input).map_err(|error| error.to_string())?;
+    let (mut frames, mut bytes) = (Vec::new(), Vec::new());
+    loop {
+        let record = file.next(&mut bytes);
+        let record = record.map_err(|error| format!("{error} (after {} whole packets)", frames.len()))?;
+        let Some(record) = record else { return Ok(frames) };
         if frames.len() >= MAX_FRAMES {
             return Err(format!("more than {MAX_FRAMES} packets"));
         }
-        if packet.data.len() > MAX_FRAME {
-            let length = packet.data.len();
+        if bytes.len() > MAX_FRAME {
+            let length = bytes.len();
             return Err(format!("packet {} has {length} bytes, the limit is {MAX_FRAME}", frames.len() + 1));
         }
-        let time_ns = u64::try_from(packet.timestamp.as_nanos()).unwrap_or(u64::MAX);
-        frames.push(Captured { time_ns, bytes: packet.data.into_owned() });
+        frames.push(Captured { time_ns: record.timestamp_ns, bytes: bytes.clone() });
     }
-    Ok(frames)
 }
 
 /// Sets the times so that the first frame of all is at 0.

@@ -3,22 +3,36 @@
 use crate::cli::CaptureArgs;
 use crate::findings::Failure;
 use crate::output::tell_line;
-use millrace_ports::{CaptureError, CaptureStatus, Captures, Port, PortSpec};
-use millrace_switch::PortId;
+use crate::privileges::Opener;
+use millrace_dataplane::PortId;
+use millrace_drivers::{CaptureError, CaptureStatus, Captures, Port, PortSpec};
+use std::path::Path;
 use std::sync::Arc;
 use tracing::{info, warn};
 
 /// Open ports with their numbers.
 pub(crate) type Ports = Vec<(PortId, Box<dyn Port>)>;
 
+/// The folder of captures, if there is one.
+pub(crate) fn folder(args: &CaptureArgs) -> Option<&Path> {
+    args.pcap.as_deref().or(args.pcap_dir.as_deref())
+}
+
 /// Opens ports, such that they can be captured.
-pub(crate) fn open(args: &CaptureArgs, specs: &[PortSpec]) -> Result<(Arc<Captures>, Ports), Failure> {
-    let folder = args.pcap.as_deref().or(args.pcap_dir.as_deref());
+pub(crate) fn open(
+    args: &CaptureArgs,
+    specs: &[PortSpec],
+    opener: &Opener,
+) -> Result<(Arc<Captures>, Ports), Failure> {
+    let folder = folder(args);
     let made = Captures::new(folder, args.pcap_max.saturating_mul(1 << 20));
     let captures = made.map_err(|error| Failure::Failed(error.to_string()))?;
     let mut ports = Ports::new();
+    let among = specs.len();
     for spec in specs {
-        let port = millrace_ports::open(&spec.interface).map_err(|error| Failure::failed(spec, error))?;
+        let interface = spec.interface.clone();
+        let opened = opener.open(move || millrace_drivers::open_among(&interface, among))?;
+        let port = opened.map_err(|error| Failure::failed(spec, error))?;
         let number = PortId::from(spec.port);
         ports.push((number, captures.watch(number, &spec.interface, port)));
     }
@@ -48,7 +62,14 @@ pub(crate) fn stop_all(captures: &Captures) {
 pub(crate) fn stopped(port: PortId, ended: Result<CaptureStatus, CaptureError>) {
     match ended {
         Ok(ended) => {
-            info!(port, packets = ended.packets, lost = ended.lost, "capture off");
+            let (packets, lost) = (ended.packets, ended.lost);
+            if let Some(error) = &ended.error {
+                warn!(port, packets, lost, error, "capture off");
+                let whole = format!("{packets} frames are in its files");
+                tell_line(format_args!("the capture of port {port} is not whole: {error}; {whole}"));
+            } else {
+                info!(port, packets, lost, "capture off");
+            }
             if ended.lost > 0 {
                 tell_line(format_args!("port {port}: {} frames are missing in its capture", ended.lost));
             }

@@ -1,16 +1,33 @@
 //! The command line as it is written.
 
-use crate::observe::{CaptureCommand, MetricsArgs, TopArgs};
+use crate::examples;
+use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, TopArgs};
+use crate::output::Colour;
+use crate::p4info::Form;
 use crate::swap::SwapArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use millrace_ports::{DEFAULT_CAPTURE_FILE, PortSpec};
-use millrace_switch::{EngineKind, QueueConfig};
+use millrace_dataplane::{DEFAULT_PACKET_MEMORY, EngineKind, QueueConfig};
+use millrace_drivers::{DEFAULT_CAPTURE_FILE, PortSpec};
+use millrace_listen::Place;
 use std::path::PathBuf;
 
 /// A P4 switch: P4 source in, running switch out.
 #[derive(Debug, Parser)]
-#[command(name = "millrace", version, about, arg_required_else_help = true)]
+#[command(name = "millrace", version, about, arg_required_else_help = true, after_help = examples::MILLRACE)]
 pub(crate) struct Cli {
+    /// When messages have colours: auto is on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) color: Colour,
+    /// Says only errors and results: neither warnings nor what goes on
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -18,27 +35,41 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Parses and type-checks a program
+    #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
-    /// Prints the P4Info of a program as protobuf text
+    /// Prints the P4Info of a program
+    #[command(after_help = examples::P4INFO)]
     P4info(P4infoArgs),
     /// Makes an image of a program, which runs without the source; prints what it is compiled to, or how long that takes
+    #[command(after_help = examples::COMPILE)]
     Compile(CompileArgs),
     /// Runs STF tests on a program
+    #[command(after_help = examples::STF)]
     Stf(StfArgs),
     /// Runs a program on ports; without a program, a demonstration
+    #[command(after_help = examples::RUN)]
     Run(Box<RunArgs>),
     /// Has a running switch go on with another program: no packet is lost, and what was written is kept as far as it fits
+    #[command(after_help = examples::SWAP)]
     Swap(SwapArgs),
     /// Runs the commands of bmv2's simple_switch_CLI on a running switch
+    #[command(after_help = examples::SHELL)]
     Shell(ShellArgs),
     /// Tells what happens to a packet, step by step
+    #[command(after_help = examples::TRACE)]
     Trace(TraceArgs),
     /// Measures how fast a program forwards a capture from memory
+    #[command(after_help = examples::BENCH)]
     Bench(BenchArgs),
     /// Shows what a running switch does, on the terminal
+    #[command(after_help = examples::TOP)]
     Top(TopArgs),
     /// Switches the capture of a port of a running switch on or off
+    #[command(after_help = examples::CAPTURE)]
     Capture(CaptureCommand),
+    /// Says or changes what a running switch logs
+    #[command(after_help = examples::LOG)]
+    Log(LogCommand),
 }
 
 impl Command {
@@ -51,8 +82,13 @@ impl Command {
             Command::Swap(args) => args.json,
             Command::Trace(args) => args.json,
             Command::Bench(args) => args.running.json,
-            Command::P4info(_) | Command::Compile(_) => false,
-            Command::Shell(_) | Command::Top(_) | Command::Capture(_) => false,
+            Command::P4info(args) => args.json,
+            Command::Compile(args) => args.json,
+            Command::Top(args) => args.json,
+            Command::Capture(args) => args.json,
+            Command::Log(args) => args.json,
+            // There it names a file, as in the tool of bmv2.
+            Command::Shell(_) => false,
         }
     }
 }
@@ -66,9 +102,21 @@ pub(crate) struct SourceArgs {
     /// Macro to define, as 1 or as VALUE
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub(crate) defines: Vec<String>,
-    /// Version of the language
-    #[arg(long, value_enum, default_value_t = Standard::P4_16)]
-    pub(crate) std: Standard,
+    /// Version of the language; recognised if not given
+    #[arg(long, value_enum)]
+    pub(crate) std: Option<Standard>,
+    /// How findings in the program are shown
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Diagnostics::Full)]
+    pub(crate) diagnostics: Diagnostics,
+}
+
+/// A form of findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Diagnostics {
+    /// With the lines of the program and carets
+    Full,
+    /// As file:line:column: error: message, for editors
+    Gcc,
 }
 
 /// A program and how to read it.
@@ -135,8 +183,11 @@ impl Engine {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
+    /// The programs, or images of some; `-` is standard input
+    #[arg(value_name = "PROG", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) program: ProgramArgs,
+    pub(crate) source: SourceArgs,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -149,6 +200,26 @@ pub(crate) struct P4infoArgs {
     /// Where to write it; standard output if not given
     #[arg(short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Without fields that controllers of an older P4Runtime do not know and refuse
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t = P4runtimeVersion::V1_5)]
+    pub(crate) p4runtime: P4runtimeVersion,
+    /// The form of protobuf: by the ending of FILE (.txtpb, .json, .bin), else text
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Form>,
+}
+
+/// A version of P4Runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum P4runtimeVersion {
+    #[value(name = "1.3")]
+    V1_3,
+    #[value(name = "1.4")]
+    V1_4,
+    #[value(name = "1.5")]
+    V1_5,
 }
 
 #[derive(Debug, Args)]
@@ -161,12 +232,15 @@ pub(crate) struct CompileArgs {
     /// Tells how long each step from the source to running code takes, in milliseconds
     #[arg(long, conflicts_with = "emit")]
     pub(crate) time: bool,
-    /// The processor of `clif` and `asm`: this machine's if not given
+    /// The processor of `clif` and `asm`: this machine's if not given. Another one needs a build with `--features all-targets`
     #[arg(long, value_enum)]
     pub(crate) target: Option<Target>,
     /// Where to write it; standard output if not given
     #[arg(short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// A form of a compiled program.
@@ -208,9 +282,14 @@ pub(crate) struct RunArgs {
     /// The program, or an image of one; without one and without --grpc a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
-    /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN,OUT, 0@null:TRACE
+    /// A port: 0@eth0, 0@packet:eth0, 0@tap:mr0, 0@pcap:IN,OUT, 0@stream:IN,OUT, 0@null:TRACE
     #[arg(short = 'i', value_name = "PORT@IFACE")]
     pub(crate) ports: Vec<PortSpec>,
+    /// Takes the first frames of streams after so many seconds, and goes on after their end
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    pub(crate) streams_after: Option<u64>,
+    #[command(flatten)]
+    pub(crate) packet_in: PacketInArgs,
     /// Entries: runtime commands of bmv2 or P4Runtime JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) entries: Option<PathBuf>,
@@ -223,17 +302,33 @@ pub(crate) struct RunArgs {
     pub(crate) queues: QueueArgs,
     #[command(flatten)]
     pub(crate) grpc: GrpcArgs,
-    /// Serves the Thrift interface of bmv2 there, for `millrace shell` and simple_switch_CLI, as 9090 (of this machine only)
-    #[arg(long, value_name = "ADDR|PORT")]
-    pub(crate) thrift: Option<String>,
+    #[command(flatten)]
+    pub(crate) thrift: ThriftArgs,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
+    /// Runs as that user once ports and files are open; started by root, without all but two of its capabilities in any case
+    #[arg(long, value_name = "USER[:GROUP]")]
+    pub(crate) user: Option<String>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
     #[command(flatten)]
     pub(crate) running: RunningArgs,
+}
+
+/// Ports whose frames one peer sends and gets, for the options of bmv2.
+#[derive(Debug, Args)]
+pub(crate) struct PacketInArgs {
+    /// Where it connects to: ipc://FILE or tcp://ADDR:PORT
+    #[arg(long, value_name = "ADDR", conflicts_with = "ports", hide = true)]
+    pub(crate) packet_in: Option<String>,
+    /// How many ports it has
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=millrace_dataplane::MAX_PORTS as i64), hide = true)]
+    pub(crate) packet_in_ports: u32,
+    /// Lets other machines be the peer
+    #[arg(long, requires = "packet_in", hide = true)]
+    pub(crate) packet_in_allow_remote: bool,
 }
 
 /// What is captured of ports.
@@ -246,21 +341,30 @@ pub(crate) struct CaptureArgs {
     /// The folder for captures that are switched on later
     #[arg(long, value_name = "DIR", conflicts_with = "pcap")]
     pub(crate) pcap_dir: Option<PathBuf>,
-    /// Largest file of a capture, in MiB; frames behind that are left out
+    /// Largest file of a capture, in MiB; frames after that are left out
     #[arg(long, value_name = "MIB", default_value_t = DEFAULT_CAPTURE_FILE >> 20)]
     pub(crate) pcap_max: u64,
 }
 
 /// What is told of a run, in lines with a time, a level and fields.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Log")]
 pub(crate) struct LogArgs {
     /// Logs what is at least that important [default: info, when there is a file or a format]
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub(crate) log_level: Option<LogLevel>,
-    /// Where to log, behind what is there; standard error if not given
+    /// Where to log, after what is there; `-` for standard output; standard error if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Begins another file when the log has so many bytes; those of before are FILE with .1, .2, ... before the ending
+    #[arg(long, value_name = "BYTES", requires = "log")]
+    pub(crate) log_max_size: Option<u64>,
+    /// How many files of before are kept
+    #[arg(long, value_name = "N", requires = "log_max_size", default_value_t = 3)]
+    pub(crate) log_max_files: usize,
+    /// Logs so many bytes of each packet that comes and leaves, where packets are logged in the words of bmv2
+    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
+    pub(crate) log_packet_bytes: usize,
     /// The form of a line [default: text]
     #[arg(long, value_enum)]
     pub(crate) log_format: Option<LogFormat>,
@@ -290,6 +394,8 @@ pub(crate) enum LogFormat {
     Text,
     /// A JSON object a line
     Json,
+    /// The lines of bmv2, in its words
+    Bmv2,
 }
 
 /// What is between ingress and egress.
@@ -305,19 +411,22 @@ pub(crate) struct QueueArgs {
     /// Packets for a link that is busy wait in the queue of its port, where the program sees them; else they are dropped
     #[arg(long)]
     pub(crate) wait_for_links: bool,
+    /// MiB that packets may take while they wait in the switch, with all their copies; what is beyond is dropped
+    #[arg(long, value_name = "MIB", default_value_t = (DEFAULT_PACKET_MEMORY >> 20) as u32, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) packet_memory: u32,
 }
 
 /// How controllers reach the switch.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "P4Runtime")]
 pub(crate) struct GrpcArgs {
-    /// Serves P4Runtime there, as 127.0.0.1:9559; PROG may then be left out, for a controller to bring one
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) grpc: Option<String>,
+    /// Serves P4Runtime there, as 9559 (of this machine); PROG may then be left out, for a controller to bring one
+    #[arg(long, value_name = "ADDR|PORT")]
+    pub(crate) grpc: Option<Place>,
     /// The device id that controllers use
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "grpc")]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) device_id: u64,
-    /// The port behind which the controller is: packet-ins leave there, packet-outs come in there
+    /// The port of the controller: packet-ins leave there, packet-outs come in there
     #[arg(long, value_name = "N", requires = "grpc")]
     pub(crate) cpu_port: Option<u32>,
     /// The server's certificate, for TLS (PEM)
@@ -334,12 +443,31 @@ pub(crate) struct GrpcArgs {
     pub(crate) grpc_allow_plaintext: bool,
 }
 
+/// How clients of bmv2 reach the switch.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Thrift")]
+pub(crate) struct ThriftArgs {
+    /// Serves the Thrift interface of bmv2 there, for `millrace shell` and simple_switch_CLI, as 9090 (of this machine)
+    #[arg(long, value_name = "ADDR|PORT")]
+    pub(crate) thrift: Option<Place>,
+    /// Lets other machines write to the switch over Thrift, which asks nobody who they are
+    #[arg(long, requires = "thrift")]
+    pub(crate) thrift_allow_remote: bool,
+    /// Tells subscribers of nanomsg there of digests, idle entries, links and programs, as bmv2 does: ipc://FILE or
+    /// tcp://ADDR:PORT
+    #[arg(long, value_name = "ADDR", requires = "thrift")]
+    pub(crate) notifications: Option<String>,
+    /// The same if that is possible
+    #[arg(long, value_name = "ADDR", requires = "thrift", conflicts_with = "notifications", hide = true)]
+    pub(crate) try_notifications: Option<String>,
+}
+
 /// The switch is reached over Thrift: one of `millrace run --thrift`, or bmv2. Commands come from standard input, with
 /// completion and history on a terminal.
 #[derive(Debug, Args)]
 pub(crate) struct ShellArgs {
     /// The port of its Thrift server
-    #[arg(long, value_name = "N", default_value_t = millrace_thrift::DEFAULT_PORT)]
+    #[arg(long, value_name = "N", default_value_t = millrace_thrift_api::DEFAULT_PORT)]
     pub(crate) thrift_port: u16,
     /// Its address
     #[arg(long, value_name = "ADDR", default_value = "localhost")]
@@ -354,8 +482,14 @@ pub(crate) struct ShellArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
+    /// The program, or an image of one; with --from that of the switch if not given
+    #[arg(value_name = "PROG", required_unless_present = "from")]
+    pub(crate) path: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) program: ProgramArgs,
+    pub(crate) source: SourceArgs,
+    /// Take what is written in a running switch, from its Thrift server: tables, groups, counters, registers, ...
+    #[arg(long, value_name = "ADDR|PORT", conflicts_with = "entries")]
+    pub(crate) from: Option<Place>,
     /// Entries: runtime commands of bmv2 or P4Runtime JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) entries: Option<PathBuf>,

@@ -2,11 +2,13 @@
 
 use crate::cli::{CompileArgs, Emit, Target};
 use crate::findings::{Failure, Findings};
-use crate::output::say;
+use crate::output::{say, say_line};
 use crate::source::{load_any, write_output};
-use millrace_jit::{Compiled, Effort, Listing, Options, Plan, listing};
+use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
+use millrace_jit::{Compiled, Effort, Listing, Options, Statistics, listing};
+use millrace_midend::Plan;
 use millrace_pipeline::{Program, passes};
-use millrace_switch::{EngineKind, Switch, SwitchConfig};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +19,7 @@ pub(crate) fn compile(args: &CompileArgs, findings: &mut Findings) -> Result<(),
     if args.time {
         let lowering = Instant::now();
         let program = loaded.program(findings)?;
-        return time(program, front, lowering.elapsed());
+        return time(program, front, lowering.elapsed(), args.json);
     }
     let text = match args.emit.unwrap_or(Emit::Image) {
         Emit::Image => loaded.image(findings)?.to_string(),
@@ -25,7 +27,17 @@ pub(crate) fn compile(args: &CompileArgs, findings: &mut Findings) -> Result<(),
         Emit::Clif => list(&*loaded.program(findings)?, args.target)?.clif,
         Emit::Asm => list(&*loaded.program(findings)?, args.target)?.asm,
     };
-    write_output(args.output.as_deref(), &text)
+    if !args.json {
+        return write_output(args.output.as_deref(), &text);
+    }
+    match &args.output {
+        Some(path) => {
+            write_output(Some(path), &text)?;
+            say_line(json!({ "ok": true, "output": path.display().to_string(), "bytes": text.len() }));
+        }
+        None => say_line(json!({ "ok": true, "text": text })),
+    }
+    Ok(())
 }
 
 /// The texts of the code that takes a burst through a program.
@@ -41,8 +53,8 @@ fn list(program: &Program, target: Option<Target>) -> Result<Listing, Failure> {
 }
 
 /// Tells how long each step takes, from the source to a switch that forwards; of a large program also how long the better
-/// code takes that is made beside it. Measured once, as it is when a switch starts.
-fn time(program: Arc<Program>, front: Duration, lowering: Duration) -> Result<(), Failure> {
+/// code takes that is made concurrently. Measured once, as it is when a switch starts.
+fn time(program: Arc<Program>, front: Duration, lowering: Duration, as_json: bool) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::Failed(error.to_string());
     let start = Instant::now();
     let config = SwitchConfig { engine: EngineKind::Jit, ..SwitchConfig::default() };
@@ -50,6 +62,27 @@ fn time(program: Arc<Program>, front: Duration, lowering: Duration) -> Result<()
     let made = start.elapsed();
     let code = switch.compile_statistics();
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let rest = made.saturating_sub(code.specialise + code.codegen);
+    let better = match code.effort {
+        Effort::Quick => Some(better(&program)?),
+        _ => None,
+    };
+    if as_json {
+        let of = |code: &Statistics| {
+            json!({ "specialise_ms": ms(code.specialise), "nodes": code.nodes,
+                    "codegen_ms": ms(code.codegen), "bytes": code.bytes })
+        };
+        say_line(json!({
+            "ok": true,
+            "front_ms": ms(front),
+            "lower_ms": ms(lowering),
+            "code": of(&code),
+            "rest_ms": ms(rest),
+            "total_ms": ms(front + lowering + made),
+            "better_code": better.as_ref().map(of),
+        }));
+        return Ok(());
+    }
     say(format_args!(
         "source to typed program   {:8.2} ms\n\
          lowering                  {:8.2} ms\n\
@@ -63,15 +96,10 @@ fn time(program: Arc<Program>, front: Duration, lowering: Duration) -> Result<()
         code.nodes,
         ms(code.codegen),
         code.bytes,
-        ms(made.saturating_sub(code.specialise + code.codegen)),
+        ms(rest),
         ms(front + lowering + made),
     ));
-    if code.effort == Effort::Quick {
-        let mut optimised = (*program).clone();
-        passes::optimize(&mut optimised);
-        let plan = Plan::through(&optimised, true);
-        let better = Compiled::new(&optimised, &plan, &Options::default()).map_err(|error| failed(&error))?;
-        let code = better.statistics();
+    if let Some(code) = better {
         say(format_args!(
             "better code, made while the switch runs, once it is busy:\n\
              specialising              {:8.2} ms  {} nodes\n\
@@ -83,4 +111,13 @@ fn time(program: Arc<Program>, front: Duration, lowering: Duration) -> Result<()
         ));
     }
     Ok(())
+}
+
+/// How long the better code takes.
+fn better(program: &Program) -> Result<Statistics, Failure> {
+    let mut optimised = program.clone();
+    passes::optimize(&mut optimised);
+    let plan = Plan::through(&optimised, true);
+    let compiled = Compiled::new(&optimised, &plan, &Options::default());
+    Ok(compiled.map_err(|error| Failure::Failed(error.to_string()))?.statistics())
 }

@@ -7,7 +7,7 @@ use crate::output::{say, say_line};
 use crate::source::load_text;
 use crate::{frame, statistics};
 use millrace_control::entries::load;
-use millrace_switch::{PortId, Switch, SwitchConfig};
+use millrace_dataplane::{PortId, Switch, SwitchConfig};
 use serde_json::{Value, json};
 
 const PROGRAM_NAME: &str = "programs/router.p4";
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
     let mut story = Vec::new();
     for (port, packet) in arrivals {
         let outcome = switch.inject(port, &packet.bytes, packet.time_ns);
-        let label = |reason: millrace_switch::DropReason| reason.label(switch.program());
+        let label = |reason: millrace_dataplane::DropReason| reason.label(switch.program());
         if !args.running.json {
             say_line(format_args!("in   port {port}  {}", frame::describe(&packet.bytes)));
             outcome.sent.iter().for_each(|sent| {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
             outcome
                 .drops
                 .iter()
-                .for_each(|drop| say_line(format_args!("drop         {}", label(drop.reason))));
+                .for_each(|drop| say_line(format_args!("drop         {}", drop.describe(switch.program()))));
         }
         story.push(json!({
             "port": port,

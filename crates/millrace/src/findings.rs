@@ -1,11 +1,11 @@
 //! What was found wrong: shown on standard error as it is found, kept for the JSON object.
 
-use crate::output::{tell, tell_line};
-use millrace_control::Refusal;
-use millrace_syntax::{Diagnostic, Severity, SourceMap, render};
+use crate::cli::Diagnostics;
+use crate::output::{has_colour, is_quiet, tell_coloured, tell_line};
+use millrace_commands::Refusal;
+use millrace_syntax::{Diagnostic, Severity, SourceMap, render, render_lines};
 use serde_json::{Value, json};
 use std::fmt::Display;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Why a command ended early.
@@ -51,14 +51,26 @@ pub(crate) struct Findings {
     errors: usize,
     warnings: usize,
     colour: bool,
+    form: Diagnostics,
     /// Whether warnings are neither shown nor counted.
     without_warnings: bool,
 }
 
 impl Findings {
     pub(crate) fn new() -> Findings {
-        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Findings { shown: Vec::new(), errors: 0, warnings: 0, colour, without_warnings: false }
+        Findings {
+            shown: Vec::new(),
+            errors: 0,
+            warnings: 0,
+            colour: has_colour(),
+            form: Diagnostics::Full,
+            without_warnings: is_quiet(),
+        }
+    }
+
+    /// From now on shows findings in this form.
+    pub(crate) fn set_form(&mut self, form: Diagnostics) {
+        self.form = form;
     }
 
     /// From now on shows errors only.
@@ -76,7 +88,10 @@ impl Findings {
         if self.without_warnings && diagnostic.severity == Severity::Warning {
             return;
         }
-        tell(render(diagnostic, sources, self.colour));
+        match self.form {
+            Diagnostics::Full => tell_coloured(render(diagnostic, sources, self.colour)),
+            Diagnostics::Gcc => tell_coloured(render_lines(diagnostic, sources)),
+        }
         let place = sources.location(diagnostic.primary);
         let severity = match diagnostic.severity {
             Severity::Error => {
@@ -108,7 +123,7 @@ impl Findings {
         refusals: &[Refusal],
         code: &'static str,
     ) -> Failure {
-        let (sources, diagnostics) = millrace_control::diagnostics(name, text, refusals, code);
+        let (sources, diagnostics) = millrace_commands::diagnostics(name, text, refusals, code);
         diagnostics.iter().for_each(|diagnostic| self.show(diagnostic, &sources));
         self.summary(0);
         Failure::Found

@@ -2,20 +2,25 @@
 
 use crate::cli::GrpcArgs;
 use crate::findings::Failure;
-use millrace_control::image::Image;
+use crate::output::note_line;
+use millrace_dataplane::PortId;
+use millrace_describe::image::Image;
+use millrace_drivers::Port;
+use millrace_listen::{Admission, P4RUNTIME, Place, Service};
 use millrace_p4runtime::{CpuLink, Listen, Pipeline, Tls};
-use millrace_ports::Port;
-use millrace_switch::PortId;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use millrace_syntax::read_file;
+use std::net::SocketAddr;
 use std::path::Path;
+use tracing::warn;
 
-/// The port that IANA has for P4Runtime.
-const DEFAULT_PORT: u16 = 9559;
+/// Most bytes of a file with a key or certificates.
+pub(crate) const MAX_KEY_BYTES: u64 = 1 << 20;
 
 /// Where and how to listen, if at all.
 pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
-    let Some(address) = &args.grpc else { return Ok(None) };
-    let read = |path: &Path| std::fs::read(path).map_err(|error| Failure::failed(path.display(), error));
+    let Some(place) = &args.grpc else { return Ok(None) };
+    let read =
+        |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error));
     let tls = match (&args.grpc_cert, &args.grpc_key) {
         (Some(certificate), Some(key)) => Some(Tls {
             certificate: read(certificate)?,
@@ -24,26 +29,22 @@ pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
         }),
         _ => None,
     };
-    Ok(Some(Listen { address: self::address(address)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
+    Ok(Some(Listen { address: address(place, &P4RUNTIME)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
 }
 
-/// Where a P4Runtime server is.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, Failure> {
-    resolve(text, DEFAULT_PORT)
+/// The address that an option names.
+pub(crate) fn address(place: &Place, service: &Service) -> Result<SocketAddr, Failure> {
+    place
+        .resolve(service.default_port)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", service.option)))
 }
 
-/// An address, a name or either with a port.
-pub(crate) fn resolve(text: &str, default_port: u16) -> Result<SocketAddr, Failure> {
-    if let Ok(address) = text.parse::<IpAddr>() {
-        return Ok((address, default_port).into());
+/// Warns of a server that lets in whoever reaches it.
+pub(crate) fn warn_of_exposure(service: &Service, address: SocketAddr, admission: Admission) {
+    if let Some(exposure) = millrace_listen::exposure(service, address, admission) {
+        warn!("{exposure}");
+        note_line(format_args!("warning: {exposure}"));
     }
-    let found = match text.contains(':') {
-        true => text.to_socket_addrs(),
-        false => (text, default_port).to_socket_addrs(),
-    };
-    found.ok().and_then(|mut addresses| addresses.next()).ok_or_else(|| {
-        Failure::Usage(format!("`{text}` is no address to listen on, as in 127.0.0.1:{default_port}"))
-    })
 }
 
 /// The program as controllers see it. What they get as its device config is the image, which they can set again.
@@ -52,7 +53,7 @@ pub(crate) fn pipeline(image: Image) -> Result<Pipeline, Failure> {
     Pipeline::new(image, device_config).map_err(Failure::Failed)
 }
 
-/// Adds the port behind which the controller is.
+/// Adds the port of the controller.
 pub(crate) fn cpu_port(
     args: &GrpcArgs,
     ports: &mut Vec<(PortId, Box<dyn Port>)>,
@@ -62,18 +63,4 @@ pub(crate) fn cpu_port(
         millrace_p4runtime::cpu_port().map_err(|error| Failure::failed("the CPU port", error))?;
     ports.push((number, Box::new(port)));
     Ok(Some((number, link)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_may_leave_out_the_port() {
-        assert_eq!(resolve("127.0.0.1", DEFAULT_PORT).unwrap().to_string(), "127.0.0.1:9559");
-        assert_eq!(resolve("::1", DEFAULT_PORT).unwrap().to_string(), "[::1]:9559");
-        assert_eq!(resolve("127.0.0.1:50051", DEFAULT_PORT).unwrap().to_string(), "127.0.0.1:50051");
-        assert_eq!(resolve("[::1]:0", DEFAULT_PORT).unwrap().port(), 0);
-        assert!(resolve("127.0.0.1:x", DEFAULT_PORT).is_err() && resolve("", DEFAULT_PORT).is_err());
-    }
 }

@@ -13,20 +13,26 @@ mod cli;
 mod compile;
 mod demo;
 mod entries;
+mod examples;
 mod findings;
 mod frame;
 mod grpc;
+mod log_file;
 mod logging;
+mod nanomsg;
 mod observe;
 mod output;
 mod p4info;
+mod privileges;
 mod progress;
 mod run;
+mod running;
 mod shell;
 mod source;
 mod stand_in;
 mod statistics;
 mod stf;
+mod stories;
 mod swap;
 mod thrift;
 mod trace;
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
 fn execute(args: Vec<OsString>) -> ExitCode {
     let cli = Cli::parse_from(args);
     let json = cli.command.json();
+    output::set_manner(cli.color, cli.quiet);
     let mut findings = Findings::new();
     let done = match cli.command {
         Command::Check(args) => check::check(&args, &mut findings),
@@ -62,6 +69,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Bench(args) => bench::bench(&args, &mut findings),
         Command::Top(args) => observe::top(&args),
         Command::Capture(args) => observe::capture(&args),
+        Command::Log(args) => observe::log(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

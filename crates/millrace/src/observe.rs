@@ -1,44 +1,50 @@
 //! `millrace top`, `millrace capture`, and the metrics of `millrace run`.
 
+use crate::cli::LogLevel;
 use crate::findings::Failure;
-use crate::grpc::resolve;
-use crate::output::{say, say_line, tell_line};
+use crate::grpc::{address, warn_of_exposure};
+use crate::output::{note_line, say, say_line};
 use clap::{Args, ValueEnum};
-use millrace_observe::{Client, DEFAULT_PORT, Listen, Server, top};
-use millrace_ports::Captures;
-use millrace_switch::Control;
+use millrace_listen::{Admission, METRICS, Place};
+use millrace_observe::{Client, Listen, Server, Shown, top};
+use serde_json::json;
 use std::io::IsTerminal;
-use std::sync::Arc;
 use tracing::info;
 
 /// What a running switch shows of itself.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Metrics")]
 pub(crate) struct MetricsArgs {
-    /// Serves metrics there, as 127.0.0.1:9560, for Prometheus, `millrace top` and `millrace capture`
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) metrics: Option<String>,
+    /// Serves metrics there, as 9560 (of this machine), for Prometheus, `millrace top` and `millrace capture`
+    #[arg(long, value_name = "ADDR|PORT")]
+    pub(crate) metrics: Option<Place>,
     /// Lets other machines read them
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_allow_remote: bool,
+    /// A further name or address by which clients ask for them, as with a proxy; requests for other hosts are refused
+    #[arg(long, value_name = "HOST", requires = "metrics")]
+    pub(crate) metrics_host: Vec<String>,
 }
 
 /// Which running switch.
 #[derive(Debug, Args)]
 pub(crate) struct WhichArgs {
     /// Where it serves metrics
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9560")]
-    metrics: String,
+    #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9560")]
+    metrics: Place,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// Where the switch serves metrics
-    #[arg(value_name = "ADDR", default_value = "127.0.0.1:9560")]
-    address: String,
+    #[arg(value_name = "ADDR|PORT", default_value = "127.0.0.1:9560")]
+    address: Place,
     /// Prints one page, with the rates of one second; also when standard output is no terminal
     #[arg(long)]
     once: bool,
+    /// One JSON object on standard output: the switch as it is now
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -54,6 +60,21 @@ pub(crate) struct CaptureCommand {
     name: Option<String>,
     #[command(flatten)]
     which: WhichArgs,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogCommand {
+    /// What is at least that important is logged from now on; without it, the level is said
+    #[arg(value_enum, value_name = "LEVEL")]
+    level: Option<LogLevel>,
+    #[command(flatten)]
+    which: WhichArgs,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -63,23 +84,29 @@ enum OnOff {
 }
 
 /// Serves metrics, if they are asked for.
-pub(crate) fn serve(
-    args: &MetricsArgs,
-    control: &Control,
-    captures: &Arc<Captures>,
-) -> Result<Option<Server>, Failure> {
-    let Some(address) = &args.metrics else { return Ok(None) };
-    let listen = Listen { address: resolve(address, DEFAULT_PORT)?, allow_remote: args.metrics_allow_remote };
-    let started = Server::start(listen, control.clone(), Arc::clone(captures));
+pub(crate) fn serve(args: &MetricsArgs, shown: impl FnOnce() -> Shown) -> Result<Option<Server>, Failure> {
+    let Some(place) = &args.metrics else { return Ok(None) };
+    let listen = Listen {
+        address: address(place, &METRICS)?,
+        allow_remote: args.metrics_allow_remote,
+        hosts: args.metrics_host.clone(),
+    };
+    let started = Server::start(listen, shown());
     let server = started.map_err(|error| Failure::Failed(error.to_string()))?;
-    tell_line(format_args!("metrics at http://{}/metrics", server.address()));
+    note_line(format_args!("metrics at http://{}/metrics", server.address()));
     info!(address = %server.address(), "metrics");
+    warn_of_exposure(&METRICS, server.address(), Admission::Anybody);
     Ok(Some(server))
 }
 
 /// `millrace top`.
 pub(crate) fn top(args: &TopArgs) -> Result<(), Failure> {
-    let client = Client::new(resolve(&args.address, DEFAULT_PORT)?);
+    let client = Client::new(address(&args.address, &METRICS)?);
+    if args.json {
+        let status = client.status().map_err(|error| Failure::Failed(error.to_string()))?;
+        say_line(json!({ "ok": true, "status": status }));
+        return Ok(());
+    }
     if args.once || !std::io::stdout().is_terminal() {
         say(top::once(&client).map_err(|error| Failure::Failed(error.to_string()))?);
         return Ok(());
@@ -89,15 +116,36 @@ pub(crate) fn top(args: &TopArgs) -> Result<(), Failure> {
 
 /// `millrace capture`.
 pub(crate) fn capture(args: &CaptureCommand) -> Result<(), Failure> {
-    let client = Client::new(resolve(&args.which.metrics, DEFAULT_PORT)?);
+    let client = Client::new(address(&args.which.metrics, &METRICS)?);
     let done = match args.what {
         OnOff::On => client.start_capture(args.port, args.name.as_deref()),
         OnOff::Off => client.stop_capture(args.port),
     };
     let capture = done.map_err(|error| Failure::Failed(error.to_string()))?;
+    let whole = capture.error.is_none();
     match args.what {
+        _ if args.json => say_line(json!({ "ok": whole, "capture": capture })),
         OnOff::On => say_line(format_args!("{}\n{}", capture.incoming, capture.outgoing)),
         OnOff::Off => say_line(format_args!("{} packets, {} left out", capture.packets, capture.lost)),
+    }
+    match capture.error {
+        None => Ok(()),
+        Some(_) if args.json => Err(Failure::Told),
+        Some(error) => Err(Failure::Failed(format!("the capture is not whole: {error}"))),
+    }
+}
+
+/// `millrace log`.
+pub(crate) fn log(args: &LogCommand) -> Result<(), Failure> {
+    let client = Client::new(address(&args.which.metrics, &METRICS)?);
+    let answer = match args.level {
+        Some(level) => client.set_log_level(&level.name()),
+        None => client.log_level(),
+    };
+    let level = answer.map_err(|error| Failure::Failed(error.to_string()))?.level;
+    match args.json {
+        true => say_line(json!({ "ok": true, "level": level })),
+        false => say_line(level),
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What is going on, on a terminal, when it takes long; silent otherwise.
 
+use crate::output::is_quiet;
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -16,7 +17,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Says what is going on, and for how long.
     pub(crate) fn start(what: String) -> Progress {
-        if !std::io::stderr().is_terminal() {
+        if !std::io::stderr().is_terminal() || is_quiet() {
             return Progress { running: None };
         }
         let (stop, stopped) = channel();
@@ -49,5 +50,5 @@ impl Drop for Progress {
 
 /// Replaces the last line of the terminal.
 pub(crate) fn status(text: &str) {
-    crate::output::tell(format_args!("\r\x1b[2K{text}"));
+    crate::output::replace_line(text);
 }

@@ -2,15 +2,17 @@
 
 use crate::cli::ShellArgs;
 use crate::findings::Failure;
+use millrace_printable::Printable;
 use millrace_shell::{Shell, Trouble, script, terminal};
 use std::io::{ErrorKind, IsTerminal, Write};
 
 pub(crate) fn shell(args: &ShellArgs) -> Result<(), Failure> {
     let (host, port) = (args.thrift_ip.as_str(), args.thrift_port);
     let mut shell = Shell::connect(host, port).map_err(|error| {
-        Failure::Failed(format!("no switch has its Thrift server at {host}:{port}: {error}"))
+        Failure::Failed(format!("no switch has its Thrift server at {host}:{port}: {error} (`millrace run --thrift {port}` starts one)"))
     })?;
-    let mut out = std::io::stdout().lock();
+    // Names and answers come from the switch.
+    let mut out = Printable(std::io::stdout().lock());
     let ended = commands(&mut shell, args, &mut out);
     match ended {
         // Whoever reads has read enough.

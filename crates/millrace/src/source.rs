@@ -3,14 +3,20 @@
 use crate::cli::SourceArgs;
 use crate::findings::{Failure, Findings};
 use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
-use millrace_control::image::{Image, MAX_IMAGE};
-use millrace_control::p4info::describe;
+use millrace_describe::image::{Image, MAX_IMAGE};
+use millrace_describe::p4info::describe;
+use millrace_messages::config::P4Info;
 use millrace_pipeline::Program;
+use millrace_printable::printable;
 use millrace_sema::hir;
+use millrace_syntax::{MAX_FILE_BYTES, SourceMap};
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Bytes of a program that are looked at to recognise its language.
+const MAX_RECOGNISED: u64 = 1 << 20;
 
 /// A program that the checker found right.
 pub(crate) struct CheckedProgram(Checked);
@@ -20,16 +26,67 @@ pub(crate) enum Loaded {
     /// The text of a program, which the checker found right.
     Source(Box<CheckedProgram>),
     /// An image.
-    Image(Image),
+    Image(Box<Image>),
 }
 
-/// Reads a program or an image from a file; what is wrong is shown.
+/// The path that stands for standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
+
+/// The name of what comes from there: quoted includes are looked for in the folder at hand.
+const INPUT_NAME: &str = "<stdin>";
+
+/// Reads a program or an image from a file or from standard input; what is wrong is shown.
 pub(crate) fn load_any(path: &Path, args: &SourceArgs, findings: &mut Findings) -> Result<Loaded, Failure> {
+    if path == Path::new(STANDARD_INPUT) {
+        return load_input(args, findings);
+    }
     match image_bytes(path).map_err(|error| Failure::failed(path.display(), error))? {
-        Some(bytes) => {
-            Image::read(&bytes).map(Loaded::Image).map_err(|error| Failure::failed(path.display(), error))
-        }
+        Some(bytes) => Image::read(&bytes)
+            .map(|image| Loaded::Image(Box::new(image)))
+            .map_err(|error| Failure::failed(path.display(), error)),
         None => load(path, args, findings).map(|checked| Loaded::Source(Box::new(checked))),
+    }
+}
+
+fn load_input(args: &SourceArgs, findings: &mut Findings) -> Result<Loaded, Failure> {
+    findings.set_form(args.diagnostics);
+    match read_input(args)? {
+        Input::Image(image) => Ok(Loaded::Image(image)),
+        Input::Source(checked) => show(*checked, findings).map(|checked| Loaded::Source(Box::new(checked))),
+    }
+}
+
+/// What comes from standard input.
+enum Input {
+    Image(Box<Image>),
+    Source(Box<Checked>),
+}
+
+fn read_input(args: &SourceArgs) -> Result<Input, Failure> {
+    // One byte more than the longest of both, so that a longer one is refused by its own limit.
+    const LONGEST: usize = if MAX_IMAGE > MAX_FILE_BYTES { MAX_IMAGE } else { MAX_FILE_BYTES };
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(LONGEST as u64 + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::failed("standard input", error))?;
+    if Image::looks_like(&bytes) {
+        let image = Image::read(&bytes).map_err(|error| Failure::failed("standard input", error))?;
+        return Ok(Input::Image(Box::new(image)));
+    }
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(Failure::failed("standard input", format!("longer than {MAX_FILE_BYTES} bytes")));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let standard = args.std.map_or_else(|| Standard::of(Path::new(INPUT_NAME), &text), Into::into);
+    let checked = check(Source::Text(INPUT_NAME, &text), standard, &options(args));
+    Ok(Input::Source(Box::new(checked)))
+}
+
+/// How the command line wants sources to be read.
+fn options(args: &SourceArgs) -> Options {
+    Options {
+        include_dirs: args.include_dirs.clone(),
+        defines: args.defines.iter().map(|define| definition(define)).collect(),
+        ..Options::default()
     }
 }
 
@@ -64,7 +121,7 @@ impl Loaded {
     pub(crate) fn image(self, findings: &mut Findings) -> Result<Image, Failure> {
         match self {
             Loaded::Source(checked) => checked.image(findings),
-            Loaded::Image(image) => Ok(image),
+            Loaded::Image(image) => Ok(*image),
         }
     }
 
@@ -76,11 +133,11 @@ impl Loaded {
         }
     }
 
-    /// Its P4Info, as protobuf text.
-    pub(crate) fn p4info(&self) -> String {
+    /// Its P4Info.
+    pub(crate) fn p4info(self) -> P4Info {
         match self {
-            Loaded::Source(checked) => describe(checked.typed()).to_string(),
-            Loaded::Image(image) => image.p4info.clone(),
+            Loaded::Source(checked) => describe(checked.typed()).info,
+            Loaded::Image(image) => image.p4info,
         }
     }
 }
@@ -91,12 +148,46 @@ pub(crate) fn load(
     args: &SourceArgs,
     findings: &mut Findings,
 ) -> Result<CheckedProgram, Failure> {
-    let options = Options {
-        include_dirs: args.include_dirs.clone(),
-        defines: args.defines.iter().map(|define| definition(define)).collect(),
-        ..Options::default()
+    findings.set_form(args.diagnostics);
+    show(read(path, args), findings)
+}
+
+/// Finds all that is wrong with a program or image, from a file or from standard input, and shows it.
+pub(crate) fn find_all(path: &Path, args: &SourceArgs, findings: &mut Findings) -> Result<(), Failure> {
+    let mut checked = if path == Path::new(STANDARD_INPUT) {
+        match read_input(args)? {
+            Input::Image(_) => return Ok(()),
+            Input::Source(checked) => *checked,
+        }
+    } else {
+        match image_bytes(path).map_err(|error| Failure::failed(path.display(), error))? {
+            Some(bytes) => {
+                return Image::read(&bytes).map(drop).map_err(|error| Failure::failed(path.display(), error));
+            }
+            None => read(path, args),
+        }
     };
-    show(check(Source::Path(path), args.std.into(), &options), findings)
+    findings.set_form(args.diagnostics);
+    checked.find_all();
+    show(checked, findings).map(drop)
+}
+
+fn read(path: &Path, args: &SourceArgs) -> Checked {
+    let standard = args.std.map_or_else(|| recognised(path), Into::into);
+    check(Source::Path(path), standard, &options(args))
+}
+
+/// The language of a file, by its name or its beginning.
+fn recognised(path: &Path) -> Standard {
+    let mut text = Vec::new();
+    // A pipe cannot be read twice, and what cannot be opened, the front end says.
+    if let Ok(file) = File::open(path)
+        && file.metadata().is_ok_and(|meta| meta.is_file())
+        && file.take(MAX_RECOGNISED).read_to_end(&mut text).is_err()
+    {
+        text.clear();
+    }
+    Standard::of(path, &String::from_utf8_lossy(&text))
 }
 
 /// Reads and checks a program from a text.
@@ -126,9 +217,14 @@ impl CheckedProgram {
         &self.0.typed
     }
 
+    /// The typed program, with the texts that it is of.
+    pub(crate) fn understood(&self) -> (&hir::Program, &SourceMap) {
+        (self.typed(), &self.0.sources)
+    }
+
     /// Lowers it to an image.
     pub(crate) fn image(&self, findings: &mut Findings) -> Result<Image, Failure> {
-        Ok(Image::new(self.lower(findings)?, &describe(self.typed())))
+        Ok(Image::new(self.lower(findings)?, describe(self.typed())))
     }
 
     /// Lowers it to a verified program.
@@ -146,9 +242,14 @@ impl CheckedProgram {
 
 /// Writes to a file, or to standard output.
 pub(crate) fn write_output(path: Option<&Path>, text: &str) -> Result<(), Failure> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// As [`write_output`], of what need not be text.
+pub(crate) fn write_bytes(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     match path {
-        Some(path) => std::fs::write(path, text).map_err(|error| Failure::failed(path.display(), error)),
-        None => match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Some(path) => std::fs::write(path, bytes).map_err(|error| Failure::failed(path.display(), error)),
+        None => match write_stdout(bytes) {
             // A reader that has seen enough is no error, a full disk is.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
                 Err(Failure::failed("standard output", error))
@@ -156,4 +257,14 @@ pub(crate) fn write_output(path: Option<&Path>, text: &str) -> Result<(), Failur
             _ => Ok(()),
         },
     }
+}
+
+/// As it is for a program that reads it; a terminal shows what it would obey.
+fn write_stdout(bytes: &[u8]) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match std::str::from_utf8(bytes) {
+        Ok(text) if stdout.is_terminal() => stdout.write_all(printable(text).as_bytes())?,
+        _ => stdout.write_all(bytes)?,
+    }
+    stdout.flush()
 }

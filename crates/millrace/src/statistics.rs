@@ -1,7 +1,7 @@
 //! What a switch counted, as a table and as JSON.
 
-use millrace_ports::PortStatistics;
-use millrace_switch::{PortId, Switch};
+use millrace_dataplane::{PortId, Switch};
+use millrace_drivers::PortStatistics;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -18,30 +18,60 @@ pub(crate) fn text(switch: &Switch, drivers: &[(PortId, PortStatistics)]) -> Str
             c.rx_packets, c.rx_bytes, c.tx_packets, c.tx_bytes, c.rx_drops, c.tx_drops
         );
     }
-    for (port, s) in drivers {
-        for (count, what) in [
-            (s.rx_missed, "arrived and were lost because the switch was too slow"),
-            (s.rx_errors, "arrived and were longer than a frame can be"),
-            (s.rx_truncated, "are in the input only in part"),
-            (s.tx_refused, "were refused by the link"),
-        ] {
-            if count > 0 {
-                let _ = writeln!(text, "port {port}: {count} packets {what}");
-            }
-        }
+    let counters = switch.counters();
+    let drops: Vec<_> = counters.all_drops().filter(|(_, count)| *count > 0).collect();
+    let losses = losses(drivers);
+    if drops.is_empty() && losses.is_empty() {
+        text.push_str("nothing was dropped\n");
     }
-    let drops: Vec<_> = switch.counters().all_drops().filter(|(_, count)| *count > 0).collect();
-    match drops.is_empty() {
-        true => text.push_str("nothing was dropped\n"),
-        false => text.push_str("dropped:\n"),
+    if !drops.is_empty() {
+        text.push_str("dropped:\n");
     }
     for (reason, count) in drops {
         let _ = writeln!(text, "  {count:>8}  {}", reason.label(switch.program()));
     }
+    for (site, count) in counters.drop_sites(switch.program()) {
+        let _ = writeln!(text, "  {count:>8}  by the program: {site}");
+    }
+    if !losses.is_empty() {
+        text.push_str("lost at ports:\n");
+    }
+    for Loss { port, reason, count, what } in losses {
+        let _ = writeln!(text, "  {count:>8}  port {port}: {reason}: {what}");
+    }
+    for (port, s) in drivers.iter().filter(|(_, s)| s.rx_truncated > 0) {
+        let _ = writeln!(text, "port {port}: {} packets are in the input only in part", s.rx_truncated);
+    }
     text
 }
 
-/// The same as JSON: `ports` and `drops`.
+/// Packets that a port lost.
+struct Loss {
+    port: PortId,
+    /// As in metrics.
+    reason: &'static str,
+    count: u64,
+    what: &'static str,
+}
+
+/// What the ports lost, which the switch never saw or could not send.
+fn losses(drivers: &[(PortId, PortStatistics)]) -> Vec<Loss> {
+    let of = |(port, s): &(PortId, PortStatistics)| {
+        [
+            ("receive_missed", s.rx_missed, "arrived while no memory was free: the switch was too slow"),
+            ("receive_errors", s.rx_errors, "arrived damaged, or longer than a frame can be"),
+            (
+                "transmit_refused",
+                s.tx_refused,
+                "the link did not take them: it is down or full, or they are longer than its MTU",
+            ),
+        ]
+        .map(|(reason, count, what)| Loss { port: *port, reason, count, what })
+    };
+    drivers.iter().flat_map(of).filter(|loss| loss.count > 0).collect()
+}
+
+/// The same as JSON: `ports`, `drops`, `drop_sites` and `losses`.
 pub(crate) fn json(switch: &Switch, drivers: &[(PortId, PortStatistics)]) -> Map<String, Value> {
     let ports = switch.counters().ports().map(|(port, c)| {
         let mut object = json!({
@@ -69,5 +99,52 @@ pub(crate) fn json(switch: &Switch, drivers: &[(PortId, PortStatistics)]) -> Map
     let mut object = Map::new();
     object.insert("ports".into(), ports.collect());
     object.insert("drops".into(), drops.into());
+    let sites = switch.counters().drop_sites(switch.program());
+    let sites = sites.map(|(site, count)| {
+        json!({
+            "file": site.file, "line": site.line, "block": site.block, "request": site.request,
+            "called_at": site.called_at, "tables": site.tables, "packets": count,
+        })
+    });
+    object.insert("drop_sites".into(), sites.collect());
+    let losses = losses(drivers).into_iter();
+    let losses =
+        losses.map(|loss| json!({ "port": loss.port, "reason": loss.reason, "packets": loss.count }));
+    object.insert("losses".into(), losses.collect());
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_dataplane::SwitchConfig;
+    use millrace_pipeline::{DropSite, Program};
+    use std::sync::Arc;
+
+    fn switch() -> Switch {
+        let program = Program {
+            errors: vec!["NoError".into()],
+            drop_sites: vec![DropSite::default()],
+            ..Program::default()
+        };
+        Switch::new(Arc::new(program), SwitchConfig::default()).unwrap()
+    }
+
+    #[test]
+    fn what_ports_lost_is_said_with_its_reason() {
+        let mut drivers = [(0, PortStatistics::default()), (7, PortStatistics::default())];
+        assert!(text(&switch(), &drivers).ends_with("nothing was dropped\n"));
+        assert_eq!(json(&switch(), &drivers)["losses"], json!([]));
+        drivers[1].1.rx_missed = 5000;
+        drivers[0].1.tx_refused = 3;
+        let shown = text(&switch(), &drivers);
+        assert!(!shown.contains("nothing was dropped"), "{shown}");
+        assert!(shown.contains("lost at ports:\n         3  port 0: transmit_refused: the link "), "{shown}");
+        assert!(shown.ends_with("      5000  port 7: receive_missed: arrived while no memory was free: the switch was too slow\n"), "{shown}");
+        let wanted = json!([
+            { "port": 0, "reason": "transmit_refused", "packets": 3 },
+            { "port": 7, "reason": "receive_missed", "packets": 5000 },
+        ]);
+        assert_eq!(json(&switch(), &drivers)["losses"], wanted);
+    }
 }

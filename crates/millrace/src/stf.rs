@@ -5,10 +5,10 @@ use crate::entries::read;
 use crate::findings::{Failure, Findings};
 use crate::output::{say_line, tell};
 use crate::source::load_any;
-use millrace_control::Refusal;
+use millrace_commands::Refusal;
+use millrace_dataplane::SwitchConfig;
 use millrace_pipeline::Program;
 use millrace_stf::{FailureKind, Report, parse, run};
-use millrace_switch::SwitchConfig;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ fn test(
             _ => None,
         };
         let refusal = Refusal::new(failure.at.clone(), message).with_help_if(help);
-        let (sources, diagnostics) = millrace_control::diagnostics(&name, &text, &[refusal], "stf");
+        let (sources, diagnostics) = millrace_commands::diagnostics(&name, &text, &[refusal], "stf");
         diagnostics.iter().for_each(|diagnostic| findings.show(diagnostic, &sources));
         tell(failure.kind.packets());
     }

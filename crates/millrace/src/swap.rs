@@ -2,13 +2,15 @@
 
 use crate::cli::ProgramArgs;
 use crate::findings::{Failure, Findings};
-use crate::grpc;
+use crate::grpc::{self, MAX_KEY_BYTES};
 use crate::output::say_line;
 use crate::source::load_any;
 use clap::{Args, ValueEnum};
+use millrace_listen::{P4RUNTIME, Place, THRIFT};
 use millrace_p4runtime::client::{self, ClientTls, Device};
 use millrace_p4runtime::{Item, Report};
-use millrace_thrift::{CallError, Client, Keep};
+use millrace_syntax::read_file;
+use millrace_thrift_api::{CallError, Client, Keep};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -18,11 +20,11 @@ pub(crate) struct SwapArgs {
     #[command(flatten)]
     program: ProgramArgs,
     /// Where the switch serves P4Runtime
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9559")]
-    grpc: String,
+    #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9559")]
+    grpc: Place,
     /// Where the switch serves Thrift, to reach it there
     #[arg(long, value_name = "ADDR|PORT", conflicts_with = "grpc")]
-    thrift: Option<String>,
+    thrift: Option<Place>,
     /// What has to go on: all that was written, or the change is refused; what has a place in the new program; nothing
     #[arg(long, value_enum, default_value_t = Kept::Everything)]
     keep: Kept,
@@ -71,7 +73,7 @@ pub(crate) fn swap(args: &SwapArgs, findings: &mut Findings) -> Result<(), Failu
     let image = load_any(&args.program.path, &args.program.source, findings)?.image(findings)?;
     let name = image.program.name.clone();
     let report = match &args.thrift {
-        Some(address) => over_thrift(address, image.to_string(), args.keep)?,
+        Some(place) => over_thrift(place, image.to_string(), args.keep)?,
         None => {
             let done =
                 client::swap(&device(args)?, image.to_string().into_bytes(), args.keep.of_thrift().name());
@@ -101,20 +103,22 @@ fn told(item: &Item) -> String {
     format!("{count} {what} of {of}{reason}")
 }
 
-fn over_thrift(address: &str, image: String, keep: Kept) -> Result<Report, Failure> {
-    if image.len() > millrace_thrift::MAX_MESSAGE {
-        let (length, limit) = (image.len(), millrace_thrift::MAX_MESSAGE);
+fn over_thrift(place: &Place, image: String, keep: Kept) -> Result<Report, Failure> {
+    if image.len() > millrace_thrift_api::limits::MAX_MESSAGE {
+        let (length, limit) = (image.len(), millrace_thrift_api::limits::MAX_MESSAGE);
         return Err(Failure::Failed(format!(
             "the image has {length} bytes, the limit over Thrift is {limit}"
         )));
     }
-    let address = crate::thrift::address(address)?;
-    let mut client = Client::connect(address)
-        .map_err(|error| Failure::failed(format!("no switch has its Thrift server at {address}"), error))?;
+    let address = grpc::address(place, &THRIFT)?;
+    let mut client = Client::connect(address).map_err(|error| {
+        let hint = "`millrace run --thrift` starts one; --thrift names another address";
+        Failure::Failed(format!("no switch has its Thrift server at {address}: {error} ({hint})"))
+    })?;
     let report = client.swap_program(image, keep.of_thrift()).map_err(|error| {
         Failure::Failed(match error {
             CallError::Declared(refused) => refused.reason.unwrap_or_else(|| match refused.code {
-                millrace_thrift::SwapCode::Ongoing => {
+                millrace_thrift_api::SwapCode::Ongoing => {
                     "a program was loaded with load_new_config_file and waits for swap_configs".to_owned()
                 }
                 code => code.name().to_owned(),
@@ -126,13 +130,14 @@ fn over_thrift(address: &str, image: String, keep: Kept) -> Result<Report, Failu
 }
 
 fn device(args: &SwapArgs) -> Result<Device, Failure> {
-    let read = |path: &Path| std::fs::read(path).map_err(|error| Failure::failed(path.display(), error));
-    let address = grpc::address(&args.grpc)?;
+    let read =
+        |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error));
+    let address = grpc::address(&args.grpc, &P4RUNTIME)?;
     let tls = match &args.grpc_ca {
         None => None,
         Some(authority) => Some(ClientTls {
             authority: read(authority)?,
-            name: args.grpc_name.clone().unwrap_or_else(|| address.ip().to_string()),
+            name: args.grpc_name.clone().unwrap_or_else(|| args.grpc.host()),
             identity: match (&args.grpc_cert, &args.grpc_key) {
                 (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
                 _ => None,

@@ -1,55 +1,54 @@
 //! The Thrift server of `millrace run`.
 
 use crate::added_ports::AddedPorts;
+use crate::cli::ThriftArgs;
 use crate::findings::Failure;
-use crate::grpc::resolve;
+use crate::{grpc, nanomsg};
+use millrace_dataplane::PortId;
+use millrace_drivers::PortSpec;
+use millrace_listen::{Admission, NOTIFICATIONS, Place, THRIFT};
 use millrace_p4runtime::Programs;
-use millrace_ports::PortSpec;
-use millrace_switch::PortId;
-use millrace_thrift::{DEFAULT_PORT, DeviceConfig, PortMaker, PortName, Server, serve};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use millrace_thrift::{DeviceConfig, PortMaker, PortName, Publisher, Server, serve};
 
-/// Serves a switch at an address, or at a port of this machine.
+/// Serves a switch.
 pub(crate) fn start(
-    address: &str,
+    args: &ThriftArgs,
+    place: &Place,
     device_id: u64,
     ports: &[PortSpec],
-    maker: AddedPorts,
+    maker: Option<AddedPorts>,
     programs: Programs,
     json: Option<String>,
 ) -> Result<Server, Failure> {
-    let address = self::address(address)?;
-    let failed = |error: std::io::Error| Failure::failed(format!("cannot listen on {address}"), error);
-    let listener = TcpListener::bind(address).map_err(failed)?;
+    let address = grpc::address(place, &THRIFT)?;
+    let bound = millrace_listen::bind(&THRIFT, address, Admission::Anybody, args.thrift_allow_remote);
+    let listener = bound.map_err(|error| Failure::Failed(error.to_string()))?;
     let name = |spec: &PortSpec| PortName {
         number: PortId::from(spec.port),
         interface: spec.interface.args.clone(),
     };
-    let (ports, maker) = (ports.iter().map(name).collect(), Some(Box::new(maker) as Box<dyn PortMaker>));
-    let device = DeviceConfig { programs, device_id, ports, maker, json };
-    serve(listener, device).map_err(failed)
+    let (ports, maker) =
+        (ports.iter().map(name).collect(), maker.map(|maker| Box::new(maker) as Box<dyn PortMaker>));
+    let notifications = match (&args.notifications, &args.try_notifications) {
+        (Some(address), _) => Some(publisher(address, args.thrift_allow_remote)?),
+        (None, Some(address)) => match publisher(address, args.thrift_allow_remote) {
+            Ok(publisher) => Some(publisher),
+            Err(failure) => {
+                failure.show();
+                None
+            }
+        },
+        (None, None) => None,
+    };
+    let device = DeviceConfig { programs, device_id, ports, maker, json, notifications };
+    let server =
+        serve(listener, device).map_err(|error| Failure::failed("cannot start the Thrift server", error))?;
+    grpc::warn_of_exposure(&THRIFT, server.address(), Admission::Anybody);
+    Ok(server)
 }
 
-/// An address, or a port of this machine.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, Failure> {
-    // The system takes a number alone for an address, too.
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let port =
-            text.parse().map_err(|_| Failure::Usage(format!("`{text}` is no port: 0 to {}", u16::MAX)))?;
-        return Ok((Ipv4Addr::LOCALHOST, port).into());
-    }
-    resolve(text, DEFAULT_PORT)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_alone_is_of_this_machine() {
-        assert_eq!(address("9091").unwrap().to_string(), "127.0.0.1:9091");
-        assert_eq!(address("10.0.0.1").unwrap().to_string(), "10.0.0.1:9090");
-        assert_eq!(address("0.0.0.0:1").unwrap().to_string(), "0.0.0.0:1");
-        assert!(address("70000").is_err());
-    }
+/// Listens for subscribers.
+fn publisher(address: &str, allow_remote: bool) -> Result<Publisher, Failure> {
+    let listener = nanomsg::listener(&NOTIFICATIONS, address, allow_remote)?;
+    Publisher::over(listener).map_err(|error| Failure::failed(format!("cannot notify at {address}"), error))
 }

@@ -2,13 +2,14 @@
 
 use crate::capture::{self, Captured};
 use crate::cli::TraceArgs;
-use crate::entries::load_file;
+use crate::entries::{load_file, load_text};
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
+use crate::running::Running;
 use crate::source::load_any;
 use millrace_control::commands::number_trace;
-use millrace_ports::MAX_FRAME;
-use millrace_switch::{Switch, SwitchConfig};
+use millrace_dataplane::{Switch, SwitchConfig};
+use millrace_frames::MAX_FRAME;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufReader;
@@ -16,11 +17,20 @@ use std::path::Path;
 
 pub(crate) fn trace(args: &TraceArgs, findings: &mut Findings) -> Result<(), Failure> {
     let packets = packets(&args.packet)?;
-    let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
+    let mut running = args.from.as_ref().map(Running::connect).transpose()?;
+    let program = match (&args.path, &mut running) {
+        (Some(path), _) => load_any(path, &args.source, findings)?.program(findings)?,
+        (None, Some(running)) => running.program()?,
+        (None, None) => return Err(Failure::Usage("a program is needed, or --from".into())),
+    };
     let config = SwitchConfig { engine: args.engine.kind(), ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(path) = &args.entries {
         load_file(&mut switch, path, findings)?;
+    }
+    if let Some(running) = &mut running {
+        let state = running.state()?;
+        load_text(&mut switch, Path::new(&running.name()), &state, findings)?;
     }
     let mut stories: Vec<Value> = Vec::new();
     for (number, packet) in packets.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Asking a running switch what it is like.
 
-use crate::status::{CaptureStatus, Status};
+use crate::status::{CaptureStatus, LogStatus, Status};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -82,6 +82,22 @@ impl Client {
     /// [`ClientError`].
     pub fn stop_capture(&self, port: u32) -> Result<CaptureStatus, ClientError> {
         self.ask(Method::DELETE, &format!("/captures/{port}"))
+    }
+
+    /// The level of the log.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn log_level(&self) -> Result<LogStatus, ClientError> {
+        self.ask(Method::GET, "/log")
+    }
+
+    /// Sets it.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn set_log_level(&self, level: &str) -> Result<LogStatus, ClientError> {
+        self.ask(Method::PUT, &format!("/log?level={level}"))
     }
 
     fn ask<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, ClientError> {

@@ -1,9 +1,9 @@
 //! From a running switch to its status.
 
 use crate::process::{Process, Started};
-use crate::status::{Distribution, PortStatus, QueueStatus, Status, TableStatus};
-use millrace_ports::Captures;
-use millrace_switch::{Control, DropReason, ReportError};
+use crate::status::{Distribution, DropSiteStatus, PortStatus, QueueStatus, Status, TableStatus};
+use millrace_dataplane::{Control, DropReason, ReportError};
+use millrace_drivers::{Captures, Links, PortLink};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,13 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Collector {
     control: Control,
     captures: Arc<Captures>,
+    links: Links,
     started: Started,
     last: Option<(Instant, Arc<Status>)>,
 }
 
 impl Collector {
-    pub(crate) fn new(control: Control, captures: Arc<Captures>) -> Collector {
-        Collector { control, captures, started: Started::now(), last: None }
+    pub(crate) fn new(control: Control, captures: Arc<Captures>, links: Links) -> Collector {
+        Collector { control, captures, links, started: Started::now(), last: None }
     }
 
     /// The status of now, or of a moment ago. Waits for the worker to end its round, and for whoever writes tables.
@@ -54,13 +55,16 @@ impl Collector {
         for (reason, count) in known.chain(report.drops.iter().copied()) {
             *drops.entry(reason.label(&report.program)).or_default() += count;
         }
+        let links: BTreeMap<u32, PortLink> =
+            self.links.now().into_iter().map(|link| (link.port.into(), link)).collect();
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             program: report.program.name.clone(),
             engine: report.engine.to_owned(),
             now_ns: report.now_ns,
-            ports: report.ports.iter().map(PortStatus::new).collect(),
+            ports: report.ports.iter().map(|port| PortStatus::new(port, links.get(&port.port))).collect(),
             drops,
+            drop_sites: report.drop_sites.iter().map(DropSiteStatus::from).collect(),
             tables: TableStatus::all(&report),
             queues: report.queues.iter().copied().map(QueueStatus::from).collect(),
             bursts: Distribution::from(&report.bursts),

@@ -44,6 +44,7 @@ impl Collector for Metrics {
         ports(&mut out, status)?;
         let drops = status.drops.iter().map(|(reason, count)| (vec![("reason", reason.clone())], *count));
         out.counters("millrace_drops", "Packets and copies dropped", None, drops.collect())?;
+        drop_sites(&mut out, status)?;
         tables(&mut out, status)?;
         queues(&mut out, status)?;
         out.histogram("millrace_burst_packets", "Packets of each burst", None, &status.bursts, 0..7, 1.0)?;
@@ -61,8 +62,24 @@ fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let each = |number: fn(&crate::PortStatus) -> u64| -> Samples {
         status.ports.iter().map(|port| (vec![("port", port.port.to_string())], number(port))).collect()
     };
-    let up = "1 while the port works: it is not broken, and its input has not ended";
+    let up = "1 while packets can come and go: the driver works, the input has not ended, the link is up";
     out.gauges("millrace_port_up", up, None, each(|port| port.up.into()))?;
+    let known = |word: &Option<String>| word.clone().unwrap_or_default();
+    let infos = status.ports.iter().map(|port| {
+        let labels = vec![
+            ("port", port.port.to_string()),
+            ("interface", known(&port.interface)),
+            ("mac", known(&port.mac)),
+            ("spec", known(&port.spec)),
+        ];
+        (labels, 1)
+    });
+    out.gauges("millrace_port_info", "What is behind the port", None, infos.collect())?;
+    let speeds = status.ports.iter().filter_map(|port| {
+        Some((vec![("port", port.port.to_string())], u64::from(port.speed_mbps?) * 1_000_000 / 8))
+    });
+    let help = "The speed of the link a second, where the interface knows one";
+    out.gauges("millrace_port_speed", help, Some(Unit::Bytes), speeds.collect())?;
     let mut counters =
         |name, help, unit, number| out.counters(&format!("millrace_port_{name}"), help, unit, each(number));
     let bytes = Some(Unit::Bytes);
@@ -82,6 +99,21 @@ fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     counters("transmit_drops", help, None, |port| port.tx_drops)?;
     let help = "Packets that the link did not take, which are among the drops";
     counters("transmit_refused", help, None, |port| port.tx_refused)
+}
+
+fn drop_sites(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let labels = |site: &crate::DropSiteStatus| {
+        vec![
+            ("place", site.place.clone()),
+            ("block", site.block.clone()),
+            ("request", site.request.clone()),
+            ("called_at", if site.called_at > 0 { site.called_at.to_string() } else { String::new() }),
+            ("table", site.tables.join(",")),
+        ]
+    };
+    let each = status.drop_sites.iter().map(|site| (labels(site), site.packets));
+    let help = "Packets and copies that this place of the program asked to drop, since the program runs";
+    out.counters("millrace_program_drops", help, None, each.collect())
 }
 
 fn tables(out: &mut Families<'_>, status: &Status) -> fmt::Result {

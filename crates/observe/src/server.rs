@@ -7,57 +7,109 @@
 //! | `GET /captures` | the captures that are on, as JSON |
 //! | `PUT /captures/PORT`, with `?name=NAME` | switches the capture of a port on, to files of that name |
 //! | `DELETE /captures/PORT` | switches it off, once its files are whole |
+//! | `GET /log` | the level of the log, as JSON |
+//! | `PUT /log?level=LEVEL` | sets it, and answers as `GET` does |
 //!
-//! Captures are switched from this machine only, and not by web pages: a request that says where it comes from
-//! (`Origin`) is refused.
+//! Captures and the log are switched from this machine only, and not by web pages: a request that says where it comes from
+//! (`Origin`) is refused. So is every request for another host than this one (`Host`).
 
 use crate::collect::Collector;
 use crate::exposition::{CONTENT_TYPE, metrics};
-use crate::status::{CaptureStatus, Status};
+use crate::guard::{Guard, may_change};
+pub use crate::places::MAX_CONNECTIONS;
+use crate::places::{Permit, Places};
+use crate::status::{CaptureStatus, LogStatus, Status};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue, ORIGIN};
+use hyper::header::{CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use millrace_ports::{CaptureError, Captures};
-use millrace_switch::{Control, ReportError};
+use millrace_dataplane::{Control, ReportError};
+use millrace_drivers::{CaptureError, Captures, Links};
+use millrace_listen::{Admission, ListenError, METRICS};
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{Semaphore, oneshot};
-use tracing::info;
+use tokio::sync::oneshot;
+use tracing::{info, warn};
 
-/// Most connections at a time; others wait.
-pub const MAX_CONNECTIONS: usize = 16;
 /// Most bytes of a request.
 pub const MAX_REQUEST: usize = 16 << 10;
 /// Most headers of a request.
 pub const MAX_HEADERS: usize = 64;
+/// A request is there after so long.
+pub const REQUEST_TIME: Duration = Duration::from_secs(5);
+/// While all places are taken, somebody is refused and others wait so long.
+const CROWDED: Duration = Duration::from_millis(10);
 /// The longest time of a connection, which serves one request.
 pub const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// How to listen.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Listen {
     /// Where; port 0 takes a free one.
     pub address: SocketAddr,
     /// Whether other machines may read what can be seen.
     pub allow_remote: bool,
+    /// Names and addresses by which it may be asked for, beyond the address of a connection and those of loopback.
+    pub hosts: Vec<String>,
+}
+
+/// The log of a switch.
+pub trait Log: Send + Sync {
+    /// The name of its level.
+    fn level(&self) -> String;
+
+    /// Logs what is at least that important from now on.
+    ///
+    /// # Errors
+    /// There is no level of the name, or the switch has ended.
+    fn set_level(&self, level: &str) -> Result<(), String>;
+}
+
+/// What a server shows, and lets others change.
+pub struct Shown {
+    /// Reaches the worker of the switch.
+    pub control: Control,
+    /// Its captures.
+    pub captures: Arc<Captures>,
+    /// What its ports are connected to.
+    pub links: Links,
+    /// Its log.
+    pub log: Box<dyn Log>,
+}
+
+impl Shown {
+    /// A switch without interfaces whose links are known, and without a log.
+    pub fn new(control: Control, captures: Arc<Captures>) -> Shown {
+        Shown { control, captures, links: Links::default(), log: Box::new(NoLog) }
+    }
+}
+
+/// The log of a switch that has none.
+struct NoLog;
+
+impl Log for NoLog {
+    fn level(&self) -> String {
+        "off".to_owned()
+    }
+
+    fn set_level(&self, _level: &str) -> Result<(), String> {
+        Err("the switch has no log".to_owned())
+    }
 }
 
 /// Why the server cannot start.
 #[derive(Debug)]
 pub enum StartError {
-    /// Anyone on the network could read.
-    Remote(SocketAddr),
-    /// The address cannot be had.
-    Listen(SocketAddr, io::Error),
+    /// The address cannot be had, or anyone on the network could read.
+    Listen(ListenError),
     /// The operating system refused a thread or what it needs.
     System(io::Error),
 }
@@ -65,10 +117,7 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartError::Remote(address) => {
-                write!(f, "{address} is reached from other machines, and anyone there could read the metrics")
-            }
-            StartError::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            StartError::Listen(error) => error.fmt(f),
             StartError::System(error) => write!(f, "cannot start the metrics server: {error}"),
         }
     }
@@ -89,23 +138,21 @@ impl Server {
     ///
     /// # Errors
     /// [`StartError`].
-    pub fn start(listen: Listen, control: Control, captures: Arc<Captures>) -> Result<Server, StartError> {
-        let Listen { address, allow_remote } = listen;
-        if !allow_remote && !address.ip().is_loopback() {
-            return Err(StartError::Remote(address));
-        }
-        let refused = |error| StartError::Listen(address, error);
-        let listener = TcpListener::bind(address).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        listener.set_nonblocking(true).map_err(refused)?;
+    pub fn start(listen: Listen, shown: Shown) -> Result<Server, StartError> {
+        let Shown { control, captures, links, log } = shown;
+        let Listen { address, allow_remote, hosts } = listen;
+        let listener = millrace_listen::bind(&METRICS, address, Admission::Anybody, allow_remote)
+            .map_err(StartError::Listen)?;
+        let address = listener.local_addr().map_err(StartError::System)?;
+        listener.set_nonblocking(true).map_err(StartError::System)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(2)
             .build()
             .map_err(StartError::System)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let collector = Mutex::new(Collector::new(control, Arc::clone(&captures)));
-        let shared = Arc::new(Shared { collector, captures });
+        let collector = Mutex::new(Collector::new(control, Arc::clone(&captures), links));
+        let shared = Arc::new(Shared { collector, captures, log, guard: Guard::new(&hosts) });
         let serve = async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             tokio::select! {
@@ -141,14 +188,15 @@ impl Drop for Server {
 struct Shared {
     collector: Mutex<Collector>,
     captures: Arc<Captures>,
+    log: Box<dyn Log>,
+    guard: Guard,
 }
 
 type Answer = Response<Full<Bytes>>;
 
 async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let places = Arc::<Places>::default();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let (stream, peer) = match listener.accept().await {
             Ok(connection) => connection,
             // As when all descriptors are taken: some will be free again.
@@ -157,15 +205,26 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
                 continue;
             }
         };
-        let shared = Arc::clone(&shared);
-        tokio::spawn(async move {
+        // A connection that has gone already has no address, and nobody who hears an answer.
+        let Ok(local) = stream.local_addr() else { continue };
+        let ends = Ends { peer, local };
+        let Some(place) = places.admit(peer.ip().to_canonical()) else {
+            // All answer: some will be done soon, and so long nobody else is accepted.
+            tokio::time::sleep(CROWDED).await;
+            continue;
+        };
+        let (shared, place) = (Arc::clone(&shared), Arc::new(place));
+        let id = place.id();
+        let serving = tokio::spawn(async move {
+            let asked = Arc::clone(&place);
             let answer = service_fn(move |request: Request<Incoming>| {
+                asked.asked();
                 let shared = Arc::clone(&shared);
-                async move { Ok::<_, Infallible>(answer(shared, peer, request).await) }
+                async move { Ok::<_, Infallible>(answer(shared, ends, request).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
-                .header_read_timeout(MAX_TIME)
+                .header_read_timeout(REQUEST_TIME)
                 .max_buf_size(MAX_REQUEST)
                 .max_headers(MAX_HEADERS)
                 .keep_alive(false)
@@ -174,18 +233,29 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
             let _ = tokio::time::timeout(MAX_TIME, connection).await;
             drop(place);
         });
+        Permit::served_by(&places, id, serving.abort_handle());
     }
 }
 
-async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming>) -> Answer {
+/// The addresses of a connection.
+#[derive(Clone, Copy)]
+struct Ends {
+    peer: SocketAddr,
+    local: SocketAddr,
+}
+
+async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> Answer {
     let (head, _) = request.into_parts();
+    if let Err((status, reason)) = shared.guard.admits(&head, ends.local) {
+        return text(status, &reason);
+    }
     let path = head.uri.path().to_owned();
     if let Some(port) = path.strip_prefix("/captures/") {
         if head.method != Method::PUT && head.method != Method::DELETE {
             return text(StatusCode::METHOD_NOT_ALLOWED, "PUT switches a capture on, DELETE off");
         }
-        if !peer.ip().to_canonical().is_loopback() || head.headers.contains_key(ORIGIN) {
-            return text(StatusCode::FORBIDDEN, "captures are switched by programs of this machine");
+        if let Err((status, reason)) = may_change(&head, ends.peer) {
+            return text(status, &reason);
         }
         let Ok(port) = port.parse::<u32>() else {
             return text(StatusCode::BAD_REQUEST, &format!("`{port}` is not the number of a port"));
@@ -200,6 +270,20 @@ async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming
         let is_on = head.method == Method::PUT;
         return blocking(move || shared.switch(port, name.as_deref(), is_on)).await;
     }
+    if path == "/log" && head.method == Method::PUT {
+        if let Err((status, reason)) = may_change(&head, ends.peer) {
+            return text(status, &reason);
+        }
+        let Some(level) = head.uri.query().and_then(|query| query.strip_prefix("level=")).map(str::to_owned)
+        else {
+            return text(StatusCode::BAD_REQUEST, "`level=LEVEL` is expected");
+        };
+        return blocking(move || match shared.log.set_level(&level) {
+            Ok(()) => json(&LogStatus { level: shared.log.level() }),
+            Err(reason) => text(StatusCode::BAD_REQUEST, &reason),
+        })
+        .await;
+    }
     if head.method != Method::GET && head.method != Method::HEAD {
         return text(StatusCode::METHOD_NOT_ALLOWED, "GET is expected");
     }
@@ -207,12 +291,13 @@ async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming
         "/metrics" => blocking(move || shared.status(|status| typed(CONTENT_TYPE, metrics(status)))).await,
         "/status" => blocking(move || shared.status(|status| json(&**status))).await,
         "/captures" => blocking(move || shared.status(|status| json(&status.captures))).await,
-        "/" => text(StatusCode::OK, "millrace: /metrics for Prometheus, /status and /captures as JSON"),
-        _ => text(StatusCode::NOT_FOUND, "there are /metrics, /status and /captures"),
+        "/log" => json(&LogStatus { level: shared.log.level() }),
+        "/" => text(StatusCode::OK, "millrace: /metrics for Prometheus, /status, /captures and /log as JSON"),
+        _ => text(StatusCode::NOT_FOUND, "there are /metrics, /status, /captures and /log"),
     }
 }
 
-/// Does what may take a while beside the thread that answers.
+/// Does what may take a while on another thread than the one that answers.
 async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
     let failed = |_| text(StatusCode::INTERNAL_SERVER_ERROR, "the request failed");
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
@@ -239,7 +324,11 @@ impl Shared {
             Ok(capture) => {
                 let file = capture.incoming.display();
                 let word = if is_on { "on" } else { "off" };
-                info!(port, %file, packets = capture.packets, lost = capture.lost, "capture {word}");
+                let (packets, lost) = (capture.packets, capture.lost);
+                match &capture.error {
+                    Some(error) => warn!(port, %file, packets, lost, error, "capture {word}"),
+                    None => info!(port, %file, packets, lost, "capture {word}"),
+                }
                 json(&CaptureStatus::from(capture))
             }
             Err(error) => text(refused(&error), &error.to_string()),

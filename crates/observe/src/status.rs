@@ -1,8 +1,8 @@
 //! What a switch is like at one moment, as JSON has it.
 
 use crate::process::Process;
-use millrace_ports::PortStatistics;
-use millrace_switch::{Histogram, PortReport, QueueReport, RANGES, Report};
+use millrace_dataplane::{DropSite, Histogram, PortReport, QueueReport, RANGES, Report};
+use millrace_drivers::{PortLink, PortStatistics};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,6 +21,9 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// Packets and copies that were dropped, by reason.
     pub drops: BTreeMap<String, u64>,
+    /// The places of the program that asked for drops, since it runs.
+    #[serde(default)]
+    pub drop_sites: Vec<DropSiteStatus>,
     /// The tables, in the order of the program.
     pub tables: Vec<TableStatus>,
     /// The queues that there are: ports without one send at once.
@@ -38,12 +41,27 @@ pub struct Status {
 }
 
 /// A port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortStatus {
     /// Its number.
     pub port: u32,
-    /// Whether it works: it is not broken, and its input has not ended.
+    /// Whether packets can come and go: its driver works, its input has not ended, and its link is up where it has one.
     pub up: bool,
+    /// The name of its interface; none where it is no interface.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// What it is connected to, as it was given to the switch: `packet:eth0`, `pcap:in.pcap`; none of the port of the CPU.
+    #[serde(default)]
+    pub spec: Option<String>,
+    /// The hardware address of the interface, `02:00:00:00:00:01`.
+    #[serde(default)]
+    pub mac: Option<String>,
+    /// The speed of its link in millions of bits per second, where the interface knows one.
+    #[serde(default)]
+    pub speed_mbps: Option<u32>,
+    /// The longest payload of a frame that the interface takes, in bytes.
+    #[serde(default)]
+    pub mtu: Option<u32>,
     /// Packets taken from it.
     pub rx_packets: u64,
     /// Their bytes.
@@ -64,6 +82,53 @@ pub struct PortStatus {
     pub tx_drops: u64,
     /// Packets that the link did not take; they are among the drops.
     pub tx_refused: u64,
+}
+
+/// A place of the program that asked for packets to be dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DropSiteStatus {
+    /// The source file, without its folder, and the line: `router.p4:61`; empty when they are not known.
+    pub place: String,
+    /// The action, control or parser state.
+    pub block: String,
+    /// What is written there: `mark_to_drop`.
+    pub request: String,
+    /// The line that calls the action or applies the control, where another block does; else 0.
+    pub called_at: u32,
+    /// The tables that run the action.
+    pub tables: Vec<String>,
+    /// Packets and copies.
+    pub packets: u64,
+}
+
+impl DropSiteStatus {
+    /// Whether another one tells of the same place.
+    pub(crate) fn is_same(&self, other: &DropSiteStatus) -> bool {
+        let place = |site: &DropSiteStatus| {
+            (
+                site.place.clone(),
+                site.block.clone(),
+                site.request.clone(),
+                site.called_at,
+                site.tables.clone(),
+            )
+        };
+        place(self) == place(other)
+    }
+}
+
+impl From<&(DropSite, u64)> for DropSiteStatus {
+    fn from((site, packets): &(DropSite, u64)) -> DropSiteStatus {
+        let DropSite { file, line, block, request, called_at, tables } = site;
+        DropSiteStatus {
+            place: if *line > 0 { format!("{file}:{line}") } else { String::new() },
+            block: block.clone(),
+            request: request.clone(),
+            called_at: *called_at,
+            tables: tables.clone(),
+            packets: *packets,
+        }
+    }
 }
 
 /// A table.
@@ -118,19 +183,35 @@ pub struct CaptureStatus {
     pub incoming: String,
     /// Where packets that go out go.
     pub outgoing: String,
-    /// Packets captured.
+    /// Packets that are in its files.
     pub packets: u64,
-    /// Packets left out.
+    /// Packets left out, also those that could not be written.
     pub lost: u64,
+    /// Why its files are not written any more.
+    #[serde(default)]
+    pub error: Option<String>,
+}
+
+/// The log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogStatus {
+    /// The name of its level.
+    pub level: String,
 }
 
 impl PortStatus {
-    pub(crate) fn new(report: &PortReport) -> PortStatus {
+    pub(crate) fn new(report: &PortReport, far_end: Option<&PortLink>) -> PortStatus {
+        let link = far_end.and_then(|far_end| far_end.link.as_ref());
         let PortReport { port, is_up, counters, driver } = *report;
         let PortStatistics { rx_missed, rx_errors, rx_truncated, tx_refused, .. } = driver;
         PortStatus {
             port,
-            up: is_up,
+            up: is_up && link.is_none_or(|link| link.is_up),
+            interface: link.map(|link| link.name.clone()),
+            spec: far_end.map(|far_end| far_end.spec.to_string()),
+            mac: link.and_then(|link| link.mac).map(mac),
+            speed_mbps: link.and_then(|link| link.speed_mbps),
+            mtu: link.and_then(|link| link.mtu),
             rx_packets: counters.rx_packets,
             rx_bytes: counters.rx_bytes,
             rx_drops: counters.rx_drops,
@@ -143,6 +224,10 @@ impl PortStatus {
             tx_refused,
         }
     }
+}
+
+fn mac(bytes: [u8; 6]) -> String {
+    bytes.map(|byte| format!("{byte:02x}")).join(":")
 }
 
 impl TableStatus {
@@ -179,20 +264,21 @@ impl From<&Histogram> for Distribution {
     }
 }
 
-impl From<millrace_ports::CaptureStatus> for CaptureStatus {
-    fn from(capture: millrace_ports::CaptureStatus) -> CaptureStatus {
+impl From<millrace_drivers::CaptureStatus> for CaptureStatus {
+    fn from(capture: millrace_drivers::CaptureStatus) -> CaptureStatus {
         CaptureStatus {
             port: capture.port,
             incoming: capture.incoming.display().to_string(),
             outgoing: capture.outgoing.display().to_string(),
             packets: capture.packets,
             lost: capture.lost,
+            error: capture.error,
         }
     }
 }
 
 impl Distribution {
-    /// What came behind an earlier moment.
+    /// What came after an earlier moment.
     pub(crate) fn since(&self, earlier: &Distribution) -> Distribution {
         let before = earlier.ranges.iter().copied().chain(std::iter::repeat(0));
         Distribution {

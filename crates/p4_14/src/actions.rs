@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use millrace_syntax::ast::{self as p16, Declaration, Direction, Name, Stmt};
 use millrace_syntax::p4_14::ast::{self as p14, ExprKind};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::codes;
 use crate::expr::{Argument, Scope};
@@ -58,8 +58,9 @@ impl<'a> Translator<'a> {
         let mut body = self.colour(meter);
         self.body(action, &scope, &mut body);
         let params: Vec<(Name, Number)> = action.params.iter().map(|p| (p.clone(), ty(p))).collect();
-        for (i, (param, _)) in params.iter().enumerate() {
-            if let Some((earlier, _)) = params[..i].iter().find(|(p, _)| p.text == param.text) {
+        let mut seen: HashMap<&str, &Name> = HashMap::new();
+        for (param, _) in &params {
+            if let Some(earlier) = seen.insert(param.as_str(), param) {
                 let message = format!("parameter `{param}` is there twice");
                 let found = millrace_syntax::Diagnostic::error(codes::DUPLICATE, param.span, message);
                 self.report(found.with_secondary(earlier.span, "first declared here"));
@@ -193,14 +194,11 @@ impl<'a> Translator<'a> {
 
     /// Translates the actions that no table uses, so that what is wrong in them is found.
     pub(crate) fn unused_actions(&mut self) {
-        let used: Vec<String> = self.actions.keys().map(|(_, name, _)| name.clone()).collect();
-        let called: Vec<&str> =
-            self.model.actions.values().flat_map(|a| &a.body).map(|c| c.name.as_str()).collect();
-        let unused: Vec<_> = self.model.actions.values().copied().collect();
-        let unused: Vec<_> = unused
-            .into_iter()
-            .filter(|a| !used.iter().any(|u| u == a.name.as_str()) && !called.contains(&a.name.as_str()))
-            .collect();
+        let applied = self.actions.keys().map(|(_, name, _)| name.as_str());
+        let calls = self.model.actions.values().flat_map(|action| &action.body);
+        let used: HashSet<&str> = applied.chain(calls.map(|call| call.name.as_str())).collect();
+        let all = self.model.actions.values().copied();
+        let unused: Vec<_> = all.filter(|action| !used.contains(action.name.as_str())).collect();
         self.checks_pipeline = false;
         for action in unused {
             self.table_action(&action.name, None);

@@ -24,7 +24,7 @@ pub(crate) const ARGUMENTS: &str = "E1410";
 pub(crate) const TYPE: &str = "E1411";
 /// A field list or calculation that cannot be used here.
 pub(crate) const FIELD_LIST: &str = "E1412";
-/// A table, or the cases behind its application, against the rules.
+/// A table, or the cases after its application, against the rules.
 pub(crate) const TABLE: &str = "E1413";
 /// A counter, meter, register, profile or selector against the rules.
 pub(crate) const OBJECT: &str = "E1414";

@@ -1,6 +1,7 @@
 //! Control functions (specification section 13), put where they are called, and the two controls they become.
 
 use millrace_syntax::ast::{BinaryOp, Declaration, Stmt, StmtKind, SwitchCase};
+use millrace_syntax::p4_14::MAX_ELSE_IFS;
 use millrace_syntax::p4_14::ast::{self as p14, ApplyCase, ApplyLabel};
 use millrace_syntax::{Diagnostic, Span, nearest};
 
@@ -13,6 +14,9 @@ use crate::tree;
 
 /// The most statements inside each other, when control functions are put where they are called.
 const MAX_DEPTH: usize = 60;
+
+/// The most control functions that call each other, one inside the other.
+const MAX_CALL_DEPTH: usize = 64;
 
 /// Which control function the parser goes on to, when there are several.
 pub(crate) const ENTRY: &str = "entry";
@@ -213,6 +217,11 @@ impl<'a> Translator<'a> {
             self.report(found.with_secondary(control.name.span, "declared here"));
             return;
         }
+        if self.stack.len() >= MAX_CALL_DEPTH {
+            let message = format!("control functions call each other more than {MAX_CALL_DEPTH} deep");
+            self.error(codes::LIMIT, at, message);
+            return;
+        }
         self.stack.push(&control.name.text);
         self.statements(&control.body, depth, out);
         self.stack.pop();
@@ -235,13 +244,7 @@ impl<'a> Translator<'a> {
             }
             match stmt {
                 p14::Stmt::Apply { table, cases, .. } => self.apply(table, cases, span, depth, out),
-                p14::Stmt::If { condition, then, otherwise, .. } => {
-                    let condition = self.condition(condition, &Scope::Outside);
-                    let (mut yes, mut no) = (Vec::new(), Vec::new());
-                    self.statements(then, depth + 1, &mut yes);
-                    self.statements(otherwise, depth + 1, &mut no);
-                    out.push(tree::if_stmt(condition, yes, no, span));
-                }
+                p14::Stmt::If { .. } => self.choices(stmt, depth, out),
                 p14::Stmt::Call { control, .. } => match self.model.controls.get(control.as_str()).copied() {
                     Some(called) => self.call(called, control.span, depth, out),
                     None => {
@@ -251,6 +254,44 @@ impl<'a> Translator<'a> {
                 },
             }
         }
+    }
+
+    /// Counts a branch of `else if`: the tree gets higher with it.
+    fn another_branch(&mut self, span: Span) -> bool {
+        self.branches += 1;
+        if self.branches > MAX_ELSE_IFS {
+            let message = format!("more than {MAX_ELSE_IFS} branches follow each other, calls put in place");
+            self.error(codes::LIMIT, span, message);
+            return false;
+        }
+        self.count_statement(span)
+    }
+
+    /// An `if` with all that follows as `else if`, which is no nesting.
+    fn choices(&mut self, first: &'a p14::Stmt, depth: usize, out: &mut Vec<Stmt>) {
+        let mut branches = Vec::new();
+        let mut last = Vec::new();
+        let mut next = Some(first);
+        let around = self.branches;
+        while let Some(p14::Stmt::If { condition, then, otherwise, span }) = next {
+            let condition = self.condition(condition, &Scope::Outside);
+            let mut yes = Vec::new();
+            self.statements(then, depth + 1, &mut yes);
+            branches.push((condition, yes, *span));
+            next = match otherwise.as_slice() {
+                [chained @ p14::Stmt::If { span, .. }] if self.another_branch(*span) => Some(chained),
+                [p14::Stmt::If { .. }] => None,
+                others => {
+                    self.statements(others, depth + 1, &mut last);
+                    None
+                }
+            };
+        }
+        self.branches = around;
+        for (condition, yes, span) in branches.into_iter().rev() {
+            last = vec![tree::if_stmt(condition, yes, last, span)];
+        }
+        out.append(&mut last);
     }
 
     fn apply(
@@ -285,7 +326,7 @@ impl<'a> Translator<'a> {
             let condition = self.tree.member(applied, "hit", span);
             out.push(tree::if_stmt(condition, hit, miss, span));
         } else if by_result > 0 {
-            let message = "`hit` and `miss` cannot stand beside actions";
+            let message = "`hit` and `miss` cannot stand next to actions";
             self.error(codes::TABLE, span, message);
         } else {
             let subject = self.tree.member(applied, "action_run", span);
@@ -328,7 +369,7 @@ impl<'a> Translator<'a> {
                 ApplyLabel::Default(span) | ApplyLabel::Hit(span) | ApplyLabel::Miss(span) => (None, *span),
             });
         }
-        // Beside `default` the other labels say nothing.
+        // Next to `default` the other labels say nothing.
         if let Some(default) = labels.iter().position(|(label, _)| label.is_none()) {
             labels = vec![labels.swap_remove(default)];
         }

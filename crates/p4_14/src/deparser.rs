@@ -12,12 +12,18 @@ use crate::model::Kind;
 use crate::names::PACKET;
 use crate::translate::Translator;
 
-/// Which header comes right behind which.
+/// The most states that are looked at, each as often as it is reached, to find the order of the headers.
+pub(crate) const MAX_WORK: usize = 1 << 20;
+
+/// Which header comes right after which.
 type Edges<'a> = IndexMap<&'a str, IndexSet<&'a str>>;
 
 impl<'a> Translator<'a> {
     /// The headers that the parser extracts, in the order in which they are put together again.
-    pub(crate) fn deparser_order(&self) -> Vec<Text> {
+    ///
+    /// # Errors
+    /// The state at which the graph is too large to be looked through.
+    pub(crate) fn deparser_order(&self) -> Result<Vec<Text>, &'a p14::ParserState> {
         let mut edges = Edges::new();
         let mut first: IndexSet<&'a str> = IndexSet::new();
         let entries = self
@@ -26,8 +32,11 @@ impl<'a> Translator<'a> {
             .values()
             .filter(|s| s.pragmas.iter().any(|p| p.name.as_str() == "packet_entry"));
         let starts = self.model.states.get("start").copied().into_iter().chain(entries.copied());
+        let mut work = 0;
+        // What a state leads to, it leads to from everywhere: one look at each is enough.
+        let mut seen = HashSet::new();
         for start in starts.chain(self.model.states.values().copied()) {
-            first.extend(self.first_headers(start));
+            first.extend(self.first_headers(start, &mut seen, &mut work)?);
         }
         for state in self.model.states.values() {
             let extracted: Vec<&'a str> = self.extracted(state).collect();
@@ -35,8 +44,10 @@ impl<'a> Translator<'a> {
                 edges.entry(pair[0]).or_default().insert(pair[1]);
             }
             if let Some(last) = extracted.last() {
-                let next = self.successors(state).into_iter().flat_map(|s| self.first_headers(s));
-                edges.entry(last).or_default().extend(next.collect::<Vec<_>>());
+                for next in self.successors(state) {
+                    let headers = self.first_headers(next, &mut HashSet::new(), &mut work)?;
+                    edges.entry(last).or_default().extend(headers);
+                }
             }
         }
         let mut order: IndexSet<&'a str> = IndexSet::new();
@@ -47,7 +58,7 @@ impl<'a> Translator<'a> {
         order.extend(topological(&first, &edges));
         let is_header =
             |name: &&&str| self.model.instances.get(**name).is_some_and(|i| i.kind == Kind::Header);
-        order.iter().filter(is_header).map(|name| Text::from(*name)).collect()
+        Ok(order.iter().filter(is_header).map(|name| Text::from(*name)).collect())
     }
 
     fn extracted(&self, state: &'a p14::ParserState) -> impl Iterator<Item = &'a str> + use<'a> {
@@ -70,21 +81,33 @@ impl<'a> Translator<'a> {
         named.collect()
     }
 
-    /// The headers that are extracted first from a state on.
-    fn first_headers(&self, state: &'a p14::ParserState) -> Vec<&'a str> {
+    /// The headers that are extracted first from a state on, without what was seen.
+    fn first_headers(
+        &self,
+        state: &'a p14::ParserState,
+        seen: &mut HashSet<&'a str>,
+        work: &mut usize,
+    ) -> Result<Vec<&'a str>, &'a p14::ParserState> {
         let mut found = Vec::new();
-        let mut seen = HashSet::new();
         let mut open = vec![state];
         while let Some(state) = open.pop() {
             if !seen.insert(state.name.as_str()) {
                 continue;
             }
+            *work += 1;
+            if *work > MAX_WORK {
+                return Err(state);
+            }
             match self.extracted(state).next() {
                 Some(header) => found.push(header),
-                None => open.extend(self.successors(state).into_iter().rev()),
+                None => {
+                    let next = self.successors(state);
+                    *work += next.len();
+                    open.extend(next.into_iter().rev());
+                }
             }
         }
-        found
+        Ok(found)
     }
 
     /// `packet.emit(hdr.x);` for each.

@@ -318,7 +318,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Whether `valid` behind a header asks for its validity: no field of it is called so.
+    /// Whether `valid` after a header asks for its validity: no field of it is called so.
     pub(crate) fn asks_validity(&self, reference: &p14::Reference) -> bool {
         let instance = self.model.instances.get(reference.name.as_str());
         reference.field.as_ref().is_some_and(|f| f.as_str() == "valid")

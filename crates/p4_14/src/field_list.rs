@@ -4,6 +4,7 @@ use indexmap::IndexSet;
 use millrace_syntax::Span;
 use millrace_syntax::p4_14::ast::{self as p14, FieldListEntry};
 use num_bigint::BigInt;
+use std::collections::HashSet;
 
 use crate::codes;
 use crate::constant;
@@ -14,6 +15,9 @@ use crate::translate::Translator;
 
 /// The most entries of a field list, those of lists in it included.
 const MAX_ENTRIES: usize = 10_000;
+
+/// The most field lists and actions inside each other.
+const MAX_DEPTH: usize = 64;
 
 /// v1model's lists have numbers of 8 bits; 0 is the list of nothing.
 const MAX_LISTS: u32 = 255;
@@ -43,7 +47,7 @@ pub(crate) enum Item {
         width: u32,
         span: Span,
     },
-    /// The packet behind the headers.
+    /// The packet after the headers.
     Payload(Span),
 }
 
@@ -57,8 +61,12 @@ impl<'a> Translator<'a> {
 
     fn unfold(&mut self, list: &'a p14::FieldList, items: &mut Vec<Item>) {
         if self.stack.contains(&list.name.as_str()) {
-            let message = format!("field list `{}` contains itself", list.name);
-            self.error(codes::RECURSION, list.name.span, message);
+            // It is reported where all lists are looked at.
+            return;
+        }
+        if self.stack.len() >= MAX_DEPTH {
+            let message = format!("field lists are nested more than {MAX_DEPTH} deep");
+            self.error(codes::LIMIT, list.name.span, message);
             return;
         }
         self.stack.push(&list.name.text);
@@ -129,6 +137,45 @@ impl<'a> Translator<'a> {
             }
             // The switch gives it to every packet; there is nothing that could be kept or hashed as a whole.
             Kind::Standard => {}
+        }
+    }
+
+    /// Reports field lists that contain themselves, used or not.
+    pub(crate) fn check_field_lists(&mut self) {
+        let lists = &self.model.field_lists;
+        let inner = |list: &'a p14::FieldList| -> Vec<&'a p14::FieldList> {
+            let names = list.entries.iter().filter_map(|entry| match entry {
+                FieldListEntry::Reference(reference) => reference.plain(),
+                FieldListEntry::Value(_) | FieldListEntry::Payload(_) => None,
+            });
+            names.filter_map(|name| lists.get(name.as_str()).copied()).collect()
+        };
+        // Depth first, without recursion: the path holds the lists that are open, each with those in it that remain.
+        let mut done: HashSet<&'a str> = HashSet::new();
+        let mut open: HashSet<&'a str> = HashSet::new();
+        let mut recursive = Vec::new();
+        for root in lists.values().copied() {
+            let mut path = vec![(root, Vec::new())];
+            if done.insert(root.name.as_str()) {
+                open.insert(root.name.as_str());
+                path[0].1 = inner(root);
+            }
+            while let Some((list, rest)) = path.last_mut() {
+                let Some(next) = rest.pop() else {
+                    open.remove(list.name.as_str());
+                    path.pop();
+                    continue;
+                };
+                if open.contains(next.name.as_str()) {
+                    recursive.push(&next.name);
+                } else if done.insert(next.name.as_str()) {
+                    open.insert(next.name.as_str());
+                    path.push((next, inner(next)));
+                }
+            }
+        }
+        for name in recursive {
+            self.error(codes::RECURSION, name.span, format!("field list `{name}` contains itself"));
         }
     }
 

@@ -32,7 +32,7 @@ const ALGORITHMS: [(&str, &str, u32); 9] = [
 pub(crate) struct Data {
     /// `{ a, b, ... }`
     pub(crate) expr: Expr,
-    /// The packet behind the headers follows.
+    /// The packet after the headers follows.
     pub(crate) payload: bool,
 }
 
@@ -114,8 +114,8 @@ impl<'a> Translator<'a> {
         let mut payload = false;
         let mut last: Option<Text> = None;
         let mut rest = items.as_slice();
-        while let Some((item, behind)) = rest.split_first() {
-            rest = behind;
+        while let Some((item, after)) = rest.split_first() {
+            rest = after;
             match item {
                 Item::Constant { value, width, span } => {
                     members.push(self.tree.number(value, *width, false, *span));
@@ -166,7 +166,7 @@ impl<'a> Translator<'a> {
         Data { expr: self.tree.expr(ExprKind::List(members), span), payload }
     }
 
-    /// The headers that are put behind one in the packet.
+    /// The headers that are put after one in the packet.
     fn headers_behind(&mut self, header: Option<&str>, span: Span, members: &mut Vec<Expr>) {
         let at = self.order.iter().position(|h| Some(&**h) == header);
         for name in self.order.clone().into_iter().skip(at.map_or(0, |at| at + 1)) {

@@ -1,4 +1,4 @@
-//! P4_14 programs as P4_16 programs for v1model, so that nothing behind the checker knows which language a program was
+//! P4_14 programs as P4_16 programs for v1model, so that nothing after the checker knows which language a program was
 //! written in.
 //!
 //! [`translate`] takes the tree of a P4_14 program and the tree of `v1model.p4`, and gives the tree of a P4_16 program

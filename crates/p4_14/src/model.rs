@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use millrace_syntax::ast::{self as p16, Name, Text};
 use millrace_syntax::p4_14::ast::{self as p14, Declaration, InstanceKind};
-use millrace_syntax::{Diagnostic, Diagnostics, Span, nearest};
+use millrace_syntax::{Diagnostic, Diagnostics, MAX_KEPT, Span, nearest};
 use std::collections::HashMap;
 
 use crate::{codes, constant};
@@ -27,7 +27,7 @@ pub(crate) struct Field {
     pub(crate) varies: bool,
     pub(crate) signed: bool,
     pub(crate) saturating: bool,
-    /// Bits in front of it.
+    /// Bits before it.
     pub(crate) offset: u32,
     pub(crate) span: Span,
 }
@@ -36,6 +36,8 @@ pub(crate) struct Field {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
     pub(crate) fields: Vec<Field>,
+    /// Where each is, by its name.
+    places: HashMap<Text, usize>,
     /// Bits without the field of varying length.
     pub(crate) fixed: u32,
     /// The greatest length in bytes, for a header of varying length.
@@ -44,7 +46,12 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
-        self.fields.iter().find(|f| *f.name == *name)
+        self.fields.get(*self.places.get(name)?)
+    }
+
+    fn push(&mut self, field: Field) {
+        self.places.entry(field.name.clone()).or_insert(self.fields.len());
+        self.fields.push(field);
     }
 
     pub(crate) fn varies(&self) -> bool {
@@ -214,12 +221,12 @@ impl<'a> Model<'a> {
             self.standard_field(&"egress_instance".into(), stored);
         }
         for name in [PARSER_STATUS, "parser_error_location"] {
-            self.standard.fields.push(field(name.into(), 8, Span::default()));
+            self.standard.push(field(name.into(), 8, Span::default()));
         }
     }
 
     fn standard_field(&mut self, name: &Text, stored: StandardField) {
-        self.standard.fields.push(field(name.clone(), stored.width, Span::default()));
+        self.standard.push(field(name.clone(), stored.width, Span::default()));
         self.aliases.insert(format!("{STANDARD}.{name}"), stored);
     }
 
@@ -298,7 +305,9 @@ pub(crate) fn unknown<'n>(
     let message = format!("there is no {wanted} named `{name}`");
     let mut diagnostic =
         Diagnostic::error(codes::UNKNOWN_NAME, name.span, message).with_label("not declared");
-    if let Some(near) = nearest(name.as_str(), known) {
+    if found.error_count() < MAX_KEPT
+        && let Some(near) = nearest(name.as_str(), known)
+    {
         diagnostic = diagnostic.with_help(format!("`{near}` has a similar name"));
     }
     found.push(diagnostic);
@@ -333,8 +342,8 @@ fn layout(d: &p14::HeaderType, found: &mut Diagnostics) -> Layout {
             continue;
         }
         let offset = layout.fixed;
-        layout.fixed += width;
-        layout.fields.push(Field {
+        layout.fixed = layout.fixed.saturating_add(width);
+        layout.push(Field {
             name: f.name.text.clone(),
             width,
             varies,
@@ -396,7 +405,7 @@ fn length_fields(length: &p14::Expr, layout: &Layout, varying: Span, found: &mut
                 let message = "a length is computed from constants and fields of its own header type";
                 found.push(Diagnostic::error(codes::UNKNOWN_FIELD, length.span, message));
             } else if at >= limit {
-                let message = "a length depends on fields in front of the one of width `*` only";
+                let message = "a length depends on fields before the one of width `*` only";
                 found.push(
                     Diagnostic::error(codes::BAD_SIZE, length.span, message)
                         .with_secondary(varying, "the field whose width it gives"),

@@ -214,7 +214,7 @@ impl<'a> Translator<'a> {
         self.calculation(key)
     }
 
-    /// The counter and the meter that are part of a table, declared in front of it.
+    /// The counter and the meter that are part of a table, declared before it.
     pub(crate) fn direct_objects(&mut self, table: &'a p14::Table) -> Vec<(&'static str, Expr)> {
         let belongs = |binding: &Option<Binding>| matches!(binding, Some(Binding::Direct(t)) if t.text == table.name.text);
         let counters: Vec<_> =

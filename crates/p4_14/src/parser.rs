@@ -22,7 +22,7 @@ use crate::translate::{Translator, initial_flag};
 use crate::tree;
 use crate::value::{Number, Value};
 
-/// The exception of a checksum that is wrong: no error of the parser, since it is found behind it.
+/// The exception of a checksum that is wrong: no error of the parser, since it is found after it.
 pub(crate) const CHECKSUM: &str = "p4_pe_checksum";
 
 /// A header longer and shorter than it may be: errors that this translation raises.
@@ -52,6 +52,12 @@ const CORE_ERRORS: [&str; 8] = [
 
 /// The members of a value set that does not say how many.
 const DEFAULT_VALUES: u32 = 4;
+
+/// The most values that one `select` joins to a key.
+const MAX_SUBJECTS: usize = 256;
+
+/// The most errors of the parser that a program raises: they have numbers of 8 bits.
+const MAX_ERRORS: usize = 255;
 
 /// The most members of a value set.
 const MAX_VALUES: u32 = 1 << 16;
@@ -422,7 +428,12 @@ impl<'a> Translator<'a> {
             let known = self.model.exceptions.keys().copied().chain(EXCEPTIONS.iter().map(|(name, _)| *name));
             model::unknown(&mut self.found, exception, "parser exception", known);
         }
-        if !CORE_ERRORS.contains(&error.as_str()) {
+        if !CORE_ERRORS.contains(&error.as_str()) && !self.errors.contains(error.as_str()) {
+            if self.errors.len() == MAX_ERRORS {
+                let message = format!("more than {MAX_ERRORS} parser exceptions are raised");
+                self.error(codes::LIMIT, exception.span, message);
+                return tree::name("reject", exception.span);
+            }
             self.errors.insert(error.as_str().into());
         }
         let key = format!("raise {error}");
@@ -461,7 +472,10 @@ impl<'a> Translator<'a> {
     ) -> Select {
         let mut width = 0u32;
         let mut joined: Option<Expr> = None;
-        for e in subjects {
+        if subjects.len() > MAX_SUBJECTS {
+            self.error(codes::LIMIT, span, format!("more than {MAX_SUBJECTS} values are selected by"));
+        }
+        for e in subjects.iter().take(MAX_SUBJECTS) {
             let value = self.value(e, scope, 0);
             if matches!(value, Value::Error(_)) {
                 continue;

@@ -6,6 +6,7 @@ use millrace_syntax::ast::{Expr, ExprKind as Made, Name, Stmt, StructKind};
 use millrace_syntax::p4_14::ast::{self as p14, ExprKind};
 use num_bigint::BigInt;
 use num_traits::One;
+use std::collections::{HashMap, HashSet};
 
 use crate::codes;
 use crate::expr::Scope;
@@ -280,7 +281,7 @@ impl<'a> Translator<'a> {
     ) {
         let receiver = self.index(receiver, scope);
         let Some(list) = self.field_list(list, scope) else { return };
-        let mut members: Vec<(String, Number)> = Vec::new();
+        let mut members = Members::default();
         let mut values = Vec::new();
         for item in self.items(list) {
             self.digest_item(&item, &mut members, &mut values);
@@ -291,7 +292,7 @@ impl<'a> Translator<'a> {
             None => {
                 let ty = self.names.fresh(list.name.as_str());
                 let mut fields = Vec::new();
-                for (name, number) in &members {
+                for (name, number) in &members.all {
                     let declared = self.tree.ty(number.width, number.signed, list.span);
                     fields.push(translate::member(declared, name, Vec::new(), list.span));
                 }
@@ -306,23 +307,13 @@ impl<'a> Translator<'a> {
         out.push(Stmt { kind: millrace_syntax::ast::StmtKind::Call(call), span });
     }
 
-    fn digest_item(&mut self, item: &Item, members: &mut Vec<(String, Number)>, values: &mut Vec<Expr>) {
-        let mut add = |name: &str, number: Number| {
-            let taken = |name: &str| members.iter().any(|(n, _)| n == name);
-            let mut unique = name.to_owned();
-            let mut count = 0u32;
-            while taken(&unique) {
-                count += 1;
-                unique = format!("{name}_{count}");
-            }
-            members.push((unique, number));
-        };
+    fn digest_item(&mut self, item: &Item, members: &mut Members, values: &mut Vec<Expr>) {
         match item {
             Item::Field(place) if place.field.varies => {
                 self.type_error(place.span, "a field of varying length cannot be part of a digest");
             }
             Item::Field(place) => {
-                add(&place.field.name, place.number());
+                members.add(&place.field.name, place.number());
                 values.push(self.read_expr(place));
             }
             Item::Header(header) => {
@@ -336,7 +327,7 @@ impl<'a> Translator<'a> {
                 }
             }
             Item::Constant { value, width, span } => {
-                add("constant", Number::unsigned(*width));
+                members.add("constant", Number::unsigned(*width));
                 values.push(self.tree.number(value, *width, false, *span));
             }
             Item::Payload(span) => {
@@ -402,5 +393,26 @@ impl<'a> Translator<'a> {
         let Some(list) = self.kept(list, scope, span) else { return };
         let kind = self.tree.constant("CloneType", kind, span);
         out.push(self.tree.function("clone_preserving_field_list", vec![kind, session, list], span));
+    }
+}
+
+/// The members of the structure that a digest becomes. A list may name one field many times; its members are `x`, `x_1`, `x_2`.
+#[derive(Default)]
+struct Members {
+    all: Vec<(String, Number)>,
+    taken: HashSet<String>,
+    /// The last number that was tried for a name.
+    counts: HashMap<String, u32>,
+}
+
+impl Members {
+    fn add(&mut self, name: &str, number: Number) {
+        let mut unique = name.to_owned();
+        while !self.taken.insert(unique.clone()) {
+            let count = self.counts.entry(name.to_owned()).or_default();
+            *count += 1;
+            unique = format!("{name}_{count}");
+        }
+        self.all.push((unique, number));
     }
 }

@@ -64,15 +64,17 @@ pub(crate) struct Translator<'a> {
     pub(crate) checks_pipeline: bool,
     /// Tables in the tree.
     pub(crate) tables: HashMap<&'a str, crate::table::Known>,
-    /// Declarations of the top level in front of the blocks.
+    /// Declarations of the top level before the blocks.
     pub(crate) top: Vec<Declaration>,
-    /// Declarations in front of the tables of the half that is being translated.
+    /// Declarations before the tables of the half that is being translated.
     pub(crate) locals: Vec<Declaration>,
     /// Errors of parsers that the program raises.
     pub(crate) errors: IndexSet<Text>,
     /// Headers in the order in which they are put together.
     pub(crate) order: Vec<Text>,
     statements: usize,
+    /// How many branches of `else if` there are around what is being translated.
+    pub(crate) branches: usize,
     /// How many expressions are being translated inside each other.
     pub(crate) height: usize,
     /// The fields of metadata that each numbered list keeps: instance and field.
@@ -120,6 +122,7 @@ impl<'a> Translator<'a> {
             errors: IndexSet::new(),
             order: Vec::new(),
             statements: 0,
+            branches: 0,
             height: 0,
             kept_fields: Vec::new(),
         }
@@ -185,9 +188,17 @@ impl<'a> Translator<'a> {
 
     // ---- The program ----
 
-    /// Translates everything, and puts it behind the library.
+    /// Translates everything, and puts it after the library.
     pub(crate) fn finish(mut self, library: p16::Program) -> Translated {
-        self.order = self.deparser_order();
+        self.check_field_lists();
+        match self.deparser_order() {
+            Ok(order) => self.order = order,
+            Err(state) => {
+                let limit = crate::deparser::MAX_WORK;
+                let message = format!("the parse graph has more than {limit} paths between headers");
+                self.error(codes::LIMIT, state.name.span, message);
+            }
+        }
         self.declare_objects();
         self.declare_lists();
         let roots = self.roots();
@@ -207,7 +218,12 @@ impl<'a> Translator<'a> {
         declarations.append(&mut self.top);
         declarations.extend([parser, verify, ingress, egress, compute, deparser]);
         declarations.push(self.main());
-        let program = p16::Program { declarations, expr_count: self.tree.next };
+        let program = p16::Program {
+            declarations,
+            expr_count: self.tree.next,
+            // What is put where it is called was not measured.
+            height: millrace_syntax::MAX_LEVELS,
+        };
         // Actions are looked at twice, and some of what they use more often.
         let mut seen = HashSet::new();
         let once = self.found.into_iter().filter(|d| seen.insert((d.code, d.primary, d.message.clone())));

@@ -3,11 +3,11 @@
 //!
 //!     cargo bench -p millrace-p4runtime
 
+use millrace_dataplane::{Control, EngineKind, PortId, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::proto::config;
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{DeviceConfig, Listen, Server, empty_program};
-use millrace_switch::{Control, EngineKind, PortId, Switch, SwitchConfig, Worker};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -22,9 +22,9 @@ fn worker() -> Worker {
     let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
     let switch = Switch::new(empty_program().unwrap(), config).unwrap();
     let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/demo/in0.pcap");
-    let ports: Vec<(PortId, Box<dyn millrace_ports::Port>)> = vec![
-        (0, millrace_ports::open(&format!("null:{capture}").parse().unwrap()).unwrap()),
-        (1, millrace_ports::open(&format!("null:{capture}").parse().unwrap()).unwrap()),
+    let ports: Vec<(PortId, Box<dyn millrace_drivers::Port>)> = vec![
+        (0, millrace_drivers::open(&format!("null:{capture}").parse().unwrap()).unwrap()),
+        (1, millrace_drivers::open(&format!("null:{capture}").parse().unwrap()).unwrap()),
     ];
     Worker::new(switch, ports).unwrap()
 }
@@ -50,6 +50,7 @@ fn main() {
         engine: EngineKind::Fastest,
         count_lookups: false,
         ports: [0, 1].into(),
+        links: Default::default(),
         cpu_port: None,
         drop_port: None,
         pipeline: None,

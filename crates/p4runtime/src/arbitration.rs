@@ -5,7 +5,9 @@
 
 use crate::proto::google::rpc;
 use crate::proto::v1::{MasterArbitrationUpdate, Role, Uint128};
+use crate::role_config::RoleConfig;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use tonic::{Code, Status};
 
 /// Most clients of one role.
@@ -34,20 +36,26 @@ pub(crate) struct Outcome {
 pub(crate) struct Arbitration {
     device_id: u64,
     roles: BTreeMap<String, RoleState>,
+    /// Counts the clients that went.
+    gone: u64,
 }
 
 #[derive(Debug, Default)]
 struct RoleState {
+    /// When its last client went, by [`Arbitration::gone`].
+    left: u64,
     /// The highest election id ever seen.
     highest: Option<u128>,
     primary: Option<ClientId>,
     clients: BTreeMap<ClientId, Option<u128>>,
+    /// What the role may do, as its last primary said; none: everything.
+    config: Option<Arc<RoleConfig>>,
 }
 
 impl Arbitration {
     pub(crate) fn new(device_id: u64) -> Arbitration {
         // The default role is there without a client.
-        Arbitration { device_id, roles: BTreeMap::from([(String::new(), RoleState::default())]) }
+        Arbitration { device_id, roles: BTreeMap::from([(String::new(), RoleState::default())]), gone: 0 }
     }
 
     /// A client says who it is, for the first time or again. An error ends its stream.
@@ -67,16 +75,14 @@ impl Arbitration {
         if known.as_ref().is_some_and(|known| *known != role) {
             return Err(Status::failed_precondition("the role of a stream cannot change"));
         }
-        if message.role.as_ref().is_some_and(|role| role.config.is_some()) {
-            return Err(Status::invalid_argument("no scheme of role configurations is agreed upon"));
-        }
         if role.len() > MAX_ROLE_NAME {
             return Err(Status::invalid_argument(format!(
                 "the name of a role has at most {MAX_ROLE_NAME} bytes"
             )));
         }
+        let config = self.config_of(&role, message)?;
         let election = message.election_id.as_ref().map(number);
-        if !self.roles.contains_key(&role) && self.roles.len() >= MAX_ROLES {
+        if !self.roles.contains_key(&role) && self.roles.len() >= MAX_ROLES && !self.forget_a_role() {
             return Err(Status::resource_exhausted(format!("at most {MAX_ROLES} roles")));
         }
         if self.is_taken(client, message) {
@@ -95,6 +101,7 @@ impl Arbitration {
         {
             state.highest = Some(id);
             state.primary = Some(client);
+            state.config = config;
             let (settled, now) = self.notices(&role).into_iter().partition(|(to, _)| *to == client);
             return Ok(Outcome { now, settled });
         }
@@ -106,6 +113,34 @@ impl Arbitration {
         Ok(Outcome { now: own, settled: Vec::new() })
     }
 
+    /// The config that a client asks for its role, if it can have that next to those of other roles.
+    fn config_of(
+        &self,
+        role: &str,
+        message: &MasterArbitrationUpdate,
+    ) -> Result<Option<Arc<RoleConfig>>, Status> {
+        let Some(any) = message.role.as_ref().and_then(|role| role.config.as_ref()) else { return Ok(None) };
+        if role.is_empty() {
+            return Err(Status::invalid_argument("the default role may do everything and takes no config"));
+        }
+        let config = RoleConfig::read(any)?;
+        let others = self.roles.iter().filter(|(name, _)| *name != role);
+        for (name, other) in others.filter_map(|(name, state)| Some((name, state.config.as_ref()?))) {
+            if let Some(id) = config.conflict(other) {
+                return Err(Status::invalid_argument(format!(
+                    "roles `{role}` and `{name}` cannot both have the object with id {id:#010x}, which one of them has \
+                     for itself"
+                )));
+            }
+        }
+        Ok(Some(Arc::new(config)))
+    }
+
+    /// What a role may do; none: everything.
+    pub(crate) fn config(&self, role: &str) -> Option<&Arc<RoleConfig>> {
+        self.roles.get(role)?.config.as_ref()
+    }
+
     /// Whether another client has the election id that this one asks for.
     pub(crate) fn is_taken(&self, client: ClientId, message: &MasterArbitrationUpdate) -> bool {
         let role = message.role.as_ref().map_or("", |role| role.name.as_str());
@@ -114,11 +149,39 @@ impl Arbitration {
         election.is_some() && state.is_some_and(|state| state.clients.iter().any(taken))
     }
 
+    /// Whether a client with that election id would be the primary of a role that others count on: the default one, or one
+    /// that has clients.
+    pub(crate) fn would_be_primary(&self, role: &str, election: Option<&Uint128>) -> bool {
+        let state = self.roles.get(role).filter(|state| role.is_empty() || !state.clients.is_empty());
+        let (Some(state), Some(id)) = (state, election.map(number)) else { return false };
+        state.highest.is_none_or(|highest| id >= highest)
+            && !state.clients.values().any(|other| *other == Some(id))
+    }
+
+    /// The clients of a role.
+    pub(crate) fn clients(&self, role: &str) -> impl Iterator<Item = ClientId> {
+        self.roles.get(role).into_iter().flat_map(|state| state.clients.keys().copied())
+    }
+
+    /// The election id of a client, if it has one.
+    pub(crate) fn election_of(&self, client: ClientId) -> Option<u128> {
+        self.roles.values().find_map(|state| state.clients.get(&client).copied()).flatten()
+    }
+
+    /// Makes room for another role: that without clients since the longest time is forgotten, with its highest election id.
+    fn forget_a_role(&mut self) -> bool {
+        let unused = self.roles.iter().filter(|(name, state)| !name.is_empty() && state.clients.is_empty());
+        let oldest = unused.min_by_key(|(_, state)| state.left).map(|(name, _)| name.clone());
+        oldest.is_some_and(|name| self.roles.remove(&name).is_some())
+    }
+
     /// A client's stream has ended.
     pub(crate) fn leave(&mut self, client: ClientId) -> Vec<Notice> {
         let Some(role) = self.role_of(client).map(str::to_owned) else { return Vec::new() };
         let Some(state) = self.roles.get_mut(&role) else { return Vec::new() };
         state.clients.remove(&client);
+        self.gone += 1;
+        state.left = self.gone;
         if state.primary != Some(client) {
             return Vec::new();
         }
@@ -154,9 +217,11 @@ impl Arbitration {
         self.roles.values().any(|state| state.primary == Some(client))
     }
 
-    /// The primaries, with their roles.
-    pub(crate) fn primaries(&self) -> impl Iterator<Item = (&str, ClientId)> {
-        self.roles.iter().filter_map(|(role, state)| Some((role.as_str(), state.primary?)))
+    /// The primaries, with their roles and what those may do.
+    pub(crate) fn primaries(&self) -> impl Iterator<Item = (&str, Option<&RoleConfig>, ClientId)> {
+        self.roles
+            .iter()
+            .filter_map(|(role, state)| Some((role.as_str(), state.config.as_deref(), state.primary?)))
     }
 
     fn role_of(&self, client: ClientId) -> Option<&str> {
@@ -175,7 +240,11 @@ impl Arbitration {
             };
             MasterArbitrationUpdate {
                 device_id: self.device_id,
-                role: (!role.is_empty()).then(|| Role { name: role.to_owned(), ..Role::default() }),
+                role: (!role.is_empty()).then(|| Role {
+                    name: role.to_owned(),
+                    config: state.config.as_ref().map(|config| config.to_any()),
+                    ..Role::default()
+                }),
                 election_id: state.highest.map(message),
                 status: Some(rpc::Status {
                     code: code as i32,
@@ -293,6 +362,21 @@ mod tests {
         assert_eq!((may_write(&arbitration, "acl", 1), may_write(&arbitration, "", 1)), (None, None));
         assert_eq!(arbitration.primaries().count(), 2);
         assert!(arbitration.is_primary(ClientId(1)) && !arbitration.is_primary(ClientId(3)));
+    }
+
+    #[test]
+    fn roles_without_clients_make_room_for_others() {
+        let mut arbitration = Arbitration::new(DEVICE);
+        for number in 0..2 * MAX_ROLES as u64 {
+            arbitration.update(ClientId(number), &says(Some(1), &format!("role{number}"))).unwrap();
+            if number > 3 {
+                arbitration.leave(ClientId(number));
+            }
+        }
+        assert_eq!(arbitration.roles.len(), MAX_ROLES);
+        assert!((0..4).all(|number| arbitration.is_primary(ClientId(number))), "those with clients stay");
+        assert!(arbitration.roles.contains_key("") && !arbitration.roles.contains_key("role4"));
+        assert!(arbitration.roles.contains_key("role511"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a controller may name: the ids of P4Info with the objects of the running program behind them.
+//! What a controller may name: the ids of P4Info with the objects of the running program that they stand for.
 
 use crate::Pipeline;
 use crate::data::Shape;

@@ -66,7 +66,11 @@ async fn swap_program(device: &Device, program: Vec<u8>, keep: &str) -> Result<R
     let unreachable = |error: tonic::transport::Error| {
         let reason = std::error::Error::source(&error).map(ToString::to_string);
         let reason = reason.unwrap_or_else(|| error.to_string());
-        format!("no switch has its P4Runtime server at {}: {reason}", device.address)
+        format!(
+            "no switch has its P4Runtime server at {}: {reason} (`millrace run --grpc` starts one; --grpc names another \
+             address, --thrift a switch without P4Runtime)",
+            device.address
+        )
     };
     let channel = endpoint(device).map_err(unreachable)?.connect().await.map_err(unreachable)?;
     let mut client = P4RuntimeClient::new(channel);

@@ -3,10 +3,12 @@
 
 use crate::proto::config;
 use crate::refusal::Refusal;
+use crate::turns::still_wanted;
 use crate::{Pipeline, p4info};
 use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
-use millrace_control::image::Image;
-use millrace_control::p4info::describe;
+use millrace_dataplane::Cancel;
+use millrace_describe::image::Image;
+use millrace_describe::p4info::describe;
 use millrace_syntax::Diagnostic;
 use prost::Message;
 
@@ -14,7 +16,11 @@ use prost::Message;
 const MAX_ANSWER: usize = 4096;
 
 /// Compiles a program, or reads an image, and checks that the controller's P4Info, if it gives one, is the program's.
-pub(crate) fn compile(device_config: &[u8], given: Option<&config::P4Info>) -> Result<Pipeline, Refusal> {
+pub(crate) fn compile(
+    device_config: &[u8],
+    given: Option<&config::P4Info>,
+    cancel: &Cancel,
+) -> Result<Pipeline, Refusal> {
     let wrapped = wrapped(device_config);
     let source = wrapped.as_deref().unwrap_or(device_config);
     if source.is_empty() {
@@ -25,8 +31,9 @@ pub(crate) fn compile(device_config: &[u8], given: Option<&config::P4Info>) -> R
     let image = match Image::looks_like(source) {
         true => Image::read(source)
             .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?,
-        false => compile_text(source)?,
+        false => compile_text(source, cancel)?,
     };
+    still_wanted(cancel)?;
     let pipeline = Pipeline::new(image, device_config.to_vec())
         .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
     if let Some(given) = given {
@@ -52,7 +59,7 @@ fn wrapped(device_config: &[u8]) -> Option<Vec<u8>> {
     message.flatten().map(|message| message.device_data)
 }
 
-fn compile_text(source: &[u8]) -> Result<Image, Refusal> {
+fn compile_text(source: &[u8], cancel: &Cancel) -> Result<Image, Refusal> {
     let text = std::str::from_utf8(source).map_err(|_| {
         Refusal::invalid("the device config is no text: it is an image or the text of a P4_16 program")
     })?;
@@ -61,11 +68,12 @@ fn compile_text(source: &[u8]) -> Result<Image, Refusal> {
     if checked.has_errors() {
         return Err(refused(&checked, &checked.findings));
     }
+    still_wanted(cancel)?;
     let program = checked.lower().map_err(|error| match error {
         LowerError::Found(found) => refused(&checked, &found),
         broken @ LowerError::Broken(_) => Refusal::new(tonic::Code::Internal, broken.to_string()),
     })?;
-    Ok(Image::new(program, &describe(&checked.typed)))
+    Ok(Image::new(program, describe(&checked.typed)))
 }
 
 /// The errors as they would show on a terminal, without its colours.
@@ -88,19 +96,22 @@ mod tests {
 
     #[test]
     fn errors_come_back_with_their_lines() {
-        let refusal = compile(b"control c() { apply { x = 1; } }", None).unwrap_err();
+        let refusal = compile(b"control c() { apply { x = 1; } }", None, &Cancel::default()).unwrap_err();
         assert_eq!(refusal.code, tonic::Code::InvalidArgument);
         assert!(refusal.message.contains("device_config.p4:1"), "{}", refusal.message);
-        assert!(compile(b"", None).is_err() && compile(&[0xff], None).is_err());
+        assert!(
+            compile(b"", None, &Cancel::default()).is_err()
+                && compile(&[0xff], None, &Cancel::default()).is_err()
+        );
     }
 
     /// As the controllers of the P4 tutorials send it: a message of three fields around the text.
     #[test]
     fn an_image_may_be_wrapped() {
-        let compiled = compile(include_bytes!("../tests/programs/all.p4"), None).unwrap();
+        let compiled = compile(include_bytes!("../tests/programs/all.p4"), None, &Cancel::default()).unwrap();
         let image = Image {
             program: compiled.program.clone(),
-            p4info: "".into(),
+            p4info: Default::default(),
             controller_headers: compiled.controller_headers.clone(),
         };
         let text = image.to_string().into_bytes();
@@ -108,19 +119,21 @@ mod tests {
         prost::encoding::encode_varint(text.len() as u64, &mut wrapped);
         wrapped.extend_from_slice(&text);
         for config in [text, wrapped] {
-            let pipeline = compile(&config, None).unwrap();
+            let pipeline = compile(&config, None, &Cancel::default()).unwrap();
             assert_eq!(pipeline.program, compiled.program);
             assert_eq!(pipeline.device_config, config);
         }
-        assert!(compile(&[0x08, 1, 0x1a, 9, b'x'], None).is_err());
-        let refusal = compile(b"{\"pipelines\": [], \"header_types\": []}", None).unwrap_err();
+        assert!(compile(&[0x08, 1, 0x1a, 9, b'x'], None, &Cancel::default()).is_err());
+        let refusal =
+            compile(b"{\"pipelines\": [], \"header_types\": []}", None, &Cancel::default()).unwrap_err();
         assert!(refusal.message.contains("for bmv2"), "{}", refusal.message);
     }
 
     #[test]
     fn a_program_from_the_network_reads_no_files() {
         let refusal =
-            compile(b"#include \"/proc/self/status\"\n#include \"Cargo.toml\"\n", None).unwrap_err();
+            compile(b"#include \"/proc/self/status\"\n#include \"Cargo.toml\"\n", None, &Cancel::default())
+                .unwrap_err();
         assert!(refusal.message.contains("cannot find the include file `Cargo.toml`"), "{}", refusal.message);
         assert!(refusal.message.contains("cannot find the include file `/proc/self/status`"));
     }

@@ -1,8 +1,9 @@
-//! The port behind which the controller is: what the switch sends there becomes packet-ins, packet-outs come in there.
+//! The port of the controller: what the switch sends there becomes packet-ins, packet-outs come in there.
 //!
-//! Both ways are queues of bounded length. A full one refuses the packet, which is counted as at any port; nobody waits.
+//! Both directions are queues of bounded length. A full one refuses the packet, which is counted as at any port; nobody waits.
 
-use millrace_ports::{FarEnd, MAX_FRAME, MemoryPort, Next};
+use millrace_drivers::{FarEnd, MemoryPort, Next};
+use millrace_frames::MAX_FRAME;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -17,7 +18,7 @@ pub const CPU_QUEUE: usize = 1024;
 /// The switch's end.
 pub type CpuPort = MemoryPort<ToController>;
 
-/// What a [`CpuPort`] has behind it.
+/// What a [`CpuPort`] works with.
 #[derive(Debug)]
 pub struct ToController {
     incoming: Receiver<Vec<u8>>,
@@ -138,7 +139,8 @@ impl FarEnd for ToController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millrace_ports::{Batch, Packet, PacketPool, Port, Received, wait_readable};
+    use millrace_drivers::{Port, Received, wait_readable};
+    use millrace_frames::{Batch, Packet, PacketPool};
     use std::time::Duration;
 
     #[test]

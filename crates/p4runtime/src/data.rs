@@ -276,9 +276,13 @@ fn width(bits: i32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::config::P4Info;
 
     fn types(text: &str) -> P4TypeInfo {
-        crate::p4info::read(&format!("type_info {{ {text} }}")).unwrap().type_info.unwrap()
+        millrace_messages::text::read::<P4Info>(&format!("type_info {{ {text} }}"))
+            .unwrap()
+            .type_info
+            .unwrap()
     }
 
     fn structure(name: &str) -> P4DataTypeSpec {

@@ -1,40 +1,38 @@
 //! The device that the server shows: its streams, and what is sent on them.
 
-use crate::arbitration::{Arbitration, ClientId, Notice, number};
+use crate::arbitration::{ClientId, number};
+use crate::budget::Held;
 use crate::catalog::Catalog;
 use crate::cpu_port::{CpuSender, SendError};
-use crate::forwarding::Forwarding;
+use crate::forwarding::{Forwarding, Lock};
+use crate::interfaces::Interfaces;
 use crate::packets;
+use crate::peers::Peer;
 use crate::programs::Making;
 use crate::proto::v1::{
     DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamError,
-    StreamMessageResponse, StreamOtherError, stream_error, stream_message_response,
+    StreamOtherError, stream_error, stream_message_response,
 };
 use crate::refusal::Refusal;
+use crate::role_config::RoleConfig;
+use crate::streams::{Answer, End, StreamAnswers, Streams};
+use crate::turns::Turns;
 use crate::write::Ports;
+use millrace_dataplane::{Control, DigestMessage, PortId};
 use millrace_pipeline::{DigestId, Program};
-use millrace_switch::{Control, DigestMessage, PortId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, RwLock, mpsc};
+use tokio::sync::mpsc;
 use tonic::{Code, Status};
 use tracing::{debug, info};
-
-/// Most messages that wait for one stream.
-pub(crate) const STREAM_QUEUE: usize = 1024;
-/// Places of a stream's queue that only arbitration may take, so that a client that is flooded with packets still learns
-/// who is the primary.
-const RESERVED: usize = 128;
 
 /// How long the end of a stream may take to be known. A controller that ends one and opens the next with the same election
 /// id at once is no second controller.
 const HANDOVER: Duration = Duration::from_millis(200);
 /// Between two looks whether it has ended.
 const PAUSE: Duration = Duration::from_millis(2);
-
-type Answer = Result<StreamMessageResponse, Status>;
 
 /// What the device hears of, in order.
 #[derive(Debug)]
@@ -62,13 +60,17 @@ pub(crate) enum PortState {
     Added,
     /// There is no such port any more.
     Removed,
+    /// It was switched on or off.
+    Configured,
 }
 
 pub(crate) struct Device {
     pub(crate) making: Making,
+    pub(crate) turns: Turns,
     pub(crate) ports: Ports,
+    pub(crate) interfaces: Arc<Interfaces>,
     pub(crate) control: Control,
-    pub(crate) forwarding: Arc<RwLock<Forwarding>>,
+    pub(crate) forwarding: Lock,
     pub(crate) events: mpsc::Sender<Event>,
     cpu: Option<CpuSender>,
     streams: Mutex<Streams>,
@@ -79,24 +81,13 @@ pub(crate) struct Device {
     lost: AtomicU64,
 }
 
-/// Who is connected, and who may write.
-struct Streams {
-    arbitration: Arbitration,
-    clients: HashMap<ClientId, Client>,
-}
-
-struct Client {
-    answers: mpsc::Sender<Answer>,
-    /// Told when the stream has to end.
-    end: Arc<Notify>,
-}
-
 impl Device {
     #[allow(clippy::too_many_arguments, reason = "the parts of a device, each once")]
     pub(crate) fn new(
         device_id: u64,
-        making: Making,
+        (making, turns): (Making, Turns),
         ports: Ports,
+        interfaces: Arc<Interfaces>,
         cpu: Option<CpuSender>,
         control: Control,
         forwarding: Forwarding,
@@ -105,15 +96,14 @@ impl Device {
         let running = forwarding.active.as_ref().map(|loaded| Arc::clone(&loaded.catalog));
         Device {
             making,
+            turns,
             ports,
+            interfaces,
             control,
-            forwarding: Arc::new(RwLock::new(forwarding)),
+            forwarding: Lock::new(forwarding),
             events,
             cpu,
-            streams: Mutex::new(Streams {
-                arbitration: Arbitration::new(device_id),
-                clients: HashMap::new(),
-            }),
+            streams: Mutex::new(Streams::new(device_id)),
             running: Mutex::new(running),
             next_client: AtomicU64::new(1),
             lost: AtomicU64::new(0),
@@ -124,22 +114,26 @@ impl Device {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream opens. It has no role before it says so. Gives what tells when the stream has to end.
-    pub(crate) fn join(&self, answers: mpsc::Sender<Answer>) -> (ClientId, Arc<Notify>) {
+    /// A stream opens. It has no role before it says so. Gives what tells when the stream has to end, and what its client
+    /// takes.
+    pub(crate) fn join(
+        &self,
+        peer: Arc<Peer>,
+        held: Option<Held>,
+        answers: mpsc::Sender<Answer>,
+        waiting: mpsc::Receiver<Answer>,
+    ) -> Result<(ClientId, Arc<End>, StreamAnswers), Status> {
         let id = ClientId(self.next_client.fetch_add(1, Ordering::Relaxed));
-        let end = Arc::new(Notify::new());
         debug!(client = id.0, "stream opened");
-        self.streams().clients.insert(id, Client { answers, end: Arc::clone(&end) });
-        (id, end)
+        let (end, answers) = self.streams().join(id, peer, held, answers, waiting)?;
+        Ok((id, end, answers))
     }
 
     /// A stream has ended.
     pub(crate) fn leave(&self, client: ClientId) {
-        info!(client = client.0, "controller gone");
-        let mut streams = self.streams();
-        streams.clients.remove(&client);
-        let notices = streams.arbitration.leave(client);
-        streams.notify(notices);
+        if self.streams().leave(client) {
+            info!(client = client.0, "controller gone");
+        }
     }
 
     /// A client says who it is. The new primary is told when the writes that were under way have ended.
@@ -154,7 +148,7 @@ impl Device {
         }
         let settled = {
             let mut streams = self.streams();
-            let outcome = streams.arbitration.update(client, message)?;
+            let settled = streams.arbitrate(client, message)?;
             info!(
                 client = client.0,
                 role = message.role.as_ref().map_or("", |role| role.name.as_str()),
@@ -162,8 +156,7 @@ impl Device {
                 primary = streams.arbitration.is_primary(client),
                 "controller"
             );
-            streams.notify(outcome.now);
-            outcome.settled
+            settled
         };
         if !settled.is_empty() {
             drop(self.forwarding.write().await);
@@ -191,6 +184,11 @@ impl Device {
         self.streams().arbitration.check_device(device_id)
     }
 
+    /// What a role may do; none: everything.
+    pub(crate) fn role_config(&self, role: &str) -> Option<Arc<RoleConfig>> {
+        self.streams().arbitration.config(role).cloned()
+    }
+
     pub(crate) fn is_primary(&self, client: ClientId) -> bool {
         self.streams().arbitration.is_primary(client)
     }
@@ -199,11 +197,11 @@ impl Device {
     pub(crate) fn tell_primaries(
         &self,
         message: &stream_message_response::Update,
-        sees: impl Fn(&str) -> bool,
+        sees: impl Fn(&str, Option<&RoleConfig>) -> bool,
     ) {
         let streams = self.streams();
-        for (role, client) in streams.arbitration.primaries() {
-            if sees(role) && !streams.send(client, message.clone()) {
+        for (role, config, client) in streams.arbitration.primaries() {
+            if sees(role, config) && !streams.send(client, message.clone()) {
                 self.lost.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -272,25 +270,5 @@ impl Device {
         let refusal = Refusal::unimplemented("no messages of architectures of their own");
         let details = StreamOtherError { other: Some(other) };
         self.report(client, refusal, stream_error::Details::Other(details));
-    }
-}
-
-impl Streams {
-    /// Sends a message if there is room that is not reserved.
-    fn send(&self, client: ClientId, update: stream_message_response::Update) -> bool {
-        let Some(client) = self.clients.get(&client) else { return false };
-        client.answers.capacity() > RESERVED
-            && client.answers.try_send(Ok(StreamMessageResponse { update: Some(update) })).is_ok()
-    }
-
-    /// Sends arbitration messages. A client that takes none is ended: it could not know who is the primary.
-    fn notify(&self, notices: Vec<Notice>) {
-        for (id, update) in notices {
-            let Some(client) = self.clients.get(&id) else { continue };
-            let update = stream_message_response::Update::Arbitration(update);
-            if client.answers.try_send(Ok(StreamMessageResponse { update: Some(update) })).is_err() {
-                client.end.notify_one();
-            }
-        }
     }
 }

@@ -4,9 +4,9 @@
 use crate::catalog::Catalog;
 use crate::proto::v1::{DigestList, P4Data, digest_entry::Config};
 use crate::refusal::Refusal;
+use millrace_dataplane::DigestMessage;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{DigestId, Program};
-use millrace_switch::DigestMessage;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub(crate) const MAX_LIST: usize = 1024;
 /// Most messages of one digest that wait for an acknowledgement; beyond that the oldest list counts as acknowledged.
 const MAX_CACHED: usize = 1 << 16;
+/// As much in bytes of memory: a program may send values of thousands of bits.
+const MAX_CACHED_BYTES: usize = 16 << 20;
 
 /// All digests of the program that runs.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ struct Collector {
     sent: VecDeque<SentList>,
     /// The messages of the buffer and of the lists that were sent.
     known: HashSet<Vec<Value>>,
+    /// The memory of these messages, which are here twice.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -60,6 +64,7 @@ impl Digests {
                 since: Instant::now(),
                 sent: VecDeque::new(),
                 known: HashSet::new(),
+                bytes: 0,
             };
             self.enabled.entry(info.digest).or_insert_with(fresh).config = *config;
         }
@@ -80,6 +85,7 @@ impl Digests {
         if !collector.known.insert(message.values.clone()) {
             return None;
         }
+        collector.bytes += memory(&message.values);
         if collector.buffer.is_empty() {
             collector.since = now;
         }
@@ -88,7 +94,8 @@ impl Digests {
             Ok(size @ 1..=MAX_LIST) => size,
             _ => MAX_LIST,
         };
-        if collector.buffer.len() >= limit || collector.config.max_timeout_ns <= 0 {
+        let is_large = collector.bytes > MAX_CACHED_BYTES;
+        if collector.buffer.len() >= limit || collector.config.max_timeout_ns <= 0 || is_large {
             return Some(self.list(message.digest, now));
         }
         None
@@ -147,7 +154,8 @@ impl Collector {
     fn expire(&mut self, now: Instant) {
         let timeout = Duration::from_nanos(u64::try_from(self.config.ack_timeout_ns).unwrap_or(0));
         while let Some(oldest) = self.sent.front() {
-            if now.duration_since(oldest.at) < timeout && self.known.len() <= MAX_CACHED {
+            let fits = self.known.len() <= MAX_CACHED && self.bytes <= MAX_CACHED_BYTES;
+            if now.duration_since(oldest.at) < timeout && fits {
                 break;
             }
             let Some(oldest) = self.sent.pop_front() else { break };
@@ -157,13 +165,60 @@ impl Collector {
 
     fn forget(&mut self, list: &SentList) {
         for message in &list.messages {
-            self.known.remove(message);
+            if self.known.remove(message) {
+                self.bytes -= memory(message);
+            }
         }
     }
+}
+
+/// About the memory of a message that is kept twice, in bytes.
+fn memory(message: &[Value]) -> usize {
+    let value = |value: &Value| match value {
+        Value::Bits(bits) => bits.width() as usize / 8,
+        Value::Varbit(varbit) => varbit.bits().map_or(0, |bits| bits.width() as usize / 8),
+        Value::Bool(_) => 0,
+    };
+    2 * (64 + message.iter().map(|each| 48 + value(each)).sum::<usize>())
 }
 
 /// Nanoseconds since 1970.
 pub(crate) fn since_epoch_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_pipeline::Bits;
+
+    #[test]
+    fn what_waits_for_acknowledgements_is_bounded_in_bytes() {
+        let config = Config { ack_timeout_ns: i64::MAX, ..Config::default() };
+        let now = Instant::now();
+        let mut collector = Collector {
+            id: 1,
+            config,
+            buffer: Vec::new(),
+            since: now,
+            sent: VecDeque::new(),
+            known: HashSet::new(),
+            bytes: 0,
+        };
+        // 8 KiB each, twice.
+        for number in 0..4096 {
+            let messages = vec![vec![Value::Bits(Bits::new(1 << 16, number.into()))]];
+            collector.bytes += memory(&messages[0]);
+            collector.known.insert(messages[0].clone());
+            collector.sent.push_back(SentList { list_id: number, at: now, messages });
+            collector.expire(now);
+            assert!(collector.bytes <= MAX_CACHED_BYTES);
+        }
+        assert_eq!(collector.known.len(), collector.sent.len());
+        assert!((900..1024).contains(&collector.known.len()), "{}", collector.known.len());
+        collector.config.ack_timeout_ns = 0;
+        collector.expire(now);
+        assert_eq!((collector.known.len(), collector.bytes), (0, 0));
+    }
 }

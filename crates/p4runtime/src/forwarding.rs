@@ -6,12 +6,16 @@ use crate::proto::config;
 use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
+use millrace_dataplane::{Control, PortId, PostError, Switch};
 use millrace_state::TablesHandle;
-use millrace_switch::{Control, PortId, PostError, Switch};
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::{
+    Notify, OnceCell, OwnedRwLockReadGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    SemaphorePermit, oneshot,
+};
 use tonic::Status;
 
 /// What reads and writes go to.
@@ -21,6 +25,76 @@ pub(crate) struct Forwarding {
     pub(crate) saved: Option<Loaded>,
     /// Ports that are down, whichever program runs.
     pub(crate) down: BTreeSet<PortId>,
+}
+
+/// Most answers to reads that are made at a time; others wait before they begin. A writer waits for those alone.
+pub(crate) const MAX_READS: usize = 2;
+
+/// The lock that writes take alone and reads together. Whoever holds it knows whether somebody waits.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    forwarding: Arc<RwLock<Forwarding>>,
+    reads: Semaphore,
+    waiting: AtomicUsize,
+    came: Notify,
+}
+
+/// Counts somebody who waits.
+struct Waiting<'a>(&'a Lock);
+
+impl Lock {
+    pub(crate) fn new(forwarding: Forwarding) -> Lock {
+        Lock {
+            forwarding: Arc::new(RwLock::new(forwarding)),
+            reads: Semaphore::new(MAX_READS),
+            waiting: AtomicUsize::new(0),
+            came: Notify::new(),
+        }
+    }
+
+    fn wait(&self) -> Waiting<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.came.notify_waiters();
+        Waiting(self)
+    }
+
+    /// To write.
+    pub(crate) async fn write(&self) -> RwLockWriteGuard<'_, Forwarding> {
+        let _waiting = self.wait();
+        self.forwarding.write().await
+    }
+
+    /// To write, if nobody else has it.
+    pub(crate) fn try_write(&self) -> Option<RwLockWriteGuard<'_, Forwarding>> {
+        self.forwarding.try_write().ok()
+    }
+
+    /// To look at something for a moment.
+    pub(crate) async fn read(&self) -> RwLockReadGuard<'_, Forwarding> {
+        self.forwarding.read().await
+    }
+
+    /// To make the answer of a read.
+    pub(crate) async fn read_long(&self) -> (SemaphorePermit<'_>, OwnedRwLockReadGuard<Forwarding>) {
+        let _waiting = self.wait();
+        // It is never closed.
+        let Ok(permit) = self.reads.acquire().await else { std::future::pending().await };
+        (permit, Arc::clone(&self.forwarding).read_owned().await)
+    }
+
+    /// Waits until somebody waits for it.
+    pub(crate) async fn wanted(&self) {
+        let came = self.came.notified();
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            came.await;
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A program with what a controller wrote.
@@ -61,7 +135,7 @@ fn no_pipeline() -> Status {
 impl Loaded {
     /// A program that runs already.
     pub(crate) fn running(pipeline: Pipeline, control: Control, shadow: Shadow) -> Result<Loaded, Refusal> {
-        let state = millrace_switch::State::new(Arc::clone(&pipeline.program))
+        let state = millrace_dataplane::State::new(Arc::clone(&pipeline.program))
             .map_err(|error| Refusal::invalid(error.to_string()))?;
         let catalog = Catalog::new(&pipeline, &state);
         let config = ForwardingPipelineConfig {

@@ -45,12 +45,14 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    pub(crate) fn new() -> Greeting {
-        Greeting { metadata: Metadata::default(), begun: Some(Vec::new()) }
+    /// Notes there what the client takes.
+    pub(crate) fn new(metadata: Metadata) -> Greeting {
+        Greeting { metadata, begun: Some(Vec::new()) }
     }
 
-    pub(crate) fn metadata(&self) -> Metadata {
-        self.metadata.clone()
+    /// Whether the client has said it.
+    pub(crate) fn is_done(&self) -> bool {
+        self.begun.is_none()
     }
 
     /// Bytes have come.
@@ -129,8 +131,8 @@ mod tests {
     }
 
     fn taken(bytes: &[u8], at_once: usize) -> u32 {
-        let mut greeting = Greeting::new();
-        let metadata = greeting.metadata();
+        let metadata = Metadata::default();
+        let mut greeting = Greeting::new(metadata.clone());
         bytes.chunks(at_once).for_each(|part| greeting.take(part));
         metadata.bytes()
     }

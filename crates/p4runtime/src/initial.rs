@@ -2,14 +2,13 @@
 
 use crate::Pipeline;
 use crate::catalog::Catalog;
-use crate::p4info::definition;
 use crate::proto::v1::entity::Entity as Kind;
 use crate::proto::v1::{Entity, Update, WriteRequest, update};
 use crate::read::program_entry;
-use millrace_control::image::Image;
+use millrace_describe::image::Image;
+use millrace_messages::json;
+use millrace_messages::text::{Style, write};
 use prost::Message;
-use prost_reflect::DynamicMessage;
-use prost_reflect::text_format::FormatOptions;
 use std::sync::Arc;
 
 /// A request that would write them.
@@ -23,7 +22,7 @@ impl InitialEntries {
     /// What is wrong with the program's description.
     pub fn of(image: &Image) -> Result<InitialEntries, String> {
         let pipeline = Pipeline::new(image.clone(), Vec::new())?;
-        let state = millrace_switch::State::new(Arc::clone(&pipeline.program));
+        let state = millrace_dataplane::State::new(Arc::clone(&pipeline.program));
         let state = state.map_err(|error| error.to_string())?;
         let catalog = Catalog::new(&pipeline, &state);
         let tables = state.tables();
@@ -44,23 +43,18 @@ impl InitialEntries {
     }
 
     /// In protobuf's text form.
-    ///
-    /// # Errors
-    /// The definitions are damaged.
-    pub fn to_text(&self) -> Result<String, String> {
-        Ok(self.dynamic()?.to_text_format_with_options(&FormatOptions::new().pretty(true)) + "\n")
+    pub fn to_text(&self) -> String {
+        match write(&self.0, Style::Brackets) {
+            text if text.is_empty() => "\n".into(),
+            text => text,
+        }
     }
 
     /// In protobuf's JSON form.
     ///
     /// # Errors
-    /// The definitions are damaged.
+    /// As [`json::write`] says; entries of tables have nothing that has no JSON form.
     pub fn to_json(&self) -> Result<String, String> {
-        serde_json::to_string_pretty(&self.dynamic()?).map_err(|error| error.to_string())
-    }
-
-    fn dynamic(&self) -> Result<DynamicMessage, String> {
-        let kind = definition("p4.v1.WriteRequest")?;
-        DynamicMessage::decode(kind, &*self.to_binary()).map_err(|error| error.to_string())
+        json::write(&self.0)
     }
 }

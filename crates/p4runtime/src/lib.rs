@@ -29,34 +29,52 @@ mod forwarding;
 mod greeting;
 mod idle;
 mod initial;
-pub mod p4info;
+mod interfaces;
+mod p4info;
 mod packets;
+mod peers;
 mod programs;
 pub mod proto;
 mod read;
 mod reconcile;
 mod refusal;
 mod report;
+mod role_config;
+mod routes;
 mod server;
 mod service;
 mod shadow;
 mod status;
+mod streams;
 mod tasks;
 mod translation;
+mod turns;
 mod value;
+mod weight;
 mod write;
 
 pub use arbitration::{MAX_CLIENTS_PER_ROLE, MAX_ROLES};
-pub use budget::MAX_IN_FLIGHT;
-pub use connections::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
+pub use budget::{
+    ALLOWANCE, MAX_IN_FLIGHT, MAX_MESSAGE, MAX_REQUEST, MAX_STREAM_MESSAGE, MESSAGE_TIME,
+    RESERVED_FOR_PRIMARIES,
+};
+pub use connections::GREETING_TIME;
 pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, SendError, cpu_port};
 pub use initial::InitialEntries;
+pub use peers::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
 pub use programs::{Candidate, Making, Programs};
+pub use read::{Answers, MAX_READ_BACKLOG, STALL, TAKING_TIME};
 pub use report::{Item, KEEP_KEY, MAX_REPORT, REPORT_KEY, Report};
-pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, MAX_MESSAGE, Server, StartError, Tls, service};
-pub use service::Service;
+pub use role_config::MAX_ROLE_IDS;
+pub use routes::MAX_SMALL_MESSAGE;
+pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, Server, StartError, Tls, service};
+pub use service::{ARBITRATION_TIME, Service};
+pub use streams::{
+    MAX_STREAM_BACKLOG, MAX_STREAMS, MAX_STREAMS_OF_CONNECTION, MAX_STREAMS_OF_PEER, StreamAnswers,
+};
+pub use turns::MAX_WAITING_PROGRAMS;
 
-use millrace_control::image::Image;
+use millrace_describe::image::Image;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -83,7 +101,6 @@ impl Pipeline {
     /// What is wrong with its P4Info.
     pub fn new(image: Image, device_config: Vec<u8>) -> Result<Pipeline, String> {
         let Image { program, p4info, controller_headers } = image;
-        let p4info = p4info::read(&p4info).map_err(|error| format!("the P4Info of the image: {error}"))?;
         p4info::check_describes(&p4info, &program)?;
         Ok(Pipeline { program, p4info, controller_headers, device_config })
     }
@@ -108,5 +125,10 @@ impl Pipeline {
 /// None, unless the compiler is broken.
 pub fn empty_program() -> Result<Arc<millrace_pipeline::Program>, String> {
     let source = include_bytes!("empty.p4");
-    compile::compile(source, None).map(|pipeline| pipeline.program).map_err(|refusal| refusal.message)
+    let made = compile::compile(source, None, &millrace_dataplane::Cancel::default())
+        .map(|pipeline| pipeline.program);
+    let mut program = made.map_err(|refusal| refusal.message)?;
+    // It has no architecture whose ports would bound those of the programs to come.
+    std::sync::Arc::make_mut(&mut program).architecture = "none".into();
+    Ok(program)
 }

@@ -1,57 +1,9 @@
-//! P4Info as a message, and in the other forms of protobuf.
-
-mod plain;
+//! The P4Info of a program, and that of a controller.
 
 use crate::proto::config;
 use crate::refusal::Refusal;
 use millrace_pipeline::Program;
-use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
-
-/// The message that describes a program.
-const P4INFO: &str = "p4.config.v1.P4Info";
-
-static DEFINITIONS: LazyLock<Option<DescriptorPool>> = LazyLock::new(|| {
-    DescriptorPool::decode(&include_bytes!(concat!(env!("OUT_DIR"), "/definitions.bin"))[..]).ok()
-});
-
-/// Reads P4Info from protobuf text.
-pub(crate) fn read(text: &str) -> Result<config::P4Info, String> {
-    if let Some(binary) = plain::to_binary(text, definition(P4INFO)?)
-        && let Ok(info) = config::P4Info::decode(&*binary)
-    {
-        return Ok(info);
-    }
-    config::P4Info::decode(&*dynamic(text)?.encode_to_vec()).map_err(|error| error.to_string())
-}
-
-/// P4Info that is given as protobuf text, in protobuf's binary form.
-///
-/// # Errors
-/// What is wrong with the text.
-pub fn to_binary(text: &str) -> Result<Vec<u8>, String> {
-    Ok(dynamic(text)?.encode_to_vec())
-}
-
-/// P4Info that is given as protobuf text, in protobuf's JSON form.
-///
-/// # Errors
-/// What is wrong with the text.
-pub fn to_json(text: &str) -> Result<String, String> {
-    serde_json::to_string_pretty(&dynamic(text)?).map_err(|error| error.to_string())
-}
-
-fn dynamic(text: &str) -> Result<DynamicMessage, String> {
-    DynamicMessage::parse_text_format(definition(P4INFO)?, text).map_err(|error| error.to_string())
-}
-
-/// The definition of a message of P4Runtime.
-pub(crate) fn definition(name: &str) -> Result<MessageDescriptor, String> {
-    let pool = DEFINITIONS.as_ref().ok_or("the definitions of P4Runtime are damaged")?;
-    pool.get_message_by_name(name).ok_or_else(|| format!("{name} is not defined"))
-}
 
 /// Whether a description can be that of a program: what both have under one name has as many fields.
 pub(crate) fn check_describes(info: &config::P4Info, program: &Program) -> Result<(), String> {

@@ -8,9 +8,13 @@ use crate::forwarding::Loaded;
 use crate::refusal::Refusal;
 use crate::report::Report;
 use crate::service::{Kept, install};
-use millrace_switch::{Control, EngineKind, Keep, Switch, SwitchConfig};
+use crate::turns::Turns;
+use millrace_compile::check_port;
+use millrace_dataplane::{Cancel, Control, EngineKind, Keep, PortId, Switch, SwitchConfig, SwitchError};
+use millrace_state::TablesHandle;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
+use tracing::{info, warn};
 
 /// Most programs that wait for the server to take them.
 const MAX_ORDERS: usize = 8;
@@ -33,6 +37,8 @@ pub struct Programs {
     control: Control,
     /// The server that has to know of them.
     server: Option<mpsc::Sender<Order>>,
+    /// One program is made at a time, those of the server's clients counted.
+    turns: Turns,
 }
 
 /// A program that may take over, with objects of its own, to which may be written before.
@@ -56,12 +62,16 @@ impl Programs {
     ///
     /// [`Server::programs`]: crate::Server::programs
     pub fn new(making: Making, control: Control) -> Programs {
-        Programs { making, control, server: None }
+        Programs { making, control, server: None, turns: Turns::default() }
     }
 
     pub(crate) fn of_server(making: Making, control: Control) -> (Programs, mpsc::Receiver<Order>) {
         let (orders, taken) = mpsc::channel(MAX_ORDERS);
-        (Programs { making, control, server: Some(orders) }, taken)
+        (Programs { making, control, server: Some(orders), turns: Turns::default() }, taken)
+    }
+
+    pub(crate) fn turns(&self) -> Turns {
+        self.turns.clone()
     }
 
     /// Reaches the worker of the switch.
@@ -69,16 +79,39 @@ impl Programs {
         &self.control
     }
 
-    /// Makes a program from an image, or from the text of a P4_16 program. Packets go on meanwhile.
+    /// Whether the program that runs can tell the port of a number from others.
     ///
     /// # Errors
-    /// Why it is no program, or none that can run.
+    /// It cannot, or the switch has ended.
+    pub fn check_port(&self, port: PortId) -> Result<(), String> {
+        let program = self.control.call(|switch| Arc::clone(switch.program()));
+        check_port(&*program.map_err(|error| error.to_string())?, port)
+    }
+
+    /// Makes a program from an image, or from the text of a P4_16 program. Packets go on meanwhile. One program is made at a
+    /// time; this waits for its turn.
+    ///
+    /// # Errors
+    /// Why it is no program, or none that can run; [`crate::MAX_WAITING_PROGRAMS`] wait already.
     pub fn prepare(&self, config: &[u8]) -> Result<Candidate, String> {
-        let running =
-            self.control.call(|switch| switch.state().handle()).map_err(|error| error.to_string())?;
-        let pipeline = self.making.pipeline(config, None).map_err(|refusal| refusal.message)?;
-        let switch = self.making.switch(&pipeline, &running, false).map_err(|refusal| refusal.message)?;
-        Ok(Candidate { pipeline, switch })
+        self.prepare_for(config, &Cancel::default())
+    }
+
+    /// As [`Programs::prepare`], for as long as somebody waits for it.
+    ///
+    /// # Errors
+    /// As there; `cancel` says that nobody waits any more.
+    pub fn prepare_for(&self, config: &[u8], cancel: &Cancel) -> Result<Candidate, String> {
+        let turn = self.turns.take(cancel).map_err(|refusal| refusal.message)?;
+        let running = self.control.call(|switch| Running::of(switch)).map_err(|error| error.to_string())?;
+        let pipeline = self.making.pipeline(config, None, cancel).map_err(|refusal| refusal.message)?;
+        let switch =
+            self.making.switch(&pipeline, &running, false, cancel).map_err(|refusal| refusal.message)?;
+        drop(turn);
+        match cancel.settle() {
+            true => Ok(Candidate { pipeline, switch }),
+            false => Err(SwitchError::Cancelled.to_string()),
+        }
     }
 
     /// Lets a program forward in place of the one that runs, between two batches; without `keep` with what was written to
@@ -87,13 +120,14 @@ impl Programs {
     /// # Errors
     /// Why the one that runs goes on.
     pub fn start(&self, candidate: Candidate, keep: Option<Keep>) -> Result<Report, String> {
-        let gone = |_| millrace_switch::RequestError.to_string();
+        let gone = |_| millrace_dataplane::RequestError.to_string();
         if let Some(server) = &self.server {
             let (answer, answered) = oneshot::channel();
             let kept = keep.map_or(Kept::Nothing, Kept::Objects);
             server.blocking_send(Order { candidate, kept, answer }).map_err(|_| gone(()))?;
             return answered.blocking_recv().map_err(|_| gone(()))?;
         }
+        let name = candidate.pipeline.program.name.clone();
         let mut next = candidate.switch;
         let mut report = Report::default();
         match keep {
@@ -104,10 +138,26 @@ impl Programs {
             }
             Some(keep) => {
                 let swapped = self.control.swap(next, keep).map_err(|failed| failed.error.to_string())?;
-                report.add(swapped.succession.report());
+                report.add(swapped.migration.report());
             }
         }
+        info!(program = name, "program set");
         Ok(report)
+    }
+}
+
+/// What a program has to know of the one in whose place it comes.
+pub(crate) struct Running {
+    pub(crate) tables: TablesHandle,
+    /// The port with the largest number.
+    pub(crate) largest_port: Option<PortId>,
+}
+
+impl Running {
+    /// That of a switch.
+    pub(crate) fn of(switch: &Switch) -> Running {
+        let ports = switch.counters().ports();
+        Running { tables: switch.state().handle(), largest_port: ports.map(|(port, _)| port).max() }
     }
 }
 
@@ -124,8 +174,9 @@ impl Making {
         &self,
         config: &[u8],
         given: Option<&crate::proto::config::P4Info>,
+        cancel: &Cancel,
     ) -> Result<Pipeline, Refusal> {
-        let mut pipeline = compile(config, given)?;
+        let mut pipeline = compile(config, given, cancel)?;
         if let Some(port) = self.drop_port {
             pipeline.set_drop_port(port).map_err(Refusal::invalid)?;
         }
@@ -137,14 +188,26 @@ impl Making {
     pub(crate) fn switch(
         &self,
         pipeline: &Pipeline,
-        running: &millrace_state::TablesHandle,
+        running: &Running,
         at_once: bool,
+        cancel: &Cancel,
     ) -> Result<Switch, Refusal> {
+        if let Some(port) = running.largest_port {
+            check_port(&pipeline.program, port).map_err(Refusal::invalid)?;
+        }
         let Making { engine, count_lookups, .. } = *self;
-        let config = SwitchConfig { engine, count_lookups, ..SwitchConfig::default() };
-        let make = if at_once { Switch::succeeding } else { Switch::beside };
-        make(Arc::clone(&pipeline.program), config, running)
-            .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))
+        let config =
+            SwitchConfig { engine, count_lookups, cancel: cancel.clone(), ..SwitchConfig::default() };
+        let make = if at_once { Switch::successor } else { Switch::alongside };
+        let switch =
+            make(Arc::clone(&pipeline.program), config, &running.tables).map_err(|error| match error {
+                SwitchError::Cancelled => Refusal::new(tonic::Code::Cancelled, error.to_string()),
+                error => Refusal::invalid(format!("the device config cannot be realized: {error}")),
+            })?;
+        if let Some(reason) = switch.without_code() {
+            warn!(program = pipeline.program.name, reason, "the interpreter runs the program");
+        }
+        Ok(switch)
     }
 }
 

@@ -1,14 +1,14 @@
 //! Another program in place of the one that runs, with what was written (`RECONCILE_AND_COMMIT`, and other commits that ask
-//! for it): the switch keeps its objects ([`Control::swap`]), here is what P4Runtime remembers beside them.
+//! for it): the switch keeps its objects ([`Control::swap`]), here is what P4Runtime remembers of them.
 
 use crate::forwarding::{Loaded, Target};
 use crate::idle::Timers;
 use crate::refusal::Refusal;
 use crate::report::Report;
 use crate::shadow::Shadow;
+use millrace_dataplane::{Control, Keep, SwapError, Swapped};
 use millrace_pipeline::{DigestId, Program};
-use millrace_state::{Succession, TablesHandle};
-use millrace_switch::{Control, Keep, SwapError, Swapped};
+use millrace_state::{Migration, TablesHandle};
 use std::sync::{Arc, PoisonError};
 use tonic::{Code, Status};
 
@@ -30,14 +30,14 @@ pub(crate) async fn reconcile(
         .into());
     }
     let swapped = exchange(control, next, keep).await?;
-    let succession = &swapped.succession;
-    report.add(succession.report());
+    let migration = &swapped.migration;
+    report.add(migration.report());
     report.add_replication(&active.shadow);
     let shadow = {
         let tables = next.target.tables().await?;
-        let mut shadow = carry(&active.shadow, succession, &tables);
+        let mut shadow = carry(&active.shadow, migration, &tables);
         shadow.digests = digests;
-        shadow.timers = timers(&active.shadow, succession);
+        shadow.timers = timers(&active.shadow, migration);
         shadow
     };
     next.shadow = shadow;
@@ -92,7 +92,7 @@ fn digests(
 }
 
 /// What was remembered of objects that the new program has too.
-fn carry(old: &Shadow, succession: &Succession, tables: &TablesHandle) -> Shadow {
+fn carry(old: &Shadow, migration: &Migration, tables: &TablesHandle) -> Shadow {
     let mut new = Shadow {
         down: old.down.clone(),
         next_one_shot: old.next_one_shot,
@@ -102,7 +102,7 @@ fn carry(old: &Shadow, succession: &Succession, tables: &TablesHandle) -> Shadow
     };
     let tables = tables.lock();
     for ((table, matches, priority), cookie) in &old.cookies {
-        let Some(table) = succession.table(*table) else { continue };
+        let Some(table) = migration.table(*table) else { continue };
         // Without matches it is the default entry's.
         if matches.is_empty() || tables.find(table, matches, *priority).is_ok() {
             new.cookies.insert((table, matches.clone(), *priority), cookie.clone());
@@ -110,14 +110,14 @@ fn carry(old: &Shadow, succession: &Succession, tables: &TablesHandle) -> Shadow
     }
     for ((profile, id), one_shot) in &old.one_shots {
         if let Some(profile) =
-            succession.profile(*profile).filter(|profile| tables.group(*profile, *id).is_ok())
+            migration.profile(*profile).filter(|profile| tables.group(*profile, *id).is_ok())
         {
             new.one_shots.insert((profile, *id), one_shot.clone());
         }
     }
     for ((profile, id), group) in &old.groups {
         if let Some(profile) =
-            succession.profile(*profile).filter(|profile| tables.group(*profile, *id).is_ok())
+            migration.profile(*profile).filter(|profile| tables.group(*profile, *id).is_ok())
         {
             new.groups.insert((profile, *id), group.clone());
         }
@@ -126,10 +126,10 @@ fn carry(old: &Shadow, succession: &Succession, tables: &TablesHandle) -> Shadow
 }
 
 /// Timers for the entries that there still are. All are looked at soon, and again when they are due.
-fn timers(old: &Shadow, succession: &Succession) -> Timers {
+fn timers(old: &Shadow, migration: &Migration) -> Timers {
     let mut timers = Timers::default();
     for (table, index) in old.timers.entries() {
-        if let Some((table, index)) = succession.entry(table, index) {
+        if let Some((table, index)) = migration.entry(table, index) {
             timers.set(table, index, 0);
         }
     }

@@ -1,7 +1,7 @@
 //! Why one update, one read or one stream message was refused, as the specification wants it said.
 
+use millrace_dataplane::ReplicationError;
 use millrace_state::{ProfileError, TableError, WriteError};
-use millrace_switch::ReplicationError;
 use tonic::{Code, Status};
 
 /// A canonical code with a sentence.

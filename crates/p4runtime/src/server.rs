@@ -1,31 +1,34 @@
 //! The server: where it listens, with or without TLS, and its thread.
 
 use crate::Pipeline;
-use crate::budget::Counted;
+use crate::budget::{Budget, Counted, MAX_MESSAGE};
 use crate::connections;
 use crate::cpu_port::CpuLink;
 use crate::device::{Device, Event, PortState};
 use crate::forwarding::{Forwarding, Loaded};
+use crate::interfaces::Interfaces;
 use crate::programs::{self, Making, Order, Programs};
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
+use crate::routes::Listed;
 use crate::service::Service;
 use crate::shadow::Shadow;
 use crate::tasks;
 use crate::write::Ports;
+use millrace_dataplane::{Control, DigestMessage, EngineKind, PortId};
+use millrace_drivers::Links;
+use millrace_listen::{Admission, ListenError, P4RUNTIME};
 use millrace_pipeline::Program;
-use millrace_switch::{Control, DigestMessage, EngineKind, PortId};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tonic::transport::{Certificate, Identity, Server as Transport, ServerTlsConfig};
+use tracing::error;
 
-/// Largest message of a client, in bytes: a program's text with its P4Info, or a batch.
-pub const MAX_MESSAGE: usize = 32 << 20;
 /// Most calls and streams of one connection at a time.
 pub const MAX_CALLS: u32 = 128;
 /// Most calls of one connection that are worked on at a time: that many messages it may have in memory. Others wait.
@@ -46,6 +49,17 @@ pub struct Listen {
     pub tls: Option<Tls>,
     /// Whether a plain connection may come from another machine.
     pub allow_plaintext: bool,
+}
+
+impl Listen {
+    /// Who is let in.
+    pub fn admission(&self) -> Admission {
+        match &self.tls {
+            None => Admission::Anybody,
+            Some(Tls { client_authority: None, .. }) => Admission::AnybodyEncrypted,
+            Some(Tls { client_authority: Some(_), .. }) => Admission::Certified,
+        }
+    }
 }
 
 /// TLS, all in PEM.
@@ -77,7 +91,9 @@ pub struct DeviceConfig {
     pub count_lookups: bool,
     /// The ports of the switch.
     pub ports: BTreeSet<PortId>,
-    /// The port behind which the controller is.
+    /// What is behind the ports, for gNMI.
+    pub links: Links,
+    /// The port of the controller.
     pub cpu_port: Option<(PortId, CpuLink)>,
     /// The port number that means drop to programs that controllers bring; none: as their architecture has it.
     pub drop_port: Option<u32>,
@@ -88,10 +104,8 @@ pub struct DeviceConfig {
 /// Why a server cannot start.
 #[derive(Debug)]
 pub enum StartError {
-    /// Anyone on the network could write.
-    Plaintext(SocketAddr),
-    /// The address cannot be had.
-    Listen(SocketAddr, io::Error),
+    /// The address cannot be had, or anyone on the network could write.
+    Listen(ListenError),
     /// Certificate, key and authority do not fit.
     Tls(String),
     /// The program cannot be described to controllers.
@@ -103,11 +117,7 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StartError::Plaintext(address) => write!(
-                f,
-                "{address} is reached from other machines, and without TLS anyone there could write to the switch"
-            ),
-            StartError::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            StartError::Listen(error) => error.fmt(f),
             StartError::Tls(reason) => write!(f, "TLS: {reason}"),
             StartError::Pipeline(reason) => f.write_str(reason),
             StartError::System(error) => write!(f, "cannot start the P4Runtime server: {error}"),
@@ -123,18 +133,26 @@ pub struct Server {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    events: mpsc::Sender<Event>,
+    feed: Feed,
     programs: Programs,
 }
 
 /// Brings the server what the switch tells.
-#[derive(Clone, Debug)]
-pub struct Feed(mpsc::Sender<Event>);
+#[derive(Clone)]
+pub struct Feed {
+    events: mpsc::Sender<Event>,
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Feed")
+    }
+}
 
 impl Feed {
     /// A program sent a digest message. Says whether there was room for it.
     pub fn digest(&self, program: Arc<Program>, message: DigestMessage) -> bool {
-        self.0.try_send(Event::Digest(program, message)).is_ok()
+        self.events.try_send(Event::Digest(program, message)).is_ok()
     }
 
     /// A port is down for good. Not to be called where tokio runs.
@@ -159,19 +177,17 @@ impl Feed {
 
     fn port(&self, port: PortId, state: PortState) {
         // The server has ended, or hears of it.
-        let _ = self.0.blocking_send(Event::Port(port, state));
+        let _ = self.events.blocking_send(Event::Port(port, state));
     }
 }
 
 impl Server {
-    /// Starts to serve a device whose worker is behind `control`, on a thread of its own.
+    /// Starts to serve a device whose worker `control` reaches, on a thread of its own.
     ///
     /// # Errors
     /// [`StartError`].
     pub fn start(listen: &Listen, device: DeviceConfig, control: Control) -> Result<Server, StartError> {
-        if listen.tls.is_none() && !listen.allow_plaintext && !listen.address.ip().is_loopback() {
-            return Err(StartError::Plaintext(listen.address));
-        }
+        let has_tls = listen.tls.is_some();
         let tls = listen.tls.as_ref().map(tls_config);
         let mut transport = Transport::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
@@ -184,13 +200,15 @@ impl Server {
                 StartError::Tls(reason.unwrap_or_else(|| error.to_string()))
             })?;
         }
-        let refused = |error| StartError::Listen(listen.address, error);
-        let listener = TcpListener::bind(listen.address).map_err(refused)?;
-        let address = listener.local_addr().map_err(refused)?;
-        listener.set_nonblocking(true).map_err(refused)?;
+        let listener =
+            millrace_listen::bind(&P4RUNTIME, listen.address, listen.admission(), listen.allow_plaintext)
+                .map_err(StartError::Listen)?;
+        let address = listener.local_addr().map_err(StartError::System)?;
+        listener.set_nonblocking(true).map_err(StartError::System)?;
 
         let opened = Opened::new(device, control)?;
-        let events = opened.device.events.clone();
+        let feed = opened.feed();
+        let interfaces = Arc::clone(&opened.device.interfaces);
         let programs = opened.programs.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -200,12 +218,16 @@ impl Server {
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-            let incoming = connections::accept(listener);
+            let incoming = connections::accept(listener, has_tls);
             let service = P4RuntimeServer::new(opened.run()).max_decoding_message_size(MAX_MESSAGE);
-            let service = Counted::new(service);
+            let budget = Arc::<Budget>::default();
+            let services = Listed::default().with(Counted::new(service, &budget));
+            let services = services.with(Counted::new(millrace_gnmi::server(interfaces), &budget));
+            let services = services.described(&budget).await;
+            let Ok(services) = services.inspect_err(|reason| error!(reason, "no services")) else { return };
             // Open streams would keep a graceful end waiting for as long as their clients like.
             tokio::select! {
-                _ = transport.serve_with_incoming(service, incoming) => {}
+                _ = transport.serve_with_incoming(services, incoming) => {}
                 _ = stopped => {}
             }
         };
@@ -217,7 +239,7 @@ impl Server {
                 runtime.block_on(serve);
             })
             .map_err(StartError::System)?;
-        Ok(Server { address, stop: Some(stop), thread: Some(thread), events, programs })
+        Ok(Server { address, stop: Some(stop), thread: Some(thread), feed, programs })
     }
 
     /// Where it listens.
@@ -227,7 +249,7 @@ impl Server {
 
     /// What brings it what the switch tells.
     pub fn feed(&self) -> Feed {
-        Feed(self.events.clone())
+        self.feed.clone()
     }
 
     /// Brings the switch programs that do not come from a client.
@@ -242,7 +264,7 @@ impl Server {
 /// [`StartError::Pipeline`].
 pub fn service(device: DeviceConfig, control: Control) -> Result<(Service, Feed), StartError> {
     let opened = Opened::new(device, control)?;
-    let feed = Feed(opened.device.events.clone());
+    let feed = opened.feed();
     Ok((opened.run(), feed))
 }
 
@@ -256,19 +278,28 @@ struct Opened {
 }
 
 impl Opened {
+    fn feed(&self) -> Feed {
+        Feed { events: self.device.events.clone() }
+    }
+
     fn new(device: DeviceConfig, control: Control) -> Result<Opened, StartError> {
-        let DeviceConfig { device_id, engine, count_lookups, ports, cpu_port, drop_port, pipeline } = device;
+        let DeviceConfig { device_id, engine, count_lookups, ports, links, cpu_port, drop_port, pipeline } =
+            device;
         let active = pipeline
             .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
             .transpose()
             .map_err(|refusal| StartError::Pipeline(refusal.message))?;
         let (events, news) = mpsc::channel(MAX_EVENTS);
-        let ports = Ports::new(ports, cpu_port.as_ref().map(|(port, _)| *port));
+        let cpu = cpu_port.as_ref().map(|(port, _)| *port);
+        let interfaces =
+            Arc::new(Interfaces::new(device_id, control.clone(), events.clone(), cpu, &ports, links));
+        let ports = Ports::new(ports, cpu);
         let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
         let forwarding = Forwarding { active, ..Forwarding::default() };
         let making = Making { engine, count_lookups, drop_port };
         let (programs, orders) = Programs::of_server(making, control.clone());
-        let device = Device::new(device_id, making, ports, sender, control, forwarding, events);
+        let making = (making, programs.turns());
+        let device = Device::new(device_id, making, ports, interfaces, sender, control, forwarding, events);
         Ok(Opened { device: Arc::new(device), news, frames, programs, orders })
     }
 

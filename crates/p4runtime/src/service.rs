@@ -2,33 +2,37 @@
 
 use crate::arbitration::ClientId;
 use crate::budget::Held;
-use crate::device::{Device, Event, STREAM_QUEUE};
+use crate::device::{Device, Event};
 use crate::forwarding::{self, Forwarding, Loaded, Target};
-use crate::greeting::Metadata;
+use crate::peers::Peer;
+use crate::programs::Running;
 use crate::proto::v1::p4_runtime_server::P4Runtime;
 use crate::proto::v1::{
     CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
-    GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse, SetForwardingPipelineConfigRequest,
-    SetForwardingPipelineConfigResponse, StreamMessageRequest, StreamMessageResponse, WriteRequest,
-    WriteResponse, get_forwarding_pipeline_config_request::ResponseType,
-    set_forwarding_pipeline_config_request::Action, stream_message_request::Update, write_request::Atomicity,
+    GetForwardingPipelineConfigResponse, ReadRequest, SetForwardingPipelineConfigRequest,
+    SetForwardingPipelineConfigResponse, StreamMessageRequest, WriteRequest, WriteResponse,
+    get_forwarding_pipeline_config_request::ResponseType, set_forwarding_pipeline_config_request::Action,
+    stream_message_request::Update, write_request::Atomicity,
 };
-use crate::read::{Reader, STALL, Stop};
+use crate::read::{Answers, Queue, Reader, STALL, Stop, queue};
 use crate::reconcile::reconcile;
 use crate::refusal::Refusal;
 use crate::report::{KEEP_KEY, REPORT_KEY, Report};
+use crate::role_config::RoleConfig;
 use crate::status::{USUAL_METADATA, batch_status};
+use crate::streams::{Answer, End, STREAM_QUEUE, StreamAnswers};
 use crate::{API_VERSION, write};
-use millrace_switch::Keep;
+use millrace_dataplane::{Cancel, Keep};
+use prost::Message;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::metadata::{MetadataMap, MetadataValue};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Code, Request, Response, Status, Streaming};
 use tracing::{info, warn};
 
-/// Messages of a read that wait for its client.
-const READ_QUEUE: usize = 4;
+/// A stream says who its client is after so long.
+pub const ARBITRATION_TIME: Duration = Duration::from_secs(10);
 
 /// The calls, of one device.
 #[derive(Clone)]
@@ -46,6 +50,10 @@ impl P4Runtime for Service {
         let (held, metadata) = (held(&request), metadata(&request));
         let request = request.into_inner();
         self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
+        if let Some(config) = self.0.role_config(&request.role) {
+            config
+                .check(&request.role, request.updates.iter().filter_map(|update| update.entity.as_ref()))?;
+        }
         let device = Arc::clone(&self.0);
         // In a task of its own: a batch is not left half-way when its client goes.
         to_the_end(async move {
@@ -53,6 +61,7 @@ impl P4Runtime for Service {
             let mut forwarding = device.forwarding.write().await;
             let atomicity = Atomicity::try_from(request.atomicity)
                 .map_err(|_| Status::invalid_argument("there is no such atomicity"))?;
+            has_memory(HEADROOM + HEADROOM_OF_UPDATE * request.updates.len())?;
             let saved = forwarding.saved.is_some();
             let loaded = forwarding.current_mut()?;
             let digests = request.updates.iter().any(|update| {
@@ -72,38 +81,27 @@ impl P4Runtime for Service {
         .await
     }
 
-    type ReadStream = ReceiverStream<Result<ReadResponse, Status>>;
+    type ReadStream = Answers;
 
     async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
         let (held, metadata) = (held(&request), metadata(&request));
         let request = request.into_inner();
         self.0.check_device(request.device_id)?;
-        let forwarding = Arc::clone(&self.0.forwarding).read_owned().await;
-        forwarding.current()?;
-        let (out, answers) = mpsc::channel(READ_QUEUE);
+        let config = self.0.role_config(&request.role);
+        if let Some(config) = &config {
+            config.check(&request.role, request.entities.iter())?;
+        }
         let device = Arc::clone(&self.0);
+        let (out, answers) = queue(held.as_ref().map(Held::another));
         tokio::spawn(async move {
             let _held = held;
-            let Ok(loaded) = forwarding.current() else { return };
-            let reader = Reader { loaded, ports: &device.ports, role: &request.role, out: &out };
-            let mut results = Vec::with_capacity(request.entities.len());
-            for entity in request.entities {
-                match reader.entity(entity).await {
-                    Ok(()) => results.push(Ok(())),
-                    Err(Stop::Refused(refusal)) => results.push(Err(refusal)),
-                    Err(Stop::Ended(status)) => {
-                        drop(forwarding);
-                        let _ = tokio::time::timeout(STALL, out.send(Err(status))).await;
-                        return;
-                    }
-                }
-            }
-            drop(forwarding);
-            if let Err(status) = batch_status(&results, "Read failure.", metadata) {
-                let _ = tokio::time::timeout(STALL, out.send(Err(status))).await;
+            let done = read_all(&device, request, config.as_deref(), &out).await;
+            match done {
+                Ok(results) => out.finish(batch_status(&results, "Read failure.", metadata).err()).await,
+                Err(status) => out.fail(status),
             }
         });
-        Ok(Response::new(ReceiverStream::new(answers)))
+        Ok(Response::new(answers))
     }
 
     async fn set_forwarding_pipeline_config(
@@ -113,10 +111,20 @@ impl P4Runtime for Service {
         let (keep, held) = (keep(request.metadata())?, held(&request));
         let request = request.into_inner();
         self.0.check_write(request.device_id, &request.role, request.election_id.as_ref())?;
+        if self.0.role_config(&request.role).is_some_and(|config| !config.sets_pipeline()) {
+            return Err(Status::permission_denied(format!(
+                "role `{}` may not set the program",
+                request.role
+            )));
+        }
         let device = Arc::clone(&self.0);
+        // Its deadline passes, or the client goes: a program that nobody waits for is not made.
+        let cancel = Cancel::default();
+        let _waiting = cancel.on_drop();
         to_the_end(async move {
             let _held = held;
-            let done = set_pipeline(&device, request, keep).await;
+            has_memory(HEADROOM_OF_PROGRAM)?;
+            let done = set_pipeline(&device, request, keep, cancel).await;
             let report = done.inspect_err(|status| warn!(reason = status.message(), "program refused"))?;
             let mut response = Response::new(SetForwardingPipelineConfigResponse {});
             if let Some(report) = report {
@@ -132,6 +140,7 @@ impl P4Runtime for Service {
         &self,
         request: Request<GetForwardingPipelineConfigRequest>,
     ) -> Result<Response<GetForwardingPipelineConfigResponse>, Status> {
+        let held = held(&request);
         let request = request.into_inner();
         self.0.check_device(request.device_id)?;
         let wanted = ResponseType::try_from(request.response_type)
@@ -150,19 +159,26 @@ impl P4Runtime for Service {
                 cookie: config.cookie,
             }
         });
+        if let (Some(held), Some(config)) = (held, &config) {
+            // Until the client has taken it.
+            held.take(config.encoded_len())?;
+        }
         Ok(Response::new(GetForwardingPipelineConfigResponse { config }))
     }
 
-    type StreamChannelStream = ReceiverStream<Result<StreamMessageResponse, Status>>;
+    type StreamChannelStream = StreamAnswers;
 
     async fn stream_channel(
         &self,
         request: Request<Streaming<StreamMessageRequest>>,
     ) -> Result<Response<Self::StreamChannelStream>, Status> {
+        let peer = Peer::of(request.extensions()).unwrap_or_else(Peer::local);
         let (answers, outgoing) = mpsc::channel(STREAM_QUEUE);
         let device = Arc::clone(&self.0);
-        tokio::spawn(session(device, request.into_inner(), answers));
-        Ok(Response::new(ReceiverStream::new(outgoing)))
+        let held = held(&request).map(|held| held.another());
+        let (client, end, outgoing) = device.join(peer, held, answers.clone(), outgoing)?;
+        tokio::spawn(session(device, client, end, request.into_inner(), answers));
+        Ok(Response::new(outgoing))
     }
 
     async fn capabilities(
@@ -178,6 +194,18 @@ impl P4Runtime for Service {
     }
 }
 
+/// Memory that is there before a request is worked on, in bytes: what is asked for in small pieces is not refused then,
+/// which would end the switch.
+const HEADROOM: usize = 32 << 20;
+/// What an update may need of it.
+const HEADROOM_OF_UPDATE: usize = 1 << 10;
+/// As much for a program that is compiled.
+const HEADROOM_OF_PROGRAM: usize = 256 << 20;
+
+fn has_memory(bytes: usize) -> Result<(), Status> {
+    millrace_state::headroom(bytes).map_err(|error| Status::resource_exhausted(error.to_string()))
+}
+
 /// What counts the bytes of a request. To be kept for as long as there is something of it.
 fn held<T>(request: &Request<T>) -> Option<Held> {
     request.extensions().get().cloned()
@@ -185,7 +213,7 @@ fn held<T>(request: &Request<T>) -> Option<Held> {
 
 /// How much metadata the client takes. With TLS what it says is not known.
 fn metadata<T>(request: &Request<T>) -> u32 {
-    request.extensions().get().map_or(USUAL_METADATA, Metadata::bytes)
+    Peer::of(request.extensions()).map_or(USUAL_METADATA, |peer| peer.metadata.bytes())
 }
 
 /// Does something to its end, whether or not somebody still waits for it.
@@ -195,21 +223,47 @@ async fn to_the_end<T: Send + 'static>(
     tokio::spawn(work).await.unwrap_or_else(|_| Err(Status::internal("the request failed")))
 }
 
+/// Makes the answer of a read. It shows one state: nobody writes meanwhile.
+async fn read_all(
+    device: &Device,
+    request: ReadRequest,
+    config: Option<&RoleConfig>,
+    out: &Queue,
+) -> Result<Vec<Result<(), Refusal>>, Status> {
+    let (_permit, forwarding) = device.forwarding.read_long().await;
+    has_memory(HEADROOM)?;
+    let loaded = forwarding.current()?;
+    let (ports, role, lock) = (&device.ports, &request.role, &device.forwarding);
+    let reader = Reader { loaded, ports, role, config, out, lock };
+    let mut results = Vec::with_capacity(request.entities.len());
+    for entity in request.entities {
+        match reader.entity(entity).await {
+            Ok(()) => results.push(Ok(())),
+            Err(Stop::Refused(refusal)) => results.push(Err(refusal)),
+            Err(Stop::Ended(status)) => return Err(status),
+        }
+    }
+    Ok(results)
+}
+
 /// One stream, from its first message to its end.
 async fn session(
     device: Arc<Device>,
+    client: ClientId,
+    end: Arc<End>,
     mut messages: Streaming<StreamMessageRequest>,
-    answers: mpsc::Sender<Result<StreamMessageResponse, Status>>,
+    answers: mpsc::Sender<Answer>,
 ) {
-    let (client, end) = device.join(answers.clone());
     let mut known = false;
+    let mut silence = Box::pin(tokio::time::sleep(ARBITRATION_TIME));
     let last = loop {
         let message = tokio::select! {
             message = messages.message() => message,
             () = answers.closed() => break None,
-            () = end.notified() => {
-                break Some(Status::resource_exhausted("the client does not take its messages"));
-            }
+            status = end.told() => break Some(status),
+            () = &mut silence, if !known => break Some(Status::deadline_exceeded(format!(
+                "the first message of a stream comes within {} seconds", ARBITRATION_TIME.as_secs()
+            ))),
         };
         match message {
             Ok(Some(message)) => {
@@ -217,7 +271,8 @@ async fn session(
                     break Some(status);
                 }
             }
-            Ok(None) | Err(_) => break None,
+            Ok(None) => break None,
+            Err(status) => break Some(status),
         }
     };
     device.leave(client);
@@ -273,6 +328,7 @@ async fn set_pipeline(
     device: &Device,
     request: SetForwardingPipelineConfigRequest,
     asked: Option<Kept>,
+    cancel: Cancel,
 ) -> Result<Option<Report>, Status> {
     let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
     if action == Action::Unspecified {
@@ -305,19 +361,25 @@ async fn set_pipeline(
         _ => Kept::Nothing,
     });
     let at_once = keep != Kept::Nothing && !matches!(action, Action::Verify | Action::VerifyAndSave);
-    let making = device.making;
-    let running = forwarding::request(&device.control, |switch| switch.state().handle()).await?;
-    // Compiling takes milliseconds, for which nobody else should wait.
+    let (making, turns) = (device.making, device.turns.clone());
+    let running = forwarding::request(&device.control, |switch| Running::of(switch)).await?;
+    // Compiling takes milliseconds, for which nobody else should wait but those who bring programs.
+    let turn = turns.taken(&cancel).await?;
     let made = tokio::task::spawn_blocking(move || {
-        let pipeline = making.pipeline(&p4_device_config, p4info.as_ref())?;
-        let mut switch = making.switch(&pipeline, &running, at_once)?;
+        let pipeline = making.pipeline(&p4_device_config, p4info.as_ref(), &cancel)?;
+        let mut switch = making.switch(&pipeline, &running, at_once, &cancel)?;
         if action == Action::VerifyAndSave {
             // There is time until it is committed. Code that fits less well is right too.
-            let _ = switch.prepare_best_code(&running);
+            let _ = switch.prepare_best_code(&running.tables);
         }
-        Ok::<_, Refusal>(Loaded::waiting(pipeline, p4info, cookie, switch))
+        let loaded = Loaded::waiting(pipeline, p4info, cookie, switch);
+        match cancel.settle() {
+            true => Ok((loaded, turn)),
+            false => Err(Refusal::new(Code::Cancelled, "nobody waits for the program any more")),
+        }
     });
-    let mut loaded = made.await.map_err(|_| Status::internal("the compiler failed"))??;
+    // The next one waits until this one forwards, so that there are few at a time.
+    let (mut loaded, _turn) = made.await.map_err(|_| Status::internal("the compiler failed"))??;
     match action {
         Action::Verify => Ok(None),
         Action::VerifyAndSave => {

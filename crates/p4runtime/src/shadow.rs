@@ -5,9 +5,9 @@
 
 use crate::idle::Timers;
 use crate::proto::v1;
+use millrace_dataplane::PortId;
 use millrace_pipeline::{DigestId, EntryMatch, ProfileId, TableId};
 use millrace_state::GroupMember;
-use millrace_switch::PortId;
 use prost::bytes::Bytes;
 use std::collections::{BTreeSet, HashMap};
 

@@ -14,8 +14,8 @@ use tracing::debug;
 
 /// Metadata that every client takes, in bytes as HTTP/2 counts them (RFC 9113, 6.5.2).
 pub(crate) const USUAL_METADATA: u32 = 8192;
-/// What the metadata of an answer takes beside the errors: its other fields, and the name of this one.
-const BESIDE: usize = 512;
+/// What the metadata of an answer takes besides the errors: its other fields, and the name of this one.
+const OTHER_FIELDS: usize = 512;
 /// Most characters of a list of numbers of updates.
 const MAX_NUMBERS: usize = 1024;
 /// Most characters that are told of the first error.
@@ -36,7 +36,7 @@ pub(crate) fn batch_status(
         debug!(number, code = ?refusal.code, reason = refusal.message, "{failed}");
     }
     // Details are encoded as Base64 without padding.
-    let room = (metadata as usize).saturating_sub(BESIDE) / 4 * 3;
+    let room = (metadata as usize).saturating_sub(OTHER_FIELDS) / 4 * 3;
     let details = fitting(results, failed, room).ok_or_else(|| {
         Status::resource_exhausted(format!(
             "{failed} {} of {} refused ({}), and their errors do not fit in {metadata} bytes of metadata. {}",

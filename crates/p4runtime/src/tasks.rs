@@ -4,14 +4,14 @@ use crate::device::{Device, Event, PortState};
 use crate::digests::{Digests, since_epoch_ns};
 use crate::forwarding::Loaded;
 use crate::packets;
-use crate::proto::v1::{IdleTimeoutNotification, TableEntry, stream_message_response::Update};
+use crate::proto::v1::{DigestList, IdleTimeoutNotification, TableEntry, stream_message_response::Update};
 use crate::read::match_messages;
+use crate::role_config::RoleConfig;
 use crate::shadow::Shadow;
 use crate::write::{Ports, effective_copies};
+use millrace_dataplane::{PortId, Switch};
 use millrace_pipeline::TableId;
 use millrace_state::EntryView;
-use millrace_switch::{PortId, Switch};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -26,7 +26,9 @@ pub(crate) async fn packet_ins(device: Arc<Device>, mut frames: mpsc::Receiver<V
     while let Some(frame) = frames.recv().await {
         let message = device.running().and_then(|catalog| packets::message(&catalog, &frame));
         if let Some(message) = message {
-            device.tell_primaries(&Update::Packet(message), |_| true);
+            let update = Update::Packet(message);
+            let Update::Packet(message) = &update else { continue };
+            device.tell_primaries(&update, |_, config| config.is_none_or(|config| config.hears(message)));
         }
     }
 }
@@ -34,7 +36,6 @@ pub(crate) async fn packet_ins(device: Arc<Device>, mut frames: mpsc::Receiver<V
 /// Takes what the device hears of, in order.
 pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event>) {
     let mut digests = device.running().map(Digests::new);
-    let mut failed = BTreeSet::new();
     loop {
         let deadline = digests.as_ref().and_then(Digests::deadline);
         let far = Instant::now() + Duration::from_secs(3600);
@@ -42,7 +43,7 @@ pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event
             event = events.recv() => event,
             () = tokio::time::sleep_until(deadline.unwrap_or(far).into()), if deadline.is_some() => {
                 let due = digests.as_mut().map(|digests| digests.due(Instant::now())).unwrap_or_default();
-                due.into_iter().for_each(|list| device.tell_primaries(&Update::Digest(list), |_| true));
+                due.into_iter().for_each(|list| tell_digest(&device, list));
                 continue;
             }
         };
@@ -52,7 +53,7 @@ pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event
                 let list =
                     digests.as_mut().and_then(|digests| digests.take(&program, message, Instant::now()));
                 if let Some(list) = list {
-                    device.tell_primaries(&Update::Digest(list), |_| true);
+                    tell_digest(&device, list);
                 }
             }
             Some(Event::Acknowledge(client, ack)) => {
@@ -71,20 +72,20 @@ pub(crate) async fn events(device: Arc<Device>, mut events: mpsc::Receiver<Event
             }
             Some(Event::Program(catalog)) => digests = Some(Digests::new(catalog)),
             Some(Event::Port(port, state)) => {
-                match state {
-                    PortState::Up | PortState::Down => {}
-                    PortState::Failed => _ = failed.insert(port),
-                    PortState::Added | PortState::Removed => {
-                        failed.remove(&port);
-                        device.ports.set(port, state == PortState::Added);
-                    }
+                if matches!(state, PortState::Added | PortState::Removed) {
+                    device.ports.set(port, state == PortState::Added);
                 }
-                // A link is of no use to a port that cannot be used any more.
-                let is_up = matches!(state, PortState::Up | PortState::Added) && !failed.contains(&port);
+                let is_up = device.interfaces.take(port, state);
                 set_port(&device, port, is_up).await;
             }
         }
     }
+}
+
+/// Tells the primaries of digests.
+fn tell_digest(device: &Device, list: DigestList) {
+    let id = list.digest_id;
+    device.tell_primaries(&Update::Digest(list), |_, config| config.is_none_or(|config| config.allows(id)));
 }
 
 /// Tells the primaries of entries that are idle for too long.
@@ -93,7 +94,8 @@ pub(crate) async fn idle(device: Arc<Device>) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let mut forwarding = device.forwarding.write().await;
+        // Whoever has the lock is not to be hurried for this: there is a next time soon.
+        let Some(mut forwarding) = device.forwarding.try_write() else { continue };
         let Some(active) = &mut forwarding.active else { continue };
         if active.shadow.timers.is_empty() {
             continue;
@@ -144,7 +146,10 @@ fn tell_idle(device: &Device, active: &Loaded, table: TableId, view: EntryView) 
         ..TableEntry::default()
     };
     let notification = IdleTimeoutNotification { table_entry: vec![entry], timestamp: since_epoch_ns() };
-    let sees = |role: &str| role.is_empty() || info.role.as_deref().is_none_or(|own| own == role);
+    let sees = |role: &str, config: Option<&RoleConfig>| {
+        let has = role.is_empty() || info.role.as_deref().is_none_or(|own| own == role);
+        has && config.is_none_or(|config| config.allows(info.id))
+    };
     device.tell_primaries(&Update::IdleTimeoutNotification(notification), sees);
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A program has headers (with a varbit and a stack now and then), metadata, stateful objects, tables with entries, a
 //! parser, one or two controls, actions and deparsers, in ingress and in egress. Its code is random but typed. Loops
-//! end: a parser goes back only behind an extraction, a control only while a counter of its own runs.
+//! end: a parser goes back only after an extraction, a control only while a counter of its own runs.
 
 mod code;
 mod objects;

@@ -25,7 +25,10 @@ mod body;
 pub use body::{BodyBuilder, BuildError};
 
 use crate::*;
-use std::collections::HashMap;
+use foldhash::HashMap;
+
+/// The error that every program has: there is none.
+const NO_ERROR: &str = "NoError";
 
 /// A program under construction: the program itself, and the names that are taken.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +38,8 @@ pub struct ProgramBuilder {
     header_names: Names,
     body_names: Names,
     object_names: Names,
+    /// The codes of errors that were asked for.
+    errors: HashMap<String, u32>,
 }
 
 impl ProgramBuilder {
@@ -43,7 +48,7 @@ impl ProgramBuilder {
         let mut builder = ProgramBuilder::default();
         builder.program.name = name.into();
         builder.program.architecture = architecture.into();
-        builder.program.errors.push("NoError".into());
+        builder.program.errors.push(NO_ERROR.into());
         builder
     }
 
@@ -65,12 +70,17 @@ impl ProgramBuilder {
 
     /// The code of an error; a new one when no error has that name.
     pub fn error(&mut self, name: &str) -> u32 {
-        let errors = &mut self.program.errors;
-        let code = errors.iter().position(|e| e == name).unwrap_or_else(|| {
-            errors.push(name.into());
-            errors.len() - 1
-        });
-        code as u32
+        if let Some(code) = self.errors.get(name) {
+            return *code;
+        }
+        let code = if name == NO_ERROR {
+            0
+        } else {
+            self.program.errors.push(name.into());
+            self.program.errors.len() as u32 - 1
+        };
+        self.errors.insert(name.into(), code);
+        code
     }
 
     /// A new slot of metadata. As for all names here: when the name is taken, a number is added to it.

@@ -23,7 +23,7 @@ pub enum BodyKind {
     Parser,
     /// May apply tables.
     Control,
-    /// May emit; what it emitted, then the packet behind the parser's cursor, is the new packet.
+    /// May emit; what it emitted, then the packet after the parser's cursor, is the new packet.
     Deparser,
     /// The code of one action: runs inside an application; may exit.
     Action,
@@ -252,7 +252,7 @@ pub enum DataItem {
     Value(Expr),
     /// The bits of a header as it stands; nothing when it is invalid.
     Header(HeaderId),
-    /// The packet behind the parser's cursor.
+    /// The packet after the parser's cursor.
     Payload,
 }
 
@@ -267,7 +267,7 @@ pub enum Expr {
     Read(SlotId),
     /// Whether a header is valid.
     IsValid(HeaderId),
-    /// The length of the packet as received, or as put together anew for egress, in bytes: `Bits(32)`.
+    /// The length of the packet as received, or as put together again for egress, in bytes: `Bits(32)`.
     PacketLength,
     /// The cursor of the parser in bits from the start of the packet: `Bits(32)`.
     Cursor,

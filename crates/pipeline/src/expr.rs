@@ -59,12 +59,12 @@ impl Expr {
 
     /// Whether all of them are true; true for none.
     pub fn all(conditions: impl IntoIterator<Item = Expr>) -> Expr {
-        conditions.into_iter().fold(Expr::Bool(true), Expr::and)
+        pairwise(conditions.into_iter().collect(), Expr::Bool(true), Expr::and)
     }
 
     /// Whether any of them is true; false for none.
     pub fn any(conditions: impl IntoIterator<Item = Expr>) -> Expr {
-        conditions.into_iter().fold(Expr::Bool(false), Expr::or)
+        pairwise(conditions.into_iter().collect(), Expr::Bool(false), Expr::or)
     }
 
     /// Equality.
@@ -209,6 +209,20 @@ impl BinaryOp {
             Eq | Ne | Lt | Le | LtSigned | LeSigned | BoolAnd | BoolOr => OpResult::Bool,
         }
     }
+}
+
+/// Joins in order. Many are joined in groups, and these in turn, so that the tree grows in height with their logarithm.
+fn pairwise(mut list: Vec<Expr>, none: Expr, join: fn(Expr, Expr) -> Expr) -> Expr {
+    const GROUP: usize = 16;
+    while list.len() > GROUP {
+        let mut joined = Vec::with_capacity(list.len() / GROUP + 1);
+        let mut rest = list.into_iter().peekable();
+        while rest.peek().is_some() {
+            joined.push(rest.by_ref().take(GROUP).fold(none.clone(), join));
+        }
+        list = joined;
+    }
+    list.into_iter().fold(none, join)
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ intrinsics! {
     /// The error code of the parser; an index in [`Program::errors`]. Reset to 0 before each parser.
     ParserError parser_error: Type::Bits(16);
 
-    // Written by the program in ingress, read by the switch behind it. All are 0 or false before ingress.
+    // Written by the program in ingress, read by the switch after it. All are 0 or false before ingress.
     /// Drop the packet (clones and digests are still made).
     Drop drop: Type::Bool;
     /// The port to send to, when there is no multicast group.
@@ -84,6 +84,9 @@ intrinsics! {
     CloneList clone_list: Type::Bits(32);
     /// Send at most that many bytes; 0: all.
     Truncate truncate: Type::Bits(32);
+    /// Where the program asked for a drop: a number in [`Program::drop_sites`]. It is read of packets that are dropped
+    /// alone, and means nothing of others. 0 before ingress; egress finds what ingress left.
+    DropSite drop_site: Type::Bits(16);
 
     // Written by the switch before egress.
     /// The port that this copy is for.
@@ -96,12 +99,14 @@ intrinsics! {
     EnqueueDepth enqueue_depth: Type::Bits(32);
     /// The time in the queue, in nanoseconds.
     QueueDelay queue_delay: Type::Bits(64);
-    /// The packets behind it in the queue when it left.
+    /// The packets after it in the queue when it left.
     DequeueDepth dequeue_depth: Type::Bits(32);
+    /// The queue of its port that it left, counted from that of the highest class.
+    QueueId queue_id: Type::Bits(32);
     /// When egress starts, in nanoseconds.
     EgressTimestamp egress_timestamp: Type::Bits(64);
 
-    // Written by the program in egress, read by the switch behind it. `Drop` is false again before egress.
+    // Written by the program in egress, read by the switch after it. `Drop` is false again before egress.
     /// Send the packet back to ingress after the deparser.
     Recirculate recirculate: Type::Bool;
     /// The field list kept.

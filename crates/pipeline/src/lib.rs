@@ -25,7 +25,7 @@
 //! - the data types, and [`bits`], [`semantics`], [`mod@hash`]: what every pure operation means, for all engines alike;
 //! - [`ProgramBuilder`] and [`BodyBuilder`] for producers, with constructors of [`Expr`] that [`mod@fold`] what is plain;
 //! - [`verify()`]: a program that passes keeps every promise of the data types, so consumers need not check again;
-//! - [`text`]: an exact and readable text form (`.mir`), described in docs/ir.md;
+//! - [`text`]: an exact and readable text form (`.mir`), described in docs/dev/ir.md;
 //! - [`passes`]: optimisations that keep the meaning;
 //! - `arbitrary` (with the feature of that name): random verified programs for tests.
 //!
@@ -36,6 +36,7 @@ pub mod arbitrary;
 pub mod bits;
 mod builder;
 mod code;
+mod drop_site;
 mod expr;
 pub mod fold;
 pub mod hash;
@@ -46,18 +47,23 @@ mod objects;
 pub mod passes;
 mod program;
 pub mod semantics;
+mod source_line;
 pub mod text;
 pub mod verify;
 mod visit;
+mod work;
 
 pub use bits::Bits;
 pub use builder::{BodyBuilder, BuildError, ProgramBuilder};
 pub use code::*;
+pub use drop_site::DropSite;
 pub use hash::{Crc, CrcParameters, CrcWidth};
 pub use ids::*;
 pub use intrinsic::*;
 pub use objects::*;
 pub use program::*;
+pub use source_line::{SourceKind, SourceLine};
 pub use verify::{VerifierError, verify};
+pub use work::Work;
 
 pub use cranelift_entity as entity;

@@ -58,6 +58,12 @@ pub struct Program {
     pub deparse_at_ingress: bool,
     /// Metadata slots that are set to 0 or false before egress.
     pub reset_at_egress: Vec<SlotId>,
+    /// The places that ask for packets to be dropped; what packets carry in the slot of [`Intrinsic::DropSite`] is an
+    /// index here. The first one stands for packets whose drop nothing asked for: where the architecture drops what is
+    /// not sent, it says so, and else it is empty. Informative only.
+    pub drop_sites: Vec<DropSite>,
+    /// Where bodies, parser states and tables stand in the source. Informative only.
+    pub source_lines: Vec<SourceLine>,
 }
 
 /// The type of a scalar or of an expression.
@@ -86,7 +92,7 @@ pub struct Slot {
 /// Where a slot lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Home {
-    /// A field of that header, at `offset` bits from its start (for fields behind a varbit: from the start with the
+    /// A field of that header, at `offset` bits from its start (for fields after a varbit: from the start with the
     /// varbit empty). Reads 0 and loses writes while the header is invalid.
     Header {
         /// The header.
@@ -101,7 +107,7 @@ pub enum Home {
     Local,
 }
 
-/// A header instance: a validity bit and the fields that stand behind one another in the packet.
+/// A header instance: a validity bit and the fields that stand after one another in the packet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// The name in the source: `hdr.ipv4`, `hdr.mpls[2]`. Unique in the program.
@@ -130,7 +136,7 @@ pub struct Stack {
 pub struct FieldList {
     /// The number that the program gives with the request.
     pub id: u32,
-    /// The slots that keep their values; all others start anew.
+    /// The slots that keep their values; all others are cleared.
     pub slots: Vec<SlotId>,
 }
 

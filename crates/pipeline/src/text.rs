@@ -1,7 +1,7 @@
 //! The text form of a program: [`print()`] and [`parse`], file extension `.mir`.
 //!
 //! It is exact: `parse(&print(p))` is `p` for every verified program, and printing what was parsed gives the printed
-//! text again. docs/ir.md describes the syntax. The parser takes programs that are not well formed too, so that the
+//! text again. docs/dev/ir.md describes the syntax. The parser takes programs that are not well formed too, so that the
 //! verifier can be tested on them; it never panics, and says line and column of what it does not understand.
 
 mod lexer;

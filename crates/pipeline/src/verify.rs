@@ -13,7 +13,7 @@ mod objects;
 mod storage;
 
 use crate::*;
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 use std::fmt;
 
 /// One rule broken.
@@ -175,6 +175,9 @@ impl<'a> Verifier<'a> {
                 }
             }
         }
+        self.at_most(Place::Program, "drop sites", p.drop_sites.len() as u64, limits::MAX_DROP_SITES as u64);
+        let lines = p.source_lines.len() as u64;
+        self.at_most(Place::Program, "source lines", lines, limits::MAX_SOURCE_LINES as u64);
         self.parser_errors();
     }
 

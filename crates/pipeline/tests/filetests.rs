@@ -34,8 +34,8 @@ fn filetests() {
 /// The program that the documentation starts with.
 #[test]
 fn documented_program() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ir.md");
-    let docs = fs::read_to_string(docs).expect("docs/ir.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dev/ir.md");
+    let docs = fs::read_to_string(docs).expect("docs/dev/ir.md");
     let program = docs.split("```").nth(1).expect("a program in the documentation");
     run(&format!("; test verify\n; test roundtrip\n; test print\n{program}")).unwrap();
 }

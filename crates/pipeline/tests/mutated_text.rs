@@ -71,7 +71,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Words with the blanks behind them, so that pieces stay whole more often than not.
+/// Words with the blanks after them, so that pieces stay whole more often than not.
 fn words(text: &str) -> Vec<String> {
     text.split_inclusive([' ', '\n', '(', ')', ',']).map(String::from).collect()
 }

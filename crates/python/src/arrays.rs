@@ -168,7 +168,7 @@ pub(crate) fn counted<'py>(py: Python<'py>, value: CounterValue) -> PyResult<Bou
 }
 
 /// The cell of an index: of an array (with a size) an index below 0 counts from the end; what belongs to entries counts from
-/// behind the default one.
+/// after the default one.
 pub(crate) fn cell(name: &str, index: i64, size: Option<u64>) -> PyResult<u64> {
     let cell = match size {
         Some(size) if index < 0 => size.checked_sub(index.unsigned_abs()),

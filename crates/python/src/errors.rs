@@ -1,7 +1,7 @@
 //! From errors of the crates below to Python's exceptions.
 
 use crate::records;
-use millrace_control::{Refusal, nearest};
+use millrace_commands::{Refusal, nearest};
 use millrace_state::WriteError;
 use millrace_syntax::{Diagnostic, Severity, SourceMap, render};
 use pyo3::CastError;
@@ -152,7 +152,7 @@ pub(crate) fn compile_error(py: Python<'_>, found: Vec<Found>) -> PyErr {
 
 /// `CommandError` for a text of commands or P4Runtime JSON of which this was refused.
 pub(crate) fn command_error(py: Python<'_>, name: &str, text: &str, refusals: &[Refusal]) -> PyErr {
-    let (sources, diagnostics) = millrace_control::diagnostics(name, text, refusals, "entry");
+    let (sources, diagnostics) = millrace_commands::diagnostics(name, text, refusals, "entry");
     let found: Vec<Found> = diagnostics.iter().map(|one| Found::new(one, &sources)).collect();
     let shown: String = found.iter().map(|one| one.text.as_str()).collect();
     match to_list(py, found) {

@@ -2,7 +2,7 @@
 
 use crate::errors::{Wrong, refused};
 use crate::values::{bits, int};
-use millrace_control::matching;
+use millrace_commands::matching;
 use millrace_pipeline::{Bits, EntryMatch, MatchKind};
 use millrace_state::{ObjectKind, find_named};
 use pyo3::intern;

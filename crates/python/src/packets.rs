@@ -1,7 +1,7 @@
 //! Packets, from Python and back.
 
 use crate::errors::Wrong;
-use millrace_switch::{PortId, Sent};
+use millrace_dataplane::{PortId, Sent};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

@@ -2,9 +2,9 @@
 
 use crate::errors::{self, Found, compile_error, failed, unreadable};
 use millrace_compile::{LowerError, Options, Source, Standard};
-use millrace_control::p4info::describe;
+use millrace_dataplane::{Switch, SwitchConfig};
+use millrace_describe::p4info::{describe, to_text};
 use millrace_pipeline::Program;
-use millrace_switch::{Switch, SwitchConfig};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -83,15 +83,9 @@ impl Text {
 
     /// What is wrong with the program, and what it may mean otherwise than its author thinks.
     fn findings(&self) -> Vec<Found> {
-        let checked = self.check();
-        let mut found: Vec<Found> =
-            checked.findings.iter().map(|one| Found::new(one, &checked.sources)).collect();
-        if !checked.has_errors()
-            && let Err(LowerError::Found(more)) = checked.lower()
-        {
-            found.extend(more.iter().map(|one| Found::new(one, &checked.sources)));
-        }
-        found
+        let mut checked = self.check();
+        checked.find_all();
+        checked.findings.iter().map(|one| Found::new(one, &checked.sources)).collect()
     }
 
     /// Compiles the program, on a thread with a stack of its own, while other Python threads run.
@@ -110,7 +104,7 @@ impl Text {
             })?;
             let switch = Switch::new(Arc::clone(&program), config);
             let switch = switch.map_err(|error| Failure::Failed(error.to_string()))?;
-            let p4info = describe(&checked.typed).to_string();
+            let p4info = to_text(&describe(&checked.typed).info);
             Ok(Started { switch, program, p4info, warnings: found(&[]) })
         };
         on_a_large_stack(py, compile)?.map_err(|failure| match failure {

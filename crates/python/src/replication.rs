@@ -2,7 +2,7 @@
 
 use crate::errors::Wrong;
 use crate::records;
-use millrace_switch::{Replica, Replication, ReplicationError, Session};
+use millrace_dataplane::{Replica, Replication, ReplicationError, Session};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

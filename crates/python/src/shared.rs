@@ -1,7 +1,7 @@
 //! One switch that several Python objects and threads share.
 
+use millrace_dataplane::{DigestMessage, Dropped, PortId, Sent, Switch, Trace};
 use millrace_state::Tables;
-use millrace_switch::{DigestMessage, Dropped, PortId, Sent, Switch, Trace};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ impl Shared {
     }
 
     /// Has the switch for a moment. Python stands still meanwhile unless another thread has the switch: to let go of the
-    /// interpreter and to wait for it again, behind a busy thread, can take longer than a packet by a thousand times.
+    /// interpreter and to wait for it again, after a busy thread, can take longer than a packet by a thousand times.
     ///
     /// The bound keeps Python's objects out: who touched one with the lock taken could run into code that wants it too.
     pub(crate) fn briefly<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut Running) -> R + Send) -> R {

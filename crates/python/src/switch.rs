@@ -14,11 +14,11 @@ use crate::value_set::ValueSet;
 use crate::values;
 use millrace_control::commands::number_trace;
 use millrace_control::entries;
-use millrace_pipeline::Program;
-use millrace_state::{State, WriteError};
-use millrace_switch::{
+use millrace_dataplane::{
     DigestMessage, Dropped, EngineKind, KnownPorts, PortId, QueueConfig, Session, SwitchConfig,
 };
+use millrace_pipeline::Program;
+use millrace_state::{State, WriteError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -28,6 +28,9 @@ use std::sync::Arc;
 
 /// Packets of `send_many` between two looks at whether somebody wants to interrupt it.
 const CHUNK: usize = 1024;
+
+/// Most bytes of a file of entries.
+const MAX_ENTRIES_BYTES: u64 = 4 << 30;
 
 /// A P4 program that runs as a switch in this process.
 ///
@@ -74,7 +77,7 @@ impl Switch {
         Switch::start(py, text, config, entries)
     }
 
-    /// A switch whose program is given as text. `name` shows in messages; quoted includes are looked for beside it. The other
+    /// A switch whose program is given as text. `name` shows in messages; quoted includes are looked for next to it. The other
     /// arguments are those of `Switch`.
     #[staticmethod]
     #[pyo3(signature = (text, *, name = "program.p4", ports = None, engine = "auto", include = None, defines = None, std = "p4-16", entries = None, queues = 1, seed = 0))]
@@ -189,6 +192,22 @@ impl Switch {
         Ok(dict)
     }
 
+    /// Packets and copies that places of the program asked to drop, by place ("mark_to_drop in ingress.drop
+    /// (router.p4:61), of table ingress.ipv4_lpm", ...).
+    #[getter]
+    fn drop_sites<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let sites: Vec<(String, u64)> = self.shared.call(py, |running| {
+            let switch = &running.switch;
+            let sites = switch.counters().drop_sites(switch.program());
+            sites.map(|(site, count)| (site.to_string(), count)).collect()
+        });
+        let dict = PyDict::new(py);
+        for (site, count) in sites {
+            dict.set_item(site, count)?;
+        }
+        Ok(dict)
+    }
+
     /// `PortCounters` of the ports that exist or, with any port, of those that saw a packet.
     #[getter]
     fn ports<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -255,7 +274,7 @@ impl Switch {
         Ok(dict)
     }
 
-    /// A table by its name, or by the end of it behind a dot. Here as for all objects, a name that there is not raises
+    /// A table by its name, or by the end of it after a dot. Here as for all objects, a name that there is not raises
     /// `UnknownNameError`, a `KeyError`, with the name that was probably meant.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         self.object(py, |state| state.table_named(name), Table::new)
@@ -294,8 +313,9 @@ impl Switch {
 
     /// As `run_commands` for the text of a file.
     fn load_entries(&self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
-        let text = std::fs::read(&path).map_err(|error| unreadable(&path, &error))?;
-        self.load(py, &path.to_string_lossy(), &String::from_utf8_lossy(&text))
+        let text = millrace_syntax::read_text(&path, MAX_ENTRIES_BYTES)
+            .map_err(|error| unreadable(&path, &error))?;
+        self.load(py, &path.to_string_lossy(), &text)
     }
 
     // ---- Replication and queues ----

@@ -6,7 +6,7 @@ use crate::matches::{self, Field};
 use crate::meters;
 use crate::records;
 use crate::shared::Shared;
-use millrace_control::matching;
+use millrace_commands::matching;
 use millrace_pipeline::{ActionCall, EntryMatch, TableId};
 use millrace_state::{EntryIndex, EntryView, EntryWrite, State, TableError, Target, WriteError};
 use pyo3::prelude::*;
@@ -304,7 +304,7 @@ impl Table {
     }
 }
 
-/// The entry of a handle: handles count from 0, entries from behind the default one.
+/// The entry of a handle: handles count from 0, entries from after the default one.
 pub(crate) fn index(handle: u32) -> EntryIndex {
     EntryIndex(handle.saturating_add(1))
 }

@@ -1,7 +1,7 @@
 //! Values of fields and parameters: Python's integers, bytes, addresses and texts as bit strings, and back.
 
 use crate::errors::Wrong;
-use millrace_control::value;
+use millrace_commands::value;
 use millrace_pipeline::Bits;
 use millrace_pipeline::semantics::Value;
 use num_bigint::{BigInt, BigUint};

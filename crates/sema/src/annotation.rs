@@ -5,19 +5,22 @@ use crate::codes;
 use crate::constant::evaluate;
 use crate::fold::is_literal;
 use crate::hir::TyKind;
-use millrace_syntax::Diagnostic;
+use crate::repeated::Names;
 use millrace_syntax::ast::{Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, Expr};
+use millrace_syntax::{Diagnostic, MAX_NAME_BYTES};
 
 impl<'a> Checker<'a> {
     /// Reports annotations of one declaration that are malformed.
     pub(crate) fn check_annotations(&mut self, annotations: &'a [Annotation]) {
-        for (i, annotation) in annotations.iter().enumerate() {
+        let mut names = Names::default();
+        for annotation in annotations {
             let name = annotation.name.as_str();
             let structured = |a: &Annotation| {
                 matches!(a.body, AnnotationBody::Expressions(_) | AnnotationBody::KeyValues(_))
             };
+            let earlier = names.take(name, annotation.span);
             if structured(annotation)
-                && let Some(earlier) = annotations[..i].iter().find(|a| a.name.as_str() == name)
+                && let Some(earlier) = earlier
             {
                 self.report(
                     Diagnostic::error(
@@ -25,20 +28,19 @@ impl<'a> Checker<'a> {
                         annotation.span,
                         format!("`@{name}` is given twice"),
                     )
-                    .with_secondary(earlier.span, "first given here"),
+                    .with_secondary(earlier, "first given here"),
                 );
             }
             match &annotation.body {
                 AnnotationBody::Expressions(list) => list.iter().for_each(|e| self.annotation_value(e)),
                 AnnotationBody::KeyValues(list) => {
-                    for (i, pair) in list.iter().enumerate() {
-                        if let Some(earlier) =
-                            list[..i].iter().find(|p| p.name.as_str() == pair.name.as_str())
-                        {
+                    let mut keys = Names::default();
+                    for pair in list {
+                        if let Some(earlier) = keys.take(pair.name.as_str(), pair.name.span) {
                             let message = format!("the key `{}` is given twice", pair.name);
                             self.report(
                                 Diagnostic::error(codes::BAD_ANNOTATION, pair.name.span, message)
-                                    .with_secondary(earlier.name.span, "first given here"),
+                                    .with_secondary(earlier, "first given here"),
                             );
                         }
                         self.annotation_value(&pair.value);
@@ -57,6 +59,10 @@ impl<'a> Checker<'a> {
             if matches!(name, "name" | "deprecated" | "noWarn") && !is_text(annotation) {
                 let message = format!("`@{name}` takes a string");
                 self.error(codes::BAD_ANNOTATION, annotation.span, message);
+            }
+            if name == "name" && annotation.string().is_some_and(|name| name.len() > MAX_NAME_BYTES) {
+                let message = format!("this name has more than {MAX_NAME_BYTES} bytes");
+                self.error(codes::TOO_LARGE, annotation.span, message);
             }
         }
     }

@@ -3,14 +3,18 @@
 use crate::codes;
 use crate::context::Here;
 use crate::declarations::Declarations;
+use crate::effort::Effort;
+use crate::elaboration::Elaborated;
+use crate::expr::Members;
 use crate::hir::{self, Program, Ty, TyKind};
-use crate::limits::{MAX_LITERAL_NODES, MAX_TYPE_NODES};
+use crate::limits::{MAX_ERRORS, MAX_LITERAL_NODES, MAX_STEPS, MAX_TYPE_DEPTH, MAX_TYPE_NODES, STACK_BYTES};
+use crate::repeated::Names;
 use crate::scope::{Entity, Scopes};
 use crate::types::Inference;
 use crate::wording::included_by;
+use foldhash::{HashMap, HashSet};
 use millrace_syntax::ast::{self, Declaration, Name};
-use millrace_syntax::{Diagnostic, Diagnostics, Span, nearest};
-use std::collections::{HashMap, HashSet};
+use millrace_syntax::{Diagnostic, Diagnostics, MAX_KEPT, MAX_NESTING, Span, nearest};
 
 /// A checked program.
 #[derive(Clone, Debug)]
@@ -24,6 +28,24 @@ pub struct Checked {
 /// Checks a program: resolves its names, types its expressions, folds its constants. Never panics and never stops early;
 /// a tree damaged by syntax errors gives findings about its sound parts.
 pub fn check(program: &ast::Program) -> Checked {
+    if program.height <= MAX_NESTING {
+        return check_here(program);
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("check".into()).stack_size(STACK_BYTES);
+        match thread.spawn_scoped(scope, || check_here(program)) {
+            Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => {
+                let mut diagnostics = Diagnostics::new();
+                let message = format!("no thread with {STACK_BYTES} bytes of stack: {error}");
+                diagnostics.push(Diagnostic::error(codes::TOO_LARGE, Span::default(), message));
+                Checked { program: Program::default(), diagnostics }
+            }
+        }
+    })
+}
+
+fn check_here(program: &ast::Program) -> Checked {
     let mut checker = Checker::default();
     checker.collect_errors_and_match_kinds(program);
     let names = program.declarations.iter().filter_map(Declaration::name);
@@ -31,9 +53,31 @@ pub fn check(program: &ast::Program) -> Checked {
     for declaration in &program.declarations {
         checker.scopes.advance();
         checker.top_level(declaration);
+        if checker.effort.is_used_up() {
+            checker.say_used_up();
+            return Checked { program: checker.hir, diagnostics: checker.diagnostics };
+        }
     }
     checker.finish();
     Checked { program: checker.hir, diagnostics: checker.diagnostics }
+}
+
+/// What to write for the name of a number type of other languages.
+fn type_of_c(name: &str) -> Option<String> {
+    let sized =
+        [("uint", "bit"), ("int", "int"), ("u", "bit"), ("i", "int")].iter().find_map(|(prefix, p4)| {
+            let bits = name.strip_prefix(prefix)?.trim_end_matches("_t");
+            ["8", "16", "32", "64", "128"].contains(&bits).then(|| format!("`{p4}<{bits}>`"))
+        });
+    let p4 = match name {
+        "char" | "byte" | "uchar" => "`bit<8>`".to_owned(),
+        "short" | "ushort" => "`bit<16>`".to_owned(),
+        "unsigned" | "uint" | "long" | "ulong" | "size_t" => "`bit<32>`".to_owned(),
+        "boolean" | "_Bool" => "`bool`".to_owned(),
+        "float" | "double" => return Some("P4 has no numbers with a fraction".to_owned()),
+        _ => sized?,
+    };
+    Some(format!("P4 writes it {p4}"))
 }
 
 /// What is known while a program is read.
@@ -45,7 +89,7 @@ pub(crate) struct Checker<'a> {
     pub(crate) diagnostics: Diagnostics,
     /// Which names are visible.
     pub(crate) scopes: Scopes,
-    /// The syntax behind the declarations.
+    /// The syntax of the declarations.
     pub(crate) decls: Declarations<'a>,
     /// Type variables.
     pub(crate) infer: Inference,
@@ -54,6 +98,16 @@ pub(crate) struct Checker<'a> {
     /// The number of types that each type is made of; those not here are single.
     pub(crate) weights: HashMap<Ty, usize>,
     copied: usize,
+    /// The steps so far.
+    pub(crate) effort: Effort,
+    /// What instances of each parser and control consist of.
+    pub(crate) elaborated: HashMap<Ty, Elaborated>,
+    /// The same for the declarations at hand, so far.
+    pub(crate) elaborating: Vec<Elaborated>,
+    /// How deep types nest; those not here do not.
+    depths: HashMap<Ty, usize>,
+    /// The numbers of members by name, of types that have many.
+    pub(crate) member_numbers: HashMap<Members, HashMap<String, usize>>,
     /// Every name of the top level, for those that are used before they are declared.
     declared_names: HashMap<String, Span>,
     /// The name and place of the declaration of the top level at hand.
@@ -65,6 +119,10 @@ pub(crate) struct Checker<'a> {
 impl<'a> Checker<'a> {
     /// Adds a finding, unless the same was found at the same place before (in another use of a generic declaration).
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        if self.effort.is_used_up() {
+            // What follows from giving up says nothing about the program.
+            return;
+        }
         if self.reported.insert((diagnostic.code, diagnostic.primary)) {
             self.diagnostics.push(diagnostic);
         }
@@ -122,16 +180,48 @@ impl<'a> Checker<'a> {
             found = found
                 .with_secondary(later, "declared only here")
                 .with_help("move the declaration up: it must stand before its uses");
+        } else if let Some(later) = self.later_in_this_block(name) {
+            found = found
+                .with_secondary(later, "declared only here")
+                .with_help("move the declaration up: it must stand before its uses");
+        } else if let Some(help) = type_of_c(name.as_str()).filter(|_| wanted == "type") {
+            found = found.with_help(help);
         } else if let Some(file) = included_by(name.as_str()) {
             found = found.with_help(format!("{file} declares it: `#include <{file}>`"));
-        } else if let Some(near) = nearest(name.as_str(), self.scopes.visible_names()) {
+        } else if self.is_shown()
+            && let Some(near) = nearest(name.as_str(), self.scopes.visible_names())
+        {
             found = found.with_help(format!("`{near}` has a similar name"));
         }
         self.report(found);
     }
 
+    /// Says that the steps are used up.
+    fn say_used_up(&mut self) {
+        let message = format!("checking the program to here takes more than {MAX_STEPS} steps");
+        self.diagnostics.push(Diagnostic::error(codes::TOO_LARGE, self.declaration, message));
+    }
+
+    /// Whether another error will be shown, so that it is worth while to look for a name that may have been meant.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.diagnostics.error_count() < MAX_KEPT
+    }
+
+    /// Where the control being read declares a name later. Findings that are too many to be kept are not worth the search.
+    fn later_in_this_block(&self, name: &Name) -> Option<Span> {
+        if self.diagnostics.suppressed() > 0 {
+            return None;
+        }
+        let control = self.decls.controls.get(self.decls.open_controls.last()?)?;
+        let mut names = control.ast.locals.iter().filter_map(Declaration::name);
+        names
+            .find(|declared| declared.text == name.text && declared.span.start > name.span.start)
+            .map(|n| n.span)
+    }
+
     /// Errors and match kinds extend one type each, from wherever they stand.
     fn collect_errors_and_match_kinds(&mut self, program: &'a ast::Program) {
+        let (mut errors, mut match_kinds) = (Names::default(), Names::default());
         for declaration in &program.declarations {
             let (names, is_error) = match declaration {
                 Declaration::Errors(list) => (&list.names, true),
@@ -144,10 +234,15 @@ impl<'a> Checker<'a> {
                 } else {
                     (&mut self.hir.match_kinds, &mut self.decls.match_kind_spans)
                 };
-                if let Some(earlier) = all.iter().position(|n| n == name.as_str()) {
-                    let earlier = spans[earlier];
+                let seen = if is_error { &mut errors } else { &mut match_kinds };
+                if let Some(earlier) = seen.take(name.as_str(), name.span) {
                     self.duplicate(name, earlier);
                     continue;
+                }
+                if is_error && all.len() == MAX_ERRORS {
+                    let message = format!("the type `error` has more than {MAX_ERRORS} members");
+                    self.error(codes::TOO_LARGE, name.span, message);
+                    return;
                 }
                 all.push(name.to_string());
                 spans.push(name.span);
@@ -176,7 +271,7 @@ impl<'a> Checker<'a> {
             Declaration::Instantiation(d) => self.global_instance(d),
             Declaration::MatchKinds(list) => {
                 for name in &list.names {
-                    if let Some(index) = self.hir.match_kinds.iter().position(|n| n == name.as_str()) {
+                    if let Some(index) = self.member_number(Members::MatchKinds, name.as_str()) {
                         self.declare(name, Entity::MatchKind(index));
                     }
                 }
@@ -238,27 +333,54 @@ impl<'a> Checker<'a> {
 
     /// The type with this shape; unknown, after an error, when it is too large.
     pub(crate) fn intern(&mut self, kind: TyKind) -> Ty {
-        let weight = match &kind {
+        let one;
+        let parts = match &kind {
             TyKind::Tuple(parts)
             | TyKind::Extern(_, parts)
             | TyKind::Package(_, parts)
-            | TyKind::BlockType(_, parts) => self.weight_of(parts.iter().copied()),
+            | TyKind::BlockType(_, parts) => parts.as_slice(),
             TyKind::List(t) | TyKind::Stack(t, _) | TyKind::Set(t) | TyKind::ValueSet(t) => {
-                self.weight_of([*t].into_iter())
+                one = [*t];
+                &one
+            }
+            TyKind::New(id) => {
+                one = [self.hir.types.new_types[*id].base];
+                &one
             }
             _ => return self.hir.types.intern(kind),
         };
-        if !self.check_weight(weight) {
+        let (weight, depth) = (self.weight_of(parts.iter().copied()), self.depth_of(parts.iter().copied()));
+        if !self.check_weight(weight) || !self.check_depth(depth) {
             return self.unknown_ty();
         }
         let ty = self.hir.types.intern(kind);
-        self.weights.insert(ty, weight);
+        self.note_size(ty, weight, depth);
         ty
     }
 
     /// The number of types that a type is made of, itself included.
     pub(crate) fn weight_of(&self, parts: impl Iterator<Item = Ty>) -> usize {
         parts.map(|t| self.weights.get(&t).copied().unwrap_or(1)).fold(1, usize::saturating_add)
+    }
+
+    /// How deep a type nests that has these parts.
+    pub(crate) fn depth_of(&self, parts: impl Iterator<Item = Ty>) -> usize {
+        parts.map(|t| self.depths.get(&t).copied().unwrap_or(0)).max().unwrap_or(0) + 1
+    }
+
+    /// Keeps the size of a type.
+    pub(crate) fn note_size(&mut self, ty: Ty, weight: usize, depth: usize) {
+        self.weights.insert(ty, weight);
+        self.depths.insert(ty, depth);
+    }
+
+    /// Reports a type that nests too deep to walk over.
+    pub(crate) fn check_depth(&mut self, depth: usize) -> bool {
+        if depth > MAX_TYPE_DEPTH {
+            let message = format!("types are nested more than {MAX_TYPE_DEPTH} deep here");
+            self.error(codes::TOO_LARGE, self.declaration, message);
+        }
+        depth <= MAX_TYPE_DEPTH
     }
 
     /// Reports a type that is too large to work with.

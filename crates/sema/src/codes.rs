@@ -109,7 +109,7 @@ codes! {
     BAD_RETURN = "E0602";
     /// A path through a function that returns nothing.
     MISSING_RETURN = "E0603";
-    /// A label that appears twice, or behind `default`.
+    /// A label that appears twice, or after `default`.
     BAD_LABEL = "E0604";
     /// What `switch` cannot choose by.
     BAD_SWITCH = "E0605";
@@ -174,4 +174,6 @@ codes! {
     INVALID_HEADER = "W0009";
     /// A call that writes one place twice.
     WRITTEN_TWICE = "W0010";
+    /// A header that does not fill its last byte.
+    PARTIAL_BYTE = "W0011";
 }

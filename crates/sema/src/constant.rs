@@ -25,7 +25,7 @@ pub enum Constant {
     MatchKind(usize),
     /// An index in the members of a plain enum.
     EnumMember(usize),
-    /// A structure, header (valid), tuple, list or stack. A stack may have fewer members than its size: the headers behind
+    /// A structure, header (valid), tuple, list or stack. A stack may have fewer members than its size: the headers after
     /// are invalid.
     Aggregate(Vec<Constant>),
     /// An invalid header.

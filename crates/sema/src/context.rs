@@ -1,8 +1,8 @@
 //! Where in a program the checker is: which statements and calls that place allows.
 
 use crate::hir::{ControlId, Local, ParserId, Ty, VarId};
+use foldhash::HashSet;
 use millrace_syntax::Span;
-use std::collections::HashSet;
 
 /// The kinds of places that differ in what they allow (specification, appendix "Restrictions on compile time and run time
 /// calls").

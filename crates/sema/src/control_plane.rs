@@ -3,10 +3,14 @@
 use crate::annotation::name_of;
 use crate::check::Checker;
 use crate::codes;
-use crate::hir::{ControlId, CtorArg, ExprKind, InstanceId, Local, ParserId, Program, TyKind};
+use crate::hir::{
+    ActionId, ControlId, CtorArg, Direction, ExprKind, InstanceId, Local, ParserId, Program, Ty, TyKind,
+    VarKind,
+};
+use cranelift_entity::SecondaryMap;
+use foldhash::{HashMap, HashMapExt};
 use millrace_syntax::ast::Annotation;
 use millrace_syntax::{Diagnostic, Span};
-use std::collections::HashMap;
 
 impl Checker<'_> {
     /// Reports what would share a name in the control plane with something else of its kind.
@@ -17,47 +21,8 @@ impl Checker<'_> {
 
     /// Actions and tables by their declarations.
     fn check_declared_names(&mut self) {
-        let name = |annotations: &[Annotation], name: &str, control: Option<ControlId>| {
-            let local = name_of(annotations).unwrap_or_else(|| name.to_string());
-            match local.strip_prefix('.') {
-                Some(absolute) => (None, absolute.to_string()),
-                None => (control, local),
-            }
-        };
-        let actions = self.hir.actions.values().map(|a| {
-            (
-                name(&a.annotations, &a.name, a.control),
-                Declared { name: &a.name, control: a.control, span: a.span },
-            )
-        });
-        let tables = self.hir.tables.values().map(|t| {
-            (
-                name(&t.annotations, &t.name, t.control),
-                Declared { name: &t.name, control: t.control, span: t.span },
-            )
-        });
-        let (actions, tables): (Vec<_>, Vec<_>) = (actions.collect(), tables.collect());
-        let mut problems = Vec::new();
-        for (what, all) in [("actions", actions), ("tables", tables)] {
-            let mut seen: HashMap<(Option<ControlId>, String), Declared<'_>> = HashMap::new();
-            for (key, declared) in all {
-                let shown = key.1.clone();
-                if shown == "NoAction" {
-                    // A program may have its own beside that of core.p4.
-                    continue;
-                }
-                match seen.insert(key, declared) {
-                    // Two of one name in one scope are reported as such.
-                    Some(other)
-                        if other.span != declared.span
-                            && (other.name, other.control) != (declared.name, declared.control) =>
-                    {
-                        problems.push((what, shown, other.span, declared.span));
-                    }
-                    _ => {}
-                }
-            }
-        }
+        let mut problems = self.tables_of_one_name();
+        problems.extend(self.actions_of_one_name());
         for (what, shown, earlier, span) in problems {
             self.report(
                 Diagnostic::error(
@@ -69,6 +34,70 @@ impl Checker<'_> {
                 .with_help("give one of them another `@name`"),
             );
         }
+    }
+
+    fn tables_of_one_name(&self) -> Vec<Problem> {
+        let mut seen: HashMap<ControlPlaneName, (&str, Span)> = HashMap::new();
+        let mut problems = Vec::new();
+        for table in self.hir.tables.values() {
+            let key = control_plane_name(&table.annotations, &table.name, table.control);
+            let shown = key.1.clone();
+            match seen.insert(key, (&table.name, table.span)) {
+                // Two of one name in one scope are reported as such.
+                Some((name, span)) if span != table.span && name != table.name => {
+                    problems.push(("tables", shown, span, table.span));
+                }
+                _ => {}
+            }
+        }
+        problems
+    }
+
+    /// The control plane names an action within a table. So several actions may have one name while they take the same action
+    /// data and no table has two of them, as a `nop` in each control; p4c, which accepts any that P4Info is not asked for,
+    /// writes such programs itself when it translates P4_14.
+    fn actions_of_one_name(&self) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut first: HashMap<ControlPlaneName, ActionId> = HashMap::new();
+        let mut names: SecondaryMap<ActionId, Option<ActionId>> = SecondaryMap::new();
+        for (id, action) in self.hir.actions.iter() {
+            let key = control_plane_name(&action.annotations, &action.name, action.control);
+            // A program may have its own `NoAction` next to that of core.p4.
+            if key.1 == "NoAction" {
+                continue;
+            }
+            let shown = key.1.clone();
+            let earliest = *first.entry(key).or_insert(id);
+            names[id] = Some(earliest);
+            let other = &self.hir.actions[earliest];
+            // Two of one name in one scope are reported as such.
+            let declared_twice = (&other.name, other.control) == (&action.name, action.control);
+            if earliest != id && !declared_twice && self.action_data(earliest) != self.action_data(id) {
+                problems.push(("actions", shown, other.span, action.span));
+            }
+        }
+        for table in self.hir.tables.values() {
+            let mut listed: HashMap<ActionId, ActionId> = HashMap::new();
+            for reference in &table.actions {
+                let Some(name) = names[reference.action] else { continue };
+                let earlier = *listed.entry(name).or_insert(reference.action);
+                let (one, other) = (&self.hir.actions[earlier], &self.hir.actions[reference.action]);
+                if earlier != reference.action
+                    && self.action_data(earlier) == self.action_data(reference.action)
+                {
+                    let shown = control_plane_name(&other.annotations, &other.name, other.control).1;
+                    problems.push(("actions", shown, one.span, other.span));
+                }
+            }
+        }
+        problems
+    }
+
+    /// What an entry gives to an action: names and types of its parameters without direction.
+    fn action_data(&self, action: ActionId) -> Vec<(&str, Ty)> {
+        let params = self.hir.actions[action].params.iter().map(|&param| &self.hir.vars[param]);
+        let data = params.filter(|param| matches!(param.kind, VarKind::Param(Direction::None)));
+        data.map(|param| (param.name.as_str(), param.ty)).collect()
     }
 
     /// Tables and extern objects with an absolute name in a parser or control of which there are several instances. An
@@ -116,12 +145,22 @@ impl Checker<'_> {
     }
 }
 
-/// A table or action as it is declared.
-#[derive(Clone, Copy)]
-struct Declared<'p> {
-    name: &'p str,
+/// The control that a name is relative to, none for an absolute name, and the name.
+type ControlPlaneName = (Option<ControlId>, String);
+
+/// What shares a name, the name, and both places.
+type Problem = (&'static str, String, Span, Span);
+
+fn control_plane_name(
+    annotations: &[Annotation],
+    name: &str,
     control: Option<ControlId>,
-    span: Span,
+) -> ControlPlaneName {
+    let local = name_of(annotations).unwrap_or_else(|| name.to_string());
+    match local.strip_prefix('.') {
+        Some(absolute) => (None, absolute.to_string()),
+        None => (control, local),
+    }
 }
 
 /// A declaration that has instances with contents.

@@ -1,9 +1,9 @@
-//! The syntax behind the declarations of a program, kept to read signatures and generic bodies again where they are used.
+//! The syntax of the declarations of a program, kept to read signatures and generic bodies again where they are used.
 
 use crate::hir::*;
 use crate::scope::Mark;
+use foldhash::HashMap;
 use millrace_syntax::{Span, ast};
-use std::collections::HashMap;
 
 /// A declaration and the place it sees names from.
 #[derive(Debug)]

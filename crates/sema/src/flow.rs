@@ -1,31 +1,36 @@
-//! Suspicious ways of values through code: variables that are read and never set, `out` parameters that nothing sets, fields of
+//! Suspicious paths of values through code: variables that are read and never set, `out` parameters that nothing sets, fields of
 //! headers that cannot be valid, and calls that write one place twice.
 //!
 //! A variable counts as set as soon as some way to a place may have set part of it, so what is reported here happens on every
-//! way; programs that are right on the ways that matter to their authors get no warning.
+//! path; programs that are right on the paths that matter to their authors get no warning.
 
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::*;
+use foldhash::{HashSet, HashSetExt};
 use millrace_syntax::{Diagnostic, Span};
-use std::collections::HashSet;
+use std::cell::Cell;
+
+/// Steps through the code of a program; in a larger one not all is looked at.
+const MAX_FLOW_STEPS: usize = 1 << 24;
 
 impl Checker<'_> {
     /// Warns about the whole program. Only for programs without errors.
     pub(crate) fn check_flow(&mut self) {
         let mut found = Vec::new();
+        let steps = &Cell::new(MAX_FLOW_STEPS);
         let program = &self.hir;
         for function in program.functions.values() {
-            Flow::new(program, &mut found).callable(&function.params, &function.body);
+            Flow::new(program, &mut found, steps).callable(&function.params, &function.body);
         }
         for action in program.actions.values() {
-            Flow::new(program, &mut found).callable(&action.params, &action.body);
+            Flow::new(program, &mut found, steps).callable(&action.params, &action.body);
         }
         for control in program.controls.values() {
-            Flow::new(program, &mut found).control(control);
+            Flow::new(program, &mut found, steps).control(control);
         }
         for parser in program.parsers.values() {
-            Flow::new(program, &mut found).parser(parser);
+            Flow::new(program, &mut found, steps).parser(parser);
         }
         found.into_iter().for_each(|d| self.report(d));
     }
@@ -41,6 +46,8 @@ struct Flow<'p> {
     set: HashSet<VarId>,
     /// Those that are set anywhere.
     ever: HashSet<VarId>,
+    /// Steps that may still be taken: what is not looked at is not warned about.
+    steps: &'p Cell<usize>,
     /// Only what is set is asked for: loops need no second look.
     collecting: bool,
 }
@@ -57,10 +64,11 @@ enum Start {
 }
 
 impl<'p> Flow<'p> {
-    fn new(program: &'p Program, found: &'p mut Vec<Diagnostic>) -> Self {
+    fn new(program: &'p Program, found: &'p mut Vec<Diagnostic>, steps: &'p Cell<usize>) -> Self {
         Self {
             program,
             found,
+            steps,
             watched: HashSet::new(),
             set: HashSet::new(),
             ever: HashSet::new(),
@@ -102,6 +110,9 @@ impl<'p> Flow<'p> {
         }
         self.locals(&parser.locals);
         for state in &parser.states {
+            if !self.spend(3 * self.set.len()) {
+                break;
+            }
             let before = self.set.clone();
             self.statements(&state.body);
             if let Transition::Select { keys, .. } = &state.transition {
@@ -153,7 +164,7 @@ impl<'p> Flow<'p> {
     /// What code sets that may have run before.
     fn elsewhere(&mut self, body: &[Stmt]) {
         let mut ignored = Vec::new();
-        let mut inner = Flow::new(self.program, &mut ignored);
+        let mut inner = Flow::new(self.program, &mut ignored, self.steps);
         inner.collecting = true;
         inner.statements(body);
         self.set.extend(&inner.ever);
@@ -177,6 +188,9 @@ impl<'p> Flow<'p> {
     }
 
     fn unset_params(&mut self, params: &[VarId]) {
+        if !self.spend(0) {
+            return;
+        }
         for param in params.iter().filter(|p| self.watched.contains(p) && !self.ever.contains(p)) {
             let var = &self.program.vars[*param];
             let message = format!("nothing sets the `out` parameter `{}`", var.name);
@@ -197,6 +211,9 @@ impl<'p> Flow<'p> {
 
     /// Whether a type is made of numbers, truth values, errors and enumerations only.
     fn is_plain(&self, ty: Ty) -> bool {
+        if !self.spend(1) {
+            return false;
+        }
         match self.program.types.kind(ty) {
             TyKind::Bool | TyKind::Bits(_) | TyKind::SignedBits(_) | TyKind::Error | TyKind::Enum(_) => true,
             TyKind::New(id) => self.is_plain(self.program.types.new_types[*id].base),
@@ -211,11 +228,20 @@ impl<'p> Flow<'p> {
         }
     }
 
+    /// Takes steps; false when none are left.
+    fn spend(&self, steps: usize) -> bool {
+        self.steps.set(self.steps.get().saturating_sub(steps));
+        self.steps.get() > 0
+    }
+
     fn statements(&mut self, body: &[Stmt]) {
         body.iter().for_each(|s| self.statement(s));
     }
 
     fn statement(&mut self, statement: &Stmt) {
+        if !self.spend(1) {
+            return;
+        }
         match &statement.kind {
             StmtKind::Assign { lhs, rhs } => {
                 self.read(rhs);
@@ -274,9 +300,13 @@ impl<'p> Flow<'p> {
     }
 
     fn branches<'b>(&mut self, bodies: impl IntoIterator<Item = &'b Vec<Stmt>>) {
+        self.spend(3 * self.set.len());
         let before = self.set.clone();
         let mut after = before.clone();
         for body in bodies {
+            if !self.spend(3 * before.len()) {
+                break;
+            }
             self.set.clone_from(&before);
             self.statements(body);
             after.extend(&self.set);
@@ -302,6 +332,9 @@ impl<'p> Flow<'p> {
             .map(|(_, value)| value)
             .collect();
         for (i, value) in out.iter().enumerate() {
+            if !self.spend(i) {
+                return;
+            }
             if let Some(other) = out[..i].iter().find(|other| overlap(other, value)) {
                 self.found.push(
                     Diagnostic::warning(

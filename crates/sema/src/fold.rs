@@ -47,7 +47,13 @@ impl Checker<'_> {
             return e;
         }
         match evaluate(&self.hir, &e, &|_| None) {
-            Ok(value) => self.literal(value, e.ty, e.span).unwrap_or(e),
+            Ok(value) => {
+                if let Constant::Int(number) = &value {
+                    // What it takes to compute it, and to keep it.
+                    self.effort.spend(number.bits() as usize / 8);
+                }
+                self.literal(value, e.ty, e.span).unwrap_or(e)
+            }
             Err(_) => e,
         }
     }

@@ -26,4 +26,22 @@ pub const MAX_STRING_BYTES: usize = 1 << 16;
 
 /// Most members, those of members included, that a default value is written out with, and that all uses of structured
 /// constants are written out with altogether.
-pub const MAX_LITERAL_NODES: usize = 1 << 20;
+pub const MAX_LITERAL_NODES: usize = 1 << 18;
+
+/// Bytes of stack for trees higher than [`millrace_syntax::MAX_NESTING`], enough for [`millrace_syntax::MAX_LEVELS`].
+pub const STACK_BYTES: usize = 256 << 20;
+
+/// Most types inside each other.
+pub const MAX_TYPE_DEPTH: usize = 128;
+
+/// Instances, tables, keys, actions and entries that a program is elaborated to.
+pub const MAX_ELABORATED: usize = 1 << 17;
+
+/// Bytes of the names of all these.
+pub const MAX_ELABORATED_BYTES: usize = 1 << 23;
+
+/// Most members of the type `error`: at run time an error has 16 bits.
+pub const MAX_ERRORS: usize = (1 << 16) - 1;
+
+/// Most steps of a check: looks at types, members of them, and expressions.
+pub const MAX_STEPS: usize = 1 << 26;

@@ -6,9 +6,9 @@
 
 use crate::hir::{ActionId, Expr, ExternId, InstanceId, PackageId, TableId, Ty, VarId};
 use crate::hir::{BlockTypeId, ExternFunctionId};
+use foldhash::HashMap;
 use millrace_syntax::Span;
 use millrace_syntax::ast::Text;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The number of a place among the declarations of the top level.

@@ -1,6 +1,7 @@
 //! Words that many findings need: what would put a wrong name right (a near one, one of a few, an include), and counts.
 
 use millrace_syntax::{Diagnostic, nearest};
+use num_bigint::BigInt;
 
 /// Most names that are listed when none is near.
 const MAX_LISTED: usize = 8;
@@ -47,6 +48,14 @@ pub(crate) fn suggest<'n>(
             found.with_help(format!("{what}: {} and {last}", rest.join(", ")))
         }
         _ => found,
+    }
+}
+
+/// A number as a message shows it: to write a long one in decimal takes time that grows with its square.
+pub(crate) fn number(value: &BigInt) -> String {
+    match value.bits() {
+        0..=512 => value.to_string(),
+        bits => format!("a number of {bits} bits"),
     }
 }
 

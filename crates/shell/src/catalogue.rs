@@ -1,6 +1,6 @@
-//! The commands: those of [`millrace_control::commands`], and those that only make sense on a connection.
+//! The commands: those of [`millrace_commands`], and those that only make sense on a connection.
 
-use millrace_control::commands::{COMMANDS, usage as shared_usage};
+use millrace_commands::{COMMANDS, usage as shared_usage};
 use std::io::{self, Write};
 
 /// Name, arguments and meaning.

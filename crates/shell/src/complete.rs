@@ -1,7 +1,8 @@
-//! Completion: names of commands, and of what stands behind them.
+//! Completion: names of commands, and of what follows them.
 
 use crate::catalogue;
 use crate::schema::Schema;
+use millrace_printable::printable_line;
 
 /// Where the word at the cursor starts, and what it can become.
 pub(crate) fn complete(schema: &Schema, before: &str) -> (usize, Vec<String>) {
@@ -20,12 +21,14 @@ pub(crate) fn complete(schema: &Schema, before: &str) -> (usize, Vec<String>) {
         !word.is_empty() && name.match_indices('.').any(|(dot, _)| name[dot + 1..].starts_with(word))
     };
     found.retain(|name| name.starts_with(word) || ends_so(name));
+    // Names come from the switch, and the terminal would obey these.
+    found.retain(|name| printable_line(name) == name.as_str());
     found.sort_unstable();
     found.dedup();
     (start, found)
 }
 
-/// What the first word behind a command names.
+/// What the first word after a command names.
 fn first(schema: &Schema, command: &str) -> Vec<String> {
     match catalogue::usage(command).and_then(|(args, _)| args.split_whitespace().next()) {
         Some("TABLE") => schema.tables.keys().cloned().collect(),

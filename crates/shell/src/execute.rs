@@ -3,13 +3,18 @@
 use crate::catalogue;
 use crate::schema::Schema;
 use crate::trouble::Trouble;
-use millrace_control::commands::{self, Command, Topic};
-use millrace_thrift::Client;
+use millrace_commands::{Command, Topic};
+
+use millrace_syntax::read_text;
+use millrace_thrift_api::Client;
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// What stands in front of each command.
+/// Most bytes of a file that describes a program: what the switch takes.
+pub(crate) const MAX_JSON_BYTES: u64 = 64 << 20;
+
+/// What stands before each command.
 pub const PROMPT: &str = "RuntimeCmd: ";
 
 /// A connection to a switch, and what its program has.
@@ -50,7 +55,7 @@ impl Shell {
                 text
             }
             Some(path) => {
-                let text = std::fs::read_to_string(path)
+                let text = read_text(path, MAX_JSON_BYTES)
                     .map_err(|error| Trouble::wrong(format!("{}: {error}", path.display())))?;
                 self.compare(&text, out)?;
                 text
@@ -78,13 +83,13 @@ impl Shell {
             return Ok(End::Later);
         }
         if !catalogue::is_known(name) {
-            let near = millrace_control::nearest(name, catalogue::names());
+            let near = millrace_commands::nearest(name, catalogue::names());
             let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
             return Err(Trouble::Refused(format!("*** Unknown syntax: {line}{near}")));
         }
         if !self.manage(name, rest, out)? {
             let mut done = Ok(());
-            commands::read(line, |read| {
+            millrace_commands::read(line, |read| {
                 done = match read {
                     Ok(read) => self.execute(&read.command, out),
                     Err(refusal) => Err(refusal.into()),
@@ -108,7 +113,7 @@ impl Shell {
     }
 }
 
-/// Runs the lines of a script, until it ends or says so. What a command shows, and why it did nothing, goes to `out` behind
+/// Runs the lines of a script, until it ends or says so. What a command shows, and why it did nothing, goes to `out` after
 /// the prompt, as in bmv2.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! The runtime command line of bmv2 (`simple_switch_CLI`), for this switch or bmv2, over Thrift.
 //!
-//! Commands are those of [`millrace_control::commands`], which also reads them; names and widths come from the description of
+//! Commands are those of [`millrace_commands`], which also reads them; names and widths come from the description of
 //! the program that the switch gives. What is shown is laid out as bmv2's tools do, so that scripts which read it work.
 //!
 //! ```no_run

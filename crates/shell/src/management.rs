@@ -1,15 +1,17 @@
 //! Commands about the switch itself.
 
-use crate::execute::Shell;
+use crate::execute::{MAX_JSON_BYTES, Shell};
 use crate::trouble::Trouble;
 use crate::words::number;
-use millrace_control::commands::Command;
-use millrace_control::value;
-use millrace_thrift::{Crc16Config, Crc32Config};
+use millrace_commands::Command;
+use millrace_commands::value;
+use millrace_syntax::read_text;
+use millrace_thrift_api::{Crc16Config, Crc32Config};
 use std::io::Write;
+use std::path::Path;
 
 impl Shell {
-    /// Runs a command that is not one of [`millrace_control::commands`]; says whether it was one.
+    /// Runs a command that is not one of [`millrace_commands`]; says whether it was one.
     pub(crate) fn manage(&mut self, name: &str, rest: &str, out: &mut dyn Write) -> Result<bool, Trouble> {
         let words: Vec<&str> = rest.split_whitespace().collect();
         match name {
@@ -23,8 +25,8 @@ impl Shell {
             }
             "load_new_config_file" => {
                 let [file] = exactly(&words)?;
-                let text =
-                    std::fs::read_to_string(file).map_err(|_| Trouble::wrong("Not a valid filename"))?;
+                let text = read_text(Path::new(file), MAX_JSON_BYTES)
+                    .map_err(|_| Trouble::wrong("Not a valid filename"))?;
                 if serde_json::from_str::<serde_json::Value>(&text).is_err() {
                     return Err(Trouble::wrong("Not a valid JSON file"));
                 }

@@ -3,9 +3,9 @@
 use crate::execute::Shell;
 use crate::trouble::Trouble;
 use crate::words::{handle, number};
-use millrace_control::commands::{Command, Word};
-use millrace_control::value;
-use millrace_thrift::MirroringSession;
+use millrace_commands::value;
+use millrace_commands::{Command, Word};
+use millrace_thrift_api::MirroringSession;
 use serde_json::Value;
 use std::io::Write;
 

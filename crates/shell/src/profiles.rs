@@ -5,8 +5,8 @@ use crate::schema::find;
 use crate::show::{show_group, show_member};
 use crate::trouble::Trouble;
 use crate::words::{action_data, handle};
-use millrace_control::commands::{Command, ProfileName, Word};
-use millrace_thrift::ActionData;
+use millrace_commands::{Command, ProfileName, Word};
+use millrace_thrift_api::ActionData;
 use std::io::Write;
 
 impl Shell {

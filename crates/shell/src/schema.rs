@@ -92,7 +92,7 @@ impl FieldKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             FieldKind::Valid => "valid",
-            FieldKind::Value(kind) => millrace_control::matching::kind_name(kind),
+            FieldKind::Value(kind) => millrace_commands::matching::kind_name(kind),
         }
     }
 }
@@ -207,7 +207,7 @@ pub(crate) fn find<'s, T>(
     let found: Vec<(&String, &T)> = objects.iter().filter(|(full, _)| ends_so(full)).collect();
     let more = match found.as_slice() {
         [(full, object)] => return Ok((full, object)),
-        [] => millrace_control::nearest(name, objects.keys().map(String::as_str))
+        [] => millrace_commands::nearest(name, objects.keys().map(String::as_str))
             .map_or_else(String::new, |near| format!(", did you mean `{near}`?")),
         several => {
             let names: Vec<String> = several.iter().map(|(full, _)| format!("`{full}`")).collect();

@@ -4,8 +4,8 @@ use crate::execute::Shell;
 use crate::schema::{Action, Table};
 use crate::trouble::Trouble;
 use crate::words::hex;
-use millrace_control::commands::Command;
-use millrace_thrift::{ActionEntry, ActionEntryType, Entry, Group, MatchParam, Member};
+use millrace_commands::Command;
+use millrace_thrift_api::{ActionEntry, ActionEntryType, Entry, Group, MatchParam, Member};
 use std::io::{self, Write};
 
 impl Shell {
@@ -68,11 +68,7 @@ impl Shell {
         Ok(())
     }
 
-    fn table_dump(
-        &mut self,
-        word: millrace_control::commands::Word<'_>,
-        out: &mut dyn Write,
-    ) -> Result<(), Trouble> {
+    fn table_dump(&mut self, word: millrace_commands::Word<'_>, out: &mut dyn Write) -> Result<(), Trouble> {
         let name = self.table_name(word)?;
         let entries = self.client.bm_mt_get_entries(name.clone())?;
         writeln!(out, "==========\nTABLE ENTRIES")?;

@@ -4,10 +4,10 @@ use crate::execute::Shell;
 use crate::schema::find;
 use crate::trouble::Trouble;
 use crate::words::{hex, number};
-use millrace_control::commands::{Command, Rates, Word};
-use millrace_control::value;
+use millrace_commands::value;
+use millrace_commands::{Command, Rates, Word};
 use millrace_pipeline::Bits;
-use millrace_thrift::{CounterValue, MeterRate};
+use millrace_thrift_api::{CounterValue, MeterRate};
 use std::io::Write;
 
 impl Shell {

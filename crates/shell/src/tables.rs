@@ -5,8 +5,8 @@ use crate::schema::{Action, Table, find};
 use crate::show::shown;
 use crate::trouble::Trouble;
 use crate::words::{action_data, handle, hex, match_key, number, priority};
-use millrace_control::commands::{Command, Word};
-use millrace_thrift::ActionData;
+use millrace_commands::{Command, Word};
+use millrace_thrift_api::ActionData;
 use std::io::{self, Write};
 
 impl Shell {
@@ -119,7 +119,7 @@ impl Shell {
         let (target, options) = priority(found, target)?;
         let [word] = target else { return Err(Trouble::wrong("Invalid arguments, could not find handle")) };
         let number =
-            millrace_control::value::plain(word.text).ok().and_then(|number| u32::try_from(number).ok());
+            millrace_commands::value::plain(word.text).ok().and_then(|number| u32::try_from(number).ok());
         let target = number.ok_or_else(|| Trouble::wrong("Bad format for handle"))? as i32;
         let key = match_key(table.text, found, matches)?;
         writeln!(out, "Adding entry to indirect match table {name}")?;

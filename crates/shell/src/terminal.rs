@@ -4,7 +4,7 @@ use crate::complete::complete;
 use crate::execute::{End, PROMPT, Shell, one};
 use crate::schema::Schema;
 use crate::trouble::Trouble;
-use rustyline::completion::Completer;
+use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -53,11 +53,20 @@ pub fn terminal(shell: &mut Shell, out: &mut dyn Write) -> Result<(), Trouble> {
 struct Names(Schema);
 
 impl Completer for Names {
-    type Candidate = String;
+    type Candidate = Pair;
 
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(complete(&self.0, line.get(..at).unwrap_or(line)))
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let (start, found) = complete(&self.0, line.get(..at).unwrap_or(line));
+        let follows = line.get(at..).unwrap_or("");
+        Ok((start, candidates(found, follows)))
     }
+}
+
+/// What can stand at the cursor. A blank follows the only one, as what comes next is another word, unless one follows.
+fn candidates(found: Vec<String>, follows: &str) -> Vec<Pair> {
+    let is_whole = found.len() == 1 && !follows.starts_with(char::is_whitespace);
+    let blank = if is_whole { " " } else { "" };
+    found.into_iter().map(|name| Pair { replacement: format!("{name}{blank}"), display: name }).collect()
 }
 
 impl Hinter for Names {
@@ -69,3 +78,22 @@ impl Highlighter for Names {}
 impl Validator for Names {}
 
 impl Helper for Names {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blank_follows_a_word_that_is_whole() {
+        let replaced = |found: &[&str], follows: &str| -> Vec<String> {
+            let found = found.iter().map(|name| (*name).to_owned()).collect();
+            candidates(found, follows).into_iter().map(|pair| pair.replacement).collect()
+        };
+        assert_eq!(replaced(&["table_add"], ""), ["table_add "]);
+        assert_eq!(replaced(&["table_add"], " route"), ["table_add"]);
+        assert_eq!(replaced(&["In.a", "In.b"], ""), ["In.a", "In.b"]);
+        assert!(replaced(&[], "").is_empty());
+        // What is shown in a list has none.
+        assert_eq!(candidates(vec!["table_add".into()], "")[0].display, "table_add");
+    }
+}

@@ -1,7 +1,7 @@
 //! Why a command did nothing, in the words of bmv2's tools.
 
-use millrace_control::Refusal;
-use millrace_thrift::{
+use millrace_commands::Refusal;
+use millrace_thrift_api::{
     CallError, InvalidCounterOperation, InvalidCrcOperation, InvalidDevMgrOperation, InvalidMcOperation,
     InvalidMeterOperation, InvalidMirroringOperation, InvalidParseVSetOperation, InvalidRegisterOperation,
     InvalidSwapOperation, InvalidTableOperation, InvalidToeplitzHashOperation, Undeclared,

@@ -2,10 +2,10 @@
 
 use crate::schema::{Action, FieldKind, Table};
 use crate::trouble::Trouble;
-use millrace_control::commands::Word;
-use millrace_control::{matching, value};
+use millrace_commands::Word;
+use millrace_commands::{matching, value};
 use millrace_pipeline::EntryMatch;
-use millrace_thrift::{
+use millrace_thrift_api::{
     ActionData, EntryOptions, MatchExact, MatchKey, MatchLpm, MatchParam, MatchRange, MatchTernary,
     MatchType, MatchValid,
 };

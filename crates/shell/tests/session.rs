@@ -1,10 +1,10 @@
 //! The session of tests/thrift over a switch without interfaces, and what it does not hold.
 
+use millrace_dataplane::{EngineKind, PortId};
+use millrace_drivers::Port;
 use millrace_p4runtime::{Making, Programs};
-use millrace_ports::Port;
 use millrace_quiet::{Quiet, quiet_port};
 use millrace_shell::{PROMPT, Shell, script};
-use millrace_switch::{EngineKind, PortId};
 use millrace_thrift::{DeviceConfig, PortMaker, PortName, Server, serve};
 use std::net::TcpListener;
 
@@ -33,7 +33,8 @@ fn start() -> (Server, Quiet) {
     let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
     let programs = Programs::new(making, quiet.control.clone());
     let maker = Some(Box::new(Loopbacks) as Box<dyn PortMaker>);
-    let config = DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None };
+    let config =
+        DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None, notifications: None };
     (serve(TcpListener::bind("127.0.0.1:0").unwrap(), config).unwrap(), quiet)
 }
 
@@ -52,24 +53,24 @@ fn run(text: &str) -> Vec<String> {
     script(&mut shell, text.as_bytes(), &mut out).unwrap();
     let out = String::from_utf8(out).unwrap();
     let mut shown: Vec<String> = out.split(PROMPT).skip(1).map(str::to_owned).collect();
-    assert_eq!(shown.pop().as_deref(), Some("\n"), "behind the last prompt");
+    assert_eq!(shown.pop().as_deref(), Some("\n"), "after the last prompt");
     shown
 }
 
-/// Whether a line is the one wanted, in which behind `~ ` a `#` stands for digits.
+/// Whether a line is the one wanted, in which after `~ ` a `#` stands for digits.
 fn same(found: &str, wanted: &str) -> bool {
     let Some(pattern) = wanted.strip_prefix("~ ") else { return found == wanted };
     let mut rest = found;
     for (at, part) in pattern.split('#').enumerate() {
         if at > 0 {
-            let behind = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
-            if behind.len() == rest.len() {
+            let after = rest.trim_start_matches(|digit: char| digit.is_ascii_digit());
+            if after.len() == rest.len() {
                 return false;
             }
-            rest = behind;
+            rest = after;
         }
-        let Some(behind) = rest.strip_prefix(part) else { return false };
-        rest = behind;
+        let Some(after) = rest.strip_prefix(part) else { return false };
+        rest = after;
     }
     rest.is_empty()
 }
@@ -128,7 +129,7 @@ fn mistakes_are_told_and_the_script_goes_on() {
         first(15)
     );
     assert_eq!(first(16), "Error: Insufficient number of args");
-    assert_eq!(shown.len(), 17, "nothing behind exit");
+    assert_eq!(shown.len(), 17, "nothing after exit");
 }
 
 #[test]

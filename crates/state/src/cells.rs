@@ -344,7 +344,7 @@ impl State {
         })
     }
 
-    /// Notes a set as it was in front of its first change.
+    /// Notes a set as it was before its first change.
     fn note_set(&mut self, set: ValueSetId) {
         if self.own.notes() && !self.own.has_noted_set(set) {
             let before = self.own.value_sets[set].clone();

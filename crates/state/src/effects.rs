@@ -1,15 +1,24 @@
-//! What a program sends out beside packets.
+//! What a program sends out in addition to packets.
 
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 
-/// What a program sends out beside packets, in order.
+/// The most bytes that messages take until somebody takes them, and lines of the log the same.
+pub const MAX_EFFECTS: usize = 16 << 20;
+/// The most bytes that one message or line may take.
+pub const MAX_EFFECT: usize = 64 << 10;
+
+/// What a program sends out in addition to packets, in order. What is beyond [`MAX_EFFECTS`] or [`MAX_EFFECT`] is lost,
+/// and counted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
     /// Messages to the control plane.
     pub digests: Vec<DigestMessage>,
     /// Lines for the log.
     pub log: Vec<String>,
+    /// The bytes that there is no room for any more: of messages and of lines.
+    taken: [usize; 2],
+    lost: u64,
 }
 
 /// A message to the control plane.
@@ -21,11 +30,81 @@ pub struct DigestMessage {
     pub values: Vec<Value>,
 }
 
+impl DigestMessage {
+    /// About the bytes that it takes.
+    fn bytes(&self) -> usize {
+        let bytes = |value: &Value| match value {
+            Value::Bool(_) => 0,
+            Value::Bits(bits) => bits.width() as usize / 8,
+            Value::Varbit(varbit) => varbit.len() as usize / 8,
+        };
+        size_of::<DigestMessage>()
+            + self.values.iter().map(|value| size_of::<Value>() + bytes(value)).sum::<usize>()
+    }
+}
+
 impl Effects {
-    /// Adds what another one holds, behind what is there.
+    /// Sends a message, if there is room for it.
+    pub fn send(&mut self, message: DigestMessage) {
+        if self.has_room(0, message.bytes()) {
+            self.digests.push(message);
+        }
+    }
+
+    /// Writes a line to the log, if there is room for it.
+    pub fn say(&mut self, line: String) {
+        if self.has_room(1, size_of::<String>() + line.len()) {
+            self.log.push(line);
+        }
+    }
+
+    /// Takes room for messages or lines. Once there is none, nothing has room until all are taken: so what is kept is the
+    /// same wherever it was collected.
+    fn has_room(&mut self, which: usize, bytes: usize) -> bool {
+        let taken = &mut self.taken[which];
+        if bytes > MAX_EFFECT {
+            self.lost += 1;
+            return false;
+        }
+        *taken = taken.saturating_add(bytes);
+        let has_room = *taken <= MAX_EFFECTS;
+        if !has_room {
+            *taken = usize::MAX;
+            self.lost += 1;
+        }
+        has_room
+    }
+
+    /// Adds what another one holds, after what is there.
+    #[inline]
     pub fn append(&mut self, mut other: Effects) {
-        self.digests.append(&mut other.digests);
-        self.log.append(&mut other.log);
+        if other.digests.is_empty() && other.log.is_empty() && other.lost == 0 {
+            return;
+        }
+        let [messages, lines] = self.taken;
+        let together = [messages.saturating_add(other.taken[0]), lines.saturating_add(other.taken[1])];
+        if together.iter().all(|taken| *taken <= MAX_EFFECTS) {
+            // All of it fits.
+            self.taken = together;
+            self.lost += other.lost;
+            self.digests.append(&mut other.digests);
+            self.log.append(&mut other.log);
+            return;
+        }
+        self.lost += other.lost;
+        other.digests.into_iter().for_each(|message| self.send(message));
+        other.log.into_iter().for_each(|line| self.say(line));
+    }
+
+    /// Takes the messages and the lines; there is room again.
+    pub fn take(&mut self) -> (Vec<DigestMessage>, Vec<String>) {
+        self.taken = [0; 2];
+        (std::mem::take(&mut self.digests), std::mem::take(&mut self.log))
+    }
+
+    /// How many messages and lines were lost since this was asked last.
+    pub fn take_lost(&mut self) -> u64 {
+        std::mem::take(&mut self.lost)
     }
 }
 
@@ -51,6 +130,41 @@ pub fn format_log(format: &str, args: &[Value]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn message(bytes: u32) -> DigestMessage {
+        DigestMessage { digest: DigestId::from_u32(0), values: vec![Value::Bits(Bits::new(8 * bytes, 1))] }
+    }
+
+    #[test]
+    fn messages_and_lines_are_kept_while_there_is_room() {
+        let mut effects = Effects::default();
+        (0..5000).for_each(|_| effects.send(message(8000)));
+        let kept = effects.digests.len();
+        assert!((1900..2100).contains(&kept), "{kept} messages of 8000 bytes in 16 MiB");
+        // A small one would fit, but comes after one that is lost.
+        effects.send(message(1));
+        effects.say("x".repeat(MAX_EFFECT));
+        effects.say("fits".to_owned());
+        assert_eq!((effects.digests.len(), effects.log.len()), (kept, 1));
+        assert_eq!(effects.take_lost(), 5000 - kept as u64 + 2);
+        assert_eq!(effects.take().0.len(), kept);
+        effects.send(message(1));
+        assert_eq!((effects.digests.len(), effects.take_lost()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_kept_is_the_same_wherever_it_was_collected() {
+        let (mut whole, mut parts) = (Effects::default(), Effects::default());
+        for size in [30_000, 60_000, 10] {
+            let mut part = Effects::default();
+            for _ in 0..250 {
+                whole.send(message(size / 8 * 8));
+                part.send(message(size / 8 * 8));
+            }
+            parts.append(part);
+        }
+        assert_eq!(whole, parts);
+    }
 
     #[test]
     fn log_lines_take_their_arguments_in_order() {

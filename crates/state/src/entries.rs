@@ -242,8 +242,8 @@ impl Tables {
         self.tables[table].iter().map(move |(index, kept)| self.view(table, index, &kept))
     }
 
-    /// The entries among the next `limit` indices from `from` on, and where to go on; none at the end. For who looks at a
-    /// large table bit by bit: entries written in between may be among them or not.
+    /// The entries among the next `limit` indices from `from` on, and where to go on; none at the end. For a caller
+    /// that reads a large table piece by piece: entries written in between may be among them or not.
     pub fn entries_from(
         &self,
         table: TableId,

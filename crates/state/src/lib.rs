@@ -13,7 +13,7 @@
 //!   which kind of match, what is const) and a refused write leaves everything as it was. Errors name the object, the
 //!   field, and what was expected. Several writes can be undone together: [`State::note`].
 //! - **The worker takes no lock and never stops** for what control writes to tables: a packet meets each table as it was
-//!   before a write or as it is after it. Who writes may wait, for the worker to end the batch that it is in. (The
+//!   before a write or as it is after it. A writer may wait for the worker to end its batch. (The
 //!   interpreter's [`State::lookup`] does take the lock.)
 //! - **One priority order**: the largest number wins, as in the IR. Fronts whose users think otherwise translate.
 //! - **Memory is bounded**: see [`MAX_STATE_BYTES`].
@@ -27,6 +27,7 @@ mod entries;
 mod error;
 mod hashes;
 mod lookup;
+mod migration;
 mod names;
 mod own;
 mod pack;
@@ -34,23 +35,22 @@ mod profiles;
 mod random;
 mod schema;
 mod state;
-mod succession;
 mod tables;
 mod undo;
 
 pub use cells::{CounterRef, MeterRef};
-pub use effects::{DigestMessage, Effects, format_log};
+pub use effects::{DigestMessage, Effects, MAX_EFFECT, MAX_EFFECTS, format_log};
 pub use entries::{EntryView, EntryWrite, Target};
 pub use error::{BuildError, ObjectKind, WriteError};
 pub use lookup::{Lookup, LookupCounts, Selected};
+pub use migration::{Carried, Migration, NotNow};
 pub use names::find_named;
 pub use profiles::MemberWrite;
 pub use random::Random;
 pub use state::{MAX_STATE_BYTES, State, record_layout};
-pub use succession::{Carried, NotNow, Succession};
 pub use tables::{Tables, TablesGuard, TablesHandle};
 
-pub use millrace_tables::fast::{Line, NoMemory, Plan, PlanKind, Spread, Worker};
+pub use millrace_tables::engines::{Line, LookupKind, LookupShape, NoMemory, Spread, Worker, headroom};
 pub use millrace_tables::{
     Color, ColorCounts, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError,
     MeterUnit, ProfileError, Rate, RecordLayout, Selection, SpecError, TableError, TableReader,

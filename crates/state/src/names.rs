@@ -1,6 +1,6 @@
 //! Objects by the names that the control plane gives them.
 //!
-//! A name is the full name of the program (`ingress.ipv4_lpm`) or the end of one behind a dot (`ipv4_lpm`), as long as
+//! A name is the full name of the program (`ingress.ipv4_lpm`) or the end of one after a dot (`ipv4_lpm`), as long as
 //! only one object's name ends so. A full name comes before the end of another.
 
 use crate::cells::{CounterRef, MeterRef};
@@ -127,7 +127,8 @@ impl State {
     }
 }
 
-/// The one of some objects that has a name, as all names here are understood: the full one, or the end of one behind a dot.
+/// The one of some objects that has a name, as all names here are understood: the full one, or the end of one after a
+/// dot.
 ///
 /// # Errors
 /// No such object, or several.

@@ -7,7 +7,7 @@ use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
 use millrace_tables::{
     AttachedPart, CounterPart, Meter, MeterArray, RegisterArray, TableReader, ValueSet,
-    fast::{Domain, Worker},
+    engines::{Domain, Worker},
 };
 
 pub(crate) struct Own {
@@ -22,7 +22,7 @@ pub(crate) struct Own {
     pub(crate) worker: Worker,
     /// What undoes the writes since [`Own::note`].
     undo: Option<Vec<OwnUndo>>,
-    /// What all this, and the tables, were in front of a reset that can be undone.
+    /// What all this, and the tables, were before a reset that can be undone.
     pub(crate) before_reset: Option<Box<(Tables, Own)>>,
 }
 

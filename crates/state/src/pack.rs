@@ -28,7 +28,7 @@ pub(crate) fn meter_unit(unit: Unit) -> MeterUnit {
     }
 }
 
-/// The values one behind another, each in whole bytes.
+/// The values one after another, each in whole bytes.
 pub(crate) fn pack(values: &[Bits]) -> Vec<u8> {
     match values {
         [one] => one.to_bytes(),

@@ -2,10 +2,10 @@
 
 use crate::entries::{EntryWrite, Target};
 use crate::hashes::hashes;
+use crate::migration::Vacant;
 use crate::own::{Own, TablePart};
 use crate::pack;
 use crate::schema::{Schema, width};
-use crate::succession::Vacant;
 use crate::tables::{Tables, TablesGuard, TablesHandle};
 use crate::{BuildError, LookupCounts, Random, WriteError};
 use millrace_pipeline::entity::PrimaryMap;
@@ -13,7 +13,7 @@ use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RecordLayout,
     RegisterArray, SpecError, TableReader, TableSpec,
-    fast::{Domain, Worker},
+    engines::{Domain, Worker},
 };
 use std::sync::Arc;
 
@@ -48,21 +48,21 @@ impl State {
     }
 
     /// As [`State::new`], for a program that may take over from the one whose tables these are
-    /// ([`crate::Succession`]).
+    /// ([`crate::Migration`]).
     ///
     /// # Errors
     /// As [`State::new`].
-    pub fn beside(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
+    pub fn alongside(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
         let domain = running.lock().domain.clone();
         State::in_domain(program, domain)
     }
 
-    /// As [`State::beside`], for a program that only has to take over: what will move there from the one that runs is left
-    /// out. Until that is done, or this is [reset](State::reset), nothing is to be read of it or written to it.
+    /// As [`State::alongside`], for a program that only has to take over: objects that will move there from the running
+    /// program are left out. Until they have moved, or this state is [reset](State::reset), nobody may read or write it.
     ///
     /// # Errors
     /// As [`State::new`].
-    pub fn succeeding(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
+    pub fn successor(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
         let (domain, old) = {
             let running = running.lock();
             (running.domain.clone(), Arc::clone(&running.schema))
@@ -195,16 +195,17 @@ impl State {
         self.own.worker.sleep();
     }
 
-    /// A number that changes when some table has to be looked up in another way ([`tables::fast::Plan::kind`]), and that
-    /// only states have had that were made beside this one.
+    /// A number that changes when the lookup of some table has another kind ([`tables::engines::LookupShape::kind`]),
+    /// and that no state of another domain has had: only states that [`State::alongside`] made for the same tables have it
+    /// too.
     #[inline]
     pub fn shapes(&self) -> u64 {
         self.own.domain.shapes()
     }
 }
 
-/// Both sides of the objects of a program, as they are at first. Those in whose places others will move hold one of what
-/// they hold.
+/// Both sides of the objects of a program, as they are at first. An object that another one will replace when it moves
+/// here (`vacant`) is made with one cell only, so that it takes little memory.
 fn make(schema: &Arc<Schema>, domain: Domain, vacant: &Vacant) -> Result<(Tables, Own), BuildError> {
     let program = &schema.program;
     let size = |is_vacant: bool, size: u64| if is_vacant { size.min(1) } else { size };

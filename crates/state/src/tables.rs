@@ -4,7 +4,7 @@ use crate::schema::Schema;
 use crate::undo::Undo;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
-use millrace_tables::{self as tables, ActionProfile, CounterArray, fast::Domain};
+use millrace_tables::{self as tables, ActionProfile, CounterArray, engines::Domain};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl TablesHandle {
 
     /// Waits until no other thread has the tables. A thread that has them already must not.
     pub fn lock(&self) -> TablesGuard<'_> {
-        // Every write leaves the tables whole, also one that panics in front of it.
+        // Every write leaves the tables whole, also a write that panics.
         let tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         TablesGuard { tables, handle: self }
     }
@@ -65,14 +65,14 @@ impl TablesHandle {
     }
 
     /// Has a thread of its own settle the tables once nothing was written for a while: lists of rules that were written one
-    /// by one are laid out anew as a whole.
+    /// by one are laid out again as a whole.
     fn settle_when_idle(&self) -> bool {
         let tables = Arc::downgrade(&self.0);
         let settle = move || {
             let mut seen = 0;
             loop {
                 std::thread::sleep(IDLE);
-                // Without anybody who has the tables there is nothing to do.
+                // When nobody has the tables any more there is nothing to do.
                 let Some(tables) = tables.upgrade() else { return };
                 let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
                 if tables.commits == seen {

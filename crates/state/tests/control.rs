@@ -731,7 +731,8 @@ fn rules_written_one_by_one_are_laid_out_as_a_whole_when_nothing_else_is_written
         target: Target::Action(call(0, &[])),
         idle_timeout_ns: 0,
     };
-    // One of two right behind each other is not worth a new layout, unless the machine stands still between them.
+    // One of two that come right after each other is not worth a new layout, unless the machine stands still between
+    // them.
     let left_for_later = (0..5).any(|pair| {
         state.tables().insert(acl, &rule(2 * pair), 0).unwrap();
         state.tables().insert(acl, &rule(2 * pair + 1), 0).unwrap();

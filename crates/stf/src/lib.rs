@@ -17,7 +17,8 @@
 //! - `no_packet`: the packet before made nothing leave.
 //! - `add TABLE [PRIORITY] KEY:VALUE... ACTION(PARAM:VALUE, ...) [= LABEL]`: an entry. Of entries that match at once
 //!   the **largest** priority wins (p4c's runner subtracts it from 10000 before it tells bmv2). `*` in a value is any
-//!   digit; a key that is left out matches anything, an exact one 0.
+//!   digit, `/LENGTH` a prefix, and addresses are numbers too (`10.0.0.0/8`); a key that is left out matches anything, an
+//!   exact one 0.
 //! - `setdefault TABLE ACTION(...)`, `remove all`.
 //! - `check_counter NAME(INDEX or $LABEL) [packets|bytes == N]`, with any comparison.
 //! - every runtime command of bmv2 (`mc_mgrp_create`, `mirroring_add`, `register_write`, ...), as
@@ -35,7 +36,7 @@ mod report;
 mod run;
 
 pub use ast::{Comparison, Counted, Index, MatchValue, Named, Statement, Test, Word};
-pub use parse::{MAX_STATEMENTS, parse};
+pub use parse::{MAX_STATEMENTS, STATEMENTS, parse};
 pub use pattern::Pattern;
 pub use report::{Difference, Failure, FailureKind, Report};
 pub use run::{run, run_on};

@@ -1,7 +1,7 @@
 //! From the names and values of tests to those of the program.
 
 use crate::ast::{MatchValue, Named, Word};
-use millrace_control::{Refusal, nearest, value};
+use millrace_commands::{Refusal, nearest, value};
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, MatchKind, TableId, TableKey};
 use millrace_state::{State, WriteError};
 
@@ -56,7 +56,7 @@ pub(crate) enum LeftOut {
 
 impl LeftOut {
     /// For an entry with these keys: `key.field0` is a field of a C structure, as the back ends of p4c for BPF have it.
-    pub(crate) fn beside(keys: &[Named<MatchValue>]) -> LeftOut {
+    pub(crate) fn next_to(keys: &[Named<MatchValue>]) -> LeftOut {
         match keys.iter().any(|key| key.name.text.starts_with("key.")) {
             true => LeftOut::Zero,
             false => LeftOut::Missing,
@@ -94,7 +94,7 @@ pub(crate) fn call(
                 }
             };
         };
-        let value = value::number(&given.value.text, *width);
+        let value = value::parse(&given.value.text, *width);
         value.map_err(|error| Refusal::new(given.value.at.clone(), format!("parameter `{param}`: {error}")))
     });
     Ok(ActionCall { action: listed, args: values.collect::<Result<_, _>>()? })
@@ -194,19 +194,24 @@ fn with_indices(name: &str) -> String {
 
 fn key_match(given: &MatchValue, kind: MatchKind, width: u32) -> Result<EntryMatch, Refusal> {
     let number = |word: &Word| {
-        value::number(&word.text, width).map_err(|error| Refusal::new(word.at.clone(), error.to_string()))
+        value::parse(&word.text, width).map_err(|error| Refusal::new(word.at.clone(), error.to_string()))
+    };
+    let length = |word: &Word| {
+        let bits = word.text.parse::<u32>().ok().filter(|bits| *bits <= width);
+        bits.ok_or_else(|| {
+            Refusal::new(word.at.clone(), format!("a prefix length from 0 to {width} is expected"))
+        })
     };
     let wrong = |word: &Word, what: &str| {
-        let kind = millrace_control::matching::kind_name(kind);
+        let kind = millrace_commands::matching::kind_name(kind);
         Err(Refusal::new(word.at.clone(), format!("{what} does not fit a field that matches by {kind}")))
     };
     Ok(match (given, kind) {
-        (MatchValue::Prefix(value, length), MatchKind::Lpm) => {
-            let bits = length.text.parse::<u32>().ok().filter(|bits| *bits <= width);
-            let bits = bits.ok_or_else(|| {
-                Refusal::new(length.at.clone(), format!("a prefix length from 0 to {width} is expected"))
-            })?;
-            EntryMatch::Lpm(number(value)?, bits)
+        (MatchValue::Prefix(value, bits), MatchKind::Lpm) => EntryMatch::Lpm(number(value)?, length(bits)?),
+        (MatchValue::Prefix(value, bits), MatchKind::Ternary) => {
+            let bits = length(bits)?;
+            let mask = Bits::ones(width).shl_by(u64::from(width.saturating_sub(bits)));
+            EntryMatch::Ternary(number(value)?, mask)
         }
         (MatchValue::Masked(value, mask), MatchKind::Ternary) => {
             EntryMatch::Ternary(number(value)?, number(mask)?)
@@ -220,7 +225,7 @@ fn key_match(given: &MatchValue, kind: MatchKind, width: u32) -> Result<EntryMat
             match kind {
                 MatchKind::Ternary => EntryMatch::Ternary(value, mask),
                 MatchKind::Lpm if word.text.trim_end_matches('*').contains('*') => {
-                    return wrong(word, "a `*` in front of a digit");
+                    return wrong(word, "a `*` before a digit");
                 }
                 MatchKind::Lpm => EntryMatch::Lpm(value, width.saturating_sub(stars)),
                 MatchKind::Optional if mask.is_zero() => EntryMatch::Optional(None),
@@ -286,11 +291,31 @@ mod tests {
         assert_eq!(ternary("0x101"), Ok(EntryMatch::Ternary(b(0x101), b(0xffff_ffff))));
         assert_eq!(one("0xc0a8****", MatchKind::Lpm, 32), Ok(EntryMatch::Lpm(b(0xc0a8_0000), 16)));
         assert_eq!(one("0xc0a80101", MatchKind::Lpm, 32), Ok(EntryMatch::Lpm(b(0xc0a8_0101), 32)));
-        assert!(one("0x**a8", MatchKind::Lpm, 16).unwrap_err().contains("in front of a digit"));
+        assert!(one("0x**a8", MatchKind::Lpm, 16).unwrap_err().contains("before a digit"));
         assert!(one("0x*1", MatchKind::Exact, 8).unwrap_err().contains("matches by exact"));
         let nine = Bits::new(9, 0x1f);
         assert_eq!(one("0x*1f", MatchKind::Ternary, 9), Ok(EntryMatch::Ternary(nine, Bits::new(9, 0xff))));
         assert!(one("***", MatchKind::Ternary, 8).is_err());
+    }
+
+    #[test]
+    fn prefixes_and_addresses() {
+        let b = |value| Bits::new(32, value);
+        let prefix = |value: &str, bits: &str, kind| {
+            let given = MatchValue::Prefix(word(value), word(bits));
+            key_match(&given, kind, 32).map_err(|refusal| refusal.message)
+        };
+        let lpm = EntryMatch::Lpm(b(0x0a01_0000), 16);
+        assert_eq!(prefix("10.1.0.0", "16", MatchKind::Lpm), Ok(lpm.clone()));
+        assert_eq!(prefix("0x0a010000", "16", MatchKind::Lpm), Ok(lpm));
+        let masked = |mask| Ok(EntryMatch::Ternary(b(0x0a01_0000), b(mask)));
+        assert_eq!(prefix("10.1.0.0", "16", MatchKind::Ternary), masked(0xffff_0000));
+        assert_eq!(prefix("10.1.0.0", "0", MatchKind::Ternary), masked(0));
+        assert_eq!(prefix("10.1.0.0", "32", MatchKind::Ternary), masked(0xffff_ffff));
+        assert!(prefix("10.1.0.0", "33", MatchKind::Ternary).unwrap_err().contains("0 to 32"));
+        assert!(prefix("10.1.0.0", "8", MatchKind::Exact).unwrap_err().contains("matches by exact"));
+        assert_eq!(one("10.0.0.1", MatchKind::Exact, 32), Ok(EntryMatch::Exact(b(0x0a00_0001))));
+        assert!(one("10.0.0.1", MatchKind::Exact, 48).is_err());
     }
 
     #[test]
@@ -304,7 +329,7 @@ mod tests {
         assert_eq!(find("_NoAction"), Some(2));
         assert_eq!(find("src_ip"), Some(0));
         assert_eq!(find("nothing"), None);
-        assert_eq!(find("t"), Some(1), "a part behind a dot comes before a bare end");
+        assert_eq!(find("t"), Some(1), "a part after a dot comes before a bare end");
     }
 
     #[test]

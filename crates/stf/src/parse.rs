@@ -2,15 +2,15 @@
 
 use crate::ast::{Comparison, Counted, Index, MatchValue, Named, Statement, Test, Word};
 use crate::pattern::Pattern;
-use millrace_control::commands::COMMANDS;
-use millrace_control::{MAX_REFUSALS, Refusal, nearest, value};
+use millrace_commands::COMMANDS;
+use millrace_commands::{MAX_REFUSALS, Refusal, nearest, value};
 use std::ops::Range;
 
 /// Most statements of one test.
 pub const MAX_STATEMENTS: usize = 1 << 20;
 
-/// The words that begin a statement, beside runtime commands.
-const STATEMENTS: [&str; 8] =
+/// The words that begin a statement, besides runtime commands.
+pub const STATEMENTS: [&str; 8] =
     ["add", "check_counter", "expect", "no_packet", "packet", "remove", "setdefault", "wait"];
 
 /// Reads a test.
@@ -117,7 +117,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<Statement, Refusal> {
     if cursor.done() {
         return Ok(statement);
     }
-    Err(Refusal::new(cursor.at..cursor.end, format!("nothing is expected behind `{keyword}` here")))
+    Err(Refusal::new(cursor.at..cursor.end, format!("nothing is expected after `{keyword}` here")))
 }
 
 fn add(cursor: &mut Cursor<'_>) -> Result<Statement, Refusal> {
@@ -256,6 +256,26 @@ impl<'t> Cursor<'t> {
         Ok(Word { text: text.to_owned(), at: start..self.at })
     }
 
+    /// A number, or an address as people write it: `10.0.0.1`, `2001:db8::1`, `06:00:00:00:00:01`.
+    fn value(&mut self) -> Result<Word, Refusal> {
+        self.blank();
+        let start = self.at;
+        loop {
+            self.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'*'));
+            let rest = &self.text.as_bytes()[self.at..self.end];
+            match rest {
+                // Two dots are a range.
+                [b'.', next, ..] if next.is_ascii_digit() => self.at += 1,
+                [b':', ..] if self.at > start || rest.starts_with(b"::") => self.at += 1,
+                _ => break,
+            }
+        }
+        match self.at > start {
+            true => Ok(Word { text: self.text[start..self.at].to_owned(), at: start..self.at }),
+            false => Err(Refusal::new(self.here(), "a value is expected here")),
+        }
+    }
+
     /// `a.b[2].$valid`, with parts in quotes, and `a$2.b` for `a[2].b`.
     fn name(&mut self, what: &str) -> Result<Word, Refusal> {
         self.blank();
@@ -314,7 +334,7 @@ impl<'t> Cursor<'t> {
             }
             let name = self.name("a parameter")?;
             self.expect(b':')?;
-            args.push(Named { name, value: self.word("a value")? });
+            args.push(Named { name, value: self.value()? });
             self.blank();
         }
         self.expect(b')')?;
@@ -322,7 +342,7 @@ impl<'t> Cursor<'t> {
     }
 
     fn match_value(&mut self) -> Result<MatchValue, Refusal> {
-        let value = self.word("a value")?;
+        let value = self.value()?;
         let rest = &self.text[self.at..self.end];
         let (make, length): (fn(Word, Word) -> MatchValue, usize) = match () {
             () if rest.starts_with('/') => (MatchValue::Prefix, 1),
@@ -331,7 +351,7 @@ impl<'t> Cursor<'t> {
             () => return Ok(MatchValue::One(value)),
         };
         self.at += length;
-        Ok(make(value, self.word("a value")?))
+        Ok(make(value, self.value()?))
     }
 
     fn port(&mut self) -> Result<u32, Refusal> {
@@ -410,6 +430,34 @@ mod tests {
     }
 
     #[test]
+    fn addresses_are_written_as_people_write_them() {
+        let text = "add t a:10.1.0.0/16 b:2001:db8::/32 c:06:00:00:00:00:01 d:::1 e:1..5 f:10.0.0.1..10.0.0.9 \
+                    g:10.0.0.0&&&255.0.0.0 h:0x0a******/8 act(mac:06:00:00:00:00:02, to:10.0.0.1)";
+        let Statement::Add { matches, args, .. } = one(text) else { panic!() };
+        let shown: Vec<String> = matches
+            .iter()
+            .map(|one| match &one.value {
+                MatchValue::One(value) => value.text.clone(),
+                MatchValue::Prefix(value, length) => format!("{} / {}", value.text, length.text),
+                MatchValue::Masked(value, mask) => format!("{} & {}", value.text, mask.text),
+                MatchValue::Range(low, high) => format!("{} - {}", low.text, high.text),
+            })
+            .collect();
+        let wanted = [
+            "10.1.0.0 / 16",
+            "2001:db8:: / 32",
+            "06:00:00:00:00:01",
+            "::1",
+            "1 - 5",
+            "10.0.0.1 - 10.0.0.9",
+            "10.0.0.0 & 255.0.0.0",
+            "0x0a****** / 8",
+        ];
+        assert_eq!(shown, wanted);
+        assert_eq!([&args[0].value.text, &args[1].value.text], ["06:00:00:00:00:02", "10.0.0.1"]);
+    }
+
+    #[test]
     fn counters() {
         let Statement::CheckCounter { index, check, .. } = one("check_counter cnt($A) bytes >= 39") else {
             panic!()
@@ -428,7 +476,7 @@ mod tests {
         assert_eq!(refusal("pakcet 0 12").1, "a statement is expected (did you mean `packet`?)");
         assert_eq!(refusal("add t a").1, "`(` is expected here");
         assert_eq!(refusal("add t k:1 a(x 1)"), ("1".into(), "`:` is expected here".into()));
-        assert_eq!(refusal("wait 5"), ("5".into(), "nothing is expected behind `wait` here".into()));
+        assert_eq!(refusal("wait 5"), ("5".into(), "nothing is expected after `wait` here".into()));
         assert_eq!(refusal("add \"t a()").1, "the quotes are not closed");
         assert_eq!(refusal("é").1, "a statement is expected");
         assert_eq!(refusal("add té").1, "a key field or an action is expected here");

@@ -25,7 +25,7 @@ impl Pattern {
         self.exact_length
     }
 
-    /// A byte as two digits, `*` for those that may be anything; nothing behind its end.
+    /// A byte as two digits, `*` for those that may be anything; nothing after its end.
     pub fn byte_text(&self, index: usize) -> String {
         let digits = self.digits.get(index * 2..).unwrap_or_default();
         digits

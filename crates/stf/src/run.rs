@@ -5,11 +5,12 @@ use crate::names::LeftOut;
 use crate::pattern::Pattern;
 use crate::report::{Difference, Failure, FailureKind, Report};
 use crate::{Counted, names};
-use millrace_control::Refusal;
-use millrace_control::commands::{self, Executor, Reply};
+use millrace_commands::Refusal;
+use millrace_commands::read;
+use millrace_control::commands::{Executor, Reply};
+use millrace_dataplane::{Outcome, Switch, SwitchConfig, SwitchError};
 use millrace_pipeline::Program;
 use millrace_state::{CounterRef, EntryIndex, EntryWrite, Target};
-use millrace_switch::{Outcome, Switch, SwitchConfig, SwitchError};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -187,7 +188,7 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
     ) -> Result<EntryIndex, Refusal> {
         let state = self.switch.state();
         let id = names::table(state, table)?;
-        let left_out = LeftOut::beside(matches);
+        let left_out = LeftOut::next_to(matches);
         let matches = names::matches(state, id, matches)?;
         let call = names::call(state, id, action, args, left_out)?;
         // Tests give priorities also where a table has none.
@@ -244,7 +245,7 @@ impl<W: FnMut(&Outcome)> Runner<'_, W> {
         let mut executor = Executor::new(self.switch, &mut tables);
         let text = &self.text[at.clone()];
         let mut answers = Vec::new();
-        commands::read(text, |line| {
+        read(text, |line| {
             match line.and_then(|line| executor.run(&line)) {
                 Ok(Reply::Text(answer)) => answers.extend(answer.lines().map(str::to_owned)),
                 Ok(_) => {}

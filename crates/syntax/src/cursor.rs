@@ -1,6 +1,7 @@
 //! What the parsers of both languages have in common: the place in the tokens, the reports of errors, and going on at a
 //! missing `;` or brace.
 
+use crate::MAX_NAME_BYTES;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intern::Interner;
 use crate::span::Span;
@@ -124,7 +125,7 @@ impl<'a> Cursor<'a> {
         );
     }
 
-    /// Behind an opening brace: skips to behind the one that closes it, or to where `ends` says that it is missing.
+    /// After an opening brace: skips to after the one that closes it, or to where `ends` says that it is missing.
     pub(crate) fn skip_group(&mut self, ends: impl Fn(&Self) -> bool) {
         let mut depth = 1usize;
         while depth > 0 {
@@ -148,6 +149,16 @@ impl<'a> Cursor<'a> {
         diagnostic.label = format!("expected {expected}");
         diagnostic.help = (self.wording.hint)(self, token, expected);
         self.report(diagnostic)
+    }
+
+    /// Reports a name that is too long: what is declared once may be part of many names.
+    pub(crate) fn check_name(&mut self, token: Token) -> Parse<()> {
+        let bytes = self.interner.text(token.text).len();
+        if bytes <= MAX_NAME_BYTES {
+            return Ok(());
+        }
+        let message = format!("this name has {bytes} bytes, more than {MAX_NAME_BYTES}");
+        Err(self.report(Diagnostic::error("limit", token.span, message)))
     }
 
     pub(crate) fn describe(&self, token: Token) -> String {

@@ -3,7 +3,7 @@
 //! Every identifier, keyword and literal spelling is stored once; tokens carry a [`Symbol`]. Keywords have the first
 //! numbers, so that asking for one is comparing integers.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use crate::ast::Text;
 

@@ -11,6 +11,17 @@ use crate::intern::{Interner, Symbol};
 use crate::span::{FileId, Span};
 use crate::token::{Token, TokenKind};
 
+/// Where [`Lexer::string_part`] stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StringPart {
+    /// After the closing quote.
+    End,
+    /// At the beginning of a line.
+    Line,
+    /// At the end of the file.
+    NoEnd,
+}
+
 /// A position in one file's text.
 #[derive(Clone, Debug)]
 pub(crate) struct Lexer {
@@ -102,6 +113,46 @@ impl Lexer {
                 }
             }
         }
+    }
+
+    /// Goes back to the beginning of a string that was just read, after its quote.
+    pub(crate) fn reopen_string(&mut self, string: Span) {
+        self.pos = string.start as usize + 1;
+    }
+
+    /// Reads on in a string: to its end, or to the beginning of a line that `stops` it.
+    pub(crate) fn string_part(&mut self, out: &mut String, stops: impl Fn(&str) -> bool) -> StringPart {
+        let start = self.pos;
+        let part = loop {
+            match self.peek(0) {
+                None => break StringPart::NoEnd,
+                Some(b'"') => {
+                    self.pos += 1;
+                    break StringPart::End;
+                }
+                Some(b'\\') => self.pos += 2,
+                Some(b'\n') => {
+                    self.pos += 1;
+                    let rest = &self.text[self.pos..];
+                    if stops(&rest[..rest.find('\n').unwrap_or(rest.len())]) {
+                        self.line_start = true;
+                        break StringPart::Line;
+                    }
+                }
+                Some(_) => self.pos += 1,
+            }
+        };
+        self.pos = self.pos.min(self.text.len());
+        while !self.text.is_char_boundary(self.pos) {
+            self.pos += 1;
+        }
+        out.push_str(&self.text[start..self.pos]);
+        part
+    }
+
+    /// How many line breaks there are from a place up to here.
+    pub(crate) fn line_breaks_since(&self, place: Span) -> usize {
+        self.text[place.start as usize..self.pos].matches('\n').count()
     }
 
     fn peek(&self, ahead: usize) -> Option<u8> {
@@ -257,7 +308,7 @@ impl Lexer {
 
     fn symbol(&mut self, interner: &mut Interner) -> (TokenKind, Symbol) {
         let rest = &self.text.as_bytes()[self.pos..];
-        // Most symbols are one character with none behind it that could make it longer.
+        // Most symbols are one character with none after it that could make it longer.
         let alone =
             !matches!(rest.get(1), Some(b'.' | b'=' | b'&' | b'|' | b'+' | b'-' | b'<' | b'>' | b'#'));
         let kind = single_symbol(rest[0])

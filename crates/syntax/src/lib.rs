@@ -2,7 +2,7 @@
 //!
 //! The front door of Millrace: program text in, syntax tree and findings out. It never fails and never panics: on any
 //! input it returns a tree of what could be understood and a diagnostic for everything that could not. It never
-//! resolves a name or a type; that is the work of the crate behind it.
+//! resolves a name or a type; that is the work of the next crate.
 //!
 //! ```
 //! use millrace_syntax::{Options, parse_text, render};
@@ -17,6 +17,7 @@ pub mod ast;
 mod builtin;
 mod cursor;
 mod diagnostic;
+mod file;
 mod intern;
 mod lexer;
 mod literal;
@@ -33,19 +34,30 @@ use std::path::{Path, PathBuf};
 
 pub use builtin::{builtin_include, builtin_includes};
 pub use diagnostic::{Diagnostic, Diagnostics, MAX_KEPT, Severity};
+pub use file::{read_file, read_text};
 pub use literal::{MAX_LITERAL_DIGITS, MAX_LITERAL_WIDTH};
-pub use preprocess::{MAX_EXPANSION_DEPTH, MAX_EXPANSIONS, MAX_INCLUDE_DEPTH, MAX_TOKENS, MAX_TOTAL_BYTES};
-pub use render::render;
+pub use preprocess::{
+    MAX_ARGUMENT_TOKENS, MAX_EXPANSION_DEPTH, MAX_EXPANSIONS, MAX_INCLUDE_DEPTH, MAX_MADE_BYTES, MAX_TOKENS,
+    MAX_TOTAL_BYTES,
+};
+pub use render::{render, render_lines};
 pub use similar::nearest;
 pub use span::{
     Expansion, ExpansionId, FileId, Location, MAX_FILE_BYTES, MAX_FILES, SourceFile, SourceMap, Span,
 };
 pub use unfold::{Unfolded, unfold_path};
 
-/// The greatest height of the syntax tree of one declaration: expressions, types, statements and blocks inside each
-/// other. Deeper input is an error. With this height, recursion over the tree fits a thread's usual 2 MiB of stack even
-/// without optimisation, when it takes less than 16 KiB a level.
+/// The greatest number of expressions, types, statements and blocks inside each other in one declaration. Deeper input
+/// is an error. With this height, recursion over the tree fits a thread's usual 2 MiB of stack even without
+/// optimisation, when it takes less than 16 KiB a level; [`ast::Program::height`] says whether a tree is higher.
 pub const MAX_NESTING: usize = 128;
+
+/// The greatest height of the syntax tree of one declaration when the left operands of operators and the branches of an
+/// `else if` count too, which [`MAX_NESTING`] leaves out: to who writes them, they stand one after the other.
+pub const MAX_LEVELS: usize = 3000;
+
+/// Most bytes of a name.
+pub const MAX_NAME_BYTES: usize = 1024;
 
 /// How to read a program.
 #[derive(Clone, Debug)]
@@ -71,7 +83,7 @@ impl Default for Options {
 pub struct Parsed {
     /// The tree; incomplete when there are errors.
     pub program: ast::Program,
-    /// The texts behind its spans. File 0 is the program, the others were included.
+    /// The texts of its spans. File 0 is the program, the others were included.
     pub sources: SourceMap,
     /// What was found wrong.
     pub diagnostics: Diagnostics,
@@ -82,7 +94,7 @@ pub fn parse_path(path: impl AsRef<Path>, options: &Options) -> Parsed {
     parse(preprocess::preprocess_file(path.as_ref().to_owned(), options))
 }
 
-/// Reads a program from a text. Its name shows in diagnostics, and quoted includes are looked for beside it.
+/// Reads a program from a text. Its name shows in diagnostics, and quoted includes are looked for next to it.
 pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
     parse(preprocess::preprocess_text(name, text, options))
 }

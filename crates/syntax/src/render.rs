@@ -3,7 +3,7 @@
 //! Only the lines that are shown go to the renderer, so the cost does not grow with the file, and labels that would
 //! make it slow or unreadable (a line of thousands of characters, two places far apart) are said in words.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use ariadne::{Cache, Color, Config, IndexType, Label, Report, ReportKind, Source};
 
@@ -33,6 +33,28 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Str
     provenance(diagnostic.primary, sources, &mut labels, &mut notes);
     let rendered = with_source(diagnostic, &labels, &mut notes, sources, colour);
     rendered.unwrap_or_else(|| plain(diagnostic, &labels, &notes, sources))
+}
+
+/// A diagnostic in the lines that gcc writes and editors jump by: `file:line:column: error: message`, and a `note` for each other
+/// place, each note and the help.
+pub fn render_lines(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let at = sources.presumed_location(diagnostic.primary);
+    let mut text = format!("{at}: {severity}: {} [{}]\n", diagnostic.message, diagnostic.code);
+    let mut note = |place: &dyn std::fmt::Display, words: &str| {
+        text.push_str(&format!("{place}: note: {words}\n"));
+    };
+    for (span, words) in &diagnostic.secondary {
+        note(&sources.presumed_location(*span), words);
+    }
+    diagnostic.notes.iter().for_each(|words| note(&at, words));
+    if let Some(help) = &diagnostic.help {
+        note(&at, help);
+    }
+    text
 }
 
 /// Adds how a place came to be: macro, include, `#line`.
@@ -107,7 +129,7 @@ impl<'a> Excerpt<'a> {
             // An empty label shows at no character: take the next one, if the line has one.
             end += text[start..line.end].chars().next().map_or(0, char::len_utf8);
         }
-        // Behind the empty lines.
+        // After the empty lines.
         let place = |at: usize| at - self.start() + self.first;
         place(start)..place(end.max(start))
     }

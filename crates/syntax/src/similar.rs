@@ -1,5 +1,11 @@
 //! Which name is meant by a mistyped one.
 
+/// The most pairs of letters that are compared for one mistyped name. Where there are more, none is found.
+const MAX_STEPS: usize = 1 << 20;
+
+/// The most letters of a name that are looked at.
+const MAX_LETTERS: usize = 64;
+
 /// The candidate nearest to a mistyped name, if any is near enough to be meant. In names of one or two letters every other is
 /// near, so only the case may differ.
 pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
@@ -8,29 +14,29 @@ pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Opt
         3..=5 => 1,
         length => length / 3,
     };
-    let distances = candidates.filter(|c| *c != name).map(|c| (edit_distance(name, c), c));
-    distances.filter(|(d, _)| *d <= limit).min().map(|(_, c)| c)
+    let length = name.len();
+    // Each insertion or deletion changes the length by one letter, of at most four bytes.
+    let near = |c: &&str| *c != name && c.len().abs_diff(length) <= 4 * limit;
+    let mut steps = 0;
+    let mut best: Option<(usize, &'n str)> = None;
+    for candidate in candidates.filter(near) {
+        steps += candidate.len().min(MAX_LETTERS) * length.min(MAX_LETTERS);
+        if steps > MAX_STEPS {
+            return None;
+        }
+        let found = (edit_distance(name, candidate), candidate);
+        if found.0 <= limit && best.is_none_or(|best| found < best) {
+            best = Some(found);
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours between two names; letters that differ in case only count as
 /// equal.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let letters = |s: &str| -> Vec<char> { s.chars().take(64).map(|c| c.to_ascii_lowercase()).collect() };
-    let (a, b) = (letters(a), letters(b));
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1; b.len() + 1];
-        for j in 0..b.len() {
-            let mut best = (last[j] + usize::from(a[i] != b[j])).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                best = best.min(before[j - 1] + 1);
-            }
-            row[j + 1] = best;
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
+    let letters = |s: &str| s.chars().take(MAX_LETTERS).map(|c| c.to_ascii_lowercase()).collect::<String>();
+    strsim::osa_distance(&letters(a), &letters(b))
 }
 
 #[cfg(test)]

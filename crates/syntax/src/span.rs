@@ -58,7 +58,7 @@ impl Span {
         Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end), expansion }
     }
 
-    /// The empty span just behind this one: where something missing was expected.
+    /// The empty span just after this one: where something missing was expected.
     pub const fn after(self) -> Span {
         Span { start: self.end, ..self }
     }
@@ -133,7 +133,7 @@ pub struct Expansion {
     pub parent: ExpansionId,
 }
 
-/// The texts behind all spans of a program.
+/// The texts of all spans of a program.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
@@ -177,12 +177,12 @@ impl SourceMap {
         ExpansionId(self.expansions.len() as u32)
     }
 
-    /// The expansion behind a span, none for text that stands in the file.
+    /// The expansion that a span is of, none for text that stands in the file.
     pub fn expansion(&self, id: ExpansionId) -> Option<&Expansion> {
         self.expansions.get((id.0 as usize).checked_sub(1)?)
     }
 
-    /// The macro expansions behind a span, innermost first; at most 64.
+    /// The macro expansions that a span is of, innermost first; at most 64.
     pub fn expansions_of(&self, span: Span) -> impl Iterator<Item = &Expansion> {
         std::iter::successors(self.expansion(span.expansion), |e| self.expansion(e.parent)).take(64)
     }

@@ -33,7 +33,7 @@ macro_rules! symbols {
             Str,
             /// A character that no token begins with.
             Unknown,
-            /// Nothing, where a macro argument was empty beside `##`.
+            /// Nothing, where a macro argument was empty next to `##`.
             Empty,
             $(#[doc = $text] $name),*
         }

@@ -51,7 +51,7 @@ fn spelling(interner: &Interner, text: crate::intern::Symbol, kind: TokenKind) -
     }
 }
 
-/// Whether a word behind a text, or a symbol, could be read as one with what is there: parts of an expansion stood side by
+/// Whether a word after a text, or a symbol, could be read as one with what is there: parts of an expansion stood side by
 /// side and were no single word.
 fn would_join(text: &str, next: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';

@@ -4,15 +4,15 @@
 //! difference in instructions for each key, which does not depend on what else the machine does; and the time without
 //! valgrind. Valgrind knows vectors of at most 256 bits, so instructions are counted with those; the time is that of the
 //! best that the machine has. Rules and keys come from a generator with a fixed seed; the seeds of hash tables do not, so
-//! counts of exact matches move in the second place behind the point.
+//! counts of exact matches move in the second place after the point.
 
-use millrace_tables::fast::*;
+use millrace_tables::engines::*;
 use std::hint::black_box;
 use std::time::Instant;
 
 /// Keys of a batch, as of a burst.
 const BATCH: usize = 64;
-/// Different batches that are looked up by turns.
+/// Different batches that are looked up in turn.
 const BATCHES: usize = 64;
 /// Batches that are looked up under valgrind.
 const FEW: usize = 100;

@@ -2,7 +2,7 @@
 //! `trace.pcap`. Prints, for each set of vector instructions, millions of lookups a second (median and best of nine rounds
 //! by the thread's CPU clock), the memory, and the time to load.
 
-use millrace_tables::fast::*;
+use millrace_tables::engines::*;
 use std::any::Any;
 use std::error::Error;
 use std::fs;

@@ -27,13 +27,13 @@ pub struct ActionDataId(pub u32);
 /// The distinct calls of one table, counted by use. Freed names are used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ActionStore {
-    slots: Vec<Slot>,
+    slots: Vec<Interned>,
     free: Vec<ActionDataId>,
     by_call: HashMap<Arc<ActionCall>, ActionDataId>,
 }
 
 #[derive(Clone, Debug)]
-struct Slot {
+struct Interned {
     call: Arc<ActionCall>,
     uses: u32,
 }
@@ -46,7 +46,7 @@ impl ActionStore {
             return id;
         }
         let call = Arc::new(call);
-        let slot = Slot { call: Arc::clone(&call), uses: 1 };
+        let slot = Interned { call: Arc::clone(&call), uses: 1 };
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id.0 as usize] = slot;

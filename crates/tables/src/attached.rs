@@ -1,12 +1,12 @@
-//! What belongs to single entries beside their match and action: direct counters, direct meters, and when packets last
-//! matched them.
+//! What belongs to single entries in addition to their match and action: direct counters, direct meters, and when
+//! packets last matched them.
 //!
 //! Control makes room, sets and reads; a worker counts, meters and notes hits through its [`AttachedPart`], without a
 //! lock and without memory that other cores write to.
 
 use crate::counter::{CounterPart, CounterValue, Tally};
+use crate::engines::{NoMemory, Segments};
 use crate::entry::EntryIndex;
-use crate::fast::{NoMemory, Segments};
 use crate::meter::{Color, ColorCounts, FollowingMeters, MeterCell, MeterConfig, MeterUnit};
 use crate::table::TableSpec;
 use crate::{MeterError, TableError};
@@ -152,7 +152,7 @@ impl Attached {
         Ok(())
     }
 
-    /// An entry comes to an index with room, which no worker holds: counter and meter start anew.
+    /// An entry comes to an index with room, which no worker holds: counter and meter start from zero.
     pub(crate) fn start(&mut self, index: EntryIndex, timeout_ns: u64, now_ns: u64) {
         if let Some(counters) = &mut self.counters {
             counters.set(index.0 as usize, CounterValue::default());

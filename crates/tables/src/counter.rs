@@ -1,7 +1,7 @@
 //! Counters of packets and bytes.
 
+use crate::engines::{Cell, NoMemory, Segments};
 use crate::error::SpecError;
-use crate::fast::{Cell, NoMemory, Segments};
 use crate::limits::{MAX_ARRAY_BYTES, MAX_CELLS};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,7 +85,7 @@ impl Tally {
         Ok(())
     }
 
-    /// The part of one more worker, for the counters in front of `end`, of which there may be more in time.
+    /// The part of one more worker, for the counters before `end`, of which there may be more in time.
     ///
     /// # Errors
     /// [`NoMemory`].

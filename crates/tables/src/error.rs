@@ -1,6 +1,6 @@
 //! Why a write or a creation was refused, in words an operator understands.
 
-use crate::fast::NoMemory;
+use crate::engines::NoMemory;
 use std::fmt;
 
 /// Why a table, profile or array cannot be made as specified.

@@ -4,7 +4,7 @@
 //! parser value sets, counters, meters and registers.
 //!
 //! It promises:
-//! - **A batch of keys in, a batch of small entry indices out** ([`Table::lookup`]). The engine behind a table is
+//! - **A batch of keys in, a batch of small entry indices out** ([`Table::lookup`]). The engine of a table is
 //!   chosen from its key schema and can be replaced by a faster one without any caller noticing.
 //! - **One priority order**: the larger number wins, and among equals the entry inserted first. Fronts whose
 //!   users think otherwise (smallest wins) translate.
@@ -23,14 +23,14 @@
 mod action;
 mod attached;
 mod counter;
+pub mod engines;
 mod entry;
 mod error;
-pub mod fast;
-mod image;
 mod key;
 pub mod limits;
 mod meter;
 mod profile;
+mod published;
 mod record;
 mod register;
 mod slots;
@@ -43,10 +43,10 @@ pub use attached::AttachedPart;
 pub use counter::{CounterArray, CounterKind, CounterPart, CounterValue};
 pub use entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
 pub use error::{MeterError, ProfileError, SpecError, TableError};
-pub use image::TableReader;
 pub use key::{FieldMatch, KeyField, KeySchema, MatchKind};
 pub use meter::{Color, ColorCounts, METER_BYTES, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
 pub use profile::{ActionProfile, GroupMember, ProfileSpec, Selection};
+pub use published::TableReader;
 pub use record::{RecordLayout, argument_size, network_order};
 pub use register::RegisterArray;
 pub use slots::GroupSlots;

@@ -5,8 +5,8 @@
 //! (2^64 rate steps times 2^64 ns, and 2^64 units of burst times 10^15, both fit 128 bits.)
 
 use crate::counter::{CounterValue, check_cells};
+use crate::engines::{Cell, NoMemory, zeros};
 use crate::error::{MeterError, SpecError};
-use crate::fast::Cell;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// 10^15: token steps in one unit (byte or packet).
@@ -264,11 +264,15 @@ impl MeterArray {
     /// `size` meters.
     ///
     /// # Errors
-    /// [`SpecError::TooLarge`] when the number of meters or their memory is above its limit.
+    /// [`SpecError::TooLarge`] when the number of meters or their memory is above its limit; [`SpecError::NoMemory`].
     pub fn new(unit: MeterUnit, size: u64) -> Result<MeterArray, SpecError> {
         check_cells("the number of meters", size, METER_BYTES)?;
-        let counts = vec![0; size as usize * COUNTS];
-        Ok(MeterArray { unit, size, counts, chunks: vec![None; (size as usize).div_ceil(CHUNK)] })
+        let counts = zeros(size as usize * COUNTS)?;
+        let mut chunks = Vec::new();
+        let count = (size as usize).div_ceil(CHUNK);
+        chunks.try_reserve_exact(count).map_err(|_| NoMemory { bytes: count * size_of::<usize>() })?;
+        chunks.resize_with(count, || None);
+        Ok(MeterArray { unit, size, counts, chunks })
     }
 
     /// What the meters measure.
@@ -362,7 +366,7 @@ impl MeterArray {
         for (mine, other) in self.chunks.iter_mut().zip(&mut other.chunks) {
             *mine = other.take();
         }
-        // The last chunk may have had meters behind the end.
+        // The last chunk may have had meters after the end.
         let used = (self.size.min(other.size) as usize) % CHUNK;
         let last = (self.size.min(other.size) as usize) / CHUNK;
         if let Some(Some(meters)) = self.chunks.get_mut(last).filter(|_| used > 0) {

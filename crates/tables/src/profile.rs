@@ -319,9 +319,9 @@ fn first_free<'a>(ids: impl Iterator<Item = &'a u32>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engines::Domain;
     use crate::entry::{EntrySpec, EntryTarget};
     use crate::error::TableError;
-    use crate::fast::Domain;
     use crate::key::{FieldMatch, KeyField, KeySchema, MatchKind};
     use crate::table::TableSpec;
 

@@ -44,7 +44,7 @@ impl RecordLayout {
         self.stride as usize / 8
     }
 
-    /// The record of a call, whose data are the arguments one behind another, each in whole bytes, big-endian. Data that
+    /// The record of a call, whose data are the arguments one after another, each in whole bytes, big-endian. Data that
     /// are too short leave zeros.
     pub(crate) fn record(&self, call: &ActionCall) -> Vec<u64> {
         let mut bytes = vec![0u8; self.stride as usize];

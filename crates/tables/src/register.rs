@@ -1,6 +1,7 @@
 //! Registers: arrays of cells that the data plane reads and writes.
 
 use crate::counter::check_cells;
+use crate::engines::zeros;
 use crate::error::SpecError;
 use crate::limits::MAX_REGISTER_BITS;
 
@@ -19,7 +20,8 @@ impl RegisterArray {
     /// `size` cells of `width` bits.
     ///
     /// # Errors
-    /// [`SpecError::TooLarge`] when the width, the number of cells or their memory is above its limit.
+    /// [`SpecError::TooLarge`] when the width, the number of cells or their memory is above its limit;
+    /// [`SpecError::NoMemory`].
     pub fn new(width: u32, size: u64) -> Result<RegisterArray, SpecError> {
         if width > MAX_REGISTER_BITS {
             return Err(SpecError::TooLarge {
@@ -34,7 +36,7 @@ impl RegisterArray {
             width,
             size,
             limbs_per_cell,
-            limbs: vec![0; size as usize * limbs_per_cell],
+            limbs: zeros(size as usize * limbs_per_cell)?,
             zero: vec![0; limbs_per_cell].into(),
         })
     }

@@ -5,8 +5,8 @@
 //! may read it: it is written before its slot is published, and what changes an old one publishes a copy of all.
 
 use crate::action::{ActionCall, ActionDataId};
+use crate::engines::{Cells, Domain, NoMemory, Publisher, Stamp, Subscriber, Worker};
 use crate::entry::{GroupRef, MemberRef, TargetRef};
-use crate::fast::{Cells, Domain, NoMemory, Publisher, Stamp, Subscriber, Worker};
 use crate::profile::Selection;
 use crate::record::RecordLayout;
 use std::collections::{HashMap, VecDeque};
@@ -424,14 +424,14 @@ impl Slots {
         self.next_groups.get_or_insert_with(|| self.groups.current().clone())
     }
 
-    /// Publishes the groups, if there is something new. In front of everything that leads workers to a new one.
+    /// Publishes the groups, if there is something new. To be called before anything that leads workers to a new group.
     pub(crate) fn publish_groups(&mut self) {
         if let Some(groups) = self.next_groups.take() {
             self.groups.publish(groups);
         }
     }
 
-    /// Publishes all records anew, with room for so many. Only where there are more than before it waits until no worker
+    /// Publishes all records again, with room for so many. Only where there are more than before it waits until no worker
     /// reads the old ones, as these have no place for new slots.
     fn publish(&mut self, room: usize) -> Result<(), NoMemory> {
         let before = Arc::clone(self.records.current());

@@ -1,11 +1,12 @@
 //! The entries of one table, packed: what the control side reads and writes, and what the interpreter looks up in.
 //!
-//! Each entry is one record of bytes: its matches in canonical form, one field behind another, its priority if the table
+//! Each entry is one record of bytes: its matches in canonical form, one field after another, its priority if the table
 //! has priorities, its action slot, its place in the order of insertion, and flags. Matches and priority are what an
 //! entry is known by; a hash table of record numbers finds it by them. What is asked for by fields is unpacked on demand.
 
 mod index;
 
+use crate::engines::NoMemory;
 use crate::entry::EntryIndex;
 use crate::key::{FieldMatch, KeyField, KeySchema, MatchKind, keep_prefix};
 use index::Index;
@@ -43,7 +44,7 @@ pub(crate) struct Store {
 
 #[derive(Clone, Copy)]
 struct Layout {
-    /// Bytes of the matches, and behind them of the priority.
+    /// Bytes of the matches, and after them of the priority.
     matches: usize,
     identity: usize,
     stride: usize,
@@ -100,7 +101,7 @@ impl Store {
         self.len
     }
 
-    /// The index behind the last one that was ever used.
+    /// The index after the last one that was ever used.
     pub(crate) fn end(&self) -> u32 {
         (self.records.len() / self.layout.stride) as u32
     }
@@ -157,7 +158,23 @@ impl Store {
         self.index.find(self.hash(identity), |index| self.identity_of(index) == identity).map(EntryIndex)
     }
 
-    /// Adds an entry at an index that is free, or the one behind the last, and at its place in the order of insertion.
+    /// Makes room for an entry at that index.
+    ///
+    /// # Errors
+    /// [`NoMemory`]; nothing has changed then.
+    #[inline]
+    pub(crate) fn make_room(&mut self, index: EntryIndex) -> Result<(), NoMemory> {
+        let (start, stride) = (index.0 as usize * self.layout.stride, self.layout.stride);
+        if self.records.capacity() < start + stride {
+            // An eighth more at a time: with a million entries, doubling would waste megabytes.
+            let more = (start / 8).max(64 * stride);
+            self.records.try_reserve_exact(more).map_err(|_| NoMemory { bytes: more })?;
+        }
+        self.index.room_for_one()
+    }
+
+    /// Adds an entry at an index that is free, or the one after the last, and at its place in the order of insertion.
+    /// There is room for it.
     pub(crate) fn insert(
         &mut self,
         index: EntryIndex,
@@ -168,10 +185,6 @@ impl Store {
     ) {
         let start = index.0 as usize * self.layout.stride;
         if start == self.records.len() {
-            if self.records.capacity() < start + self.layout.stride {
-                // An eighth more at a time: with a million entries, doubling would waste megabytes.
-                self.records.reserve_exact((start / 8).max(64 * self.layout.stride));
-            }
             self.records.resize(start + self.layout.stride, 0);
         }
         self.next_serial = self.next_serial.max(serial + 1).min(MAX_SERIAL);
@@ -254,8 +267,8 @@ impl Store {
     pub(crate) fn matches(&self, index: EntryIndex) -> Vec<FieldMatch> {
         let mut rest = self.identity_of(index.0);
         let unpack = |field: &KeyField| {
-            let (own, behind) = rest.split_at(packed_bytes(field));
-            rest = behind;
+            let (own, after) = rest.split_at(packed_bytes(field));
+            rest = after;
             let (first, second) = own.split_at(field.bytes());
             match field.kind {
                 MatchKind::Exact => FieldMatch::Exact(own.to_vec()),
@@ -280,10 +293,10 @@ impl Store {
             return self.find(key).unwrap_or(EntryIndex::MISS);
         };
         let (before, rest) = key.split_at(offset);
-        let (value, behind) = rest.split_at(field.bytes());
+        let (value, after) = rest.split_at(field.bytes());
         let mut identity = [before, value].concat();
         push_length(&mut identity, &field, field.width);
-        identity.extend_from_slice(behind);
+        identity.extend_from_slice(after);
         self.longest(&mut identity, at, &field, ..=field.width).map_or(EntryIndex::MISS, |(_, index)| index)
     }
 
@@ -318,8 +331,8 @@ impl Store {
     fn accepts(&self, index: u32, key: &[u8]) -> bool {
         let mut rest = self.identity_of(index);
         self.schema.layout().all(|(offset, field)| {
-            let (own, behind) = rest.split_at(packed_bytes(field));
-            rest = behind;
+            let (own, after) = rest.split_at(packed_bytes(field));
+            rest = after;
             let key = &key[offset..offset + field.bytes()];
             let (first, second) = own.split_at(field.bytes());
             match field.kind {

@@ -1,16 +1,16 @@
-//! Tables: entries behind a match engine, with what belongs to each entry.
+//! Tables: entries, the match engine that finds them, and what belongs to each entry.
 
 use crate::action::{ActionCall, ActionDataId};
 use crate::attached::{Attached, AttachedPart};
 use crate::counter::{CounterKind, CounterValue};
+use crate::engines::{Domain, NoMemory, Stamp};
 use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
 use crate::error::{SpecError, TableError};
-use crate::fast::{Domain, NoMemory, Stamp};
-use crate::image::{Image, Rank, TableReader};
 use crate::key::{FieldMatch, KeySchema, MatchKind};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
 use crate::meter::{ColorCounts, MeterConfig, MeterUnit};
 use crate::profile::{GroupMember, Selection};
+use crate::published::{Published, Rank, TableReader};
 use crate::record::RecordLayout;
 use crate::slots::Slots;
 use crate::store::Store;
@@ -78,7 +78,7 @@ impl TableSpec {
 pub struct Table {
     spec: TableSpec,
     slots: Slots,
-    image: Image,
+    published: Published,
     reader: TableReader,
     domain: Domain,
     store: Store,
@@ -142,15 +142,15 @@ impl Table {
             spec.empty_group.clone(),
             room,
         )?;
-        let image = Image::new(domain, &spec.schema, spec.size, spec.is_by_entry())?;
+        let published = Published::new(domain, &spec.schema, spec.size, spec.is_by_entry())?;
         let entries = Arc::<AtomicU32>::default();
         Ok(Table {
-            reader: image.reader(slots.reader(), Arc::clone(&entries)),
+            reader: published.reader(slots.reader(), Arc::clone(&entries)),
             store: Store::new(&spec.schema),
             attached: Attached::new(&spec)?,
             entries,
             slots,
-            image,
+            published,
             domain: domain.clone(),
             free: Vec::new(),
             unlinked: Vec::new(),
@@ -216,7 +216,7 @@ impl Table {
     /// # Errors
     /// [`NoMemory`]: some wait for a later commit.
     pub fn commit(&mut self) -> Result<(), NoMemory> {
-        self.image.commit()?;
+        self.published.commit()?;
         self.retire_unlinked();
         Ok(())
     }
@@ -224,13 +224,13 @@ impl Table {
     /// Makes all writes visible, and finishes what commits in quick succession left for later, so that lookups are as fast
     /// as they can be. For when there is nothing else to write: it takes time in proportion to all entries.
     pub fn settle(&mut self) {
-        self.image.settle();
+        self.published.settle();
         self.retire_unlinked();
     }
 
     /// Whether commits left nothing for [`Table::settle`].
     pub fn is_settled(&self) -> bool {
-        self.image.is_settled()
+        self.published.is_settled()
     }
 
     /// Has grace periods begin for what writes have unlinked, as soon as the writes are visible.
@@ -243,7 +243,7 @@ impl Table {
     }
 
     fn unlinked_something(&mut self) {
-        if self.image.is_immediate() {
+        if self.published.is_immediate() {
             self.retire_unlinked();
         } else if self.slots.unlinked() + self.unlinked.len() >= MOST_UNLINKED {
             // Nobody seems to look up. What finds no memory stays for the next commit.
@@ -254,7 +254,7 @@ impl Table {
     /// Bytes of memory that entries and what workers read take.
     pub fn memory_bytes(&self) -> usize {
         let own = self.attached.bytes() + (self.free.len() + self.limbo.len()) * 4;
-        self.store.memory_bytes() + self.image.memory_bytes() + self.slots.memory_bytes() + own
+        self.store.memory_bytes() + self.published.memory_bytes() + self.slots.memory_bytes() + own
     }
 
     /// An entry, unpacked; [`EntryIndex::MISS`] is the default entry and is always there.
@@ -313,7 +313,7 @@ impl Table {
 
     // The control side.
 
-    /// Adds an entry and gives its index, which stays its own until it is removed. Counter and meter start anew.
+    /// Adds an entry and gives its index, which stays its own until it is removed. Counter and meter start from zero.
     ///
     /// # Errors
     /// Every refusal of [`TableError`] that concerns entries; the table is then as it was.
@@ -340,10 +340,11 @@ impl Table {
         let rank = Rank { priority: spec.priority, serial: self.store.next_serial() };
         let index = self.next_index();
         self.attached.reserve(index)?;
-        // In front of the first packet that finds it.
+        self.store.make_room(index)?;
+        // Before the first packet that finds it.
         self.attached.start(index, spec.idle_timeout_ns, spec.created_ns);
         let slot = self.intern(spec.target)?;
-        if let Err(error) = self.image.insert(&matches, rank, index, slot) {
+        if let Err(error) = self.published.insert(&matches, rank, index, slot) {
             self.slots.release(slot);
             return Err(error.into());
         }
@@ -362,6 +363,7 @@ impl Table {
     /// [`TableError::NoMemory`]; the entry stays out.
     pub fn put_back(&mut self, taken: Taken) -> Result<(), TableError> {
         let Taken { index, matches, rank, target, .. } = taken;
+        self.store.make_room(index)?;
         self.attached.start(index, taken.idle_timeout_ns, taken.last_hit_ns);
         self.attached.set_counter(index, taken.counter);
         if taken.meter.is_some() {
@@ -369,7 +371,7 @@ impl Table {
         }
         self.attached.set_meter_counts(index, taken.meter_counts.unwrap_or_default());
         let slot = self.intern(target)?;
-        if let Err(error) = self.image.insert(&matches, rank, index, slot) {
+        if let Err(error) = self.published.insert(&matches, rank, index, slot) {
             self.slots.release(slot);
             return Err(error.into());
         }
@@ -420,7 +422,7 @@ impl Table {
         self.check_target(&target)?;
         let slot = self.intern(target)?;
         let rank = self.rank(index);
-        if let Err(error) = self.image.replace(&self.store.matches(index), rank, index, slot) {
+        if let Err(error) = self.published.replace(&self.store.matches(index), rank, index, slot) {
             self.slots.release(slot);
             return Err(error.into());
         }
@@ -767,13 +769,13 @@ impl Table {
         let identity = self.store.identity(&matches, rank.priority);
         self.store.remove(index);
         let store = &self.store;
-        self.image.remove(&matches, rank, || {
+        self.published.remove(&matches, rank, || {
             let (len, parent) = store.parent(&identity)?;
             Some((len, parent, store.slot(parent)))
         });
         self.tell_entries();
         self.slots.release(slot);
-        match self.image.is_by_entry() {
+        match self.published.is_by_entry() {
             true => self.unlinked.push(index),
             false => self.free.push(index),
         }

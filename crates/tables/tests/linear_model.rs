@@ -2,7 +2,7 @@
 //!
 //! The model works on numbers, not on bytes, and asks every entry about every key.
 
-use millrace_tables::fast::{Domain, Worker};
+use millrace_tables::engines::{Domain, Worker};
 use millrace_tables::{
     ActionCall, ActionDataId, CounterKind, EntryIndex, EntrySpec, EntryTarget, FieldMatch, KeyField,
     KeySchema, MatchKind, Table, TableError, TableSpec, ValueSet,
@@ -361,7 +361,7 @@ proptest! {
 
     #[test]
     fn by_priority(mut fields in fields(ALL_KINDS), limit in 1..30u32, steps in steps(), keys in keys()) {
-        // One field that wants priorities, so that several lpm fields are allowed beside it.
+        // One field that wants priorities, so that several lpm fields are allowed next to it.
         fields.push(KeyField { width: 2, kind: MatchKind::Ternary });
         run(fields, limit, steps, keys)?;
     }

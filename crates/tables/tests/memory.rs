@@ -1,6 +1,6 @@
 //! What a table takes in memory, all of its structures together.
 
-use millrace_tables::fast::Domain;
+use millrace_tables::engines::Domain;
 use millrace_tables::{
     ActionCall, EntrySpec, FieldMatch, KeyField, KeySchema, MatchKind, RecordLayout, Table, TableSpec,
 };

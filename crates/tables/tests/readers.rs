@@ -1,6 +1,6 @@
 //! Workers look up while control writes: each lookup gives what was there before a change or after it, and nothing else.
 
-use millrace_tables::fast::Domain;
+use millrace_tables::engines::Domain;
 use millrace_tables::{
     ActionCall, CounterKind, EntrySpec, EntryTarget, FieldMatch, KeyField, KeySchema, MatchKind,
     RecordLayout, Table, TableSpec,

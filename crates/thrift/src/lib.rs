@@ -1,7 +1,7 @@
-//! The Thrift interface of bmv2's `simple_switch`: a server for a running switch, and a client.
+//! A server of bmv2's Thrift interface for a running switch. The interface itself is in [`millrace_thrift_api`].
 //!
 //! ```text
-//!  simple_switch_CLI, scripts --TCP--> server: one thread a connection     client <-- millrace shell
+//!  simple_switch_CLI, scripts --TCP--> server: one thread a connection
 //!                                         |
 //!                                      device: names, handles, codes of bmv2
 //!                                       |  tables, profiles, counters: their handle, at once
@@ -10,26 +10,33 @@
 //!
 //! It promises:
 //! - **Clients of bmv2 work unchanged**: names and numbers of the calls, exceptions and their codes, entry handles, and the
-//!   description of the program ([`millrace_control::bmv2`]) are bmv2's. docs/bmv2-cli.md lists what differs.
+//!   description of the program ([`millrace_describe::bmv2`]) are bmv2's. docs/bmv2-cli.md lists what differs.
 //! - **Everything has a bound**: connections, messages, lists, nesting, the time that a message takes.
 //! - **A refused call changes nothing.**
 //!
 //! The binary protocol is that of the library `thrift`; calls go over TCP, buffered, several services on one connection.
 
-mod call;
-mod client;
+mod answer;
+mod caller;
 mod device;
-mod interface;
 mod limits;
+mod message;
+mod notify;
+mod packet_in;
+mod places;
 mod server;
-mod wire;
+mod services;
+mod sp;
 
-pub use call::{CallError, Undeclared};
-pub use client::Client;
 pub use device::{DeviceConfig, PortMaker, PortName};
-pub use interface::*;
-pub use limits::{MAX_CONNECTIONS, MAX_LIST, MAX_MESSAGE, MAX_NESTING, MESSAGE_TIME};
+pub use limits::{
+    ALLOWANCE, FIRST_CALL_TIME, IDLE_TIME, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER, MAX_IN_FLIGHT,
+    MESSAGE_TIME,
+};
+pub use notify::{MAX_SAMPLES, MAX_SUBSCRIBERS, MAX_UNACKNOWLEDGED, MAX_WAITING, Publisher};
+pub use packet_in::{
+    MAX_PEERS, MAX_WAITING_FRAMES, PacketIn, PacketInPort, PacketInServer, PortChange, Refusal, ToPeer,
+    packet_in,
+};
 pub use server::{Feed, Server, serve};
-
-/// The port of bmv2.
-pub const DEFAULT_PORT: u16 = 9090;
+pub use sp::NanomsgListener;

@@ -1,13 +1,19 @@
 //! The server: where it listens, and a thread for each connection.
 
-use crate::call::refuse;
+use crate::answer::refuse;
+use crate::caller;
 use crate::device::{Device, DeviceConfig};
-use crate::interface::{millrace, pre, simple_switch, standard};
-use crate::limits::{self, MAX_CONNECTIONS, MESSAGE_TIME, Metered};
-use millrace_switch::PortId;
-use std::collections::HashMap;
-use std::io::{self, BufReader, BufWriter};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use crate::limits::{self, Budget, Charge, FIRST_CALL_TIME, IDLE_TIME, MESSAGE_TIME, Timed};
+use crate::message;
+use crate::notify::Ageing;
+use crate::places::{Activity, Connections, Phase};
+use crate::services::{millrace, simple_pre_lag, simple_switch, standard};
+use millrace_dataplane::{DigestMessage, PortId};
+use millrace_pipeline::Program;
+use millrace_state::headroom;
+use millrace_thrift_api::limits::{of_answers, of_calls};
+use std::io::{self, BufRead, BufReader, BufWriter};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -18,26 +24,33 @@ use thrift::protocol::{
 };
 use thrift::{ApplicationError, ApplicationErrorKind};
 
+/// Between two connections when there are too many: so long at least a client has for its call.
+const CROWDED: Duration = Duration::from_millis(2);
+/// Memory that is there before a call is answered, in bytes, and what a byte of its message may need.
+const HEADROOM: usize = 16 << 20;
+const HEADROOM_OF_BYTE: usize = 64;
+/// Bytes of an answer that are written at a time.
+const WRITTEN: usize = 32 << 10;
+
+/// The name that clients of bmv2 without link aggregation groups use for `simple_pre_lag`.
+const SIMPLE_PRE: &str = "simple_pre";
+
 /// A running server. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Looks for idle entries.
+    _ageing: Option<Ageing>,
 }
 
 #[derive(Debug)]
 struct Shared {
     device: Device,
     connections: Mutex<Connections>,
+    budget: Arc<Budget>,
     stop: AtomicBool,
-}
-
-/// The connections that are open.
-#[derive(Debug, Default)]
-struct Connections {
-    next: u64,
-    open: HashMap<u64, TcpStream>,
 }
 
 /// Serves a device to the clients that connect to a listener, each on a thread of its own.
@@ -47,14 +60,18 @@ struct Connections {
 pub fn serve(listener: TcpListener, device: DeviceConfig) -> io::Result<Server> {
     let address = listener.local_addr()?;
     let shared = Arc::new(Shared {
-        device: Device::new(device, address.port()),
+        device: Device::new(device, address.port())?,
         connections: Mutex::default(),
+        budget: Arc::default(),
         stop: AtomicBool::new(false),
     });
+    let watched = Arc::downgrade(&shared);
+    let idle = move || watched.upgrade()?.device.idle_entries();
+    let ageing = shared.device.notices.as_ref().map(|notices| notices.watch_entries(idle)).transpose()?;
     let accepting = Arc::clone(&shared);
     let thread =
         std::thread::Builder::new().name("thrift".into()).spawn(move || accept(&listener, &accepting))?;
-    Ok(Server { address, shared, thread: Some(thread) })
+    Ok(Server { address, shared, thread: Some(thread), _ageing: ageing })
 }
 
 impl Server {
@@ -77,11 +94,38 @@ impl Feed {
     /// A port is down for good.
     pub fn port_failed(&self, port: PortId) {
         self.0.device.ports.failed(port);
+        self.0.device.notices.iter().for_each(|notices| notices.link(port, false));
     }
 
     /// The link of a port came up or went down.
     pub fn link(&self, port: PortId, is_up: bool) {
         self.0.device.ports.link(port, is_up);
+        self.0.device.notices.iter().for_each(|notices| notices.link(port, is_up));
+    }
+
+    /// A port is to be shown under that name, as one that a peer of nanomsg uses.
+    pub fn show_port(&self, port: PortId, interface: &str) {
+        self.0.device.ports.show(port, interface);
+    }
+
+    /// A port is not to be shown any more.
+    pub fn hide_port(&self, port: PortId) {
+        self.0.device.ports.hide(port);
+    }
+
+    /// The link of a shown port is up or down; subscribers do not hear of it.
+    pub fn show_link(&self, port: PortId, is_up: bool) {
+        self.0.device.ports.link(port, is_up);
+    }
+
+    /// Whether it wants to hear of digests.
+    pub fn wants_digests(&self) -> bool {
+        self.0.device.notices.is_some()
+    }
+
+    /// A packet of a program had this to tell.
+    pub fn digest(&self, program: &Arc<Program>, digest: &DigestMessage) {
+        self.0.device.notices.iter().for_each(|notices| notices.digest(program, digest));
     }
 }
 
@@ -98,9 +142,7 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take().filter(|_| woken.is_ok()) {
             let _ = thread.join();
         }
-        for stream in self.shared.connections().open.values() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        self.shared.connections().close_all();
     }
 }
 
@@ -113,65 +155,78 @@ impl Shared {
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.stop.load(Ordering::Acquire) {
         match listener.accept() {
-            // A connection too many is closed; its client hears of it at once.
-            Ok((stream, _)) => drop(open(shared, stream)),
+            // A connection for which there is no place is closed; its client hears of it at once.
+            Ok((stream, from)) => {
+                if !open(shared, stream, from.ip().to_canonical()).unwrap_or(false) {
+                    std::thread::sleep(CROWDED);
+                }
+            }
             // None of file descriptors, or a client that has gone already.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
 }
 
-fn open(shared: &Arc<Shared>, stream: TcpStream) -> io::Result<()> {
-    let id = {
-        let mut connections = shared.connections();
-        if connections.open.len() >= MAX_CONNECTIONS || shared.stop.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let kept = stream.try_clone()?;
-        connections.next += 1;
-        let id = connections.next;
-        connections.open.insert(id, kept);
-        id
-    };
-    let place = Place { shared: Arc::clone(shared), id };
+/// Says whether there was a place without another one giving way.
+fn open(shared: &Arc<Shared>, stream: TcpStream, from: IpAddr) -> io::Result<bool> {
+    if shared.stop.load(Ordering::Acquire) {
+        return Ok(true);
+    }
+    let kept = stream.try_clone()?;
+    let Some((id, activity, gave_way)) = shared.connections().admit(kept, from) else { return Ok(false) };
+    let place = Permit { shared: Arc::clone(shared), id };
     std::thread::Builder::new().name("thrift client".into()).spawn(move || {
         let place = place;
         // The client has gone, or said something that cannot be understood: there is nothing to go on with.
-        let _ = talk(&place.shared.device, stream);
+        let _ = talk(&place.shared, stream, &activity);
     })?;
-    Ok(())
+    Ok(!gave_way)
 }
 
-/// The place of a connection among those that are open, given back when it ends.
-struct Place {
+/// The place of a connection among those that are open, given back when its thread ends.
+struct Permit {
     shared: Arc<Shared>,
     id: u64,
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(stream) = self.shared.connections().open.remove(&self.id) {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        self.shared.connections().leave(self.id);
     }
 }
 
 /// Answers a client until it goes.
-fn talk(device: &Device, stream: TcpStream) -> thrift::Result<()> {
+fn talk(shared: &Shared, stream: TcpStream, activity: &Activity) -> thrift::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(MESSAGE_TIME))?;
-    let reader = BufReader::new(Metered::new(stream.try_clone()?));
-    let mut from = TBinaryInputProtocol::with_config(reader, false, limits::of_server());
-    let mut to = TBinaryOutputProtocol::with_config(BufWriter::new(stream), true, limits::of_client());
+    caller::serve(stream.try_clone()?);
+    let mut charge = Charge::new(&shared.budget);
+    let mut reader = BufReader::new(Timed::new(stream.try_clone()?));
+    let writer = BufWriter::with_capacity(WRITTEN, Timed::new(stream));
+    let mut to = TBinaryOutputProtocol::with_config(writer, true, of_answers());
+    let mut within = FIRST_CALL_TIME;
     loop {
-        from.transport.get_mut().next_message();
-        answer(device, &mut from, &mut to)?;
+        reader.get_mut().next_message(within);
+        // Some of it may have come with the message before.
+        if reader.fill_buf()?.is_empty() {
+            return Ok(());
+        }
+        activity.set(Phase::Reading);
+        reader.get_mut().begin();
+        let message = message::read(&mut reader, &mut charge)?;
+        activity.set(Phase::Working);
+        to.transport.get_mut().next_message(MESSAGE_TIME);
+        let mut from = TBinaryInputProtocol::with_config(&message[..], false, of_calls());
+        limits::answering(&mut charge, || answer(&shared.device, message.len(), &mut from, &mut to))?;
+        charge.give_back();
+        activity.set(Phase::Idle);
+        within = IDLE_TIME;
     }
 }
 
-/// Answers one call.
+/// Answers one call, whose message has so many bytes.
 fn answer(
     device: &Device,
+    bytes: usize,
     from: &mut dyn TInputProtocol,
     to: &mut dyn TOutputProtocol,
 ) -> thrift::Result<()> {
@@ -182,9 +237,13 @@ fn answer(
     // Clients that know one service only do without its name.
     let (service, method) = message.name.split_once(':').unwrap_or((standard::NAME, &message.name));
     let call = TMessageIdentifier::new(method, TMessageType::Reply, message.sequence_number);
+    if let Err(error) = headroom(HEADROOM + HEADROOM_OF_BYTE * bytes) {
+        let error = ApplicationError::new(ApplicationErrorKind::InternalError, error.to_string());
+        return refuse(to, &call, &error);
+    }
     let known = match service {
         standard::NAME => standard::answer(device, method, &call, from, to)?,
-        pre::NAME | pre::SIMPLE_NAME => pre::answer(device, method, &call, from, to)?,
+        simple_pre_lag::NAME | SIMPLE_PRE => simple_pre_lag::answer(device, method, &call, from, to)?,
         simple_switch::NAME => simple_switch::answer(device, method, &call, from, to)?,
         millrace::NAME => millrace::answer(device, method, &call, from, to)?,
         _ => false,

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// The instructions of the program that calls this, run anew with these arguments; none without valgrind.
+/// The instructions of the program that calls this, run again with these arguments; none without valgrind.
 pub fn instructions(args: &[&str]) -> Option<u64> {
     let this = std::env::current_exe().ok()?;
     let file = std::env::temp_dir().join(format!("instructions.{}", std::process::id()));

@@ -1,8 +1,8 @@
 //! What a switch remembers, as lines that can be compared.
 
+use millrace_dataplane::Switch;
 use millrace_pipeline::TableId;
 use millrace_state::{CounterRef, Tables};
-use millrace_switch::Switch;
 
 /// Cells of an array that are looked at: the first ones.
 const MAX_CELLS: u64 = 4096;

@@ -1,12 +1,15 @@
 //! Random programs that also ask the switch for something, packets for them, and where results stop being comparable.
 
+use millrace_dataplane::{DropReason, Outcome, Replica, Session, Switch};
 use millrace_pipeline::arbitrary::{self, Rng};
-use millrace_pipeline::{BodyKind, Expr, Home, Inst, Intrinsic, Program, Slot, Type};
-use millrace_switch::{DropReason, Outcome, Replica, Session, Switch};
+use millrace_pipeline::{BodyKind, DropSite, Expr, Home, Inst, Intrinsic, Program, Slot, Type};
 
 /// A random verified program that also asks for clones, resubmission, recirculation and so on.
 pub fn program(seed: u64, size: usize) -> Program {
     let mut program = arbitrary::program(seed, size);
+    // Fewer than the numbers that the program may write.
+    let site = |number| DropSite { request: format!("request {number}"), ..DropSite::default() };
+    program.drop_sites = (0..4).map(site).collect();
     let mut rng = Rng::new(!seed);
     for role in [
         Intrinsic::Clone,
@@ -19,6 +22,7 @@ pub fn program(seed: u64, size: usize) -> Program {
         Intrinsic::Truncate,
         Intrinsic::Priority,
         Intrinsic::PacketPath,
+        Intrinsic::DropSite,
     ] {
         // Some programs ask for nothing: they are those that a burst takes in one go.
         if program.intrinsics.get(role).is_some() || rng.one_in(3) {

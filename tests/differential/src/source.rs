@@ -25,13 +25,13 @@ pub fn compile_path(path: &Path) -> Arc<Program> {
 fn lower(name: &str, parsed: Parsed) -> Arc<Program> {
     let checked = millrace_sema::check(&parsed.program);
     assert!(!parsed.diagnostics.has_errors() && !checked.diagnostics.has_errors(), "{name} has errors");
-    let program = millrace_lower::lower(&checked.program, name);
+    let program = millrace_lower::lower_from(&checked.program, name, Some(&parsed.sources));
     let program = program.unwrap_or_else(|errors| panic!("{name}: {} errors", errors.len()));
     assert_eq!(verify(&program), Ok(()), "{name}");
     Arc::new(program)
 }
 
-/// Every program of the repository that has an STF test beside it, with the test.
+/// Every program of the repository that has an STF test next to it, with the test.
 ///
 /// # Panics
 /// The folders cannot be read.

@@ -1,9 +1,9 @@
 //! Three switches in step.
 
 use crate::memory::memory;
+use millrace_dataplane::{DigestMessage, EngineKind, Outcome, PortId, Switch, SwitchConfig, SwitchError};
+use millrace_frames::{Burst, HEADROOM, Place, TAILROOM};
 use millrace_pipeline::Program;
-use millrace_ports::{Burst, Place, TAILROOM};
-use millrace_switch::{DigestMessage, EngineKind, Outcome, PortId, Switch, SwitchConfig, SwitchError};
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
@@ -27,9 +27,6 @@ impl fmt::Display for Difference {
         f.write_str(&self.0)
     }
 }
-
-/// Room in front of each frame of a burst.
-const HEADROOM: usize = 256;
 
 impl Trio {
     /// Three switches with a program, each set up in the same way.
@@ -121,7 +118,7 @@ fn in_a_burst(switch: &mut Switch, port: PortId, packets: &[Vec<u8>], time_ns: u
         memory.extend_from_slice(packet);
     }
     memory.resize(memory.len() + TAILROOM, 0);
-    let mut burst = Burst { memory: &mut memory, places: &places };
+    let mut burst = Burst::new(&mut memory, &places, HEADROOM).expect("packets with room on both sides");
     switch.switch_burst(port, &mut burst, |port, bytes| sent.push((port, bytes.to_vec())));
     let (digests, log) = switch.take_messages();
     waited.digests.extend(digests);

@@ -1,10 +1,10 @@
 //! The programs of the repository: their STF tests, and packets that resemble those of the tests.
 
+use millrace_dataplane::{EngineKind, Outcome, Switch, SwitchConfig};
 use millrace_differential::{Trio, compile_path, memory, programs_with_tests};
+use millrace_frames::MAX_BATCH;
 use millrace_pipeline::arbitrary::Rng;
-use millrace_ports::MAX_BATCH;
 use millrace_stf::{Statement, parse, run_on};
-use millrace_switch::{EngineKind, Outcome, Switch, SwitchConfig};
 use std::sync::Arc;
 
 #[test]

@@ -1,9 +1,9 @@
 //! Random programs and random packets: both engines do the same with them, every packet is accounted for, and the passes
 //! change nothing that anybody can see.
 
+use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
 use millrace_differential::{Trio, out_of_steps, packets, program, set_up};
 use millrace_pipeline::{Program, passes, text, verify};
-use millrace_switch::{EngineKind, Switch, SwitchConfig};
 use std::sync::Arc;
 
 const PROGRAMS: u64 = 150;

@@ -1,10 +1,10 @@
 //! Random P4_16 programs: the front end takes them, their IR survives being written and read, and both engines do the
 //! same with them.
 
+use millrace_dataplane::{Switch, SwitchConfig};
 use millrace_differential::{Trio, out_of_steps, set_up};
 use millrace_generator::{Generated, generate};
 use millrace_pipeline::{Program, passes, text, verify};
-use millrace_switch::{Switch, SwitchConfig};
 use millrace_syntax::{Options, parse_text, render};
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 /// Programs on which something was wrong once.
 const KNOWN: [u64; 1] = [
-    // A condition in a chain of others: code behind it used what only one way through it had loaded.
+    // A condition in a chain of others: code after it used what only one way through it had loaded.
     111_549,
 ];
 
@@ -27,7 +27,7 @@ fn random_programs_have_one_meaning() {
         let generated = generate(seed, 1 + seed as usize % 6);
         let program = compile(seed, &generated.source);
         let read = text::parse(&text::print(&program)).expect("what was printed can be read");
-        assert!(read == *program, "seed {seed}: the IR is another one behind its text");
+        assert!(read == *program, "seed {seed}: the IR is another one after its text");
         forwarded += run(seed, &generated, &program);
     }
     assert!(forwarded > 0, "no packet came out");
@@ -49,7 +49,7 @@ fn compile(seed: u64, source: &str) -> Arc<Program> {
     Arc::new(lowered)
 }
 
-/// Runs the packets through all ways; says how many came out.
+/// Runs the packets through all paths; says how many came out.
 fn run(seed: u64, generated: &Generated, program: &Arc<Program>) -> usize {
     let Generated { source, commands, packets } = generated;
     let config = SwitchConfig { max_passes: 6, ..SwitchConfig::default() };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the STF tests of programs/ and tests/programs/, and the inputs of the demo.
+"""Writes the STF tests of programs/, programs/cookbook/ and tests/programs/, and the inputs of the demo.
 
     make_stf.py            writes them
     make_stf.py --check    says which are not as this script would write them, and exits 1 if any
@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from frames import *  # noqa: E402,F403
 from stf import Stf  # noqa: E402
 import architectures  # noqa: E402
+import cookbook  # noqa: E402
+from ip_router import ip_router  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS, TESTS, DEMO = ROOT / "programs", ROOT / "tests/programs", ROOT / "programs/demo"
@@ -485,9 +487,10 @@ def classifier():
 
 
 def main():
-    out = {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in (router, l2_switch, firewall)}
+    out = {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in (router, ip_router, l2_switch, firewall)}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in (mpls, mirror, nat, ip_options, ecmp, sketch, classifier)}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in architectures.TESTS}
+    out |= {cookbook.COOKBOOK / f"{f.__name__}.stf": f().text().encode() for f in cookbook.TESTS}
     out |= {DEMO / name: pcap(frames) for name, frames in demo().items()}
     if "--check" not in sys.argv:
         for path, content in out.items():

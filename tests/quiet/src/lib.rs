@@ -1,8 +1,8 @@
 //! A running switch with ports on which nothing happens, for tests of what controls it.
 
 use millrace_compile::{Options, Source, Standard, check};
-use millrace_ports::{FarEnd, MemoryPort, Next, Port};
-use millrace_switch::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
+use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub fn quiet_port() -> Box<dyn Port> {
     Box::new(MemoryPort::new(Silence::new()))
 }
 
-/// What is behind a port on which nothing arrives.
+/// An interface on which nothing arrives.
 struct Silence {
     here: UnixStream,
     _there: UnixStream,

@@ -2,14 +2,17 @@
 
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
+pub(crate) mod peers;
+
 use millrace_bench::cpus;
-use millrace_control::image::Image;
+use millrace_dataplane::{Control, EngineKind, PortId, Summary, Switch, SwitchConfig, Worker};
+use millrace_describe::image::Image;
+use millrace_drivers::null::NullPort;
+use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use millrace_frames::{Batch, PacketPool};
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{DeviceConfig, Listen, Pipeline, Server};
-use millrace_ports::null::NullPort;
-use millrace_ports::{Batch, PacketPool, Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
-use millrace_switch::{Control, EngineKind, PortId, Summary, Switch, SwitchConfig, Worker};
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
@@ -39,7 +42,7 @@ pub(crate) fn image(source: &str) -> Image {
     let checked = check(Source::Text("program.p4", source), Standard::P4_16, &Options::default());
     assert!(!checked.has_errors(), "{:?}", checked.findings);
     let program = checked.lower().unwrap();
-    Image::new(program, &millrace_control::p4info::describe(&checked.typed))
+    Image::new(program, millrace_describe::p4info::describe(&checked.typed))
 }
 
 pub(crate) fn switch(pipeline: &Pipeline, entries: &str) -> Switch {
@@ -72,20 +75,20 @@ impl Traffic {
             if pairs[0] != pairs[1] {
                 continue;
             }
-            if let (Some(before), Some(behind)) = &pairs[0]
-                && before.0 == behind.0
-                && before.1 != behind.1
+            if let (Some(before), Some(after)) = &pairs[0]
+                && before.0 == after.0
+                && before.1 != after.1
             {
-                let both = [before.clone(), behind.clone()];
+                let both = [before.clone(), after.clone()];
                 by_port.entry(*port).or_default().push((frame.clone(), both));
             }
         }
         let most = by_port.into_iter().max_by_key(|(_, frames)| frames.len());
         let (port, found) = most.expect("a frame that both programs forward");
         let mut traffic = Traffic { port, frames: Vec::new(), expected: BTreeMap::new() };
-        for (frame, [before, behind]) in found {
+        for (frame, [before, after]) in found {
             traffic.frames.push(frame);
-            traffic.expected.entry(before.0).or_default().push([before.1, behind.1]);
+            traffic.expected.entry(before.0).or_default().push([before.1, after.1]);
         }
         traffic
     }
@@ -235,6 +238,7 @@ impl Lab {
             engine: EngineKind::Fastest,
             count_lookups: false,
             ports: PORTS.collect(),
+            links: Default::default(),
             cpu_port: None,
             drop_port: None,
             pipeline: Some(pipeline),

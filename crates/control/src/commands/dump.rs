@@ -1,8 +1,9 @@
 //! What commands show of tables.
 
-use super::ast::Word;
 use super::execute::{Executor, Reply, entry_handle, entry_index, refused};
-use crate::{Refusal, bmv2_priority, matching, value};
+use millrace_commands::Word;
+use millrace_commands::{Refusal, bmv2_priority, matching};
+use millrace_pipeline::Bits;
 use millrace_pipeline::{ActionCall, ActionId, EntryMatch, MatchKind, TableId};
 use millrace_state::{EntryIndex, EntryView, TableError, Target};
 use std::fmt::Write;
@@ -140,18 +141,18 @@ impl<'a> Executor<'_, 'a> {
 
 /// An action with its data.
 pub(super) fn action_text(name: &str, args: &[millrace_pipeline::Bits]) -> String {
-    let args = args.iter().map(value::hex).collect::<Vec<_>>().join(", ");
+    let args = args.iter().map(Bits::to_hex).collect::<Vec<_>>().join(", ");
     format!("Action entry: {name} - {args}\n")
 }
 
 /// A match field without `0x`, as bmv2 shows it.
 fn plain(field: &EntryMatch, kind: MatchKind) -> String {
     match field {
-        EntryMatch::Exact(value) => value::hex(value),
-        EntryMatch::Lpm(value, length) => format!("{}/{length}", value::hex(value)),
-        EntryMatch::Ternary(value, mask) => format!("{} &&& {}", value::hex(value), value::hex(mask)),
-        EntryMatch::Range(low, high) => format!("{} -> {}", value::hex(low), value::hex(high)),
-        EntryMatch::Optional(Some(value)) => value::hex(value),
+        EntryMatch::Exact(value) => value.to_hex(),
+        EntryMatch::Lpm(value, length) => format!("{}/{length}", value.to_hex()),
+        EntryMatch::Ternary(value, mask) => format!("{} &&& {}", value.to_hex(), mask.to_hex()),
+        EntryMatch::Range(low, high) => format!("{} -> {}", low.to_hex(), high.to_hex()),
+        EntryMatch::Optional(Some(value)) => value.to_hex(),
         EntryMatch::Optional(None) => format!("any {}", matching::kind_name(kind)),
     }
 }

@@ -1,11 +1,11 @@
 //! Running commands on a switch.
 
-use super::ast::{Command, Line, ProfileName, Topic, Word};
-use super::catalogue::{COMMANDS, usage};
-use crate::{Refusal, nearest};
+use millrace_commands::{COMMANDS, usage};
+use millrace_commands::{Command, Line, ProfileName, Topic, Word};
+use millrace_commands::{Refusal, nearest};
+use millrace_dataplane::Switch;
 use millrace_pipeline::{ActionId, ProfileId, TableId};
 use millrace_state::{EntryIndex, Tables, WriteError};
-use millrace_switch::Switch;
 use std::fmt;
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ pub struct Executor<'s, 'a> {
     pub(super) switch: &'s mut Switch,
     /// The tables of the switch.
     pub(super) tables: &'s mut Tables,
-    /// The tables named last, the latest first, and such actions of theirs: few are named by turns.
+    /// The tables named last, the latest first, and such actions of theirs: few are named alternately.
     known: Recent<&'a str, TableId>,
     actions: Recent<(TableId, &'a str), usize>,
 }
@@ -184,7 +184,7 @@ pub(crate) fn refused(at: Range<usize>, error: WriteError) -> Refusal {
     Refusal::new(at, error.to_string()).with_help_if(help)
 }
 
-/// The entry of a handle: handles count from 0, entries from behind the default one.
+/// The entry of a handle: handles count from 0, entries from after the default one.
 pub(super) fn entry_index(handle: u32) -> EntryIndex {
     EntryIndex(handle.saturating_add(1))
 }

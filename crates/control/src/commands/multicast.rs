@@ -1,9 +1,9 @@
 //! Commands about multicast and clones.
 
-use super::ast::{Command, Line, Word};
 use super::execute::{Executor, Reply};
-use crate::Refusal;
-use millrace_switch::{NodeHandle, PortId, ReplicationError, Session};
+use millrace_commands::Refusal;
+use millrace_commands::{Command, Line, Word};
+use millrace_dataplane::{NodeHandle, PortId, ReplicationError, Session};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -97,7 +97,8 @@ fn lag_numbers(words: &[Word<'_>]) -> Result<Vec<u16>, Refusal> {
 fn port_numbers(words: &[Word<'_>]) -> Result<Vec<PortId>, Refusal> {
     let mut ports: Vec<PortId> = Vec::with_capacity(words.len());
     for word in words {
-        let port = crate::value::plain(word.text).ok().and_then(|port| PortId::try_from(port).ok());
+        let port =
+            millrace_commands::value::plain(word.text).ok().and_then(|port| PortId::try_from(port).ok());
         let port = port.ok_or_else(|| Refusal::new(word.at(), format!("`{}` is not a port", word.text)))?;
         if ports.contains(&port) {
             return Err(Refusal::new(word.at(), format!("port {port} is listed twice")));

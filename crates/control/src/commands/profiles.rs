@@ -1,9 +1,9 @@
 //! Commands about action profiles: members and groups.
 
-use super::ast::{Command, Line, ProfileName, Word};
 use super::dump::action_text;
 use super::execute::{Executor, Reply, refused};
-use crate::Refusal;
+use millrace_commands::Refusal;
+use millrace_commands::{Command, Line, ProfileName, Word};
 use millrace_pipeline::ProfileId;
 use millrace_state::{GroupMember, MemberWrite};
 use std::fmt::Write;

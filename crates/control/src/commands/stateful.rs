@@ -1,8 +1,8 @@
 //! Commands about registers, counters, meters and value sets.
 
-use super::ast::{Command, Line, Rates, Word};
 use super::execute::{Executor, Reply, refused};
-use crate::{Refusal, matching, value};
+use millrace_commands::{Command, Line, Rates, Word};
+use millrace_commands::{Refusal, matching, value};
 use millrace_pipeline::{Bits, EntryMatch, ValueSetId};
 use millrace_state::{CounterRef, CounterValue, MeterConfig, MeterRef, Rate};
 use std::fmt::Write;

@@ -1,9 +1,9 @@
 //! Traces, numbered as commands number things.
 
 use super::execute::entry_handle;
-use crate::bmv2_priority;
+use millrace_commands::bmv2_priority;
+use millrace_dataplane::{Step, Trace};
 use millrace_state::EntryIndex;
-use millrace_switch::{Step, Trace};
 
 /// Kept priorities from here on came from commands, which count down from the highest there is; those of programs, STF
 /// tests and P4Runtime count up from 1.

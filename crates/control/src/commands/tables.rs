@@ -1,8 +1,8 @@
 //! Commands about tables.
 
-use super::ast::Word;
 use super::execute::{Executor, Reply, entry_handle, entry_index, refused};
-use crate::{Refusal, from_bmv2_priority, matching, value};
+use millrace_commands::Word;
+use millrace_commands::{Refusal, from_bmv2_priority, matching, value};
 use millrace_pipeline::{ActionCall, ActionId, Bits, EntryMatch, TableId};
 use millrace_state::{EntryWrite, Target, WriteError};
 use std::ops::Range;

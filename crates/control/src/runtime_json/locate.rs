@@ -41,7 +41,7 @@ impl Scanner<'_> {
         at
     }
 
-    /// Behind the string that starts at `at`.
+    /// After the string that starts at `at`.
     fn string_end(&self, at: usize) -> usize {
         let mut at = at + 1;
         while at < self.bytes.len() {
@@ -54,7 +54,7 @@ impl Scanner<'_> {
         self.bytes.len()
     }
 
-    /// Behind the value that starts at `at`.
+    /// After the value that starts at `at`.
     fn value_end(&self, at: usize) -> usize {
         match self.byte(at) {
             b'"' => self.string_end(at),

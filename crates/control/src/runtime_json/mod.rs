@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! Values are numbers or texts ([`crate::value`]). A match is a value (exact, optional), `[value, prefix length]` (lpm),
+//! Values are numbers or texts ([`millrace_commands::value`]). A match is a value (exact, optional), `[value, prefix length]` (lpm),
 //! `[value, mask]` (ternary) or `[low, high]` (range); a field that is left out matches anything, unless it is exact. As
 //! in P4Runtime, of entries that match at once the largest `priority` wins, and it is positive. Keys that the format
 //! does not have (`p4info`, `bmv2_json`, comments) are skipped at the top.
@@ -27,10 +27,10 @@ mod node;
 mod tables;
 
 use crate::entries::Loaded;
-use crate::{MAX_REFUSALS, Refusal, nearest};
 use locate::locate;
+use millrace_commands::{MAX_REFUSALS, Refusal, nearest};
+use millrace_dataplane::{Replica, Session, Switch};
 use millrace_state::Tables;
-use millrace_switch::{Replica, Session, Switch};
 use node::{Node, Problem};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! JSON values that know their path, so that every problem has a place.
 
-use crate::nearest;
+use millrace_commands::nearest;
 use serde_json::Value;
 
 /// One step of a path.

@@ -1,10 +1,11 @@
 //! Table entries and default actions of P4Runtime JSON.
 
 use super::node::{Node, Problem};
-use crate::{commands::refused, nearest, value};
+use crate::commands::refused;
+use millrace_commands::{nearest, value};
+use millrace_dataplane::Switch;
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, MatchKind, TableId};
 use millrace_state::{EntryWrite, State, Tables, Target, WriteError};
-use millrace_switch::Switch;
 use serde_json::Value;
 
 /// Writes one element of `table_entries`.

@@ -1,7 +1,7 @@
 //! Multicast groups and clone sessions as commands.
 
 use super::Saved;
-use millrace_switch::{Replication, Session};
+use millrace_dataplane::{Replication, Session};
 use std::fmt::Display;
 
 impl Saved {
@@ -65,7 +65,7 @@ impl Saved {
     }
 }
 
-/// Numbers, each behind a blank.
+/// Numbers, each after a blank.
 fn words<T: Display>(numbers: &[T]) -> String {
     numbers.iter().map(|number| format!(" {number}")).collect()
 }

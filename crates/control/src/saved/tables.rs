@@ -2,7 +2,7 @@
 
 use super::{Saved, number, numbers};
 use crate::commands::rates_words;
-use crate::{bmv2_priority, matching};
+use millrace_commands::{bmv2_priority, matching};
 use millrace_pipeline::{ActionCall, MatchKind, ProfileId, Program, TableId};
 use millrace_state::{
     CounterRef, CounterValue, EntryIndex, EntryView, GroupMember, MemberWrite, Selection, Tables, Target,
@@ -236,7 +236,7 @@ fn same(written: &ActionCall, kept: &ActionCall) -> bool {
     written.action == kept.action && values(written) == values(kept)
 }
 
-/// Values, each behind a blank.
+/// Values, each after a blank.
 fn words(values: &[millrace_pipeline::Bits]) -> String {
     values.iter().map(|value| format!(" {}", number(value))).collect()
 }

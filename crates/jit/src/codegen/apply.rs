@@ -3,13 +3,15 @@
 use super::values::{Form, Num};
 use super::{Cache, Gen, plain};
 use crate::abi::{Env, MISSED, TableEnv};
-use crate::layout::{limbs, type_width};
-use crate::site::Site;
-use crate::specialise::NodeId;
+use crate::compiled::JitError;
+use crate::site::location;
 use crate::stage::Stage;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
+use millrace_midend::Site;
+use millrace_midend::specialise::NodeId;
+use millrace_midend::{limbs, type_width};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 use millrace_state::{LookupCounts, argument_size, network_order};
@@ -50,7 +52,7 @@ impl Gen<'_> {
     }
 
     pub(super) fn lookup(&mut self, table: TableId, next: NodeId) {
-        if self.s.waits(table, self.state.phase) {
+        if self.s.waits(table, self.facts.phase) {
             return self.wait(table, next);
         }
         let key = self.key(table);
@@ -85,7 +87,7 @@ impl Gen<'_> {
 
     /// A field of what the environment says of a table; the same for the whole batch.
     pub(super) fn table_field(&mut self, table: TableId, field: usize) -> Value {
-        let tables = self.around.tables;
+        let tables = self.loop_env.tables;
         let at = table.index() * size_of::<TableEnv>() + field;
         self.b.ins().load(types::I64, plain(), tables, at as i32)
     }
@@ -221,7 +223,7 @@ impl Gen<'_> {
         if stage.is_far {
             self.ask_for(table, &key);
         }
-        let memory = self.around.stage;
+        let memory = self.loop_env.stage;
         let offset = self.b.use_var(filled);
         let address = self.b.ins().iadd(memory, offset);
         let inputs = self.selector_inputs(table);
@@ -237,7 +239,7 @@ impl Gen<'_> {
             let resume = self.int(resume as u64);
             self.b.ins().istore32(plain(), resume, address, stage.resume as i32);
         }
-        let done = self.next[&self.state.phase];
+        let done = self.next[&self.facts.phase];
         let wanted = self.special.nodes[next].entry.clone();
         self.conform(&wanted);
         self.save(next);
@@ -266,10 +268,10 @@ impl Gen<'_> {
     }
 
     /// The lookup of a staged table for all packets that wait, and the loop in which they go on.
-    pub(super) fn stage(&mut self, table: TableId) {
-        let Some(stage) = self.s.stages[table.index()].clone() else { return };
-        let Some(filled) = self.waiting.get(&table).copied() else { return };
-        self.b.set_srcloc(Site::Table(table).location());
+    pub(super) fn stage(&mut self, table: TableId) -> Result<(), JitError> {
+        let Some(stage) = self.s.stages[table.index()].clone() else { return Ok(()) };
+        let Some(filled) = self.waiting.get(&table).copied() else { return Ok(()) };
+        self.b.set_srcloc(location(Site::Table(table)));
         let bytes = self.b.use_var(filled);
         let (some, first, next, done) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block(), self.b.create_block());
@@ -277,17 +279,17 @@ impl Gen<'_> {
         self.b.ins().brif(any, some, &[], done, &[]);
         self.start(some);
         let has_entries = self.has_entries(table);
-        self.load_around();
-        let memory = self.around.stage;
+        self.load_loop_env();
+        let memory = self.loop_env.stage;
         let [keys, inputs, slots] = [stage.keys, stage.inputs, stage.slots].map(i64::from);
         let (keys, inputs, slots) =
             (self.plus(memory, keys), self.plus(memory, inputs), self.plus(memory, slots));
         let entries = if has_entries { self.plus(memory, i64::from(stage.entries)) } else { self.int(0) };
         let number = self.shr(bytes, 2);
         self.call_lookup(table, keys, inputs, number, slots, entries);
-        self.load_around();
-        let memory = self.around.stage;
-        // The loop, its condition at the end, from the first waiting packet to behind the last.
+        self.load_loop_env();
+        let memory = self.loop_env.stage;
+        // The loop, its condition at the end, from the first waiting packet to the end of the last.
         let at = self.b.declare_var(types::I64);
         self.b.def_var(at, memory);
         let end = self.b.ins().iadd(memory, bytes);
@@ -313,7 +315,7 @@ impl Gen<'_> {
         let resumes = self.resumes.remove(&table).unwrap_or_default();
         self.resume(&resumes, address, &stage);
 
-        self.nodes(phase);
+        self.nodes(phase)?;
         self.start_anew(next);
         let address = self.b.use_var(at);
         let address = self.plus(address, 4);
@@ -322,6 +324,7 @@ impl Gen<'_> {
         self.b.ins().brif(more, first, &[], done, &[]);
         self.b.seal_block(first);
         self.start_anew(done);
+        Ok(())
     }
 
     /// Goes on where the packet waited.
@@ -351,7 +354,7 @@ impl Gen<'_> {
         }
         for (block, node) in targets.into_iter().zip(resumes) {
             self.start_anew(block);
-            self.state = self.special.nodes[*node].entry.clone();
+            self.facts = self.special.nodes[*node].entry.clone();
             self.restore(*node);
             self.restore_sums(*node, stage, address);
             self.jump_to(*node);

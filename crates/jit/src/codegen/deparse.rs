@@ -1,80 +1,32 @@
 //! Putting packets together.
 //!
-//! The payload never moves: headers are put in front of it. A header that already stands where it belongs costs nothing,
+//! The payload never moves: headers are put before it. A header that already stands where it belongs costs nothing,
 //! so a packet whose headers are as they were parsed needs no code at all. Where it shows only at run time which headers
-//! are valid, they are put one behind another beside the packet first, unless all of them turn out to stand where they
-//! belong. Headers with a varbit, or of broken bytes, are written bit by bit by the runtime.
+//! are valid, they are put one after another in memory outside of the packet first, unless all of them turn out to
+//! stand where they belong. Headers with a varbit, or of broken bytes, are written bit by bit by the runtime.
 
 use super::Gen;
 use super::fields::{Base, words};
 use super::values::Num;
 use crate::abi;
-use crate::flat::{Flat, FlatBlock};
-use crate::layout::type_width;
-use crate::live::Set;
 use crate::runtime::{Helper, Writer};
-use crate::state::{Cursor, Place, State, whole_bytes};
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use millrace_midend::cfg::{Cfg, CfgBlock};
+use millrace_midend::deparse::{Front, Move, moves};
+use millrace_midend::facts::{HeaderPlace, whole_bytes};
+use millrace_midend::liveness::Set;
+use millrace_midend::type_width;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
-/// A header and where it goes, in bytes from the start of the new packet.
-pub(crate) struct Move {
-    pub(crate) header: HeaderId,
-    pub(crate) to: u32,
-    pub(crate) bytes: u32,
-}
-
-/// Where the new packet starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Front {
-    /// At that many bytes from the start of the old one.
-    At(i64),
-    /// That many bytes in front of the cursor.
-    BeforeCursor(u32),
-}
-
-/// Where headers go when their bytes show in the state, and where the new packet starts.
-pub(crate) fn moves(
-    program: &Program,
-    state: &State,
-    headers: &[HeaderId],
-    in_place: bool,
-) -> Option<(Vec<Move>, Front)> {
-    let mut total = 0;
-    let mut moves = Vec::new();
-    for header in headers {
-        match state.place(*header) {
-            Place::Invalid => continue,
-            Place::Unknown | Place::Maybe => return None,
-            Place::At(_) | Place::Pointed | Place::Stored => {}
-        }
-        let bytes = whole_bytes(program, *header)?;
-        moves.push(Move { header: *header, to: total, bytes });
-        total += bytes;
-    }
-    let growth = if in_place { abi::GROWTH as u32 } else { 0 };
-    let front = match state.cursor {
-        Cursor::At(cursor) if cursor.is_multiple_of(8) && total <= MAX_MOVED.min(cursor / 8 + growth) => {
-            Front::At(i64::from(cursor / 8) - i64::from(total))
-        }
-        Cursor::Byte if total <= growth => Front::BeforeCursor(total),
-        _ => return None,
-    };
-    Some((moves, front))
-}
-
 /// The slots that code of a graph writes.
-pub(super) fn written_slots(flat: &Flat) -> Set {
+pub(super) fn written_slots(cfg: &Cfg) -> Set {
     let mut slots = Set::default();
-    flat.blocks.values().flat_map(FlatBlock::writes).for_each(|slot| slots.insert(slot.index()));
+    cfg.blocks.values().flat_map(CfgBlock::writes).for_each(|slot| slots.insert(slot.index()));
     slots
 }
 
-/// Most bytes of headers that are read before they are written elsewhere.
-const MAX_MOVED: u32 = 4096;
-
-/// Most bytes of headers that are put one behind another on the stack.
+/// Most bytes of headers that are put one after another on the stack.
 const MAX_BESIDE: u32 = 2048;
 
 /// Headers that may be valid, with their bytes.
@@ -82,7 +34,7 @@ type Emitted = Vec<(HeaderId, u32)>;
 
 impl Gen<'_> {
     pub(super) fn deparse(&mut self, headers: &[HeaderId], keep: bool, in_place: bool) {
-        if let Some((moves, front)) = moves(self.s.program, &self.state, headers, in_place) {
+        if let Some((moves, front)) = moves(self.s.program, &self.facts, headers, in_place) {
             return self.deparse_in_place(&moves, front, keep);
         }
         if let Some(emitted) = self.emitted_whole(headers) {
@@ -95,19 +47,19 @@ impl Gen<'_> {
 
     /// The headers that may be valid, where each has a known number of bytes and all fit on the stack.
     fn emitted_whole(&self, headers: &[HeaderId]) -> Option<Emitted> {
-        let may_be = headers.iter().filter(|header| self.state.place(**header) != Place::Invalid);
+        let may_be = headers.iter().filter(|header| self.facts.place(**header) != HeaderPlace::Invalid);
         let sized = may_be.map(|header| Some((*header, whole_bytes(self.s.program, *header)?)));
         let emitted: Emitted = sized.collect::<Option<_>>()?;
         let total = emitted.iter().try_fold(0u32, |sum, (_, bytes)| sum.checked_add(*bytes))?;
         (total <= MAX_BESIDE).then_some(emitted)
     }
 
-    /// Puts headers one behind another, and then in front of the payload.
+    /// Puts headers one after another, and then before the payload.
     fn deparse_beside(&mut self, emitted: &Emitted, keep: bool, in_place: bool) {
         if keep {
             self.keep_headers();
         }
-        // What is loaded or computed from here on holds only on one of the ways.
+        // What is loaded or computed from here on holds only on one of the paths.
         let cache = self.cache.clone();
         let done = self.b.create_block();
         self.skip_if_in_place(emitted, done);
@@ -130,20 +82,23 @@ impl Gen<'_> {
         [self.vars.data, self.vars.len].into_iter().for_each(|var| self.cache.forget_var(var));
     }
 
-    /// Goes to `done` when all valid headers stand one behind another in front of the payload, as they are to.
+    /// Goes to `done` when all valid headers stand one after another before the payload, as they are to.
     fn skip_if_in_place(&mut self, emitted: &Emitted, done: Block) {
         let in_packet = |(header, _): &(HeaderId, u32)| {
-            matches!(self.state.place(*header), Place::At(_) | Place::Pointed | Place::Maybe)
+            matches!(
+                self.facts.place(*header),
+                HeaderPlace::At(_) | HeaderPlace::Pointed | HeaderPlace::Maybe
+            )
         };
-        if !self.state.cursor.is_byte() || !emitted.iter().all(in_packet) {
+        if !self.facts.cursor.is_byte() || !emitted.iter().all(in_packet) {
             return;
         }
         // Where the next header is to stand, and what differs so far.
         let mut next = self.data();
         let mut differs = self.int(0);
         for (header, bytes) in emitted {
-            let stands = match self.state.place(*header) {
-                Place::At(at) => {
+            let stands = match self.facts.place(*header) {
+                HeaderPlace::At(at) => {
                     let data = self.data();
                     self.plus(data, i64::from(at))
                 }
@@ -161,34 +116,34 @@ impl Gen<'_> {
         let payload = self.b.ins().iadd(data, cursor);
         let off = self.b.ins().bxor(payload, next);
         differs = self.b.ins().bor(differs, off);
-        let beside = self.b.create_block();
-        self.b.ins().brif(differs, beside, &[], done, &[]);
-        self.start(beside);
+        let moved = self.b.create_block();
+        self.b.ins().brif(differs, moved, &[], done, &[]);
+        self.start(moved);
     }
 
-    /// Puts a header at an address, if it is valid; gives the address behind it.
+    /// Puts a header at an address, if it is valid; gives the address after it.
     fn append_whole(&mut self, header: HeaderId, bytes: u32, to: Value) -> Value {
-        if !matches!(self.state.place(header), Place::Unknown | Place::Maybe) {
+        if !matches!(self.facts.place(header), HeaderPlace::Unknown | HeaderPlace::Maybe) {
             return self.put_header(header, bytes, to);
         }
-        let behind = self.b.create_block();
-        let end = self.b.append_block_param(behind, types::I64);
-        self.enter_if_valid(header, behind, &[to.into()]);
+        let after = self.b.create_block();
+        let end = self.b.append_block_param(after, types::I64);
+        self.enter_if_valid(header, after, &[to.into()]);
         let cache = self.cache.clone();
         let put = self.put_header(header, bytes, to);
         self.cache = cache;
-        self.b.ins().jump(behind, &[put.into()]);
-        self.start(behind);
+        self.b.ins().jump(after, &[put.into()]);
+        self.start(after);
         end
     }
 
-    /// Puts a valid header at an address; gives the address behind it.
+    /// Puts a valid header at an address; gives the address after it.
     fn put_header(&mut self, header: HeaderId, bytes: u32, to: Value) -> Value {
-        let (base, address, offset) = match self.state.place(header) {
-            Place::At(at) => (Base::Packet, self.data(), at),
-            Place::Pointed | Place::Maybe => (Base::Header(header), self.pointer(header), 0),
-            Place::Invalid => return to,
-            Place::Stored | Place::Unknown => {
+        let (base, address, offset) = match self.facts.place(header) {
+            HeaderPlace::At(at) => (Base::Packet, self.data(), at),
+            HeaderPlace::Pointed | HeaderPlace::Maybe => (Base::Header(header), self.pointer(header), 0),
+            HeaderPlace::Invalid => return to,
+            HeaderPlace::Stored | HeaderPlace::Unknown => {
                 for (at, num) in self.chunks(&Move { header, to: 0, bytes }) {
                     self.store_bits(Base::Other, to, 8 * at, &num);
                 }
@@ -215,10 +170,10 @@ impl Gen<'_> {
         // All is read before anything is written.
         let mut read = Vec::new();
         for step in moves {
-            let (base, address, offset) = match self.state.place(step.header) {
-                Place::At(at) if front == Front::At(i64::from(at) - i64::from(step.to)) => continue,
-                Place::At(at) => (Base::Packet, data, at),
-                Place::Pointed => (Base::Header(step.header), self.pointer(step.header), 0),
+            let (base, address, offset) = match self.facts.place(step.header) {
+                HeaderPlace::At(at) if front == Front::At(i64::from(at) - i64::from(step.to)) => continue,
+                HeaderPlace::At(at) => (Base::Packet, data, at),
+                HeaderPlace::Pointed => (Base::Header(step.header), self.pointer(step.header), 0),
                 _ => continue,
             };
             for (at, size) in self.accesses(step.header, step.bytes) {
@@ -227,7 +182,7 @@ impl Gen<'_> {
             }
         }
         let stored: Vec<&Move> =
-            moves.iter().filter(|step| self.state.place(step.header) == Place::Stored).collect();
+            moves.iter().filter(|step| self.facts.place(step.header) == HeaderPlace::Stored).collect();
         let chunks: Vec<(u32, Num)> = stored.into_iter().flat_map(|step| self.chunks(step)).collect();
         let start = match front {
             Front::At(at) => self.int(at as u64),
@@ -255,8 +210,8 @@ impl Gen<'_> {
     }
 
     /// Accesses of 8, 4, 2 and 1 bytes that cover a header in the packet: where, and how many. What the program writes is
-    /// read as it was written, since a processor gives a load the bytes of a store in front of it only when that has all
-    /// of them, and waits for the store otherwise.
+    /// read as it was written, since a processor gives a load the bytes of an earlier store (store forwarding) only when
+    /// that store has all of them; otherwise the load waits until the store is in the cache.
     fn accesses(&self, header: HeaderId, bytes: u32) -> Vec<(u32, u32)> {
         let mut accesses = Vec::new();
         let mut at = 0;
@@ -302,7 +257,7 @@ impl Gen<'_> {
     /// Headers that are only in the packet get storage, since the packet is about to change.
     fn keep_headers(&mut self) {
         for header in self.s.program.headers.keys() {
-            if self.state.place(header) == Place::Maybe {
+            if self.facts.place(header) == HeaderPlace::Maybe {
                 let valid = self.is_valid(header);
                 self.set(self.vars.valid[header.index()], valid);
             }

@@ -3,18 +3,18 @@
 use super::Gen;
 use super::fields::{Base, ones};
 use super::values::{Num, Val};
-use crate::layout::limbs;
 use crate::runtime::{Helper, WideOp};
-use crate::simplify::simplify;
-use crate::state::Place;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use millrace_midend::facts::HeaderPlace;
+use millrace_midend::limbs;
+use millrace_midend::simplify;
 use millrace_pipeline::*;
 
 impl Gen<'_> {
     /// The value of an expression.
     pub(super) fn eval(&mut self, expr: &Expr) -> Val {
-        let simple = simplify(self.s.program, expr, &self.state);
+        let simple = simplify(self.s.program, expr, &self.facts);
         self.expr(&simple)
     }
 
@@ -397,8 +397,8 @@ impl Gen<'_> {
         }
     }
 
-    /// The comparison (for being equal, or not) of a field in the packet with a constant, and of those behind it that the
-    /// next parts compare, as one: the bits, the constant, and how many of the next parts that is.
+    /// The comparison (for being equal, or not) of a field in the packet with a constant, and of the fields after it
+    /// that the next parts compare, as one: the bits, the constant, and how many of the next parts that is.
     fn neighbours(&mut self, part: &Expr, rest: &[&Expr], how: BinaryOp) -> Option<(Num, Bits, usize)> {
         let (header, start, mut value) = self.field_compared(part, how)?;
         let mut used = 0;
@@ -415,9 +415,9 @@ impl Gen<'_> {
         if !fits {
             return None;
         }
-        let (base, address, bit) = match self.state.place(header) {
-            Place::At(at) => (Base::Packet, self.data(), 8 * at + start),
-            Place::Pointed => (Base::Header(header), self.pointer(header), start),
+        let (base, address, bit) = match self.facts.place(header) {
+            HeaderPlace::At(at) => (Base::Packet, self.data(), 8 * at + start),
+            HeaderPlace::Pointed => (Base::Header(header), self.pointer(header), start),
             _ => return None,
         };
         let width = value.width();
@@ -432,7 +432,7 @@ impl Gen<'_> {
         }
         let (Expr::Read(slot), Expr::Const(value)) = (&**a, &**b) else { return None };
         let Home::Header { header, offset } = self.s.program.slots[*slot].home else { return None };
-        let in_packet = matches!(self.state.place(header), Place::At(_) | Place::Pointed);
+        let in_packet = matches!(self.facts.place(header), HeaderPlace::At(_) | HeaderPlace::Pointed);
         in_packet.then(|| (header, offset, value.clone()))
     }
 
@@ -463,8 +463,8 @@ impl Gen<'_> {
         }
     }
 
-    /// Goes by a condition, of which code goes on where it holds, or where it does not. What only some ways there have
-    /// looked at is not known there.
+    /// Goes by a condition, of which code goes on where it holds, or where it does not. What only some paths to it have
+    /// read is not known there.
     fn branch_past(&mut self, cond: &Expr, then: Block, els: Block, holds: bool) {
         let (on_then, on_els) = evaluates_all(cond);
         if if holds { on_then } else { on_els } {

@@ -1,7 +1,7 @@
 //! Bits in memory: header fields in the packet and values in buffers, in network order.
 //!
-//! A field is read with one access of 1, 2, 4 or 8 bytes where that covers it, which may read up to 7 bytes behind it
-//! (see [`crate::abi::TAILROOM`]). What was read is remembered, so that fields of one word share its load.
+//! A field is read with one access of 1, 2, 4 or 8 bytes where that covers it, which may read up to 7 bytes after it
+//! (see [`millrace_frames::TAILROOM`]). What was read is remembered, so that fields of one word share its load.
 
 use super::Gen;
 use super::values::{Form, Num};
@@ -24,7 +24,7 @@ pub(crate) fn plain() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Of loads from memory that nothing changes while a batch runs: they may be done once, in front of the loop.
+/// Of loads from memory that nothing changes while a batch runs: they may be done once, before the loop.
 pub(crate) fn constant_memory() -> MemFlagsData {
     plain().with_readonly().with_can_move()
 }
@@ -83,7 +83,7 @@ impl Gen<'_> {
     /// The number in `width` bits from bit `bit` on.
     pub(crate) fn load_bits(&mut self, base: Base, address: Value, bit: u32, width: u32) -> Num {
         if width > 64 {
-            let limbs = (0..crate::layout::limbs(width))
+            let limbs = (0..millrace_midend::limbs(width))
                 .map(|at| {
                     let below = 64 * at as u32;
                     let bits = (width - below).min(64);
@@ -96,7 +96,7 @@ impl Gen<'_> {
         let (first, end) = (bit / 8, bit + width);
         let bytes = end.div_ceil(8) - first;
         if bytes > 8 {
-            // The high part has 64 bits less what is in front of it, the low part the rest.
+            // The high part has 64 bits less what is before it, the low part the rest.
             let low_bits = end - 8 * (first + 8);
             let high = self.load_bits(base, address, bit, width - low_bits);
             let low = self.load_bits(base, address, 8 * (first + 8), low_bits);

@@ -3,17 +3,18 @@
 use super::Gen;
 use super::fields::{Base, ones};
 use super::values::{Form, Num, Val};
-use crate::flat::Op;
 use crate::runtime::{Helper, Writer, hasher_number};
-use crate::specialise::NodeId;
-use crate::stage::{MAX_BATCH, MAX_SUMS, Stage};
-use crate::state::Place;
+use crate::stage::{MAX_SUMS, Stage};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_frames::MAX_BATCH;
+use millrace_midend::cfg::Op;
+use millrace_midend::facts::HeaderPlace;
+use millrace_midend::specialise::NodeId;
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
 
 /// A sum of words of the packet as they lie there, which stores to them keep up to date: what a checksum over them was
-/// verified with is most of what it is computed anew with.
+/// verified with is most of what the new checksum is computed from.
 #[derive(Clone, Debug)]
 pub(crate) struct Sum {
     /// The words: what they belong to, where they are, how many bytes they have.
@@ -69,11 +70,11 @@ impl Gen<'_> {
                 DataItem::Value(Expr::Read(slot)) if self.is_in_packet(*slot) => {
                     items.push(Expr::Read(*slot))
                 }
-                DataItem::Value(expr) => items.push(crate::simplify::simplify(p, expr, &self.state)),
-                DataItem::Header(header) => match self.state.place(*header) {
-                    Place::Invalid => {}
-                    Place::Unknown | Place::Maybe => return None,
-                    Place::At(_) | Place::Pointed | Place::Stored => {
+                DataItem::Value(expr) => items.push(millrace_midend::simplify(p, expr, &self.facts)),
+                DataItem::Header(header) => match self.facts.place(*header) {
+                    HeaderPlace::Invalid => {}
+                    HeaderPlace::Unknown | HeaderPlace::Maybe => return None,
+                    HeaderPlace::At(_) | HeaderPlace::Pointed | HeaderPlace::Stored => {
                         items.extend(p.headers[*header].fields.iter().map(|field| Expr::Read(*field)));
                     }
                 },
@@ -93,7 +94,9 @@ impl Gen<'_> {
 
     fn is_in_packet(&self, slot: SlotId) -> bool {
         match self.s.program.slots[slot].home {
-            Home::Header { header, .. } => matches!(self.state.place(header), Place::At(_) | Place::Pointed),
+            Home::Header { header, .. } => {
+                matches!(self.facts.place(header), HeaderPlace::At(_) | HeaderPlace::Pointed)
+            }
             Home::Metadata | Home::Local => false,
         }
     }
@@ -130,7 +133,7 @@ impl Gen<'_> {
         Num::one(algorithm.width(), hash)
     }
 
-    /// The sum of 16-bit words, as they are in memory, of fields that are in the packet and make up whole bytes one behind
+    /// The sum of 16-bit words, as they are in memory, of fields that are in the packet and make up whole bytes one after
     /// another, but for gaps of whole words. Below 2^48.
     fn sum_in_place(&mut self, items: &[Expr]) -> Option<Value> {
         let mut words = Vec::new();
@@ -159,9 +162,10 @@ impl Gen<'_> {
         Some(total)
     }
 
-    /// Keeps the sums over a packet that starts to wait for a node, where one way leads to it and a checksum comes behind it.
+    /// Keeps the sums over a packet that starts to wait for a node, where one path leads to it and a checksum comes
+    /// after it.
     pub(super) fn save_sums(&mut self, node: NodeId, stage: &Stage, memory: Value, offset: Value) {
-        if self.cache.sums.is_empty() || self.waits_for.get(&node) != Some(&1) || !self.sums_behind(node) {
+        if self.cache.sums.is_empty() || self.waits_for.get(&node) != Some(&1) || !self.sums_after(node) {
             return;
         }
         let sums: Vec<Sum> = std::mem::take(&mut self.cache.sums).into_iter().take(MAX_SUMS).collect();
@@ -176,7 +180,7 @@ impl Gen<'_> {
     /// The reverse of [`Gen::save_sums`]; `address` is the packet's in an array of `u32`.
     pub(super) fn restore_sums(&mut self, node: NodeId, stage: &Stage, address: Value) {
         let Some(sums) = self.kept_sums.remove(&node) else { return };
-        let memory = self.around.stage;
+        let memory = self.loop_env.stage;
         let offset = self.b.ins().isub(address, memory);
         let address = self.b.ins().iadd(address, offset);
         for (mut sum, at) in sums.into_iter().zip(sum_arrays(stage)) {
@@ -185,12 +189,12 @@ impl Gen<'_> {
         }
     }
 
-    /// Whether a checksum is computed at or behind a node.
-    fn sums_behind(&self, node: NodeId) -> bool {
+    /// Whether a checksum is computed at a node or after it.
+    fn sums_after(&self, node: NodeId) -> bool {
         let (mut seen, mut waiting) = (FxHashSet::from_iter([node]), vec![node]);
         while let Some(node) = waiting.pop() {
             let node = &self.special.nodes[node];
-            let ops = &self.flat.blocks[node.block].ops;
+            let ops = &self.cfg.blocks[node.block].ops;
             if ops.iter().any(|op| matches!(op, Op::Inst(Inst::Hash { algorithm, .. }) if sums(*algorithm))) {
                 return true;
             }
@@ -243,12 +247,12 @@ impl Gen<'_> {
         for item in items {
             let Expr::Read(slot) = item else { return None };
             let Home::Header { header, offset } = self.s.program.slots[*slot].home else { return None };
-            let (base, bit) = match self.state.place(header) {
-                Place::At(at) => (Base::Packet, 8 * at + offset),
-                Place::Pointed => (Base::Header(header), offset),
+            let (base, bit) = match self.facts.place(header) {
+                HeaderPlace::At(at) => (Base::Packet, 8 * at + offset),
+                HeaderPlace::Pointed => (Base::Header(header), offset),
                 _ => return None,
             };
-            let width = crate::layout::type_width(self.s.program.slots[*slot].ty);
+            let width = millrace_midend::type_width(self.s.program.slots[*slot].ty);
             match pieces.last_mut() {
                 Some((last, start, bits)) if *last == base && *start + *bits == bit => *bits += width,
                 _ => pieces.push((base, bit, width)),
@@ -269,7 +273,7 @@ impl Gen<'_> {
         })
     }
 
-    /// The sum of 16-bit words of data one behind another, filled up with zeros behind. Below 2^48.
+    /// The sum of 16-bit words of data one after another, filled up with zeros at the end. Below 2^48.
     fn sum_of_values(&mut self, items: &[Expr]) -> Value {
         let nums = items.iter().map(|item| {
             let val = self.eval(item);
@@ -334,7 +338,7 @@ impl Gen<'_> {
         Num::one(how.0.width(), hash)
     }
 
-    /// A writer starts anew.
+    /// A writer starts again, empty.
     pub(super) fn start_writer(&mut self, writer: Writer) {
         let (host, writer) = (self.host(), self.int(writer as u64));
         self.call(Helper::WriterStart, &[host, writer]);
@@ -358,11 +362,11 @@ impl Gen<'_> {
 
     /// Appends a header to a writer; nothing when it is invalid.
     pub(super) fn append_header(&mut self, to: Writer, header: HeaderId) {
-        if self.state.place(header) == Place::Invalid {
+        if self.facts.place(header) == HeaderPlace::Invalid {
             return;
         }
-        let behind = self.b.create_block();
-        self.enter_if_valid(header, behind, &[]);
+        let after = self.b.create_block();
+        self.enter_if_valid(header, after, &[]);
         // What is loaded or computed inside holds only there.
         let cache = self.cache.clone();
         for field in &self.s.program.headers[header].fields {
@@ -370,8 +374,8 @@ impl Gen<'_> {
             self.append(to, val);
         }
         self.cache = cache;
-        self.b.ins().jump(behind, &[]);
-        self.start(behind);
+        self.b.ins().jump(after, &[]);
+        self.start(after);
     }
 }
 

@@ -105,7 +105,7 @@ impl Gen<'_> {
         let control = self.b.ins().atomic_load(types::I32, plain(), control);
         let equal = self.equal_slots(address, wanted, layout);
         let hit = self.b.ins().band(equal, control);
-        // Of a miss the word behind the results, which does not count.
+        // On a miss this is the word after the results, which the caller ignores.
         let guard = self.b.ins().iconst(types::I32, 1 << layout.slots);
         let some = self.b.ins().bor(hit, guard);
         let slot = self.b.ins().ctz(some);

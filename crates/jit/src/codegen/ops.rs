@@ -3,11 +3,13 @@
 use super::Gen;
 use super::fields::{Base, words};
 use super::values::{Num, Val};
-use crate::flat::{Input, Op};
+use crate::abi::DROP_SITE;
+use crate::layout::TAKEN;
 use crate::runtime::{Helper, Writer};
-use crate::state::Place;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_midend::cfg::{Input, Op};
+use millrace_midend::facts::HeaderPlace;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
@@ -78,9 +80,39 @@ impl Gen<'_> {
                 let error = self.and(error, 0xffff);
                 self.set_out(error);
             }
-            Op::StartSteps(level) => {
+            Op::AddSite(slot) => {
+                let val = self.read(*slot);
+                let site = self.bits_of(val);
+                let site = self.low(&site);
+                let site = self.b.ins().ishl_imm_u(site, i64::from(DROP_SITE));
+                // The class of service may stand where the site goes.
+                let out = self.get(self.vars.out);
+                let out = self.and(out, u64::from(u32::MAX));
+                let both = self.b.ins().bor(out, site);
+                self.set_out(both);
+            }
+            Op::AddClass(slot) => {
+                let val = self.read(*slot);
+                let class = self.bits_of(val);
+                let class = self.low(&class);
+                let class = self.b.ins().ishl_imm_u(class, i64::from(DROP_SITE));
+                let out = self.get(self.vars.out);
+                let both = self.b.ins().bor(out, class);
+                self.set_out(both);
+            }
+            Op::StartSteps => {
                 let zero = self.int(0);
-                self.set(self.vars.steps[*level as usize], zero);
+                self.set(self.vars.steps, zero);
+            }
+            Op::ForgetSteps => {
+                let (zero, context) = (self.int(0), self.context());
+                self.store_word(zero, context, TAKEN);
+            }
+            Op::AddSteps => {
+                let (steps, context) = (self.get(self.vars.steps), self.context());
+                let before = self.load_word(types::I64, context, TAKEN);
+                let taken = self.b.ins().iadd(before, steps);
+                self.store_word(taken, context, TAKEN);
             }
             Op::AssertFailed(text) => {
                 let host = self.host();
@@ -101,8 +133,8 @@ impl Gen<'_> {
         let mut constant = 0;
         let mut sum = None;
         for (id, header) in &self.s.program.headers {
-            let place = self.state.place(id);
-            if place == Place::Invalid {
+            let place = self.facts.place(id);
+            if place == HeaderPlace::Invalid {
                 continue;
             }
             let varbits = header
@@ -115,7 +147,7 @@ impl Gen<'_> {
                 let context = self.context();
                 own = Some(self.load_word(types::I64, context, self.s.layout.slots[*field]));
             }
-            if matches!(place, Place::Unknown | Place::Maybe) {
+            if matches!(place, HeaderPlace::Unknown | HeaderPlace::Maybe) {
                 let valid = self.is_valid(id);
                 let mask = self.b.ins().ineg(valid);
                 let bits = self.and(mask, u64::from(header.fixed_bits));
@@ -186,7 +218,7 @@ impl Gen<'_> {
                 let host = self.host();
                 let width = self.s.program.registers[*register].width;
                 let register = self.int(u64::from(register.as_u32()));
-                let value = self.buffer(0, 8 * crate::layout::limbs(width) as u32);
+                let value = self.buffer(0, 8 * millrace_midend::limbs(width) as u32);
                 self.call(Helper::RegisterRead, &[host, register, index, value]);
                 let num = self.fill_number(value, width);
                 let val = self.as_type(*dst, num);
@@ -209,7 +241,7 @@ impl Gen<'_> {
                 let (low, high) = (self.number(low), self.number(high));
                 let width = low.width;
                 let (low, high) = (self.spill_number(0, &low), self.spill_number(1, &high));
-                let result = self.buffer(2, 8 * crate::layout::limbs(width) as u32);
+                let result = self.buffer(2, 8 * millrace_midend::limbs(width) as u32);
                 let (host, bits) = (self.host(), self.int(u64::from(width)));
                 self.call(Helper::Random, &[host, bits, low, high, result]);
                 let num = self.fill_number(result, width);
@@ -232,16 +264,16 @@ impl Gen<'_> {
             | Inst::Advance { .. }
             | Inst::Lookahead { .. }
             | Inst::Emit(_)
-            | Inst::Assert { .. } => debug_assert!(false, "the flat graph has edges for {inst:?}"),
+            | Inst::Assert { .. } => debug_assert!(false, "the control-flow graph has edges for {inst:?}"),
         }
     }
 
     fn set_valid(&mut self, header: HeaderId) {
-        let made = self.state.made(self.s.program, header);
-        match (self.state.place(header), made) {
-            (Place::Invalid, Place::Pointed) => self.make_header(header),
-            (Place::Invalid, _) => self.clear_fields(header),
-            (Place::Maybe, Place::Pointed) => {
+        let made = self.facts.made(self.s.program, header);
+        match (self.facts.place(header), made) {
+            (HeaderPlace::Invalid, HeaderPlace::Pointed) => self.make_header(header),
+            (HeaderPlace::Invalid, _) => self.clear_fields(header),
+            (HeaderPlace::Maybe, HeaderPlace::Pointed) => {
                 let valid = self.is_valid(header);
                 let (make, done) = (self.b.create_block(), self.b.create_block());
                 self.b.ins().brif(valid, done, &[], make, &[]);
@@ -255,7 +287,7 @@ impl Gen<'_> {
                 self.cache.forget_var(self.vars.pointer[header.index()]);
             }
             // Zeros become the fields of one that was invalid.
-            (Place::Maybe, _) => self.store_header(header),
+            (HeaderPlace::Maybe, _) => self.store_header(header),
             _ => {}
         }
     }

@@ -3,23 +3,23 @@
 use super::fields::Base;
 use super::values::{Num, Val};
 use super::{Gen, plain};
-use crate::layout::limbs;
 use crate::runtime::Helper;
-use crate::specialise::NodeId;
-use crate::state::{Cursor, number};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_midend::facts::{Cursor, number};
+use millrace_midend::limbs;
+use millrace_midend::specialise::NodeId;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
 impl Gen<'_> {
-    /// Goes to `short` unless the packet has `bits` more bits behind the cursor; goes on behind the check.
+    /// Goes to `short` unless the packet has `bits` more bits after the cursor; goes on after the check.
     fn check_room(&mut self, bits: Value, constant: Option<u32>, short: NodeId) {
         let len = self.get(self.vars.len);
-        let enough = match (self.state.cursor, constant) {
+        let enough = match (self.facts.cursor, constant) {
             (Cursor::At(at), Some(bits)) => {
                 let need = (at + bits).div_ceil(8);
-                if need <= self.state.room {
+                if need <= self.facts.room {
                     // The edge exists in the graph, so it needs code, but nothing goes there.
                     let always = self.b.ins().iconst(types::I8, 1);
                     return self.go_on_if(always, short);
@@ -53,8 +53,8 @@ impl Gen<'_> {
         let length = self.int(u64::from(bits));
         self.check_room(length, Some(bits), short);
         let data = self.data();
-        match self.state.cursor {
-            Cursor::At(at) if at.is_multiple_of(8) && self.state.in_place => {}
+        match self.facts.cursor {
+            Cursor::At(at) if at.is_multiple_of(8) && self.facts.in_place => {}
             Cursor::At(at) => {
                 for field in &self.s.program.headers[header].fields {
                     if let Home::Header { offset, .. } = self.s.program.slots[*field].home {
@@ -63,7 +63,7 @@ impl Gen<'_> {
                     }
                 }
             }
-            Cursor::Byte if self.state.in_place => {
+            Cursor::Byte if self.facts.in_place => {
                 let cursor = self.cursor();
                 let bytes = self.shr(cursor, 3);
                 let pointer = self.b.ins().iadd(data, bytes);
@@ -76,18 +76,18 @@ impl Gen<'_> {
             }
         }
         self.move_cursor(length);
-        self.state.extracted(self.s.program, header);
+        self.facts.extracted(self.s.program, header);
         self.point_early(header);
         self.jump_to(next);
     }
 
     /// Reads all fields of a header into their storage, from a bit that shows at run time.
     fn fields_at(&mut self, header: HeaderId, data: Value, start: Value, varbit: Option<Value>) {
-        let mut behind = false;
+        let mut after = false;
         for field in &self.s.program.headers[header].fields {
             let Home::Header { offset, .. } = self.s.program.slots[*field].home else { continue };
             let mut at = self.plus(start, i64::from(offset));
-            if behind && let Some(bits) = varbit {
+            if after && let Some(bits) = varbit {
                 at = self.b.ins().iadd(at, bits);
             }
             match self.s.program.slots[*field].ty {
@@ -96,10 +96,10 @@ impl Gen<'_> {
                     let to = self.plus(context, i64::from(self.s.layout.slots[*field]));
                     let bits = varbit.unwrap_or(at);
                     self.call(Helper::ReadVarbit, &[to, data, at, bits]);
-                    behind = true;
+                    after = true;
                 }
                 Type::Bool | Type::Bits(_) => {
-                    let width = crate::layout::type_width(self.s.program.slots[*field].ty);
+                    let width = millrace_midend::type_width(self.s.program.slots[*field].ty);
                     let num = self.read_bits(data, at, width);
                     let val = self.as_type(*field, num);
                     self.set_storage(*field, val);
@@ -147,12 +147,12 @@ impl Gen<'_> {
         let (data, cursor) = (self.data(), self.cursor());
         self.fields_at(header, data, cursor, Some(varbit));
         self.move_cursor(length);
-        self.state.extracted_var(self.s.program, header);
+        self.facts.extracted_var(self.s.program, header);
         self.jump_to(next);
     }
 
     pub(super) fn advance(&mut self, bits: &Expr, next: NodeId, short: NodeId, invalid: NodeId) {
-        let constant = number(&crate::simplify::simplify(self.s.program, bits, &self.state));
+        let constant = number(&millrace_midend::simplify(self.s.program, bits, &self.facts));
         let by = self.number(bits);
         let by = self.saturated(&by);
         let odd = self.and(by, 7);
@@ -160,17 +160,17 @@ impl Gen<'_> {
         self.go_on_if(whole, invalid);
         self.check_room(by, None, short);
         self.move_cursor(by);
-        self.state.advanced(constant);
+        self.facts.advanced(constant);
         self.jump_to(next);
     }
 
     pub(super) fn lookahead(&mut self, dst: SlotId, skip: u32, next: NodeId, short: NodeId) {
-        let width = crate::layout::type_width(self.s.program.slots[dst].ty);
+        let width = millrace_midend::type_width(self.s.program.slots[dst].ty);
         let need = skip + width;
         let length = self.int(u64::from(need));
         self.check_room(length, Some(need), short);
         let data = self.data();
-        let num = match self.state.cursor {
+        let num = match self.facts.cursor {
             Cursor::At(at) => self.load_bits(Base::Packet, data, at + skip, width),
             Cursor::Byte if skip.is_multiple_of(8) => {
                 let cursor = self.cursor();
@@ -186,14 +186,14 @@ impl Gen<'_> {
         };
         let val = self.as_type(dst, num);
         self.write(dst, val);
-        self.state.learn(self.s.program, dst, None);
+        self.facts.learn(self.s.program, dst, None);
         self.jump_to(next);
     }
 
     pub(super) fn select(&mut self, keys: &[Expr], cases: &[(Vec<Matcher>, NodeId)], default: NodeId) {
         let nums: Vec<Num> = keys.iter().map(|key| self.number(key)).collect();
         for (matchers, target) in cases {
-            let before = self.state.clone();
+            let before = self.facts.clone();
             // What the specialiser learnt on this edge it told the node; the storage holds it anyway.
             let taken = self.edge(*target);
             let otherwise = self.b.create_block();
@@ -219,7 +219,7 @@ impl Gen<'_> {
             }
             self.b.ins().jump(taken, &[]);
             self.start(otherwise);
-            self.state = before;
+            self.facts = before;
         }
         let default = self.edge(default);
         self.b.ins().jump(default, &[]);
@@ -249,7 +249,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Numbers one behind another in stack memory, each as its limbs.
+    /// Numbers one after another in stack memory, each as its limbs.
     pub(super) fn numbers_in_memory(&mut self, buffer: usize, nums: &[Num]) -> Value {
         let words: Vec<Value> = nums.iter().flat_map(|num| self.limbs(num)).collect();
         let address = self.buffer(buffer, 8 * words.len() as u32);

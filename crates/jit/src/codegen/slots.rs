@@ -3,11 +3,12 @@
 use super::fields::Base;
 use super::values::{Form, Num, Val};
 use super::{Gen, SlotVar};
-use crate::layout::{limbs, slot_bytes};
+use crate::layout::slot_bytes;
 use crate::runtime::Helper;
-use crate::state::Place;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_midend::facts::HeaderPlace;
+use millrace_midend::limbs;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 
@@ -15,17 +16,17 @@ impl Gen<'_> {
     /// The value of a slot.
     pub(super) fn read(&mut self, slot: SlotId) -> Val {
         if let Home::Header { header, offset } = self.s.program.slots[slot].home {
-            match self.state.place(header) {
-                Place::Invalid => return self.zero(self.s.program.slots[slot].ty),
-                Place::At(at) => {
+            match self.facts.place(header) {
+                HeaderPlace::Invalid => return self.zero(self.s.program.slots[slot].ty),
+                HeaderPlace::At(at) => {
                     let data = self.data();
                     return self.read_in_place(Base::Packet, data, 8 * at + offset, slot);
                 }
-                Place::Pointed | Place::Maybe => {
+                HeaderPlace::Pointed | HeaderPlace::Maybe => {
                     let pointer = self.pointer(header);
                     return self.read_in_place(Base::Header(header), pointer, offset, slot);
                 }
-                Place::Stored | Place::Unknown => {}
+                HeaderPlace::Stored | HeaderPlace::Unknown => {}
             }
         }
         self.read_storage(slot)
@@ -83,23 +84,23 @@ impl Gen<'_> {
     /// Gives a slot a value of its type; lost while it is a field of an invalid header.
     pub(super) fn write(&mut self, slot: SlotId, val: Val) {
         if let Home::Header { header, offset } = self.s.program.slots[slot].home {
-            match self.state.place(header) {
-                Place::Invalid => return,
-                Place::At(at) => {
+            match self.facts.place(header) {
+                HeaderPlace::Invalid => return,
+                HeaderPlace::At(at) => {
                     let data = self.data();
                     return self.write_in_place(Base::Packet, data, 8 * at + offset, &val);
                 }
-                Place::Pointed => {
+                HeaderPlace::Pointed => {
                     let pointer = self.pointer(header);
                     return self.write_in_place(Base::Header(header), pointer, offset, &val);
                 }
-                Place::Maybe => {
+                HeaderPlace::Maybe => {
                     // Zeros stay zeros.
                     let (val, pointer) = (self.if_valid(header, val), self.pointer(header));
                     return self.write_in_place(Base::Header(header), pointer, offset, &val);
                 }
-                Place::Stored => {}
-                Place::Unknown => {
+                HeaderPlace::Stored => {}
+                HeaderPlace::Unknown => {
                     let val = self.if_valid(header, val);
                     return self.set_storage(slot, val);
                 }
@@ -197,7 +198,8 @@ impl Gen<'_> {
 
     /// A header's fields get storage of their own, where they are only in the packet.
     pub(super) fn store_header(&mut self, header: HeaderId) {
-        if matches!(self.state.place(header), Place::At(_) | Place::Pointed | Place::Maybe) {
+        if matches!(self.facts.place(header), HeaderPlace::At(_) | HeaderPlace::Pointed | HeaderPlace::Maybe)
+        {
             for field in &self.s.program.headers[header].fields {
                 let val = self.read(*field);
                 self.set_storage(*field, val);
@@ -212,21 +214,21 @@ impl Gen<'_> {
         }
     }
 
-    /// Where a header is that is [`Place::Pointed`] or [`Place::Maybe`].
+    /// Where a header is that is [`HeaderPlace::Pointed`] or [`HeaderPlace::Maybe`].
     pub(super) fn pointer(&mut self, header: HeaderId) -> Value {
         self.get(self.vars.pointer[header.index()])
     }
 
     /// A header's own pointer says where it is.
     pub(super) fn point_to(&mut self, header: HeaderId) {
-        let pointer = match self.state.place(header) {
-            Place::At(at) => {
+        let pointer = match self.facts.place(header) {
+            HeaderPlace::At(at) => {
                 let data = self.data();
                 self.plus(data, i64::from(at))
             }
             // The condition on the edge told what was unknown.
-            Place::Invalid | Place::Unknown => self.zeros(),
-            Place::Pointed | Place::Maybe | Place::Stored => return,
+            HeaderPlace::Invalid | HeaderPlace::Unknown => self.zeros(),
+            HeaderPlace::Pointed | HeaderPlace::Maybe | HeaderPlace::Stored => return,
         };
         self.set(self.vars.pointer[header.index()], pointer);
         self.cache.forget(Base::Header(header));
@@ -283,17 +285,17 @@ impl Gen<'_> {
     pub(super) fn storage_to_context(&mut self, slot: SlotId) {
         let in_memory = matches!(self.slots[slot], Some(SlotVar::Memory));
         let place = match self.s.program.slots[slot].home {
-            Home::Header { header, .. } => self.state.place(header),
-            Home::Metadata | Home::Local => Place::Stored,
+            Home::Header { header, .. } => self.facts.place(header),
+            Home::Metadata | Home::Local => HeaderPlace::Stored,
         };
         if in_memory {
             match place {
-                Place::Invalid => self.clear_storage(slot),
-                Place::At(_) | Place::Pointed | Place::Maybe => {
+                HeaderPlace::Invalid => self.clear_storage(slot),
+                HeaderPlace::At(_) | HeaderPlace::Pointed | HeaderPlace::Maybe => {
                     let val = self.read(slot);
                     self.set_storage(slot, val);
                 }
-                Place::Stored | Place::Unknown => {}
+                HeaderPlace::Stored | HeaderPlace::Unknown => {}
             }
             return;
         }

@@ -172,7 +172,7 @@ impl Gen<'_> {
 
     /// Cuts the highest limb to the width.
     pub(crate) fn cut(&mut self, width: u32, mut limbs: Vec<Value>) -> Num {
-        limbs.truncate(crate::layout::limbs(width));
+        limbs.truncate(millrace_midend::limbs(width));
         if let Some(top) = limbs.last_mut() {
             let bits = (width - 1) % 64 + 1;
             let known = self.widths.get(&self.b.func.dfg.resolve_aliases(*top));
@@ -188,7 +188,7 @@ impl Gen<'_> {
     pub(crate) fn extract(&mut self, limbs: &[Value], low: u32, width: u32) -> Num {
         let (skip, shift) = ((low / 64) as usize, low % 64);
         let mut result = Vec::new();
-        for at in 0..crate::layout::limbs(width) {
+        for at in 0..millrace_midend::limbs(width) {
             let Some(limb) = limbs.get(skip + at).copied() else {
                 result.push(self.int(0));
                 continue;
@@ -211,7 +211,7 @@ impl Gen<'_> {
     pub(crate) fn move_up(&mut self, limbs: &[Value], by: u32, width: u32) -> Num {
         let (skip, shift) = ((by / 64) as usize, by % 64);
         let mut result = Vec::new();
-        for at in 0..crate::layout::limbs(width) {
+        for at in 0..millrace_midend::limbs(width) {
             if at < skip {
                 result.push(self.int(0));
                 continue;
@@ -229,7 +229,7 @@ impl Gen<'_> {
         self.cut(width, result)
     }
 
-    /// Two numbers one behind another, the first one highest.
+    /// Two numbers one after another, the first one highest.
     fn joined(&mut self, high: &Num, low: &Num) -> Num {
         let width = high.width + low.width;
         let (above, below) = (self.limbs(high), self.limbs(low));
@@ -241,8 +241,8 @@ impl Gen<'_> {
         Num::limbs(width, limbs)
     }
 
-    /// Numbers one behind another, in parts that are each a multiple of `unit` bits and as short as that goes; what is left
-    /// is filled up with zeros behind.
+    /// Numbers one after another, in parts that are each a multiple of `unit` bits and as short as that goes; what is
+    /// left is filled up with zeros at the end.
     pub(crate) fn in_units(&mut self, nums: Vec<Num>, unit: u32) -> Vec<Num> {
         let mut parts = Vec::new();
         let mut open: Option<Num> = None;
@@ -277,7 +277,7 @@ impl Gen<'_> {
         };
         let mut result = limbs;
         result[last] = top;
-        result.resize(crate::layout::limbs(width), sign);
+        result.resize(millrace_midend::limbs(width), sign);
         self.cut(width, result)
     }
 

@@ -1,18 +1,18 @@
 //! Variables of the function, and which of them live in memory.
 //!
-//! Cranelift makes what several ways bring to one place an argument of the block there, and code that is made quickly moves
-//! each argument on each edge, from stack memory to stack memory, which was two thirds of such code. So there variables
-//! have their words in a frame, which edges leave alone.
+//! Where paths join, Cranelift makes each variable that the paths set an argument of the block. Code that is made
+//! quickly then moves each argument on each edge, from stack memory to stack memory: these moves were two thirds of
+//! such code. So in such code each variable has a word in a frame, and edges need not move it.
 
 use super::fields::plain;
 use super::{Gen, SlotVar};
-use crate::live::{Live, Set, has_storage};
-use crate::specialise::{NodeId, Special};
-use crate::state::{Cursor, Place};
 use cranelift_codegen::ir::{
     InstBuilder, StackSlot, StackSlotData, StackSlotKind, Type as ClifType, Value, types,
 };
 use cranelift_frontend::{FunctionBuilder, Variable};
+use millrace_midend::facts::{Cursor, HeaderPlace};
+use millrace_midend::liveness::{Live, Set, has_storage};
+use millrace_midend::specialise::{NodeId, Specialised};
 use millrace_pipeline::entity::{EntityRef, SecondaryMap};
 use millrace_pipeline::*;
 
@@ -34,7 +34,7 @@ impl Var {
     }
 }
 
-/// What ways bring from node to node: the variables that are kept in memory, if any are.
+/// What edges bring from node to node: the variables that are kept in memory, if any are.
 #[derive(Debug, Default)]
 pub(super) struct Brought {
     /// Those that all nodes have, of the packet and its place.
@@ -48,7 +48,11 @@ pub(super) struct Brought {
 
 impl Brought {
     /// What is brought to nodes, of which that is live.
-    pub(super) fn new(program: &Program, special: &Special, live: &SecondaryMap<NodeId, Live>) -> Brought {
+    pub(super) fn new(
+        program: &Program,
+        special: &Specialised,
+        live: &SecondaryMap<NodeId, Live>,
+    ) -> Brought {
         let mut brought = Brought { always: true, ..Brought::default() };
         for node in &special.order {
             let entry = &special.nodes[*node].entry;
@@ -58,9 +62,9 @@ impl Brought {
             brought.cursor |= !matches!(entry.cursor, Cursor::At(_));
             for (header, place) in entry.places.iter().enumerate() {
                 match place {
-                    Place::Unknown => brought.flags.insert(header),
-                    Place::Pointed | Place::Maybe => brought.pointers.insert(header),
-                    Place::Invalid | Place::At(_) | Place::Stored => {}
+                    HeaderPlace::Unknown => brought.flags.insert(header),
+                    HeaderPlace::Pointed | HeaderPlace::Maybe => brought.pointers.insert(header),
+                    HeaderPlace::Invalid | HeaderPlace::At(_) | HeaderPlace::Stored => {}
                 }
             }
         }
@@ -70,7 +74,7 @@ impl Brought {
 
 /// The variables that are no slots.
 pub(super) struct Vars {
-    /// The packet's place counted from behind the last one, in bytes: below 0.
+    /// The packet's place counted from the end of the last one, in bytes: below 0.
     pub(super) before_end: Var,
     pub(super) context: Var,
     pub(super) data: Var,
@@ -82,7 +86,7 @@ pub(super) struct Vars {
     /// The record of the action that the last lookup gave, and its slot (0: a miss).
     pub(super) record: Var,
     pub(super) found: Var,
-    pub(super) steps: [Var; 2],
+    pub(super) steps: Var,
     pub(super) valid: Vec<Var>,
     pub(super) pointer: Vec<Var>,
     /// The entry (plus one) that each table with direct objects hit last.
@@ -108,7 +112,6 @@ impl<'a, 'b> Places<'a, 'b> {
     /// The variables that are no slots.
     pub(super) fn vars(&mut self, program: &Program) -> Vars {
         let all = self.kept.always;
-        let [body, action] = self.kept.live.steps;
         let headers = 0..program.headers.len();
         Vars {
             before_end: self.word(all),
@@ -121,7 +124,7 @@ impl<'a, 'b> Places<'a, 'b> {
             // A dispatch follows its lookup at once.
             record: self.word(false),
             found: self.word(false),
-            steps: [body, action].map(|kept| self.word(kept)),
+            steps: self.word(self.kept.live.steps),
             valid: headers.clone().map(|header| self.word(self.kept.flags.contains(header))).collect(),
             pointer: headers.map(|header| self.word(self.kept.pointers.contains(header))).collect(),
             entries: (0..program.tables.len())

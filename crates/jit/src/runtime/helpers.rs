@@ -5,7 +5,7 @@ use super::host::Host;
 use super::lookup::in_lines;
 use super::writer::{bits_of, varbit_of};
 use crate::abi::Moved;
-use crate::layout::type_width;
+use millrace_midend::type_width;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::Color;
@@ -416,6 +416,6 @@ unsafe extern "C" fn random(
 }
 
 unsafe extern "C" fn value_set(to: *mut Host<'static>, id: u64, keys: *const u64) -> u64 {
-    // SAFETY: the host; a number for each field of the set, one behind another.
+    // SAFETY: the host; a number for each field of the set, one after another.
     u64::from(unsafe { host(to).is_member(ValueSetId::from_u32(id as u32), keys) })
 }

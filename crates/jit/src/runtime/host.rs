@@ -2,8 +2,9 @@
 
 use super::writer::numbers_at;
 use super::{Texts, Writer};
-use crate::abi::{HEADROOM, Moved, TAILROOM};
+use crate::abi::Moved;
 use crate::layout::Layout;
+use millrace_frames::{HEADROOM, TAILROOM};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use millrace_state::{DigestMessage, Effects, EntryIndex, State, format_log};
@@ -65,20 +66,20 @@ impl<'a> Host<'a> {
 
     pub(crate) fn digest(&mut self, digest: DigestId) {
         let values = std::mem::take(&mut self.arguments);
-        self.effects.digests.push(DigestMessage { digest, values });
+        self.effects.send(DigestMessage { digest, values });
     }
 
     pub(crate) fn log(&mut self, text: u64) {
         let arguments = std::mem::take(&mut self.arguments);
-        self.effects.log.push(format_log(self.texts.get(text), &arguments));
+        self.effects.say(format_log(self.texts.get(text), &arguments));
     }
 
     pub(crate) fn assert_failed(&mut self, text: u64) {
-        self.effects.log.push(format!("assertion failed: {}", self.texts.get(text)));
+        self.effects.say(format!("assertion failed: {}", self.texts.get(text)));
     }
 
     /// # Safety
-    /// `keys` points to a number for each field of the set, one behind another, each as its limbs.
+    /// `keys` points to a number for each field of the set, one after another, each as its limbs.
     pub(crate) unsafe fn is_member(&self, id: ValueSetId, keys: *const u64) -> bool {
         let widths: Vec<u32> =
             self.program().value_sets[id].fields.iter().map(|(_, width, _)| *width).collect();
@@ -91,7 +92,7 @@ impl<'a> Host<'a> {
         &mut self.writers[usize::from(number != 0)]
     }
 
-    /// Appends what is behind the cursor.
+    /// Appends the bytes after the cursor.
     pub(crate) fn write_payload(&mut self, writer: Writer, packet: &[u8], cursor: usize) {
         let writer = self.writer(writer as u64);
         let whole = cursor.div_ceil(8);
@@ -104,7 +105,7 @@ impl<'a> Host<'a> {
         writer.push_bytes(packet.get(whole..).unwrap_or(&[]));
     }
 
-    /// The packet becomes what was written, and what is behind the cursor.
+    /// The packet becomes what was written, and the bytes after the cursor.
     pub(crate) fn put_together(&mut self, packet: &mut Moved, cursor: usize, growth: usize) {
         let headers = std::mem::take(self.writer(Writer::Packet as u64));
         if headers.len_bits().is_multiple_of(8) {
@@ -114,8 +115,9 @@ impl<'a> Host<'a> {
         self.put_elsewhere(packet, cursor);
     }
 
-    /// The packet becomes these headers, and what is behind the cursor: in front of the payload if that leaves it where it is
-    /// and takes at most `growth` bytes of the headroom, else in memory of its own. The headers are not in the packet.
+    /// The packet becomes these headers, and the bytes after the cursor: before the payload if the payload can stay
+    /// where it is and the headers take at most `growth` bytes of the headroom, else in memory of its own. The headers
+    /// are not in the packet.
     pub(crate) fn put_in_front(&mut self, packet: &mut Moved, cursor: usize, growth: usize, headers: &[u8]) {
         if cursor.is_multiple_of(8) && headers.len() <= cursor / 8 + growth {
             // SAFETY: the new headers end where the payload starts, and begin in the packet or its headroom.
@@ -133,7 +135,7 @@ impl<'a> Host<'a> {
         self.put_elsewhere(packet, cursor);
     }
 
-    /// The packet becomes what was written, and what is behind the cursor, in memory of its own.
+    /// The packet becomes what was written, and the bytes after the cursor, in memory of its own.
     fn put_elsewhere(&mut self, packet: &mut Moved, cursor: usize) {
         // SAFETY: the packet as it is.
         let old = unsafe { std::slice::from_raw_parts(packet.data, packet.len as usize) };

@@ -3,7 +3,7 @@
 use super::Host;
 use super::writer::numbers_at;
 use crate::abi::{LookupBatch, MISSED};
-use crate::layout::type_width;
+use millrace_midend::type_width;
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 use millrace_state::{EntryIndex, Line, Spread, State, TableReader};

@@ -18,7 +18,7 @@ pub(crate) fn bits_of(width: u32, limbs: &[u64]) -> Bits {
 /// A varbit from its words in memory: the length in bits, then the bytes.
 ///
 /// # Safety
-/// `address` points to a varbit: an aligned `u64` and as many bytes behind it as that many bits take.
+/// `address` points to a varbit: an aligned `u64` and as many bytes after it as that many bits take.
 pub(crate) unsafe fn varbit_of(address: *const u64) -> VarbitValue {
     // SAFETY: the caller promises a varbit.
     let (len, bytes) = unsafe {
@@ -32,7 +32,7 @@ pub(crate) unsafe fn varbit_of(address: *const u64) -> VarbitValue {
 }
 
 /// # Safety
-/// `address` points to numbers of these widths, one behind another, each as its limbs.
+/// `address` points to numbers of these widths, one after another, each as its limbs.
 pub(super) unsafe fn numbers_at(mut address: *const u64, widths: &[u32]) -> Vec<Bits> {
     let mut numbers = Vec::with_capacity(widths.len());
     for width in widths {

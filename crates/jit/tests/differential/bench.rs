@@ -1,15 +1,14 @@
 //! The two engines side by side.
 
+use millrace_frames::{Burst, HEADROOM, Place, TAILROOM};
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
-use millrace_jit::abi::{HEADROOM, TAILROOM};
-use millrace_jit::{
-    Batch, Compiled, Contexts, Effort, Options, Outcomes, Plan, Start, Verdict, Written, shapes,
-};
+use millrace_jit::{Batch, Compiled, Contexts, Effort, Options, Outcomes, shapes};
+use millrace_midend::{Footprint, Plan, Start, Verdict};
 use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
 use std::sync::Arc;
 
-/// Each of these with both ways to generate code.
+/// Each of these with both efforts of the code generator.
 pub(crate) fn in_both_ways<T: Copy>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = (T, Effort)> {
     all.into_iter().flat_map(|one| [(one, Effort::Speed), (one, Effort::Quick)])
 }
@@ -47,7 +46,7 @@ impl Bench {
         plan.start = start;
         let arrival = start == Start::Arrival;
         let mut states = [State::new(Arc::clone(&program)).ok()?, State::new(Arc::clone(&program)).ok()?];
-        // Both ways to look up are tested.
+        // Both schedules of lookups are tested.
         let shapes = if start == Start::Unparsed { Vec::new() } else { shapes(&mut states[1]) };
         let options = Options {
             keep_all: true,
@@ -132,7 +131,11 @@ impl Bench {
         }
         let slots = p.slots.iter().map(|(id, slot)| format!("{} = {:?}", slot.name, context.phv.read(p, id)));
         let valid = p.headers.iter().map(|(id, h)| format!("{} {}", h.name, context.phv.is_valid(id)));
-        let rest = [format!("cursor {}", context.cursor), format!("{:02x?}", context.bytes)];
+        let rest = [
+            format!("cursor {}", context.cursor),
+            format!("steps {}", context.steps),
+            format!("{:02x?}", context.bytes),
+        ];
         Outcome { verdict: (Verdict::Stopped, 0), storage: slots.chain(valid).chain(rest).collect() }
     }
 
@@ -151,7 +154,7 @@ impl Bench {
         let (mut memory, mut places) = (vec![0; TAILROOM], Vec::new());
         for bytes in batch {
             memory.extend_from_slice(&[0xa5; HEADROOM]);
-            places.push([memory.len() as u32, bytes.len() as u32]);
+            places.push(Place { at: memory.len() as u32, len: bytes.len() as u32 });
             memory.extend_from_slice(bytes);
             memory.extend_from_slice(&[0x5a; TAILROOM]);
         }
@@ -160,7 +163,8 @@ impl Bench {
         }
         self.look_up_as_now();
         let mut host = self.compiled.host(&mut self.states[1]);
-        let ran = Batch::new(&mut memory, &places, 7, HEADROOM).expect("packets with room on both sides");
+        let burst = Burst::new(&mut memory, &places, HEADROOM).expect("packets with room on both sides");
+        let ran = Batch::new(burst, 7).expect("a batch");
         let results = ran.run(&self.compiled, &mut host, &mut self.contexts, &mut self.outcomes, self.now_ns);
         let p = &self.program;
         let outcomes = results
@@ -181,15 +185,16 @@ impl Bench {
                         p.headers.iter().map(|(id, h)| format!("{} {}", h.name, contexts.is_valid(at, id))),
                     );
                     storage.push(format!("cursor {}", contexts.cursor(at)));
+                    storage.push(format!("steps {}", contexts.steps(at)));
                     storage.push(format!("{:02x?}", results.bytes(at)));
                 }
                 Outcome { verdict: (verdict, outcome.number()), storage }
             })
             .collect();
         let effects = host.take_effects();
-        for ([at, len], bytes) in places.iter().zip(batch) {
+        for (Place { at, len }, bytes) in places.iter().zip(batch) {
             let buffer = &memory[*at as usize - HEADROOM..(at + len) as usize + TAILROOM];
-            self.failures.extend(untouched(buffer, bytes, self.compiled.written()));
+            self.failures.extend(untouched(buffer, bytes, self.compiled.footprint()));
         }
         (outcomes, effects)
     }
@@ -282,11 +287,11 @@ fn target(text: &str) -> Target {
 }
 
 /// Says what was changed of a packet's buffer beyond what code may change.
-fn untouched(buffer: &[u8], packet: &[u8], written: Written) -> Option<String> {
-    let front = HEADROOM - written.front as usize;
-    let behind = (HEADROOM + (written.behind as usize).min(packet.len())).min(buffer.len());
+fn untouched(buffer: &[u8], packet: &[u8], written: Footprint) -> Option<String> {
+    let front = HEADROOM - written.before;
+    let end = (HEADROOM + written.within.min(packet.len())).min(buffer.len());
     let same = buffer[..front].iter().all(|byte| *byte == 0xa5)
-        && buffer[behind..HEADROOM + packet.len()] == packet[behind - HEADROOM..]
+        && buffer[end..HEADROOM + packet.len()] == packet[end - HEADROOM..]
         && buffer[HEADROOM + packet.len()..].iter().all(|byte| *byte == 0x5a);
     (!same).then(|| format!("packet {packet:02x?} is changed beyond {written:?}"))
 }

@@ -1,7 +1,8 @@
 //! Exact tables that are filled until lines go on in others: lookups by loads against the interpreter.
 
 use crate::bench::Bench;
-use millrace_jit::{Effort, Shape, Start, shapes};
+use millrace_jit::{Effort, Shape, shapes};
+use millrace_midend::Start;
 use millrace_pipeline::arbitrary::Rng;
 use millrace_pipeline::{Program, text};
 use millrace_state::State;
@@ -53,13 +54,13 @@ fn keys_of_one_and_two_limbs() {
             assert_eq!(shapes(&mut state), [Shape::Lines(limbs)], "{bits} bits");
             // By loads, by calls for batches and for one key, and all of a batch together.
             let table = program.tables.keys().next().expect("the table");
-            let ways = [
+            let variants = [
                 (Start::Arrival, &[][..], Effort::Speed),
                 (Start::Unparsed, &[][..], Effort::Speed),
                 (Start::Arrival, &[][..], Effort::Quick),
                 (Start::Arrival, &[table][..], Effort::Speed),
             ];
-            for (start, staged, effort) in ways {
+            for (start, staged, effort) in variants {
                 let mut bench =
                     Bench::new(program.clone(), start, staged, effort).expect("a program with a state");
                 // Every key, one that is not there, and one in which a single bit differs.

@@ -3,9 +3,10 @@
 
 mod bench;
 mod exact;
+mod wide;
 
 use bench::{Bench, in_both_ways};
-use millrace_jit::Start;
+use millrace_midend::Start;
 use millrace_pipeline::arbitrary::{self, Rng};
 use millrace_pipeline::*;
 use std::fs;
@@ -79,7 +80,7 @@ fn random_programs() {
     }
 }
 
-/// What a packet that waits for its lookup takes along: also what would be written behind it, were the packet longer.
+/// What a packet that waits for its lookup takes along: also what would be written after it, were the packet longer.
 #[test]
 fn a_lookahead_beyond_the_packet_leaves_its_slot_as_it_was() {
     let program = text::parse(
@@ -106,13 +107,13 @@ fn a_lookahead_beyond_the_packet_leaves_its_slot_as_it_was() {
     }
 }
 
-/// Where only the packet shows how far its headers reach: what goes in front of the payload is read from wherever it was,
+/// Where only the packet shows how far its headers reach: what goes before the payload is read from wherever it was,
 /// in any order, and with a header that is new.
 #[test]
 fn headers_behind_options_are_put_in_front_of_the_payload() {
     for emitted in ["emit h emit g", "emit g emit h", "emit n emit h emit g", "emit g"] {
         let program = text::parse(&format!(
-            "program behind
+            "program after
              errors (NoError, PacketTooShort, HeaderTooShort, ParserInvalidArgument, ParserTimeout)
              intrinsic parser_error = perr
              ingress (p, c, d)

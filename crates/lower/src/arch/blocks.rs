@@ -48,7 +48,7 @@ pub(super) fn blocks_of(
     let mut blocks = Vec::new();
     for argument in arguments {
         let CtorValue::Object(object) = argument else {
-            return fail(code::ARCHITECTURE, main.span, "a package takes parsers, controls and packages");
+            return fail(code::FOREIGN, main.span, "a package takes parsers, controls and packages");
         };
         match cx.objects.get(*object) {
             Object::Block(_) => blocks.push(*object),
@@ -82,7 +82,7 @@ pub(super) fn params<'a>(cx: &Lowering<'a>, object: ObjectId) -> &'a [VarId] {
     }
 }
 
-/// New storage of metadata for a parameter of a block, by its own name behind a prefix.
+/// New storage of metadata for a parameter of a block, by its own name after a prefix.
 pub(super) fn storage(
     cx: &mut Lowering<'_>,
     object: ObjectId,
@@ -127,7 +127,7 @@ impl Plan {
         self.lower_between(cx, main, |_| Ok(()), |_| Ok(()))
     }
 
-    /// The body of the block between code of the architecture. `exit` in a control goes to the code behind it, what a
+    /// The body of the block between code of the architecture. `exit` in a control goes to the code after it, what a
     /// parser rejects does not.
     pub(super) fn lower_between<'a>(
         self,
@@ -156,9 +156,22 @@ impl Plan {
         code.run_block(object, ty, bound)?;
         code.body.goto(end);
         code.body.switch_to(end);
+        code.note_state(None);
         after(&mut code)?;
         code.body.end();
         code.finish()
+    }
+}
+
+/// Packets that nothing asked to be dropped were not sent by that block.
+pub(super) fn drop_by_default(cx: &mut Lowering<'_>, block: ObjectId, request: &str) {
+    if let Some(found) = cx.objects.block(block) {
+        let (ty, path) = (found.ty, found.path.clone());
+        let span = match ty {
+            BlockType::Parser(id) => cx.hir.parsers[id].span,
+            BlockType::Control(id) => cx.hir.controls[id].span,
+        };
+        cx.sites.by_default(span, &path, request);
     }
 }
 
@@ -169,7 +182,7 @@ fn wrong_parameters<T>(cx: &Lowering<'_>, object: ObjectId, main: &hir::Instance
         _ => "",
     };
     let message = format!("the parameters of this block are not those of its role in `{package}`");
-    fail(code::ARCHITECTURE, span(cx, object, main), message)
+    fail(code::FOREIGN, span(cx, object, main), message)
 }
 
 fn span(cx: &Lowering<'_>, object: ObjectId, main: &hir::Instance) -> millrace_syntax::Span {

@@ -1,8 +1,8 @@
-//! Metadata that go with a packet where all else starts anew: through clone, resubmission, recirculation, and past the
+//! Metadata that go with a packet where all else starts again: through clone, resubmission, recirculation, and past the
 //! deparser of ingress.
 //!
-//! Scalars are kept where they are. Headers are not: all are invalid in front of a parser. What has headers in it is
-//! packed into slots of its own before and unpacked behind.
+//! Scalars are kept where they are. Headers are not: all are invalid before a parser. What has headers in it is
+//! packed into slots of its own before and unpacked after.
 
 use millrace_pipeline::{FieldList, SlotId};
 

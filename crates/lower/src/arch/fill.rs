@@ -23,7 +23,7 @@ impl<'s> Fills<'s> {
         }
     }
 
-    /// Writes the code in front of a body. Everything that may read the fields is lowered by now.
+    /// Writes the code before a body. Everything that may read the fields is lowered by now.
     pub(super) fn write(self, cx: &mut Lowering<'_>, body: BodyId) {
         let read = homes::slots_read(cx.ir.program());
         let mut insts = Vec::new();

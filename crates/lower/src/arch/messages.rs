@@ -1,4 +1,4 @@
-//! What programs tell the outside beside packets: digests, assertions.
+//! What programs tell the outside besides packets: digests, assertions.
 
 use millrace_pipeline::{Digest, DigestId, Expr, Inst, Type};
 use millrace_sema::hir::{self, Ty};
@@ -41,7 +41,7 @@ fn digest_members(
 ) -> Lower<()> {
     match cx.shape(ty) {
         Shape::Unit => {}
-        Shape::Struct(_) | Shape::Header(_) | Shape::Union(_) => {
+        Shape::Struct | Shape::Header(_) | Shape::Union(_) => {
             for (name, ty) in types::members(&cx.hir.types, ty) {
                 let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
                 digest_members(cx, ty, &name, list, span)?;

@@ -2,7 +2,7 @@
 //!
 //! An architecture is one module. It names its package, creates what its extern objects stand for, gives the code of
 //! calls to its externs, reads the table properties that it defines, and puts the blocks of the package together. What
-//! several of them need stands beside them.
+//! several of them need stands next to them.
 
 mod blocks;
 mod bpf;
@@ -18,7 +18,8 @@ mod registers;
 mod sume;
 mod v1model;
 
-pub use v1model::set_drop_port;
+pub(crate) use v1model::advice::advice as v1model_advice;
+pub use v1model::{check_port, set_drop_port};
 
 use millrace_pipeline as ir;
 use millrace_sema::hir::{self, Call, Ty};

@@ -100,7 +100,7 @@ fn cell_widths(
         Shape::Unit => {}
         Shape::Scalar(Type::Bool) => list.push((name.into(), 1)),
         Shape::Scalar(Type::Bits(w)) => list.push((name.into(), w)),
-        Shape::Struct(_) | Shape::Header(_) => {
+        Shape::Struct | Shape::Header(_) => {
             if matches!(cx.shape(ty), Shape::Header(_)) {
                 list.push((format!("{name}.$valid$"), 1));
             }
@@ -134,7 +134,8 @@ fn read_cells(code: &mut Code<'_, '_>, ty: Ty, cells: &mut Cells, index: &Expr) 
             Value::Scalar(Expr::Read(read_cell(code, 1, cells, index)?).eq(Expr::bits(1, 1)))
         }
         Shape::Scalar(Type::Bits(w)) => Value::Scalar(Expr::Read(read_cell(code, w, cells, index)?)),
-        Shape::Struct(members) => {
+        Shape::Struct => {
+            let members = types::members(&code.cx.hir.types, ty);
             let mut values = Vec::new();
             for (_, ty) in members {
                 values.push(read_cells(code, ty, cells, index)?);

@@ -4,9 +4,10 @@
 //! A parameter is made an alias of its argument where no program can tell the difference: the callee reaches the
 //! argument's storage in no other way, and the argument keeps what is written to it.
 
+use foldhash::HashSet;
 use millrace_pipeline::{Expr, Home};
 use millrace_sema::hir::{self, Arg, Direction, ExprKind, VarId};
-use std::collections::HashSet;
+use std::rc::Rc;
 
 use super::Code;
 use crate::fail::Lower;
@@ -23,7 +24,7 @@ pub(crate) enum Alias {
     /// None: the parameters have storage of their own.
     Never,
     /// Those whose variable is not among these, which the callee names itself.
-    Except(HashSet<VarId>),
+    Except(Rc<HashSet<VarId>>),
 }
 
 impl Alias {
@@ -176,11 +177,12 @@ impl<'a> Code<'_, 'a> {
                                 Some(place) => (place, true),
                                 None => (self.param_storage(param, owner)?, false),
                             };
+                            self.watch_copy(&lvalue, &place);
                             if args[i].direction == Direction::Out {
                                 fresh.push((i, place.clone()));
                             } else if !done {
                                 let value = self.load(&lvalue)?;
-                                self.store_place(&place, value)?;
+                                self.copying(|code| code.store_place(&place, value))?;
                             }
                             bound.copy_outs.push((lvalue, place.clone()));
                             Binding::Place(place)

@@ -13,7 +13,6 @@ use super::{Code, Frame};
 use crate::fail::{Lower, code, fail, internal};
 use crate::limits::MAX_INLINE_DEPTH;
 use crate::objects::{Binding, BlockType, ExternObject, Object, ObjectId};
-use crate::survey;
 use crate::types::Shape;
 use crate::value::Value;
 
@@ -63,6 +62,8 @@ impl<'a> Code<'_, 'a> {
         if self.frames.len() > MAX_INLINE_DEPTH {
             return fail(code::LIMIT, span, format!("calls nest deeper than {MAX_INLINE_DEPTH}"));
         }
+        self.cx.budget.call(span)?;
+        self.cx.budget.name_bytes += path.len();
         let ret = self.block();
         self.frames.push(Frame {
             block: scope.block,
@@ -72,6 +73,7 @@ impl<'a> Code<'_, 'a> {
             ret,
             result: None,
             exit: None,
+            call: span,
             copy_outs: bound.copy_outs,
             loops: Vec::new(),
             path,
@@ -85,7 +87,7 @@ impl<'a> Code<'_, 'a> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         self.continue_at(frame.ret);
         for (lvalue, place) in &frame.copy_outs {
-            self.store(lvalue, Value::read(place))?;
+            self.copying(|code| code.store(lvalue, Value::read(place)))?;
         }
         Ok(())
     }
@@ -133,7 +135,7 @@ impl<'a> Code<'_, 'a> {
 
     fn call_action(&mut self, id: ActionId, call: &'a Call) -> Lower<Value> {
         let action = &self.cx.hir.actions[id];
-        let alias = Alias::Except(survey::mentions(self.cx.hir, id));
+        let alias = Alias::Except(self.cx.mentions(id));
         let bound = self.bind(&action.params, &call.args, &alias, None)?;
         let path = format!("{}.{}", self.name, action.name);
         let scope = Scope { block: self.scope(), is_block: false, this: self.frame().this };
@@ -149,7 +151,7 @@ impl<'a> Code<'_, 'a> {
         let action = &hir.actions[reference.action];
         let given = |p: &VarId| data.iter().any(|(var, _)| var == p);
         let bound: Vec<VarId> = action.params.iter().copied().filter(|p| !given(p)).collect();
-        let alias = Alias::Except(survey::mentions(hir, reference.action));
+        let alias = Alias::Except(self.cx.mentions(reference.action));
         let mut bound = self.bind(&bound, &reference.args, &alias, None)?;
         for (var, value) in data {
             let place = self.temp_place(hir.vars[var].ty)?;
@@ -299,11 +301,7 @@ impl<'a> Code<'_, 'a> {
         let action = want_action.then(|| self.temp(Type::Bits(16)));
         let next = self.block();
         let hir = self.cx.hir;
-        let exit = if hir.tables[id].actions.iter().any(|a| survey::may_exit(hir, a.action)) {
-            self.exit_target()?
-        } else {
-            next
-        };
+        let exit = if self.cx.table_may_exit(id) { self.exit_target()? } else { next };
         let apply = |code: &mut Self| {
             code.body.apply(table.id, hit, action, next, exit);
             code.body.switch_to(next);

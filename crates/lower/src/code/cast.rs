@@ -41,7 +41,7 @@ impl<'a> Code<'_, 'a> {
             (_, Shape::Unit) => Ok(Value::Unit),
             (Value::Unit, _) => self.cx.zero(to, span),
             (Value::Scalar(e), Shape::Scalar(ty)) => Ok(Value::Scalar(self.cast_scalar(e, from, ty))),
-            (Value::Tuple(values), Shape::Struct(_) | Shape::Header(_) | Shape::List) => {
+            (Value::Tuple(values), Shape::Struct | Shape::Header(_) | Shape::List) => {
                 let (old, new) = (self.member_types(from, values.len()), self.member_types(to, values.len()));
                 let mut members = Vec::with_capacity(values.len());
                 for (i, value) in values.into_iter().enumerate() {

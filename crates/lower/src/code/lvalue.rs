@@ -115,6 +115,9 @@ impl<'a> Code<'_, 'a> {
     pub(crate) fn elements(&mut self, base: LValue, expr: &'a hir::Expr) -> Lower<Vec<LValue>> {
         match base {
             LValue::Place(Place::Stack(stack)) => {
+                // To choose one of them takes a few expressions for each.
+                self.cx.budget.visits += 4 * stack.elements.len();
+                self.cx.budget.check(expr.span)?;
                 Ok(stack.elements.iter().cloned().map(LValue::Place).collect())
             }
             LValue::Place(Place::Struct(members)) => Ok(members.iter().cloned().map(LValue::Place).collect()),
@@ -141,8 +144,15 @@ impl<'a> Code<'_, 'a> {
     /// What an l-value holds now.
     pub(crate) fn load(&mut self, lvalue: &LValue) -> Lower<Value> {
         match lvalue {
-            LValue::Place(place) => Ok(Value::read(place)),
-            LValue::Value(value) => Ok(value.clone()),
+            LValue::Place(place) => {
+                let value = Value::read(place);
+                self.count_parts(&value);
+                Ok(value)
+            }
+            LValue::Value(value) => {
+                self.count_parts(value);
+                Ok(value.clone())
+            }
             LValue::Missing(ty) => self.cx.zero(*ty, self.span),
             LValue::Slice(base, high, low) => {
                 let Value::Scalar(whole) = self.load(base)? else {
@@ -159,6 +169,15 @@ impl<'a> Code<'_, 'a> {
                 let outside = self.zero_like(&first.clone());
                 Ok(choose(index, values, outside, self.cx.ir.program()))
             }
+        }
+    }
+
+    /// Counts the parts of a value that is read as a whole.
+    fn count_parts(&mut self, value: &Value) {
+        if !matches!(value, Value::Scalar(_)) {
+            let mut parts = 0;
+            value.for_each(&mut |_| parts += 1);
+            self.cx.budget.visits += parts;
         }
     }
 

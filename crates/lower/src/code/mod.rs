@@ -18,11 +18,13 @@ mod switch;
 
 pub(crate) use bind::{Alias, Bound};
 
+use foldhash::{HashMap, HashMapExt};
 use indexmap::IndexMap;
-use millrace_pipeline::{BlockId, BodyBuilder, BodyId, BodyKind, Expr, Home, Inst, SlotId, Terminator, Type};
+use millrace_pipeline::{
+    BlockId, BodyBuilder, BodyId, BodyKind, Expr, Home, Inst, SlotId, SourceKind, Terminator, Type,
+};
 use millrace_sema::hir::{InstanceId, Ty, VarId};
 use millrace_syntax::Span;
-use std::collections::HashMap;
 
 use crate::context::Lowering;
 use crate::fail::{Lower, code, fail, internal};
@@ -45,6 +47,8 @@ pub(crate) struct Code<'c, 'a> {
     nesting: usize,
     rejects: HashMap<u32, BlockId>,
     emitted: usize,
+    /// Whether what is written is only handed on: nobody asks for a drop there.
+    is_copying: bool,
 }
 
 /// One inlined call, or the outermost block of the body.
@@ -63,6 +67,8 @@ pub(crate) struct Frame {
     result: Option<Place>,
     /// Where `exit` goes, once somebody asked.
     exit: Option<BlockId>,
+    /// The call.
+    call: Span,
     /// What is copied to the caller's arguments at the end, in order.
     copy_outs: Vec<(LValue, Place)>,
     /// The loops around the statement at hand.
@@ -89,6 +95,7 @@ impl<'c, 'a> Code<'c, 'a> {
         block: Option<ObjectId>,
         span: Span,
     ) -> (Code<'c, 'a>, BlockId) {
+        cx.sites.stands(SourceKind::Body, name, span);
         let mut body = BodyBuilder::new(name, kind);
         let end = body.create_block();
         let frame = Frame {
@@ -99,6 +106,7 @@ impl<'c, 'a> Code<'c, 'a> {
             ret: end,
             result: None,
             exit: None,
+            call: span,
             copy_outs: Vec::new(),
             loops: Vec::new(),
             path: name.to_owned(),
@@ -113,6 +121,7 @@ impl<'c, 'a> Code<'c, 'a> {
             nesting: 0,
             rejects: HashMap::new(),
             emitted: 0,
+            is_copying: false,
         };
         (code, end)
     }
@@ -135,14 +144,14 @@ impl<'c, 'a> Code<'c, 'a> {
 
     /// A new block.
     pub(crate) fn block(&mut self) -> BlockId {
-        self.cx.blocks += 1;
+        self.cx.budget.blocks += 1;
         self.emitted += 1;
         self.body.create_block()
     }
 
     /// Adds an instruction.
     pub(crate) fn push(&mut self, inst: Inst) {
-        self.cx.insts += 1;
+        self.cx.budget.insts += 1;
         self.emitted += 1;
         self.body.push(inst);
     }
@@ -150,8 +159,37 @@ impl<'c, 'a> Code<'c, 'a> {
     /// Writes a slot.
     pub(crate) fn assign(&mut self, dst: SlotId, value: Expr) {
         if value != Expr::Read(dst) {
+            if !self.is_copying {
+                self.note_write(dst, &value);
+            }
             self.push(Inst::Assign { dst, value });
         }
+    }
+
+    /// Writes what is only handed on.
+    pub(crate) fn copying<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.is_copying, true);
+        let written = write(self);
+        self.is_copying = before;
+        written
+    }
+
+    /// The name of the body.
+    pub(crate) fn body_name(&self) -> &str {
+        &self.name
+    }
+
+    /// The statement at hand, or the call of a library's code that it belongs to; the call of what it is in, if that is
+    /// inlined, and its name; and the name of the library's code.
+    pub(crate) fn users_place(&self) -> (Span, Option<Span>, String, Option<String>) {
+        let (mut span, mut called) = (self.span, None);
+        for (at, frame) in self.frames.iter().enumerate().rev() {
+            if at == 0 || !self.cx.sites.is_library(span) {
+                return (span, (at > 0).then_some(frame.call), frame.path.clone(), called);
+            }
+            (span, called) = (frame.call, frame.path.rsplit('.').next().map(str::to_owned));
+        }
+        (span, None, self.name.clone(), called)
     }
 
     /// How much was emitted so far; the same number later means that nothing was since.
@@ -188,18 +226,8 @@ impl<'c, 'a> Code<'c, 'a> {
                 "calls, statements and expressions nest too deeply here when inlined",
             );
         }
-        if self.cx.blocks > limits::MAX_BLOCKS || self.cx.insts > limits::MAX_INSTS {
-            return fail(
-                code::LIMIT,
-                span,
-                format!(
-                    "the program, with every call inlined, needs more than {} blocks or {} instructions",
-                    limits::MAX_BLOCKS,
-                    limits::MAX_INSTS
-                ),
-            );
-        }
-        Ok(())
+        self.cx.budget.visits += 1;
+        self.cx.budget.check(span)
     }
 
     fn ascend(&mut self) {
@@ -219,7 +247,7 @@ impl<'c, 'a> Code<'c, 'a> {
     pub(crate) fn close(&mut self, end: BlockId) -> Lower<()> {
         self.body.switch_to(end);
         for (lvalue, place) in self.frames[0].copy_outs.clone() {
-            self.store(&lvalue, Value::read(&place))?;
+            self.copying(|code| code.store(&lvalue, Value::read(&place)))?;
         }
         self.body.end();
         Ok(())
@@ -289,7 +317,7 @@ impl<'c, 'a> Code<'c, 'a> {
                 let here = self.body.current();
                 self.body.switch_to(block);
                 for (lvalue, place) in self.frames[index].copy_outs.clone() {
-                    self.store(&lvalue, Value::read(&place))?;
+                    self.copying(|code| code.store(&lvalue, Value::read(&place)))?;
                 }
                 match outer {
                     Some(outer) => self.body.goto(outer),

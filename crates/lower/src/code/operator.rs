@@ -56,7 +56,7 @@ impl<'a> Code<'_, 'a> {
                     _ => Value::Unit,
                 });
             }
-            // An `int` beside a number of fixed width has that width, but for shifts.
+            // An `int` next to a number of fixed width has that width, but for shifts.
             (Value::Int(x), Value::Scalar(y)) if !matches!(op, BinaryOp::Shl | BinaryOp::Shr) => {
                 let width = self.type_of(&y).bits().unwrap_or(1);
                 (Expr::Const(Bits::from_bigint(width, &x)), Value::Scalar(y))
@@ -111,7 +111,15 @@ impl<'a> Code<'_, 'a> {
             }
             both => both,
         };
-        Ok(Value::equal(&left, &right))
+        let scalars = matches!((&left, &right), (Value::Scalar(_), _) | (_, Value::Scalar(_)));
+        let equal = Value::equal(&left, &right);
+        let most = ir::limits::MAX_EXPR_DEPTH / 2;
+        if !scalars && equal.depth() > most {
+            let message =
+                format!("the values compared here are nested so deep that it takes more than {most} levels");
+            return crate::fail::fail(crate::fail::code::LIMIT, self.span, message);
+        }
+        Ok(equal)
     }
 
     /// `int` at run time is only ever a constant that depended on a constructor parameter.

@@ -173,8 +173,8 @@ impl<'a> Code<'_, 'a> {
             (Place::Stack(stack), Value::Stack(values, next)) => {
                 let missing = stack.elements.len().saturating_sub(values.len());
                 stack.elements.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, true))?;
-                let behind = stack.elements.len() - missing;
-                for element in &stack.elements[behind..] {
+                let after = stack.elements.len() - missing;
+                for element in &stack.elements[after..] {
                     self.reset(element);
                 }
                 if let (Some(slot), Some(next)) = (stack.next, next) {

@@ -1,5 +1,6 @@
 //! `switch`.
 
+use foldhash::{HashMap, HashMapExt};
 use millrace_pipeline::{Bits, BlockId, Case, Expr, Matcher, Type};
 use millrace_sema::hir::{self, ActionId, Stmt, SwitchCase, TableId};
 use millrace_syntax::Span;
@@ -20,13 +21,15 @@ impl<'a> Code<'_, 'a> {
         let (_, run) = self.apply_table(table, false, true, span)?;
         let Some(run) = run else { return internal(span, "an application without a result") };
         let state = self.table(table)?;
+        // An action may stand in the list more than once.
+        let mut places: HashMap<ActionId, Vec<usize>> = HashMap::new();
+        for (place, action) in state.actions.iter().enumerate() {
+            places.entry(*action).or_default().push(place);
+        }
         let mut list = Vec::new();
         for case in cases {
-            let values = case
-                .labels
-                .iter()
-                .flat_map(|label| state.actions.iter().enumerate().filter(move |(_, a)| **a == *label))
-                .map(|(i, _)| Bits::new(16, i as u128));
+            let places = case.labels.iter().filter_map(|label| places.get(label)).flatten();
+            let values = places.map(|place| Bits::new(16, *place as u128));
             list.push((values.collect::<Vec<_>>(), case.body.as_slice()));
         }
         self.select_values(Expr::Read(run), list, default)

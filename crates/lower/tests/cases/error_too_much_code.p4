@@ -1,4 +1,4 @@
-// error: more than 262144 blocks or 1048576 instructions
+// error: more than 131072 blocks of code
 #include "common.p4"
 #define TWICE(a, b) void a(inout bit<8> v) { b(v); b(v); b(v); b(v); b(v); b(v); b(v); b(v); }
 void f0(inout bit<8> v) { if (v == 3) { v = v + 1; } }

@@ -1,8 +1,8 @@
 // An action of a table finds in a header that it has taken off what was there, as in bmv2; a control does not.
 // in: body action I.decap
-// check: hdr.t.id.held23 = hdr.t.id
+// check: hdr.t.id.held24 = hdr.t.id
 // check: set_invalid hdr.t
-// check: count I.taken, zext(hdr.t.id.held23, 32)
+// check: count I.taken, zext(hdr.t.id.held24, 32)
 // in: body control I {
 // check: set_invalid hdr.u
 // check: m.seen = hdr.u.id

@@ -1,13 +1,12 @@
 //! `p4c-bm2-ss`: a P4 program to P4Info and a file for the switch, which here is an image.
 
-use super::options::{P4infoFiles, parse};
-use crate::cli::{SourceArgs, Standard};
+use super::options::{P4infoFiles, ProgramArgs, parse};
 use crate::findings::{Failure, Findings};
 use crate::output::tell_line;
-use crate::source::load;
+use crate::p4info::Form;
 use clap::{ArgAction, Parser};
-use millrace_control::image::Image;
-use millrace_p4runtime::{InitialEntries, p4info};
+use millrace_describe::image::Image;
+use millrace_p4runtime::InitialEntries;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,25 +14,12 @@ use std::process::ExitCode;
 /// Compiles a P4 program for the switch of Millrace: an image, in place of the JSON of bmv2.
 #[derive(Debug, Parser)]
 #[command(version, about, infer_long_args = false, args_override_self = true)]
-pub(super) struct Args {
-    /// The program
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
+struct Args {
+    #[command(flatten)]
+    program: ProgramArgs,
     /// Where to write the image; nowhere if not given
     #[arg(short, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
-    /// Folder to look for included files in
-    #[arg(short = 'I', value_name = "DIR")]
-    include_dirs: Vec<PathBuf>,
-    /// Macro to define
-    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
-    defines: Vec<String>,
-    /// Macro not to define
-    #[arg(short = 'U', value_name = "NAME")]
-    undefines: Vec<String>,
-    /// Version of the language
-    #[arg(long, visible_alias = "p4v", value_parser = standard, default_value = "p4-16")]
-    std: Standard,
+    output: Option<PathBuf>,
     #[command(flatten)]
     described: P4infoFiles,
     /// The architecture, which must be the program's
@@ -42,9 +28,6 @@ pub(super) struct Args {
     /// The target: bmv2
     #[arg(long, value_parser = ["bmv2"])]
     target: Option<String>,
-    /// Shows no warnings
-    #[arg(long = "Wdisable", value_name = "CODE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    no_warnings: Vec<String>,
     /// Takes warnings for errors
     #[arg(long = "Werror", value_name = "CODE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     warnings_are_errors: Vec<String>,
@@ -98,14 +81,19 @@ struct Ignored {
 }
 
 pub(super) fn main(args: Vec<OsString>) -> ExitCode {
-    match parse::<Args>("p4c-bm2-ss", args, 1) {
+    main_of("p4c-bm2-ss", args)
+}
+
+/// The same under another name: what was made for which architecture, the program says.
+pub(super) fn main_of(name: &'static str, args: Vec<OsString>) -> ExitCode {
+    match parse::<Args>(name, args, 1) {
         Ok(args) => compile(&args),
         Err(status) => status,
     }
 }
 
 /// Compiles; 1 for a wrong program.
-pub(super) fn compile(args: &Args) -> ExitCode {
+fn compile(args: &Args) -> ExitCode {
     let mut findings = Findings::new();
     match make(args, &mut findings) {
         Ok(()) => ExitCode::SUCCESS,
@@ -117,15 +105,7 @@ pub(super) fn compile(args: &Args) -> ExitCode {
 }
 
 fn make(args: &Args, findings: &mut Findings) -> Result<(), Failure> {
-    if !args.no_warnings.is_empty() {
-        findings.hide_warnings();
-    }
-    let name_of = |define: &String| define.split('=').next().map(str::to_owned);
-    let mut defines = vec!["__TARGET_BMV2__".to_owned()];
-    defines.extend(args.defines.iter().cloned());
-    defines.retain(|define| name_of(define).is_none_or(|name| !args.undefines.contains(&name)));
-    let source = SourceArgs { include_dirs: args.include_dirs.clone(), defines, std: args.std };
-    let checked = load(&args.file, &source, findings)?;
+    let checked = args.program.load(&["__TARGET_BMV2__"], findings)?;
     if !args.warnings_are_errors.is_empty() && findings.has_warnings() {
         return Err(Failure::Failed("warnings are errors (--Werror)".into()));
     }
@@ -136,10 +116,10 @@ fn make(args: &Args, findings: &mut Findings) -> Result<(), Failure> {
     }
     let mut files = Vec::new();
     for path in &args.described.p4runtime_files {
-        files.push((path, Form::of_file(path)?));
+        files.push((path, form_of_file(path)?));
     }
     if let Some(path) = &args.described.p4runtime_file {
-        files.push((path, Form::of_name(&args.described.p4runtime_format)));
+        files.push((path, form_of_name(&args.described.p4runtime_format)));
     }
     for (path, form) in files {
         let bytes = form.write(&image.p4info).map_err(Failure::Failed)?;
@@ -151,8 +131,8 @@ fn make(args: &Args, findings: &mut Findings) -> Result<(), Failure> {
 
 /// Writes the entries of the source.
 fn write_entries(described: &P4infoFiles, image: &Image) -> Result<(), Failure> {
-    let listed = described.p4runtime_entries_files.iter().map(|path| Ok((path, Form::of_file(path)?)));
-    let form = Form::of_name(&described.p4runtime_format);
+    let listed = described.p4runtime_entries_files.iter().map(|path| Ok((path, form_of_file(path)?)));
+    let form = form_of_name(&described.p4runtime_format);
     let single = described.p4runtime_entries_file.iter().map(|path| Ok((path, form)));
     let files = listed.chain(single).collect::<Result<Vec<_>, Failure>>()?;
     if files.is_empty() {
@@ -161,11 +141,11 @@ fn write_entries(described: &P4infoFiles, image: &Image) -> Result<(), Failure> 
     let entries = InitialEntries::of(image).map_err(Failure::Failed)?;
     for (path, form) in files {
         let bytes = match form {
-            Form::Text => entries.to_text().map(String::into_bytes),
-            Form::Json => entries.to_json().map(String::into_bytes),
-            Form::Binary => Ok(entries.to_binary()),
+            Form::Text => entries.to_text().into_bytes(),
+            Form::Json => entries.to_json().map_err(Failure::Failed)?.into_bytes(),
+            Form::Binary => entries.to_binary(),
         };
-        write(path, &bytes.map_err(Failure::Failed)?)?;
+        write(path, &bytes)?;
     }
     Ok(())
 }
@@ -174,53 +154,24 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|error| Failure::failed(path.display(), error))
 }
 
-/// A form of P4Info.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Text,
-    Json,
-    Binary,
+/// The form of P4Info that the ending of a file stands for.
+fn form_of_file(path: &Path) -> Result<Form, Failure> {
+    if path.extension().is_some_and(|ending| ending == "txt") {
+        tell_line("warning: the ending .txt is deprecated, use .txtpb");
+    }
+    Form::by_ending(path).ok_or_else(|| {
+        Failure::Failed(format!(
+            "{}: the form is not known by the ending: .txtpb, .txt, .json and .bin are",
+            path.display()
+        ))
+    })
 }
 
-impl Form {
-    fn of_file(path: &Path) -> Result<Form, Failure> {
-        match path.extension().and_then(|ending| ending.to_str()) {
-            Some("txtpb") => Ok(Form::Text),
-            Some("txt") => {
-                tell_line("warning: the ending .txt is deprecated, use .txtpb");
-                Ok(Form::Text)
-            }
-            Some("json") => Ok(Form::Json),
-            Some("bin") => Ok(Form::Binary),
-            _ => Err(Failure::Failed(format!(
-                "{}: the form is not known by the ending: .txtpb, .txt, .json and .bin are",
-                path.display()
-            ))),
-        }
-    }
-
-    fn of_name(name: &str) -> Form {
-        match name {
-            "text" => Form::Text,
-            "json" => Form::Json,
-            _ => Form::Binary,
-        }
-    }
-
-    fn write(self, p4info: &str) -> Result<Vec<u8>, String> {
-        match self {
-            Form::Text => Ok(p4info.as_bytes().to_vec()),
-            Form::Json => p4info::to_json(p4info).map(String::into_bytes),
-            Form::Binary => p4info::to_binary(p4info),
-        }
-    }
-}
-
-/// The version of the language, by any of the names that p4c has for it.
-pub(super) fn standard(text: &str) -> Result<Standard, String> {
-    match text {
-        "16" | "1.2" | "p4-16" | "p4_16" => Ok(Standard::P4_16),
-        "14" | "1.0" | "p4-14" | "p4_14" => Ok(Standard::P4_14),
-        _ => Err("p4-16 or p4-14 is expected".into()),
+/// The form that `--p4runtime-format` names.
+fn form_of_name(name: &str) -> Form {
+    match name {
+        "text" => Form::Text,
+        "json" => Form::Json,
+        _ => Form::Binary,
     }
 }

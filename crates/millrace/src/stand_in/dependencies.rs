@@ -1,4 +1,4 @@
-//! What `p4c` makes of the preprocessor alone: the text in front of the compiler, and rules for `make`.
+//! What `p4c` makes of the preprocessor alone: the text before the compiler, and rules for `make`.
 
 use crate::findings::{Failure, Findings};
 use crate::output::say;
@@ -17,7 +17,7 @@ pub(super) struct PreprocessorArgs {
     /// Writes a rule for make that names the files that were read, and ends
     #[arg(long = "M")]
     rule_only: bool,
-    /// Writes such a rule beside the image, to NAME.d
+    /// Writes such a rule next to the image, to NAME.d
     #[arg(long = "MD")]
     rule: bool,
     /// Where to write the rule
@@ -40,7 +40,7 @@ fn is_builtin(file: &SourceFile) -> bool {
     name.and_then(builtin_include).is_some_and(|text| *text == *file.text) || file.name.starts_with('<')
 }
 
-/// In front of the names of files that are built in.
+/// Before the names of files that are built in.
 const BUILTIN: &str = "p4include/";
 
 /// Options of them that have one dash.
@@ -73,7 +73,7 @@ impl PreprocessorArgs {
         if unfolded.diagnostics.has_errors() {
             return Err(Failure::Found);
         }
-        let beside =
+        let sibling =
             |ending: &str| output.join(source.with_extension(ending).file_name().unwrap_or_default());
         let write = |path: &Path, text: &str| {
             std::fs::write(path, text).map_err(|error| Failure::failed(path.display(), error))
@@ -83,11 +83,11 @@ impl PreprocessorArgs {
             match &self.rule_file {
                 Some(file) => write(file, &rule)?,
                 None if self.rule_only => say(rule),
-                None => write(&beside("d"), &rule)?,
+                None => write(&sibling("d"), &rule)?,
             }
         }
         if self.only && !self.rule_only {
-            write(&beside("p4i"), &unfolded.text)?;
+            write(&sibling("p4i"), &unfolded.text)?;
         }
         Ok(self.only || self.rule_only)
     }

@@ -1,4 +1,4 @@
-//! `p4c`: the driver in front of the compilers, which puts what it makes into a folder.
+//! `p4c`: the driver of the compilers, which puts what it makes into a folder.
 
 use super::compiler;
 use super::dependencies::{self, PreprocessorArgs};
@@ -73,7 +73,7 @@ struct Ignored {
     /// There is no separate preprocessor
     #[arg(short = 'e')]
     skip_preprocessor: bool,
-    /// There is no assembler behind the compiler
+    /// There is no assembler after the compiler
     #[arg(short = 'S')]
     run_till_assembler: bool,
     /// The code is the same
@@ -88,10 +88,10 @@ struct Ignored {
     /// Parsers are inlined as is best
     #[arg(long)]
     parser_inline_opt: bool,
-    /// There is no assembler behind the compiler
+    /// There is no assembler after the compiler
     #[arg(long = "Xassembler", value_name = "ARG", allow_hyphen_values = true)]
     assembler: Vec<OsString>,
-    /// There is no linker behind the compiler
+    /// There is no linker after the compiler
     #[arg(long = "Xlinker", value_name = "ARG", allow_hyphen_values = true)]
     linker: Vec<OsString>,
 }

@@ -3,6 +3,7 @@
 mod compiler;
 mod dependencies;
 mod driver;
+mod graphs;
 mod options;
 mod switch;
 
@@ -17,9 +18,16 @@ pub(crate) fn by_name(mut args: impl Iterator<Item = OsString>) -> Option<ExitCo
     let run: fn(Vec<OsString>) -> ExitCode = match name {
         "p4c" => driver::main,
         "p4c-bm2-ss" => compiler::main,
+        "p4c-bm2-psa" => |args| compiler::main_of("p4c-bm2-psa", args),
+        "p4c-bm2-pna" => |args| compiler::main_of("p4c-bm2-pna", args),
+        "p4c-graphs" => graphs::main,
         "simple_switch" => |args| switch::main(switch::Target::SimpleSwitch, args),
+        "psa_switch" => |args| switch::main(switch::Target::PsaSwitch, args),
+        "pna_nic" => |args| switch::main(switch::Target::PnaNic, args),
         "simple_switch_grpc" => |args| switch::main(switch::Target::SimpleSwitchGrpc, args),
-        "simple_switch_CLI" => |args| crate::execute(in_front(["millrace", "shell"], args)),
+        "simple_switch_CLI" | "psa_switch_CLI" => {
+            |args| crate::execute(in_front(["millrace", "shell"], args))
+        }
         _ => return None,
     };
     Some(run(args.collect()))

@@ -1,9 +1,69 @@
 //! Command lines as p4c and bmv2 understand them.
 
+use crate::cli::{Diagnostics, SourceArgs, Standard};
+use crate::findings::{Failure, Findings};
+use crate::source::{CheckedProgram, load};
 use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// A program, and how the compilers of p4c read it.
+#[derive(Debug, clap::Args)]
+pub(super) struct ProgramArgs {
+    /// The program
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Folder to look for included files in
+    #[arg(short = 'I', value_name = "DIR")]
+    include_dirs: Vec<PathBuf>,
+    /// Macro to define
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
+    defines: Vec<String>,
+    /// Macro not to define
+    #[arg(short = 'U', value_name = "NAME")]
+    undefines: Vec<String>,
+    /// Version of the language
+    #[arg(long, visible_alias = "p4v", value_parser = standard, default_value = "p4-16")]
+    std: Standard,
+    /// Shows no warnings
+    #[arg(long = "Wdisable", value_name = "CODE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    no_warnings: Vec<String>,
+}
+
+impl ProgramArgs {
+    /// Reads the program and checks it. The compiler has macros of its own, which options may take back too.
+    pub(super) fn load(
+        &self,
+        own_macros: &[&str],
+        findings: &mut Findings,
+    ) -> Result<CheckedProgram, Failure> {
+        if !self.no_warnings.is_empty() {
+            findings.hide_warnings();
+        }
+        let mut defines: Vec<String> = own_macros.iter().map(ToString::to_string).collect();
+        defines.extend(self.defines.iter().cloned());
+        defines.retain(|define| {
+            !self.undefines.iter().any(|undefined| define.split('=').next() == Some(undefined.as_str()))
+        });
+        let source = SourceArgs {
+            include_dirs: self.include_dirs.clone(),
+            defines,
+            std: Some(self.std),
+            diagnostics: Diagnostics::Full,
+        };
+        load(&self.file, &source, findings)
+    }
+}
+
+/// The version of the language, by any of the names that p4c has for it.
+fn standard(text: &str) -> Result<Standard, String> {
+    match text {
+        "16" | "1.2" | "p4-16" | "p4_16" => Ok(Standard::P4_16),
+        "14" | "1.0" | "p4-14" | "p4_14" => Ok(Standard::P4_14),
+        _ => Err("p4-16 or p4-14 is expected".into()),
+    }
+}
 
 /// Where P4Info goes.
 #[derive(Debug, clap::Args)]

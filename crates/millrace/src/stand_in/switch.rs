@@ -6,7 +6,8 @@ use crate::findings::Findings;
 use crate::output::{say_line, tell_line};
 use crate::run;
 use clap::Parser;
-use millrace_control::image::IMAGE_VERSION;
+use millrace_dataplane::MAX_PORTS;
+use millrace_describe::image::IMAGE_VERSION;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,11 +19,16 @@ const GRPC_ADDRESS: &str = "0.0.0.0:9559";
 /// The packets that a queue of simple_switch holds.
 const QUEUE_DEPTH: u32 = 64;
 
-/// Which of the two.
+/// The bytes of a log file of bmv2.
+const LOG_FILE_BYTES: u64 = 5 << 20;
+
+/// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     SimpleSwitch,
     SimpleSwitchGrpc,
+    PsaSwitch,
+    PnaNic,
 }
 
 impl Target {
@@ -30,11 +36,13 @@ impl Target {
         match self {
             Target::SimpleSwitch => "simple_switch",
             Target::SimpleSwitchGrpc => "simple_switch_grpc",
+            Target::PsaSwitch => "psa_switch",
+            Target::PnaNic => "pna_nic",
         }
     }
 }
 
-/// Runs a program on ports, with the options of bmv2. Options of the target follow behind `--`; see `-- --help`.
+/// Runs a program on ports, with the options of bmv2. Options of the target follow after `--`; see `-- --help`.
 #[derive(Debug, Parser)]
 #[command(disable_version_flag = true, infer_long_args = true, args_override_self = false)]
 struct Args {
@@ -50,10 +58,17 @@ struct Args {
     /// Reads and writes files INTERFACE_in.pcap and INTERFACE_out.pcap in place of interfaces, after so many seconds
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     use_files: Option<i64>,
+    /// The frames of all ports are messages of one peer of nanomsg (PAIR) there: ipc://FILE or tcp://ADDR:PORT; --interface
+    /// is left out
+    #[arg(long, value_name = "SOCKET", conflicts_with = "use_files")]
+    packet_in: Option<String>,
     /// Where the Thrift server listens
     #[arg(long, value_name = "PORT")]
     thrift_port: Option<u16>,
-    /// The device id of P4Runtime
+    /// Where subscribers of nanomsg hear of digests, idle entries and links [default: ipc:///tmp/bmv2-ID-notifications.ipc]
+    #[arg(long, value_name = "SOCKET")]
+    notifications_addr: Option<String>,
+    /// The device id
     #[arg(long, value_name = "N", default_value_t = 0)]
     device_id: u64,
     /// Logs to standard output
@@ -65,6 +80,15 @@ struct Args {
     /// What to log at least
     #[arg(short = 'L', long, value_name = "LEVEL", value_parser = ["trace", "debug", "info", "warn", "error", "off"])]
     log_level: Option<String>,
+    /// Begins another file when the log file has so many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = LOG_FILE_BYTES, value_parser = clap::value_parser!(u64).range(1..))]
+    log_file_max_size: u64,
+    /// How many log files of before are kept
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    log_file_max_files: usize,
+    /// Logs so many bytes of each packet that comes and leaves
+    #[arg(long, value_name = "BYTES")]
+    dump_packet_data: Option<u64>,
     /// Starts without a program; a controller brings one
     #[arg(long)]
     no_p4: bool,
@@ -82,8 +106,6 @@ struct Args {
     json_version: bool,
     #[command(flatten)]
     ignored: Ignored,
-    #[command(flatten)]
-    missing: Missing,
 }
 
 /// What is taken so that scripts run, and changes nothing.
@@ -93,9 +115,6 @@ struct Ignored {
     /// There is no nanomsg log
     #[arg(long, value_name = "SOCKET")]
     nanolog: Option<String>,
-    /// There are no nanomsg notifications
-    #[arg(long, value_name = "SOCKET")]
-    notifications_addr: Option<String>,
     /// There is no debugger; see `millrace trace`
     #[arg(long)]
     debugger: bool,
@@ -105,24 +124,6 @@ struct Ignored {
     /// The log is written line by line
     #[arg(long)]
     log_flush: bool,
-    /// The log is not rotated
-    #[arg(long, value_name = "BYTES")]
-    log_file_max_size: Option<u64>,
-    /// The log is not rotated
-    #[arg(long, value_name = "N")]
-    log_file_max_files: Option<u64>,
-    /// The log has no bytes of packets; --pcap has
-    #[arg(long, value_name = "BYTES")]
-    dump_packet_data: Option<u64>,
-}
-
-/// What cannot be left out without changing what the switch does.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Not available")]
-struct Missing {
-    /// Packets over nanomsg
-    #[arg(long, value_name = "SOCKET")]
-    packet_in: Option<String>,
 }
 
 /// The options of simple_switch itself.
@@ -147,7 +148,7 @@ struct TargetArgs {
     /// Clients must have a certificate
     #[arg(long)]
     grpc_server_with_client_auth: bool,
-    /// The port behind which the controller is
+    /// The port of the controller
     #[arg(long, value_name = "N")]
     cpu_port: Option<u32>,
     /// The port number that means drop [default: 511]
@@ -190,9 +191,9 @@ fn start(target: Target, mut args: Vec<OsString>) -> Result<ExitCode, ExitCode> 
     if let Ok(name) = std::ffi::CString::new(target.name()) {
         let _ = rustix::thread::set_name(&name);
     }
-    let behind = args.iter().position(|arg| arg == "--").map(|at| args.split_off(at).split_off(1));
+    let after = args.iter().position(|arg| arg == "--").map(|at| args.split_off(at).split_off(1));
     let args: Args = parse(target.name(), args, 1)?;
-    let own: TargetArgs = parse(target.name(), behind.unwrap_or_default(), 1)?;
+    let own: TargetArgs = parse(target.name(), after.unwrap_or_default(), 1)?;
     if args.version {
         say_line(format_args!("{} (Millrace)", env!("CARGO_PKG_VERSION")));
         return Ok(ExitCode::SUCCESS);
@@ -206,7 +207,7 @@ fn start(target: Target, mut args: Vec<OsString>) -> Result<ExitCode, ExitCode> 
             tell_line(format_args!("Error: {wrong}"));
             ExitCode::FAILURE
         })?;
-    without_effect(target, &args, &own).iter().for_each(say_line);
+    without_effect(&args, &own).iter().for_each(say_line);
     if let Some(seconds) = args.use_files.and_then(|seconds| u64::try_from(seconds).ok()) {
         std::thread::sleep(Duration::from_secs(seconds));
     }
@@ -227,7 +228,6 @@ fn start(target: Target, mut args: Vec<OsString>) -> Result<ExitCode, ExitCode> 
 /// What cannot be done.
 fn check(target: Target, args: &Args, own: &TargetArgs) -> Result<(), String> {
     let missing = [
-        ("--packet-in", args.missing.packet_in.is_some()),
         ("--dp-grpc-server-addr", own.dp_grpc_server_addr.is_some()),
         ("--load-modules", own.load_modules.is_some()),
     ];
@@ -244,19 +244,22 @@ fn check(target: Target, args: &Args, own: &TargetArgs) -> Result<(), String> {
         let limit = args.max_port_count;
         return Err(format!("{} ports are more than --max-port-count {limit}", args.interface.len()));
     }
+    if args.packet_in.is_some() && !(1..=MAX_PORTS).contains(&args.max_port_count) {
+        return Err(format!("with --packet-in, --max-port-count is 1 to {MAX_PORTS}"));
+    }
     if let Some(folder) = args.pcap.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(format!("Directory '{}' specified with '--pcap' does not exist.", folder.display()));
     }
     let grpc_only = own.cpu_port.is_some() || own.grpc_server_addr.is_some() || own.grpc_server_ssl;
-    if target == Target::SimpleSwitch && grpc_only {
+    if target != Target::SimpleSwitchGrpc && grpc_only {
         return Err("options of P4Runtime are for simple_switch_grpc".into());
     }
     if own.cpu_port == Some(0) {
         return Err("0 is no number for the CPU port".into());
     }
-    if let Some(port) =
-        own.cpu_port.filter(|cpu| args.interface.iter().any(|(port, _)| u32::from(*port) == *cpu))
-    {
+    if let Some(port) = own.cpu_port.filter(|cpu| {
+        args.packet_in.is_none() && args.interface.iter().any(|(port, _)| u32::from(*port) == *cpu)
+    }) {
         return Err(format!("Cpu port {port} is used as a data port"));
     }
     if own.grpc_server_ssl && (own.grpc_server_cert.is_none() || own.grpc_server_key.is_none()) {
@@ -275,16 +278,21 @@ fn check(target: Target, args: &Args, own: &TargetArgs) -> Result<(), String> {
 fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsString>, String> {
     let mut words: Vec<OsString> = vec!["millrace".into(), "run".into()];
     let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
-    for (port, interface) in &args.interface {
-        let behind = match args.use_files {
-            Some(_) => format!("pcap:{interface}_in.pcap,{interface}_out.pcap"),
+    let interfaces = if args.packet_in.is_some() { &[][..] } else { &args.interface };
+    for (port, interface) in interfaces {
+        let device = match args.use_files {
+            Some(_) => format!("stream:{interface}_in.pcap,{interface}_out.pcap"),
             None => format!("packet:{interface}"),
         };
-        option("-i", format!("{port}@{behind}").into());
+        option("-i", format!("{port}@{device}").into());
     }
+    if let Some(address) = &args.packet_in {
+        option("--packet-in", address.into());
+        option("--packet-in-ports", args.max_port_count.to_string().into());
+    }
+    option("--device-id", args.device_id.to_string().into());
     if target == Target::SimpleSwitchGrpc {
         option("--grpc", own.grpc_server_addr.as_deref().unwrap_or(GRPC_ADDRESS).into());
-        option("--device-id", args.device_id.to_string().into());
         if let Some(port) = own.cpu_port {
             option("--cpu-port", port.to_string().into());
         }
@@ -300,6 +308,9 @@ fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsSt
             }
         }
     }
+    if let Some(seconds) = args.use_files {
+        option("--streams-after", seconds.max(0).to_string().into());
+    }
     if let Some(queues) = own.priority_queues {
         option("--priorities", queues.to_string().into());
     }
@@ -307,27 +318,51 @@ fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsSt
         option("--drop-port", port.to_string().into());
     }
     // With a P4Runtime server, a Thrift server is there only when it is asked for: switches would meet at one port.
-    let default = (target == Target::SimpleSwitch).then_some(millrace_thrift::DEFAULT_PORT);
+    let default = (target != Target::SimpleSwitchGrpc).then_some(millrace_thrift_api::DEFAULT_PORT);
     if let Some(port) = args.thrift_port.or(default) {
         option("--thrift", port.to_string().into());
+        match &args.notifications_addr {
+            Some(address) => option("--notifications", address.into()),
+            // Switches of one device id, of which bmv2 would end all but the first, may run concurrently.
+            None => {
+                let address = format!("ipc:///tmp/bmv2-{}-notifications.ipc", args.device_id);
+                option("--try-notifications", address.into());
+            }
+        }
     }
     if let Some(state) = &args.restore_state {
         option("--entries", state.into());
     }
-    if let Some(folder) = &args.pcap {
+    // Files are named after interfaces.
+    if let Some(folder) = args.pcap.as_ref().filter(|_| args.packet_in.is_none()) {
         option("--pcap", folder.into());
     }
     if args.log_console || args.log_file.is_some() {
-        let level = args.log_level.as_deref().unwrap_or("info");
+        // bmv2 logs each step of each packet if it is not told.
+        let level = args.log_level.as_deref().unwrap_or("trace");
         option("--log-level", level.into());
-        let mut file = args.log_file.clone().unwrap_or_else(|| "/dev/stdout".into());
-        if args.log_file.is_some() {
-            file.as_mut_os_string().push(".txt");
+        option("--log-format", "bmv2".into());
+        option("--log-packet-bytes", args.dump_packet_data.unwrap_or(0).to_string().into());
+        match &args.log_file {
+            None => option("--log", "-".into()),
+            Some(file) => {
+                let mut file = file.clone();
+                file.as_mut_os_string().push(".txt");
+                option("--log", file.into());
+                option("--log-max-size", args.log_file_max_size.to_string().into());
+                option("--log-max-files", args.log_file_max_files.to_string().into());
+            }
         }
-        option("--log", file.into());
     }
     option("--queue-depth", QUEUE_DEPTH.to_string().into());
     words.push("--wait-for-links".into());
+    // Who names an address of other machines means it.
+    if args.packet_in.is_some() {
+        words.push("--packet-in-allow-remote".into());
+    }
+    if args.notifications_addr.as_ref().is_some_and(|address| address.starts_with("tcp://")) {
+        words.push("--thrift-allow-remote".into());
+    }
     if target == Target::SimpleSwitchGrpc {
         words.push("--grpc-allow-plaintext".into());
     }
@@ -338,29 +373,17 @@ fn run_options(target: Target, args: &Args, own: &TargetArgs) -> Result<Vec<OsSt
 }
 
 /// What was given and changes nothing, a line for each.
-fn without_effect(target: Target, args: &Args, own: &TargetArgs) -> Vec<String> {
-    let Ignored { nanolog, notifications_addr, debugger, debugger_addr, .. } = &args.ignored;
+fn without_effect(args: &Args, own: &TargetArgs) -> Vec<String> {
+    let Ignored { nanolog, debugger, debugger_addr, .. } = &args.ignored;
     let given = [
         ("--nanolog", nanolog.is_some(), "there is no nanomsg log"),
-        ("--notifications-addr", notifications_addr.is_some(), "there are no nanomsg notifications"),
         ("--debugger", *debugger || debugger_addr.is_some(), "`millrace trace` tells what a packet meets"),
-        ("--dump-packet-data", args.ignored.dump_packet_data.is_some(), "--pcap captures packets"),
-        (
-            "--log-file-max-size",
-            args.ignored.log_file_max_size.is_some() || args.ignored.log_file_max_files.is_some(),
-            "the log is not rotated",
-        ),
         (
             "--max-mc-groups",
             own.max_mc_groups.is_some() || own.max_l1_entries.is_some() || own.max_l2_entries.is_some(),
             "limits of replication are those of Millrace",
         ),
         ("FILE", args.no_p4 && args.config.is_some(), "the program is left out with --no-p4"),
-        (
-            "--device-id",
-            target == Target::SimpleSwitch && args.device_id != 0,
-            "only P4Runtime has device ids",
-        ),
     ];
     let given = given.into_iter().filter(|(_, given, _)| *given);
     given.map(|(option, _, why)| format!("{option} has no effect: {why}")).collect()
@@ -369,6 +392,8 @@ fn without_effect(target: Target, args: &Args, own: &TargetArgs) -> Vec<String> 
 /// A port with its interface.
 fn interface(text: &str) -> Result<(u16, String), String> {
     let (port, interface) = text.split_once('@').ok_or("PORT@INTERFACE is expected")?;
+    // bmv2 takes a number with what may be before it in C.
+    let port = port.trim_start().trim_start_matches('+');
     let port = port.parse().map_err(|_| format!("`{port}` is no port number (0 to {})", u16::MAX))?;
     if interface.is_empty() { Err("nothing follows the `@`".into()) } else { Ok((port, interface.into())) }
 }
@@ -379,12 +404,12 @@ mod tests {
 
     fn options(target: Target, line: &str) -> Result<String, String> {
         let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let (before, behind) = match words.iter().position(|word| word == "--") {
+        let (before, after) = match words.iter().position(|word| word == "--") {
             Some(at) => (words[..at].to_vec(), words[at + 1..].to_vec()),
             None => (words, Vec::new()),
         };
         let args: Args = parse(target.name(), before, 1).map_err(|_| "usage")?;
-        let own: TargetArgs = parse(target.name(), behind, 1).map_err(|_| "usage")?;
+        let own: TargetArgs = parse(target.name(), after, 1).map_err(|_| "usage")?;
         check(target, &args, &own)?;
         let words = run_options(target, &args, &own)?;
         let parsed = Cli::try_parse_from(&words);
@@ -401,7 +426,7 @@ mod tests {
         let run = options(Target::SimpleSwitchGrpc, line).unwrap();
         for part in [
             "-i 1@packet:s1-eth1 -i 2@packet:s1-eth2",
-            "--grpc 0.0.0.0:50051 --device-id 3 --cpu-port 255",
+            "--device-id 3 --grpc 0.0.0.0:50051 --cpu-port 255",
             "--priorities 8",
             "--thrift 9090",
             "-- build/basic.json",
@@ -416,9 +441,20 @@ mod tests {
         assert!(run.contains("--grpc 0.0.0.0:9559") && run.contains("--device-id 0"), "{run}");
         assert!(!options(Target::SimpleSwitch, "--no-p4").unwrap().contains("--grpc"));
         let run = options(Target::SimpleSwitch, "--use-files 0 -i 0@a prog.json").unwrap();
-        assert!(run.contains("-i 0@pcap:a_in.pcap,a_out.pcap"), "{run}");
+        assert!(run.contains("-i 0@stream:a_in.pcap,a_out.pcap"), "{run}");
         let run = options(Target::SimpleSwitch, "--restore-state saved prog.json").unwrap();
         assert!(run.contains("--entries saved"), "{run}");
+    }
+
+    /// bmv2 leaves its interfaces out.
+    #[test]
+    fn a_peer_of_nanomsg_has_all_ports() {
+        let line = "--packet-in ipc:///tmp/p.ipc -i 1@veth0 --pcap=. --max-port-count 16 prog.json";
+        let run = options(Target::SimpleSwitch, line).unwrap();
+        assert!(run.contains("--packet-in ipc:///tmp/p.ipc --packet-in-ports 16"), "{run}");
+        assert!(!run.contains("-i 1@") && !run.contains("--pcap"), "{run}");
+        let both = options(Target::SimpleSwitch, "--packet-in ipc://p --use-files 0 prog.json");
+        assert_eq!(both.unwrap_err(), "usage");
     }
 
     #[test]
@@ -429,6 +465,7 @@ mod tests {
         assert!(grpc("x.json -i 5@veth0 -- --cpu-port 5").contains("data port"));
         assert!(grpc("x.json -- --grpc-server-ssl").contains("--grpc-server-cert"));
         assert!(grpc("x.json -- --dp-grpc-server-addr 0.0.0.0:1").contains("--dp-grpc-server-addr"));
+        assert!(grpc("x.json --packet-in ipc://x --max-port-count 5000").contains("1 to 4096"));
         assert!(grpc("x.json --pcap /nowhere").contains("does not exist"));
         for line in ["x.json -i veth0", "x.json -i 70000@a", "x.json --log-console --log-file a", "--bogus"] {
             assert_eq!(grpc(line), "usage", "{line}");
@@ -441,7 +478,7 @@ mod tests {
         let words = "x.json --nanolog a --debugger --debugger-addr b".split(' ').map(OsString::from);
         let args: Args = parse("simple_switch", words.collect(), 1).unwrap();
         let own: TargetArgs = parse("simple_switch", Vec::new(), 1).unwrap();
-        let told = without_effect(Target::SimpleSwitch, &args, &own);
+        let told = without_effect(&args, &own);
         assert_eq!(
             told.iter().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>(),
             ["--nanolog", "--debugger"]

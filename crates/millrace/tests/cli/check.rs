@@ -1,6 +1,6 @@
 //! `check`, `p4info`, `compile` and wrong usage: exit status, what is said, and where.
 
-use crate::common::{Folder, millrace};
+use crate::common::{Folder, millrace, millrace_with_input, root};
 use serde_json::json;
 
 const BROKEN: &str = "#include <core.p4>\n\nconst bit<8> x = y;\nbit<8> f() { return 1 }\n";
@@ -32,6 +32,198 @@ fn mistakes_are_named_with_their_lines() {
     let said = millrace(&["check", &program]);
     assert_eq!(said.code, 1);
     assert!(said.err.contains("unknown.p4:1:18"), "{}", said.err);
+}
+
+/// A program for v1model with that in its ingress control.
+fn v1model(ingress: &str) -> String {
+    format!(
+        "#include <core.p4>
+#include <v1model.p4>
+header h_t {{ bit<32> a; bit<32> b; }}
+struct H {{ h_t h; }}
+struct M {{}}
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+    state start {{ p.extract(h.h); transition accept; }}
+}}
+control V(inout H h, inout M m) {{ apply {{}} }}
+control I(inout H h, inout M m, inout standard_metadata_t s) {{
+{ingress}
+}}
+control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{}} }}
+control D(packet_out p, in H h) {{ apply {{ p.emit(h); }} }}
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"
+    )
+}
+
+#[test]
+fn check_finds_what_compile_finds() {
+    let folder = Folder::new("check-as-compile");
+    for (name, ingress, said) in [
+        (
+            "two-lpm.p4",
+            "table t { key = { h.h.a : lpm; h.h.b : lpm; } actions = { NoAction; } } apply { t.apply(); }",
+            "lpm",
+        ),
+        (
+            "indirect.p4",
+            "counter(8, CounterType.packets) c;
+             table t { key = { h.h.a : exact; } actions = { NoAction; } counters = c; } apply { t.apply(); }",
+            "counters",
+        ),
+    ] {
+        let program = folder.file(name, &v1model(ingress));
+        let checked = millrace(&["check", &program]);
+        let compiled = millrace(&["compile", &program, "--emit", "ir"]);
+        assert_eq!((checked.code, compiled.code), (1, 1), "{name}: {}", checked.err);
+        assert!(checked.err.contains(said) && checked.err.contains(&format!("{name}:")), "{}", checked.err);
+        assert_eq!(checked.err, compiled.err);
+    }
+    // A library of parsers and controls is no mistake, but nothing can run it.
+    let library = folder.file("library.p4", "#include <core.p4>\nheader h_t { bit<8> a; }\n");
+    let said = millrace(&["check", &library]);
+    assert!(said.code == 0 && said.err.contains("Warning: the program has no `main`"), "{}", said.err);
+}
+
+#[test]
+fn habits_of_other_languages_get_a_hint() {
+    let folder = Folder::new("check-hints");
+    let header = "header ";
+    for (name, ingress, said) in [
+        ("assign.p4", "apply { if (h.h.a = 1) { } }", "`==` compares"),
+        ("while.p4", "apply { while (h.h.a < 3) { h.h.a = 4; } }", "P4 has no `while`"),
+        ("type.p4", "apply { uint16_t x; }", "`bit<16>`"),
+        ("fraction.p4", "apply { float x; }", "no numbers with a fraction"),
+        ("mac.p4", "apply { bit<48> x = \"00:11:22:33:44:5F\"; }", "`0x00112233445f`"),
+        ("ip.p4", "apply { if (h.h.a == \"10.0.0.1\") { } }", "`0x0a000001`"),
+        ("dotted.p4", "apply { h.h.a = 10.0.0.1; }", "`0x0a000001`"),
+        ("increment.p4", "apply { h.h.a++; }", "`x = x + 1`"),
+        (
+            "later.p4",
+            "table t { key = { h.h.a : exact; } actions = { later; } } action later() {} apply { t.apply(); }",
+            "move the declaration up",
+        ),
+    ] {
+        let program = folder.file(name, &v1model(ingress));
+        let checked = millrace(&["check", &program]);
+        assert!(checked.code == 1 && checked.err.contains(said), "{name}: {}", checked.err);
+    }
+    for (name, ingress, said) in [
+        ("egress-port.p4", "apply { s.egress_port = 3; }", "`egress_spec` chooses the port"),
+        (
+            "list.p4",
+            "apply { clone_preserving_field_list(CloneType.I2E, 5, 3); }",
+            "field list 3 has no fields",
+        ),
+    ] {
+        let program = folder.file(name, &v1model(ingress));
+        let checked = millrace(&["check", &program]);
+        assert!(checked.code == 0 && checked.err.contains(said), "{name}: {}", checked.err);
+    }
+    let text = v1model("apply {}").replace("struct H { h_t h; }", "struct H { h_t h; h_t[3] st; }");
+    let program = folder.file("stack.p4", &text.replace("p.extract(h.h)", "p.extract(h.st)"));
+    let checked = millrace(&["check", &program]);
+    assert!(checked.code == 1 && checked.err.contains("`.next`"), "{}", checked.err);
+    let odd = v1model("apply {}").replacen(header, "header odd_t { bit<3> x; bit<6> y; }\nheader ", 1);
+    let checked = millrace(&["check", &folder.file("odd.p4", &odd)]);
+    assert!(
+        checked.code == 0 && checked.err.contains("9 bits, which do not fill 2 bytes"),
+        "{}",
+        checked.err
+    );
+}
+
+#[test]
+fn editors_get_one_line_for_each_place() {
+    let folder = Folder::new("check-gcc");
+    let program = folder.file("wrong.p4", "const bit<8> x = 1;\nconst bit<8> x = y;\n");
+    let said = millrace(&["check", "--diagnostics", "gcc", &program]);
+    let expected = [
+        ":2:14: error: `x` is declared twice in this scope [E0102]",
+        ":1:14: note: first declared here",
+        ":2:18: error: no value named `y` is visible here [E0101]",
+    ];
+    for line in expected {
+        assert!(said.err.lines().any(|l| l == format!("{program}{line}")), "{line}\n{}", said.err);
+    }
+}
+
+#[test]
+fn p4_14_is_recognised() {
+    assert_eq!(millrace(&["check", "programs/nat_14.p4"]).code, 0);
+    let said = millrace(&["check", "--std", "p4-16", "programs/nat_14.p4"]);
+    assert!(said.code == 1, "{}", said.err);
+    let folder = Folder::new("check-14");
+    let text = include_str!("../../../../programs/nat_14.p4");
+    assert_eq!(millrace(&["check", &folder.file("nat.p4_14", text)]).code, 0);
+}
+
+#[test]
+fn actions_of_one_name_are_entered_by_the_table_that_has_them() {
+    let folder = Folder::new("check-one-name");
+    let program = folder.file(
+        "nop.p4",
+        &v1model(
+            "@name(\".nop\") action nop_0() {}
+             @name(\".nop\") action nop_1() {}
+             action send(@name(\"port\") bit<9> p) { s.egress_spec = p; }
+             table t { key = { h.h.a : exact; } actions = { nop_0; send; } }
+             table u { key = { h.h.b : exact; } actions = { nop_1; send; } }
+             apply { t.apply(); u.apply(); }",
+        ),
+    );
+    let info = millrace(&["p4info", &program]);
+    assert_eq!((info.code, info.out.matches("name: \"nop\"").count()), (0, 1), "{}", info.out);
+    let test = folder.file(
+        "nop.stf",
+        "add I.t h.h.a:1 send(port:3)\nadd I.t h.h.a:2 nop()\nadd I.u h.h.b:2 nop()\nadd I.u h.h.b:5 send(port:4)
+packet 0 00000001 00000002\nexpect 3 00000001 00000002\npacket 0 00000002 00000005\nexpect 4 00000002 00000005\n",
+    );
+    for engine in ["interp", "jit"] {
+        let said = millrace(&["stf", &program, &test, "--engine", engine]);
+        assert_eq!(said.code, 0, "{engine}: {}{}", said.out, said.err);
+    }
+    let image = folder.path("nop.json");
+    assert_eq!(millrace(&["compile", &program, "-o", &image]).code, 0);
+    let image: serde_json::Value = serde_json::from_slice(&std::fs::read(image).unwrap()).unwrap();
+    let actions = image["actions"].as_array().unwrap();
+    for (at, action) in actions.iter().enumerate() {
+        assert_eq!(action["id"], at, "clients of bmv2 take an id for a position: {actions:?}");
+    }
+    assert_eq!(actions.iter().find(|a| a["name"] == "I.send").unwrap()["runtime_data"][0]["name"], "port");
+}
+
+#[test]
+fn several_programs_are_checked_also_after_a_wrong_one() {
+    let folder = Folder::new("check-several");
+    let broken = folder.file("broken.p4", BROKEN);
+    let programs = ["programs/router.p4", &broken, "nowhere.p4", "programs/firewall.p4"];
+    let said = millrace(&[&["check"], &programs[..]].concat());
+    assert_eq!((said.code, said.out.as_str()), (1, ""));
+    assert!(said.err.contains("broken.p4:4:") && said.err.contains("nowhere.p4"), "{}", said.err);
+    let said = millrace(&[&["check", "--json"], &programs[..]].concat());
+    let object = said.json();
+    let oks: Vec<_> = (0..4).map(|at| object["files"][at]["ok"].clone()).collect();
+    assert_eq!((said.code, oks), (1, vec![json!(true), json!(false), json!(false), json!(true)]));
+    assert_eq!((&object["ok"], &object["files"][1]["file"]), (&json!(false), &json!(broken)));
+    assert!(object["diagnostics"].as_array().is_some_and(|list| !list.is_empty()));
+    let said = millrace(&["check", "programs/router.p4", "programs/firewall.p4"]);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""));
+}
+
+#[test]
+fn a_program_may_come_from_standard_input() {
+    let text = std::fs::read_to_string(root().join("programs/router.p4")).unwrap();
+    let said = millrace_with_input(&["check", "-"], &text);
+    assert_eq!((said.code, said.err.as_str()), (0, ""));
+    let said = millrace_with_input(&["check", "--json", "programs/firewall.p4", "-"], BROKEN);
+    let object = said.json();
+    assert_eq!((said.code, &object["files"][1]), (1, &json!({ "file": "-", "ok": false, "error": null })));
+    assert_eq!(
+        (&object["diagnostics"][0]["file"], &object["diagnostics"][0]["line"]),
+        (&json!("<stdin>"), &json!(4))
+    );
+    assert_eq!(millrace_with_input(&["check", "-", "-"], &text).code, 2);
 }
 
 #[test]
@@ -88,7 +280,7 @@ fn both_languages_are_read_by_every_command() {
     // Findings are shown in the program as it was written, also those of what it became.
     let said = millrace(&["check", "--std", "p4-14", "programs/router.p4"]);
     assert_eq!(said.code, 1);
-    let said = millrace(&["check", program]);
+    let said = millrace(&["check", "--std", "p4-16", program]);
     assert_eq!(said.code, 1);
     assert!(said.err.contains("state.p4:3:"), "{}", said.err);
 }
@@ -115,6 +307,36 @@ fn p4info_has_the_ids_of_p4c() {
     ] {
         assert!(text.contains(part), "{part}\nin\n{text}");
     }
+}
+
+#[test]
+fn p4info_is_written_for_older_controllers_and_in_all_forms() {
+    use millrace_p4runtime::proto::config::P4Info;
+    use prost::Message;
+    let folder = Folder::new("p4info-forms");
+    let program = folder.file("basic.p4", BASIC);
+    let newest = millrace(&["p4info", &program]).out;
+    let older = millrace(&["p4info", &program, "--p4runtime", "1.3"]).out;
+    // What 1.3 does not have, as p4info.proto of its release says; all else stays as it is.
+    let without = newest.replace("  initial_default_action {\n    action_id: 25652968\n  }\n", "");
+    assert_ne!(without, newest);
+    assert_eq!(older, without);
+    assert_eq!(millrace(&["p4info", &program, "--p4runtime", "1.4"]).out, newest);
+    let decoded = |args: &[&str], file: &str| {
+        let said = millrace(&[&["p4info", &program, "-o", file], args].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        P4Info::decode(&*std::fs::read(file).unwrap()).unwrap()
+    };
+    let (all, some) = (folder.path("all.bin"), folder.path("some.p4info"));
+    let mut described = decoded(&[], &all);
+    described.tables.iter_mut().for_each(|table| table.initial_default_action = None);
+    assert_eq!(decoded(&["--format", "binary", "--p4runtime", "1.3"], &some), described);
+    let json = folder.path("basic.json");
+    assert_eq!(millrace(&["p4info", &program, "-o", &json]).code, 0);
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(json["pkgInfo"]["arch"], "v1model");
+    let said = millrace(&["p4info", &program, "--p4runtime", "1.2"]);
+    assert_eq!(said.code, 2);
 }
 
 #[test]

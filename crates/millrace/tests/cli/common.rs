@@ -1,8 +1,9 @@
 //! Running the binary, and a folder for what it reads and writes.
 
 use pcap_file::pcap::PcapReader;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// What a run of the command said.
 pub(crate) struct Said {
@@ -48,6 +49,16 @@ pub(crate) fn millrace(args: &[&str]) -> Said {
     command().args(args).output().unwrap().into()
 }
 
+/// As [`millrace`], with a text on standard input.
+pub(crate) fn millrace_with_input(args: &[&str], input: &str) -> Said {
+    let mut command = command();
+    let command = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // One that does not read it is no failure here.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap().into()
+}
+
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -81,6 +92,14 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The frames of a capture that a switch is still writing: none without a header, and the last may be half there.
+pub(crate) fn frames_so_far(path: &str) -> Vec<Vec<u8>> {
+    let Some(mut reader) = std::fs::File::open(path).ok().and_then(|file| PcapReader::new(file).ok()) else {
+        return Vec::new();
+    };
+    std::iter::from_fn(|| Some(reader.next_packet()?.ok()?.data.into_owned())).collect()
 }
 
 /// The frames of a capture file.

@@ -58,7 +58,7 @@ fn run(folder: &Folder, entries: &str) -> Said {
     millrace(&["run", &program, "-i", &port, "--entries", &entries])
 }
 
-/// Checks that a line behind good ones is refused at that column with that reason, and that nothing came of it.
+/// Checks that a line after good ones is refused at that column with that reason, and that nothing came of it.
 fn refused(folder: &Folder, line: &str, column: usize, reason: &str) {
     let said = run(folder, &format!("{GOOD}{line}\n"));
     assert_eq!((said.code, said.out.as_str()), (1, ""), "{line}: nothing is run");

@@ -165,8 +165,9 @@ fn a_controller_brings_the_program() {
 fn what_cannot_be_listened_on_is_told() {
     let port = ["run", "programs/router.p4", "-i", "0@null:-"];
     for (args, code, message) in [
-        (&["--grpc", "0.0.0.0:0"][..], 1, "without TLS anyone there could write to the switch"),
-        (&["--grpc", "nowhere:x"], 2, "is no address to listen on"),
+        (&["--grpc", "0.0.0.0:0"][..], 1, "anyone there could write to the switch"),
+        (&["--grpc", "no where"], 2, "is no address to listen on"),
+        (&["--grpc", "nowhere:x"], 2, "`x` is no port"),
         (&["--grpc", "192.0.2.1:0", "--grpc-allow-plaintext"], 1, "cannot listen on 192.0.2.1:0"),
         (&["--grpc", "127.0.0.1:0", "--grpc-cert", "/nowhere", "--grpc-key", "/nowhere"], 1, "/nowhere"),
         (&["--grpc", "127.0.0.1:0", "--grpc-cert", "/nowhere"], 2, "--grpc-key"),

@@ -66,8 +66,32 @@ fn what_is_no_image_is_refused_with_what_it_is() {
     };
     assert!(refused("cut", &text[..text.len() / 2]).contains("its end is missing"));
     assert!(refused("bmv2", "{\"header_types\": [], \"pipelines\": []}").contains("p4c wrote for bmv2"));
-    let newer = text.replace("\"millrace_image\": 1", "\"millrace_image\": 7");
+    let newer = text.replace("\"millrace_image\": 2", "\"millrace_image\": 7");
     assert!(refused("newer", &newer).contains("version 7 of the format, which is newer"));
     assert!(refused("foreign", "{\"a\": 1}").contains("not an image of Millrace"));
     assert!(refused("damaged", &text.replacen("body ", "bode ", 1)).contains("its program is wrong"));
+}
+
+/// The other processor than this one, whose code generator only the feature `all-targets` brings: `cargo test` turns it on
+/// for the whole workspace, not for this package alone.
+#[test]
+fn assembly_for_another_processor_is_made_or_refused_with_what_brings_it() {
+    let (other, instruction) =
+        if cfg!(target_arch = "x86_64") { ("aarch64", "stp fp, lr") } else { ("x86-64", "pushq %rbp") };
+    let listed = |arguments: &[&str]| {
+        millrace(&[&["compile", "programs/router.p4", "--emit", "asm"], arguments].concat())
+    };
+    let here = listed(&[]);
+    assert_eq!((here.code, here.out.contains(instruction)), (0, false), "{}", here.err);
+    let there = listed(&["--target", other]);
+    match there.code {
+        0 => assert!(there.out.contains(instruction), "{}", there.out),
+        code => {
+            let name = other.replace('-', "_");
+            let error =
+                format!("this build has no code generator for {name}: build with `--features all-targets`");
+            assert_eq!((code, there.out.as_str()), (1, ""));
+            assert!(there.err_line().contains(&error), "{}", there.err);
+        }
+    }
 }

@@ -3,11 +3,17 @@
 mod check;
 mod common;
 mod entries;
+mod exposure;
 mod grpc;
 mod image;
+mod links;
+mod live;
+mod log;
 mod observe;
+mod privileges;
 mod run;
 mod stand_in;
+mod stand_in_live;
 mod stf;
 mod swap;
 mod trace;

@@ -133,7 +133,7 @@ impl Running {
         Running { child, address, _errors: errors }
     }
 
-    /// An answer, by a client that knows nothing of ours: the status line, and what comes behind it.
+    /// An answer, by a client that knows nothing of ours: the status line, and what comes after it.
     fn ask(&self, request: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -147,7 +147,7 @@ impl Running {
     }
 
     fn get(&self, path: &str) -> (String, String) {
-        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: switch"))
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost"))
     }
 
     /// The metrics once the first input has come.
@@ -186,6 +186,8 @@ fn metrics_have_the_numbers_of_the_run() {
         "millrace_port_up{port=\"0\"} 0",
         "millrace_port_up{port=\"1\"} 1",
         "millrace_drops_total{reason=\"ingress_drop\"} 3",
+        "millrace_program_drops_total{place=\"router.p4:106\",block=\"RouterIngress.drop\",request=\"mark_to_drop\",\
+         called_at=\"143\",table=\"\"} 3",
         "millrace_drops_total{reason=\"queue_full\"} 0",
         "millrace_table_entries{table=\"RouterIngress.ipv4_lpm\"} 5",
         "millrace_table_lookups_total{table=\"RouterIngress.ipv4_lpm\",result=\"hit\"} 2",
@@ -202,6 +204,8 @@ fn metrics_have_the_numbers_of_the_run() {
     let (_, body) = status.split_once("\r\n\r\n").unwrap();
     let status: Value = serde_json::from_str(body).unwrap();
     assert_eq!((&status["program"], &status["ports"][0]["rx_packets"]), (&"router".into(), &6.into()));
+    let site = &status["drop_sites"][0];
+    assert_eq!((&site["place"], &site["packets"]), (&"router.p4:106".into(), &3.into()));
 
     let page = millrace(&["top", "--once", &switch.address]);
     assert_eq!(page.code, 0, "{}", page.err);
@@ -234,7 +238,7 @@ fn captures_are_switched_while_it_runs() {
         assert!(said.err.contains(message), "{}", said.err);
     }
     // A web page may make a browser send a request, which says so.
-    let (status, _) = switch.ask("PUT /captures/1 HTTP/1.1\r\nHost: switch\r\nOrigin: http://elsewhere");
+    let (status, _) = switch.ask("PUT /captures/1 HTTP/1.1\r\nHost: localhost\r\nOrigin: http://elsewhere");
     assert_eq!(status, "HTTP/1.1 403 Forbidden");
 }
 
@@ -242,12 +246,12 @@ fn captures_are_switched_while_it_runs() {
 fn wrong_requests_are_refused_and_the_switch_goes_on() {
     let switch = Running::router(&[]);
     for (request, status) in [
-        ("GET /elsewhere HTTP/1.1\r\nHost: switch", "HTTP/1.1 404 Not Found"),
-        ("POST /metrics HTTP/1.1\r\nHost: switch", "HTTP/1.1 405 Method Not Allowed"),
-        ("GET /captures/1 HTTP/1.1\r\nHost: switch", "HTTP/1.1 405 Method Not Allowed"),
-        ("PUT /captures/x HTTP/1.1\r\nHost: switch", "HTTP/1.1 400 Bad Request"),
-        ("PUT /captures/1?file=/etc/x HTTP/1.1\r\nHost: switch", "HTTP/1.1 400 Bad Request"),
-        ("PUT /captures/1 HTTP/1.1\r\nHost: switch", "HTTP/1.1 409 Conflict"),
+        ("GET /elsewhere HTTP/1.1\r\nHost: localhost", "HTTP/1.1 404 Not Found"),
+        ("POST /metrics HTTP/1.1\r\nHost: localhost", "HTTP/1.1 405 Method Not Allowed"),
+        ("GET /captures/1 HTTP/1.1\r\nHost: localhost", "HTTP/1.1 405 Method Not Allowed"),
+        ("PUT /captures/x HTTP/1.1\r\nHost: localhost", "HTTP/1.1 400 Bad Request"),
+        ("PUT /captures/1?file=/etc/x HTTP/1.1\r\nHost: localhost", "HTTP/1.1 400 Bad Request"),
+        ("PUT /captures/1 HTTP/1.1\r\nHost: localhost", "HTTP/1.1 409 Conflict"),
         ("nonsense", "HTTP/1.1 400 Bad Request"),
         (
             &format!("GET / HTTP/1.1\r\nLong: {}", "x".repeat(17_000)),
@@ -267,5 +271,9 @@ fn wrong_requests_are_refused_and_the_switch_goes_on() {
     let remote = ["run", "programs/router.p4", "-i", "0@null:-", "--metrics", "0.0.0.0:0"];
     let refused = millrace(&remote);
     assert_eq!(refused.code, 1);
-    assert!(refused.err.contains("0.0.0.0:0 is reached from other machines"), "{}", refused.err);
+    assert!(
+        refused.err.contains("--metrics 0.0.0.0:0: other machines reach this address"),
+        "{}",
+        refused.err
+    );
 }

@@ -1,6 +1,7 @@
 //! `run`: the demonstration, capture files, entries that do not fit, signals.
 
 use crate::common::{Folder, Said, command, frames, millrace, root};
+use crate::live::Live;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -28,10 +29,18 @@ fn the_demonstration_says_what_came_in_and_went_out() {
     assert_eq!(said.out.matches("\nout  port").count(), 6);
     // Expired, wrong checksum, ARP.
     assert_eq!(said.out.matches("\ndrop         ingress_drop").count(), 3);
-    assert!(said.out.ends_with("dropped:\n         3  ingress_drop\n"), "{}", said.out);
+    let site = "mark_to_drop in RouterIngress.drop (router.p4:106), called at line 143";
+    assert_eq!(said.out.matches(&format!("\ndrop         ingress_drop: {site}\n")).count(), 3);
+    let end = format!("dropped:\n         3  ingress_drop\n         3  by the program: {site}\n");
+    assert!(said.out.ends_with(&end), "{}", said.out);
     let object = millrace(&["run", "--json"]).json();
     assert_eq!(object["ok"], json!(true));
     assert_eq!(object["drops"], json!({ "ingress_drop": 3 }));
+    let wanted = json!([{
+        "file": "router.p4", "line": 106, "block": "RouterIngress.drop", "request": "mark_to_drop",
+        "called_at": 143, "tables": [], "packets": 3,
+    }]);
+    assert_eq!((&object["drop_sites"], &object["losses"]), (&wanted, &json!([])));
     assert_eq!(object["packets"].as_array().unwrap().len(), 9);
     assert_eq!(object["ports"][0]["rx_packets"], json!(6));
 }
@@ -161,6 +170,17 @@ fn wrong_usage_is_told_from_what_cannot_be_opened() {
     let said = millrace(&[&["run", "programs/router.p4", "--json"], &twice[..]].concat());
     assert_eq!(said.code, 1);
     assert_eq!(said.json()["error"], json!("port 0 is given twice"));
+}
+
+/// Controllers are tried against a switch that only has the CPU port, and clients of Thrift add ports.
+#[test]
+fn a_switch_with_a_server_needs_no_port() {
+    for args in [&["run", "--grpc", "0"][..], &["run", "programs/router.p4", "--thrift", "0"]] {
+        let mut switch = Live::start(args);
+        assert_eq!(switch.hears("").unwrap().split_once(" is running on ").unwrap().1, "no port");
+        let server = if args[1] == "--grpc" { "P4Runtime: device 1 at " } else { "Thrift: " };
+        assert!(switch.hears(server).is_some(), "{:?}", switch.said);
+    }
 }
 
 /// Needs the right to make a TAP interface; without it there is nothing to test.

@@ -1,6 +1,6 @@
 //! The executables with the names of p4c and bmv2: files, exit codes, signals.
 
-use crate::common::{Folder, Said, frames, millrace, root};
+use crate::common::{Folder, Said, frames_so_far, millrace, root};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -106,6 +106,42 @@ fn the_driver_puts_the_image_into_a_folder() {
     assert_eq!((p4c(&["--version"]).code, p4c(&["--help-targets"]).code), (0, 0));
 }
 
+fn p4c_graphs(args: &[&str]) -> Said {
+    start(env!("CARGO_BIN_EXE_p4c-graphs")).args(args).output().unwrap().into()
+}
+
+/// A file for each parser and control, by its name in the program.
+#[test]
+fn graphs_are_files_in_a_folder() {
+    let folder = Folder::new("p4c-graphs");
+    let out = folder.path("");
+    let said = p4c_graphs(&["--graphs-dir", &out, "-I", "programs", "-DX=1", "--std", "p4-16", BASIC]);
+    assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""));
+    let source = std::fs::read_to_string(root().join(BASIC)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    for kind in ["parser ", "control "] {
+        for rest in source.split(kind).skip(1) {
+            let Some((name, _)) = rest.split_once('(') else { continue };
+            if name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+                let dot = read(&format!("{name}.dot"));
+                assert!(dot.starts_with(&format!("digraph \"{name}\" {{")), "{dot}");
+            }
+        }
+    }
+    assert!(!Path::new(&folder.path("fullGraph.dot")).exists());
+    let said = p4c_graphs(&["--fullGraph", "--jsonOut", "--graphs-dir", &out, BASIC]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(read("fullGraph.dot").contains("compound=true"));
+    let object: serde_json::Value = serde_json::from_str(&read("fullGraph.json")).unwrap();
+    assert_eq!((&object["name"], &object["nodes"][0]["type"]), (&"router".into(), &"parser".into()));
+    let broken = folder.file("broken.p4", "const bit<8> x = y;\n");
+    let said = p4c_graphs(&["--graphs-dir", &out, &broken]);
+    assert!(said.code == 1 && said.err.contains("broken.p4:1:18"), "{}", said.err);
+    let said = p4c_graphs(&["--graphs-dir", &folder.path("nowhere"), BASIC]);
+    assert!(said.code == 1 && said.err.contains("nowhere"), "{}", said.err);
+    assert_eq!((p4c_graphs(&["--fromJSON", "x"]).code, p4c_graphs(&["--help"]).code), (1, 0));
+}
+
 /// A switch that goes when this does.
 struct Running(Child);
 
@@ -177,9 +213,18 @@ fn files_go_through_a_switch() {
             &format!("511@{}", folder.path("one")),
             &image,
         ]);
-        let said: Said = command.args(target).output().unwrap().into();
-        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-        frames(&folder.path("one_out.pcap")).len()
+        let log = folder.path("log");
+        let _ = std::fs::remove_file(format!("{log}.txt"));
+        command.args(["--log-file", &log]).args(target);
+        let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let dealt_with = |log: &str| {
+            log.matches("Transmitting packet").count() + log.matches("Dropping packet at the end").count()
+        };
+        wait_for("six packets", || {
+            std::fs::read_to_string(format!("{log}.txt")).is_ok_and(|log| dealt_with(&log) == 6)
+        });
+        assert_eq!(running.end(), 0);
+        frames_so_far(&folder.path("one_out.pcap")).len()
     };
     // Port 511 is the drop port, until another one is.
     assert_eq!(frames_out(&[]), 0);
@@ -221,10 +266,10 @@ fn a_saved_state_is_restored() {
         std::fs::copy(root().join(file), folder.path(&format!("p{port}_in.pcap"))).unwrap();
         command.args(["-i", &format!("{port}@{}", folder.path(&format!("p{port}")))]);
     }
-    let said: Said = command.arg(&image).output().unwrap().into();
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    let sent = ["p0_out.pcap", "p1_out.pcap"].map(|name| frames(&folder.path(name)).len());
-    assert_eq!(sent, [3, 3]);
+    let running = Running(command.arg(&image).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let sent = || ["p0_out.pcap", "p1_out.pcap"].map(|name| frames_so_far(&folder.path(name)).len());
+    wait_for("three each way", || sent() == [3, 3]);
+    assert_eq!(running.end(), 0);
 
     let wrong = folder.file("wrong", "table_add nothing x 1 =>\n");
     let refused: Said = start(env!("CARGO_BIN_EXE_simple_switch"))

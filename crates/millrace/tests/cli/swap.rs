@@ -61,6 +61,37 @@ impl Drop for Running {
 }
 
 #[test]
+fn a_packet_is_traced_with_the_tables_of_a_running_switch() {
+    let folder = Folder::new("trace-from");
+    let switch = Running::start(&folder);
+    let packet = "020000000000 060000000000 0800 45000014000000004011 65d6 0a000002 0a000102";
+    let traced = |program: &[&str]| {
+        let from = ["--from", &switch.thrift, "--port", "0", "--packet", packet];
+        millrace(&[&["trace"], program, &from[..]].concat())
+    };
+    // Its own program with what is written there; the same when the program is given.
+    let said = traced(&[]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.contains("action RouterIngress.set_nhop(dmac = 0x060000000001, port = 0x001)"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("sent on port 1"), "{}", said.out);
+    assert_eq!(traced(&["programs/router.p4"]).out, said.out);
+    // What is written fits no other program.
+    let other = traced(&["programs/firewall.p4"]);
+    assert_eq!(other.code, 1);
+    assert!(other.err.contains("the switch at 127.0.0.1:"), "{}", other.err);
+    let nobody = millrace(&["trace", "--from", "1", "--port", "0", "--packet", "00"]);
+    assert!(nobody.code == 1 && nobody.err.contains("no switch has its Thrift server"), "{}", nobody.err);
+    assert_eq!(millrace(&["trace", "--port", "0", "--packet", "00"]).code, 2);
+    // The packet was not the switch's.
+    let counted = switch.end();
+    assert_eq!(counted["ok"], json!(true), "{counted}");
+}
+
+#[test]
 fn a_program_takes_over_while_frames_flow_and_none_is_lost() {
     let folder = Folder::new("swap");
     let router = std::fs::read_to_string(root().join("programs/router.p4")).unwrap();

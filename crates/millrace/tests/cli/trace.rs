@@ -15,18 +15,20 @@ fn the_story_of_a_forwarded_packet() {
     let mut rest = first;
     for part in [
         "packet of 60 bytes on port 0 at 0 ns",
-        "state start",
+        "RouterParser (router.p4:68)",
+        "state start (router.p4:72)",
         "extract hdr.ethernet",
         "type = 0x0800",
-        "state ipv4",
+        "select (hdr.ethernet.type = 0x0800): case 1",
+        "state ipv4 (router.p4:81)",
         "ttl = 0x40",
         "dst = 0x0a000102",
         "hdr.ipv4.ttl = 0x3f (was 0x40)",
-        "table RouterIngress.ipv4_lpm",
+        "table RouterIngress.ipv4_lpm (router.p4:114)",
         "key hdr.ipv4.dst = 0x0a000102 in 0x0a000100/24",
         // The second route of the file: handles count from 0.
         "hit entry 1",
-        "action RouterIngress.set_nhop(dmac = 0x060000000001, port = 0x001)",
+        "action RouterIngress.set_nhop(dmac = 0x060000000001, port = 0x001) (router.p4:109)",
         "to port 1",
         "egress, port 1",
         "table RouterEgress.send_frame",
@@ -39,6 +41,7 @@ fn the_story_of_a_forwarded_packet() {
         let at = rest.find(part).unwrap_or_else(|| panic!("{part}\nis not in\n{rest}"));
         rest = &rest[at + part.len()..];
     }
+    assert!(!said.out.contains("switch."), "slots that the program does not have: {}", said.out);
     assert_eq!(said.out.matches("packet of ").count(), 6, "one story for each packet of the capture");
 }
 
@@ -49,10 +52,14 @@ fn the_story_of_a_dropped_packet_says_why() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.out.contains("ttl = 0x01"), "{}", said.out);
     assert!(!said.out.contains("table RouterIngress"), "{}", said.out);
-    assert!(said.out.ends_with("dropped: ingress_drop\n"), "{}", said.out);
+    let site = "mark_to_drop in RouterIngress.drop (router.p4:106), called at line 143";
+    assert!(said.out.ends_with(&format!("dropped: ingress_drop: {site}\n")), "{}", said.out);
     let miss = "020000000000 060000000000 0800 45000014000000004011 65d6 0a000002 0a000102";
     let said = millrace(&[&TRACE[..], &["--packet", miss]].concat());
     assert!(said.out.contains("miss\n      action RouterIngress.drop()"), "{}", said.out);
+    let site = "mark_to_drop in RouterIngress.drop (router.p4:106), of one of the tables RouterIngress.ipv4_lpm, \
+                RouterIngress.ipv6_lpm\n";
+    assert!(said.out.ends_with(site), "{}", said.out);
 }
 
 #[test]
@@ -79,6 +86,6 @@ fn json_and_wrong_packets() {
     }
     let said = millrace(&[&TRACE[..], &["--packet", "programs/router.p4"]].concat());
     assert_eq!(said.code, 1);
-    assert!(said.err.contains("not a capture file"), "{}", said.err);
+    assert!(said.err.contains("neither a pcap nor a pcapng file"), "{}", said.err);
     assert_eq!(millrace(&[&TRACE[..], &["--packet", "00:11:22"]].concat()).code, 0);
 }

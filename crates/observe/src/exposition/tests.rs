@@ -1,11 +1,16 @@
 use super::*;
-use crate::{CaptureStatus, PortStatus, Process, QueueStatus, TableStatus};
+use crate::{CaptureStatus, DropSiteStatus, PortStatus, Process, QueueStatus, TableStatus};
 use std::collections::HashSet;
 
 fn status() -> Arc<Status> {
     let port = PortStatus {
         port: 3,
         up: true,
+        interface: Some("eth0".into()),
+        spec: Some("packet:eth0".into()),
+        mac: Some("02:00:00:00:00:17".into()),
+        speed_mbps: Some(1000),
+        mtu: Some(1500),
         rx_packets: 11,
         rx_bytes: 12,
         rx_drops: 13,
@@ -35,6 +40,14 @@ fn status() -> Arc<Status> {
         now_ns: 1,
         ports: vec![port],
         drops: [("ingress_drop".to_owned(), 31), ("parser_error:NoMatch".to_owned(), 0)].into(),
+        drop_sites: vec![DropSiteStatus {
+            place: "a.p4:7".into(),
+            block: "c.drop".into(),
+            request: "mark_to_drop".into(),
+            called_at: 9,
+            tables: vec!["c.t".into(), "c.u".into()],
+            packets: 30,
+        }],
         tables: vec![table("c.t", Some(41), Some(42)), table("c.u", None, None)],
         queues: vec![QueueStatus { port: 3, priority: 1, packets: 51, max_packets: 52, drops: 53 }],
         bursts: Distribution { count: 3, sum: 67, ranges: vec![1, 1, 0, 0, 0, 0, 1] },
@@ -46,6 +59,7 @@ fn status() -> Arc<Status> {
             outgoing: String::new(),
             packets: 71,
             lost: 72,
+            error: None,
         }],
         process: Process { start_seconds: 1e9, cpu_seconds: 0.25, resident_bytes: 81, virtual_bytes: 82 },
     })
@@ -56,7 +70,10 @@ fn every_number_has_its_name_and_labels() {
     let text = metrics(&status());
     let lines: Vec<&str> = text.lines().collect();
     for line in [
+        "millrace_program_drops_total{place=\"a.p4:7\",block=\"c.drop\",request=\"mark_to_drop\",called_at=\"9\",table=\"c.t,c.u\"} 30",
         "millrace_build_info{version=\"1.2.3\"} 1",
+        "millrace_port_info{port=\"3\",interface=\"eth0\",mac=\"02:00:00:00:00:17\",spec=\"packet:eth0\"} 1",
+        "millrace_port_speed_bytes{port=\"3\"} 125000000",
         "millrace_program_info{program=\"a \\\"quoted\\\\\\\" program\",engine=\"jit\"} 1",
         "millrace_port_up{port=\"3\"} 1",
         "millrace_port_receive_packets_total{port=\"3\"} 11",
@@ -105,7 +122,7 @@ fn every_number_has_its_name_and_labels() {
     assert_eq!(lines.last(), Some(&"# EOF"));
 }
 
-/// The rules of the format that Prometheus checks first: each family is described once, in front of its samples, which
+/// The rules of the format that Prometheus checks first: each family is described once, before its samples, which
 /// stand together; each sample is there once, and is a number.
 #[test]
 fn the_text_is_well_formed() {

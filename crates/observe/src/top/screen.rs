@@ -1,13 +1,14 @@
 //! The view on a terminal.
 
 use super::view::{List, Order, ShownPort, View};
+use millrace_printable::printable_line;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState};
 
-/// What the person in front of it has chosen.
+/// What its user has chosen.
 #[derive(Debug, Default)]
 pub struct Screen {
     order: Order,
@@ -57,7 +58,8 @@ impl Screen {
 
     /// Shows a line at the bottom, in place of the keys.
     pub fn say(&mut self, line: String) {
-        self.said = line;
+        // It comes from the switch.
+        self.said = printable_line(&line).into_owned();
     }
 
     /// Draws a view.
@@ -84,19 +86,32 @@ impl Screen {
     }
 }
 
+/// Between two columns.
+const SPACING: u16 = 2;
+
 fn draw_list(frame: &mut Frame<'_>, area: Rect, list: &List, state: &mut TableState, has_keys: bool) {
-    let widths = list.widths().into_iter().map(|width| Constraint::Length(width as u16));
+    // Columns that find no room are left out, the last ones first: all of them cut short would say nothing.
+    let mut room = usize::from(area.width);
+    let fits = |width: &usize| {
+        let is_there = *width <= room;
+        room = room.saturating_sub(width + usize::from(SPACING));
+        is_there
+    };
+    let widths: Vec<usize> = list.widths().into_iter().take_while(fits).collect();
+    let columns = widths.len().max(1);
+    let widths = widths.into_iter().map(|width| Constraint::Length(width as u16));
     let cell = |at: usize, word: &str| {
         let alignment = if at == 0 { Alignment::Left } else { Alignment::Right };
         Cell::from(Text::from(word.to_owned()).alignment(alignment))
     };
-    let row = |words: &[&str]| Row::new(words.iter().enumerate().map(|(at, word)| cell(at, word)));
+    let row =
+        |words: &[&str]| Row::new(words.iter().take(columns).enumerate().map(|(at, word)| cell(at, word)));
     let rows = list.rows.iter().map(|words| row(&words.iter().map(String::as_str).collect::<Vec<_>>()));
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let title = if has_keys { bold } else { Style::new() };
     let table = Table::new(rows, widths)
         .header(row(list.columns).style(bold))
-        .column_spacing(2)
+        .column_spacing(SPACING)
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
         .block(Block::new().title(Line::styled(list.title, title)));
     frame.render_stateful_widget(table, area, state);
@@ -124,17 +139,29 @@ mod tests {
         let (before, now) = (status(60), status(62));
         let view = View::new(Some(&before), &now, Order::Number);
         let mut screen = Screen::default();
-        let lines = shown(&mut screen, &view, 110, 20);
+        let lines = shown(&mut screen, &view, 150, 20);
         assert_eq!(lines[0], "millrace 1.2.3  router (jit)  up 0:01:02");
         assert_eq!(lines[2], "ports");
-        assert!(lines[3].starts_with("port  link  rx pps  rx bit/s  tx pps"), "{}", lines[3]);
-        assert!(lines[5].starts_with("1     down   1.23M      988M   2.47M"), "{}", lines[5]);
+        assert!(
+            lines[3].starts_with("port  interface  link  speed  rx pps  rx bit/s  tx pps"),
+            "{}",
+            lines[3]
+        );
+        assert!(
+            lines[5].starts_with("1             -  down      -   1.23M      988M   2.47M"),
+            "{}",
+            lines[5]
+        );
         assert_eq!(lines[6], "tables");
         assert!(lines[8].starts_with("ingress.routes       12  1024      4.50k       500"), "{}", lines[8]);
         assert!(lines[9].starts_with("drops") && lines[9].ends_with("queues"), "{}", lines[9]);
-        assert!(lines[11].starts_with("ingress_drop    3      186"), "{}", lines[11]);
+        assert!(lines[11].starts_with("ingress_drop             3      186"), "{}", lines[11]);
         assert!(lines[11].ends_with("1/2          5    64      9"), "{}", lines[11]);
         assert_eq!(lines[19], KEYS);
+        assert!(lines[4].ends_with("02:00:00:00:00:01"), "{}", lines[4]);
+        // What has no room is left out, not cut.
+        let narrow = shown(&mut screen, &view, 60, 20);
+        assert_eq!(narrow[3], "port  interface  link  speed  rx pps  rx bit/s  tx pps");
     }
 
     #[test]
@@ -154,6 +181,21 @@ mod tests {
         assert_eq!(screen.selected_port(&by_rate).unwrap().number, 1);
         screen.say("capture on: eth0_in.pcap".into());
         assert_eq!(shown(&mut screen, &by_rate, 80, 12)[11], "capture on: eth0_in.pcap");
+    }
+
+    #[test]
+    fn names_cannot_control_the_terminal() {
+        let mut now = status(10);
+        now.program = "evil\x1b]0;title\x07".into();
+        now.tables[0].table = "evil\x1b[2J\u{9b}m".into();
+        now.ports[0].interface = Some("evil\r".into());
+        now.drops.insert("evil\u{202e}".into(), 5);
+        let view = View::new(None, &now, Order::Number);
+        let mut screen = Screen::default();
+        screen.say("evil\x1b[2J".into());
+        let shown = shown(&mut screen, &view, 200, 24).join("\n") + &view.to_text();
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{shown:?}");
+        assert_eq!(shown.matches("evil\\u001b[2J").count(), 3, "{shown}");
     }
 
     #[test]

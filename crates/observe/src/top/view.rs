@@ -1,6 +1,7 @@
 //! What is shown: two moments of a switch as lines and lists of words.
 
 use crate::status::{PortStatus, Status, TableStatus};
+use millrace_printable::printable_line;
 use std::fmt::Write;
 
 /// In which order lists are shown.
@@ -60,11 +61,11 @@ impl View {
         };
         let (ports, shown_ports) = ports(before, now, order, &rate);
         View {
-            summary: summary(before, now),
-            ports,
+            summary: summary(before, now).iter().map(|line| printable_line(line).into_owned()).collect(),
+            ports: ports.printable(),
             shown_ports,
-            tables: tables(before, now, order, &rate),
-            drops: drops(before, now, &rate),
+            tables: tables(before, now, order, &rate).printable(),
+            drops: drops(before, now, &rate).printable(),
             queues: queues(now),
         }
     }
@@ -90,6 +91,15 @@ impl List {
             words.max().unwrap_or(0).max(heading.len())
         };
         headings.map(width).collect()
+    }
+
+    /// With words that a terminal only shows: names come from the program of the switch.
+    fn printable(mut self) -> List {
+        for word in self.rows.iter_mut().flatten() {
+            let shown = printable_line(word).into_owned();
+            *word = shown;
+        }
+        self
     }
 
     fn write(&self, text: &mut String) {
@@ -148,7 +158,7 @@ fn ports(before: Option<&Status>, now: &Status, order: Order, rate: Rate<'_>) ->
         .iter()
         .map(|port| {
             let earlier = before.into_iter().flat_map(|before| &before.ports);
-            let earlier = earlier.copied().find(|earlier| earlier.port == port.port);
+            let earlier = earlier.into_iter().find(|earlier| earlier.port == port.port).cloned();
             (port, earlier.unwrap_or_default())
         })
         .collect();
@@ -164,7 +174,9 @@ fn ports(before: Option<&Status>, now: &Status, order: Order, rate: Rate<'_>) ->
         let of = |number: fn(&PortStatus) -> u64| rate(number(now), number(before));
         vec![
             now.port.to_string(),
+            now.interface.clone().unwrap_or_else(|| "-".to_owned()),
             if now.up { "up" } else { "down" }.to_owned(),
+            now.speed_mbps.map_or_else(|| "-".to_owned(), |speed| scaled(f64::from(speed) * 1e6)),
             scaled(of(|port| port.rx_packets)),
             scaled(8.0 * of(|port| port.rx_bytes)),
             scaled(of(|port| port.tx_packets)),
@@ -174,6 +186,7 @@ fn ports(before: Option<&Status>, now: &Status, order: Order, rate: Rate<'_>) ->
             (now.rx_drops + lost(now)).to_string(),
             now.tx_drops.to_string(),
             if captured(now.port) { "on" } else { "" }.to_owned(),
+            now.mac.clone().unwrap_or_else(|| "-".to_owned()),
         ]
     });
     let rows = rows.collect();
@@ -182,7 +195,9 @@ fn ports(before: Option<&Status>, now: &Status, order: Order, rate: Rate<'_>) ->
         title: "ports",
         columns: &[
             "port",
+            "interface",
             "link",
+            "speed",
             "rx pps",
             "rx bit/s",
             "tx pps",
@@ -192,6 +207,7 @@ fn ports(before: Option<&Status>, now: &Status, order: Order, rate: Rate<'_>) ->
             "rx drops",
             "tx drops",
             "capture",
+            "mac",
         ],
         rows,
     };
@@ -242,7 +258,14 @@ fn drops(before: Option<&Status>, now: &Status, rate: Rate<'_>) -> List {
     let row = |(reason, count): (&String, &u64)| {
         vec![reason.clone(), scaled(rate(*count, earlier(reason))), count.to_string()]
     };
-    List { title: "drops", columns: &["dropped", "pps", "packets"], rows: some.map(row).collect() }
+    let of_program = now.drop_sites.iter().map(|site| {
+        let known = before.and_then(|before| before.drop_sites.iter().find(|known| known.is_same(site)));
+        let pps = rate(site.packets, known.map_or(0, |known| known.packets));
+        let place = if site.place.is_empty() { &site.block } else { &site.place };
+        vec![format!("  {} {place}", site.request), scaled(pps), site.packets.to_string()]
+    });
+    let rows = some.map(row).chain(of_program).collect();
+    List { title: "drops", columns: &["dropped", "pps", "packets"], rows }
 }
 
 fn queues(now: &Status) -> List {
@@ -305,6 +328,9 @@ pub(super) mod tests {
             tx_packets: 2 * seconds * rate,
             tx_bytes: 50 * seconds * rate,
             tx_drops: 7,
+            interface: (port == 0).then(|| "eth0".to_owned()),
+            mac: (port == 0).then(|| "02:00:00:00:00:01".to_owned()),
+            speed_mbps: (port == 0).then_some(10_000),
             ..PortStatus::default()
         };
         Status {
@@ -314,6 +340,12 @@ pub(super) mod tests {
             now_ns: seconds * 1_000_000_000,
             ports: vec![port(0, 10), port(1, 1_234_567)],
             drops: [("ingress_drop".into(), 3 * seconds), ("assert".into(), 0)].into(),
+            drop_sites: vec![crate::DropSiteStatus {
+                place: "a.p4:7".into(),
+                request: "mark_to_drop".into(),
+                packets: 3 * seconds,
+                ..Default::default()
+            }],
             tables: vec![TableStatus {
                 table: "ingress.routes".into(),
                 entries: 12,
@@ -336,6 +368,7 @@ pub(super) mod tests {
                 outgoing: "eth1_out.pcap".into(),
                 packets: 0,
                 lost: 0,
+                error: None,
             }],
             process: crate::Process { resident_bytes: 120_000_000, ..Default::default() },
         }
@@ -349,15 +382,16 @@ pub(super) mod tests {
 millrace 1.2.3  router (jit)  up 0:01:02
 memory 120MB, tables 43.4MB  packets a burst 2.5  latency p50 8.2 us p90 8.2 us p99 8.2 us
 
-port  link  rx pps  rx bit/s  tx pps  tx bit/s  rx packets  tx packets  rx drops  tx drops  capture
-0       up      10     8.00k      20     4.00k         620        1240         0         7
-1     down   1.23M      988M   2.47M      494M    76543154   153086308         0         7       on
+port  interface  link  speed  rx pps  rx bit/s  tx pps  tx bit/s  rx packets  tx packets  rx drops  tx drops  capture                mac
+0          eth0    up  10.0G      10     8.00k      20     4.00k         620        1240         0         7           02:00:00:00:00:01
+1             -  down      -   1.23M      988M   2.47M      494M    76543154   153086308         0         7       on                  -
 
 table           entries  size  lookups/s  misses/s  bytes
 ingress.routes       12  1024      4.50k       500  43.4M
 
-dropped       pps  packets
-ingress_drop    3      186
+dropped                pps  packets
+ingress_drop             3      186
+  mark_to_drop a.p4:7    3      186
 
 queue  packets  size  drops
 1/2          5    64      9
@@ -374,6 +408,7 @@ queue  packets  size  drops
         let mut now = status(0);
         (now.tables[0].hits, now.tables[0].misses) = (None, None);
         now.queues.clear();
+        now.drop_sites.clear();
         let text = View::new(None, &now, Order::Number).to_text();
         assert!(text.contains("packets a burst -  latency p50 - p90 - p99 -"), "{text}");
         assert!(text.contains("ingress.routes       12  1024          -         -  43.4M"), "{text}");

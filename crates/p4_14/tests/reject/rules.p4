@@ -1,7 +1,7 @@
 header_type odd { fields { a : 7; } }
 header_type zero { fields { a : 0; } } //~ ERROR E1408 from 1 to 65536
 header_type two { fields { a : *; b : *; } length : 3; } //~ ERROR E1408 at most one field
-header_type late { fields { a : *; b : 8; } length : b; } //~ ERROR E1408 in front of the one of width `*`
+header_type late { fields { a : *; b : 8; } length : b; } //~ ERROR E1408 before the one of width `*`
 header_type fixed { fields { a : 8; b : 8 (signed); } length : 1; } //~ WARN W1401 says nothing
 header_type long { fields { a : *; } } //~ ERROR E1408 no `length`
 header_type none { fields { a : 8; b : *; } length : a; max_length : 1; } //~ ERROR E1408 leaves nothing
@@ -36,6 +36,8 @@ register direct_one { width : 8; direct : t; } //~ WARN W1401 v1model has no reg
 
 field_list headers { h; } //~ ERROR E1412 only metadata is kept
 field_list self { self; } //~ ERROR E1406 contains itself
+field_list unused_one { unused_other; } //~ ERROR E1406 contains itself
+field_list unused_other { unused_one; }
 field_list with_payload { payload; }
 field_list_calculation c { input { self; } algorithm : crc77; output_width : 16; } //~ ERROR E1401 hash algorithm
 field_list_calculation d { input { with_payload; } algorithm : csum16; output_width : 16; }
@@ -73,7 +75,7 @@ control ingress {
     apply(t) {
         hit { }
         wrong { }
-    } //~^^^ ERROR E1413 beside actions
+    } //~^^^ ERROR E1413 next to actions
     if (h.a) { } //~ ERROR E1411 a condition is expected
     if (valid(h) + 1 == 2) { } //~ ERROR E1411 a number is expected
     apply(other);

@@ -1,28 +1,27 @@
 //! Reading: entities with wildcards, in messages of bounded size.
 //!
 //! Large objects are looked at bit by bit, so that the worker is never kept for long, and the answer goes to the client
-//! as it takes it.
+//! as it takes it ([`queue`]).
 
 mod cells;
 mod profile;
+mod queue;
 mod replication;
 mod table;
 
+pub use queue::{Answers, MAX_READ_BACKLOG, STALL, TAKING_TIME};
+pub(crate) use queue::{Full, Queue, queue};
 pub(crate) use table::{match_messages, program_entry};
 
-use crate::forwarding::Loaded;
+use crate::forwarding::{Loaded, Lock};
 use crate::proto::v1::{Entity, ReadResponse, entity, packet_replication_engine_entry};
 use crate::refusal::Refusal;
+use crate::role_config::RoleConfig;
 use crate::write::Ports;
-use std::time::Duration;
-use tokio::sync::mpsc::Sender;
-use tonic::{Code, Status};
+use tonic::Status;
 
 /// Most entities in one message.
 pub(crate) const MAX_ENTITIES: usize = 256;
-
-/// How long a client may take for one message before its read ends: writes wait for it.
-pub(crate) const STALL: Duration = Duration::from_secs(5);
 
 /// Why a read goes no further.
 pub(crate) enum Stop {
@@ -49,7 +48,11 @@ pub(crate) struct Reader<'a> {
     pub(crate) loaded: &'a Loaded,
     pub(crate) ports: &'a Ports,
     pub(crate) role: &'a str,
-    pub(crate) out: &'a Sender<Result<ReadResponse, Status>>,
+    /// What the role may do; none: everything.
+    pub(crate) config: Option<&'a RoleConfig>,
+    pub(crate) out: &'a Queue,
+    /// What the answer is made under.
+    pub(crate) lock: &'a Lock,
 }
 
 impl Reader<'_> {
@@ -79,7 +82,7 @@ impl Reader<'_> {
                 }
                 None => Err(Refusal::invalid("neither a multicast group nor a clone session").into()),
             },
-            // There are no externs beside those with entities of their own.
+            // There are no externs but those with entities of their own.
             Kind::ExternEntry(entry) if entry.extern_type_id == 0 => Ok(()),
             Kind::ExternEntry(entry) => {
                 Err(Refusal::not_found(format!("no extern type {:#x}", entry.extern_type_id)).into())
@@ -88,18 +91,22 @@ impl Reader<'_> {
     }
 
     /// Sends entities to the client.
-    async fn send(&self, entities: Vec<entity::Entity>) -> Result<(), Stop> {
+    async fn send(&self, mut entities: Vec<entity::Entity>) -> Result<(), Stop> {
+        if let Some(config) = self.config {
+            entities.retain(|entity| config.shows(entity));
+        }
         if entities.is_empty() {
             return Ok(());
         }
         let entities = entities.into_iter().map(|entity| Entity { entity: Some(entity) }).collect();
-        match tokio::time::timeout(STALL, self.out.send(Ok(ReadResponse { entities }))).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(Stop::Ended(Status::cancelled("the client has gone"))),
-            Err(_) => Err(Stop::Ended(Status::new(
-                Code::Aborted,
-                format!("the client took nothing for {} seconds", STALL.as_secs()),
-            ))),
-        }
+        let sent = self.out.send(ReadResponse { entities }, self.lock).await;
+        // Others are served in between.
+        tokio::task::yield_now().await;
+        sent.map_err(|full| {
+            Stop::Ended(match full {
+                Full::Left => Status::cancelled("the client has gone"),
+                Full::Slow(status) => status,
+            })
+        })
     }
 }

@@ -7,7 +7,7 @@ use crate::proto::v1::{
 };
 use crate::refusal::Refusal;
 use crate::write::port_bytes;
-use millrace_switch::{Replica, Session};
+use millrace_dataplane::{Replica, Session};
 
 impl Reader<'_> {
     pub(super) async fn multicast_groups(&self, request: v1::MulticastGroupEntry) -> Result<(), Stop> {

@@ -4,9 +4,9 @@ use super::Op;
 use super::one_shot::forget_one_shot;
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
+use millrace_dataplane::Switch;
 use millrace_pipeline::ProfileId;
 use millrace_state::Tables;
-use millrace_switch::Switch;
 use tonic::Code;
 
 /// Most updates that are applied between two rounds of the worker, unless they have to be applied together.

@@ -81,7 +81,7 @@ impl Decoder<'_> {
                 }
                 let value = value(&lpm.value)?;
                 if length < width && !value.shl_by(u64::from(length)).is_zero() {
-                    return Err(Refusal::invalid("there are bits behind the prefix"));
+                    return Err(Refusal::invalid("there are bits after the prefix"));
                 }
                 Ok(EntryMatch::Lpm(value, length))
             }
@@ -106,7 +106,7 @@ impl Decoder<'_> {
                 Ok(EntryMatch::Range(low, high))
             }
             (kind, _) => {
-                let kind = millrace_control::matching::kind_name(kind);
+                let kind = millrace_commands::matching::kind_name(kind);
                 Err(Refusal::invalid(format!("it is matched as {kind}")))
             }
         }

@@ -25,7 +25,7 @@ use crate::forwarding::Loaded;
 use crate::proto::v1::write_request::Atomicity;
 use crate::proto::v1::{Update, entity::Entity, packet_replication_engine_entry, update};
 use crate::refusal::Refusal;
-use millrace_switch::PortId;
+use millrace_dataplane::PortId;
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};

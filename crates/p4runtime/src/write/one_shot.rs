@@ -7,9 +7,9 @@ use crate::catalog::ProfileInfo;
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::{OneShot, Shadow, all};
+use millrace_dataplane::PortId;
 use millrace_pipeline::{ProfileId, TableId};
 use millrace_state::{GroupMember, MemberWrite, Selection, Tables, Target};
-use millrace_switch::PortId;
 
 /// A one-shot group as it is asked for.
 #[derive(Clone, Debug)]

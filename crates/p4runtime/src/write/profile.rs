@@ -7,9 +7,9 @@ use crate::proto::config::action_profile::SelectorSizeSemantics;
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::{FIRST_ONE_SHOT, Group, Shadow, Watched, all};
+use millrace_dataplane::PortId;
 use millrace_pipeline::ProfileId;
 use millrace_state::{GroupMember, MemberWrite, ProfileError, Tables};
-use millrace_switch::PortId;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MemberOp {

@@ -6,8 +6,8 @@ use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use crate::value;
+use millrace_dataplane::{MAX_GROUP_COPIES, PortId, Replica, Session};
 use millrace_pipeline::Bits;
-use millrace_switch::{MAX_GROUP_COPIES, PortId, Replica, Session};
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;
 

@@ -1,10 +1,10 @@
 //! A switch with its server, and a client as controllers have them.
 
+use millrace_dataplane::{Control, EngineKind, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::proto::p4::config::v1::P4Info;
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server, cpu_port, empty_program};
-use millrace_switch::{Control, EngineKind, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ pub(crate) const ALL: &str = include_str!("../programs/all.p4");
 pub(crate) struct Device {
     pub(crate) server: Option<Server>,
     pub(crate) control: Control,
-    /// What is behind ports 1 and 2.
+    /// What is at ports 1 and 2.
     pub(crate) ports: [CpuLink; 2],
     worker: Option<JoinHandle<Summary>>,
 }
@@ -40,7 +40,7 @@ impl Device {
         let (one, link_one) = cpu_port().unwrap();
         let (two, link_two) = cpu_port().unwrap();
         let (cpu, link_cpu) = cpu_port().unwrap();
-        let ports: Vec<(PortId, Box<dyn millrace_ports::Port>)> =
+        let ports: Vec<(PortId, Box<dyn millrace_drivers::Port>)> =
             vec![(1, Box::new(one)), (2, Box::new(two)), (CPU_PORT, Box::new(cpu))];
         let mut worker = Worker::new(nothing(), ports).unwrap();
         let (control, notices) = (worker.control(), worker.notices());
@@ -49,6 +49,7 @@ impl Device {
             engine: EngineKind::Fastest,
             count_lookups: true,
             ports: [1, 2, CPU_PORT].into(),
+            links: Default::default(),
             cpu_port: Some((CPU_PORT, link_cpu)),
             drop_port: None,
             pipeline: None,
@@ -330,6 +331,10 @@ impl Stream {
 
 pub(crate) fn update(kind: update::Type, entity: entity::Entity) -> Update {
     Update { r#type: kind as i32, entity: Some(Entity { entity: Some(entity) }) }
+}
+
+pub(crate) fn wrapped(entity: Option<entity::Entity>) -> Entity {
+    Entity { entity }
 }
 
 pub(crate) fn exact(field_id: u32, value: &[u8]) -> FieldMatch {

@@ -141,7 +141,7 @@ async fn what_does_not_fit_is_refused_with_its_code() {
             Insert,
             with(TableEntry { r#match: vec![lpm(1, &[10, 0, 0, 1], 8)], ..route.clone() }),
             Code::InvalidArgument,
-            "behind the prefix",
+            "after the prefix",
         ),
         (
             Insert,
@@ -371,7 +371,7 @@ async fn reads_of_many_entries_come_in_bounded_messages_and_stop_for_nobody() {
     assert_eq!(sizes.iter().sum::<usize>(), 2000);
     assert!(sizes.iter().all(|size| *size <= 256), "{sizes:?}");
 
-    // A wrong request among others is told of behind their answers.
+    // A wrong request among others is told of after their answers.
     let wrong = TableEntry { table_id: 0x02ff_ffff, ..TableEntry::default() };
     let both = vec![Entity::TableEntry(wrong), Entity::TableEntry(wildcard(client.table("fixed")))];
     let status = client.read_all(both).await.unwrap_err();

@@ -1,14 +1,18 @@
-//! The server as controllers meet it: over gRPC, with a switch behind it that forwards.
+//! The server as controllers meet it: over gRPC, with a switch that forwards.
 
 mod arbitration;
 mod batches;
 mod cells;
 mod common;
 mod connections;
+mod discovery;
 mod entries;
+mod gnmi;
+mod hostile;
 mod messages;
 mod pipeline;
 mod profiles;
 mod programs;
 mod replication;
+mod roles;
 mod tls;

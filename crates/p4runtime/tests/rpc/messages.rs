@@ -183,6 +183,38 @@ async fn digests_come_in_lists_and_once_until_acknowledged() {
     assert!(client.stream.is_silent().await);
 }
 
+/// Specification, "DigestEntry": a list that is as old as the time-out is forgotten, and packets after it are told of. Nothing is
+/// sent again by itself, and packets meanwhile do not make the time longer.
+#[tokio::test]
+async fn digests_are_forgotten_when_they_are_as_old_as_the_time_out() {
+    let device = Device::start();
+    let mut client = device.ready().await;
+    let digest_id = client.info.digests[0].preamble.as_ref().unwrap().id;
+    let timeout = Duration::from_secs(3);
+    let config = digest_entry::Config {
+        max_timeout_ns: 0,
+        max_list_size: 1,
+        ack_timeout_ns: i64::try_from(timeout.as_nanos()).unwrap(),
+    };
+    client.insert(Entity::DigestEntry(DigestEntry { digest_id, config: Some(config) })).await.unwrap();
+    let mut last_id = 0;
+    for _ in 0..2 {
+        let start = Instant::now();
+        device.ports[0].send(frame(1, [9, 9, 9, 9])).unwrap();
+        let list = digest_list(&mut client).await;
+        let sent = Instant::now();
+        assert!(list.list_id > last_id);
+        last_id = list.list_id;
+        assert_eq!(list.data, [learned(1, 1)]);
+        while start.elapsed() < timeout / 2 {
+            device.ports[0].send(frame(1, [9, 9, 9, 9])).unwrap();
+            assert!(client.stream.is_silent().await);
+        }
+        tokio::time::sleep_until((sent + timeout).into()).await;
+        assert!(client.stream.is_silent().await);
+    }
+}
+
 #[tokio::test]
 async fn idle_entries_are_told_of_and_told_of_again() {
     let device = Device::start();

@@ -257,7 +257,7 @@ async fn a_change_that_keeps_what_fits_says_what_it_dropped() {
     device.ports[0].send(frame(1, [10, 1, 0, 1])).unwrap();
     leaving(&mut device, 1).await;
 
-    // Without asking, a commit starts anew, and says nothing of what there was.
+    // Without asking, a commit starts from nothing, and says nothing of what there was.
     assert_eq!(set_keeping(&mut client, Action::VerifyAndCommit, ALL, "nothing").await.unwrap(), None);
     assert!(client.read(Entity::TableEntry(wildcard)).await.is_empty());
     let wrong = set_keeping(&mut client, Action::VerifyAndCommit, ALL, "some").await.unwrap_err();

@@ -1,12 +1,14 @@
 //! Programs that come from somebody other than a controller.
 
 use crate::common::{ALL, Client, DEVICE, Device, frame, leaving};
+use millrace_dataplane::{EngineKind, Keep};
 use millrace_p4runtime::client::{self, swap};
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
 use millrace_p4runtime::proto::v1::*;
-use millrace_p4runtime::{Candidate, Programs, Report};
-use millrace_switch::Keep;
+use millrace_p4runtime::{Candidate, MAX_WAITING_PROGRAMS, Making, Programs, Report};
+use std::time::{Duration, Instant};
+use tonic::Code;
 
 /// Lets a program take over, from outside of the runtime as others do.
 async fn start(programs: &Programs, candidate: Candidate, keep: Option<Keep>) -> Result<Report, String> {
@@ -75,4 +77,106 @@ async fn the_client_swaps_alone_or_in_the_place_of_a_controller() {
     assert_eq!(swap(to(Some(7)), "nothing").await, Ok(Report::default()));
     let elsewhere = client::Device { device_id: DEVICE + 1, ..to(Some(7)) };
     assert!(swap(elsewhere, "nothing").await.unwrap_err().contains("no device"));
+}
+
+/// A program of which the interpreter is ready soon, and machine code takes long: wide numbers, many operations.
+fn slow(operations: usize) -> String {
+    let operation = "m.x = m.x + m.y; m.y = m.y ^ m.x; ";
+    format!(
+        "#include <v1model.p4>
+         header a_t {{ bit<16> kind; bit<16> other; }}
+         struct H {{ a_t a; }}
+         struct M {{ bit<4096> x; bit<4096> y; }}
+         parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+             state start {{ p.extract(h.a); transition accept; }}
+         }}
+         control V(inout H h, inout M m) {{ apply {{}} }}
+         control I(inout H h, inout M m, inout standard_metadata_t s) {{
+             apply {{ m.x[15:0] = h.a.kind; m.y[31:16] = h.a.other; {} s.egress_spec = m.x[8:0]; }}
+         }}
+         control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{}} }}
+         control C(inout H h, inout M m) {{ apply {{}} }}
+         control D(packet_out p, in H h) {{ apply {{ p.emit(h.a); }} }}
+         V1Switch(P(), V(), I(), E(), C(), D()) main;",
+        operation.repeat(operations)
+    )
+}
+
+/// Clients whose deadlines pass leave nothing that goes on for long: programs that nobody waits for are not made, and few
+/// wait at a time.
+#[tokio::test]
+async fn pushes_that_nobody_waits_for_do_not_pile_up() {
+    use set_forwarding_pipeline_config_request::Action;
+    let device = Device::start();
+    let mut client = device.ready().await;
+    let source = slow(40);
+    let mut pushes = Vec::new();
+    for _ in 0..4 * MAX_WAITING_PROGRAMS {
+        // A connection has few calls at a time.
+        let mut calls = Client::connect(&device).await.calls;
+        let config = ForwardingPipelineConfig {
+            p4_device_config: source.as_bytes().to_vec().into(),
+            ..ForwardingPipelineConfig::default()
+        };
+        let mut request = tonic::Request::new(SetForwardingPipelineConfigRequest {
+            device_id: DEVICE,
+            election_id: client.election,
+            action: Action::VerifyAndCommit as i32,
+            config: Some(config),
+            ..Default::default()
+        });
+        request.set_timeout(Duration::from_millis(200));
+        pushes.push(async move { calls.set_forwarding_pipeline_config(request).await.map(drop) });
+    }
+    let pushes: Vec<_> = pushes.into_iter().map(tokio::spawn).collect();
+    let (mut exhausted, mut set) = (0, false);
+    for push in pushes {
+        let Err(status) = push.await.unwrap() else {
+            set = true; // on a fast machine, within its deadline
+            continue;
+        };
+        match status.code() {
+            Code::ResourceExhausted => {
+                assert!(status.message().contains("MAX_WAITING_PROGRAMS"), "{status:?}");
+                exhausted += 1;
+            }
+            Code::Cancelled | Code::DeadlineExceeded => {}
+            _ => panic!("{status:?}"),
+        }
+    }
+    // One is made and some wait; others are refused at once.
+    assert!(exhausted > 0, "all wait");
+    // The next one comes after what is under way, not after all of them, and what runs until then is what ran before.
+    let config = client.config(ResponseType::All).await.unwrap();
+    assert!(set || config.p4_device_config == ALL.as_bytes());
+    let start = Instant::now();
+    // Pushes that were given up leave their places when the server hears of it.
+    while let Err(status) = client.set(Action::VerifyAndCommit, &format!("{ALL}// After them.\n")).await {
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
+        assert!(start.elapsed() < Duration::from_secs(120), "places stay taken");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let took = start.elapsed();
+    println!("the next push took {took:?}");
+    assert!(took < Duration::from_secs(if cfg!(debug_assertions) { 120 } else { 4 }), "{took:?}");
+}
+
+/// A program that is too large for machine code is run by the interpreter where that may be, and else refused with the
+/// limit; the same over and over leaves nothing.
+#[tokio::test]
+async fn too_large_a_program_is_interpreted() {
+    use set_forwarding_pipeline_config_request::Action;
+    let device = Device::start();
+    let mut client = Client::primary(&device, 1).await;
+    let source = slow(5000);
+    for _ in 0..3 {
+        client.set(Action::VerifyAndCommit, &source).await.unwrap();
+    }
+    let without = device.control.call(|switch| switch.without_code().map(str::to_owned)).unwrap();
+    assert!(without.as_deref().is_some_and(|why| why.contains("too large for machine code")), "{without:?}");
+    let making = Making { engine: EngineKind::Jit, count_lookups: false, drop_port: None };
+    let programs = Programs::new(making, device.control.clone());
+    let refused = tokio::task::spawn_blocking(move || programs.prepare(source.as_bytes())).await.unwrap();
+    let refused = refused.expect_err("machine code was asked for");
+    assert!(refused.contains("(MAX_ESTIMATE)") || refused.contains("(MAX_CODE)"), "{refused}");
 }

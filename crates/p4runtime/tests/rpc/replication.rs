@@ -114,7 +114,7 @@ async fn a_backup_takes_over_when_its_port_goes_down() {
     assert_eq!(leaving(&mut device, 0).await, frame(1, [10, 0, 0, 1]));
     let feed = device.server.as_ref().unwrap().feed();
     tokio::task::spawn_blocking(move || feed.port_failed(1)).await.unwrap();
-    let copies = |switch: &mut millrace_switch::Switch| switch.replication().copies(3).unwrap()[0].port;
+    let copies = |switch: &mut millrace_dataplane::Switch| switch.replication().copies(3).unwrap()[0].port;
     for _ in 0..200 {
         if device.control.call(copies).unwrap() == 2 {
             break;

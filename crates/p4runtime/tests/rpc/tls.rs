@@ -1,6 +1,7 @@
 //! TLS and mutual TLS, and that nothing else reaches further than this machine.
 
 use crate::common::Device;
+use millrace_listen::ListenError;
 use millrace_p4runtime::proto::v1::CapabilitiesRequest;
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::{DeviceConfig, Listen, Server, StartError, Tls};
@@ -78,6 +79,7 @@ async fn plain_connections_from_elsewhere_are_refused_unless_asked_for() {
             engine: Default::default(),
             count_lookups: false,
             ports: Default::default(),
+            links: Default::default(),
             cpu_port: None,
             drop_port: None,
             pipeline: None,
@@ -85,12 +87,12 @@ async fn plain_connections_from_elsewhere_are_refused_unless_asked_for() {
         Server::start(listen, config, device.control.clone())
     };
     let open = Listen { address: ([0, 0, 0, 0], 0).into(), tls: None, allow_plaintext: false };
-    assert!(matches!(start(&open), Err(StartError::Plaintext(_))));
+    assert!(matches!(start(&open), Err(StartError::Listen(ListenError::Exposed(..)))));
     drop(start(&Listen { allow_plaintext: true, ..open }).unwrap());
     let nonsense = Tls { certificate: b"no".into(), key: b"no".into(), client_authority: None };
     let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: Some(nonsense), allow_plaintext: false };
     assert!(matches!(start(&listen), Err(StartError::Tls(_))));
     let taken =
         Listen { address: device.server.as_ref().unwrap().address(), tls: None, allow_plaintext: false };
-    assert!(matches!(start(&taken), Err(StartError::Listen(..))));
+    assert!(matches!(start(&taken), Err(StartError::Listen(ListenError::Refused(..)))));
 }

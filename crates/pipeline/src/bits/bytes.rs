@@ -38,7 +38,7 @@ impl Bits {
     }
 }
 
-/// Puts bit strings one behind another into bytes.
+/// Puts bit strings one after another into bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BitWriter {
     bytes: Vec<u8>,
@@ -59,7 +59,7 @@ impl BitWriter {
 
     /// Appends all bits of a string, the highest first.
     pub fn push(&mut self, bits: &Bits) {
-        // Shifted to the left, the string starts right behind the last bit written.
+        // Shifted to the left, the string starts right after the last bit written.
         let used = (8 - self.free) % 8;
         let total = used + bits.width();
         let free = (8 - total % 8) % 8;

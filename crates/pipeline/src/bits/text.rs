@@ -18,6 +18,17 @@ impl fmt::Display for Bits {
     }
 }
 
+impl Bits {
+    /// Its value in hexadecimal, with as many digits as the width has: `0b` for `8w11`.
+    pub fn to_hex(&self) -> String {
+        let digits = self.width().div_ceil(4) as usize;
+        match self.to_u128() {
+            Some(small) => format!("{small:0digits$x}"),
+            None => format!("{:0>digits$}", self.to_biguint().to_str_radix(16)),
+        }
+    }
+}
+
 /// Why a text is no bit string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseBitsError {

@@ -8,7 +8,7 @@ use std::fmt;
 /// A body under construction: a graph of blocks, one of which is current and takes what comes.
 ///
 /// A terminator closes the current block. What comes until the next [`BodyBuilder::switch_to`] cannot be reached and
-/// is left out, so code behind a `return` or an `exit` needs no care.
+/// is left out, so code after a `return` or an `exit` needs no care.
 #[derive(Clone, Debug)]
 pub struct BodyBuilder {
     name: String,
@@ -84,7 +84,7 @@ impl BodyBuilder {
         self.current = self.blocks[block].term.is_none().then_some(block);
     }
 
-    /// The current block; none behind a terminator.
+    /// The current block; none after a terminator.
     pub fn current(&self) -> Option<BlockId> {
         self.current
     }
@@ -195,7 +195,7 @@ impl BodyBuilder {
             body.blocks.push(Block { state: block.state, insts: block.insts, term });
         }
         if !open.is_empty() {
-            let reached = body.postorder();
+            let reached: foldhash::HashSet<BlockId> = body.postorder().into_iter().collect();
             if let Some(block) = open.into_iter().find(|b| reached.contains(b)) {
                 return Err(BuildError::NoTerminator { body: body.name, block });
             }

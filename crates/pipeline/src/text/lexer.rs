@@ -17,7 +17,7 @@ pub(super) enum Token<'t> {
     Number(u64),
     /// Punctuation.
     Sign(&'static str),
-    /// Behind the last.
+    /// After the last.
     End,
 }
 

@@ -8,8 +8,8 @@ use super::lexer::{Located, Token, error_at, tokens};
 use super::names;
 use crate::*;
 use cranelift_entity::EntityRef;
+use foldhash::{HashMap, HashMapExt};
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 /// Reads a program.
 ///
@@ -376,6 +376,21 @@ impl<'t> Parser<'t> {
             "field_list" => {
                 let (id, slots) = (self.number()?, self.list(Parser::slot)?);
                 self.program.field_lists.push(FieldList { id, slots });
+            }
+            "source" => {
+                let kind = self.quoted()?;
+                let Some(kind) = SourceKind::from_name(&kind) else {
+                    return self.error("`body`, `state` or `table` is expected before this");
+                };
+                let (name, file, line) = (self.quoted()?, self.quoted()?, self.number()?);
+                self.program.source_lines.push(SourceLine { kind, name, file, line });
+            }
+            "drop_site" => {
+                let (file, line) = (self.quoted()?, self.number()?);
+                let (block, request) = (self.quoted()?, self.quoted()?);
+                let (called_at, tables) = (self.number()?, self.list(Parser::quoted)?);
+                let site = DropSite { file, line, block, request, called_at, tables };
+                self.program.drop_sites.push(site);
             }
             "intrinsic" => {
                 let role = |w: &str| Intrinsic::ALL.iter().copied().find(|r| r.name() == w);

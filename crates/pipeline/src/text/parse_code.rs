@@ -290,7 +290,7 @@ impl<'t> Parser<'t> {
         Ok(constant)
     }
 
-    /// What comes behind the last operand.
+    /// What comes after the last operand.
     fn close(&mut self, open: Open) -> Result<Expr> {
         let width = match open.operation {
             Operation::ZeroExtend | Operation::SignExtend => self.comma(Parser::number)?,

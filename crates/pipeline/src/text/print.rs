@@ -1,12 +1,15 @@
 //! Printing: the program as a whole and its storage.
 
-use super::names::written;
+use super::names::{quoted, written};
 use crate::*;
+use foldhash::{HashMap, HashMapExt};
 use std::fmt::Write;
 
 /// The text form of a program. Of one that is not well formed, what does not exist reads `slot17?`.
 pub fn print(program: &Program) -> String {
-    let mut printer = Printer { program, out: String::new() };
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    program.actions.values().for_each(|action| *times.entry(&action.name).or_default() += 1);
+    let mut printer = Printer { program, out: String::new(), times };
     printer.heading();
     printer.storage();
     printer.objects();
@@ -19,6 +22,8 @@ pub fn print(program: &Program) -> String {
 pub(super) struct Printer<'a> {
     pub(super) program: &'a Program,
     pub(super) out: String,
+    /// How many actions have each name.
+    pub(super) times: HashMap<&'a str, usize>,
 }
 
 /// Adds formatted text. Writing to a string cannot fail.
@@ -69,6 +74,14 @@ impl Printer<'_> {
         for list in &p.field_lists {
             let slots = self.slots(&list.slots);
             put!(self, "field_list {} ({slots})\n", list.id);
+        }
+        for DropSite { file, line, block, request, called_at, tables } in &p.drop_sites {
+            let tables: Vec<String> = tables.iter().map(|table| quoted(table)).collect();
+            let (file, block, request) = (quoted(file), quoted(block), quoted(request));
+            put!(self, "drop_site {file} {line} {block} {request} {called_at} ({})\n", tables.join(", "));
+        }
+        for SourceLine { kind, name, file, line } in &p.source_lines {
+            put!(self, "source \"{}\" {} {} {line}\n", kind.name(), quoted(name), quoted(file));
         }
         for role in Intrinsic::ALL {
             if let Some(slot) = p.intrinsics.get(*role) {

@@ -3,6 +3,7 @@
 use super::names::written;
 use super::print::{Printer, put};
 use crate::*;
+use foldhash::{HashMap, HashMapExt};
 use std::fmt::Write;
 
 impl Printer<'_> {
@@ -79,7 +80,11 @@ impl Printer<'_> {
             };
             put!(self, "    action {action}{scope}\n");
         }
-        let call = self.call(table, &table.default);
+        let mut listed: HashMap<&str, usize> = HashMap::new();
+        for action in table.actions.iter().filter_map(|a| self.program.actions.get(a.action)) {
+            *listed.entry(&action.name).or_default() += 1;
+        }
+        let call = self.call(table, &listed, &table.default);
         put!(self, "    {} {call}\n", if table.const_default { "const_default" } else { "default" });
         put!(self, "    size {}\n", table.size);
         if table.const_entries {
@@ -87,7 +92,7 @@ impl Printer<'_> {
         }
         for entry in &table.entries {
             let matches: Vec<String> = entry.matches.iter().map(entry_match).collect();
-            let call = self.call(table, &entry.call);
+            let call = self.call(table, &listed, &entry.call);
             put!(self, "    entry ");
             if entry.is_const {
                 put!(self, "const ");
@@ -110,7 +115,7 @@ impl Printer<'_> {
             put!(self, "    selector_input {input}\n");
         }
         if let Some(call) = &table.empty_group {
-            let call = self.call(table, call);
+            let call = self.call(table, &listed, call);
             put!(self, "    empty_group {call}\n");
         }
         if let Some(counter) = &table.direct_counter {
@@ -134,20 +139,17 @@ impl Printer<'_> {
     /// An action by its name, and its number when others share the name.
     fn action(&self, id: ActionId) -> String {
         let Some(action) = self.program.actions.get(id) else { return format!("{id}?") };
-        let shared = self.program.actions.values().filter(|a| a.name == action.name).nth(1).is_some();
+        let shared = self.times.get(action.name.as_str()).is_some_and(|times| *times > 1);
         if shared { format!("{}#{}", written(&action.name), id.as_u32()) } else { written(&action.name) }
     }
 
-    /// An action of a table by its name, or by its place in the list when the name does not tell.
-    fn call(&self, table: &Table, call: &ActionCall) -> String {
-        let name_at = |i: usize| {
-            table.actions.get(i).and_then(|a| self.program.actions.get(a.action)).map(|a| a.name.as_str())
-        };
+    /// An action of a table by its name, or by its place in the list when the name does not tell. `listed` says how many actions
+    /// of the table have each name.
+    fn call(&self, table: &Table, listed: &HashMap<&str, usize>, call: &ActionCall) -> String {
+        let action = table.actions.get(call.action).and_then(|a| self.program.actions.get(a.action));
         let args: Vec<String> = call.args.iter().map(Bits::to_string).collect();
-        let place = match name_at(call.action) {
-            Some(name) if (0..table.actions.len()).filter(|i| name_at(*i) == Some(name)).count() == 1 => {
-                written(name)
-            }
+        let place = match action {
+            Some(action) if listed.get(action.name.as_str()) == Some(&1) => written(&action.name),
             _ => format!("#{}", call.action),
         };
         format!("{place}({})", args.join(", "))

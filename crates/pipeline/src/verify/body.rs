@@ -219,11 +219,11 @@ impl Verifier<'_> {
                     }
                     _ => 1,
                 };
-                let Some((taken, behind)) = rest.split_at_checked(count) else {
+                let Some((taken, after)) = rest.split_at_checked(count) else {
                     fits = false;
                     break;
                 };
-                rest = behind;
+                rest = after;
                 self.matcher(place, matcher, taken);
             }
             self.require(fits && rest.is_empty(), place, || {

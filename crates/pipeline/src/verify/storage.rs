@@ -3,7 +3,7 @@
 use super::{Place, Verifier};
 use crate::*;
 use cranelift_entity::EntitySet;
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 
 impl Verifier<'_> {
     pub(super) fn storage(&mut self) {

@@ -133,6 +133,7 @@ impl<'a> Checker<'a> {
             annotations: d.annotations.clone().into(),
             span: d.name.span,
         });
+        self.count_instance(id);
         self.declare_or_report_shadow(&d.name, Entity::Instance(id));
         Some(id)
     }

@@ -30,6 +30,7 @@ impl<'a> Checker<'a> {
         if declare {
             self.declare_constructible(&d.header.name, TypeEntity::Known(ty));
         }
+        self.begin_elaboration();
         self.decls.open_controls.push(id);
         let outer = self.enter(Place::ControlLocals);
         self.here.control = Some(id);
@@ -52,6 +53,7 @@ impl<'a> Checker<'a> {
         self.scopes.pop();
         self.here = outer;
         self.decls.open_controls.pop();
+        self.end_elaboration(ty, &locals);
         let control = &mut self.hir.controls[id];
         (control.locals, control.body) = (locals, body);
         ty

@@ -5,11 +5,11 @@ use super::properties::{Priorities, has};
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{self, Expr, ExprKind, KeySet, TableId, TyKind};
+use foldhash::{HashMap, HashMapExt};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
-use std::collections::HashMap;
 
 /// Most entries of a table among which covered ones are looked for.
 const MAX_COVERED: usize = 1000;
@@ -228,8 +228,11 @@ impl<'a> Checker<'a> {
         }
         for (value, span) in &values {
             if value.is_negative() || value.to_i32().is_none() {
-                let message =
-                    format!("the priority {value} is out of bounds: it must be between 0 and {}", i32::MAX);
+                let message = format!(
+                    "the priority {} is out of bounds: it must be between 0 and {}",
+                    crate::wording::number(value),
+                    i32::MAX
+                );
                 self.error(codes::BAD_PRIORITY, *span, message);
                 return;
             }

@@ -7,6 +7,7 @@ use crate::declarations::Source;
 use crate::expr::Signature;
 use crate::hir::{self, BlockTypeId, Direction, Ty, TyKind};
 use crate::scope::{Entity, FunctionRef, TypeEntity};
+use foldhash::{HashMap, HashMapExt};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 
@@ -50,12 +51,13 @@ impl<'a> Checker<'a> {
         self.here.abstract_depth += 1;
         self.with_types(self.scopes.mark(), &d.type_params, &args, |c| c.check_methods(d));
         self.here.abstract_depth -= 1;
-        // Behind its methods: they cannot name the object itself.
+        // After its methods: they cannot name the object itself.
         self.declare(&d.name, Entity::Type(TypeEntity::Extern(id)));
     }
 
     fn check_methods(&mut self, d: &'a ast::ExternObject) {
-        for (i, method) in d.methods.iter().enumerate() {
+        let mut before: HashMap<&str, Vec<&ast::Method>> = HashMap::new();
+        for method in &d.methods {
             self.check_annotations(&method.annotations);
             self.check_type_params(&method.type_params);
             let rigid = self.rigid_args(&method.type_params);
@@ -79,13 +81,17 @@ impl<'a> Checker<'a> {
                 self.check_result_type(ret, of);
             }
             self.scopes.pop();
-            let same = |m: &ast::Method| {
-                m.name.as_str() == method.name.as_str()
-                    && m.return_type.is_none() == is_constructor
-                    && same_parameters(&m.params, &method.params)
+            let same = |m: &&&ast::Method| {
+                m.return_type.is_none() == is_constructor && same_parameters(&m.params, &method.params)
             };
-            if let Some(earlier) = d.methods[..i].iter().find(|m| same(m)) {
-                self.duplicate(&method.name, earlier.name.span);
+            let overloads = before.entry(method.name.as_str()).or_default();
+            if !self.effort.spend(4 * overloads.len()) {
+                return;
+            }
+            let earlier = overloads.iter().find(same).map(|m| m.name.span);
+            overloads.push(method);
+            if let Some(earlier) = earlier {
+                self.duplicate(&method.name, earlier);
             }
         }
     }
@@ -132,6 +138,7 @@ impl<'a> Checker<'a> {
     /// (specification, "Extern objects", on overloading).
     pub(crate) fn declare_function(&mut self, d: &'a ast::Function, function: FunctionRef) {
         let others = self.scopes.functions(d.name.as_str(), true);
+        self.effort.spend(4 * others.len());
         for (other, span) in others {
             let params = match other {
                 FunctionRef::Extern(id) => {
@@ -226,7 +233,7 @@ impl<'a> Checker<'a> {
                 format!("the abstract method `{name}` of `{object}` is not defined"),
             )
             .with_secondary(declared, "declared here")
-            .with_help(format!("define it behind the instance: `= {{ ... {name}(...) {{ ... }} }};`")),
+            .with_help(format!("define it after the instance: `= {{ ... {name}(...) {{ ... }} }};`")),
         );
     }
 }

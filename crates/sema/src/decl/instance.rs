@@ -7,9 +7,9 @@ use crate::expr::Construction;
 use crate::hir::{self, ExternId, FunctionId, InstanceId, Ty, TyKind};
 use crate::scope::Entity;
 use crate::wording::suggest;
+use foldhash::HashSet;
 use millrace_syntax::Diagnostic;
 use millrace_syntax::ast::{self, Declaration, TypeKind};
-use std::collections::HashSet;
 
 impl<'a> Checker<'a> {
     /// `T(args) x;`; its name is declared in the innermost scope.

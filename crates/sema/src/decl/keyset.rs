@@ -181,7 +181,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The number type behind a key's type.
+    /// The number type that a key's type stands for.
     fn number_kind(&self, ty: Ty) -> TyKind {
         match self.kind(ty) {
             TyKind::New(id) => self.number_kind(self.hir.types.new_types[id].base),

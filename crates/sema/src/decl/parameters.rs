@@ -4,7 +4,9 @@ use crate::check::Checker;
 use crate::codes;
 use crate::expr::Why;
 use crate::hir::{Direction, Ty, TyKind, Var, VarId, VarKind};
+use crate::repeated::Names;
 use crate::scope::Entity;
+use foldhash::{HashMap, HashMapExt};
 use millrace_syntax::Diagnostic;
 use millrace_syntax::ast;
 
@@ -58,10 +60,11 @@ impl<'a> Checker<'a> {
     /// Reads parameters and reports those that such a declaration cannot have.
     pub(crate) fn check_params(&mut self, params: &'a [ast::Parameter], of: ParamOf) -> Vec<Ty> {
         let mut types = Vec::with_capacity(params.len());
-        for (i, param) in params.iter().enumerate() {
+        let mut names = Names::default();
+        for param in params {
             self.check_annotations(&param.annotations);
-            if let Some(earlier) = params[..i].iter().find(|p| p.name.as_str() == param.name.as_str()) {
-                self.duplicate(&param.name, earlier.name.span);
+            if let Some(earlier) = names.take(param.name.as_str(), param.name.span) {
+                self.duplicate(&param.name, earlier);
             }
             let ty = self.resolve_type(&param.ty);
             let fits = self.check_param_type(param, ty, of);
@@ -162,7 +165,7 @@ impl<'a> Checker<'a> {
         if of.is_constructor()
             && let ast::ExprKind::Call { args, .. } = &default.kind
         {
-            // An instance: made anew where the default is used.
+            // An instance: made again where the default is used.
             self.check_loose_args(args);
             return;
         }
@@ -179,6 +182,8 @@ impl<'a> Checker<'a> {
     /// Declares parameters as variables in the innermost scope.
     pub(crate) fn declare_params(&mut self, params: &'a [ast::Parameter], of: ParamOf) -> Vec<VarId> {
         let types = self.check_params(params, of);
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        params.iter().for_each(|p| *times.entry(p.name.as_str()).or_default() += 1);
         let mut vars = Vec::with_capacity(params.len());
         for (param, ty) in params.iter().zip(types) {
             let direction = match param.direction {
@@ -203,7 +208,7 @@ impl<'a> Checker<'a> {
             }
             self.report_shadow(&param.name);
             let taken = self.scopes.declare(&param.name.text, Entity::Var(var), param.name.span);
-            let in_list = params.iter().filter(|p| p.name.as_str() == param.name.as_str()).count() > 1;
+            let in_list = times.get(param.name.as_str()).is_some_and(|times| *times > 1);
             if let (Err(earlier), false) = (taken, in_list) {
                 self.duplicate(&param.name, earlier);
             }

@@ -10,9 +10,9 @@ use crate::expr::article;
 use crate::hir::{self, ExprKind, KeySet, StateRef, Transition, Ty, TyKind};
 use crate::scope::TypeEntity;
 use crate::wording::suggest;
+use foldhash::HashMap;
 use millrace_syntax::ast::{self, KeysetKind, Name};
-use millrace_syntax::{Diagnostic, nearest};
-use std::collections::HashMap;
+use millrace_syntax::{Diagnostic, Span, nearest};
 
 type States = HashMap<String, usize>;
 
@@ -39,6 +39,7 @@ impl<'a> Checker<'a> {
         if declare {
             self.declare_constructible(&d.header.name, TypeEntity::Known(ty));
         }
+        self.begin_elaboration();
         self.decls.open_parsers.push(id);
         let outer = self.enter(Place::ParserLocals);
         self.here.parser = Some(id);
@@ -63,6 +64,7 @@ impl<'a> Checker<'a> {
         self.scopes.pop();
         self.here = outer;
         self.decls.open_parsers.pop();
+        self.end_elaboration(ty, &locals);
         match numbers.get("start") {
             Some(&start) => {
                 self.hir.parsers[id].start = start;
@@ -83,7 +85,9 @@ impl<'a> Checker<'a> {
     }
 
     fn number_states(&mut self, d: &'a ast::Parser) -> States {
-        let mut numbers = States::new();
+        let mut numbers = States::default();
+        let locals = d.locals.iter().filter_map(|l| l.name()).map(|n| (n.as_str(), n.span));
+        let locals: HashMap<&str, Span> = locals.collect();
         for (i, state) in d.states.iter().enumerate() {
             let name = state.name.as_str();
             if matches!(name, "accept" | "reject") {
@@ -95,8 +99,8 @@ impl<'a> Checker<'a> {
                 self.duplicate(&state.name, earlier);
                 continue;
             }
-            if let Some(local) = d.locals.iter().find_map(|l| l.name().filter(|n| n.as_str() == name)) {
-                self.duplicate(&state.name, local.span);
+            if let Some(local) = locals.get(name) {
+                self.duplicate(&state.name, *local);
             }
             numbers.insert(name.to_string(), i);
         }

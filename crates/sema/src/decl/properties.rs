@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
                     "default_action" => {
                         has_default = true;
                         if !actions_seen {
-                            let message = "`default_action` must stand behind `actions`";
+                            let message = "`default_action` must come after `actions`";
                             self.error(codes::BAD_PROPERTY, property.name.span, message);
                         }
                         self.default_action(id, property, value);
@@ -66,7 +66,7 @@ impl<'a> Checker<'a> {
         }
         if let Some((at, property, list)) = entries {
             if key_at.is_some_and(|key| key > at) {
-                let message = "`entries` must stand behind `key`";
+                let message = "`entries` must come after `key`";
                 self.error(codes::BAD_PROPERTY, property.name.span, message);
             }
             self.table_entries(id, property, list, &priorities);

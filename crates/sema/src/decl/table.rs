@@ -7,8 +7,10 @@ use crate::context::Place;
 use crate::expr::{Param, Why};
 use crate::fold::is_literal;
 use crate::hir::{self, ActionId, ActionRef, Arg, Direction, Expr, TableId, TyKind};
+use crate::repeated::Names;
 use crate::scope::Entity;
 use crate::wording::{included_by, suggest};
+use foldhash::{HashMap, HashMapExt};
 use millrace_syntax::ast::{self, Argument, Name, TablePropertyValue};
 use millrace_syntax::{Diagnostic, Span};
 
@@ -59,15 +61,14 @@ impl<'a> Checker<'a> {
     }
 
     fn check_repeated_properties(&mut self, d: &'a ast::Table) {
-        for (i, property) in d.properties.iter().enumerate() {
+        let mut names = Names::default();
+        for property in &d.properties {
             self.check_annotations(&property.annotations);
-            if let Some(earlier) =
-                d.properties[..i].iter().find(|p| p.name.as_str() == property.name.as_str())
-            {
+            if let Some(earlier) = names.take(property.name.as_str(), property.name.span) {
                 let message = format!("the property `{}` is given twice", property.name);
                 self.report(
                     Diagnostic::error(codes::DUPLICATE, property.name.span, message)
-                        .with_secondary(earlier.name.span, "first given here"),
+                        .with_secondary(earlier, "first given here"),
                 );
             }
         }
@@ -101,7 +102,7 @@ impl<'a> Checker<'a> {
                             key.expr.span,
                             "this key has no name for the control plane",
                         )
-                        .with_help("give it one: `@name(\"...\")` behind the match kind"),
+                        .with_help("give it one: `@name(\"...\")` after the match kind"),
                     );
                     String::new()
                 }
@@ -148,18 +149,19 @@ impl<'a> Checker<'a> {
     }
 
     fn table_actions(&mut self, id: TableId, actions: &'a [ast::ActionRef]) {
+        let mut listed: HashMap<ActionId, Span> = HashMap::new();
         for action in actions {
             self.check_annotations(&action.annotations);
             let Some(which) = self.action_named(&action.action) else { continue };
-            if let Some(earlier) = self.hir.tables[id].actions.iter().find(|a| a.action == which) {
+            if let Some(&earlier) = listed.get(&which) {
                 let message = format!("the action `{}` is listed twice", action.action.name);
-                let earlier = earlier.span;
                 self.report(
                     Diagnostic::error(codes::DUPLICATE, action.span, message)
                         .with_secondary(earlier, "first listed here"),
                 );
                 continue;
             }
+            listed.insert(which, action.span);
             let args = self.listed_args(which, action.args.as_deref().unwrap_or(&[]), action.span);
             self.hir.tables[id].actions.push(ActionRef {
                 action: which,

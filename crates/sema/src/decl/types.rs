@@ -4,6 +4,7 @@ use crate::check::Checker;
 use crate::codes;
 use crate::expr::Why;
 use crate::hir::{self, Ty, TyKind};
+use crate::repeated::Names;
 use crate::scope::{Entity, TypeEntity};
 use crate::types::Container;
 use millrace_syntax::Diagnostic;
@@ -24,11 +25,11 @@ impl<'a> Checker<'a> {
             ty
         });
         let mut members: Vec<hir::EnumMember> = Vec::with_capacity(d.members.len());
+        let mut names = Names::default();
         // A value may name the members before it.
         self.scopes.push();
         for member in &d.members {
-            if let Some(earlier) = members.iter().find(|m| m.name == member.name.as_str()) {
-                let earlier = earlier.span;
+            if let Some(earlier) = names.take(member.name.as_str(), member.name.span) {
                 self.duplicate(&member.name, earlier);
                 continue;
             }
@@ -100,7 +101,12 @@ impl<'a> Checker<'a> {
             && (number < low || number > high)
         {
             let shown = self.show(repr);
-            let message = format!("{number} does not fit in `{shown}`, which holds {low} to {high}");
+            let message = format!(
+                "{} does not fit in `{shown}`, which holds {} to {}",
+                crate::wording::number(&number),
+                crate::wording::number(&low),
+                crate::wording::number(&high)
+            );
             self.error(codes::ENUM_VALUE, value.span, message);
             return None;
         }

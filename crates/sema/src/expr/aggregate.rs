@@ -4,7 +4,9 @@ use super::Why;
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{Expr, ExprKind, StructKind, Ty, TyKind};
+use crate::repeated::Names;
 use crate::wording::{count, suggest};
+use foldhash::HashMap;
 use millrace_syntax::ast::{self, NamedExpr};
 use millrace_syntax::{Diagnostic, Span};
 
@@ -127,12 +129,13 @@ impl<'a> Checker<'a> {
         span: Span,
         expected: Option<Ty>,
     ) -> Expr {
-        for (i, field) in fields.iter().enumerate() {
-            if let Some(earlier) = fields[..i].iter().find(|f| f.name.as_str() == field.name.as_str()) {
+        let mut names = Names::default();
+        for field in fields {
+            if let Some(earlier) = names.take(field.name.as_str(), field.name.span) {
                 let message = format!("the member `{}` is given twice", field.name);
                 self.report(
                     Diagnostic::error(codes::BAD_MEMBERS, field.name.span, message)
-                        .with_secondary(earlier.name.span, "first given here"),
+                        .with_secondary(earlier, "first given here"),
                 );
                 return self.unknown(span);
             }
@@ -166,15 +169,16 @@ impl<'a> Checker<'a> {
         let wanted: Vec<(String, Ty, Span)> =
             fields_of.iter().map(|f| (f.name.clone(), f.ty, f.span)).collect();
         for field in fields {
-            if !wanted.iter().any(|(n, ..)| n == field.name.as_str()) {
+            if self.field_number(id, field.name.as_str()).is_none() {
                 self.unknown_field(ty, &field.name);
                 return self.unknown(span);
             }
         }
+        let given: HashMap<&str, &'a NamedExpr> = fields.iter().map(|f| (f.name.as_str(), f)).collect();
         let mut members = Vec::with_capacity(wanted.len());
         let mut missing = Vec::new();
         for (name, field_ty, declared) in &wanted {
-            match fields.iter().find(|f| f.name.as_str() == name) {
+            match given.get(name.as_str()) {
                 Some(field) => {
                     members.push(self.check_expr_as(&field.value, *field_ty, Why::Member(*declared)))
                 }
@@ -208,7 +212,10 @@ impl<'a> Checker<'a> {
         if let TyKind::Struct(id) = self.kind(ty) {
             let s = &self.hir.types.structs[id];
             found = found.with_secondary(s.span, "the type is declared here");
-            found = suggest(found, name.as_str(), s.fields.iter().map(|f| f.name.as_str()), "its members");
+            if self.is_shown() {
+                let members = s.fields.iter().map(|f| f.name.as_str());
+                found = suggest(found, name.as_str(), members, "its members");
+            }
         }
         self.report(found);
     }

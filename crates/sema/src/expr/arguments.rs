@@ -6,6 +6,7 @@ use crate::codes;
 use crate::hir::{Arg, Direction, Expr, ExprKind, Ty, TyKind};
 use crate::scope::Mark;
 use crate::wording::{count, suggest};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use millrace_syntax::ast::{self, Argument};
 use millrace_syntax::{Diagnostic, Span};
 
@@ -80,11 +81,12 @@ impl<'a> Checker<'a> {
             return false;
         }
         if args.iter().any(|a| a.name.is_some()) {
-            let named = |name: &str| args.iter().any(|a| a.name.as_ref().is_some_and(|n| n.as_str() == name));
-            let known =
-                |a: &Argument| a.name.as_ref().is_some_and(|n| params.clone().any(|(p, _)| p == n.as_str()));
+            let given: HashSet<&str> =
+                args.iter().filter_map(|a| a.name.as_ref()).map(|name| name.as_str()).collect();
+            let names: HashSet<&str> = params.clone().map(|(name, _)| name).collect();
+            let known = |a: &Argument| a.name.as_ref().is_some_and(|n| names.contains(n.as_str()));
             return args.iter().all(known)
-                && params.clone().all(|(name, omittable)| omittable || named(name));
+                && params.clone().all(|(name, omittable)| omittable || given.contains(name));
         }
         params.skip(args.len()).all(|(_, omittable)| omittable)
     }
@@ -104,11 +106,17 @@ impl<'a> Checker<'a> {
             self.error(codes::BAD_ARGUMENTS, span, "either all arguments or none must be named");
             return None;
         }
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        if named > 0 {
+            params.clone().enumerate().for_each(|(i, (name, _))| {
+                numbers.entry(name).or_insert(i);
+            });
+        }
         let mut bound: Vec<Option<&'a Argument>> = vec![None; total];
         for (i, arg) in args.iter().enumerate() {
             let position = match &arg.name {
                 None => i,
-                Some(name) => match params.clone().position(|(p, _)| p == name.as_str()) {
+                Some(name) => match numbers.get(name.as_str()).copied() {
                     Some(position) => position,
                     None => {
                         let message = format!("{what} has no parameter `{name}`");

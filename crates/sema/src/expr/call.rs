@@ -313,6 +313,9 @@ impl<'a> Checker<'a> {
         if let [(only, ..)] = candidates {
             return Some(*only);
         }
+        if !self.effort.spend(candidates.iter().map(|(_, _, params)| 4 + params.len()).sum()) {
+            return None;
+        }
         let shape = |params: &'a [ast::Parameter]| {
             params.iter().map(|p| (p.name.as_str(), p.default.is_some() || super::arguments::is_optional(p)))
         };

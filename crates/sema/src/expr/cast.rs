@@ -4,6 +4,8 @@ use super::Why;
 use crate::check::Checker;
 use crate::codes;
 use crate::hir::{Expr, ExprKind, StructId, StructKind, Ty, TyKind};
+use crate::wording::number;
+use foldhash::HashMap;
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
@@ -16,8 +18,12 @@ impl<'a> Checker<'a> {
         if wrapped != value {
             let shown = self.show(ty);
             self.report(
-                Diagnostic::warning(codes::OVERFLOW, span, format!("{value} does not fit in `{shown}`"))
-                    .with_label(format!("becomes {wrapped}")),
+                Diagnostic::warning(
+                    codes::OVERFLOW,
+                    span,
+                    format!("{} does not fit in `{shown}`", number(&value)),
+                )
+                .with_label(format!("becomes {}", number(&wrapped))),
             );
         }
         Expr { kind: ExprKind::Int(wrapped), ty, span }
@@ -26,13 +32,32 @@ impl<'a> Checker<'a> {
     /// Converts an expression to a type by the implied conversions, or reports that it has another type.
     pub(crate) fn coerce(&mut self, e: Expr, ty: Ty, why: Why) -> Expr {
         let ty = self.settle(ty);
-        match self.convert(e, ty) {
-            Ok(e) => e,
-            Err(e) => {
-                self.mismatch(&e, ty, why);
-                self.unknown(e.span)
-            }
+        let converted = match self.convert(e, ty) {
+            Err(e) => self.number_of_new_type(e, ty),
+            converted => converted,
+        };
+        converted.unwrap_or_else(|e| {
+            self.mismatch(&e, ty, why);
+            self.unknown(e.span)
+        })
+    }
+
+    /// An `int` as a value of a new type whose base is a number: `const vrf_id_t DEFAULT = 0` with `type bit<10> vrf_id_t`.
+    ///
+    /// The specification has no such implied cast. p4c has it wherever a value goes to a place of a known type (initial values,
+    /// assignments, arguments, results), and published programs rely on it. Operands of `==` are no such place: p4c refuses a
+    /// comparison of a new type with an `int`, and so does [`Checker::same_type`], which calls [`Checker::convert`] alone.
+    fn number_of_new_type(&mut self, e: Expr, ty: Ty) -> Result<Expr, Expr> {
+        let TyKind::New(id) = self.kind(ty) else { return Err(e) };
+        if self.kind(e.ty) != TyKind::Int {
+            return Err(e);
         }
+        let base = self.hir.types.new_types[id].base;
+        let number = match self.kind(base) {
+            TyKind::Bits(_) | TyKind::SignedBits(_) => self.convert(e, base)?,
+            _ => self.number_of_new_type(e, base)?,
+        };
+        Ok(self.cast_to(number, ty))
     }
 
     /// Converts by the implied conversions; gives the expression back when there is none.
@@ -124,11 +149,12 @@ impl<'a> Checker<'a> {
                 if wanted.len() != had.len() {
                     return back(members);
                 }
+                let numbers: HashMap<&str, usize> =
+                    had.iter().enumerate().map(|(i, (name, ..))| (name.as_str(), i)).collect();
                 let mut members: Vec<Option<Expr>> = members.into_iter().map(Some).collect();
                 let mut ordered = Vec::with_capacity(wanted.len());
                 for (name, ty, declared) in &wanted {
-                    let found =
-                        had.iter().position(|(n, ..)| n == name).and_then(|i| members.get_mut(i)?.take());
+                    let found = numbers.get(name.as_str()).and_then(|i| members.get_mut(*i)?.take());
                     let Some(member) = found else {
                         return Err(Expr { kind: ExprKind::Unknown, ty: old, span });
                     };

@@ -60,6 +60,7 @@ impl<'a> Checker<'a> {
             annotations: c.annotations.into(),
             span: c.span,
         });
+        self.count_instance(id);
         if let TyKind::Extern(ext, types) = self.kind(ty) {
             self.check_abstract_methods(id, ext, &types, c);
         } else if let Some(first) = c.initializer {

@@ -74,7 +74,12 @@ impl<'a> Checker<'a> {
         };
         let shown = self.show(ty);
         if !is_header {
-            self.error(codes::ARCHITECTURE, at, format!("`extract` fills a header, not `{shown}`"));
+            let message = format!("`extract` fills a header, not `{shown}`");
+            let mut found = Diagnostic::error(codes::ARCHITECTURE, at, message);
+            if matches!(self.kind(ty), TyKind::Stack(..)) {
+                found = found.with_help("`.next` of the stack is its next element");
+            }
+            self.report(found);
             return false;
         }
         let varbits = self.varbits(ty);

@@ -3,12 +3,69 @@
 use super::NamedType;
 use crate::check::Checker;
 use crate::codes;
-use crate::hir::{Callee, Expr, ExprKind, Ty, TyKind};
+use crate::hir::{Callee, EnumId, Expr, ExprKind, StructId, Ty, TyKind};
 use crate::scope::TypeEntity;
 use crate::wording::suggest;
 use millrace_syntax::ast::{self, Name};
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
+
+/// What has members with names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Members {
+    /// A structure, header or header union.
+    Struct(StructId),
+    /// An enumeration.
+    Enum(EnumId),
+    /// The type `error`.
+    Errors,
+    /// The match kinds.
+    MatchKinds,
+}
+
+/// From so many members on their names are looked up in a map.
+const MANY_MEMBERS: usize = 16;
+
+impl Checker<'_> {
+    /// The number of a field of a structure.
+    pub(crate) fn field_number(&mut self, id: StructId, name: &str) -> Option<usize> {
+        self.member_number(Members::Struct(id), name)
+    }
+
+    /// The number of a member. All members must be there.
+    pub(crate) fn member_number(&mut self, of: Members, name: &str) -> Option<usize> {
+        let types = &self.hir.types;
+        let few = match of {
+            Members::Struct(id) => types.structs[id].fields.len() < MANY_MEMBERS,
+            Members::Enum(id) => types.enums[id].members.len() < MANY_MEMBERS,
+            Members::Errors => self.hir.errors.len() < MANY_MEMBERS,
+            Members::MatchKinds => self.hir.match_kinds.len() < MANY_MEMBERS,
+        };
+        if few {
+            return match of {
+                Members::Struct(id) => types.structs[id].fields.iter().position(|f| f.name == name),
+                Members::Enum(id) => types.enums[id].members.iter().position(|m| m.name == name),
+                Members::Errors => self.hir.errors.iter().position(|n| n == name),
+                Members::MatchKinds => self.hir.match_kinds.iter().position(|n| n == name),
+            };
+        }
+        if !self.member_numbers.contains_key(&of) {
+            let names = self.member_names(of).into_iter().enumerate().map(|(i, name)| (name, i));
+            self.member_numbers.insert(of, names.collect());
+        }
+        self.member_numbers.get(&of)?.get(name).copied()
+    }
+
+    /// The names of members in order.
+    pub(crate) fn member_names(&self, of: Members) -> Vec<String> {
+        match of {
+            Members::Struct(id) => self.hir.types.structs[id].fields.iter().map(|f| f.name.clone()).collect(),
+            Members::Enum(id) => self.hir.types.enums[id].members.iter().map(|m| m.name.clone()).collect(),
+            Members::Errors => self.hir.errors.clone(),
+            Members::MatchKinds => self.hir.match_kinds.clone(),
+        }
+    }
+}
 
 impl<'a> Checker<'a> {
     /// A member of a value or of a type.
@@ -30,12 +87,11 @@ impl<'a> Checker<'a> {
 
     /// `E.member` of an enumeration, `error.Member`.
     fn type_member(&mut self, ty: Ty, name: &Name, span: Span) -> Expr {
-        let (members, what): (Vec<String>, _) = match self.kind(ty) {
+        let (members, what) = match self.kind(ty) {
             TyKind::Unknown => return self.unknown(span),
-            TyKind::Error => (self.hir.errors.clone(), "`error`".to_string()),
+            TyKind::Error => (Members::Errors, "`error`".to_string()),
             TyKind::Enum(id) => {
-                let e = &self.hir.types.enums[id];
-                (e.members.iter().map(|m| m.name.clone()).collect(), format!("the enumeration `{}`", e.name))
+                (Members::Enum(id), format!("the enumeration `{}`", self.hir.types.enums[id].name))
             }
             _ => {
                 let shown = self.show(ty);
@@ -43,7 +99,7 @@ impl<'a> Checker<'a> {
                 return self.fail(codes::UNKNOWN_MEMBER, name.span, message);
             }
         };
-        if let Some(index) = members.iter().position(|m| m == name.as_str()) {
+        if let Some(index) = self.member_number(members, name.as_str()) {
             let is_error = matches!(self.kind(ty), TyKind::Error);
             let kind = if is_error { ExprKind::ErrorMember(index) } else { ExprKind::EnumMember(index) };
             return Expr { kind, ty, span };
@@ -51,8 +107,11 @@ impl<'a> Checker<'a> {
         let found =
             Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("{what} has no member `{name}`"))
                 .with_label("no such member");
-        let known = members.iter().map(String::as_str);
-        let mut found = suggest(found, name.as_str(), known, "its members");
+        let known = self.member_names(members);
+        let mut found = match self.is_shown() {
+            true => suggest(found, name.as_str(), known.iter().map(String::as_str), "its members"),
+            false => found,
+        };
         if let TyKind::Enum(id) = self.kind(ty) {
             found = found.with_secondary(self.hir.types.enums[id].span, "declared here");
         }
@@ -63,19 +122,16 @@ impl<'a> Checker<'a> {
     fn value_member(&mut self, base: Expr, name: &Name, span: Span) -> Expr {
         match self.kind(base.ty) {
             TyKind::Unknown => self.unknown(span),
-            TyKind::Struct(id) => {
-                let fields = &self.hir.types.structs[id].fields;
-                match fields.iter().position(|f| f.name == name.as_str()) {
-                    Some(index) => {
-                        let ty = fields[index].ty;
-                        self.fold(Expr { kind: ExprKind::Field(Box::new(base), index), ty, span })
-                    }
-                    None => {
-                        self.unknown_field(base.ty, name);
-                        self.unknown(span)
-                    }
+            TyKind::Struct(id) => match self.field_number(id, name.as_str()) {
+                Some(index) => {
+                    let ty = self.hir.types.structs[id].fields[index].ty;
+                    self.fold(Expr { kind: ExprKind::Field(Box::new(base), index), ty, span })
                 }
-            }
+                None => {
+                    self.unknown_field(base.ty, name);
+                    self.unknown(span)
+                }
+            },
             TyKind::Stack(element, n) => self.stack_member(base, element, n, name, span),
             TyKind::ApplyResult(table) => {
                 let kind = match name.as_str() {

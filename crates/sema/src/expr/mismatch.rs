@@ -132,6 +132,13 @@ impl Checker<'_> {
         let shown = self.show(ty);
         let literal = matches!(e.kind, ExprKind::Int(_));
         Some(match (self.kind(ty), self.kind(e.ty)) {
+            (T::Bits(_), T::String) => match &e.kind {
+                ExprKind::String(text) => match address(text) {
+                    Some(number) => format!("addresses are written as numbers: `{number}`"),
+                    None => "strings are for annotations and messages; write a number".into(),
+                },
+                _ => return None,
+            },
             (T::Bool, T::Bits(1)) => "compare it, `... == 1`, or cast it: `(bool)`".into(),
             (T::Bool, T::Bits(_) | T::SignedBits(_) | T::Int) if literal => "write `true` or `false`".into(),
             (T::Bool, T::Bits(_) | T::SignedBits(_)) => "compare it with a number: `... != 0`".into(),
@@ -170,6 +177,19 @@ impl Checker<'_> {
             _ => return None,
         })
     }
+}
+
+/// A MAC or IP address in text as the number that it is.
+fn address(text: &str) -> Option<String> {
+    if let Ok(ip) = text.parse::<std::net::Ipv4Addr>() {
+        return Some(format!("0x{:08x}", ip.to_bits()));
+    }
+    if let Ok(ip) = text.parse::<std::net::Ipv6Addr>() {
+        return Some(format!("0x{:032x}", ip.to_bits()));
+    }
+    let octets: Vec<&str> = text.split([':', '-']).collect();
+    let octet = |o: &&str| o.len() == 2 && o.bytes().all(|b| b.is_ascii_hexdigit());
+    (octets.len() == 6 && octets.iter().all(octet)).then(|| format!("0x{}", octets.concat().to_lowercase()))
 }
 
 /// A direction as written before a parameter.

@@ -17,6 +17,7 @@ mod slice;
 
 pub(crate) use arguments::{ArgMode, Param, Signature};
 pub(crate) use construct::Construction;
+pub(crate) use member::Members;
 pub(crate) use mismatch::Why;
 
 use crate::check::Checker;
@@ -32,6 +33,9 @@ impl<'a> Checker<'a> {
     /// expressions and `...` their meaning, and converts nothing else.
     pub(crate) fn check_expr(&mut self, e: &'a ast::Expr, expected: Option<Ty>) -> Expr {
         let span = e.span;
+        if !self.effort.spend(4) {
+            return self.unknown(span);
+        }
         match &e.kind {
             ast::ExprKind::Int(literal) => self.int_literal(literal, span),
             ast::ExprKind::Bool(value) => self.typed(ExprKind::Bool(*value), TyKind::Bool, span),
@@ -113,6 +117,7 @@ impl<'a> Checker<'a> {
     }
 
     fn int_literal(&mut self, literal: &IntLiteral, span: Span) -> Expr {
+        self.effort.spend(literal.value.bits() as usize / 8);
         let Some(width) = literal.width else {
             return self.typed(ExprKind::Int(literal.value.clone()), TyKind::Int, span);
         };

@@ -128,6 +128,12 @@ impl<'a> Checker<'a> {
         let (lk, rk) = (self.kind(l.ty), self.kind(r.ty));
         if lk == TyKind::String && rk == TyKind::String {
             found = found.with_help("strings are put together with `++`");
+        } else if let Some(help) = self
+            .conversion(r, l.ty)
+            .filter(|_| rk == TyKind::String)
+            .or_else(|| self.conversion(l, r.ty).filter(|_| lk == TyKind::String))
+        {
+            found = found.with_help(help);
         } else if fixed(lk.clone()) && fixed(rk) && l.ty != r.ty && !matches!(symbol, "<<" | ">>" | "++") {
             found = found.with_help(format!("cast one of them: `({left})`"));
         } else if lk == TyKind::Int && l.ty == r.ty {
@@ -159,7 +165,7 @@ impl<'a> Checker<'a> {
             }
             (_, TyKind::New(id), _) | (_, _, TyKind::New(id)) => {
                 let base = self.show(self.hir.types.new_types[*id].base);
-                format!("cast to the type behind the new one: `({base})`")
+                format!("cast to the type that the new one stands for: `({base})`")
             }
             _ => return None,
         })

@@ -167,10 +167,12 @@ impl<'a> Checker<'a> {
             && (value.sign() == Sign::Minus || *value >= BigInt::from(count))
         {
             let message = match value.sign() {
-                Sign::Minus => format!("the index of a {what} cannot be negative, as {value}"),
+                Sign::Minus => {
+                    format!("the index of a {what} cannot be negative, as {}", crate::wording::number(value))
+                }
                 _ => {
                     let elements = crate::wording::count(count, "element", "elements");
-                    format!("index {value} is outside of this {what} of {elements}")
+                    format!("index {} is outside of this {what} of {elements}", crate::wording::number(value))
                 }
             };
             let mut found = Diagnostic::error(codes::BAD_INDEX, index.span, message);

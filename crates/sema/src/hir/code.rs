@@ -172,7 +172,7 @@ pub enum ExprKind {
     Cast(Box<Expr>),
     /// A structure, tuple or list with these members, in order; the type tells which. A header made so is valid.
     Aggregate(Vec<Expr>),
-    /// A stack with these elements; those behind are invalid.
+    /// A stack with these elements; those after are invalid.
     StackLiteral(Vec<Expr>),
     /// An invalid header or header union: `{#}`.
     InvalidHeader,

@@ -240,7 +240,7 @@ pub struct Key {
     /// but as p4c and bmv2 have it where they differ: `h.$valid$` for `h.isValid()`, fields by their `@name`, masks in
     /// the base that they are written in.
     pub name: String,
-    /// What stands behind the match kind.
+    /// What stands after the match kind.
     pub annotations: Arc<[Annotation]>,
     /// The element.
     pub span: Span,
@@ -270,7 +270,7 @@ pub struct Entry {
     pub priority: Option<Expr>,
     /// Whether this entry alone is `const`.
     pub is_const: bool,
-    /// What stands behind it.
+    /// What stands after it.
     pub annotations: Arc<[Annotation]>,
     /// The entry.
     pub span: Span,

@@ -24,9 +24,9 @@ pub use types::*;
 pub use verify::verify;
 
 use cranelift_entity::{PrimaryMap, entity_impl};
+use foldhash::HashMap;
 use millrace_syntax::ast::ExprId;
 use num_bigint::BigInt;
-use std::collections::HashMap;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(

@@ -1,9 +1,9 @@
 //! Types, interned: equal types have equal [`Ty`]s.
 
 use super::*;
+use foldhash::HashMap;
 use millrace_syntax::{Span, ast::Annotation};
 use num_bigint::BigInt;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A type, an index in [`Types`].

@@ -8,8 +8,10 @@ use crate::fold::is_literal;
 use crate::hir::{ActionId, Callee, Expr, ExprKind, Stmt, StmtKind, SwitchCase, TableId, Ty, TyKind};
 use crate::scope::Entity;
 use crate::wording::suggest;
+use foldhash::{HashMap, HashMapExt};
 use millrace_syntax::ast;
 use millrace_syntax::{Diagnostic, Span};
+use num_bigint::BigInt;
 
 impl<'a> Checker<'a> {
     /// `switch (subject) { cases }`.
@@ -88,7 +90,8 @@ impl<'a> Checker<'a> {
             return None;
         }
         let label = |c: &mut Self, e: &'a ast::Expr| c.action_label(table, e);
-        let (cases, default) = self.switch_cases(cases, label, |a: &ActionId, b| a == b);
+        let (cases, default) =
+            self.switch_cases(cases, label, |action: &ActionId| Some(LabelKey::Action(*action)));
         Some(StmtKind::SwitchAction { table, cases, default })
     }
 
@@ -152,7 +155,7 @@ impl<'a> Checker<'a> {
         }
         let unknown = self.is_unknown(ty);
         let label = |c: &mut Self, e: &'a ast::Expr| c.value_label(ty, subject.span, e);
-        let (cases, default) = self.switch_cases(cases, label, same_literal);
+        let (cases, default) = self.switch_cases(cases, label, literal_key);
         (!unknown).then_some(StmtKind::SwitchValue { value, cases, default })
     }
 
@@ -181,36 +184,27 @@ impl<'a> Checker<'a> {
         &mut self,
         cases: &'a [ast::SwitchCase],
         mut read: impl FnMut(&mut Self, &'a ast::Expr) -> Option<L>,
-        same: impl Fn(&L, &L) -> bool,
+        key: impl Fn(&L) -> Option<LabelKey>,
     ) -> (Vec<SwitchCase<L>>, Option<Vec<Stmt>>) {
         let mut result: Vec<SwitchCase<L>> = Vec::new();
         let mut default = None;
         let mut waiting: Vec<L> = Vec::new();
-        let mut spans: Vec<(usize, usize, Span)> = Vec::new();
+        let mut labels: HashMap<LabelKey, Span> = HashMap::new();
         let mut falls_to_default = false;
         for case in cases {
             match &case.label {
                 None => falls_to_default = true,
                 Some(e) => {
                     if let Some(label) = read(self, e) {
-                        let earlier = result
-                            .iter()
-                            .enumerate()
-                            .flat_map(|(i, c)| c.labels.iter().enumerate().map(move |(j, l)| (i, j, l)))
-                            .chain(waiting.iter().enumerate().map(|(j, l)| (usize::MAX, j, l)))
-                            .find(|(_, _, l)| same(l, &label))
-                            .map(|(i, j, _)| (i, j));
-                        if let Some((i, j)) = earlier {
-                            let i = if i == usize::MAX { result.len() } else { i };
-                            let at = spans.iter().find(|(a, b, _)| (*a, *b) == (i, j)).map(|(_, _, s)| *s);
-                            let mut found =
-                                Diagnostic::error(codes::BAD_LABEL, e.span, "this label appears twice");
-                            if let Some(at) = at {
-                                found = found.with_secondary(at, "first here");
-                            }
-                            self.report(found);
+                        let key = key(&label);
+                        if let Some(earlier) = key.as_ref().and_then(|key| labels.get(key)) {
+                            let message = "this label appears twice";
+                            self.report(
+                                Diagnostic::error(codes::BAD_LABEL, e.span, message)
+                                    .with_secondary(*earlier, "first here"),
+                            );
                         } else {
-                            spans.push((result.len(), waiting.len(), e.span));
+                            labels.extend(key.map(|key| (key, e.span)));
                             waiting.push(label);
                         }
                     }
@@ -238,14 +232,21 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn same_literal(a: &Expr, b: &Expr) -> bool {
-    is_literal(a)
-        && is_literal(b)
-        && match (&a.kind, &b.kind) {
-            (ExprKind::Int(x), ExprKind::Int(y)) => x == y,
-            (ExprKind::Bool(x), ExprKind::Bool(y)) => x == y,
-            (ExprKind::EnumMember(x), ExprKind::EnumMember(y))
-            | (ExprKind::ErrorMember(x), ExprKind::ErrorMember(y)) => x == y,
-            _ => false,
-        }
+/// What makes two labels of one `switch` the same.
+#[derive(PartialEq, Eq, Hash)]
+enum LabelKey {
+    Action(ActionId),
+    Int(BigInt),
+    Bool(bool),
+    Member(usize),
+}
+
+fn literal_key(label: &Expr) -> Option<LabelKey> {
+    match &label.kind {
+        _ if !is_literal(label) => None,
+        ExprKind::Int(number) => Some(LabelKey::Int(number.clone())),
+        ExprKind::Bool(value) => Some(LabelKey::Bool(*value)),
+        ExprKind::EnumMember(member) | ExprKind::ErrorMember(member) => Some(LabelKey::Member(*member)),
+        _ => None,
+    }
 }

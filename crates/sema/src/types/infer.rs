@@ -62,7 +62,7 @@ impl Checker<'_> {
         self.intern(kind)
     }
 
-    /// The type behind bound variables.
+    /// The type that bound variables stand for.
     pub(crate) fn shallow(&self, mut ty: Ty) -> Ty {
         while let TyKind::Var(var) = self.hir.types.kind(ty) {
             match self.infer.get(*var) {
@@ -75,11 +75,19 @@ impl Checker<'_> {
 
     /// The shape of a type, bound variables looked through.
     pub(crate) fn kind(&self, ty: Ty) -> TyKind {
-        self.hir.types.kind(self.shallow(ty)).clone()
+        let kind = self.hir.types.kind(self.shallow(ty));
+        let parts = match kind {
+            TyKind::Tuple(parts) | TyKind::Extern(_, parts) | TyKind::BlockType(_, parts) => parts.len(),
+            _ => 0,
+        };
+        if self.effort.spend(1 + parts / 4) { kind.clone() } else { TyKind::Unknown }
     }
 
     /// Whether any variable is part of a type, bound or not.
     pub(crate) fn mentions_vars(&self, ty: Ty) -> bool {
+        if !self.effort.spend(1) {
+            return false;
+        }
         match self.hir.types.kind(ty) {
             TyKind::Var(_) => true,
             TyKind::Tuple(parts)

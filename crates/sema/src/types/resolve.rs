@@ -6,8 +6,10 @@ use crate::codes;
 use crate::declarations::StructSource;
 use crate::hir::{self, ExprKind, Ty, TyKind};
 use crate::limits::{MAX_INSTANTIATIONS, MAX_STACK, MAX_WIDTH};
+use crate::repeated::Names;
 use crate::scope::{Entity, Mark, TypeEntity};
-use crate::wording::count;
+use crate::types::size::SizeError;
+use crate::wording::{count, number};
 use millrace_syntax::ast::{self, Name, TypeKind};
 use millrace_syntax::{Diagnostic, Span};
 use num_bigint::BigInt;
@@ -88,12 +90,13 @@ impl<'a> Checker<'a> {
             SizeOf::Bits => (0, MAX_WIDTH, "width of a `bit` type"),
             SizeOf::SignedBits => (1, MAX_WIDTH, "width of an `int` type"),
             SizeOf::Varbit => (0, MAX_WIDTH, "width of a `varbit` type"),
-            SizeOf::Stack => (0, MAX_STACK, "number of elements"),
+            SizeOf::Stack => (1, MAX_STACK, "number of elements"),
         };
         match value.to_u32().filter(|v| (least..=most).contains(v)) {
             Some(value) => Some(value),
             None => {
-                let message = format!("the {what} must be between {least} and {most}, not {value}");
+                let message =
+                    format!("the {what} must be between {least} and {most}, not {}", number(&value));
                 self.error(codes::BAD_SIZE, expr.span, message);
                 None
             }
@@ -316,8 +319,12 @@ impl<'a> Checker<'a> {
         let params = &source.ast.type_params;
         let fields = self.with_types(source.mark, params, &args, |c| c.struct_fields(source.ast, kind));
         let weight = self.weight_of(fields.iter().map(|f| f.ty));
-        if !self.check_weight(weight) {
+        let depth = self.depth_of(fields.iter().map(|f| f.ty));
+        if !self.check_weight(weight) || !self.check_depth(depth) {
             return self.unknown_ty();
+        }
+        if kind == hir::StructKind::Header {
+            self.check_whole_bytes(&fields, &source.ast.name);
         }
         let id = self.hir.types.structs.push(hir::Struct {
             kind,
@@ -328,10 +335,28 @@ impl<'a> Checker<'a> {
             span: source.ast.span,
         });
         let ty = self.intern(TyKind::Struct(id));
-        self.weights.insert(ty, weight);
+        self.note_size(ty, weight, depth);
         self.decls.struct_origin.insert(id, index);
         self.decls.structs[index].instances.insert(args, ty);
         ty
+    }
+
+    /// Warns of a header that does not fill its last byte: it can be extracted and emitted only together with others that fill it.
+    fn check_whole_bytes(&mut self, fields: &[hir::Field], name: &ast::Name) {
+        // The size of a varbit is known with the packet; its least is 0.
+        let sizes: Result<Vec<u64>, SizeError> =
+            fields.iter().map(|f| Ok(self.size_in_bits(f.ty)?.0)).collect();
+        let Ok(bits) = sizes.map(|sizes: Vec<u64>| sizes.into_iter().fold(0, u64::saturating_add)) else {
+            return;
+        };
+        if bits % 8 == 0 {
+            return;
+        }
+        let message = format!("`{name}` has {bits} bits, which do not fill {} bytes", bits.div_ceil(8));
+        self.report(
+            Diagnostic::warning(codes::PARTIAL_BYTE, name.span, message)
+                .with_help(format!("add a field of `bit<{}>`, or is a width wrong?", 8 - bits % 8)),
+        );
     }
 
     fn struct_fields(&mut self, ast: &'a ast::StructType, kind: hir::StructKind) -> Vec<hir::Field> {
@@ -341,10 +366,10 @@ impl<'a> Checker<'a> {
             hir::StructKind::Union => Container::Union,
         };
         let mut fields: Vec<hir::Field> = Vec::with_capacity(ast.fields.len());
+        let mut names = Names::default();
         for field in &ast.fields {
             self.check_annotations(&field.annotations);
-            if let Some(earlier) = fields.iter().find(|f| f.name == field.name.as_str()) {
-                let earlier = earlier.span;
+            if let Some(earlier) = names.take(field.name.as_str(), field.name.span) {
                 self.duplicate(&field.name, earlier);
                 continue;
             }
@@ -401,7 +426,8 @@ impl<'a> Checker<'a> {
         });
         let ty = self.intern(TyKind::Struct(id));
         let weight = self.weight_of(fields.iter().map(|(_, t)| *t));
-        self.weights.insert(ty, weight);
+        let depth = self.depth_of(fields.iter().map(|(_, t)| *t));
+        self.note_size(ty, weight, depth);
         self.decls.records.insert(fields, ty);
         ty
     }
@@ -426,9 +452,10 @@ impl<'a> Checker<'a> {
 
     /// Says which type parameters have the same name.
     pub(crate) fn check_type_params(&mut self, params: &'a [Name]) {
-        for (i, param) in params.iter().enumerate() {
-            if let Some(earlier) = params[..i].iter().find(|p| p.as_str() == param.as_str()) {
-                self.duplicate(param, earlier.span);
+        let mut names = Names::default();
+        for param in params {
+            if let Some(earlier) = names.take(param.as_str(), param.span) {
+                self.duplicate(param, earlier);
             }
         }
     }

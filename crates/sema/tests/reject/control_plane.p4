@@ -44,7 +44,7 @@ Top(Main()) main;
 
 control Order(inout bit<8> x) {
     table t {
-        default_action = NoAction; //~ ERROR E0801 must stand behind `actions`
+        default_action = NoAction; //~ ERROR E0801 must come after `actions`
         actions = { NoAction; }
     }
     apply { t.apply(); }

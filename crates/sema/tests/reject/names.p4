@@ -38,7 +38,16 @@ struct Box<T> { T t; }
 typedef Box<Box<bit<8>>> BoxInBox; //~ ERROR E0105 type argument of itself
 
 @name(".shared") action first() {}
-@name(".shared") action second() {} //~ ERROR E0107 two actions have the name `shared`
+@name(".shared") action second(bit<8> more) {} //~ ERROR E0107 two actions have the name `shared`
+
+control OneNameInOneTable() {
+    @name("same") action one() {}
+    @name("same") action other() {} //~ ERROR E0107 two actions have the name `same`
+    table t {
+        actions = { one; other; }
+    }
+    apply { t.apply(); }
+}
 
 control Hides(in bit<8> param) {
     bit<4> param = 1; //~ WARN W0005 hides the parameter

@@ -112,3 +112,6 @@ control c(inout headers hdr, out bit<8> result, in bit<8> x) {
         }
     }
 }
+
+header ragged_t { bit<4> a; bit<7> b; } //~ WARN W0011 11 bits, which do not fill 2 bytes
+header with_options_t { bit<4> a; bit<4> b; varbit<320> options; }

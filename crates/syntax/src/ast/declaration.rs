@@ -92,7 +92,7 @@ impl Declaration {
         }
     }
 
-    /// The annotations in front of the declaration.
+    /// The annotations before the declaration.
     pub fn annotations(&self) -> &[Annotation] {
         match self {
             Self::Constant(d) => &d.annotations,

@@ -128,7 +128,7 @@ pub struct IntLiteral {
     pub radix: u32,
 }
 
-/// The `8w` or `4s` in front of an integer.
+/// The `8w` or `4s` before an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntWidth {
     /// Bits.

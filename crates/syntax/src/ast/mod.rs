@@ -8,12 +8,12 @@
 //! - Names of types and of values look the same in expressions ([`ExprKind::Name`]): `T.member`, `T(args)` and
 //!   `P.apply()` are [`ExprKind::Member`] and [`ExprKind::Call`] on a name. Whoever resolves names knows which it
 //!   is. Only what cannot be a value's name (`error` and `C<T>` before a dot) is an [`ExprKind::Type`].
-//! - Sizes behind a name (`T x[n];`, an extension of p4c's) are put into the type (`T[n] x;`).
+//! - Sizes after a name (`T x[n];`, an extension of p4c's) are put into the type (`T[n] x;`).
 //! - Unstructured annotation bodies stay token lists.
 //! - After a syntax error the tree is what could be saved: damaged parts are [`ExprKind::Invalid`],
 //!   [`TypeKind::Invalid`] or left out, and there is at least one error diagnostic.
 //!
-//! The height of the tree is bounded (see [`crate::MAX_NESTING`]), so recursive readers need no guard of their own.
+//! The height of the tree is bounded (see [`Program::height`]), so recursive readers need no guard of their own.
 
 mod annotation;
 mod blocks;
@@ -76,4 +76,7 @@ pub struct Program {
     pub declarations: Vec<Declaration>,
     /// The number of [`ExprId`]s handed out: every id in the tree is below it.
     pub expr_count: u32,
+    /// The greatest height of the tree of a declaration, at most [`crate::MAX_LEVELS`]. Above [`crate::MAX_NESTING`] it is
+    /// a long chain of operators or of `else if`, and recursion over it needs a stack of its own.
+    pub height: usize,
 }

@@ -51,7 +51,7 @@ pub struct KeyElement {
     pub expr: Expr,
     /// The match kind's name.
     pub match_kind: Name,
-    /// Annotations, which stand behind.
+    /// Annotations, which stand after.
     pub annotations: Vec<Annotation>,
     /// Whole element.
     pub span: Span,
@@ -60,7 +60,7 @@ pub struct KeyElement {
 /// A reference to an action in a table's `actions` or `entries`.
 #[derive(Clone, Debug)]
 pub struct ActionRef {
-    /// Annotations: in front of it in an `actions` list.
+    /// Annotations: before it in an `actions` list.
     pub annotations: Vec<Annotation>,
     /// The action.
     pub action: Path,
@@ -81,7 +81,7 @@ pub struct Entry {
     pub keyset: Keyset,
     /// What it does.
     pub action: ActionRef,
-    /// Annotations, which stand behind.
+    /// Annotations, which stand after.
     pub annotations: Vec<Annotation>,
     /// Whole entry.
     pub span: Span,

@@ -153,7 +153,7 @@ pub struct Reference {
     pub name: Name,
     /// In brackets.
     pub index: Option<Index>,
-    /// Behind the dot.
+    /// After the dot.
     pub field: Option<Name>,
     /// All of it.
     pub span: Span,
@@ -314,7 +314,7 @@ pub struct Case {
 pub struct CaseValue {
     /// The value, or the name of a value set.
     pub value: Expr,
-    /// Behind `mask`.
+    /// After `mask`.
     pub mask: Option<Expr>,
 }
 
@@ -537,7 +537,7 @@ pub enum Stmt {
     },
 }
 
-/// `label { ... }` behind `apply`.
+/// `label { ... }` after `apply`.
 #[derive(Clone, Debug)]
 pub struct ApplyCase {
     /// When: at any of these.
@@ -548,7 +548,7 @@ pub struct ApplyCase {
     pub span: Span,
 }
 
-/// When a case behind `apply` is run.
+/// When a case after `apply` is run.
 #[derive(Clone, Debug)]
 pub enum ApplyLabel {
     /// `hit`

@@ -27,12 +27,15 @@ pub const MAX_EXPRESSION_HEIGHT: usize = 24;
 /// The most statements inside each other.
 pub const MAX_STATEMENT_DEPTH: usize = 48;
 
+/// The most branches of one chain of `if` and `else if`.
+pub const MAX_ELSE_IFS: usize = 2000;
+
 /// A P4_14 program as it was read.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The tree; incomplete when there are errors.
     pub program: ast::Program,
-    /// The texts behind its spans. File 0 is the program, the others were included.
+    /// The texts of its spans. File 0 is the program, the others were included.
     pub sources: SourceMap,
     /// What was found wrong.
     pub diagnostics: Diagnostics,
@@ -55,7 +58,7 @@ pub fn parse_path(path: impl AsRef<Path>, options: &Options) -> Parsed {
     parse(preprocess::preprocess_file(path.as_ref().to_owned(), options))
 }
 
-/// Reads a program from a text. Its name shows in diagnostics, and quoted includes are looked for beside it.
+/// Reads a program from a text. Its name shows in diagnostics, and quoted includes are looked for next to it.
 pub fn parse_text(name: &str, text: &str, options: &Options) -> Parsed {
     parse(preprocess::preprocess_text(name, text, options))
 }

@@ -12,10 +12,10 @@ use crate::span::Span;
 use crate::token::{Token, TokenKind};
 
 use super::scope::Meaning;
-use super::{Failed, Parse, Parser};
+use super::{Failed, Height, Parse, Parser};
 
-/// An expression and its height in nodes.
-type Tall = (Expr, usize);
+/// An expression and its height.
+type Tall = (Expr, Height);
 
 impl Parser<'_> {
     /// An expression.
@@ -34,7 +34,7 @@ impl Parser<'_> {
     }
 
     /// Parses something, and says how high the expressions inside of it are.
-    fn measured<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<(T, usize)> {
+    fn measured<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<(T, Height)> {
         let outer = std::mem::take(&mut self.inner_height);
         let result = parse(self);
         let inner = std::mem::replace(&mut self.inner_height, outer);
@@ -56,10 +56,11 @@ impl Parser<'_> {
         self.standalone(false, Self::postfix)
     }
 
-    fn node(&mut self, kind: ExprKind, span: Span, height: usize) -> Parse<Tall> {
-        if self.depth + height > MAX_NESTING {
+    fn node(&mut self, kind: ExprKind, span: Span, height: Height) -> Parse<Tall> {
+        if self.depth + height.nesting > MAX_NESTING {
             return Err(self.too_deep());
         }
+        self.reach(height.levels)?;
         let id = self.expr_id();
         Ok((Expr { kind, span, id }, height))
     }
@@ -78,17 +79,20 @@ impl Parser<'_> {
             then: Box::new(then),
             otherwise: Box::new(otherwise),
         };
-        self.node(kind, self.since(start), h1.max(h2).max(h3) + 1)
+        self.node(kind, self.since(start), h1.max(h2).max(h3).around())
     }
 
     /// Operators that bind tighter than level `above`.
     fn binary(&mut self, above: u8) -> Parse<Tall> {
         let (mut left, mut height) = self.unary()?;
+        let mut chained = false;
         while let Some((op, level, tokens)) = self.infix_operator().filter(|(_, level, _)| *level > above) {
             self.pos += tokens;
             let (right, right_height) = self.nested(|p| p.binary(level))?;
             let span = left.span.to(right.span);
-            height = height.max(right_height) + 1;
+            height =
+                if chained { height.followed_by(right_height) } else { height.max(right_height).around() };
+            chained = true;
             (left, height) =
                 self.node(ExprKind::Binary(op, Box::new(left), Box::new(right)), span, height)?;
         }
@@ -141,7 +145,7 @@ impl Parser<'_> {
         };
         self.bump();
         let (operand, height) = self.nested(Self::unary)?;
-        self.node(ExprKind::Unary(op, Box::new(operand)), self.since(token.span), height + 1)
+        self.node(ExprKind::Unary(op, Box::new(operand)), self.since(token.span), height.around())
     }
 
     fn cast(&mut self) -> Parse<Tall> {
@@ -151,7 +155,7 @@ impl Parser<'_> {
         let (operand, height) = self.nested(Self::unary)?;
         let height = height.max(type_height);
         let kind = ExprKind::Cast(Box::new(ty), Box::new(operand));
-        self.node(kind, self.since(open.span), height + 1)
+        self.node(kind, self.since(open.span), height.around())
     }
 
     fn postfix(&mut self) -> Parse<Tall> {
@@ -159,7 +163,7 @@ impl Parser<'_> {
         while self.at_suffix(&base) {
             let start = base.span;
             let (kind, inner) = self.measured(|p| p.suffix(base))?;
-            (base, height) = self.node(kind, self.since(start), height.max(inner) + 1)?;
+            (base, height) = self.node(kind, self.since(start), height.max(inner).around())?;
         }
         Ok((base, height))
     }
@@ -202,7 +206,7 @@ impl Parser<'_> {
         Ok(ExprKind::Call { callee: Box::new(callee), type_args, args: self.arguments()? })
     }
 
-    /// If the `<` at hand opens type arguments, the token behind them: `(` or, behind the name of a type, `.`
+    /// If the `<` at hand opens type arguments, the token after them: `(` or, after the name of a type, `.`
     fn after_type_args(&self, base: &Expr) -> Option<TokenKind> {
         let plain = match &base.kind {
             ExprKind::Name(_) => true,
@@ -252,13 +256,13 @@ impl Parser<'_> {
             TokenKind::LParen => return self.parenthesised(),
             TokenKind::LBrace => {
                 let (kind, inner) = self.measured(|p| p.nested(Self::braces))?;
-                return self.node(kind, self.since(token.span), inner + 1);
+                return self.node(kind, self.since(token.span), inner.around());
             }
             TokenKind::Dot => ExprKind::Name(self.path("a name")?),
             TokenKind::Word => self.word(token)?,
             _ => return Err(self.unexpected("an expression")),
         };
-        self.node(kind, self.since(token.span), 1)
+        self.node(kind, self.since(token.span), Height::LEAF)
     }
 
     fn word(&mut self, token: Token) -> Parse<ExprKind> {

@@ -7,7 +7,7 @@ use crate::token::TokenKind;
 use super::{Parse, Parser};
 
 impl Parser<'_> {
-    /// A keyset up to the `:` behind it.
+    /// A keyset up to the `:` after it.
     pub(super) fn keyset(&mut self) -> Parse<Keyset> {
         let start = self.peek().span;
         // `(a) + b:` and `(T) a:` begin with a parenthesis too; a tuple ends at the colon.

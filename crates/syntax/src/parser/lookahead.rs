@@ -1,6 +1,6 @@
 //! Telling types from expressions without parsing them.
 //!
-//! All functions here start at a token position and give the position behind what they found, or none. They report
+//! All functions here start at a token position and give the position after what they found, or none. They report
 //! nothing, change nothing and look at most [`MAX_LOOKAHEAD`] tokens ahead, so a hostile input cannot make
 //! parsing quadratic.
 
@@ -80,7 +80,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The expression in `bit<...>`, and the `>` behind it.
+    /// The expression in `bit<...>`, and the `>` after it.
     fn scan_width(&self, at: usize, end: usize) -> Option<usize> {
         let mut next = at;
         while next < end {
@@ -123,7 +123,7 @@ impl Parser<'_> {
         None
     }
 
-    /// Whether a variable declaration begins here: a type with a name behind it.
+    /// Whether a variable declaration begins here: a type with a name after it.
     pub(super) fn at_variable(&self) -> bool {
         if self.at_builtin_type() {
             return true;

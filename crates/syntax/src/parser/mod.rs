@@ -23,12 +23,12 @@ mod types;
 
 use std::ops::{Deref, DerefMut};
 
-use crate::MAX_NESTING;
 use crate::ast::{ExprId, Name, Path, Program};
 use crate::cursor::{Cursor, Failed, Parse, Wording};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::intern::{Interner, Symbol, kw};
 use crate::token::{Token, TokenKind};
+use crate::{MAX_LEVELS, MAX_NESTING};
 
 use scope::{Meaning, Scopes};
 
@@ -38,12 +38,42 @@ pub(crate) fn parse(tokens: Vec<Token>, interner: &Interner, diagnostics: &mut D
         cursor: Cursor::new(tokens, interner, diagnostics, Wording { has_keywords: true, hint }),
         scopes: Scopes::new(),
         depth: 0,
-        inner_height: 0,
+        levels: 0,
+        height: 0,
+        inner_height: Height::default(),
         in_angles: false,
         next_expr: 0,
     };
     let declarations = parser.program();
-    Program { declarations, expr_count: parser.next_expr }
+    Program { declarations, expr_count: parser.next_expr, height: parser.height }
+}
+
+/// The height of an expression.
+#[derive(Clone, Copy, Debug, Default)]
+struct Height {
+    /// As who writes it sees it: what stands on the left of an operator is not inside of it.
+    nesting: usize,
+    /// In nodes.
+    levels: usize,
+}
+
+impl Height {
+    /// Of an expression with nothing inside.
+    const LEAF: Height = Height { nesting: 1, levels: 1 };
+
+    fn max(self, other: Height) -> Height {
+        Height { nesting: self.nesting.max(other.nesting), levels: self.levels.max(other.levels) }
+    }
+
+    /// Of an expression around one of this height.
+    fn around(self) -> Height {
+        Height { nesting: self.nesting + 1, levels: self.levels + 1 }
+    }
+
+    /// Of a chain of operators of this height when one more with a right operand follows.
+    fn followed_by(self, right: Height) -> Height {
+        Height { nesting: self.nesting.max(right.nesting + 1), levels: self.levels.max(right.levels) + 1 }
+    }
 }
 
 struct Parser<'a> {
@@ -51,8 +81,12 @@ struct Parser<'a> {
     scopes: Scopes,
     /// How many constructs are being parsed inside each other.
     depth: usize,
+    /// The same with the branches of `else if`.
+    levels: usize,
+    /// The greatest height of a tree so far.
+    height: usize,
     /// The greatest height of the expressions inside of the one being parsed, in arguments, indices and so on.
-    inner_height: usize,
+    inner_height: Height,
     /// In `bit<...>` outside of all brackets, where `>` ends the expression.
     in_angles: bool,
     next_expr: u32,
@@ -97,6 +131,7 @@ impl Parser<'_> {
     fn name(&mut self, what: &str) -> Parse<Name> {
         let token = self.peek();
         if token.is_name() {
+            self.check_name(token)?;
             self.bump();
             return Ok(self.name_of(token));
         }
@@ -136,9 +171,30 @@ impl Parser<'_> {
             return Err(self.too_deep());
         }
         self.depth += 1;
-        let result = parse(self);
+        let result = self.lower(parse);
         self.depth -= 1;
         result
+    }
+
+    /// Parses something one level further from the root, though no deeper to who wrote it.
+    fn lower<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        self.reach(1)?;
+        self.levels += 1;
+        let result = parse(self);
+        self.levels -= 1;
+        result
+    }
+
+    /// Notes that the tree goes on for so many levels from here.
+    fn reach(&mut self, levels: usize) -> Parse<()> {
+        let height = self.levels + levels;
+        if height > MAX_LEVELS {
+            let span = self.peek().span;
+            let message = format!("this is a chain of more than {MAX_LEVELS} operators or branches");
+            return Err(self.report(Diagnostic::error("limit", span, message).with_label("here")));
+        }
+        self.height = self.height.max(height);
+        Ok(())
     }
 
     /// Parses something with a scope of its own.
@@ -202,11 +258,39 @@ fn hint(cursor: &Cursor<'_>, token: Token, expected: &str) -> Option<String> {
         }
         TokenKind::Gt if cursor.previous().kind == TokenKind::Gt => "`>>` is written without a space".into(),
         TokenKind::EqEq if expected.starts_with("`=`") => "`=` assigns, `==` compares".into(),
+        TokenKind::Assign if expected == "`)`" => "`==` compares, `=` assigns".into(),
+        TokenKind::Int if expected == "a member's name" => {
+            "addresses are written as numbers: 10.0.0.1 is `0x0a000001`".into()
+        }
+        TokenKind::Concat if expected.starts_with("`=`") => "write `x = x + 1`; `++` joins bits".into(),
+        TokenKind::LBrace if expected == "`;`" && follows_call_of(cursor, "while") => {
+            "P4 has no `while`: `for (bit<8> i = 0; i < 3; i = i + 1) { ... }` repeats in controls, and a parser goes back to \
+             one of its states"
+                .into()
+        }
         TokenKind::RBrace | TokenKind::RParen if cursor.previous().kind == TokenKind::Comma => {
             "leave out the `,` before it".into()
         }
         _ => return None,
     })
+}
+
+/// Whether what stands before the token at hand looks like a call of that name.
+fn follows_call_of(cursor: &Cursor<'_>, name: &str) -> bool {
+    let mut open = 0usize;
+    for back in (0..cursor.pos).rev() {
+        let token = cursor.tokens[back];
+        match token.kind {
+            TokenKind::RParen => open += 1,
+            TokenKind::LParen if open > 1 => open -= 1,
+            TokenKind::LParen => {
+                return open == 1 && back > 0 && cursor.tokens[back - 1].spelling(cursor.interner) == name;
+            }
+            TokenKind::Semicolon | TokenKind::LBrace | TokenKind::RBrace => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether a word is a type that needs no declaration.

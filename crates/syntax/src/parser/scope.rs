@@ -1,6 +1,6 @@
 //! Which names are types and which are values, as far as parsing needs it.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use crate::intern::Symbol;
 

@@ -183,14 +183,42 @@ impl Parser<'_> {
     }
 
     fn if_statement(&mut self) -> Parse<StmtKind> {
-        self.bump();
-        self.expect(TokenKind::LParen)?;
-        let condition = self.expression()?;
-        self.expect(TokenKind::RParen)?;
-        let then = Box::new(self.scoped(Self::statement)?);
-        let otherwise =
-            if self.eat_word(kw::ELSE) { Some(Box::new(self.scoped(Self::statement)?)) } else { None };
-        Ok(StmtKind::If { condition, then, otherwise })
+        let levels = self.levels;
+        let chain = self.if_chain();
+        self.levels = levels;
+        chain
+    }
+
+    /// `if (c) s else if (d) t else u`: no branch is inside of the one before, to who writes them.
+    fn if_chain(&mut self) -> Parse<StmtKind> {
+        let mut branches = Vec::new();
+        let mut otherwise = None;
+        loop {
+            let start = self.bump().span;
+            self.expect(TokenKind::LParen)?;
+            let condition = self.expression()?;
+            self.expect(TokenKind::RParen)?;
+            branches.push((start, condition, Box::new(self.scoped(Self::statement)?)));
+            if !self.eat_word(kw::ELSE) {
+                break;
+            }
+            if !self.at_word(kw::IF) {
+                otherwise = Some(Box::new(self.scoped(Self::statement)?));
+                break;
+            }
+            self.reach(1)?;
+            self.levels += 1;
+        }
+        let mut made = None;
+        for (start, condition, then) in branches.into_iter().rev() {
+            let otherwise = made.map(Box::new).or(otherwise.take());
+            let kind = StmtKind::If { condition, then, otherwise };
+            made = Some(Stmt { kind, span: self.since(start) });
+        }
+        match made {
+            Some(first) => Ok(first.kind),
+            None => Err(self.unexpected("`if`")),
+        }
     }
 
     fn switch(&mut self) -> Parse<StmtKind> {

@@ -1,7 +1,7 @@
 //! Expressions, ambiguities and recovery, on small texts.
 
 use crate::ast::*;
-use crate::{MAX_NESTING, Options, Parsed, parse_text};
+use crate::{MAX_LEVELS, MAX_NESTING, Options, Parsed, parse_text};
 
 fn parse(text: &str) -> Parsed {
     parse_text("t.p4", text, &Options::default())
@@ -416,8 +416,28 @@ fn depth_is_limited_in_every_direction() {
         assert!(parsed.diagnostics.has_errors(), "{}", &text[..60]);
         drop(parsed);
     }
-    let fine = format!("const int x = 1{};", " + 1".repeat(MAX_NESTING - 2));
-    accepted(&fine);
+    let most = MAX_NESTING - 3;
+    accepted(&format!("const int x = {}1{};", "(".repeat(most), ")".repeat(most)));
+}
+
+#[test]
+fn chains_are_no_nesting() {
+    let most = MAX_LEVELS - 2;
+    let sum = |n: usize| format!("const int x = 1{};", " + 1".repeat(n));
+    let branches =
+        |n: usize| format!("control C() {{ apply {{ if (a) ; {} }} }}", "else if (b) ; ".repeat(n));
+    accepted(&sum(most));
+    accepted(&branches(most - 20));
+    for text in [sum(MAX_LEVELS), branches(MAX_LEVELS)] {
+        let messages: Vec<String> = parse(&text).diagnostics.iter().map(|d| d.message.clone()).collect();
+        assert_eq!(messages[0], format!("this is a chain of more than {MAX_LEVELS} operators or branches"));
+    }
+    // Chains inside of chains are as high as they are together.
+    let inner = format!("(1{})", " + 1".repeat(MAX_LEVELS / 2));
+    let both = format!("const int x = {inner}{};", " + 1".repeat(MAX_LEVELS / 2));
+    assert!(parse(&both).diagnostics.has_errors());
+    let apart = format!("const int x = 1{} + {inner};", " + 1".repeat(MAX_LEVELS / 3));
+    accepted(&apart);
 }
 
 fn height(expr: &Expr) -> usize {

@@ -30,7 +30,7 @@ impl Parser<'_> {
         })
     }
 
-    /// `[n]`... behind the name of a variable, field or instance: p4c takes the sizes of an array there too.
+    /// `[n]`... after the name of a variable, field or instance: p4c takes the sizes of an array there too.
     pub(super) fn sizes_behind_name(&mut self, ty: Type) -> Parse<Type> {
         let sizes = self.sizes()?;
         let span = ty.span;

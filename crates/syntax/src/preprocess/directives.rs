@@ -25,7 +25,7 @@ pub(super) struct Conditional {
 }
 
 impl Preprocessor {
-    /// Obeys the directive behind a `#`.
+    /// Obeys the directive after a `#`.
     pub(super) fn directive(&mut self, hash: Token) {
         let Some(name) = self.line_token() else { return };
         let span = hash.span.to(name.span);
@@ -93,7 +93,7 @@ impl Preprocessor {
         self.diagnostics.push(Diagnostic::error("preprocessor", span, message));
     }
 
-    /// The name behind `#define`, `#undef`, `#ifdef`, `#ifndef`.
+    /// The name after `#define`, `#undef`, `#ifdef`, `#ifndef`.
     fn macro_name(&mut self, directive: Span) -> Option<Token> {
         match self.line_token() {
             Some(token) if token.kind == TokenKind::Word => Some(token),
@@ -408,7 +408,7 @@ impl Preprocessor {
                 return self.error(at, "expected a file's name in quotes");
             }
         };
-        // The mark counts from the line behind this one, whose break has not been read.
+        // The mark counts from the line after this one, whose break has not been read.
         self.sources.mark_line(here.file, here.end.saturating_add(1), line, name);
     }
 

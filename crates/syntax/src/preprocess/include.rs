@@ -1,18 +1,18 @@
 //! Which file an `#include` means.
 //!
-//! `"name"` is looked for beside the including file, then in the include folders in order, then among the embedded
+//! `"name"` is looked for next to the including file, then in the include folders in order, then among the embedded
 //! files; `<name>` the same without the first step.
 
-use std::collections::HashMap;
-use std::fs;
-use std::io::{self, Read as _};
+use foldhash::{HashMap, HashMapExt};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::builtin::builtin_include;
+use crate::file::read_text;
 use crate::span::MAX_FILE_BYTES;
 
-/// In front of the name of an embedded file where file names are shown.
+/// Before the name of an embedded file where file names are shown.
 const BUILTIN_PREFIX: &str = "p4include/";
 
 /// Where a text came from.
@@ -36,7 +36,7 @@ impl Origin {
         }
     }
 
-    /// The name of a file beside this one.
+    /// The name of a file next to this one.
     fn sibling(&self, name: &str) -> Origin {
         match self {
             Self::Builtin(own) => {
@@ -70,10 +70,10 @@ impl Loader {
         quoted: bool,
         from: &Origin,
     ) -> Option<(Origin, io::Result<Arc<str>>)> {
-        let beside = quoted.then(|| from.sibling(name));
+        let sibling = quoted.then(|| from.sibling(name));
         let in_dirs: Vec<Origin> = self.include_dirs.iter().map(|dir| Origin::Disk(dir.join(name))).collect();
         let embedded = Origin::Builtin(name.to_owned());
-        for origin in beside.into_iter().chain(in_dirs).chain([embedded]) {
+        for origin in sibling.into_iter().chain(in_dirs).chain([embedded]) {
             if let Origin::Disk(path) = &origin
                 && !(self.on_disk && path.is_file())
             {
@@ -94,25 +94,11 @@ impl Loader {
             return Ok(text.clone());
         }
         let text: Arc<str> = match origin {
-            Origin::Disk(path) => read_limited(path)?.into(),
+            Origin::Disk(path) => read_text(path, MAX_FILE_BYTES as u64)?.into(),
             Origin::Builtin(name) => builtin_include(name).ok_or(io::ErrorKind::NotFound)?.into(),
             Origin::Text(_) => return Err(io::ErrorKind::NotFound.into()),
         };
         self.texts.insert(origin.clone(), text.clone());
         Ok(text)
     }
-}
-
-fn read_limited(path: &Path) -> io::Result<String> {
-    let file = fs::File::open(path)?;
-    let mut bytes = Vec::new();
-    // One byte more than allowed shows that there is more.
-    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > MAX_FILE_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("the file is larger than the limit of {MAX_FILE_BYTES} bytes"),
-        ));
-    }
-    Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
 }

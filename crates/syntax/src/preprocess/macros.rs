@@ -1,6 +1,6 @@
 //! Macros and their expansion.
 //!
-//! The rules are those of C: arguments are expanded before they are put in place, except beside `#` and `##`; the
+//! The rules are those of C: arguments are expanded before they are put in place, except next to `#` and `##`; the
 //! result is read again together with what follows; a macro is not expanded inside its own expansion.
 
 use std::cell::Cell;
@@ -13,7 +13,9 @@ use crate::literal;
 use crate::span::{Expansion, Span};
 use crate::token::{Token, TokenKind};
 
-use super::{MAX_EXPANSION_DEPTH, MAX_EXPANSIONS, MAX_TOKENS, Preprocessor};
+use super::{
+    MAX_ARGUMENT_TOKENS, MAX_EXPANSION_DEPTH, MAX_EXPANSIONS, MAX_MADE_BYTES, MAX_TOKENS, Preprocessor,
+};
 
 /// A macro.
 #[derive(Debug)]
@@ -151,7 +153,7 @@ impl Preprocessor {
         }
     }
 
-    /// Puts the expansion of a macro in front of the input. False if the name is no invocation.
+    /// Puts the expansion of a macro before the input. False if the name is no invocation.
     fn expand(&mut self, name: Token, source: &Rc<Macro>) -> bool {
         if let Some(builtin) = source.builtin {
             let token = self.builtin_token(builtin, name);
@@ -214,6 +216,7 @@ impl Preprocessor {
             Builtin::Line => (TokenKind::Int, location.line.to_string()),
             Builtin::File => (TokenKind::Str, literal::quote(&location.file)),
         };
+        self.count_made(text.len(), name.span);
         Token { kind, text: self.interner.intern(&text), ..name }
     }
 
@@ -221,11 +224,15 @@ impl Preprocessor {
     fn arguments(&mut self, name: Token, source: &Macro, params: usize) -> Option<Arguments> {
         let mut raw: Vec<Vec<Token>> = vec![Vec::new()];
         let mut depth = 0usize;
-        let mut count = 0usize;
         loop {
             let mut token = self.next_raw();
-            count += 1;
-            if token.kind == TokenKind::Eof || count > MAX_TOKENS {
+            self.argument_tokens += 1;
+            if self.argument_tokens > MAX_ARGUMENT_TOKENS {
+                let message = format!("more than {MAX_ARGUMENT_TOKENS} tokens in the arguments of macros");
+                self.stop(name.span, message);
+                return None;
+            }
+            if token.kind == TokenKind::Eof {
                 let text = self.interner.text(source.name);
                 let message = format!("the invocation of macro `{text}` has no closing `)`");
                 self.diagnostics.push(
@@ -324,7 +331,7 @@ impl Preprocessor {
                 out.extend(self.paste(left, right));
             }
             out.append(&mut piece);
-            if self.tokens_made + out.len() > MAX_TOKENS {
+            if self.stopped || self.tokens_made + out.len() > MAX_TOKENS {
                 break;
             }
         }
@@ -342,6 +349,7 @@ impl Preprocessor {
             return vec![left];
         }
         let text = format!("{}{}", left.spelling(&self.interner), right.spelling(&self.interner));
+        self.count_made(text.len(), left.span);
         match single_token(&text, &mut self.interner) {
             Some((kind, text)) => vec![Token { kind, text, no_expand: false, ..left }],
             None => vec![left, Token { spaced: false, ..right }],
@@ -361,8 +369,20 @@ impl Preprocessor {
                 _ => text.push_str(spelling),
             }
         }
+        self.count_made(text.len(), span);
         let text = self.interner.intern(&format!("\"{text}\""));
         Token { kind: TokenKind::Str, text, span, ..hash }
+    }
+
+    /// Counts the bytes of a token that `#`, `##` or `__FILE__` made: each may double what the one before made.
+    fn count_made(&mut self, bytes: usize, span: Span) {
+        self.bytes_made = self.bytes_made.saturating_add(bytes);
+        if self.bytes_made > MAX_MADE_BYTES {
+            self.stop(
+                span,
+                format!("`#`, `##` and `__FILE__` make more than {MAX_MADE_BYTES} bytes of text"),
+            );
+        }
     }
 
     /// Whether a word is the name of a macro.

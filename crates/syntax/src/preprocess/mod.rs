@@ -11,8 +11,9 @@ mod condition;
 mod directives;
 mod include;
 mod macros;
+mod strings;
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,7 +36,13 @@ pub const MAX_INCLUDE_DEPTH: usize = 64;
 pub const MAX_TOTAL_BYTES: usize = 64 << 20;
 
 /// Most tokens of a program after preprocessing.
-pub const MAX_TOKENS: usize = 2_000_000;
+pub const MAX_TOKENS: usize = 1 << 20;
+
+/// Most tokens read as arguments of macros: those of an invocation inside another count for both.
+pub const MAX_ARGUMENT_TOKENS: usize = 1 << 21;
+
+/// Most bytes of all tokens that `#` and `##` make.
+pub const MAX_MADE_BYTES: usize = 1 << 24;
 
 /// Most macro expansions in a program.
 pub const MAX_EXPANSIONS: usize = 1_000_000;
@@ -68,7 +75,7 @@ pub(crate) fn preprocess_file(path: PathBuf, options: &Options) -> Preprocessed 
     preprocessor.finish()
 }
 
-/// Preprocesses a text. Its quoted includes are looked for beside `name`.
+/// Preprocesses a text. Its quoted includes are looked for next to `name`.
 pub(crate) fn preprocess_text(name: &str, text: &str, options: &Options) -> Preprocessed {
     let mut preprocessor = Preprocessor::new(options);
     preprocessor.start(Origin::Text(name.to_owned()), text.into(), options);
@@ -111,6 +118,8 @@ struct Preprocessor {
     bytes_read: usize,
     tokens_made: usize,
     expansions: usize,
+    argument_tokens: usize,
+    bytes_made: usize,
     /// A limit was exceeded; the input counts as ended.
     stopped: bool,
     end: Token,
@@ -142,6 +151,8 @@ impl Preprocessor {
             bytes_read: 0,
             tokens_made: 0,
             expansions: 0,
+            argument_tokens: 0,
+            bytes_made: 0,
             stopped: false,
             end,
         }
@@ -195,7 +206,7 @@ impl Preprocessor {
             let token = self.next_expanded();
             match token.kind {
                 TokenKind::Eof => {
-                    // The end stands behind the last token of the main file.
+                    // The end stands after the last token of the main file.
                     tokens.push(Token { span: self.end.span, ..token });
                     break;
                 }
@@ -218,6 +229,7 @@ impl Preprocessor {
             match token.kind {
                 TokenKind::Eof => self.close(token),
                 TokenKind::Hash if token.starts_line => self.directive(token),
+                TokenKind::Str if self.has_directives(token) => return self.string_with_directives(token),
                 _ => return token,
             }
         }

@@ -82,6 +82,32 @@ fn conditionals() {
     assert_eq!(show("#if 1\n#elif 1 / 0\n#endif"), "");
 }
 
+/// The first two are what `cpp -C -undef -nostdinc -x assembler-with-cpp`, as p4c calls it, makes of the same texts.
+#[test]
+fn directives_in_a_string_of_several_lines_are_carried_out() {
+    let text = "s(\"a\n#ifdef X\nb \\\"\n#else\n c // #\n # endif\n#1 e\n#define N 4\nd\") N";
+    assert_eq!(show(text), "s ( \"a\n\n\n\n c // #\n\n#1 e\n\nd\" ) 4");
+    let with_x = format!("#define X\n{text}");
+    assert_eq!(show(&with_x), "s ( \"a\n\nb \\\"\n\n\n\n#1 e\n\nd\" ) 4");
+    // The end may be in one of the groups.
+    assert_eq!(show("\"a\n#if 1\nb\"\n#else\nc\"\n#endif\nx"), "\"a\n\nb\" x");
+    assert_eq!(show("\"a\n#if 0\nb\"\n#else\nc\"\n#endif\nx"), "\"a\n\n\n\nc\" x");
+    assert_eq!(show("\"a\n#error no\n\" x"), "\"a\n\n\" x | #error: no");
+    let open = "\"a\n#if 0\n\" x";
+    assert_eq!(
+        show(open),
+        "\"a\n\n\" | this string has no end | this condition has no `#endif`",
+        "a string whose end is left out"
+    );
+    // Within one line there are no directives, and other lines with `#` are text.
+    assert_eq!(show("\"#if 0\" \"a\n#x\n#pragma y\n# include <z>\né\""), {
+        "\"#if 0\" \"a\n#x\n#pragma y\n# include <z>\né\""
+    });
+    let place = run("\"a\n#if 1\n\" x\n#endif\ny");
+    let places: Vec<_> = place.tokens.iter().map(|t| place.sources.location(t.span).to_string()).collect();
+    assert_eq!(places, ["t.p4:1:1", "t.p4:3:3", "t.p4:5:1", "t.p4:5:2"]);
+}
+
 #[test]
 fn unbalanced_conditionals_are_reported() {
     assert_eq!(show("#if 1\na"), "a | this condition has no `#endif`");
@@ -175,6 +201,25 @@ fn macros_cannot_blow_up() {
     let result = run(&text);
     assert_eq!(result.diagnostics.iter().next().map(|d| d.code), Some("limit"));
     assert!(result.tokens.len() <= MAX_TOKENS);
+}
+
+#[test]
+fn made_texts_are_bounded() {
+    // Each is twice as long as the one before: strings by their quotes, words by themselves.
+    let mut strings = String::from("#define S(x) S_(x)\n#define S_(x) #x\n#define A0 \"\\\\\"\n");
+    let mut words = String::from("#define D(a) D_(a, a)\n#define D_(a, b) a ## b\n#define A0 a\n");
+    for i in 1..28 {
+        strings.push_str(&format!("#define A{i} S(A{})\n", i - 1));
+        words.push_str(&format!("#define A{i} D(A{})\n", i - 1));
+    }
+    let repeated = format!("#define F(a) a{}\nF({})\n", "##a".repeat(10_000), "x".repeat(1000));
+    for text in [strings + "A27", words + "A27", repeated] {
+        let found: Vec<String> = run(&text).diagnostics.iter().map(|d| d.message.clone()).collect();
+        assert_eq!(
+            found,
+            [format!("`#`, `##` and `__FILE__` make more than {MAX_MADE_BYTES} bytes of text")]
+        );
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! one looked for. The table grows by a quarter, not to twice its size: with a million entries that saves megabytes.
 //! It never keeps a hash; whoever holds the records computes it again.
 
+use crate::engines::{NoMemory, headroom};
+
 /// Slots of the smallest table.
 const SMALLEST: usize = 16;
 
@@ -30,6 +32,18 @@ impl Index {
         self.seek(hash, is).map(|at| self.slots[at] & self.number)
     }
 
+    /// Whether one number more can be added: the memory that it takes to grow is there.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    #[inline]
+    pub(super) fn room_for_one(&self) -> Result<(), NoMemory> {
+        match has_room(self.len + 1, self.slots.len()) {
+            true => Ok(()),
+            false => headroom((self.slots.len().max(SMALLEST) * 5 / 4) * size_of::<u32>()),
+        }
+    }
+
     /// Adds a number that is not there.
     pub(super) fn insert(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         if number & !self.number != 0 || !has_room(self.len + 1, self.slots.len()) {
@@ -39,7 +53,7 @@ impl Index {
         self.len += 1;
     }
 
-    /// Takes a number out. Those behind it that it kept from their places move up.
+    /// Takes a number out. The numbers after it that it kept from their places move up.
     pub(super) fn remove(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         let Some(mut hole) = self.seek(hash, |other| other == number) else { return };
         let count = self.slots.len();

@@ -337,7 +337,11 @@ fn hits_counters_and_idle_time_belong_to_their_entry() {
     assert_eq!(table.entry(two).unwrap().counter(), CounterValue { packets: 7, bytes: 8 });
     table.remove(one).unwrap();
     let again = table.insert(entry(1, 0, 0)).unwrap();
-    assert_eq!((again, table.counter(again)), (one, Ok(CounterValue::default())), "insert starts anew");
+    assert_eq!(
+        (again, table.counter(again)),
+        (one, Ok(CounterValue::default())),
+        "an insert starts from zero"
+    );
     table.reset_counters().unwrap();
     assert_eq!(table.counter(two), Ok(CounterValue::default()));
     assert_eq!(table.counter(EntryIndex(77)), Err(TableError::NotFound));
@@ -369,7 +373,7 @@ fn direct_meters_belong_to_their_entry() {
     assert_eq!(part.meter(one, 0, 100, Color::Green), Color::Green, "the same again does");
     table.remove(one).unwrap();
     let again = insert(&mut table);
-    assert_eq!(table.entry(again).unwrap().meter(), None, "insert starts anew");
+    assert_eq!(table.entry(again).unwrap().meter(), None, "an insert starts from zero");
     assert_eq!(part.meter(again, 0, 1000, Color::Green), Color::Green);
     assert_eq!(part.meter(EntryIndex(77), 0, 1000, Color::Red), Color::Green);
 }

@@ -1,54 +1,8 @@
 //! Why the switch refused something, in the codes of bmv2.
 
-use crate::call::CallError;
-use crate::interface::{
-    CounterCode, CrcCode, IdCode, InvalidCounterOperation, InvalidCrcOperation, InvalidDevMgrOperation,
-    InvalidIdLookup, InvalidLearnOperation, InvalidMcOperation, InvalidMeterOperation,
-    InvalidMirroringOperation, InvalidParseVSetOperation, InvalidRegisterOperation, InvalidSwapOperation,
-    InvalidTableOperation, InvalidToeplitzHashOperation, LearnCode, MeterCode, MirroringCode, PortCode,
-    PreCode, RegisterCode, SwapCode, TableCode, ToeplitzCode, ValueSetCode,
-};
+use millrace_dataplane::ReplicationError;
 use millrace_state::{MeterError, ProfileError, TableError, WriteError};
-use millrace_switch::ReplicationError;
-
-macro_rules! exceptions {
-    ($($exception:ident($code:ident);)*) => {$(
-        #[allow(clippy::needless_update, reason = "most exceptions have nothing but a code")]
-        impl From<$code> for $exception {
-            fn from(code: $code) -> $exception {
-                $exception { code, ..$exception::default() }
-            }
-        }
-
-        impl From<$exception> for CallError<$exception> {
-            fn from(exception: $exception) -> CallError<$exception> {
-                CallError::Declared(exception)
-            }
-        }
-
-        impl From<$code> for CallError<$exception> {
-            fn from(code: $code) -> CallError<$exception> {
-                CallError::Declared(code.into())
-            }
-        }
-    )*};
-}
-
-exceptions! {
-    InvalidTableOperation(TableCode);
-    InvalidCounterOperation(CounterCode);
-    InvalidSwapOperation(SwapCode);
-    InvalidMeterOperation(MeterCode);
-    InvalidRegisterOperation(RegisterCode);
-    InvalidParseVSetOperation(ValueSetCode);
-    InvalidLearnOperation(LearnCode);
-    InvalidDevMgrOperation(PortCode);
-    InvalidCrcOperation(CrcCode);
-    InvalidToeplitzHashOperation(ToeplitzCode);
-    InvalidIdLookup(IdCode);
-    InvalidMcOperation(PreCode);
-    InvalidMirroringOperation(MirroringCode);
-}
+use millrace_thrift_api::{MeterCode, PreCode, TableCode};
 
 /// A refusal by tables or profiles.
 pub(super) fn table_code(error: &WriteError) -> TableCode {

@@ -4,15 +4,17 @@ use super::Device;
 use super::codes::table_code;
 use super::loaded::{Loaded, Running};
 use super::values;
-use crate::call::CallError;
-use crate::interface::{
-    ActionEntry, Entry, EntryLife, EntryOptions, InvalidTableOperation, MatchKey, TableCode,
-};
+use crate::limits;
 use millrace_pipeline::TableId;
 use millrace_state::{EntryIndex, EntryView, TableError, Tables, WriteError};
+use millrace_thrift_api::{
+    ActionEntry, CallError, Entry, EntryLife, EntryOptions, InvalidTableOperation, MatchKey, TableCode,
+};
 
 type Read<T> = Result<T, CallError<InvalidTableOperation>>;
 
+/// About the memory of an entry in an answer, in bytes.
+const ENTRY: usize = 512;
 /// Entries that are looked at while the tables are kept from others.
 const CHUNK: u32 = 1024;
 
@@ -27,6 +29,7 @@ impl Device {
             let tables = running.tables.lock();
             let (views, next) = tables.entries_from(table, start, CHUNK);
             from = next;
+            limits::charge(views.len() * ENTRY)?;
             for view in views {
                 let handle = handles.handle(&tables, table, view.index);
                 entries.push(entry(&running, table, view, handle));

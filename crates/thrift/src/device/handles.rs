@@ -4,9 +4,9 @@
 //! Entries that others made (the program, an entries file, P4Runtime) get handles when clients come upon them, in the
 //! order in which they were added.
 
-use crate::interface::{InvalidTableOperation, TableCode};
 use millrace_pipeline::TableId;
 use millrace_state::{EntryIndex, Tables};
+use millrace_thrift_api::{InvalidTableOperation, TableCode};
 use std::collections::{BTreeSet, HashMap};
 
 /// Bits of a handle that are the number; those above are the version.
@@ -20,13 +20,13 @@ pub(super) struct Handles {
 
 #[derive(Default)]
 struct TableHandles {
-    slots: Vec<Slot>,
+    slots: Vec<HandleSlot>,
     free: BTreeSet<u32>,
     numbers: HashMap<EntryIndex, u32>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Slot {
+struct HandleSlot {
     entry: Option<EntryIndex>,
     version: u8,
 }
@@ -42,7 +42,7 @@ impl Handles {
         let handles = self.current(tables, table);
         let handle = handle as u32;
         let slot = handles.slots.get((handle & ((1 << NUMBER_BITS) - 1)) as usize).copied();
-        let Some(Slot { entry: Some(entry), version }) = slot else {
+        let Some(HandleSlot { entry: Some(entry), version }) = slot else {
             return Err(TableCode::InvalidHandle.into());
         };
         if handle >> NUMBER_BITS != u32::from(version) {
@@ -85,7 +85,7 @@ impl Handles {
         self.tables.entry(table).or_default().remove(entry);
     }
 
-    /// All entries of a table were removed; handles start anew.
+    /// All entries of a table were removed; handles start again.
     pub(super) fn cleared(&mut self, table: TableId) {
         self.tables.remove(&table);
     }
@@ -119,7 +119,7 @@ impl TableHandles {
 
     fn add(&mut self, entry: EntryIndex) -> i32 {
         let number = self.free.pop_first().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(HandleSlot::default());
             // A table has at most 2^24 entries.
             self.slots.len() as u32 - 1
         });
@@ -131,7 +131,7 @@ impl TableHandles {
     fn remove(&mut self, entry: EntryIndex) {
         if let Some(number) = self.numbers.remove(&entry) {
             let slot = &mut self.slots[number as usize];
-            *slot = Slot { entry: None, version: slot.version.wrapping_add(1) };
+            *slot = HandleSlot { entry: None, version: slot.version.wrapping_add(1) };
             self.free.insert(number);
         }
     }

@@ -1,11 +1,11 @@
 //! A program that runs, as clients name what it has.
 
 use super::handles::Handles;
-use crate::interface::{InvalidTableOperation, TableCode};
 use md5::{Digest, Md5};
-use millrace_control::bmv2;
+use millrace_describe::bmv2;
 use millrace_pipeline::{ActionId, Program, TableId};
 use millrace_state::{State, TablesHandle};
+use millrace_thrift_api::{InvalidTableOperation, TableCode};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};

@@ -2,21 +2,23 @@
 
 use super::Device;
 use super::loaded::Running;
-use crate::call::{CallError, Undeclared};
-use crate::interface::{
-    Crc16Config, Crc32Config, CrcCode, IdCode, InvalidCrcOperation, InvalidIdLookup, InvalidLearnOperation,
-    InvalidToeplitzHashOperation, LearnCode, ResourceType, SwitchInfo, ToeplitzCode,
-};
-use millrace_control::bmv2;
+use crate::limits;
+use millrace_dataplane::{PortId, QueueError, Switch};
+use millrace_describe::bmv2;
 use millrace_pipeline::{CrcParameters, CrcWidth};
-use millrace_switch::{PortId, QueueError, Switch};
+use millrace_thrift_api::{
+    CallError, Crc16Config, Crc32Config, CrcCode, IdCode, InvalidCrcOperation, InvalidIdLookup,
+    InvalidToeplitzHashOperation, ResourceType, SwitchInfo, ToeplitzCode, Undeclared,
+};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 type Answer<T = ()> = Result<T, CallError<Undeclared>>;
 
 impl Device {
     pub(crate) fn bm_get_config(&self) -> Answer<String> {
-        Ok(self.running()?.loaded.json().to_owned())
+        let running = self.running()?;
+        limits::charge(running.loaded.json().len())?;
+        Ok(running.loaded.json().to_owned())
     }
 
     pub(crate) fn bm_get_config_md5(&self) -> Answer<Vec<u8>> {
@@ -60,6 +62,7 @@ impl Device {
         Ok(SwitchInfo {
             device_id: i64::try_from(self.device_id).unwrap_or(i64::MAX),
             thrift_port: i32::from(self.thrift_port),
+            notifications_socket: self.notices.as_ref().map(|notices| notices.address().to_owned()),
             ..SwitchInfo::default()
         })
     }
@@ -121,39 +124,6 @@ impl Device {
         _key: Vec<u8>,
     ) -> Result<(), CallError<InvalidToeplitzHashOperation>> {
         Err(ToeplitzCode::InvalidName.into())
-    }
-
-    pub(crate) fn bm_learning_ack(
-        &self,
-        _list: i32,
-        _buffer: i64,
-        _samples: Vec<i32>,
-    ) -> Result<(), CallError<InvalidLearnOperation>> {
-        Err(LearnCode::InvalidId.into())
-    }
-
-    pub(crate) fn bm_learning_ack_buffer(
-        &self,
-        _list: i32,
-        _buffer: i64,
-    ) -> Result<(), CallError<InvalidLearnOperation>> {
-        Err(LearnCode::InvalidId.into())
-    }
-
-    pub(crate) fn bm_learning_set_timeout(
-        &self,
-        _list: i32,
-        _timeout_ms: i32,
-    ) -> Result<(), CallError<InvalidLearnOperation>> {
-        Err(LearnCode::InvalidId.into())
-    }
-
-    pub(crate) fn bm_learning_set_buffer_size(
-        &self,
-        _list: i32,
-        _samples: i32,
-    ) -> Result<(), CallError<InvalidLearnOperation>> {
-        Err(LearnCode::InvalidId.into())
     }
 
     pub(crate) fn set_egress_priority_queue_depth(

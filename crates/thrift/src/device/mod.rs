@@ -3,8 +3,10 @@
 mod codes;
 mod entries;
 mod handles;
+mod learning;
 mod loaded;
 mod management;
+mod notices;
 mod ports;
 mod profiles;
 mod programs;
@@ -14,12 +16,14 @@ mod stateful;
 mod tables;
 mod values;
 
-use crate::call::Gone;
+use crate::answer::Gone;
 pub use ports::{PortMaker, PortName};
 
+use crate::notify::Publisher;
 use loaded::{Loaded, Running};
+use millrace_dataplane::Switch;
 use millrace_p4runtime::Programs;
-use millrace_switch::Switch;
+use notices::Notices;
 use ports::Ports;
 use programs::Waiting;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +42,8 @@ pub struct DeviceConfig {
     /// The JSON that the program was made from, which clients compare with theirs; without it they get one made from the
     /// program. Another program that takes over later has none.
     pub json: Option<String>,
+    /// Where it tells of digests, idle entries, links and programs.
+    pub notifications: Option<Publisher>,
 }
 
 /// See the module's documentation.
@@ -53,12 +59,16 @@ pub(crate) struct Device {
     loaded: Mutex<Option<Arc<Loaded>>>,
     /// The program that clients write to until it takes over.
     waiting: Mutex<Option<Waiting>>,
+    pub(crate) notices: Option<Notices>,
 }
 
 impl Device {
-    pub(crate) fn new(config: DeviceConfig, thrift_port: u16) -> Device {
-        let DeviceConfig { programs, device_id, ports, maker, json } = config;
-        Device {
+    /// # Errors
+    /// The operating system refuses a thread.
+    pub(crate) fn new(config: DeviceConfig, thrift_port: u16) -> std::io::Result<Device> {
+        let DeviceConfig { programs, device_id, ports, maker, json, notifications } = config;
+        let notices = notifications.map(|publisher| Notices::start(publisher, device_id)).transpose()?;
+        Ok(Device {
             programs,
             device_id,
             thrift_port,
@@ -66,7 +76,8 @@ impl Device {
             json: Mutex::new(json),
             loaded: Mutex::default(),
             waiting: Mutex::default(),
-        }
+            notices,
+        })
     }
 
     /// The program that clients write to, and its tables: the one that runs now, or the one that waits to take over.

@@ -1,10 +1,9 @@
 //! Ports: what they are called, how they are, and calls that add and remove them.
 
 use super::Device;
-use crate::call::CallError;
-use crate::interface::{InvalidDevMgrOperation, PortCode, PortInfo};
-use millrace_ports::Port;
-use millrace_switch::PortId;
+use millrace_dataplane::PortId;
+use millrace_drivers::Port;
+use millrace_thrift_api::{CallError, InvalidDevMgrOperation, PortCode, PortInfo};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -71,6 +70,17 @@ impl Ports {
         self.states().entry(port).or_default().is_down = !is_up;
     }
 
+    /// A port has that name, unless it has one.
+    pub(crate) fn show(&self, port: PortId, interface: &str) {
+        self.names().entry(port).or_insert_with(|| interface.to_owned());
+    }
+
+    /// A port has no name any more.
+    pub(crate) fn hide(&self, port: PortId) {
+        self.names().remove(&port);
+        self.states().remove(&port);
+    }
+
     /// Whether packets can leave by a port.
     fn is_up(&self, port: PortId) -> bool {
         self.states().get(&port).is_none_or(|state| !state.is_failed && !state.is_down)
@@ -102,6 +112,7 @@ impl Device {
         if names.contains_key(&number) {
             return Err(refused(format!("there is a port {number} already")));
         }
+        self.programs.check_port(number).map_err(refused)?;
         let opened = maker.open(number, &interface, &capture).map_err(refused)?;
         // What is known is of a port that had the number before.
         self.ports.states().remove(&number);

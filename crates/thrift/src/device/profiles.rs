@@ -5,10 +5,9 @@ use super::codes::table_code;
 use super::loaded::{Loaded, Running};
 use super::tables::{group_id, member_id};
 use super::values;
-use crate::call::CallError;
-use crate::interface::{ActionData, Group, InvalidTableOperation, Member, TableCode};
 use millrace_pipeline::{Bits, ProfileId};
 use millrace_state::{GroupMember, MemberWrite};
+use millrace_thrift_api::{ActionData, CallError, Group, InvalidTableOperation, Member, TableCode};
 
 type Done<T = ()> = Result<T, CallError<InvalidTableOperation>>;
 

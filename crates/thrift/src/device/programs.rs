@@ -3,11 +3,12 @@
 
 use super::Device;
 use super::loaded::{Loaded, Running};
-use crate::call::CallError;
-use crate::interface::{InvalidSwapOperation, Keep, SwapCode};
-use millrace_control::image::Image;
+use crate::caller::while_it_waits;
+use crate::notify::Swap;
+use millrace_dataplane::Switch;
+use millrace_describe::image::Image;
 use millrace_p4runtime::Candidate;
-use millrace_switch::Switch;
+use millrace_thrift_api::{CallError, InvalidSwapOperation, Keep, SwapCode};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 type Done<T = ()> = Result<T, CallError<InvalidSwapOperation>>;
@@ -46,17 +47,27 @@ impl Device {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn tell_swap(&self, how: Swap) {
+        self.notices.iter().for_each(|notices| notices.swap(how));
+    }
+
     pub(crate) fn bm_load_new_config(&self, config: String) -> Done {
         if self.waiting().is_some() {
             return Err(SwapCode::Ongoing.into());
         }
-        let candidate = self.programs.prepare(config.as_bytes()).map_err(refused)?;
+        let candidate = self.prepare(&config)?;
         let mut waiting = self.waiting();
         if waiting.is_some() {
             return Err(SwapCode::Ongoing.into());
         }
         *waiting = Some(Waiting::new(candidate));
+        self.tell_swap(Swap::Loaded);
         Ok(())
+    }
+
+    /// Makes a program, for as long as the client waits for it.
+    fn prepare(&self, config: &str) -> Result<Candidate, CallError<InvalidSwapOperation>> {
+        while_it_waits(|cancel| self.programs.prepare_for(config.as_bytes(), cancel)).map_err(refused)
     }
 
     pub(crate) fn bm_swap_configs(&self) -> Done {
@@ -66,25 +77,31 @@ impl Device {
         self.programs.start(candidate, None).map_err(refused)?;
         // Handles of its entries stay.
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
+        self.tell_swap(Swap::Completed);
         Ok(())
     }
 
     /// Lets a program take over with what the one that runs holds; gives the report on it as JSON.
     pub(crate) fn swap_program(&self, program: String, keep: Keep) -> Done<String> {
+        if self.waiting().is_some() {
+            return Err(SwapCode::Ongoing.into());
+        }
+        // Others may write meanwhile.
+        let candidate = self.prepare(&program)?;
         let waiting = self.waiting();
         if waiting.is_some() {
             return Err(SwapCode::Ongoing.into());
         }
-        let candidate = self.programs.prepare(program.as_bytes()).map_err(refused)?;
         let json = description(candidate.config());
         let loaded = Arc::new(Loaded::new(candidate.switch.state(), json));
         let keep = match keep {
             Keep::Nothing => None,
-            Keep::Compatible => Some(millrace_switch::Keep::Compatible),
-            Keep::Everything => Some(millrace_switch::Keep::Everything),
+            Keep::Compatible => Some(millrace_dataplane::Keep::Compatible),
+            Keep::Everything => Some(millrace_dataplane::Keep::Everything),
         };
         let report = self.programs.start(candidate, keep).map_err(refused)?;
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
+        self.tell_swap(Swap::Completed);
         drop(waiting);
         // Strings and numbers always become JSON.
         Ok(serde_json::to_string(&report).unwrap_or_default())

@@ -2,11 +2,11 @@
 
 use super::Device;
 use super::codes::pre_code;
-use crate::call::{CallError, Undeclared};
-use crate::interface::{
-    InvalidMcOperation, InvalidMirroringOperation, MirroringCode, MirroringSession, PreCode,
+use millrace_dataplane::{NodeHandle, PortId, Replication, ReplicationError, Session};
+use millrace_thrift_api::{
+    CallError, InvalidMcOperation, InvalidMirroringOperation, MirroringCode, MirroringSession, PreCode,
+    Undeclared,
 };
-use millrace_switch::{NodeHandle, PortId, Replication, ReplicationError, Session};
 use serde_json::{Value, json};
 
 type OfGroup<T = ()> = Result<T, CallError<InvalidMcOperation>>;
@@ -165,7 +165,7 @@ fn lag_map(digits: &str) -> Result<Vec<u16>, PreCode> {
 }
 
 /// The groups as bmv2 describes them: each node has its ports under a handle of their own, which here is the node's. Single
-/// copies, which P4Runtime makes, are nodes behind the others.
+/// copies, which P4Runtime makes, are nodes after the others.
 fn described(engine: &Replication) -> Value {
     let mut next = engine.nodes().last().map_or(0, |(handle, _)| handle.0 + 1);
     let (mut nodes, mut ports) = (Vec::new(), Vec::new());

@@ -2,10 +2,14 @@
 
 use super::Device;
 use super::loaded::Running;
-use crate::call::{CallError, Undeclared};
+use crate::limits;
 use millrace_control::saved::{Saved, own_objects};
+use millrace_thrift_api::{CallError, Undeclared};
 use std::sync::Arc;
 
+/// About the text of an entry and of a cell, with what it is made of, in bytes.
+const LINE: usize = 256;
+const CELL: usize = 32;
 /// Cells that are looked at between two rounds of the worker.
 const CHUNK: u64 = 4096;
 
@@ -14,6 +18,11 @@ impl Device {
     pub(crate) fn bm_serialize_state(&self) -> Result<String, CallError<Undeclared>> {
         let Running { loaded, tables, .. } = self.running()?;
         let program = &loaded.program;
+        let entries: usize = {
+            let tables = tables.lock();
+            program.tables.keys().map(|table| tables.entry_count(table) as usize).sum()
+        };
+        limits::charge(LINE * entries)?;
         // Packets go on: workers read tables without this lock.
         let mut saved = Saved::tables(program, &tables.lock()).map_err(failed)?;
         for (object, size) in own_objects(program) {
@@ -21,6 +30,7 @@ impl Device {
             while next < size {
                 let cells = next..size.min(next + CHUNK);
                 next = cells.end;
+                limits::charge(CELL * (cells.end - cells.start) as usize)?;
                 let of = Arc::clone(program);
                 let part = self.program(move |switch| {
                     Arc::ptr_eq(switch.program(), &of).then(|| Saved::own(switch.state(), object, cells))

@@ -4,18 +4,17 @@ use super::Device;
 use super::codes::{meter_code, table_code};
 use super::loaded::Running;
 use super::values::number;
-use crate::call::CallError;
-use crate::interface::{
-    CounterCode, CounterValue, InvalidCounterOperation, InvalidMeterOperation, InvalidParseVSetOperation,
-    InvalidRegisterOperation, InvalidTableOperation, MeterCode, MeterRate, RegisterCode, TableCode,
-    ValueSetCode,
-};
+use millrace_dataplane::Switch;
 use millrace_pipeline::{Bits, EntryMatch, RegisterId, ValueSetId};
 use millrace_state::{
     CounterRef, CounterValue as Counted, EntryIndex, MeterConfig, MeterRef, Rate, State, TableError, Tables,
     WriteError,
 };
-use millrace_switch::Switch;
+use millrace_thrift_api::{
+    CallError, CounterCode, CounterValue, InvalidCounterOperation, InvalidMeterOperation,
+    InvalidParseVSetOperation, InvalidRegisterOperation, InvalidTableOperation, MeterCode, MeterRate,
+    RegisterCode, TableCode, ValueSetCode,
+};
 
 type OfTable<T = ()> = Result<T, CallError<InvalidTableOperation>>;
 type OfCounter<T = ()> = Result<T, CallError<InvalidCounterOperation>>;
@@ -181,7 +180,7 @@ impl Device {
         self.bm_register_write_range(register, index, end, value)
     }
 
-    /// Writes the cells from `start` up to the one in front of `end`.
+    /// Writes the cells from `start` up to the one before `end`.
     pub(crate) fn bm_register_write_range(
         &self,
         register: String,

@@ -4,10 +4,9 @@ use super::Device;
 use super::codes::table_code;
 use super::loaded::{Loaded, Running};
 use super::values;
-use crate::call::CallError;
-use crate::interface::{ActionData, EntryOptions, InvalidTableOperation, MatchKey, TableCode};
 use millrace_pipeline::TableId;
 use millrace_state::{EntryWrite, Target};
+use millrace_thrift_api::{ActionData, CallError, EntryOptions, InvalidTableOperation, MatchKey, TableCode};
 
 type Done<T = ()> = Result<T, CallError<InvalidTableOperation>>;
 

@@ -1,13 +1,13 @@
 //! Values between the wire and the tables.
 
 use super::loaded::Loaded;
-use crate::interface::{
+use millrace_commands::{bmv2_priority, from_bmv2_priority};
+use millrace_pipeline::{ActionCall, ActionId, Bits, EntryMatch, MatchKind, TableId};
+use millrace_state::Target;
+use millrace_thrift_api::{
     ActionData, ActionEntry, ActionEntryType, InvalidTableOperation, MatchExact, MatchKey, MatchLpm,
     MatchParam, MatchRange, MatchTernary, MatchType, TableCode,
 };
-use millrace_control::{bmv2_priority, from_bmv2_priority};
-use millrace_pipeline::{ActionCall, ActionId, Bits, EntryMatch, MatchKind, TableId};
-use millrace_state::Target;
 
 /// The number that big-endian bytes are, when the field holds it. (bmv2 cuts off what is above the field.)
 pub(super) fn number(bytes: &[u8], width: u32) -> Option<Bits> {

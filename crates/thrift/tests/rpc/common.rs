@@ -1,9 +1,10 @@
 //! A switch with its server.
 
+use millrace_dataplane::{Control, EngineKind};
 use millrace_p4runtime::{Making, Programs};
 use millrace_quiet::Quiet;
-use millrace_switch::{Control, EngineKind};
-use millrace_thrift::{CallError, Client, DeviceConfig, PortMaker, PortName, Server, serve};
+use millrace_thrift::{DeviceConfig, NanomsgListener, PortMaker, PortName, Publisher, Server, serve};
+use millrace_thrift_api::{CallError, Client};
 use std::net::{SocketAddr, TcpListener};
 
 /// A running switch. It ends when this is dropped.
@@ -16,17 +17,28 @@ pub(crate) struct Device {
 impl Device {
     /// One whose ports stay.
     pub(crate) fn start() -> Device {
-        Device::with(None)
+        Device::make(None, None)
+    }
+
+    /// One that tells subscribers over TCP.
+    pub(crate) fn notifying() -> Device {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Device::make(None, Some(Publisher::over(NanomsgListener::over_tcp(listener).unwrap()).unwrap()))
     }
 
     /// One whose ports are opened there.
     pub(crate) fn with(maker: Option<Box<dyn PortMaker>>) -> Device {
+        Device::make(maker, None)
+    }
+
+    fn make(maker: Option<Box<dyn PortMaker>>, notifications: Option<Publisher>) -> Device {
         let quiet = Quiet::start();
         let control = quiet.control.clone();
         let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
         let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
         let programs = Programs::new(making, control.clone());
-        let config = DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None };
+        let config =
+            DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None, notifications };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Device { server: serve(listener, config).unwrap(), control, _quiet: quiet }
     }

@@ -3,7 +3,7 @@
 use crate::common::{Device, refused};
 use millrace_pipeline::{ActionCall, Bits, EntryMatch};
 use millrace_state::{EntryWrite, Target};
-use millrace_thrift::*;
+use millrace_thrift_api::*;
 use std::collections::BTreeSet;
 
 fn lpm(address: [u8; 4], prefix_length: i32) -> MatchKey {

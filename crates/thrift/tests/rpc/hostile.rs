@@ -1,11 +1,13 @@
 //! What no client of bmv2 sends.
 
 use crate::common::Device;
-use millrace_thrift::{Client, MAX_CONNECTIONS, MAX_MESSAGE};
+use millrace_thrift::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
+use millrace_thrift_api::Client;
+use millrace_thrift_api::limits::MAX_MESSAGE;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The beginning of a call: version 1, type 1, the name, sequence number 1.
 fn call(name: &str) -> Vec<u8> {
@@ -93,21 +95,82 @@ fn calls_that_there_are_not_are_answered() {
 }
 
 #[test]
-fn connections_too_many_are_closed_and_others_go_on() {
+fn one_connection_too_many_takes_the_place_of_the_one_that_rested_longest() {
     let device = Device::start();
-    let mut first = device.client();
-    first.bm_get_config_md5().unwrap();
-    let mut idle: Vec<Client> = (1..MAX_CONNECTIONS).map(|_| device.client()).collect();
-    idle.iter_mut().for_each(|client| drop(client.bm_get_config_md5().unwrap()));
-    let refused = Client::connect(device.address()).map(|mut client| client.bm_get_config_md5());
-    assert!(!matches!(refused, Ok(Ok(_))), "one too many");
-    first.bm_get_config_md5().unwrap();
-    drop(idle);
-    let again = (0..200).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        Client::connect(device.address()).is_ok_and(|mut client| client.bm_get_config_md5().is_ok())
+    let mut idle: Vec<Client> = (0..MAX_CONNECTIONS_OF_PEER).map(|_| device.client()).collect();
+    idle.iter_mut().for_each(|client| {
+        client.bm_get_config_md5().unwrap();
+        std::thread::sleep(Duration::from_millis(2));
     });
-    assert!(again, "places are given back");
+    idle[0].bm_get_config_md5().unwrap();
+    let mut late = device.client();
+    late.bm_get_config_md5().unwrap();
+    assert!(idle[1].bm_get_config_md5().is_err(), "it gave way");
+    assert!([0, 2].into_iter().all(|one| idle[one].bm_get_config_md5().is_ok()));
+    late.bm_get_config_md5().unwrap();
+}
+
+#[test]
+fn those_who_hold_all_places_keep_nobody_out() {
+    let device = Device::start();
+    // Some say nothing, some begin a message and trickle, some ask and take no answer.
+    let held: Vec<TcpStream> = (0..2 * MAX_CONNECTIONS)
+        .map(|number| {
+            let mut stream = TcpStream::connect(device.address()).unwrap();
+            let _ = match number % 3 {
+                0 => Ok(()),
+                1 => stream.write_all(&call("standard:bm_mt_add_entry")[..9]),
+                _ => stream.write_all(&[call("standard:bm_get_config"), vec![0]].concat().repeat(1000)),
+            };
+            stream
+        })
+        .collect();
+    let begun = Instant::now();
+    device.client().bm_get_config_md5().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    // And they have given way: some of them are closed.
+    let closed = held.iter().filter(|stream| {
+        stream.set_nonblocking(true).unwrap();
+        let mut stream: &TcpStream = stream;
+        loop {
+            match stream.read(&mut [0; 4096]) {
+                Ok(1..) => continue,
+                Ok(0) => return true,
+                Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+            }
+        }
+    });
+    assert!(closed.count() >= 2 * MAX_CONNECTIONS - MAX_CONNECTIONS_OF_PEER);
+}
+
+/// Bytes of memory that this process has asked for.
+fn asked_for() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').next().unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[test]
+fn announced_lengths_take_no_memory() {
+    let device = Device::start();
+    let held = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(device.address()).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream
+    };
+    // The same connections, without a length: what threads take is not counted.
+    let silent: Vec<TcpStream> = (0..40).map(|_| held(&call("standard:bm_get_config"))).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let before = asked_for();
+    drop(silent);
+    // A string of 7 MiB of which a few bytes come.
+    let begun = [&call("standard:bm_mt_add_entry")[..], &[11, 0, 2, 0, 0x70, 0, 0, 1, 2, 3]].concat();
+    let held: Vec<TcpStream> = (0..40).map(|_| held(&begun)).collect();
+    std::thread::sleep(Duration::from_millis(300));
+    let grown = asked_for().saturating_sub(before);
+    // Tests that run concurrently take some; 40 strings of 7 MiB would be 280 MiB.
+    assert!(grown < 200 << 20, "{grown} bytes");
+    is_well(&device);
+    drop(held);
 }
 
 /// A whole call that adds an entry, byte by byte as bmv2's tool sends it.

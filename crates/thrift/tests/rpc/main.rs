@@ -3,6 +3,7 @@
 mod common;
 mod entries;
 mod hostile;
+mod notify;
 mod objects;
 mod ports;
 mod programs;

@@ -1,7 +1,7 @@
 //! Counters, meters, registers, value sets, multicast, and the switch itself.
 
 use crate::common::{Device, refused};
-use millrace_thrift::*;
+use millrace_thrift_api::*;
 
 fn rates(committed: f64, peak: f64) -> Vec<MeterRate> {
     [committed, peak].map(|units_per_micros| MeterRate { units_per_micros, burst_size: 10 }).into()
@@ -201,7 +201,7 @@ fn a_saved_state_makes_another_switch_alike() {
     assert_eq!(other.bm_register_read("In.last".into(), 2).unwrap(), 77);
 }
 
-/// Puts a CRC over the first nine bytes behind them.
+/// Puts a CRC over the first nine bytes, after them.
 const CHECKSUM: &str = r#"
 #include <core.p4>
 #include <v1model.p4>

@@ -1,10 +1,11 @@
 //! Ports that clients add and remove.
 
 use crate::common::{Device, refused};
-use millrace_ports::{FarEnd, MemoryPort, Next, Port};
+use millrace_dataplane::PortId;
+use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
 use millrace_quiet::quiet_port;
-use millrace_switch::PortId;
-use millrace_thrift::{CallError, Client, InvalidDevMgrOperation, PortCode, PortMaker};
+use millrace_thrift::PortMaker;
+use millrace_thrift_api::{CallError, Client, InvalidDevMgrOperation, PortCode};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -96,23 +97,23 @@ fn ports_come_and_go() {
     device.server.feed().port_failed(2);
     add(&mut client, "quiet", 0, "").unwrap();
     client.bm_dev_mgr_remove_port(2).unwrap();
-    add(&mut client, "quiet", 65535, "files").unwrap();
+    add(&mut client, "quiet", 511, "files").unwrap();
     // The port that had the number before was broken.
     add(&mut client, "quiet", 2, "").unwrap();
     let port = |number, name: &str, is_up| (number, name.to_owned(), is_up);
     let all =
-        [port(0, "quiet", true), port(1, "mrt1", true), port(2, "quiet", true), port(65535, "quiet", true)];
+        [port(0, "quiet", true), port(1, "mrt1", true), port(2, "quiet", true), port(511, "quiet", true)];
     assert_eq!(shown(&mut client), all);
     device.server.feed().link(0, false);
     assert_eq!(shown(&mut client)[0], port(0, "quiet", false));
     let report = device.control.report(Duration::from_secs(10)).unwrap();
-    assert_eq!(report.ports.iter().map(|port| port.port).collect::<Vec<_>>(), [0, 1, 2, 65535]);
+    assert_eq!(report.ports.iter().map(|port| port.port).collect::<Vec<_>>(), [0, 1, 2, 511]);
     let events = [
         "open 0 quiet ",
         "added 0 quiet",
         "removed 2",
-        "open 65535 quiet files",
-        "added 65535 quiet",
+        "open 511 quiet files",
+        "added 511 quiet",
         "open 2 quiet ",
         "added 2 quiet",
     ];
@@ -143,7 +144,7 @@ fn refused_ports_change_nothing() {
     is_refused(fixed.client().bm_dev_mgr_remove_port(1), reason);
 }
 
-/// A frame comes in by a port that was added; behind its removal the far end is on its own.
+/// A frame comes in by a port that was added; after its removal the far end is on its own.
 #[test]
 fn frames_pass_a_port_that_was_added() {
     let (sends, incoming) = channel();

@@ -2,7 +2,7 @@
 
 use crate::common::{Device, refused};
 use millrace_p4runtime::Report;
-use millrace_thrift::*;
+use millrace_thrift_api::*;
 
 const ALL: &str = include_str!("../../../p4runtime/tests/programs/all.p4");
 

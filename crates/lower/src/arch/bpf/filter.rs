@@ -4,10 +4,11 @@
 use millrace_pipeline::{Expr, Intrinsic, OnReject};
 use millrace_sema::hir;
 
-use crate::arch::blocks::{Plan, storage};
+use crate::arch::blocks::{Plan, drop_by_default, storage};
 use crate::context::Lowering;
 use crate::fail::Lower;
 use crate::objects::{Binding, ObjectId};
+use crate::sites::Asks;
 
 pub(super) fn assemble(
     cx: &mut Lowering<'_>,
@@ -17,6 +18,11 @@ pub(super) fn assemble(
 ) -> Lower<()> {
     let headers = storage(cx, filter, 0, "", main)?;
     let accept = storage(cx, filter, 1, "", main)?;
+    if let crate::place::Place::Scalar(slot) = &accept.place {
+        cx.sites.watch(Some(*slot), Asks::With(0));
+    }
+    drop_by_default(cx, filter, "the packet was not accepted");
+    cx.watch_states();
     let parser = Plan::parser(parser, vec![Binding::PacketIn, headers.binding()]).lower(cx, main)?;
     let slot = match accept.place {
         crate::place::Place::Scalar(slot) => Some(slot),

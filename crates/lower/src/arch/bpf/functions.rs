@@ -44,7 +44,7 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
             None => {
                 let arch = state(code.cx).map_or("", |s| s.name());
                 let message = format!("{arch} has no extern function `{name}`");
-                return fail(kind::ARCHITECTURE, call.span, message);
+                return fail(kind::FOREIGN, call.span, message);
             }
         },
     };
@@ -52,6 +52,9 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
 }
 
 fn mark(code: &mut Code<'_, '_>, drop: bool) -> Value {
+    if drop {
+        code.note_drop("mark_to_drop");
+    }
     let slot = code.cx.ir.intrinsic(Intrinsic::Drop);
     code.assign(slot, Expr::Bool(drop));
     Value::Unit

@@ -1,4 +1,4 @@
-//! Functions in C that p4c ships beside its BPF back ends for programs to declare as externs. A program that declares
+//! Functions in C that p4c ships with its BPF back ends for programs to declare as externs. A program that declares
 //! one of them by name gets it here without its C source.
 //!
 //! | declaration | is |

@@ -2,7 +2,7 @@
 //! and XDP (`xdp`). All are one pipeline: there is no egress.
 //!
 //! A packet that such a program lets pass leaves by the port that it came in on, as it does in p4c's tests: there is no
-//! host behind the switch that could take it.
+//! host after the switch that could take it.
 
 mod connections;
 mod filter;
@@ -94,7 +94,7 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
             ubpf::assemble(cx, main, parser, pipeline, deparser)
         }
         (Some(Kind::Xdp), &[parser, switch, deparser]) => xdp::assemble(cx, main, parser, switch, deparser),
-        _ => fail(kind::ARCHITECTURE, main.span, "the package does not have the blocks that it takes"),
+        _ => fail(kind::FOREIGN, main.span, "the package does not have the blocks that it takes"),
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn create_resource(cx: &mut Lowering<'_>, object: &ExternObject) -> L
         "packet_in" | "packet_out" => return Ok(None),
         name => {
             let arch = cx.arch.name();
-            return fail(kind::ARCHITECTURE, object.span, format!("{arch} has no extern object `{name}`"));
+            return fail(kind::FOREIGN, object.span, format!("{arch} has no extern object `{name}`"));
         }
     }))
 }

@@ -1,9 +1,9 @@
 //! `truncate` of ubpf: the packet is cut first and headers are written into it then. A header that does not fit whole is
 //! not written; its place shows what was there, the header as it was parsed.
 
+use foldhash::{HashMap, HashMapExt};
 use millrace_pipeline::{Expr, HeaderId, Inst, Intrinsic, SlotId, Type};
 use millrace_sema::hir;
-use std::collections::HashMap;
 
 use super::{state, state_mut};
 use crate::arch::blocks::Typed;

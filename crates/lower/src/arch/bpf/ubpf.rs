@@ -13,6 +13,7 @@ use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::Lower;
 use crate::objects::{Binding, ObjectId};
+use crate::sites::Asks;
 use crate::types::ENUM_BITS;
 
 pub(super) fn assemble(
@@ -29,6 +30,9 @@ pub(super) fn assemble(
         2 => None,
         _ => Some(storage(cx, pipeline, 2, "", main)?),
     };
+    let sent = ["PASS", "REDIRECT"].map(|name| enum_number(cx, "ubpf_action", name));
+    let action = standard.as_ref().and_then(|standard| standard.slot(cx, "output_action"));
+    cx.sites.watch(action, Asks::Without(sent.into_iter().flatten().collect()));
     if let Some(state) = state_mut(cx) {
         state.standard = standard.clone();
     }

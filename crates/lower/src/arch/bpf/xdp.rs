@@ -5,13 +5,14 @@
 use millrace_pipeline::{Expr, Intrinsic, OnReject};
 use millrace_sema::hir;
 
-use crate::arch::blocks::{Plan, Typed, storage};
+use crate::arch::blocks::{Plan, Typed, drop_by_default, storage};
 use crate::arch::fill::Fills;
 use crate::arch::objects::enum_number;
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::Lower;
 use crate::objects::{Binding, ObjectId};
+use crate::sites::Asks;
 use crate::types::ENUM_BITS;
 
 pub(super) fn assemble(
@@ -24,6 +25,11 @@ pub(super) fn assemble(
     let headers = storage(cx, switch, 0, "", main)?;
     let input = storage(cx, switch, 1, "", main)?;
     let output = storage(cx, switch, 2, "", main)?;
+    let sent = ["XDP_PASS", "XDP_TX", "XDP_REDIRECT"].map(|name| enum_number(cx, "xdp_action", name));
+    let action = output.slot(cx, "output_action");
+    cx.sites.watch(action, Asks::Without(sent.into_iter().flatten().collect()));
+    drop_by_default(cx, switch, "no action was chosen");
+    cx.watch_states();
     let parser = Plan::parser(parser, vec![Binding::PacketIn, headers.binding()]).lower(cx, main)?;
     let arguments = vec![headers.binding(), input.binding(), output.binding()];
     let switch = Plan::control(switch, arguments).lower_between(

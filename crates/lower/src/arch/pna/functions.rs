@@ -57,7 +57,7 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
         _ => match learning::call(code, name, &args, call)? {
             Some(value) => return Ok(value),
             None => {
-                return fail(kind::ARCHITECTURE, call.span, format!("PNA has no extern function `{name}`"));
+                return fail(kind::FOREIGN, call.span, format!("PNA has no extern function `{name}`"));
             }
         },
     }
@@ -66,6 +66,7 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
 
 /// `drop_packet()`.
 pub(super) fn drop_packet(code: &mut Code<'_, '_>) {
+    code.note_drop("drop_packet");
     fate(code, true, false);
 }
 

@@ -1,6 +1,6 @@
 //! Tables that the data plane changes: `add_on_miss = true`, `add_entry`, and the times after which entries expire.
 //!
-//! What such a table learns lies in register arrays of the program beside the table, found by a hash of the key. An
+//! What such a table learns lies in register arrays of the program next to the table, found by a hash of the key. An
 //! application looks there first: an entry that was learned runs its action in place, else the table is applied, whose
 //! default action may add an entry. Two keys that fall on the same cell replace each other.
 
@@ -104,7 +104,10 @@ pub(crate) fn create(
 
 fn data_width(cx: &Lowering<'_>, ty: hir::Ty, table: &hir::Table) -> Lower<u32> {
     match cx.shape(ty) {
-        Shape::Struct(members) => members.into_iter().map(|(_, ty)| data_width(cx, ty, table)).sum(),
+        Shape::Struct => {
+            let members = types::members(&cx.hir.types, ty);
+            members.into_iter().map(|(_, ty)| data_width(cx, ty, table)).sum()
+        }
         _ => match types::bit_width(&cx.hir.types, ty) {
             Some(width) => Ok(width),
             None => fail(kind::ARCHITECTURE, table.span, "a table cannot learn data of this type"),
@@ -270,7 +273,9 @@ impl Learned {
 
 fn scalar_widths(cx: &Lowering<'_>, ty: hir::Ty, list: &mut Vec<u32>) {
     match cx.shape(ty) {
-        Shape::Struct(members) => members.into_iter().for_each(|(_, ty)| scalar_widths(cx, ty, list)),
+        Shape::Struct => {
+            types::members(&cx.hir.types, ty).into_iter().for_each(|(_, ty)| scalar_widths(cx, ty, list));
+        }
         Shape::Unit => {}
         _ => list.extend(types::bit_width(&cx.hir.types, ty)),
     }

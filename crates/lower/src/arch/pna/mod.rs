@@ -63,7 +63,7 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
     let (parser, pre, control, deparser) = match *blocks {
         [parser, pre, control, deparser] => (parser, Some(pre), control, deparser),
         [parser, control, deparser] => (parser, None, control, deparser),
-        _ => return fail(kind::ARCHITECTURE, main.span, "`PNA_NIC` takes three or four blocks"),
+        _ => return fail(kind::FOREIGN, main.span, "`PNA_NIC` takes three or four blocks"),
     };
     let headers = storage(cx, control, 0, "", main)?;
     let user = storage(cx, control, 1, "", main)?;

@@ -3,10 +3,10 @@
 mod checksum;
 mod hash;
 
+use foldhash::{HashMap, HashMapExt};
 use millrace_pipeline::{self as ir, Expr, Inst, Type};
 use millrace_sema::Constant;
 use millrace_sema::hir::{self, Call};
-use std::collections::HashMap;
 
 use super::objects::{
     array_size, counter, enum_member, enum_number, extern_object, meter, profile, property_object, unit,
@@ -122,7 +122,7 @@ pub(crate) fn create_resource(cx: &mut Lowering<'_>, object: &ExternObject) -> L
         }
         name => {
             let arch = cx.arch.name();
-            return fail(kind::ARCHITECTURE, object.span, format!("{arch} has no extern object `{name}`"));
+            return fail(kind::FOREIGN, object.span, format!("{arch} has no extern object `{name}`"));
         }
     }))
 }

@@ -124,7 +124,9 @@ fn ingress_port(cx: &mut Lowering<'_>, kept: Option<SlotId>) -> Expr {
 /// What ingress starts with where that is not 0: the packet is dropped unless the program says otherwise.
 pub(super) fn start_ingress(code: &mut Code<'_, '_>, output: &Typed) -> Lower<()> {
     match output.field(code.cx, "drop") {
-        Some(place @ Place::Scalar(_)) => code.store_place(&place, Value::Scalar(Expr::Bool(true))),
+        Some(place @ Place::Scalar(_)) => {
+            code.copying(|code| code.store_place(&place, Value::Scalar(Expr::Bool(true))))
+        }
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! PSA, the Portable Switch Architecture (PSA specification 1.2).
 //!
 //! Ingress is parser, control and deparser; what the deparser puts together goes through the traffic manager, and egress
-//! parses it again. A parser error does not end the packet: the control behind it sees it in `parser_error`.
+//! parses it again. A parser error does not end the packet: the control after it sees it in `parser_error`.
 //!
 //! The switch takes resubmission before multicast before dropping; in PSA a packet that is dropped is not resubmitted
 //! and not replicated. So the end of ingress takes both requests back when it drops (section "Behavior of packets after
@@ -12,13 +12,14 @@ mod metadata;
 use millrace_pipeline::{self as ir, Expr};
 use millrace_sema::hir::{self, Call};
 
-use super::blocks::{Plan, Typed, storage};
+use super::blocks::{Plan, Typed, drop_by_default, storage};
 use super::carried::Carried;
 use super::messages;
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::{Lower, code as kind, fail};
 use crate::objects::{Binding, ObjectId};
+use crate::sites::Asks;
 use crate::value::Value;
 
 use metadata::{List, RECIRCULATE_PORT};
@@ -50,7 +51,7 @@ struct Egress {
 /// Lowers all blocks of a `PSA_Switch`.
 pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[ObjectId]) -> Lower<()> {
     let &[ingress_parser, ingress, ingress_deparser, egress_parser, egress, egress_deparser] = blocks else {
-        return fail(kind::ARCHITECTURE, main.span, "`PSA_Switch` takes two pipelines of three blocks each");
+        return fail(kind::FOREIGN, main.span, "`PSA_Switch` takes two pipelines of three blocks each");
     };
     let of_ingress = Ingress {
         headers: storage(cx, ingress, 0, "", main)?,
@@ -72,6 +73,11 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
         clone_from_ingress: carried(cx, egress_parser, 5, main)?,
         clone_from_egress: carried(cx, egress_parser, 6, main)?,
     };
+    for output in [&of_ingress.output, &of_egress.output] {
+        let drop = output.slot(cx, "drop");
+        cx.sites.watch(drop, Asks::With(1));
+    }
+    drop_by_default(cx, ingress, "no request to send the packet");
     let kept_port = of_ingress.of_parser.slot(cx, "ingress_port");
     of_ingress.resubmit.declare_list(cx, List::Resubmit as u32, kept_port);
     of_ingress.recirculate.declare_list(cx, List::Recirculate as u32, None);
@@ -222,7 +228,7 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
             port.eq(Expr::bits(32, RECIRCULATE_PORT)).and(drop.not())
         }
         _ => {
-            return fail(kind::ARCHITECTURE, call.span, format!("PSA has no extern function `{name}`"));
+            return fail(kind::FOREIGN, call.span, format!("PSA has no extern function `{name}`"));
         }
     };
     Ok(Value::Scalar(fate))

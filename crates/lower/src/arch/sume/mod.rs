@@ -6,17 +6,18 @@
 
 mod atoms;
 
+use foldhash::HashMap;
 use millrace_pipeline::{Expr, Intrinsic, OnReject, RegisterId};
 use millrace_sema::hir::{self, Call};
-use std::collections::HashMap;
 
-use super::blocks::{Plan, Typed, storage};
+use super::blocks::{Plan, Typed, drop_by_default, storage};
 use super::fill::Fills;
 use super::{Resource, messages};
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::{Lower, code as kind, fail};
 use crate::objects::{Binding, ExternObject, ObjectId};
+use crate::sites::Asks;
 use crate::value::Value;
 
 pub(crate) use atoms::call_function;
@@ -39,7 +40,7 @@ fn port_of_bit(bit: u32) -> u32 {
 /// Lowers all blocks of a `SimpleSumeSwitch`.
 pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[ObjectId]) -> Lower<()> {
     let &[parser, pipe, deparser] = blocks else {
-        return fail(kind::ARCHITECTURE, main.span, "`SimpleSumeSwitch` takes three blocks");
+        return fail(kind::FOREIGN, main.span, "`SimpleSumeSwitch` takes three blocks");
     };
     let headers = storage(cx, pipe, 0, "", main)?;
     let user = storage(cx, pipe, 1, "", main)?;
@@ -49,6 +50,10 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
     let with = |packet: Binding| [vec![packet], shared()].concat();
     let digest = messages::digest(cx, "digest_data", 0, digest_data.ty, main.span)?;
 
+    let drop = sume.slot(cx, "drop");
+    cx.sites.watch(drop, Asks::Without(vec![0]));
+    drop_by_default(cx, pipe, "no destination port");
+    cx.watch_states();
     let parser = Plan::parser(parser, with(Binding::PacketIn)).lower(cx, main)?;
     let pipe = Plan::control(pipe, shared()).lower(cx, main)?;
     let deparser = Plan::deparser(deparser, with(Binding::PacketOut)).lower_between(

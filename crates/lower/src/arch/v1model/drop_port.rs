@@ -3,7 +3,7 @@
 use millrace_pipeline::{Bits, Expr, Program};
 
 /// `egress_spec` of a packet that is dropped.
-const DROP_PORT: u128 = 511;
+pub(super) const DROP_PORT: u128 = 511;
 
 /// The drop port. [`set_drop_port`] tells it from numbers of the program by its form: a constant widened to the width
 /// that it has. What builds expressions folds that away, so nothing else is lowered to it; the first pass folds it too.
@@ -59,9 +59,41 @@ fn replace(expr: &mut Expr, port: u32) -> bool {
     if value.width() != *width {
         return false;
     }
-    let beside = value.sub(&Bits::new(*width, DROP_PORT));
-    *expr = Expr::Const(beside.add(&Bits::new(*width, port.into())));
+    let offset = value.sub(&Bits::new(*width, DROP_PORT));
+    *expr = Expr::Const(offset.add(&Bits::new(*width, port.into())));
     true
+}
+
+/// How many bits a program has for the number of a port; none where all numbers of the switch fit.
+fn port_bits(program: &Program) -> Option<u32> {
+    if program.architecture != "v1model" {
+        return None;
+    }
+    let bits = |name: String| program.slots.values().find(|slot| slot.name == name)?.ty.bits();
+    // `standard_metadata` has the name that the parser gives it. Only that has all of these fields.
+    let of_block = program.slots.values().filter_map(|slot| slot.name.strip_suffix(".checksum_error"));
+    let ports = |block: &str| {
+        let [ingress, egress, spec] =
+            ["ingress_port", "egress_port", "egress_spec"].map(|field| bits(format!("{block}.{field}")));
+        Some(ingress?.min(egress?).min(spec?))
+    };
+    of_block.filter(|block| !block.contains('.')).find_map(ports)
+}
+
+/// Whether a program can tell the port of a number from others: with fewer bits it would see the low ones alone, and take
+/// the port for another.
+///
+/// # Errors
+/// It cannot.
+pub fn check_port(program: &Program, port: u32) -> Result<(), String> {
+    match port_bits(program) {
+        Some(bits) if bits < 32 && port >> bits != 0 => Err(format!(
+            "port {port} does not fit in the {bits} bits that `{}` has for the number of a port: 0 to {}",
+            program.name,
+            (1u32 << bits) - 1
+        )),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +101,7 @@ mod tests {
     use super::*;
     use millrace_pipeline::text;
 
-    /// As it is lowered, with the program's own 511 beside.
+    /// As it is lowered, with the program's own 511 next to it.
     fn program() -> Program {
         text::parse(
             "program p architecture v1model errors (NoError) \
@@ -84,12 +116,12 @@ mod tests {
 
     #[test]
     fn what_means_drop_changes_and_nothing_else() {
-        for (port, beside) in [(7, 8), (0, 1), (511, 0)] {
+        for (port, offset) in [(7, 8), (0, 1), (511, 0)] {
             let mut program = program();
             set_drop_port(&mut program, port).unwrap();
             let text = program.to_string().replace("0x1ff", "511");
             for line in [
-                format!("standard_metadata.egress_spec = 9w{beside}\n"),
+                format!("standard_metadata.egress_spec = 9w{offset}\n"),
                 format!("standard_metadata.egress_spec = 9w{port}\n"),
                 "standard_metadata.egress_spec = 9w511\n".into(),
                 "own = eq(standard_metadata.egress_spec, 9w511)".into(),
@@ -98,6 +130,31 @@ mod tests {
                 assert!(text.contains(&line), "{line}: {text}");
             }
         }
+    }
+
+    #[test]
+    fn ports_have_the_bits_of_the_standard_metadata() {
+        let program = |block: &str, bits: u32| {
+            let fields = ["ingress_port", "egress_spec", "egress_port", "checksum_error"];
+            let slots = fields.map(|field| format!("metadata {block}.{field}: bit<{bits}> ")).concat();
+            // A field of the program's own that has the name of one.
+            let text = format!(
+                "program p architecture v1model errors (NoError) metadata meta.egress_port: bit<4> {slots}"
+            );
+            text::parse(&text).unwrap()
+        };
+        assert_eq!(port_bits(&program("smeta", 9)), Some(9));
+        assert_eq!(port_bits(&program("standard_metadata", 16)), Some(16));
+        assert!(check_port(&program("smeta", 9), 511).is_ok());
+        assert!(check_port(&program("smeta", 32), u32::MAX).is_ok());
+        let refused = check_port(&program("smeta", 9), 512).unwrap_err();
+        assert_eq!(
+            refused,
+            "port 512 does not fit in the 9 bits that `p` has for the number of a port: 0 to 511"
+        );
+        let mut psa = program("smeta", 9);
+        psa.architecture = "psa".into();
+        assert!(check_port(&psa, 512).is_ok());
     }
 
     #[test]

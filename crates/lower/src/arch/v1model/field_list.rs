@@ -17,7 +17,7 @@ use crate::objects::ObjectId;
 use crate::place::{LValue, Place};
 use crate::types;
 
-/// Numbers in `@field_list` are `bit<8>`; lists that calls name come behind them.
+/// Numbers in `@field_list` are `bit<8>`; lists that calls name come after them.
 const FIRST_OWN_LIST: u32 = 256;
 
 /// Declares the lists of the user's metadata.
@@ -35,7 +35,7 @@ fn collect(cx: &Lowering<'_>, place: &Place, ty: Ty, lists: &mut BTreeMap<u32, V
     for (i, field) in cx.hir.types.structs[*id].fields.iter().enumerate() {
         let Some(member) = place.member(i) else { continue };
         for annotation in field.annotations.iter().filter(|a| is_called(a, "field_list")) {
-            for number in numbers(cx, annotation)? {
+            for number in numbers(cx.hir, annotation)? {
                 let list = lists.entry(number).or_default();
                 member.for_each_slot(&mut |slot| {
                     if !list.contains(&slot) {
@@ -50,13 +50,13 @@ fn collect(cx: &Lowering<'_>, place: &Place, ty: Ty, lists: &mut BTreeMap<u32, V
 }
 
 /// The numbers in `@field_list(1, Lists.two, THREE)`.
-fn numbers(cx: &Lowering<'_>, annotation: &Annotation) -> Lower<Vec<u32>> {
+pub(super) fn numbers(program: &hir::Program, annotation: &Annotation) -> Lower<Vec<u32>> {
     let AnnotationBody::Tokens(tokens) = &annotation.body else {
         return fail(code::ARCHITECTURE, annotation.span, "`@field_list` takes numbers in parentheses");
     };
     let parts = tokens.split(|t| &*t.text == ",").filter(|part| !part.is_empty());
     parts
-        .map(|part| match number(cx, part) {
+        .map(|part| match number(program, part) {
             Some(n) if n < FIRST_OWN_LIST => Ok(n),
             _ => fail(
                 code::ARCHITECTURE,
@@ -67,18 +67,18 @@ fn numbers(cx: &Lowering<'_>, annotation: &Annotation) -> Lower<Vec<u32>> {
         .collect()
 }
 
-fn number(cx: &Lowering<'_>, part: &[AnnotationToken]) -> Option<u32> {
+fn number(program: &hir::Program, part: &[AnnotationToken]) -> Option<u32> {
     match part {
         [AnnotationToken { kind: AnnotationTokenKind::Int(n), .. }] => n.value.to_u32(),
         [name, dot, member] if &*dot.text == "." => {
-            let declared = cx.hir.types.enums.values().find(|e| *e.name == *name.text)?;
+            let declared = program.types.enums.values().find(|e| *e.name == *name.text)?;
             let member = declared.members.iter().position(|m| *m.name == *member.text)?;
             match &declared.members[member].value {
                 Some(value) => value.to_u32(),
                 None => u32::try_from(member).ok(),
             }
         }
-        [name] => cx.hir.constants.get(&*name.text)?.to_u32(),
+        [name] => program.constants.get(&*name.text)?.to_u32(),
         _ => None,
     }
 }
@@ -117,7 +117,7 @@ fn name_slots<'a>(code: &mut Code<'_, 'a>, data: &'a hir::Expr, slots: &mut Vec<
         ExprKind::Aggregate(members) => members.iter().try_for_each(|e| name_slots(code, e, slots)),
         ExprKind::Cast(inner) => name_slots(code, inner, slots),
         _ if code.is_path(data) && types::members(&code.cx.hir.types, data.ty).is_empty()
-            || matches!(code.cx.shape(data.ty), types::Shape::Struct(_)) && code.is_path(data) =>
+            || matches!(code.cx.shape(data.ty), types::Shape::Struct) && code.is_path(data) =>
         {
             if let LValue::Place(place) = code.access(data)? {
                 let program = code.cx.ir.program();

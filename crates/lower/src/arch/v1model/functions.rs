@@ -55,7 +55,7 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
         ("log_msg", [Some(format)]) => log(code, format, None),
         ("log_msg", [Some(format), Some(data)]) => log(code, format, Some(data)),
         ("assert" | "assume", [Some(condition)]) => messages::assertion(code, name, condition),
-        _ => fail(kind::ARCHITECTURE, call.span, format!("v1model has no extern function `{name}`")),
+        _ => fail(kind::FOREIGN, call.span, format!("v1model has no extern function `{name}`")),
     }
 }
 
@@ -73,6 +73,7 @@ fn mark_to_drop<'a>(
         },
     };
     let zero = |width| Expr::bits(width, 0);
+    code.note_drop("mark_to_drop");
     for (name, value) in [("egress_spec", drop_port as fn(u32) -> Expr), ("mcast_grp", zero)] {
         let members = types::members(&code.cx.hir.types, ty);
         let Some(at) = members.iter().position(|(n, _)| n == name) else { continue };
@@ -81,7 +82,8 @@ fn mark_to_drop<'a>(
             return internal(call.span, "standard metadata that is not in one place");
         };
         if let Some(field) = place.member(at) {
-            code.store_place(&field.clone(), Value::Scalar(value(width)))?;
+            let (field, value) = (field.clone(), Value::Scalar(value(width)));
+            code.copying(|code| code.store_place(&field, value))?;
         }
     }
     Ok(Value::Unit)

@@ -37,6 +37,7 @@ const AT_EGRESS: &[(&str, Source)] = &[
     ("enq_qdepth", Source::Number(Intrinsic::EnqueueDepth)),
     ("deq_timedelta", Source::Time(Intrinsic::QueueDelay)),
     ("deq_qdepth", Source::Number(Intrinsic::DequeueDepth)),
+    ("qid", Source::Number(Intrinsic::QueueId)),
     ("egress_global_timestamp", Source::Time(Intrinsic::EgressTimestamp)),
 ];
 

@@ -4,6 +4,7 @@
 //! Headers and metadata pass from one to the other as they are. A parser error does not end the packet: ingress sees it
 //! in `standard_metadata.parser_error`.
 
+pub(crate) mod advice;
 mod checksum;
 mod drop_port;
 mod field_list;
@@ -12,9 +13,9 @@ mod metadata;
 mod objects;
 mod stale;
 
+use foldhash::HashMap;
 use millrace_pipeline::{self as ir, Home};
 use millrace_sema::hir::{self, Ty};
-use std::collections::HashMap;
 
 use super::Architecture;
 use super::blocks::{Plan, Typed, params};
@@ -22,8 +23,9 @@ use crate::context::Lowering;
 use crate::fail::{Lower, code, fail};
 use crate::objects::{Binding, ObjectId};
 use crate::place::Place;
+use crate::sites::Asks;
 
-pub use drop_port::set_drop_port;
+pub use drop_port::{check_port, set_drop_port};
 pub(crate) use functions::call_function;
 pub(crate) use objects::{call_method, create_resource, table_properties};
 
@@ -62,7 +64,7 @@ struct Shared {
 /// Lowers all blocks of a `V1Switch`.
 pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[ObjectId]) -> Lower<()> {
     let &[parser, verify, ingress, egress, compute, deparser] = blocks else {
-        return fail(code::ARCHITECTURE, main.span, "`V1Switch` takes six blocks");
+        return fail(code::FOREIGN, main.span, "`V1Switch` takes six blocks");
     };
     let shared = share(cx, parser, ingress, main)?;
     field_list::declare(cx, parser, &shared.user.place)?;
@@ -92,7 +94,7 @@ fn share(cx: &mut Lowering<'_>, parser: ObjectId, ingress: ObjectId, main: &hir:
     let hir = cx.hir;
     // Types as the parser has them, names as ingress calls them: that is where most code is.
     let (&[_, headers, user, standard], names) = (params(cx, parser), params(cx, ingress)) else {
-        return fail(code::ARCHITECTURE, main.span, "the parser of a `V1Switch` has four parameters");
+        return fail(code::FOREIGN, main.span, "the parser of a `V1Switch` has four parameters");
     };
     let name = |i: usize, fallback: &str| {
         names.get(i).map_or_else(|| fallback.to_owned(), |v| hir.vars[*v].name.clone())
@@ -110,6 +112,8 @@ fn share(cx: &mut Lowering<'_>, parser: ObjectId, ingress: ObjectId, main: &hir:
         standard: storage(standard, &standard_name)?,
     };
     metadata::give_roles(cx, &shared.standard);
+    let spec = shared.standard.slot(cx, "egress_spec");
+    cx.sites.watch(spec, Asks::With(drop_port::DROP_PORT));
     if let Some(state) = state_mut(&mut cx.arch) {
         state.standard = Some(shared.standard.clone());
     }

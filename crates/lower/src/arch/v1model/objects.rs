@@ -49,7 +49,7 @@ pub(crate) fn create_resource(cx: &mut Lowering<'_>, object: &ExternObject) -> L
         }
         "Checksum16" | "packet_in" | "packet_out" => return Ok(None),
         name => {
-            return fail(kind::ARCHITECTURE, object.span, format!("v1model has no extern object `{name}`"));
+            return fail(kind::FOREIGN, object.span, format!("v1model has no extern object `{name}`"));
         }
     }))
 }

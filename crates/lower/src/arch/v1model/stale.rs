@@ -1,7 +1,7 @@
 //! What an action of a table finds in a header that it has made invalid.
 //!
 //! The fields of an invalid header read 0 here. In bmv2 they keep what they held, and programs that take a header off rely
-//! on it: they count by a field of the header behind `setInvalid`. So an action reads what the field held, up to the end
+//! on it: they count by a field of the header after `setInvalid`. So an action reads what the field held, up to the end
 //! of the block that made the header invalid.
 
 use millrace_pipeline::{BodyKind, Expr, HeaderId, Home, Inst, Program, Slot, SlotId, Type};
@@ -108,7 +108,7 @@ mod tests {
                 "x = h.a"
             ]
         );
-        // A control has no such reading: what stands behind may be reached on other ways.
+        // A control has no such reading: what follows may be reached on other paths.
         assert!(text.contains("set_invalid h\n    x = h.a\n"), "{text}");
     }
 }

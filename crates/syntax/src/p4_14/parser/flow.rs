@@ -1,11 +1,11 @@
 //! Parser functions, parser exceptions and control functions (specification sections 4 and 13).
 
 use crate::diagnostic::Diagnostic;
-use crate::p4_14::MAX_STATEMENT_DEPTH;
 use crate::p4_14::ast::{
     ApplyCase, ApplyLabel, Case, CaseValue, Control, ParserException, ParserState, ParserStmt, Pragma,
     Return, Stmt, Target,
 };
+use crate::p4_14::{MAX_ELSE_IFS, MAX_STATEMENT_DEPTH};
 use crate::token::TokenKind;
 
 use super::{Parse, Parser};
@@ -17,7 +17,7 @@ impl Parser<'_> {
         let (mut statements, mut ending) = (Vec::new(), None);
         self.braced(|p| {
             if ending.is_some() {
-                return Err(p.unexpected("`}` behind `return`"));
+                return Err(p.unexpected("`}` after `return`"));
             }
             match p.text(p.peek()) {
                 "return" | "parse_error" => ending = Some(p.ending()?),
@@ -204,28 +204,45 @@ impl Parser<'_> {
         }
     }
 
+    /// `if (c) { ... } else if (d) { ... } else { ... }`. A chain is no nesting to who reads it; the tree nests, so it has a
+    /// limit of its own.
     fn if_statement(&mut self) -> Parse<Stmt> {
-        let start = self.bump();
-        self.expect(TokenKind::LParen)?;
-        let condition = self.expression()?;
-        self.expect(TokenKind::RParen)?;
-        let then = self.statements()?;
-        let otherwise = if !self.eat_word("else") {
-            Vec::new()
-        } else if self.at_word("if") {
-            if self.statements >= MAX_STATEMENT_DEPTH {
-                let span = self.peek().span;
-                let message = format!("more than {MAX_STATEMENT_DEPTH} statements are nested here");
-                return Err(self.report(Diagnostic::error("limit", span, message)));
+        let around = self.branches;
+        let chain = self.if_chain();
+        self.branches = around;
+        chain
+    }
+
+    fn if_chain(&mut self) -> Parse<Stmt> {
+        let first = self.peek();
+        let mut chain = Vec::new();
+        let mut otherwise = Vec::new();
+        while self.at_word("if") {
+            let start = self.bump();
+            self.expect(TokenKind::LParen)?;
+            let condition = self.expression()?;
+            self.expect(TokenKind::RParen)?;
+            let then = self.statements()?;
+            chain.push((start, condition, then));
+            self.branches += 1;
+            if self.branches > MAX_ELSE_IFS {
+                let message =
+                    format!("more than {MAX_ELSE_IFS} branches of `if`, one after or inside the other");
+                return Err(self.report(Diagnostic::error("limit", first.span, message)));
             }
-            self.statements += 1;
-            let chained = self.if_statement();
-            self.statements -= 1;
-            vec![chained?]
-        } else {
-            self.statements()?
-        };
-        Ok(Stmt::If { condition, then, otherwise, span: self.since(start.span) })
+            if !self.eat_word("else") {
+                break;
+            }
+            if !self.at_word("if") {
+                otherwise = self.statements()?;
+            }
+        }
+        let mut made: Option<Stmt> = None;
+        for (start, condition, then) in chain.into_iter().rev() {
+            let otherwise = made.take().map_or_else(|| std::mem::take(&mut otherwise), |inner| vec![inner]);
+            made = Some(Stmt::If { condition, then, otherwise, span: self.since(start.span) });
+        }
+        made.ok_or_else(|| self.unexpected("`if`"))
     }
 
     fn apply_case(&mut self) -> Parse<ApplyCase> {

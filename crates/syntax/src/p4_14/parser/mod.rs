@@ -10,7 +10,7 @@ mod expressions;
 mod flow;
 mod objects;
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use std::ops::{Deref, DerefMut};
 
 use crate::cursor::{Cursor, Failed, Parse, Wording};
@@ -62,7 +62,7 @@ pub(super) fn parse(tokens: Vec<Token>, interner: &Interner, diagnostics: &mut D
     let (tokens, pragmas) = split_pragmas(tokens, interner);
     let wording = Wording { has_keywords: false, hint: |_, _, _| None };
     let cursor = Cursor::new(tokens, interner, diagnostics, wording);
-    let mut parser = Parser { cursor, pragmas, statements: 0 };
+    let mut parser = Parser { cursor, pragmas, statements: 0, branches: 0 };
     Program { declarations: parser.program() }
 }
 
@@ -98,6 +98,8 @@ struct Parser<'a> {
     pragmas: HashMap<usize, Vec<Pragma>>,
     /// How many statements are being parsed inside each other.
     statements: usize,
+    /// How many branches of `if` and `else if` are around what is being parsed.
+    branches: usize,
 }
 
 impl<'a> Deref for Parser<'a> {
@@ -140,6 +142,7 @@ impl Parser<'_> {
             let message = format!("expected {what}, found the reserved word `{}`", self.text(token));
             return Err(self.report(Diagnostic::error("syntax", token.span, message)));
         }
+        self.check_name(token)?;
         self.bump();
         Ok(self.name_of(token))
     }
@@ -165,7 +168,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Skips to behind the next `;`, or behind a group in braces, or to a closing brace.
+    /// Skips to after the next `;`, or after a group in braces, or to a closing brace.
     fn recover(&mut self) {
         while !self.at(TokenKind::Eof) && !self.at_declaration() {
             match self.peek().kind {

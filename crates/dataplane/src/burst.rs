@@ -1,0 +1,408 @@
+//! Frames that lie in memory, switched a burst at a time.
+//!
+//! Compiled code takes a whole burst through ingress and egress where it lies. A packet that needs the traffic manager
+//! (a copy, a second pass, a queue) comes back with its storage and goes on from there, in the place that it has in the
+//! order of the burst. Programs that could notice that a burst runs ahead ([`crate::order`]) go packet by packet.
+
+use crate::counters::KnownCounters;
+use crate::drops::{Loss, loss};
+use crate::flight::{Departure, Origin, Passed};
+use crate::queues::{MAX_PRIORITIES, Waiting};
+use crate::switch::Switch;
+use crate::{DropReason, PortId, egress, ingress};
+use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, mark};
+use millrace_frames::{Burst, MAX_BATCH};
+use millrace_midend::Verdict;
+use millrace_pipeline::PacketPath;
+
+/// A packet of a burst from the first one on that needs the switch.
+#[derive(Debug)]
+enum Left {
+    /// It is to be sent.
+    Forward(PortId, Vec<u8>),
+    Dropped(Loss, Option<PortId>),
+    /// It has passed ingress; its storage, and its number in the burst.
+    AfterIngress(Context, usize),
+    /// It has passed egress, for that port; its storage.
+    AfterEgress(PortId, Context),
+    /// It has passed egress, wholly or but for what it asks for, and is to wait in the queue of that class.
+    Queued(PortId, u8, Passed, Context),
+}
+
+/// A packet of a burst that goes on later.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    left: Left,
+    /// Its bytes as they came in, when they are needed.
+    arrival: Vec<u8>,
+    origin: Origin,
+}
+
+impl Rest {
+    /// The port that it came in on.
+    pub(crate) fn port(&self) -> PortId {
+        self.origin.port
+    }
+}
+
+/// Frames as they came in, as far as a program may write them.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// The start of each frame, with whatever follows a shorter one.
+    blocks: Vec<[u8; BLOCK]>,
+    /// How many blocks of each.
+    each: usize,
+}
+
+/// What is copied at once of a frame that may be needed again.
+const BLOCK: usize = 32;
+
+/// [`Switch::switch_burst`].
+#[inline]
+pub(crate) fn pass(
+    switch: &mut Switch,
+    port: PortId,
+    burst: &mut Burst<'_>,
+    mut sent: impl FnMut(PortId, &[u8]),
+) {
+    switch.traffic.turns.begin();
+    for first in (0..burst.places().len()).step_by(MAX_BATCH) {
+        let mut part = burst.part(first..first + MAX_BATCH);
+        if !run_ahead(switch, port, &mut part, &mut sent) {
+            one_by_one(switch, port, &part, &mut sent);
+        }
+    }
+}
+
+/// Has each packet of a burst pass the bodies on its own.
+fn one_by_one(switch: &mut Switch, port: PortId, burst: &Burst<'_>, sent: &mut impl FnMut(PortId, &[u8])) {
+    let frames = (0..burst.places().len()).filter_map(|number| Some((port, burst.frame(number)?)));
+    let mut outcome = switch.inject_batch(frames, 0);
+    outcome.digests.drain(..).for_each(|message| switch.forwarder.effects.send(message));
+    outcome.log.drain(..).for_each(|line| switch.forwarder.effects.say(line));
+    outcome.outputs().for_each(|(port, frame)| sent(port, frame));
+}
+
+/// Has compiled code take a burst as far as it can; false, and nothing done, when it may not.
+fn run_ahead(
+    switch: &mut Switch,
+    port: PortId,
+    burst: &mut Burst<'_>,
+    sent: &mut impl FnMut(PortId, &[u8]),
+) -> bool {
+    let classes = switch.traffic.queues.classes();
+    if !(switch.traffic.queues.are_direct() || classes.is_some())
+        || switch.ports.closed(port, &mut switch.ledger.counters).is_some()
+    {
+        return false;
+    }
+    let bursts = match switch.forwarder.engines.bursts(&mut switch.forwarder.state) {
+        Ok(Some(bursts)) => bursts,
+        Ok(None) => return false,
+        Err(error) => {
+            switch.forwarder.effects.say(format!("{error}; the interpreter goes on"));
+            return false;
+        }
+    };
+    let reads_time = bursts.reads_time();
+    if reads_time || !switch.clock.is_real() {
+        switch.now_ns = switch.clock.now_ns();
+    }
+    if bursts.keeps_arrivals() {
+        switch.arrivals.keep(burst, bursts.footprint().within);
+    }
+    let (packets, bytes) = (burst.places().len(), burst.bytes());
+    let Some(batch) = Batch::new(burst.reborrow(), port) else { return false };
+    let mut host = bursts.host(&mut switch.forwarder.state);
+    let mut ran = bursts.run(batch, &mut host, switch.now_ns);
+
+    if ran.results.len() < packets {
+        // A table has changed its form between the look and the run, or frames have less headroom than the code takes.
+        return false;
+    }
+    let mut dropped = 0;
+    let mut known = switch.ledger.counters.known();
+    let served = classes.map(|classes| send_by_class(&ran.results, classes, &mut known, &mut dropped, sent));
+    let left = match served.flatten() {
+        Some(left) => left,
+        None => {
+            let done = match classes {
+                None => send_in_order(&ran.results, &mut known, &mut dropped, sent),
+                Some(_) => 0,
+            };
+            match done < ran.results.len() {
+                true => leave(&mut ran, done, &mut known, &mut dropped),
+                false => Vec::new(),
+            }
+        }
+    };
+    switch.forwarder.effects.append(host.take_effects());
+    drop(host);
+    switch.ledger.counters.received_many(port, packets as u64, bytes);
+    switch.ledger.counters.dropped_many(DropReason::IngressDrop, port, dropped);
+    if !left.is_empty() {
+        if !reads_time {
+            switch.now_ns = switch.clock.now_ns();
+        }
+        finish_left(switch, port, left, burst, sent);
+    }
+    true
+}
+
+/// Sends the packets of a burst up to the first one that needs the switch, also one for a port that is not known yet; gives its
+/// number.
+#[inline]
+fn send_in_order(
+    results: &Results<'_>,
+    known: &mut KnownCounters<'_>,
+    dropped: &mut u64,
+    sent: &mut impl FnMut(PortId, &[u8]),
+) -> usize {
+    let (mut site, mut at_site) = (0, 0);
+    let done = results.while_each(|at, outcome, len| {
+        if known.sent(outcome.port_to_send(), len) {
+            sent(outcome.number(), results.bytes(at));
+            return true;
+        }
+        let drops = outcome.verdict() == Verdict::IngressDrop;
+        if drops {
+            // Packets that follow one another are mostly dropped at one place: the count stays in a register.
+            if outcome.drop_site() != site {
+                known.dropped_at(site, at_site);
+                *dropped += at_site;
+                (site, at_site) = (outcome.drop_site(), 0);
+            }
+            at_site += 1;
+        }
+        drops
+    });
+    known.dropped_at(site, at_site);
+    *dropped += at_site;
+    done
+}
+
+/// Sends the packets of a burst, those of the highest class first, and gives those for ports that are not known yet, in the same
+/// order. None, and nothing is done, when a packet needs more of the switch: then all of them wait in queues.
+fn send_by_class(
+    results: &Results<'_>,
+    classes: u8,
+    known: &mut KnownCounters<'_>,
+    dropped: &mut u64,
+    sent: &mut impl FnMut(PortId, &[u8]),
+) -> Option<Vec<Left>> {
+    let is_simple = |outcome: &Outcome| matches!(outcome.verdict(), Verdict::Forward | Verdict::IngressDrop);
+    if !results.outcomes().iter().all(is_simple) {
+        return None;
+    }
+    // The numbers of the packets of each class, in their order.
+    let mut waiting = [[0u8; MAX_BATCH]; MAX_PRIORITIES as usize];
+    let mut counts = [0usize; MAX_PRIORITIES as usize];
+    const { assert!(MAX_BATCH <= 1 << 8) };
+    for (at, outcome) in results.outcomes().iter().enumerate() {
+        if outcome.verdict() == Verdict::IngressDrop {
+            *dropped += 1;
+            known.dropped_at(outcome.drop_site(), 1);
+            continue;
+        }
+        // A class that ports do not have is the lowest.
+        let class = usize::from(if outcome.class() < classes { outcome.class() } else { 0 });
+        waiting[class][counts[class]] = at as u8;
+        counts[class] += 1;
+    }
+    let mut left = Vec::new();
+    for (waiting, count) in waiting.iter().zip(counts).rev() {
+        for at in waiting[..count].iter().map(|at| usize::from(*at)) {
+            let (port, bytes) = (results.outcomes()[at].number(), results.bytes(at));
+            match known.sent(u64::from(port), bytes.len() as u32) {
+                true => sent(port, bytes),
+                false => left.push(Left::Forward(port, bytes.to_vec())),
+            }
+        }
+    }
+    Some(left)
+}
+
+/// What the packets of a burst need from number `first` on. Those that ingress drops before the first one that needs
+/// something are counted.
+fn leave(ran: &mut Ran<'_>, first: usize, known: &mut KnownCounters<'_>, dropped: &mut u64) -> Vec<Left> {
+    let mut left = Vec::with_capacity(ran.results.len() - first);
+    for (at, outcome) in ran.results.outcomes().iter().enumerate().skip(first) {
+        let number = outcome.number();
+        left.push(match outcome.verdict() {
+            Verdict::IngressDrop if left.is_empty() => {
+                *dropped += 1;
+                known.dropped_at(outcome.drop_site(), 1);
+                continue;
+            }
+            verdict @ (Verdict::Forward | Verdict::StoppedAfterEgress) if ran.by_class() => {
+                let passed = if verdict == Verdict::Forward { Passed::All } else { Passed::Bodies };
+                Left::Queued(number, outcome.class(), passed, ran.context(at))
+            }
+            Verdict::Forward => Left::Forward(number, ran.results.bytes(at).to_vec()),
+            Verdict::Stopped => Left::AfterIngress(ran.context(at), at),
+            Verdict::StoppedAfterEgress => Left::AfterEgress(number, ran.context(at)),
+            Verdict::EgressDrop => {
+                Left::Dropped(Loss::at(DropReason::EgressDrop, outcome.drop_site()), Some(number))
+            }
+            other => {
+                let loss = loss(other, number, outcome.drop_site());
+                Left::Dropped(loss.unwrap_or(DropReason::StepLimit.into()), None)
+            }
+        });
+    }
+    left
+}
+
+impl Arrivals {
+    /// Keeps the first `written` bytes of each frame, before the program runs.
+    #[inline]
+    fn keep(&mut self, burst: &Burst<'_>, written: usize) {
+        let longest = || burst.places().iter().map(|place| place.len as usize).max().unwrap_or(0);
+        self.each = if written <= 8 * BLOCK { written } else { written.min(longest()) }.div_ceil(BLOCK);
+        self.blocks.resize(self.each * burst.places().len(), [0; BLOCK]);
+        if self.each == 0 {
+            return;
+        }
+        for (number, kept) in self.blocks.chunks_exact_mut(self.each).enumerate() {
+            let bytes = burst.frame_with_tail(number).unwrap_or(&[]);
+            let (whole, rest) = bytes.as_chunks::<BLOCK>();
+            // Block by block, as a call would cost more than it copies.
+            for (kept, block) in kept.iter_mut().zip(whole) {
+                *kept = *block;
+            }
+            if let Some(last) = kept.get_mut(whole.len()) {
+                last[..rest.len()].copy_from_slice(rest);
+            }
+        }
+    }
+
+    /// A frame as it came in, from what was kept and what the program has not changed.
+    fn frame(&self, number: usize, burst: &Burst<'_>) -> Vec<u8> {
+        let mut frame = burst.frame(number).unwrap_or(&[]).to_vec();
+        let kept = self.blocks.iter().skip(number * self.each).take(self.each).flatten();
+        frame.iter_mut().zip(kept).for_each(|(byte, kept)| *byte = *kept);
+        frame
+    }
+}
+
+/// Goes on with the packets of a burst from the first one on that needs the switch.
+fn finish_left(
+    switch: &mut Switch,
+    port: PortId,
+    left: Vec<Left>,
+    burst: &Burst<'_>,
+    sent: &mut impl FnMut(PortId, &[u8]),
+) {
+    // What a packet asks for in ingress happens in its own place, what it asks for in egress after the burst: there
+    // the rest of the burst is in the queues already.
+    let mut later = Waiting::default();
+    mark(Mark::Replication);
+    switch.traffic.budget.start_batch();
+    for left in left {
+        let origin = switch.origin(port, None);
+        let arrival = arrival_of(switch, &left, burst);
+        if switch.traffic.turns.look() {
+            leave_for_later(switch, Rest { left, arrival, origin });
+            continue;
+        }
+        let passed_ingress = matches!(left, Left::AfterIngress(..));
+        go_on_from(switch, left, arrival, origin);
+        run_again(switch);
+        if passed_ingress {
+            for _ in 0..switch.traffic.queues.waiting() {
+                if switch.traffic.turns.look() {
+                    break;
+                }
+                let Some((departure, stay)) = switch.traffic.queues.pop_waiting() else { break };
+                egress::egress(switch, departure, stay);
+                run_again(switch);
+            }
+        }
+        if !switch.traffic.turns.is_over() {
+            switch.traffic.queues.set_aside(&mut later);
+        }
+    }
+    switch.traffic.queues.put_waiting(later);
+    switch.process();
+    switch.ledger.outcome.outputs().for_each(|(port, frame)| sent(port, frame));
+    switch.traffic.budget.release(switch.ledger.outcome.bytes());
+    switch.ledger.outcome.clear();
+    mark(Mark::Burst);
+}
+
+/// The bytes of a packet as they came in, if they may be needed.
+fn arrival_of(switch: &Switch, left: &Left, burst: &Burst<'_>) -> Vec<u8> {
+    match left {
+        Left::AfterIngress(context, number) if ingress::wants_arrival_of(switch, context) => {
+            switch.arrivals.frame(*number, burst)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The bytes that a packet counts for while it waits.
+fn bytes_of(switch: &Switch, rest: &Rest) -> usize {
+    let len = match &rest.left {
+        Left::Forward(_, bytes) => bytes.len(),
+        Left::Dropped(..) => 0,
+        Left::AfterIngress(context, _) | Left::AfterEgress(_, context) | Left::Queued(_, _, _, context) => {
+            context.len()
+        }
+    };
+    switch.forwarder.weights.bytes_held(len) + rest.arrival.len()
+}
+
+/// Drops a packet that was left for later.
+pub(crate) fn drop_rest(switch: &mut Switch, rest: &Rest) {
+    switch.traffic.budget.release(bytes_of(switch, rest));
+    switch.drop_packet(DropReason::BatchLimit, &rest.origin, None);
+}
+
+/// A packet waits for another turn.
+fn leave_for_later(switch: &mut Switch, rest: Rest) {
+    match switch.traffic.budget.hold(bytes_of(switch, &rest)) {
+        true => switch.traffic.rest.push_back(rest),
+        false => switch.drop_packet(DropReason::PacketMemory, &rest.origin, None),
+    }
+}
+
+/// Goes on with a packet that was left for later.
+pub(crate) fn go_on_with(switch: &mut Switch, rest: Rest) {
+    switch.traffic.budget.release(bytes_of(switch, &rest));
+    go_on_from(switch, rest.left, rest.arrival, rest.origin);
+}
+
+/// Goes on with a packet where compiled code left it.
+#[inline(always)]
+fn go_on_from(switch: &mut Switch, left: Left, arrival: Vec<u8>, origin: Origin) {
+    match left {
+        Left::Forward(to, bytes) => egress::finish_frame(switch, to, bytes, &origin),
+        Left::Dropped(loss, to) => switch.drop_packet(loss, &origin, to),
+        Left::AfterIngress(mut context, _) => {
+            switch.charge(&origin, switch.forwarder.weights.ingress, &mut context);
+            ingress::after_ingress(switch, context, arrival, origin);
+        }
+        Left::AfterEgress(to, mut context) => {
+            let parsed_bits = context.parsed_bits();
+            let weight = switch.forwarder.weights.ingress.saturating_add(switch.forwarder.weights.egress);
+            switch.charge(&origin, weight, &mut context);
+            egress::after_egress(switch, context, to, origin, parsed_bits, None);
+        }
+        Left::Queued(port, priority, passed, mut context) => {
+            let parsed_bits = context.parsed_bits();
+            let weight = switch.forwarder.weights.ingress.saturating_add(switch.forwarder.weights.egress);
+            switch.charge(&origin, weight, &mut context);
+            let path = PacketPath::Normal;
+            let (rid, truncate) = (0, None);
+            let waits =
+                Departure { context, passed, path, origin, parsed_bits, port, rid, priority, truncate };
+            switch.enqueue(waits, None);
+        }
+    }
+}
+
+fn run_again(switch: &mut Switch) {
+    while !switch.traffic.again.is_empty() && !switch.traffic.turns.look() {
+        switch.traffic.again.pop_front().into_iter().for_each(|arrival| ingress::ingress(switch, arrival));
+    }
+}

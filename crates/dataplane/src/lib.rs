@@ -1,0 +1,77 @@
+//! One running switch: a program, its state, its ports, and what is between ingress and egress.
+//!
+//! ```text
+//! rx batch -> ingress bodies -> traffic manager -> egress bodies -> tx
+//!    ^            |  clone, resubmit, multicast,      |  clone, recirculate
+//!    |            |  unicast, drop; queues            |
+//!    +------------+-----------------------------------+
+//! ```
+//!
+//! It has two forms. [`Switch::inject`] is the library form: bytes in, an [`Outcome`] out, with a simulated
+//! clock deterministic to the byte and the nanosecond. [`Worker`] runs live ports over it.
+//!
+//! It promises:
+//! - **What happens after ingress** is, in this order: a clone of the packet as it came in, then resubmission, else
+//!   multicast, else drop, else unicast. After egress: a clone, then drop, else recirculation, else transmission.
+//!   (P4_16 v1model as bmv2's simple_switch, and the Portable Switch Architecture with its drop folded into the others
+//!   by the lowering of its programs.)
+//! - **Every packet that does not leave has a [`DropReason`]**, counted.
+//! - **Everything is bounded**: passes of a packet, copies of it, steps of all of them, copies of a batch, bytes of packets
+//!   that wait, depth of queues; see [`SwitchConfig`].
+//!
+//! It never knows a port driver by name, nor an architecture.
+
+mod budget;
+mod burst;
+mod clock;
+mod copies;
+mod counters;
+mod drops;
+mod egress;
+mod flight;
+mod forwarder;
+mod histogram;
+mod ingress;
+mod ledger;
+mod links;
+mod migration;
+mod outcome;
+mod profile;
+mod queues;
+mod replication;
+mod replicator;
+mod switch;
+mod trace;
+mod tracer;
+mod traffic;
+mod turns;
+mod worker;
+
+pub use budget::{DEFAULT_PACKET_MEMORY, MAX_BATCH_COPIES, MIN_PACKET_MEMORY};
+pub use clock::Clock;
+pub use counters::{Counters, PortCounters};
+pub use drops::DropReason;
+pub use histogram::{Histogram, RANGES};
+pub use migration::{Keep, SwapError, SwapFailed, Swapped};
+pub use outcome::{Dropped, Outcome, Sent};
+pub use queues::{
+    DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError, QueueReport,
+};
+pub use replication::{
+    Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_LAGS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica,
+    Replication, ReplicationError, Session,
+};
+pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
+pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
+pub use worker::{
+    Control, MAX_NOTICES, MAX_REQUESTS, Notice, PortReport, PortsError, PostError, Report, ReportError,
+    RequestError, RunError, Summary, Worker,
+};
+
+pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};
+pub use millrace_midend::Cancel;
+pub use millrace_pipeline::DropSite;
+pub use millrace_state::{BuildError, Carried, DigestMessage, LookupCounts, Migration, State};
+
+/// The number of a port. Drivers have numbers up to 65535; architectures use larger ones for what is no cable.
+pub type PortId = u32;

@@ -1,0 +1,205 @@
+//! Another program in place of the one that runs, between two batches, with what control and packets have written.
+//!
+//! All that takes time is done by the thread that wants the change: the objects of the new program, its code for the tables
+//! as they are, the entries that have to be copied. Then the worker exchanges both between two rounds, which takes
+//! microseconds; no packet is lost.
+
+use crate::switch::{Switch, SwitchError};
+use crate::worker::{Control, RequestError};
+use millrace_engine::Hold;
+use millrace_state::{BuildError, Carried, Migration, NotNow, State, TablesHandle};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What has to go on under the new program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// All entries, default actions, members, groups and values of value sets, or the change is refused.
+    Everything,
+    /// What has a place in the new program.
+    Compatible,
+}
+
+/// A change that was made.
+#[derive(Debug)]
+pub struct Swapped {
+    /// What ran until then. Large tables take a while to be freed.
+    pub before: Switch,
+    /// What has become of its objects.
+    pub migration: Migration,
+}
+
+/// Why the program that runs goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SwapError {
+    /// The worker has ended.
+    Ended,
+    /// Others write without a pause.
+    Busy,
+    /// This was to be kept and cannot be ([`Keep::Everything`]).
+    NoPlace(Vec<Carried>),
+    /// The objects of the new program cannot be made again.
+    State(BuildError),
+    /// Its code cannot be made.
+    Switch(SwitchError),
+}
+
+/// A change that was not made.
+#[derive(Debug)]
+pub struct SwapFailed {
+    /// Why.
+    pub error: SwapError,
+    /// The program that was to run, as it was made; none when that is not to be had again.
+    pub next: Option<Box<Switch>>,
+}
+
+impl fmt::Display for SwapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SwapError::Ended => RequestError.fmt(f),
+            SwapError::Busy => write!(f, "others write to the tables without a pause"),
+            SwapError::NoPlace(lost) => {
+                f.write_str("the new program has no place for ")?;
+                for (at, carried) in lost.iter().take(MAX_TOLD).enumerate() {
+                    let comma = if at == 0 { "" } else { ", " };
+                    write!(
+                        f,
+                        "{comma}{} {} of {} `{}`",
+                        carried.count, carried.what, carried.kind, carried.name
+                    )?;
+                    write!(f, " ({})", carried.dropped.as_deref().unwrap_or_default())?;
+                }
+                match lost.len().checked_sub(MAX_TOLD) {
+                    None | Some(0) => Ok(()),
+                    Some(more) => write!(f, " and {more} more"),
+                }
+            }
+            SwapError::State(error) => error.fmt(f),
+            SwapError::Switch(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SwapError {}
+
+/// Most objects that an error names.
+const MAX_TOLD: usize = 8;
+/// How often what was copied may have changed before it could be used.
+const MAX_COPIES: u32 = 4;
+/// How long others may have the tables.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two attempts to have them.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// What has to be known of the switch that runs.
+struct Running {
+    tables: TablesHandle,
+    /// Members of its value sets.
+    values: Vec<u64>,
+    now_ns: u64,
+}
+
+impl Control {
+    /// Has a switch's program go on in place of the one that runs, with its objects, as far as `keep` says; ports,
+    /// counters of ports, queue settings, multicast groups and clone sessions stay. The switch was made for this
+    /// ([`Switch::alongside`]; any other costs more time), and nothing was written to it. Waits until it is done, so it is not
+    /// for the worker to call.
+    ///
+    /// # Errors
+    /// [`SwapFailed`]: the program that runs goes on, with all its objects.
+    pub fn swap(&self, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
+        for _ in 0..MAX_COPIES {
+            let now = next.state().handle();
+            let (migration, hold) = match self.prepare(&mut next, keep) {
+                Ok(prepared) => prepared,
+                Err(error) => return Err(SwapFailed::new(error, next)),
+            };
+            match self.exchange(next, migration) {
+                Ok((before, mut migration)) => {
+                    drop(hold);
+                    migration.finish(before.state(), &now);
+                    return Ok(Swapped { before, migration });
+                }
+                Err(NotMade::Ended) => return Err(SwapFailed { error: SwapError::Ended, next: None }),
+                Err(NotMade::Busy(back)) => return Err(SwapFailed::new(SwapError::Busy, *back)),
+                Err(NotMade::Changed(back)) => next = *back,
+            }
+            if let Err(error) = next.start_over() {
+                return Err(SwapFailed::new(SwapError::State(error), next));
+            }
+        }
+        Err(SwapFailed::new(SwapError::Busy, next))
+    }
+
+    /// Copies what has to be copied, and makes the code, while the program until now goes on. Gives also what holds back the
+    /// code that has time.
+    fn prepare(&self, next: &mut Switch, keep: Keep) -> Result<(Migration, Option<Hold>), SwapError> {
+        let Running { tables, values, now_ns } = self.call(Running::of).map_err(|_| SwapError::Ended)?;
+        if !Migration::is_possible(&tables, &next.forwarder.state) {
+            next.forwarder.state =
+                State::alongside(Arc::clone(&next.forwarder.program), &tables).map_err(SwapError::State)?;
+        }
+        let mut migration = Migration::new(&tables, &next.forwarder.state);
+        if !migration.fills(&next.forwarder.state) {
+            next.start_over().map_err(SwapError::State)?;
+        }
+        migration.copy(&tables, &mut next.forwarder.state, &values, now_ns);
+        let lost: Vec<Carried> = migration.dropped().cloned().collect();
+        if keep == Keep::Everything && !lost.is_empty() {
+            return Err(SwapError::NoPlace(lost));
+        }
+        let engines = &mut next.forwarder.engines;
+        let fitted = migration.foresee(&tables, &mut next.forwarder.state, |state| engines.fit(state));
+        let hold = fitted.map_err(|error| SwapError::Switch(SwitchError::of_engines(error)))?;
+        Ok((migration, hold))
+    }
+
+    /// Has the worker change programs, as soon as nobody has the tables.
+    fn exchange(&self, next: Switch, migration: Migration) -> Result<(Switch, Migration), NotMade> {
+        let (mut prepared, start) = (Box::new((next, migration)), Instant::now());
+        loop {
+            let change = move |switch: &mut Switch| match switch.succeed(&mut prepared) {
+                Ok(()) => Ok(prepared),
+                Err(reason) => Err((reason, prepared)),
+            };
+            match self.call(change).map_err(|_| NotMade::Ended)? {
+                Ok(made) => return Ok(*made),
+                Err((NotNow::Changed, back)) => return Err(NotMade::Changed(Box::new(back.0))),
+                Err((NotNow::Busy, back)) if start.elapsed() > PATIENCE => {
+                    return Err(NotMade::Busy(Box::new(back.0)));
+                }
+                Err((NotNow::Busy, back)) => prepared = back,
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Why the worker did not change programs.
+enum NotMade {
+    Ended,
+    Busy(Box<Switch>),
+    Changed(Box<Switch>),
+}
+
+impl SwapFailed {
+    /// Gives the switch back as it was made.
+    fn new(error: SwapError, mut next: Switch) -> SwapFailed {
+        // One whose objects cannot be made again is of no use.
+        let whole = next.start_over().is_ok();
+        SwapFailed { error, next: whole.then(|| Box::new(next)) }
+    }
+}
+
+impl Running {
+    fn of(switch: &mut Switch) -> Running {
+        let state = switch.state();
+        let sets = switch.program().value_sets.keys();
+        Running {
+            tables: state.handle(),
+            values: sets.map(|set| state.values(set).count() as u64).collect(),
+            now_ns: switch.now_ns(),
+        }
+    }
+}

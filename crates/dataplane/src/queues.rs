@@ -1,0 +1,531 @@
+//! The queues between ingress and egress.
+//!
+//! A port with one class of service and no rate has no queue: its packets go on at once, in order. Any other port has a
+//! queue for each class, served by strict priority, the highest class first; a queue with a rate gives out a packet at
+//! most every so often. A full queue drops what comes. If so configured, a port whose link is busy has queues until what
+//! waits has left.
+
+use crate::PortId;
+use crate::flight::{Departure, QueueStay};
+use millrace_frames::MAX_BATCH;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+/// Most classes of service of a port.
+pub const MAX_PRIORITIES: u8 = 8;
+/// Most packets that one queue may be set to hold.
+pub const MAX_QUEUE_DEPTH: u32 = 1 << 16;
+/// Most packets that all queues of a switch hold together.
+pub const MAX_QUEUED: usize = 1 << 17;
+/// The packets that a queue holds when nobody says otherwise.
+pub const DEFAULT_QUEUE_DEPTH: u32 = 1024;
+
+/// Classes of service of each port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// Classes of service, 1 to [`MAX_PRIORITIES`]. Packets of a class that a port does not have go by class 0.
+    pub priorities: u8,
+    /// Packets that each queue holds, 1 to [`MAX_QUEUE_DEPTH`].
+    pub depth: u32,
+    /// Whether packets wait here while the link of their port is busy; else the port drops what it has no room for.
+    pub wait_for_links: bool,
+}
+
+impl Default for QueueConfig {
+    fn default() -> QueueConfig {
+        QueueConfig { priorities: 1, depth: DEFAULT_QUEUE_DEPTH, wait_for_links: false }
+    }
+}
+
+/// Why a queue was not configured. Everything is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueError {
+    /// No or too many classes of service.
+    Priorities(u8),
+    /// A queue that holds nothing or too much.
+    Depth(u32),
+    /// A class of service that ports do not have.
+    NoPriority {
+        /// The class given.
+        priority: u8,
+        /// How many there are.
+        priorities: u8,
+    },
+}
+
+impl fmt::Display for QueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueueError::Priorities(given) => {
+                write!(f, "a port has 1 to {MAX_PRIORITIES} classes of service, not {given}")
+            }
+            QueueError::Depth(given) => {
+                write!(f, "a queue holds 1 to {MAX_QUEUE_DEPTH} packets, not {given}")
+            }
+            QueueError::NoPriority { priority, priorities } => {
+                write!(f, "no class of service {priority}: ports have {priorities}, counted from 0")
+            }
+        }
+    }
+}
+
+impl std::error::Error for QueueError {}
+
+/// All queues of a switch.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    config: QueueConfig,
+    /// What every queue is like that is not set otherwise.
+    common: Setting,
+    /// Packets of ports without a queue.
+    direct: VecDeque<(Departure, u64)>,
+    ports: BTreeMap<PortId, PortQueues>,
+    /// Packets in queues.
+    queued: usize,
+    /// Whether some queue does more than to let the highest class go first.
+    is_shaped: bool,
+}
+
+/// A queue at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueReport {
+    /// The port that its packets leave by.
+    pub port: PortId,
+    /// Its class of service.
+    pub priority: u8,
+    /// Packets that wait.
+    pub packets: u32,
+    /// Packets that it holds at most.
+    pub depth: u32,
+    /// Packets that it had no room for.
+    pub dropped: u64,
+}
+
+/// Packets that have passed ingress and wait for nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(VecDeque<(Departure, u64)>);
+
+impl Waiting {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The ports that they came in on.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = PortId> {
+        self.0.iter().map(|(departure, _)| departure.origin.port)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Setting {
+    depth: u32,
+    /// Packets a second; none: as they come.
+    rate_pps: Option<u64>,
+}
+
+#[derive(Debug)]
+struct PortQueues {
+    queues: Vec<Queue>,
+    /// Packets that the link has room for; none: for as many as come.
+    room: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    setting: Setting,
+    packets: VecDeque<(Departure, u64, u32)>,
+    /// The earliest time at which the next packet may leave.
+    free_at_ns: u64,
+    /// Packets that found no room.
+    dropped: u64,
+}
+
+impl Queues {
+    pub(crate) fn new(config: QueueConfig) -> Result<Queues, QueueError> {
+        if !(1..=MAX_PRIORITIES).contains(&config.priorities) {
+            return Err(QueueError::Priorities(config.priorities));
+        }
+        check_depth(config.depth)?;
+        let mut queues = Queues {
+            config,
+            common: Setting { depth: config.depth, rate_pps: None },
+            direct: VecDeque::new(),
+            ports: BTreeMap::new(),
+            queued: 0,
+            is_shaped: false,
+        };
+        queues.is_shaped = queues.shapes();
+        Ok(queues)
+    }
+
+    /// Takes a packet in, or gives it back when its queue is full.
+    pub(crate) fn push(&mut self, departure: Departure, now_ns: u64) -> Result<(), Box<Departure>> {
+        let port = departure.port;
+        if self.is_direct(port) {
+            self.direct.push_back((departure, now_ns));
+            return Ok(());
+        }
+        let queued = self.queued;
+        let queues = self.port(port);
+        let class = match usize::from(departure.priority) {
+            known if known < queues.queues.len() => known,
+            _ => 0,
+        };
+        let queue = &mut queues.queues[class];
+        let depth = queue.packets.len() as u32;
+        if depth >= queue.setting.depth || queued >= MAX_QUEUED {
+            queue.dropped += 1;
+            return Err(Box::new(departure));
+        }
+        queue.packets.push_back((departure, now_ns, depth));
+        self.queued += 1;
+        Ok(())
+    }
+
+    /// How many packets of ports without a queue there are.
+    pub(crate) fn waiting(&self) -> usize {
+        self.direct.len()
+    }
+
+    /// Takes out the first packet of ports without a queue.
+    pub(crate) fn pop_waiting(&mut self) -> Option<(Departure, QueueStay)> {
+        let (departure, enqueued_ns) = self.direct.pop_front()?;
+        Some((departure, QueueStay::none(enqueued_ns)))
+    }
+
+    /// Puts packets of ports without a queue after those that were set aside before.
+    #[inline]
+    pub(crate) fn set_aside(&mut self, aside: &mut Waiting) {
+        if !self.direct.is_empty() {
+            aside.0.append(&mut self.direct);
+        }
+    }
+
+    /// Puts packets of ports without a queue back, before others.
+    pub(crate) fn put_waiting(&mut self, mut waiting: Waiting) {
+        waiting.0.append(&mut self.direct);
+        self.direct = waiting.0;
+    }
+
+    /// A packet that waits, whether it may leave now or not.
+    pub(crate) fn pop_any(&mut self) -> Option<(Departure, QueueStay)> {
+        if let Some(first) = self.pop_waiting() {
+            return Some(first);
+        }
+        let mut queues = self.ports.values_mut().flat_map(|port| port.queues.iter_mut().rev());
+        // Links with or without room: who empties all queues takes what comes of it.
+        let (departure, enqueued_ns, _) = queues.find_map(|queue| queue.packets.pop_front())?;
+        self.queued -= 1;
+        Some((departure, QueueStay::none(enqueued_ns)))
+    }
+
+    /// The next packet that may leave now.
+    pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
+        if let Some(first) = self.pop_waiting() {
+            return Some(first);
+        }
+        if self.queued == 0 {
+            return None;
+        }
+        let mut with_room = self.ports.values_mut().filter(|port| port.room != Some(0));
+        let ((number, queue), room) = with_room.find_map(|port| {
+            let mut queues = (0..).zip(port.queues.iter_mut().rev());
+            let is_ready = |queue: &Queue| !queue.packets.is_empty() && queue.free_at_ns <= now_ns;
+            Some((queues.find(|(_, queue)| is_ready(queue))?, &mut port.room))
+        })?;
+        if let Some(room) = room {
+            *room -= 1;
+        }
+        let (departure, enqueued_ns, enqueue_depth) = queue.packets.pop_front()?;
+        if let Some(rate) = queue.setting.rate_pps {
+            queue.free_at_ns = now_ns.saturating_add(1_000_000_000 / rate.max(1));
+        }
+        let dequeue_depth = queue.packets.len() as u32;
+        self.queued -= 1;
+        Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number }))
+    }
+
+    /// Whether packets wait only for the link of their port.
+    pub(crate) fn wait_for_links(&self) -> bool {
+        let mut held = self.ports.values().filter(|port| port.room == Some(0));
+        held.any(|port| port.queues.iter().any(|queue| !queue.packets.is_empty()))
+    }
+
+    /// Whether packets are to wait for links.
+    pub(crate) fn are_to_wait(&self) -> bool {
+        self.config.wait_for_links
+    }
+
+    /// Says how many packets the link of a port has room for; none: for as many as come. A port that needs no queue any
+    /// more has none again.
+    pub(crate) fn set_room(&mut self, port: PortId, room: Option<u32>) {
+        match (room, self.ports.get_mut(&port)) {
+            (None, None) => {}
+            (None, Some(queues)) => {
+                queues.room = None;
+                let common = self.common;
+                let idle = |queue: &Queue| queue.packets.is_empty() && queue.setting == common;
+                if self.config.priorities == 1 && common.rate_pps.is_none() && queues.queues.iter().all(idle)
+                {
+                    self.ports.remove(&port);
+                }
+            }
+            (Some(room), _) => self.port(port).room = Some(room),
+        }
+        self.is_shaped = self.shapes();
+    }
+
+    /// The queues that there are.
+    pub(crate) fn report(&self) -> impl Iterator<Item = QueueReport> {
+        self.ports.iter().flat_map(|(port, of_port)| {
+            of_port.queues.iter().zip(0..).map(|(queue, priority)| QueueReport {
+                port: *port,
+                priority,
+                packets: queue.packets.len() as u32,
+                depth: queue.setting.depth,
+                dropped: queue.dropped,
+            })
+        })
+    }
+
+    /// When the next packet may leave; none when nothing waits, or only for links.
+    pub(crate) fn next_departure_ns(&self) -> Option<u64> {
+        if !self.direct.is_empty() {
+            return Some(0);
+        }
+        let queues = self.ports.values().filter(|port| port.room != Some(0)).flat_map(|port| &port.queues);
+        queues.filter(|queue| !queue.packets.is_empty()).map(|queue| queue.free_at_ns).min()
+    }
+
+    /// Sets how many packets queues hold: of one class of one port, of one port, or of all.
+    pub(crate) fn set_depth(
+        &mut self,
+        depth: u32,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        check_depth(depth)?;
+        self.change(port, priority, |setting| setting.depth = depth)
+    }
+
+    /// Sets how many packets a second leave queues: of one class of one port, of one port, or of all; 0: no limit.
+    pub(crate) fn set_rate(
+        &mut self,
+        rate_pps: u64,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        self.change(port, priority, |setting| setting.rate_pps = (rate_pps > 0).then_some(rate_pps))
+    }
+
+    fn change(
+        &mut self,
+        port: Option<PortId>,
+        priority: Option<u8>,
+        change: impl Fn(&mut Setting),
+    ) -> Result<(), QueueError> {
+        let priorities = self.config.priorities;
+        if let Some(priority) = priority.filter(|priority| *priority >= priorities) {
+            return Err(QueueError::NoPriority { priority, priorities });
+        }
+        let Some(port) = port else {
+            change(&mut self.common);
+            let all = self.ports.values_mut().flat_map(|port| &mut port.queues);
+            all.for_each(|queue| change(&mut queue.setting));
+            self.is_shaped = self.shapes();
+            return Ok(());
+        };
+        for (class, queue) in self.port(port).queues.iter_mut().enumerate() {
+            if priority.is_none_or(|priority| usize::from(priority) == class) {
+                change(&mut queue.setting);
+            }
+        }
+        self.is_shaped = self.shapes();
+        Ok(())
+    }
+
+    /// Whether packets of all ports go on at once.
+    pub(crate) fn are_direct(&self) -> bool {
+        self.ports.is_empty()
+            && self.direct.is_empty()
+            && self.config.priorities == 1
+            && self.common.rate_pps.is_none()
+    }
+
+    /// How many classes every port serves by nothing but strict priority, when no packet waits: those of a burst then leave in
+    /// the order of their classes, and there is room for all of them.
+    pub(crate) fn classes(&self) -> Option<u8> {
+        let is_idle = self.queued == 0 && self.direct.is_empty();
+        (is_idle && !self.is_shaped && self.config.priorities > 1).then_some(self.config.priorities)
+    }
+
+    /// Whether some queue has a rate, a link without room, or less depth than a burst has packets.
+    fn shapes(&self) -> bool {
+        let shapes = |setting: &Setting| setting.rate_pps.is_some() || (setting.depth as usize) < MAX_BATCH;
+        let of_port =
+            |port: &PortQueues| port.room.is_some() || port.queues.iter().any(|queue| shapes(&queue.setting));
+        shapes(&self.common) || self.ports.values().any(of_port)
+    }
+
+    /// Whether packets of the port go on at once; what waits already goes first. More ports than a switch can have get
+    /// no queues: a program can name any number.
+    fn is_direct(&self, port: PortId) -> bool {
+        match self.ports.get(&port) {
+            Some(port) => match port.queues.as_slice() {
+                [only] => only.setting.rate_pps.is_none() && only.packets.is_empty() && port.room.is_none(),
+                _ => false,
+            },
+            None => {
+                self.ports.len() >= crate::MAX_PORTS
+                    || (self.config.priorities == 1 && self.common.rate_pps.is_none())
+            }
+        }
+    }
+
+    fn port(&mut self, port: PortId) -> &mut PortQueues {
+        let (classes, setting) = (self.config.priorities, self.common);
+        self.ports.entry(port).or_insert_with(|| PortQueues {
+            queues: (0..classes)
+                .map(|_| Queue { setting, packets: VecDeque::new(), free_at_ns: 0, dropped: 0 })
+                .collect(),
+            room: None,
+        })
+    }
+}
+
+fn check_depth(depth: u32) -> Result<(), QueueError> {
+    if (1..=MAX_QUEUE_DEPTH).contains(&depth) { Ok(()) } else { Err(QueueError::Depth(depth)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flight::Origin;
+    use millrace_engine::Context;
+    use millrace_pipeline::{PacketPath, Program};
+
+    fn packet(port: PortId, priority: u8, tag: u16) -> Departure {
+        Departure {
+            passed: crate::flight::Passed::Nothing,
+            context: Context::interpreted(&Program::default(), Vec::new()),
+            path: PacketPath::Normal,
+            origin: Origin {
+                port: 0,
+                time_ns: 0,
+                passes: 0,
+                budget: 0,
+                steps: crate::flight::Journeying(0),
+                journey: None,
+            },
+            parsed_bits: 0,
+            port,
+            rid: tag,
+            priority,
+            truncate: None,
+        }
+    }
+
+    fn tags(queues: &mut Queues, now_ns: u64) -> Vec<u16> {
+        std::iter::from_fn(|| queues.pop(now_ns).map(|(departure, _)| departure.rid)).collect()
+    }
+
+    fn config(priorities: u8, depth: u32) -> QueueConfig {
+        QueueConfig { priorities, depth, ..QueueConfig::default() }
+    }
+
+    #[test]
+    fn packets_wait_for_a_busy_link_and_the_queue_goes_with_them() {
+        let mut queues = Queues::new(config(1, 3)).unwrap();
+        queues.set_room(1, Some(2));
+        assert!(!queues.are_direct());
+        let taken = (1..=4).map(|tag| queues.push(packet(1, 0, tag), 0).is_ok()).collect::<Vec<_>>();
+        assert_eq!(taken, [true, true, true, false]);
+        queues.push(packet(2, 0, 9), 0).unwrap();
+        assert_eq!(tags(&mut queues, 0), [9, 1, 2]);
+        assert_eq!((queues.next_departure_ns(), queues.wait_for_links()), (None, true));
+        // What comes later stays after what waits, also when there is room for as much as may come.
+        queues.set_room(1, None);
+        queues.push(packet(1, 0, 5), 0).unwrap();
+        assert_eq!(queues.next_departure_ns(), Some(0));
+        let stays: Vec<_> =
+            std::iter::from_fn(|| queues.pop(0)).map(|(_, stay)| stay.enqueue_depth).collect();
+        assert_eq!(stays, [2, 1]);
+        assert!(!queues.wait_for_links());
+        queues.set_room(1, None);
+        assert!(queues.are_direct());
+    }
+
+    #[test]
+    fn the_highest_class_goes_first_when_a_link_has_room_again() {
+        let mut queues = Queues::new(config(8, 8)).unwrap();
+        queues.set_room(1, Some(0));
+        for (class, tag) in [(0, 1), (7, 2), (3, 3), (7, 4)] {
+            queues.push(packet(1, class, tag), 0).unwrap();
+        }
+        assert_eq!(tags(&mut queues, 0), []);
+        queues.set_room(1, Some(3));
+        assert_eq!(tags(&mut queues, 0), [2, 4, 3]);
+    }
+
+    #[test]
+    fn without_classes_and_rates_packets_go_on_in_order_and_at_once() {
+        let mut queues = Queues::new(QueueConfig::default()).unwrap();
+        for tag in 0..3 {
+            queues.push(packet(u32::from(tag), 5, tag), 7).unwrap();
+        }
+        assert_eq!(queues.next_departure_ns(), Some(0));
+        let (_, stay) = queues.pop(9).unwrap();
+        assert_eq!((stay.enqueued_ns, stay.enqueue_depth, stay.dequeue_depth), (7, 0, 0));
+        assert_eq!(tags(&mut queues, 9), [1, 2]);
+        assert_eq!(queues.next_departure_ns(), None);
+    }
+
+    #[test]
+    fn the_highest_class_goes_first_and_an_unknown_class_is_the_lowest() {
+        let mut queues = Queues::new(config(3, 8)).unwrap();
+        for (class, tag) in [(0, 1), (2, 2), (1, 3), (2, 4), (7, 5)] {
+            queues.push(packet(1, class, tag), 0).unwrap();
+        }
+        assert_eq!(tags(&mut queues, 0), [2, 4, 3, 1, 5]);
+    }
+
+    #[test]
+    fn depths_are_told_and_kept() {
+        let mut queues = Queues::new(config(2, 2)).unwrap();
+        queues.push(packet(1, 0, 1), 0).unwrap();
+        queues.push(packet(1, 0, 2), 0).unwrap();
+        assert_eq!(queues.push(packet(1, 0, 3), 0).unwrap_err().rid, 3);
+        queues.push(packet(1, 1, 4), 0).unwrap();
+        queues.push(packet(2, 0, 5), 0).unwrap();
+        let stays: Vec<(u16, u32, u32)> = std::iter::from_fn(|| queues.pop(0))
+            .map(|(departure, stay)| (departure.rid, stay.enqueue_depth, stay.dequeue_depth))
+            .collect();
+        assert_eq!(stays, [(4, 0, 0), (1, 0, 1), (2, 1, 0), (5, 0, 0)]);
+    }
+
+    #[test]
+    fn a_rate_spaces_packets() {
+        let mut queues = Queues::new(QueueConfig::default()).unwrap();
+        queues.set_rate(1000, Some(1), None).unwrap();
+        queues.push(packet(1, 0, 1), 0).unwrap();
+        queues.push(packet(1, 0, 2), 0).unwrap();
+        queues.push(packet(2, 0, 3), 0).unwrap();
+        assert_eq!(tags(&mut queues, 10), [3, 1]);
+        assert_eq!(queues.next_departure_ns(), Some(1_000_010));
+        assert_eq!(tags(&mut queues, 1_000_009), []);
+        assert_eq!(tags(&mut queues, 1_000_010), [2]);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(Queues::new(config(0, 1)).is_err());
+        assert!(Queues::new(config(9, 1)).is_err());
+        let mut queues = Queues::new(config(2, 1)).unwrap();
+        assert_eq!(queues.set_depth(0, None, None), Err(QueueError::Depth(0)));
+        assert_eq!(
+            queues.set_rate(1, Some(1), Some(2)),
+            Err(QueueError::NoPriority { priority: 2, priorities: 2 })
+        );
+    }
+}

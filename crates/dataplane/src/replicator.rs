@@ -1,0 +1,42 @@
+//! The replicator: multicast groups and clone sessions, and what undoes the writes to them.
+
+use crate::Replication;
+
+/// Multicast groups and clone sessions of a switch.
+#[derive(Debug, Default)]
+pub(crate) struct Replicator {
+    groups: Replication,
+    /// Whether writes note what undoes them, and the groups as they were before the first one.
+    noted: Option<Option<Replication>>,
+}
+
+impl Replicator {
+    pub(crate) fn groups(&self) -> &Replication {
+        &self.groups
+    }
+
+    /// To be written.
+    pub(crate) fn groups_mut(&mut self) -> &mut Replication {
+        if let Some(before @ None) = &mut self.noted {
+            *before = Some(self.groups.clone());
+        }
+        &mut self.groups
+    }
+
+    /// From now on writes note what undoes them.
+    pub(crate) fn note(&mut self) {
+        self.noted = Some(None);
+    }
+
+    /// All that was written since [`Replicator::note`] stays.
+    pub(crate) fn keep(&mut self) {
+        self.noted = None;
+    }
+
+    /// Takes back all that was written since [`Replicator::note`].
+    pub(crate) fn undo(&mut self) {
+        if let Some(before) = self.noted.take().flatten() {
+            self.groups = before;
+        }
+    }
+}

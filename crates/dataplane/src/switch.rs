@@ -1,0 +1,453 @@
+//! The switch as a library: packets in, what became of them out.
+
+mod config;
+mod passage;
+mod ports;
+
+pub use config::{MAX_COPIES, MAX_PORTS, SwitchConfig, SwitchError};
+pub use ports::KnownPorts;
+
+use crate::burst::{self, Arrivals};
+use crate::counters::Counters;
+use crate::forwarder::Forwarder;
+use crate::ledger::Ledger;
+use crate::outcome::Outcome;
+use crate::queues::Queues;
+use crate::replicator::Replicator;
+use crate::trace::Trace;
+use crate::traffic::Traffic;
+use crate::{Clock, DigestMessage, PortId, QueueError, Replication};
+use millrace_engine::{Engine, EngineError, Engines, Sampler, Samples, Settings, Statistics};
+use millrace_frames::{Burst, Footprint};
+use millrace_pipeline::*;
+use millrace_state::{BuildError, Migration, NotNow, State, Tables, TablesHandle, WriteError};
+use ports::Ports;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Makes engines over objects.
+type MakeEngines<'a> = &'a dyn Fn(&mut State) -> Result<Engines, EngineError>;
+
+/// One running switch. See the crate's documentation.
+#[derive(Debug)]
+pub struct Switch {
+    /// The program, and what runs it.
+    pub(crate) forwarder: Forwarder,
+    /// Where copies go.
+    pub(crate) replicator: Replicator,
+    /// Packets under way.
+    pub(crate) traffic: Traffic,
+    /// What became of packets.
+    pub(crate) ledger: Ledger,
+    pub(crate) ports: Ports,
+    /// The frames of the burst that is worked on as they came in, where they may be needed.
+    pub(crate) arrivals: Arrivals,
+    pub(crate) clock: Clock,
+    /// The time of the batch.
+    pub(crate) now_ns: u64,
+    pub(crate) max_passes: u32,
+}
+
+impl Switch {
+    /// A switch that runs a verified program.
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn new(program: Arc<Program>, config: SwitchConfig) -> Result<Switch, SwitchError> {
+        let state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
+        Switch::over(state, config, |make, state| make(state))
+    }
+
+    /// A switch that runs a verified program in an engine of the caller; [`SwitchConfig::engine`] says nothing then. The engine
+    /// keeps packets as [`Context::interpreted`](millrace_engine::Context::interpreted) makes them.
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn with_engine(
+        program: Arc<Program>,
+        config: SwitchConfig,
+        engine: Box<dyn Engine>,
+    ) -> Result<Switch, SwitchError> {
+        let state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
+        Switch::over(state, config, |_, _| Ok(Engines::with(engine, &program)))
+    }
+
+    /// As [`Switch::new`], for a program that may take over from the one whose tables these are ([`crate::Control::swap`]):
+    /// its code is made for the entries that it will find there.
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn alongside(
+        program: Arc<Program>,
+        config: SwitchConfig,
+        running: &TablesHandle,
+    ) -> Result<Switch, SwitchError> {
+        let state = State::alongside(program, running).map_err(SwitchError::State)?;
+        Switch::foreseeing(state, config, running)
+    }
+
+    /// As [`Switch::alongside`], for a program that is to take over at once and keep what there is: what will move there is not
+    /// made before ([`State::successor`]). Only [`crate::Control::swap`] is for it, or [`Switch::make_whole`].
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn successor(
+        program: Arc<Program>,
+        config: SwitchConfig,
+        running: &TablesHandle,
+    ) -> Result<Switch, SwitchError> {
+        let state = State::successor(program, running).map_err(SwitchError::State)?;
+        Switch::foreseeing(state, config, running)
+    }
+
+    fn foreseeing(state: State, config: SwitchConfig, running: &TablesHandle) -> Result<Switch, SwitchError> {
+        let migration = Migration::new(running, &state);
+        Switch::over(state, config, |make, state| migration.foresee(running, state, make))
+    }
+
+    /// A switch with these objects, over which `with` has its engine made.
+    fn over(
+        mut state: State,
+        config: SwitchConfig,
+        with: impl FnOnce(MakeEngines<'_>, &mut State) -> Result<Engines, EngineError>,
+    ) -> Result<Switch, SwitchError> {
+        state.seed(config.seed);
+        let program = Arc::clone(state.program());
+        let settings = Settings {
+            count_lookups: config.count_lookups,
+            by_class: config.queues.priorities > 1,
+            cancel: config.cancel.clone(),
+        };
+        let engines = with(
+            &|state| Engines::new(config.engine, &settings, &config.compiler, &program, state),
+            &mut state,
+        );
+        if config.cancel.is_cancelled() {
+            return Err(SwitchError::Cancelled);
+        }
+        let engines = engines.map_err(SwitchError::of_engines)?;
+        let queues = Queues::new(config.queues).map_err(SwitchError::Queues)?;
+        let ledger = Ledger { counters: Counters::of(&program), outcome: Outcome::default() };
+        let mut switch = Switch {
+            forwarder: Forwarder::new(engines, state),
+            replicator: Replicator::default(),
+            traffic: Traffic::new(queues, config.packet_memory),
+            ledger,
+            ports: Ports::any(),
+            arrivals: Arrivals::default(),
+            now_ns: config.clock.now_ns(),
+            clock: config.clock.clone(),
+            max_passes: config.max_passes,
+        };
+        switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());
+        if let KnownPorts::Only(ports) = config.ports {
+            switch.connect(ports, config.clock)?;
+        }
+        Ok(switch)
+    }
+
+    /// Why the interpreter runs the program although machine code was asked for where there is some; none: there is, or
+    /// it was not asked for.
+    pub fn without_code(&self) -> Option<&str> {
+        self.forwarder.engines.without_code()
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.forwarder.program
+    }
+
+    /// The program's objects.
+    pub fn state(&self) -> &State {
+        &self.forwarder.state
+    }
+
+    /// The program's objects, to be written.
+    pub fn state_mut(&mut self) -> &mut State {
+        &mut self.forwarder.state
+    }
+
+    /// Multicast groups and clone sessions.
+    pub fn replication(&self) -> &Replication {
+        self.replicator.groups()
+    }
+
+    /// Multicast groups and clone sessions, to be written.
+    pub fn replication_mut(&mut self) -> &mut Replication {
+        self.replicator.groups_mut()
+    }
+
+    /// Goes on with the program and the objects of another switch, and gives back what ran until now. Ports, clock, queue
+    /// settings and counters stay. Packets that wait in queues leave at once, as the program until now has it; what that
+    /// program said in digests and log lines and nobody has taken yet is lost.
+    pub fn take_over(&mut self, mut next: Switch) -> Switch {
+        self.run_empty();
+        self.exchange(&mut next);
+        std::mem::swap(&mut self.replicator, &mut next.replicator);
+        next
+    }
+
+    /// Has the code be what the tables want now, so that no packet waits until it is made.
+    ///
+    /// # Errors
+    /// The code cannot be made; what there is goes on, and is right.
+    pub fn fit_code(&mut self) -> Result<(), SwitchError> {
+        self.forwarder.engines.fit(&mut self.forwarder.state).map(drop).map_err(SwitchError::of_engines)
+    }
+
+    /// From now on writes to the program's objects, to `tables` (those of this switch) and to multicast groups and clone
+    /// sessions note what undoes them.
+    pub fn note(&mut self, tables: &mut Tables) {
+        self.replicator.note();
+        self.forwarder.state.note(tables);
+    }
+
+    /// All that was written since [`Switch::note`] stays.
+    pub fn keep(&mut self, tables: &mut Tables) {
+        self.replicator.keep();
+        self.forwarder.state.keep(tables);
+    }
+
+    /// Takes back all that was written since [`Switch::note`].
+    ///
+    /// # Errors
+    /// The system has no memory for something; all else is taken back.
+    pub fn undo(&mut self, tables: &mut Tables) -> Result<(), WriteError> {
+        self.replicator.undo();
+        self.forwarder.state.undo(tables)
+    }
+
+    /// What was counted.
+    pub fn counters(&self) -> &Counters {
+        &self.ledger.counters
+    }
+
+    /// The clock's time in nanoseconds.
+    pub fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Sets how many packets queues hold: of one class of one port, of one port, or of all.
+    ///
+    /// # Errors
+    /// [`QueueError`].
+    pub fn set_queue_depth(
+        &mut self,
+        packets: u32,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        self.traffic.queues.set_depth(packets, port, priority)
+    }
+
+    /// Sets how many packets a second leave queues: of one class of one port, of one port, or of all; 0: no limit.
+    ///
+    /// # Errors
+    /// [`QueueError`].
+    pub fn set_queue_rate(
+        &mut self,
+        packets_per_second: u64,
+        port: Option<PortId>,
+        priority: Option<u8>,
+    ) -> Result<(), QueueError> {
+        self.traffic.queues.set_rate(packets_per_second, port, priority)
+    }
+
+    /// Takes a packet in at a time (a simulated clock moves there, unless it is ahead) and gives what became of it, and
+    /// of packets that waited in queues until then.
+    pub fn inject(&mut self, port: PortId, bytes: &[u8], time_ns: u64) -> Outcome {
+        self.inject_batch([(port, bytes)], time_ns)
+    }
+
+    /// As [`Switch::inject`] for several packets at one time. All of them pass ingress before the first passes egress.
+    pub fn inject_batch<'a>(
+        &mut self,
+        packets: impl IntoIterator<Item = (PortId, &'a [u8])>,
+        time_ns: u64,
+    ) -> Outcome {
+        self.traffic.turns.begin();
+        self.traffic.budget.start_batch();
+        self.let_time_pass(time_ns);
+        for (port, bytes) in packets {
+            self.receive(port, bytes);
+        }
+        self.process();
+        self.take_outcome()
+    }
+
+    /// As [`Switch::inject`], with the story of the packet. A simulated clock moves as far as queues need to run empty.
+    pub fn inject_traced(&mut self, port: PortId, bytes: &[u8], time_ns: u64) -> (Outcome, Trace) {
+        self.traffic.turns.begin();
+        self.traffic.budget.start_batch();
+        self.let_time_pass(time_ns);
+        self.forwarder.tracer.start(port, self.now_ns, bytes);
+        // Only the interpreter tells its steps; both engines work on the same objects.
+        self.forwarder.engines.use_interp(true);
+        self.receive(port, bytes);
+        self.process();
+        while let (Some(next), Clock::Simulated(_)) = (self.traffic.queues.next_departure_ns(), &self.clock) {
+            self.let_time_pass(next);
+        }
+        self.forwarder.engines.use_interp(false);
+        (self.take_outcome(), self.forwarder.tracer.finish())
+    }
+
+    /// Moves a simulated clock and lets packets leave their queues until then, each at its own time. With a real clock:
+    /// until now.
+    pub fn advance_to(&mut self, time_ns: u64) -> Outcome {
+        self.traffic.turns.begin();
+        self.let_time_pass(time_ns);
+        self.take_outcome()
+    }
+
+    /// Moves a simulated clock as far as queues need to run empty.
+    pub fn drain(&mut self) -> Outcome {
+        let mut drained = Outcome::default();
+        while let (Some(next), Clock::Simulated(_)) = (self.traffic.queues.next_departure_ns(), &self.clock) {
+            self.let_time_pass(next);
+            drained.append(self.take_outcome());
+        }
+        drained
+    }
+
+    /// What programs said about packets of bursts since this was asked last: messages to the control plane, and lines of
+    /// the log.
+    pub fn take_messages(&mut self) -> (Vec<DigestMessage>, Vec<String>) {
+        self.forwarder.effects.take()
+    }
+
+    /// Whether [`Switch::take_messages`] would give any.
+    pub fn has_messages(&self) -> bool {
+        !self.forwarder.effects.digests.is_empty() || !self.forwarder.effects.log.is_empty()
+    }
+
+    /// When the next packet may leave its queue; none when nothing waits.
+    pub fn next_departure_ns(&self) -> Option<u64> {
+        self.traffic.queues.next_departure_ns()
+    }
+
+    /// Switches the frames of a burst, which come in on one port, at the time that the clock shows now, and hands on
+    /// what leaves, in order; [`Switch::take_messages`] has the rest. Of the burst's memory it changes at most what
+    /// [`Switch::footprint`] says.
+    #[inline]
+    pub fn switch_burst(&mut self, port: PortId, burst: &mut Burst<'_>, sent: impl FnMut(PortId, &[u8])) {
+        burst::pass(self, port, burst, sent);
+    }
+
+    /// What [`Switch::switch_burst`] may change of a frame and its surroundings.
+    pub fn footprint(&self) -> Footprint {
+        self.forwarder.engines.footprint()
+    }
+
+    /// Makes the best code for bursts here and now; else a large program starts with quickly made code, and a program that
+    /// proves busy gets better code when another thread has made it.
+    ///
+    /// # Errors
+    /// Why there is no better code; what there is goes on.
+    pub fn use_best_code(&mut self) -> Result<(), SwitchError> {
+        self.forwarder.engines.use_best(&mut self.forwarder.state).map_err(SwitchError::of_engines)
+    }
+
+    /// The name of what runs the program.
+    pub fn engine_name(&self) -> &'static str {
+        self.forwarder.engines.name()
+    }
+
+    /// What compiling took so far, and gave; nothing where there is no compiled code.
+    pub fn compile_statistics(&self) -> Statistics {
+        self.forwarder.engines.statistics()
+    }
+
+    /// Whether the lookups of tables are counted.
+    pub fn counts_lookups(&self) -> bool {
+        self.forwarder.engines.counts_lookups()
+    }
+
+    /// Starts to sample what the calling thread does, that often.
+    ///
+    /// # Errors
+    /// What the operating system says; [`io::ErrorKind::Unsupported`] where there is no compiled code for bursts, or
+    /// sampling is not written for the machine.
+    pub fn sample(&self, interval: Duration) -> io::Result<Sampler> {
+        self.forwarder.engines.sample(interval)
+    }
+
+    /// The samples by part: `parser`, `table NAME`, `action NAME`, `control`, `deparser`, `replication`, `burst` (frames to
+    /// and from the code, ports and counters) and `driver`.
+    pub fn parts(&self, samples: &Samples) -> BTreeMap<String, u64> {
+        self.forwarder.parts(samples)
+    }
+
+    /// Has the best code be there when it goes on with the tables of the switch that it was made for, as they are now.
+    /// Without this a large program begins with quickly made code, which may be too slow for what arrives.
+    ///
+    /// # Errors
+    /// There is no better code; what there is goes on.
+    pub fn prepare_best_code(&mut self, running: &TablesHandle) -> Result<(), SwitchError> {
+        let Forwarder { engines, state, .. } = &mut self.forwarder;
+        let made = match Migration::is_possible(running, state) {
+            true => Migration::new(running, state).foresee(running, state, |state| engines.make_best(state)),
+            false => engines.make_best(state),
+        };
+        made.map_err(SwitchError::of_engines)
+    }
+
+    /// Makes what was left out of it ([`Switch::successor`]), so that it can be written to and go on alone.
+    ///
+    /// # Errors
+    /// [`BuildError`].
+    pub fn make_whole(&mut self) -> Result<(), BuildError> {
+        if self.forwarder.state.is_whole() { Ok(()) } else { self.start_over() }
+    }
+
+    /// Changes programs with a switch that was prepared for it, which then holds what ran until now.
+    pub(crate) fn succeed(&mut self, prepared: &mut (Switch, Migration)) -> Result<(), NotNow> {
+        let (next, migration) = prepared;
+        migration.can_take(&self.forwarder.state, &next.forwarder.state)?;
+        // As the program until now has it, with the objects that it has until now.
+        self.run_empty();
+        migration.take(&mut self.forwarder.state, &mut next.forwarder.state)?;
+        self.exchange(next);
+        Ok(())
+    }
+
+    /// Takes back all that was written to the program's objects.
+    pub(crate) fn start_over(&mut self) -> Result<(), BuildError> {
+        let handle = self.forwarder.state.handle();
+        self.forwarder.state.reset(&mut handle.lock())
+    }
+
+    /// Gives it the ports that it knows from now on, and the clock that they go by.
+    pub(crate) fn connect(&mut self, ports: BTreeSet<PortId>, clock: Clock) -> Result<(), SwitchError> {
+        if ports.len() > MAX_PORTS {
+            return Err(SwitchError::TooManyPorts(ports.len()));
+        }
+        self.ports.set(ports, &mut self.ledger.counters);
+        self.now_ns = clock.now_ns();
+        self.clock = clock;
+        Ok(())
+    }
+
+    /// Knows a port from now on.
+    pub(crate) fn add_port(&mut self, port: PortId) {
+        self.ports.add(port, &mut self.ledger.counters);
+    }
+
+    /// Does not know a port any more: packets from it and to it are dropped. What was counted of it stays.
+    pub(crate) fn remove_port(&mut self, port: PortId) {
+        self.ports.remove(port, &mut self.ledger.counters);
+    }
+
+    /// Switches a port off or on: packets from and to one that is off are dropped, whatever the state of its link. Those that
+    /// wait in its queues leave. Says whether there is such a port.
+    pub fn enable_port(&mut self, port: PortId, is_enabled: bool) -> bool {
+        self.ports.enable(port, is_enabled, &mut self.ledger.counters)
+    }
+
+    /// Has the switch take turns from now on: what is beyond one is put off until [`Switch::go_on`].
+    pub(crate) fn take_turns(&mut self) {
+        self.traffic.turns.take();
+    }
+}

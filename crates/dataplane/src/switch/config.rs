@@ -1,0 +1,99 @@
+//! How a switch is set up, and why it cannot be.
+
+use super::KnownPorts;
+use crate::budget::DEFAULT_PACKET_MEMORY;
+use crate::{Clock, QueueConfig, QueueError};
+use millrace_engine::{Compiler, EngineError, EngineKind};
+use millrace_midend::Cancel;
+use millrace_state::BuildError;
+use std::fmt;
+
+/// Most ports of a switch.
+pub const MAX_PORTS: usize = 4096;
+
+/// Most copies and passes that come of one packet. Each replication divides what is left between the copies, so that
+/// no configuration makes a packet explode.
+pub const MAX_COPIES: u32 = 1 << 14;
+
+/// How a switch is set up.
+#[derive(Clone, Debug)]
+pub struct SwitchConfig {
+    /// The ports that exist.
+    pub ports: KnownPorts,
+    /// What queues are like at first.
+    pub queues: QueueConfig,
+    /// How often a packet may begin ingress or be cloned in egress: one more and it is dropped.
+    pub max_passes: u32,
+    /// Bytes that packets may take while they wait in the switch, with all their copies; at least
+    /// [`crate::MIN_PACKET_MEMORY`].
+    pub packet_memory: usize,
+    /// The clock.
+    pub clock: Clock,
+    /// Where the program's random numbers start.
+    pub seed: u64,
+    /// What runs the program.
+    pub engine: EngineKind,
+    /// Whether compiled code counts the lookups of tables. (The interpreter always does.)
+    pub count_lookups: bool,
+    /// Whether somebody still waits for the switch to be made. To be settled before it runs.
+    pub cancel: Cancel,
+    /// Makes code that packets do not wait for. Switches that share it take turns.
+    pub compiler: Compiler,
+}
+
+impl Default for SwitchConfig {
+    /// Any port, one queue each, 128 passes, [`DEFAULT_PACKET_MEMORY`], a simulated clock at 0, seed 0, the reference interpreter; lookups
+    /// are not counted.
+    fn default() -> SwitchConfig {
+        SwitchConfig {
+            ports: KnownPorts::Any,
+            queues: QueueConfig::default(),
+            max_passes: 128,
+            packet_memory: DEFAULT_PACKET_MEMORY,
+            clock: Clock::simulated(),
+            seed: 0,
+            engine: EngineKind::Interp,
+            count_lookups: false,
+            cancel: Cancel::default(),
+            compiler: Compiler::default(),
+        }
+    }
+}
+
+/// Why a switch cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SwitchError {
+    /// The program has objects that cannot be made.
+    State(BuildError),
+    /// The engine does not take the program.
+    Engine(String),
+    /// Nobody waits for it any more ([`SwitchConfig::cancel`]).
+    Cancelled,
+    /// The queues cannot be like that.
+    Queues(QueueError),
+    /// More than [`MAX_PORTS`] ports.
+    TooManyPorts(usize),
+}
+
+impl fmt::Display for SwitchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SwitchError::State(error) => error.fmt(f),
+            SwitchError::Engine(reason) => f.write_str(reason),
+            SwitchError::Cancelled => f.write_str("nobody waits for the program any more"),
+            SwitchError::Queues(error) => error.fmt(f),
+            SwitchError::TooManyPorts(given) => {
+                write!(f, "a switch has at most {MAX_PORTS} ports, {given} given")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SwitchError {}
+
+impl SwitchError {
+    /// The engines refuse something.
+    pub(crate) fn of_engines(error: EngineError) -> SwitchError {
+        SwitchError::Engine(error.0)
+    }
+}

@@ -1,0 +1,219 @@
+//! A packet's passage from part to part: in, from stage to stage, out, or dropped.
+
+use super::{MAX_COPIES, Switch};
+use crate::drops::Loss;
+use crate::flight::{Arrival, Departure, Kept, Origin};
+use crate::outcome::Outcome;
+use crate::trace::{Fate, JourneyId, JourneyKind};
+use crate::tracer::hex;
+use crate::{DropReason, PortId, burst, egress, ingress};
+use millrace_engine::Context;
+use millrace_frames::MAX_FRAME;
+use millrace_pipeline::PacketPath;
+use millrace_state::Effects;
+use std::time::{Duration, Instant};
+
+/// How long packets of a program that is to go may keep the next one waiting.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+impl Switch {
+    /// Lets all packets leave that wait. What a live switch cannot finish soon is dropped: the next program waits.
+    pub(crate) fn run_empty(&mut self) {
+        let begun = Instant::now();
+        self.now_ns = self.clock.now_ns();
+        loop {
+            self.traffic.take_up();
+            self.traffic.turns.begin();
+            self.process();
+            if self.traffic.has_put_off() {
+                if begun.elapsed() > PATIENCE {
+                    self.drop_put_off();
+                }
+            } else if let Some((departure, stay)) = self.traffic.queues.pop_any() {
+                egress::egress(self, departure, stay);
+            } else {
+                break;
+            }
+        }
+    }
+
+    /// Exchanges program, code and objects with another switch.
+    pub(crate) fn exchange(&mut self, next: &mut Switch) {
+        std::mem::swap(&mut self.forwarder, &mut next.forwarder);
+        (self.forwarder.effects, next.forwarder.effects) = (Effects::default(), Effects::default());
+        self.traffic.turns.set_heavy(self.forwarder.weights.are_heavy());
+        self.ledger.counters.start_sites(&self.forwarder.program);
+    }
+
+    pub(crate) fn let_time_pass(&mut self, time_ns: u64) {
+        while let Some(next) = self.traffic.queues.next_departure_ns() {
+            self.clock.advance_to(next.min(time_ns));
+            if next > self.clock.now_ns() {
+                break;
+            }
+            self.process();
+            if self.traffic.turns.is_over() {
+                break;
+            }
+        }
+        self.clock.advance_to(time_ns);
+        self.now_ns = self.clock.now_ns();
+    }
+
+    /// A packet enters the switch.
+    pub(crate) fn receive(&mut self, port: PortId, bytes: &[u8]) {
+        let path = PacketPath::Normal;
+        let journey = self.forwarder.tracer.open(JourneyKind::Ingress, None, path, (port, 0));
+        let origin = self.origin(port, journey);
+        if let Some(reason) = self.ports.closed(port, &mut self.ledger.counters) {
+            return self.drop_packet(reason, &origin, None);
+        }
+        self.ledger.counters.received(port, bytes.len());
+        if bytes.len() > MAX_FRAME {
+            return self.drop_packet(DropReason::Oversize, &origin, None);
+        }
+        if !self.traffic.budget.hold(bytes.len()) {
+            return self.drop_packet(DropReason::PacketMemory, &origin, None);
+        }
+        self.traffic.input.push_back(Arrival { bytes: bytes.to_vec(), path, origin, kept: Kept::default() });
+    }
+
+    /// What goes with a packet that comes in now.
+    pub(crate) fn origin(&mut self, port: PortId, journey: Option<JourneyId>) -> Origin {
+        let steps = self.traffic.budget.set_out();
+        Origin { port, time_ns: self.now_ns, passes: 1, budget: MAX_COPIES, steps, journey }
+    }
+
+    /// Works until nothing is left that can go on now, or the turn is over.
+    pub(crate) fn process(&mut self) {
+        self.now_ns = self.clock.now_ns();
+        loop {
+            if self.traffic.turns.look() {
+                return self.traffic.put_off();
+            }
+            if let Some(arrival) = self.traffic.next_arrival() {
+                ingress::ingress(self, arrival);
+            } else if self.traffic.queues.waiting() == 0
+                && let Some(rest) = self.traffic.rest.pop_front()
+            {
+                burst::go_on_with(self, rest);
+            } else if let Some((departure, stay)) = self.traffic.queues.pop(self.now_ns) {
+                egress::egress(self, departure, stay);
+            } else {
+                break;
+            }
+        }
+    }
+
+    pub(crate) fn take_outcome(&mut self) -> Outcome {
+        let mut outcome = std::mem::take(&mut self.ledger.outcome);
+        self.traffic.budget.release(outcome.bytes());
+        (outcome.digests, outcome.log) = self.forwarder.effects.take();
+        outcome
+    }
+
+    /// Puts a packet before egress, where it has a journey of its own.
+    pub(crate) fn enqueue(&mut self, mut departure: Departure, from: Option<JourneyId>) {
+        let place = (departure.port, departure.rid);
+        let journey = self.forwarder.tracer.open(JourneyKind::Egress, from, departure.path, place);
+        departure.origin.journey = journey;
+        if let Some(journey) = journey {
+            self.forwarder.tracer.fate(from, || Fate::Forwarded { port: place.0, rid: place.1, journey });
+        }
+        let bytes = self.forwarder.weights.bytes_held(departure.context.len());
+        if let Err((refused, is_full)) = self.traffic.enqueue(departure, bytes, self.now_ns) {
+            let reason = if is_full { DropReason::QueueFull } else { DropReason::PacketMemory };
+            self.drop_packet(reason, &refused.origin, Some(refused.port));
+        }
+    }
+
+    /// A packet starts again at ingress, unless it did so too often.
+    pub(crate) fn start_again(&mut self, mut arrival: Arrival) -> Option<JourneyId> {
+        let origin = &mut arrival.origin;
+        if origin.passes >= self.max_passes || origin.budget == 0 {
+            let origin = *origin;
+            self.drop_packet(DropReason::RecirculationLimit, &origin, None);
+            return None;
+        }
+        let refused = if self.traffic.budget.is_spent(origin.steps) {
+            Some(DropReason::JourneyLimit)
+        } else if self.traffic.budget.take_copies(1) == 0 {
+            Some(DropReason::BatchLimit)
+        } else if !self.traffic.budget.hold(arrival.bytes.len()) {
+            Some(DropReason::PacketMemory)
+        } else {
+            None
+        };
+        if let Some(reason) = refused {
+            let origin = *origin;
+            self.drop_packet(reason, &origin, None);
+            return None;
+        }
+        origin.passes += 1;
+        origin.budget -= 1;
+        let place = (origin.port, 0);
+        origin.journey =
+            self.forwarder.tracer.open(JourneyKind::Ingress, origin.journey, arrival.path, place);
+        let journey = origin.journey;
+        self.traffic.again.push_back(arrival);
+        journey
+    }
+
+    /// A packet leaves the switch.
+    pub(crate) fn transmit(&mut self, port: PortId, bytes: Vec<u8>, origin: &Origin) {
+        if let Some(reason) = self.ports.closed(port, &mut self.ledger.counters) {
+            return self.drop_packet(reason, origin, Some(port));
+        }
+        if !self.traffic.budget.hold(bytes.len()) {
+            return self.drop_packet(DropReason::PacketMemory, origin, Some(port));
+        }
+        self.forwarder.tracer.fate(origin.journey, || Fate::Sent { port, bytes: hex(&bytes) });
+        self.ledger.sent(port, bytes, self.now_ns);
+    }
+
+    /// A packet goes nowhere.
+    pub(crate) fn drop_packet(
+        &mut self,
+        loss: impl Into<Loss>,
+        origin: &Origin,
+        egress_port: Option<PortId>,
+    ) {
+        let loss = loss.into();
+        self.forwarder.tracer.dropped(origin.journey, loss);
+        self.count_drop(loss, origin, egress_port);
+    }
+
+    /// A packet or copy goes nowhere, which the trace tells in its own way.
+    pub(crate) fn count_drop(&mut self, loss: impl Into<Loss>, origin: &Origin, egress_port: Option<PortId>) {
+        self.ledger.dropped(loss.into(), origin, egress_port);
+    }
+
+    /// Counts the steps that a packet has taken: those of stages that count them, and what the others weigh.
+    pub(crate) fn charge(&mut self, origin: &Origin, weight: u32, context: &mut Context) {
+        self.traffic.budget.take_steps(origin.steps, u64::from(weight) + context.take_steps());
+    }
+
+    /// Works for another turn on what was put off.
+    pub(crate) fn go_on(&mut self) -> Outcome {
+        self.traffic.turns.begin();
+        self.traffic.take_up();
+        self.process();
+        self.take_outcome()
+    }
+
+    /// Drops what was put off.
+    fn drop_put_off(&mut self) {
+        self.traffic.take_up();
+        while let Some(arrival) = self.traffic.next_arrival() {
+            self.traffic.budget.release(arrival.bytes.len());
+            self.drop_packet(DropReason::BatchLimit, &arrival.origin, None);
+        }
+        while let Some(rest) = self.traffic.rest.pop_front() {
+            burst::drop_rest(self, &rest);
+        }
+        while let Some((departure, _)) = self.traffic.queues.pop_waiting() {
+            self.traffic.budget.release(self.forwarder.weights.bytes_held(departure.context.len()));
+            self.drop_packet(DropReason::BatchLimit, &departure.origin, Some(departure.port));
+        }
+    }
+}

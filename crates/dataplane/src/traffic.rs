@@ -1,0 +1,119 @@
+//! The traffic manager: packets under way between stages, and what they may cost.
+
+use crate::PortId;
+use crate::budget::Budget;
+use crate::burst::Rest;
+use crate::flight::{Arrival, Departure};
+use crate::queues::{Queues, Waiting};
+use crate::turns::Turns;
+use std::collections::VecDeque;
+
+/// Packets that are in the switch, and the limits for them.
+#[derive(Debug)]
+pub(crate) struct Traffic {
+    /// Packets before egress.
+    pub(crate) queues: Queues,
+    /// Packets that start again, before others.
+    pub(crate) again: VecDeque<Arrival>,
+    /// Packets that have come in.
+    pub(crate) input: VecDeque<Arrival>,
+    /// Packets of bursts that compiled code has taken some of the way.
+    pub(crate) rest: VecDeque<Rest>,
+    pub(crate) budget: Budget,
+    pub(crate) turns: Turns,
+    put_off: PutOff,
+}
+
+/// Packets that wait for another turn.
+#[derive(Debug, Default)]
+struct PutOff {
+    again: VecDeque<Arrival>,
+    input: VecDeque<Arrival>,
+    waiting: Waiting,
+    rest: VecDeque<Rest>,
+    /// The ports that they came in on.
+    ports: Vec<PortId>,
+}
+
+impl PutOff {
+    fn note_ports(&mut self) {
+        let again = self.again.iter().chain(&self.input).map(|arrival| arrival.origin.port);
+        let rest = self.rest.iter().map(Rest::port);
+        // Most packets that follow one another came in on one port.
+        for port in again.chain(rest).chain(self.waiting.ports()) {
+            if self.ports.last() != Some(&port) && !self.ports.contains(&port) {
+                self.ports.push(port);
+            }
+        }
+    }
+}
+
+impl Traffic {
+    pub(crate) fn new(queues: Queues, packet_memory: usize) -> Traffic {
+        Traffic {
+            queues,
+            again: VecDeque::new(),
+            input: VecDeque::new(),
+            rest: VecDeque::new(),
+            budget: Budget::new(packet_memory),
+            turns: Turns::default(),
+            put_off: PutOff::default(),
+        }
+    }
+
+    /// The next packet before ingress.
+    pub(crate) fn next_arrival(&mut self) -> Option<Arrival> {
+        self.again.pop_front().or_else(|| self.input.pop_front())
+    }
+
+    /// Queues a packet that takes so many bytes while it waits.
+    ///
+    /// # Errors
+    /// The packet, and whether its queue was full; else there is no memory for it.
+    pub(crate) fn enqueue(
+        &mut self,
+        departure: Departure,
+        bytes: usize,
+        now_ns: u64,
+    ) -> Result<(), (Box<Departure>, bool)> {
+        if !self.budget.hold(bytes) {
+            return Err((Box::new(departure), false));
+        }
+        self.queues.push(departure, now_ns).map_err(|refused| {
+            self.budget.release(bytes);
+            (refused, true)
+        })
+    }
+
+    /// Whether packets wait for another turn.
+    pub(crate) fn has_put_off(&self) -> bool {
+        let PutOff { again, input, waiting, rest, .. } = &self.put_off;
+        !again.is_empty() || !input.is_empty() || !waiting.is_empty() || !rest.is_empty()
+    }
+
+    /// Whether packets that came in on a port wait for another turn, so that later ones are to wait at the port.
+    pub(crate) fn holds_back(&self, port: PortId) -> bool {
+        self.put_off.ports.contains(&port)
+    }
+
+    /// Puts off what is under way.
+    pub(crate) fn put_off(&mut self) {
+        let later = &mut self.put_off;
+        later.again.append(&mut self.again);
+        later.input.append(&mut self.input);
+        later.rest.append(&mut self.rest);
+        self.queues.set_aside(&mut later.waiting);
+        later.note_ports();
+    }
+
+    /// What was put off is under way again.
+    pub(crate) fn take_up(&mut self) {
+        let PutOff { mut again, mut input, waiting, mut rest, .. } = std::mem::take(&mut self.put_off);
+        // Nothing else is under way between two turns, but what came since goes after what was put off.
+        again.append(&mut self.again);
+        input.append(&mut self.input);
+        rest.append(&mut self.rest);
+        (self.again, self.input, self.rest) = (again, input, rest);
+        self.queues.put_waiting(waiting);
+    }
+}

@@ -1,0 +1,556 @@
+//! Live ports over a switch: one worker that receives, switches and transmits in rounds.
+//!
+//! A worker owns its switch and its ports; nothing is shared, nothing locks. Whoever wants something of a running switch
+//! sends a request through its [`Control`], which the worker answers between two rounds.
+//!
+//! With ports of real time it takes up to a batch from each port in turn and waits when there is nothing to do. When
+//! all ports are replays of captures, it takes frame after frame in the order of their times, the simulated clock
+//! follows them (0 is the time of the first frame), and it ends when all inputs have: the same captures give the same
+//! output, to the byte and the nanosecond.
+
+mod bursts;
+mod control;
+mod leaving;
+mod live;
+mod pace;
+mod ports;
+mod report;
+mod streams;
+
+pub use control::{Control, MAX_REQUESTS, PostError, RequestError};
+pub use ports::PortsError;
+pub use report::{PortReport, Report, ReportError};
+
+use crate::links;
+use crate::outcome::Outcome;
+use crate::switch::{Switch, SwitchError};
+use crate::{Clock, DigestMessage, DropReason, PortId, Trace};
+use bursts::Bursts;
+use control::{Request, answer};
+use leaving::Leaving;
+use live::LivePort;
+pub(crate) use live::LivePorts;
+use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, wait_readable};
+use millrace_frames::{Batch, MAX_BATCH, MAX_FRAME, PacketPool, Place};
+use millrace_pipeline::Program;
+use pace::Pace;
+use std::fmt;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+use streams::Streams;
+
+/// Most notices that wait for whoever listens; more are lost, and counted.
+pub const MAX_NOTICES: usize = 4096;
+
+/// What a running switch tells without being asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// A program sent a message to the control plane.
+    Digest {
+        /// The program: another one may run when the notice is read.
+        program: Arc<Program>,
+        /// The message.
+        message: DigestMessage,
+    },
+    /// The program wrote a line to its log.
+    Log(String),
+    /// What happened to a packet ([`Worker::tell_stories`]).
+    Story(Box<Trace>),
+    /// A port is broken for good; the others go on.
+    PortFailed {
+        /// The port.
+        port: PortId,
+        /// Why.
+        error: String,
+    },
+}
+
+/// Why a worker cannot be made.
+#[derive(Debug)]
+pub enum RunError {
+    /// The switch cannot have these ports.
+    Switch(SwitchError),
+    /// Two ports have one number.
+    DuplicatePort(PortId),
+    /// The operating system refused something.
+    System(io::Error),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Switch(error) => error.fmt(f),
+            RunError::DuplicatePort(port) => write!(f, "port {port} is given twice"),
+            RunError::System(error) => write!(f, "cannot make the worker's signal: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// How a worker ended.
+#[derive(Debug)]
+pub struct Summary {
+    /// The switch, with its state and counters.
+    pub switch: Switch,
+    /// What each port counted.
+    pub ports: Vec<(PortId, PortStatistics)>,
+    /// The ports that broke.
+    pub failed: Vec<(PortId, PortError)>,
+    /// Notices that nobody took in time.
+    pub lost_notices: u64,
+}
+
+/// A switch over live ports.
+pub struct Worker {
+    pub(crate) switch: Switch,
+    pub(crate) ports: LivePorts,
+    packets: Packets,
+    bursts: Bursts,
+    pace: Pace,
+    mailbox: Mailbox,
+    listener: Listener,
+    failed: Vec<(PortId, PortError)>,
+    /// All ports replay captures; the time of the first frame.
+    simulated: Option<Option<u64>>,
+    streams: Streams,
+}
+
+/// The packets of a worker, from a port to ports.
+struct Packets {
+    pool: PacketPool,
+    /// The batch that came from a port.
+    received: Batch,
+    /// Where its frames lie.
+    places: Vec<Place>,
+    leaving: Leaving,
+    outgoing: Outgoing,
+}
+
+/// Where requests come in.
+struct Mailbox {
+    requests: Receiver<Request>,
+    /// The handle that others have copies of.
+    control: Control,
+    /// Something to read when a request has come.
+    awake: UnixStream,
+}
+
+/// Who listens to the switch.
+#[derive(Default)]
+struct Listener {
+    notices: Option<SyncSender<Notice>>,
+    /// Notices that nobody took in time.
+    lost: u64,
+    /// Whether it hears of each packet.
+    of_packets: bool,
+}
+
+/// What goes wrong with packets on their way out, until there is time for it.
+#[derive(Default)]
+struct Outgoing {
+    /// Packets that a port did not take: its number, their bytes, and why.
+    refused: Vec<(PortId, usize, DropReason)>,
+    /// Ports that broke, by their place.
+    broken: Vec<(usize, PortError)>,
+}
+
+impl Outgoing {
+    /// Sends a copy of these bytes.
+    fn put(
+        &mut self,
+        ports: &mut LivePorts,
+        pool: &mut PacketPool,
+        (to, bytes): (PortId, &[u8]),
+        time_ns: u64,
+    ) {
+        let packet = if bytes.len() <= MAX_FRAME { pool.take() } else { None };
+        let Some(packet) = packet else { return self.refused.push((to, bytes.len(), DropReason::TxRefused)) };
+        let Some(sending) = self.room(ports, pool, to) else { return pool.put(packet) };
+        match sending.push(packet) {
+            Ok(packet) => {
+                // Its length was looked at.
+                let _ = packet.set_frame(bytes);
+                packet.timestamp_ns = time_ns;
+            }
+            // There was room.
+            Err(packet) => pool.put(packet),
+        }
+    }
+
+    /// The batch of a port, with room for a packet: a full one is sent first. None without the port.
+    #[inline]
+    fn room<'p>(
+        &mut self,
+        ports: &'p mut LivePorts,
+        pool: &mut PacketPool,
+        to: PortId,
+    ) -> Option<&'p mut Batch> {
+        let at = ports.find(to)?;
+        let live = &mut ports[at];
+        if live.sending.is_full() {
+            self.transmit(live, at, pool);
+        }
+        Some(&mut live.sending)
+    }
+
+    /// Transmits what waits for a port; what it refuses is dropped.
+    fn transmit(&mut self, live: &mut LivePort, at: usize, pool: &mut PacketPool) {
+        if live.sending.is_empty() {
+            return;
+        }
+        let result = live.port.transmit(&mut live.sending, pool);
+        let reason = if live.port.is_link_down() { DropReason::LinkDown } else { DropReason::TxRefused };
+        self.refused.extend(live.sending.packets().iter().map(|packet| (live.id, packet.len(), reason)));
+        live.sending.recycle(pool);
+        if let Err(error) = result {
+            self.broken.push((at, error));
+        }
+    }
+}
+
+/// Packets for so many ports: a batch on its way in, and one on its way out of each, which a driver may keep for a round.
+fn pool_size(ports: usize) -> usize {
+    MAX_BATCH * (2 * ports + 2)
+}
+
+impl Worker {
+    /// A worker for a switch over these ports. The switch gets their numbers as those it knows, and their clock: a
+    /// simulated one if all of them replay captures.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn new(mut switch: Switch, ports: Vec<(PortId, Box<dyn Port>)>) -> Result<Worker, RunError> {
+        let mut known = std::collections::BTreeSet::new();
+        if let Some((twice, _)) = ports.iter().find(|(id, _)| !known.insert(*id)) {
+            return Err(RunError::DuplicatePort(*twice));
+        }
+        // Without ports it is still there for its controllers, until it is stopped.
+        let simulated =
+            !ports.is_empty() && ports.iter().all(|(_, port)| port.time_source() == TimeSource::Simulated);
+        let clock = if simulated { Clock::simulated() } else { Clock::real() };
+        switch.connect(known, clock).map_err(RunError::Switch)?;
+        if !simulated {
+            switch.take_turns();
+            // Code that cannot be made is not missed: what there is goes on.
+            let _ = switch.fit_code();
+        }
+        let (awake, wake) = UnixStream::pair().map_err(RunError::System)?;
+        for end in [&awake, &wake] {
+            end.set_nonblocking(true).map_err(RunError::System)?;
+        }
+        let (sender, requests) = sync_channel(MAX_REQUESTS);
+        let control = Control::new(sender, wake);
+        let mut live = LivePorts::default();
+        ports.into_iter().for_each(|(id, port)| live.push(id, port));
+        let streams = Streams::of(&live);
+        let packets = Packets {
+            pool: PacketPool::new(pool_size(live.len())),
+            received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
+            places: Vec::with_capacity(MAX_BATCH),
+            leaving: Leaving::default(),
+            outgoing: Outgoing::default(),
+        };
+        Ok(Worker {
+            switch,
+            ports: live,
+            packets,
+            bursts: Bursts::new(!simulated),
+            pace: Pace::default(),
+            mailbox: Mailbox { requests, control, awake },
+            listener: Listener::default(),
+            failed: Vec::new(),
+            simulated: simulated.then_some(None),
+            streams,
+        })
+    }
+
+    /// The switch, to be set up before it runs.
+    pub fn switch_mut(&mut self) -> &mut Switch {
+        &mut self.switch
+    }
+
+    /// A handle for other threads. Requests wait until the worker runs.
+    pub fn control(&self) -> Control {
+        self.mailbox.control.clone()
+    }
+
+    /// Listens to the switch. Only the last listener gets notices.
+    pub fn notices(&mut self) -> Receiver<Notice> {
+        let (sender, receiver) = sync_channel(MAX_NOTICES);
+        self.listener.notices = Some(sender);
+        receiver
+    }
+
+    /// From now on tells what happens to each packet: as far as it goes at once, which may be into a queue. The reference
+    /// interpreter runs the program then.
+    pub fn tell_stories(&mut self) {
+        self.listener.of_packets = true;
+    }
+
+    /// From now on goes on when all ports have ended, and takes the first frames of streams after that time.
+    pub fn replay_streams_after(&mut self, wait: Duration) {
+        self.streams.start_after(wait);
+    }
+
+    /// Runs until it is stopped or all ports have ended and all queues are empty.
+    pub fn run(mut self) -> Summary {
+        while !self.mailbox.control.is_to_stop() {
+            self.answer_requests();
+            let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
+            self.flush();
+            self.bursts.left();
+            let ended = !self.ports.is_empty() && self.ports.iter().all(|port| port.ended);
+            if ended && !self.streams.go_on && self.is_done() {
+                break;
+            }
+            if !busy {
+                self.wait();
+            }
+        }
+        self.flush();
+        Summary {
+            ports: self.ports.iter().map(|port| (port.id, port.port.statistics())).collect(),
+            switch: self.switch,
+            failed: self.failed,
+            lost_notices: self.listener.lost,
+        }
+    }
+
+    /// Whether no packet waits for anything.
+    fn is_done(&self) -> bool {
+        self.switch.next_departure_ns().is_none() && !self.switch.traffic.has_put_off()
+    }
+
+    /// Takes a batch from each port; says whether there was anything to do.
+    fn live_round(&mut self) -> bool {
+        let mut busy = self.streams.any && streams::round(self);
+        for at in 0..self.ports.len() {
+            if self.streams.any && self.ports[at].is_stamped
+                || self.switch.traffic.holds_back(self.ports[at].id)
+            {
+                continue;
+            }
+            let more = self.receive(at);
+            busy |= more || !self.packets.received.is_empty();
+            if !self.packets.received.is_empty() {
+                links::look(&mut self.switch, &mut self.ports);
+                self.switch_batch(at, 0);
+            }
+        }
+        links::look(&mut self.switch, &mut self.ports);
+        let put_off = self.switch.traffic.has_put_off();
+        if put_off {
+            let outcome = self.switch.go_on();
+            self.dispatch(outcome);
+        }
+        let due = self.switch.next_departure_ns().is_some_and(|next| next <= self.switch.now_ns());
+        if due {
+            let outcome = self.switch.advance_to(0);
+            self.dispatch(outcome);
+        }
+        busy || due || put_off
+    }
+
+    /// Takes up to a batch of frames, one by one in the order of their times.
+    fn replay_round(&mut self) -> bool {
+        for _ in 0..MAX_BATCH {
+            let arrivals = self.ports.iter_mut().enumerate().filter(|(_, port)| !port.ended);
+            let next = arrivals.filter_map(|(at, port)| Some((port.port.next_arrival_ns()?, at))).min();
+            // Without a next arrival, asking tells why: the end, or damage.
+            let at = next.map(|(_, at)| at).or_else(|| self.ports.iter().position(|port| !port.ended));
+            let Some(at) = at else { break };
+            self.receive(at);
+            if let (Some(packet), Some(origin)) =
+                (self.packets.received.packets().first(), &mut self.simulated)
+            {
+                let time_ns = packet.timestamp_ns.saturating_sub(*origin.get_or_insert(packet.timestamp_ns));
+                self.switch_batch(at, time_ns);
+            }
+        }
+        if self.ports.iter().all(|port| port.ended) {
+            let outcome = self.switch.drain();
+            self.dispatch(outcome);
+        }
+        true
+    }
+
+    /// Receives from a port into the batch; says whether there may be more at once.
+    fn receive(&mut self, at: usize) -> bool {
+        let live = &mut self.ports[at];
+        if live.ended {
+            return false;
+        }
+        match live.port.receive(&mut self.packets.received, &mut self.packets.pool) {
+            Ok(Received::More) => true,
+            Ok(Received::Idle) => false,
+            Ok(Received::End) => {
+                live.ended = true;
+                false
+            }
+            Err(error) => {
+                live.ended = true;
+                self.fail(at, error);
+                false
+            }
+        }
+    }
+
+    /// Switches the batch that came from a port.
+    fn switch_batch(&mut self, at: usize, time_ns: u64) {
+        let waited = self.switch.advance_to(time_ns);
+        self.dispatch(waited);
+        let from = self.ports[at].id;
+        self.bursts.came(self.packets.received.packets());
+        if self.simulated.is_none() {
+            let limit = match self.switch.forwarder.weights.are_heavy() {
+                true => self.pace.next(self.switch.now_ns, self.packets.received.len()),
+                false => MAX_BATCH,
+            };
+            self.packets.received.set_limit(limit);
+        }
+        if self.listener.of_packets {
+            return self.switch_telling(from, time_ns);
+        }
+        let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
+        let Worker { switch, ports, packets, .. } = self;
+        let Packets { pool, received, places, leaving, outgoing } = packets;
+        let Some(mut burst) = received.burst(places) else {
+            return self.switch_copies(from, time_ns);
+        };
+        let memory = burst.addresses();
+        switch.switch_burst(from, &mut burst, |port, bytes| leaving.note(port, bytes, &memory));
+        leaving.hand_on(received, time_ns, outgoing, (ports, pool));
+        self.hand_over();
+        let (digests, log) = self.switch.take_messages();
+        self.tell_messages(digests, log);
+    }
+
+    /// Switches the batch that came from a port, whose packets cannot be switched where they lie.
+    fn switch_copies(&mut self, from: PortId, time_ns: u64) {
+        let frames = self.packets.received.packets().iter().map(|packet| (from, packet.data()));
+        let outcome = self.switch.inject_batch(frames, time_ns);
+        self.packets.received.recycle(&mut self.packets.pool);
+        self.dispatch(outcome);
+    }
+
+    /// Switches the batch that came from a port, packet by packet, each with its story.
+    fn switch_telling(&mut self, from: PortId, time_ns: u64) {
+        let frames: Vec<Vec<u8>> =
+            self.packets.received.packets().iter().map(|packet| packet.data().to_vec()).collect();
+        self.packets.received.recycle(&mut self.packets.pool);
+        for frame in &frames {
+            let (outcome, story) = self.switch.inject_traced(from, frame, time_ns);
+            self.tell(Notice::Story(Box::new(story)));
+            self.dispatch(outcome);
+        }
+    }
+
+    /// Gives packets to their ports and notices to whoever listens.
+    fn dispatch(&mut self, outcome: Outcome) {
+        for sent in &outcome.sent {
+            let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
+            let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
+            outgoing.put(ports, pool, (sent.port, &sent.bytes), time_ns);
+        }
+        self.hand_over();
+        self.tell_messages(outcome.digests, outcome.log);
+    }
+
+    fn tell_messages(&mut self, digests: Vec<DigestMessage>, log: Vec<String>) {
+        for message in digests {
+            let program = Arc::clone(self.switch.program());
+            self.tell(Notice::Digest { program, message });
+        }
+        log.into_iter().for_each(|line| self.tell(Notice::Log(line)));
+        self.listener.lost += self.switch.forwarder.effects.take_lost();
+    }
+
+    /// Transmits what waits for ports, and counts what was refused.
+    fn hand_over(&mut self) {
+        let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
+        ports.iter_mut().enumerate().for_each(|(at, port)| outgoing.transmit(port, at, pool));
+        for (port, bytes, reason) in self.packets.outgoing.refused.drain(..) {
+            self.switch.ledger.counters.refused(port, bytes, reason);
+        }
+        for (at, error) in std::mem::take(&mut self.packets.outgoing.broken) {
+            self.fail(at, error);
+        }
+    }
+
+    fn flush(&mut self) {
+        for at in 0..self.ports.len() {
+            if let Err(error) = self.ports[at].port.flush() {
+                self.fail(at, error);
+            }
+        }
+    }
+
+    /// A port is broken: it ends, the others go on.
+    fn fail(&mut self, at: usize, error: PortError) {
+        let port = self.ports[at].id;
+        self.ports[at].ended = true;
+        if self.failed.iter().any(|(failed, _)| *failed == port) {
+            return;
+        }
+        self.tell(Notice::PortFailed { port, error: error.to_string() });
+        self.failed.push((port, error));
+    }
+
+    fn tell(&mut self, notice: Notice) {
+        let Some(listener) = &self.listener.notices else { return };
+        match listener.try_send(notice) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => self.listener.lost += 1,
+            Err(TrySendError::Disconnected(_)) => self.listener.notices = None,
+        }
+    }
+
+    fn answer_requests(&mut self) {
+        while let Ok(request) = self.mailbox.requests.try_recv() {
+            // What it takes is not the packets'.
+            self.pace.rest();
+            match request {
+                Request::Call(call) => call(&mut self.switch),
+                Request::Report(to) => answer(&to, Report::of(self)),
+                Request::Stories(tells, to) => {
+                    self.listener.of_packets = tells;
+                    answer(&to, ());
+                }
+                Request::AddPort(id, port, to) => answer(&to, ports::add(self, id, port)),
+                Request::RemovePort(id, to) => answer(&to, ports::remove(self, id)),
+            }
+        }
+    }
+
+    /// Waits until a frame or a request comes or a queued packet may leave.
+    fn wait(&mut self) {
+        self.pace.rest();
+        let held = self.streams.held();
+        let ports = self.ports.iter().filter(|port| !(port.ended || held.is_some() && port.is_stamped));
+        let mut descriptors: Vec<RawFd> = vec![self.mailbox.awake.as_raw_fd()];
+        for live in ports {
+            match live.port.poll_fd() {
+                Some(fd) => descriptors.push(fd),
+                // A port without a descriptor never makes its worker wait.
+                None => return,
+            }
+        }
+        let next = self.switch.next_departure_ns();
+        let timeout = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
+        let timeout = links::or_until_free(&self.switch, timeout);
+        let timeout = timeout.into_iter().chain(held).min();
+        if wait_readable(&descriptors, timeout).is_err() {
+            std::thread::sleep(FALLBACK_WAIT);
+        }
+        let mut signals = [0; 64];
+        while self.mailbox.awake.read(&mut signals).is_ok_and(|read| read > 0) {}
+    }
+}
+
+/// How long a worker sleeps when it cannot wait for its descriptors.
+const FALLBACK_WAIT: Duration = Duration::from_millis(1);

@@ -1,0 +1,103 @@
+//! Ports that come and go while a worker runs, between two of its rounds.
+
+use super::control::RequestError;
+use super::{Worker, pool_size};
+use crate::PortId;
+use crate::switch::MAX_PORTS;
+use millrace_drivers::{Port, TimeSource};
+use millrace_frames::PacketPool;
+use std::fmt;
+
+/// Why a worker's ports stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortsError {
+    /// Another port has the number.
+    Taken(PortId),
+    /// There is no such port.
+    Unknown(PortId),
+    /// There are [`MAX_PORTS`] already.
+    TooMany,
+    /// The port, or all ports that there are, replay captures in simulated time, which is the same each time because nothing
+    /// comes in between.
+    Simulated,
+    /// The system has no memory for more packets.
+    NoMemory,
+    /// The worker has ended.
+    Ended,
+}
+
+impl fmt::Display for PortsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PortsError::Taken(port) => write!(f, "there is a port {port} already"),
+            PortsError::Unknown(port) => write!(f, "there is no port {port}"),
+            PortsError::TooMany => write!(f, "a switch has at most {MAX_PORTS} ports"),
+            PortsError::Simulated => {
+                f.write_str("ports that replay captures cannot be added or removed, nor others added to them")
+            }
+            PortsError::NoMemory => f.write_str("there is no memory for the packets of one more port"),
+            PortsError::Ended => RequestError.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PortsError {}
+
+/// How a worker took a port: one that it does not take comes back, to be closed elsewhere.
+pub(super) type Added = Result<(), (PortsError, Box<dyn Port>)>;
+
+impl From<RequestError> for PortsError {
+    fn from(_: RequestError) -> PortsError {
+        PortsError::Ended
+    }
+}
+
+/// A worker goes on with one more port.
+pub(super) fn add(worker: &mut Worker, id: PortId, port: Box<dyn Port>) -> Added {
+    match make_room(worker, id, &*port) {
+        Ok(()) => {
+            worker.switch.add_port(id);
+            worker.streams.any |= port.time_source() == TimeSource::Stamped;
+            worker.ports.push(id, port);
+            Ok(())
+        }
+        Err(error) => Err((error, port)),
+    }
+}
+
+/// Has packets enough for one more port, if it can be one of this worker.
+fn make_room(worker: &mut Worker, id: PortId, port: &dyn Port) -> Result<(), PortsError> {
+    if worker.simulated.is_some() || port.time_source() == TimeSource::Simulated {
+        return Err(PortsError::Simulated);
+    }
+    if worker.ports.find(id).is_some() {
+        return Err(PortsError::Taken(id));
+    }
+    if worker.ports.len() >= MAX_PORTS {
+        return Err(PortsError::TooMany);
+    }
+    let wanted = pool_size(worker.ports.len() + 1);
+    if worker.packets.pool.limit() < wanted {
+        // Between two rounds all packets are back; one that a driver kept is freed when it comes.
+        worker.packets.pool = PacketPool::try_new(wanted).map_err(|_| PortsError::NoMemory)?;
+    }
+    Ok(())
+}
+
+/// A worker goes on without a port, after it has sent what waits for it.
+pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Box<dyn Port>, PortsError> {
+    if worker.simulated.is_some() {
+        return Err(PortsError::Simulated);
+    }
+    if worker.ports.find(id).is_none() {
+        return Err(PortsError::Unknown(id));
+    }
+    // What waits for its link alone leaves now; the port takes it or refuses it.
+    worker.switch.traffic.queues.set_room(id, None);
+    let outcome = worker.switch.advance_to(0);
+    worker.dispatch(outcome);
+    worker.switch.remove_port(id);
+    worker.failed.retain(|(failed, _)| *failed != id);
+    let at = worker.ports.find(id).ok_or(PortsError::Unknown(id))?;
+    Ok(worker.ports.remove(at).port)
+}

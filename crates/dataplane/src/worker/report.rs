@@ -1,0 +1,109 @@
+//! What a running switch tells of itself, all of one moment between two rounds of its worker.
+
+use super::Worker;
+use super::control::RequestError;
+use crate::histogram::Histogram;
+use crate::{DropReason, PortCounters, PortId, QueueReport};
+use millrace_drivers::PortStatistics;
+use millrace_pipeline::{DropSite, Program};
+use millrace_state::{LookupCounts, TablesHandle};
+use std::fmt;
+use std::sync::Arc;
+
+/// A switch at one moment.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The time of the switch in nanoseconds.
+    pub now_ns: u64,
+    /// The program that runs.
+    pub program: Arc<Program>,
+    /// What runs it.
+    pub engine: &'static str,
+    /// Its tables; their entries are looked at without the worker.
+    pub tables: TablesHandle,
+    /// How often each table was looked up since the program started, in the order of their ids; empty where that is not
+    /// counted.
+    pub lookups: Vec<LookupCounts>,
+    /// The ports, by number.
+    pub ports: Vec<PortReport>,
+    /// The reasons that have dropped something.
+    pub drops: Vec<(DropReason, u64)>,
+    /// The places of the program that have dropped something, with how much.
+    pub drop_sites: Vec<(DropSite, u64)>,
+    /// The queues that there are.
+    pub queues: Vec<QueueReport>,
+    /// Packets of each burst.
+    pub bursts: Histogram,
+    /// Nanoseconds from the arrival of a packet until it was on its way out, of some packets.
+    pub latency: Histogram,
+    /// Digests and lines of the log that nobody took in time.
+    pub lost_notices: u64,
+}
+
+/// A port at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct PortReport {
+    /// Its number.
+    pub port: PortId,
+    /// Whether it works: it is not broken, and its input has not ended.
+    pub is_up: bool,
+    /// What the switch counted.
+    pub counters: PortCounters,
+    /// What its driver counted.
+    pub driver: PortStatistics,
+}
+
+/// Why there is no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReportError {
+    /// The worker has ended.
+    Ended,
+    /// The worker has too much else to do.
+    Busy,
+}
+
+impl fmt::Display for ReportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReportError::Ended => RequestError.fmt(f),
+            ReportError::Busy => f.write_str("the switch is too busy to answer"),
+        }
+    }
+}
+
+impl std::error::Error for ReportError {}
+
+impl Report {
+    /// What a worker tells between two rounds.
+    pub(super) fn of(worker: &Worker) -> Report {
+        let (switch, counters) = (&worker.switch, worker.switch.counters());
+        let lookups = switch.counts_lookups().then(|| switch.forwarder.state.lookup_counts().collect());
+        let mut ports: Vec<PortReport> = worker
+            .ports
+            .iter()
+            .map(|live| PortReport {
+                port: live.id,
+                is_up: !live.ended,
+                counters: counters.port(live.id),
+                driver: live.port.statistics(),
+            })
+            .collect();
+        ports.sort_by_key(|port| port.port);
+        Report {
+            now_ns: switch.now_ns(),
+            program: Arc::clone(switch.program()),
+            engine: switch.engine_name(),
+            tables: switch.state().handle(),
+            lookups: lookups.unwrap_or_default(),
+            ports,
+            drops: counters.all_drops().collect(),
+            drop_sites: (counters.drop_sites(switch.program()))
+                .map(|(site, count)| (site.clone(), count))
+                .collect(),
+            queues: switch.traffic.queues.report().collect(),
+            bursts: worker.bursts.sizes,
+            latency: worker.bursts.latency,
+            lost_notices: worker.listener.lost,
+        }
+    }
+}

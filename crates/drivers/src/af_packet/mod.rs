@@ -1,0 +1,429 @@
+//! The `packet` driver: a Linux interface through a packet socket with mapped rings.
+//!
+//! Frames are read from and written to memory shared with the kernel; a system call is needed only to send a round of
+//! frames and while nothing arrives. The interface is promiscuous as long as the port is open; frames that this machine
+//! itself sends through it are not received.
+//!
+//! No offload has to be switched off on either side. What a local sender left to the hardware is finished here: begun
+//! checksums, segmentation of TCP and UDP (also undone: frames that the interface merged), and a VLAN tag kept aside is
+//! put back. A frame that cannot be restored counts as an error ([`PortStatistics::rx_errors`]).
+
+mod offload;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+use crate::link::{LinkName, changes};
+use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use millrace_frames::{Batch, MAX_FRAME, Packet, PacketPool};
+use offload::{HEADER_LEN, Offload, Segmentation};
+use ring::{Arrival, RingSocket, ring_bytes};
+use std::cell::Cell;
+use std::io;
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+/// Longest frame before segmentation. The kernel makes 64 KiB unless an operator asks for more.
+const MAX_WHOLE: usize = 256 * 1024;
+
+/// An Ethernet header, which the kernel wants on every frame that it sends.
+const ETHERNET_HEADER: usize = 14;
+const VLAN_TAG: usize = 4;
+
+/// Between two questions to the link that frames cause: for its MTU because of long ones, or whether it is still down.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A port over a Linux interface.
+pub struct PacketPort {
+    name: LinkName,
+    index: i32,
+    ring: RingSocket,
+    /// Bytes of each of its rings.
+    ring_bytes: usize,
+    /// The one that is used as soon as nothing is left to be received from that: its slots are larger.
+    next_ring: Option<RingSocket>,
+    mtu: usize,
+    /// The link is down, and was when this port asked last.
+    down_at: Option<Instant>,
+    /// When long frames caused a question for the MTU.
+    looked: Option<Instant>,
+    /// The number of changes of links that it was asked for after.
+    changes: u32,
+    /// Longest frame that the link takes.
+    max_send: usize,
+    /// Frames are in the sending ring that the kernel was not yet asked for, or did not take.
+    unsent: bool,
+    /// The frame that is being cut into segments; its bytes are in `whole`.
+    cutting: Option<Cutting>,
+    /// An offload header and a frame that outgrew its slot or is being cut.
+    whole: Box<[u8]>,
+    statistics: PortStatistics,
+    missed: Cell<u64>,
+}
+
+struct Cutting {
+    plan: Segmentation,
+    length: usize,
+    vlan: Option<(u16, u16)>,
+    timestamp_ns: u64,
+}
+
+/// What became of a frame at the head of the ring.
+enum Taken {
+    Packet,
+    Cutting(Cutting),
+    Error,
+}
+
+impl PacketPort {
+    /// Opens a port on an interface. An interface that is down is fine, and works as soon as it is up.
+    ///
+    /// # Errors
+    /// [`PortError`]: no such interface, or not allowed.
+    pub fn open(name: &str) -> Result<PacketPort, PortError> {
+        PacketPort::open_among(name, 1)
+    }
+
+    /// As [`PacketPort::open`], for a switch with so many ports, which share the memory for frames.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_among(name: &str, ports: usize) -> Result<PacketPort, PortError> {
+        let name = LinkName::new("packet", name)?;
+        let refused =
+            |what: &str, error| PortError::system(format!("{what} interface {}", name.as_str()), error);
+        // Before the MTU: a change meanwhile is asked for again.
+        let changes = changes();
+        let mtu = name.mtu().map_err(|error| match error.raw_os_error() {
+            Some(libc::ENODEV) => {
+                PortError::NoInterface { name: name.as_str().to_owned(), known: crate::link::names() }
+            }
+            _ => refused("find", error),
+        })?;
+        let index = name.index().map_err(|error| refused("find", error))?;
+        let ring_bytes = ring_bytes(ports);
+        let ring = RingSocket::prepare(mtu, ring_bytes).map_err(|(what, error)| refused(what, error))?;
+        ring.bind(index).map_err(|(what, error)| refused(what, error))?;
+        let mut port = PacketPort {
+            max_send: max_send(mtu, &ring),
+            ring_bytes,
+            next_ring: None,
+            mtu,
+            down_at: None,
+            looked: None,
+            changes,
+            name,
+            index,
+            ring,
+            unsent: false,
+            cutting: None,
+            whole: vec![0; HEADER_LEN + MAX_WHOLE].into(),
+            statistics: PortStatistics::default(),
+            missed: Cell::new(0),
+        };
+        port.look_whether_up();
+        Ok(port)
+    }
+
+    /// Moves the frame at the head of the ring into the packet, or into `whole` if it is to be cut.
+    fn take(&mut self, arrival: &Arrival, packet: &mut Packet) -> Taken {
+        let (offload, length) = if arrival.is_queued {
+            let Ok(received) = self.ring.receive_large(&mut self.whole) else { return Taken::Error };
+            let Some((header, _)) = self.whole.split_first_chunk() else { return Taken::Error };
+            if received < HEADER_LEN || received > self.whole.len() {
+                return Taken::Error;
+            }
+            (Offload::parse(header), received - HEADER_LEN)
+        } else {
+            if arrival.captured < arrival.length {
+                return Taken::Error;
+            }
+            let Some((header, frame)) = self.ring.arrived(arrival) else { return Taken::Error };
+            let offload = Offload::parse(header);
+            if !offload.is_segmented() {
+                let set = packet.set_frame(frame).is_ok();
+                return finish(packet, set, &offload, arrival.vlan);
+            }
+            // Fits: a slot is smaller than `whole`.
+            let length = frame.len();
+            self.whole[HEADER_LEN..HEADER_LEN + length].copy_from_slice(frame);
+            (offload, length)
+        };
+        let frame = &self.whole[HEADER_LEN..HEADER_LEN + length];
+        if !offload.is_segmented() {
+            let set = packet.set_frame(frame).is_ok();
+            return finish(packet, set, &offload, arrival.vlan);
+        }
+        match Segmentation::plan(&offload, frame) {
+            Some(plan) => Taken::Cutting(Cutting {
+                plan,
+                length,
+                vlan: arrival.vlan,
+                timestamp_ns: arrival.timestamp_ns,
+            }),
+            None => Taken::Error,
+        }
+    }
+
+    /// Moves segments of the frame that is being cut into the batch. Returns false when batch or pool ended first.
+    fn cut(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> bool {
+        let Some(cutting) = &mut self.cutting else { return true };
+        let frame = &self.whole[HEADER_LEN..HEADER_LEN + cutting.length];
+        while let Some(length) = cutting.plan.next_len() {
+            if batch.is_full() {
+                return false;
+            }
+            let Some(mut packet) = pool.take() else { return false };
+            let written = length <= MAX_FRAME
+                && packet.extend(length).is_ok_and(|segment| cutting.plan.write_next(frame, segment))
+                && cutting.vlan.is_none_or(|tag| insert_vlan(&mut packet, tag));
+            if !written {
+                self.statistics.rx_errors += 1;
+                pool.put(packet);
+                break;
+            }
+            packet.timestamp_ns = cutting.timestamp_ns;
+            deliver(packet, batch, pool, &mut self.statistics);
+        }
+        self.cutting = None;
+        true
+    }
+
+    /// Some link of the system has changed: this interface may have another MTU, or be gone.
+    ///
+    /// The socket alone does not tell that an interface is gone: the kernel leaves its error (`ENETDOWN`) once, when the
+    /// interface goes down on its way out, and whoever looks then still finds it.
+    #[cold]
+    fn follow_link(&mut self) -> Result<(), PortError> {
+        // Before the questions: a change meanwhile is asked for again.
+        self.changes = changes();
+        self.follow_mtu();
+        self.check_link()
+    }
+
+    /// Follows the MTU of the link, which may have changed. The driver makes larger slots at once, and uses them when all
+    /// frames in the present ones are received.
+    #[cold]
+    fn follow_mtu(&mut self) {
+        // `check_link` reports an interface that is gone.
+        let Ok(mtu) = self.name.mtu() else { return };
+        if mtu == self.mtu {
+            return;
+        }
+        self.mtu = mtu;
+        self.max_send = max_send(mtu, &self.ring);
+        self.next_ring = None;
+        if self.ring.is_small_for(mtu) {
+            // Without memory for larger slots, frames that fit the smaller ones pass.
+            self.next_ring = RingSocket::prepare(mtu, self.ring_bytes).ok();
+        }
+    }
+
+    /// The same because of a frame that is longer than the link takes, or than a slot: not for each one.
+    #[cold]
+    fn follow_mtu_for_long(&mut self) {
+        let now = Instant::now();
+        if self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_AGAIN) {
+            self.looked = Some(now);
+            self.follow_mtu();
+        }
+    }
+
+    /// Goes on with the larger slots, if there are some. Nothing is left to be received from the others.
+    #[cold]
+    fn change_rings(&mut self) {
+        let Some(next) = self.next_ring.take() else { return };
+        if self.unsent {
+            // What does not leave now waits in the kernel, or is lost with the ring.
+            let _ = self.ring.kick();
+        }
+        if next.bind(self.index).is_err() {
+            return;
+        }
+        self.missed.set(self.missed.get() + self.ring.take_missed());
+        self.ring = next;
+        self.unsent = false;
+        self.max_send = max_send(self.mtu, &self.ring);
+    }
+
+    /// Sends what waits. That the queue is full or the link down is no error: it is tried again.
+    fn kick(&mut self) -> Result<(), PortError> {
+        match self.ring.kick() {
+            Ok(()) => self.unsent = false,
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => {}
+                Some(libc::ENETDOWN | libc::ENXIO) => self.check_link()?,
+                _ => return Err(self.error("send to", error)),
+            },
+        }
+        Ok(())
+    }
+
+    /// Asks whether the link is up and has a carrier. The kernel takes frames for a link without a carrier and loses them,
+    /// so this driver refuses them, and its worker counts them as that.
+    #[cold]
+    fn look_whether_up(&mut self) {
+        // `check_link` reports an interface that is gone.
+        self.down_at = (!self.name.is_running().unwrap_or(false)).then(Instant::now);
+    }
+
+    /// The link went down, which is no error, or away, which is.
+    fn check_link(&mut self) -> Result<(), PortError> {
+        self.look_whether_up();
+        match self.name.index() {
+            Ok(index) if index == self.index => Ok(()),
+            Ok(_) => Err(self.error("use", io::Error::from_raw_os_error(libc::ENODEV))),
+            Err(error) => Err(self.error("use", error)),
+        }
+    }
+
+    fn error(&self, what: &str, error: io::Error) -> PortError {
+        PortError::system(format!("{what} interface {}", self.name.as_str()), error)
+    }
+}
+
+/// Longest frame that a link of this MTU takes from a ring.
+fn max_send(mtu: usize, ring: &RingSocket) -> usize {
+    (mtu + ETHERNET_HEADER + VLAN_TAG).min(ring.max_send())
+}
+
+fn finish(packet: &mut Packet, set: bool, offload: &Offload, vlan: Option<(u16, u16)>) -> Taken {
+    let finished =
+        set && offload.finish_checksum(packet.data_mut()) && vlan.is_none_or(|tag| insert_vlan(packet, tag));
+    if finished { Taken::Packet } else { Taken::Error }
+}
+
+/// Puts a VLAN tag after the addresses. Returns false when there are none or the frame is too long already.
+fn insert_vlan(packet: &mut Packet, (tpid, tci): (u16, u16)) -> bool {
+    const ADDRESSES: usize = 12;
+    if packet.len() < ADDRESSES || packet.push(VLAN_TAG).is_err() {
+        return false;
+    }
+    let frame = packet.data_mut();
+    frame.copy_within(VLAN_TAG..VLAN_TAG + ADDRESSES, 0);
+    frame[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
+    frame[ADDRESSES + 2..ADDRESSES + 4].copy_from_slice(&tci.to_be_bytes());
+    true
+}
+
+fn deliver(packet: Packet, batch: &mut Batch, pool: &mut PacketPool, statistics: &mut PortStatistics) {
+    let length = packet.len() as u64;
+    match batch.push(packet) {
+        Ok(_) => {
+            statistics.rx_packets += 1;
+            statistics.rx_bytes += length;
+        }
+        Err(packet) => pool.put(packet),
+    }
+}
+
+impl Port for PacketPort {
+    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        loop {
+            if !self.cut(batch, pool) {
+                return Ok(Received::More);
+            }
+            let Some(arrival) = self.ring.arrival() else {
+                if self.next_ring.is_none() {
+                    break;
+                }
+                self.change_rings();
+                continue;
+            };
+            if arrival.is_queued {
+                self.follow_mtu_for_long();
+            }
+            if batch.is_full() {
+                return Ok(Received::More);
+            }
+            let Some(mut packet) = pool.take() else { return Ok(Received::More) };
+            let taken = self.take(&arrival, &mut packet);
+            self.ring.release();
+            match taken {
+                Taken::Packet => {
+                    packet.timestamp_ns = arrival.timestamp_ns;
+                    deliver(packet, batch, pool, &mut self.statistics);
+                }
+                Taken::Cutting(cutting) => {
+                    self.cutting = Some(cutting);
+                    pool.put(packet);
+                }
+                Taken::Error => {
+                    self.statistics.rx_errors += 1;
+                    pool.put(packet);
+                }
+            }
+        }
+        if self.unsent {
+            self.kick()?;
+        }
+        if self.changes != changes() {
+            self.follow_link()?;
+        }
+        match self.ring.take_error() {
+            None => {}
+            Some(error) if error.raw_os_error() == Some(libc::ENETDOWN) => self.check_link()?,
+            Some(error) => return Err(self.error("receive from", error)),
+        }
+        Ok(Received::Idle)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        let mut result = if self.changes == changes() { Ok(()) } else { self.follow_link() };
+        if self.down_at.is_some_and(|asked| asked.elapsed() >= LOOK_AGAIN) {
+            self.look_whether_up();
+        }
+        if batch.packets().iter().any(|packet| packet.len() > self.max_send) {
+            self.follow_mtu_for_long();
+        }
+        let is_up = !self.is_link_down();
+        let before = batch.len();
+        batch.recycle_if(pool, |packet| {
+            let fits = is_up && (ETHERNET_HEADER..=self.max_send).contains(&packet.len());
+            let mut sent = fits && self.ring.enqueue(packet.data());
+            if fits && !sent && result.is_ok() {
+                // The ring is full: the kernel frees slots while it sends.
+                result = self.kick();
+                sent = result.is_ok() && self.ring.enqueue(packet.data());
+            }
+            if sent {
+                self.unsent = true;
+                self.statistics.tx_packets += 1;
+                self.statistics.tx_bytes += packet.len() as u64;
+            } else {
+                self.statistics.tx_refused += 1;
+            }
+            sent
+        });
+        result.map(|()| Transmitted { sent: before - batch.len(), refused: batch.len() })
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        if self.unsent { self.kick() } else { Ok(()) }
+    }
+
+    fn in_flight(&mut self) -> usize {
+        self.ring.unsent()
+    }
+
+    fn is_link_down(&self) -> bool {
+        self.down_at.is_some()
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        Some(self.ring.descriptor())
+    }
+
+    fn time_source(&self) -> TimeSource {
+        TimeSource::Wall
+    }
+
+    fn next_arrival_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        self.missed.set(self.missed.get() + self.ring.take_missed());
+        PortStatistics { rx_missed: self.missed.get(), ..self.statistics }
+    }
+}

@@ -1,0 +1,384 @@
+//! The driver on veth pairs, in network namespaces of the tests' own. Skipped without root.
+
+use super::*;
+use crate::netns::{Host, in_fresh_namespace, ip, veth_pair, wait_until_up};
+use crate::port::PortError;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn frame(mark: u8, length: usize) -> Vec<u8> {
+    let mut frame = vec![mark; length];
+    // To everyone, from a local address, of an EtherType for experiments (IEEE 802).
+    frame[..14].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, mark, 0x88, 0xb5]);
+    frame
+}
+
+fn send(port: &mut PacketPort, pool: &mut PacketPool, frames: &[Vec<u8>]) -> Transmitted {
+    let mut batch = Batch::new();
+    for frame in frames {
+        let mut packet = pool.take().unwrap();
+        packet.set_frame(frame).unwrap();
+        batch.push(packet).unwrap();
+    }
+    let transmitted = port.transmit(&mut batch, pool).unwrap();
+    port.flush().unwrap();
+    assert_eq!(batch.len(), transmitted.refused);
+    batch.recycle(pool);
+    transmitted
+}
+
+/// Receives until so many frames are there, or for a second.
+fn receive(port: &mut PacketPort, pool: &mut PacketPool, count: usize) -> Vec<Vec<u8>> {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let mut frames = Vec::new();
+    let mut batch = Batch::new();
+    while frames.len() < count && Instant::now() < deadline {
+        if port.receive(&mut batch, pool).unwrap() == Received::Idle && batch.is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        frames.extend(batch.packets().iter().map(|packet| packet.data().to_vec()));
+        batch.recycle(pool);
+    }
+    frames
+}
+
+#[test]
+fn frames_pass_both_ways_and_own_ones_are_not_received() {
+    in_fresh_namespace("frames_pass_both_ways", || {
+        veth_pair("va", "vb");
+        let mut pool = PacketPool::new(200);
+        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        assert_eq!(a.time_source(), TimeSource::Wall);
+        assert_eq!(a.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
+
+        let there: Vec<Vec<u8>> = (0..60).map(|mark| frame(mark, 14 + usize::from(mark) * 24)).collect();
+        assert_eq!(send(&mut a, &mut pool, &there), Transmitted { sent: 60, refused: 0 });
+        assert_eq!(receive(&mut b, &mut pool, 60), there);
+        assert_eq!(send(&mut b, &mut pool, &[frame(99, 60)]), Transmitted { sent: 1, refused: 0 });
+        assert_eq!(receive(&mut a, &mut pool, 1), [frame(99, 60)], "and nothing of what a itself sent");
+
+        let bytes: u64 = there.iter().map(|frame| frame.len() as u64).sum();
+        let expected = PortStatistics {
+            rx_packets: 60,
+            rx_bytes: bytes,
+            tx_packets: 1,
+            tx_bytes: 60,
+            ..PortStatistics::default()
+        };
+        assert_eq!(b.statistics(), expected);
+    });
+}
+
+#[test]
+fn frames_that_the_link_does_not_take_are_refused() {
+    in_fresh_namespace("frames_that_the_link_does_not_take", || {
+        veth_pair("va", "vb");
+        let mut pool = PacketPool::new(200);
+        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let frames = [frame(1, 1518), vec![0; 13], frame(2, 1519), frame(3, 64)];
+        assert_eq!(send(&mut a, &mut pool, &frames), Transmitted { sent: 2, refused: 2 });
+        assert_eq!(receive(&mut b, &mut pool, 2), [frame(1, 1518), frame(3, 64)]);
+        assert_eq!((a.statistics().tx_packets, a.statistics().tx_refused), (2, 2));
+    });
+}
+
+#[test]
+fn jumbo_frames_pass() {
+    in_fresh_namespace("jumbo_frames_pass", || {
+        veth_pair("va", "vb");
+        ip("link set va mtu 9216");
+        ip("link set vb mtu 9216");
+        let mut pool = PacketPool::new(200);
+        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let frames = [frame(1, 9216), frame(2, 60), frame(3, 9000)];
+        assert_eq!(send(&mut a, &mut pool, &frames).sent, 3);
+        assert_eq!(receive(&mut b, &mut pool, 3), frames);
+    });
+}
+
+#[test]
+fn frames_that_outgrow_their_slot_come_in_order_too() {
+    in_fresh_namespace("frames_that_outgrow_their_slot", || {
+        veth_pair("va", "vb");
+        // Opened for 1500 bytes; the link learns of jumbo frames later.
+        let mut b = PacketPort::open("vb").unwrap();
+        ip("link set va mtu 9216");
+        ip("link set vb mtu 9216");
+        let mut a = PacketPort::open("va").unwrap();
+        let mut pool = PacketPool::new(200);
+        let frames = [frame(1, 60), frame(2, 9000), frame(3, 8000), frame(4, 61)];
+        assert_eq!(send(&mut a, &mut pool, &frames).sent, 4);
+        assert_eq!(receive(&mut b, &mut pool, 4), frames);
+    });
+}
+
+#[test]
+fn the_mtu_is_followed_while_the_port_is_open() {
+    in_fresh_namespace("the_mtu_is_followed", || {
+        veth_pair("va", "vb");
+        let mut pool = PacketPool::new(200);
+        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        assert_eq!(send(&mut a, &mut pool, &[frame(0, 1518), frame(1, 1519)]).sent, 1);
+        receive(&mut b, &mut pool, 1);
+        ip("link set va mtu 9500");
+        ip("link set vb mtu 9500");
+        // Longer than the sending slots: refused until the port is asked for frames again, and then has larger ones.
+        std::thread::sleep(LOOK_AGAIN);
+        send(&mut a, &mut pool, &[frame(2, 9500)]);
+        assert_eq!(a.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
+        let frames: Vec<Vec<u8>> = (0..60).map(|mark| frame(mark, 9518 - usize::from(mark))).collect();
+        assert_eq!(send(&mut a, &mut pool, &frames), Transmitted { sent: 60, refused: 0 });
+        assert_eq!(receive(&mut b, &mut pool, 60), frames);
+        // The receiving port has followed too: nothing outgrows its slots any more, and nothing came twice.
+        assert!(b.next_ring.is_none() && !b.ring.is_small_for(9500));
+        assert_eq!(b.statistics().rx_packets, 61);
+        assert_eq!(send(&mut a, &mut pool, &frames).sent, 60);
+        wait_until(&mut || b.ring.arrival().is_some());
+        assert!(!b.ring.arrival().unwrap().is_queued);
+        assert_eq!(receive(&mut b, &mut pool, 60), frames);
+        // A smaller MTU is followed when the kernel tells of it.
+        ip("link set va mtu 1500");
+        crate::link::note_change();
+        assert_eq!(
+            send(&mut a, &mut pool, &[frame(1, 1518), frame(2, 1519)]),
+            Transmitted { sent: 1, refused: 1 }
+        );
+    });
+}
+
+fn wait_until(done: &mut dyn FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while !done() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn many_ports_share_the_memory_of_rings() {
+    in_fresh_namespace("many_ports_share_the_memory_of_rings", || {
+        (0..32).for_each(|number| drop(ip(&format!("link add l{number} type veth peer name r{number}"))));
+        let before = resident();
+        let names = (0..64).map(|number| format!("{}{}", if number < 32 { "l" } else { "r" }, number % 32));
+        let ports: Vec<PacketPort> = names.map(|name| PacketPort::open_among(&name, 64).unwrap()).collect();
+        let taken = resident().saturating_sub(before);
+        println!("{} MiB for {} ports", taken >> 20, ports.len());
+        // 2 MiB each, where one alone has 16; other tests of this process have some at the same time.
+        assert!(taken < 300 << 20, "{} MiB for {} ports", taken >> 20, ports.len());
+    });
+}
+
+/// Bytes of memory that this process has.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 1024
+}
+
+#[test]
+fn vlan_tags_are_put_back() {
+    in_fresh_namespace("vlan_tags_are_put_back", || {
+        veth_pair("va", "vb");
+        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let mut pool = PacketPool::new(200);
+        let mut plain = frame(1, 60);
+        plain[12..18].copy_from_slice(&[0x81, 0x00, 0x61, 0x23, 0x88, 0xb5]);
+        let mut double = frame(2, 60);
+        double[12..22].copy_from_slice(&[0x88, 0xa8, 0x00, 0x07, 0x81, 0x00, 0x00, 0x08, 0x88, 0xb5]);
+        let frames = [plain, double];
+        assert_eq!(send(&mut a, &mut pool, &frames).sent, 2);
+        let aside = b.ring.arrival().map(|arrival| (arrival.length, arrival.vlan));
+        assert_eq!(aside, Some((56, Some((0x8100, 0x6123)))), "the kernel keeps the tag aside");
+        assert_eq!(receive(&mut b, &mut pool, 2), frames);
+    });
+}
+
+#[test]
+fn a_port_recovers_when_its_own_link_is_up_again() {
+    in_fresh_namespace("a_port_recovers", || {
+        veth_pair("va", "vb");
+        let mut pool = PacketPool::new(200);
+        let mut a = PacketPort::open("va").unwrap();
+        // The first frames may still go into the ring: the kernel's answer tells the port of the link.
+        ip("link set va down");
+        let frames: Vec<Vec<u8>> = (0..64).map(|mark| frame(mark, 60)).collect();
+        let refused: usize = (0..200).map(|_| send(&mut a, &mut pool, &frames).refused).sum();
+        assert!(refused >= 199 * 64, "{refused}");
+        assert_eq!(a.statistics().tx_refused, refused as u64);
+        ip("link set va up");
+        wait_until_up("va");
+        std::thread::sleep(LOOK_AGAIN);
+        let deadline = Instant::now() + Duration::from_secs(2);
+        while a.unsent && Instant::now() < deadline {
+            a.flush().unwrap();
+        }
+        assert_eq!(send(&mut a, &mut pool, &[frame(1, 60)]).sent, 1);
+    });
+}
+
+#[test]
+fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
+    in_fresh_namespace("an_interface_that_goes_away", || {
+        veth_pair("va", "vb");
+        let mut pool = PacketPool::new(200);
+        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        ip("link set vb down");
+        assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
+        ip("link set vb up");
+        wait_until_up("va");
+        send(&mut a, &mut pool, &[frame(1, 60)]);
+        assert_eq!(receive(&mut b, &mut pool, 1), [frame(1, 60)]);
+        ip("link del va");
+        let error = b.receive(&mut Batch::new(), &mut pool).unwrap_err();
+        assert!(error.to_string().starts_with("cannot use interface vb: No such device"), "{error}");
+    });
+}
+
+#[test]
+fn frames_for_a_link_that_is_down_are_refused() {
+    in_fresh_namespace("frames_for_a_link_that_is_down", || {
+        veth_pair("va", "vb");
+        let mut pool = PacketPool::new(200);
+        // The peer of `va` goes down: `va` has no carrier then. Nobody watches links here, so the port asks for itself.
+        ip("link set vb down");
+        let mut a = PacketPort::open("va").unwrap();
+        assert!(a.is_link_down());
+        assert_eq!(send(&mut a, &mut pool, &[frame(1, 60)]), Transmitted { sent: 0, refused: 1 });
+        ip("link set vb up");
+        wait_until_up("va");
+        let mut b = PacketPort::open("vb").unwrap();
+        std::thread::sleep(LOOK_AGAIN);
+        assert_eq!(send(&mut a, &mut pool, &[frame(2, 60)]), Transmitted { sent: 1, refused: 0 });
+        assert!(!a.is_link_down());
+        assert_eq!(receive(&mut b, &mut pool, 1), [frame(2, 60)]);
+    });
+}
+
+#[test]
+fn errors_name_the_interface() {
+    let message = |name| match PacketPort::open(name) {
+        Ok(_) => panic!("{name} opened"),
+        Err(error) => error.to_string(),
+    };
+    let absent = message("no-such-link");
+    assert!(absent.starts_with("there is no interface `no-such-link` (there are: "), "{absent}");
+    assert!(absent.contains("lo") && absent.contains("`tap:no-such-link` makes one"), "{absent}");
+    let near = message("loo");
+    assert!(near.starts_with("there is no interface `loo`, did you mean `lo`?"), "{near}");
+    assert!(
+        message("much-too-long-a-name")
+            .starts_with("packet: `much-too-long-a-name` is not an interface name")
+    );
+}
+
+/// Connects two ports, frame for frame, until told to stop; their links get another MTU when they are open. Gives their
+/// statistics, and the longest frame.
+fn cross_connect(
+    names: [&str; 2],
+    mtu: usize,
+    opened: impl FnOnce(),
+    stop: &AtomicBool,
+) -> Result<([PortStatistics; 2], usize), PortError> {
+    let [mut left, mut right] = [PacketPort::open(names[0])?, PacketPort::open(names[1])?];
+    names.iter().for_each(|name| drop(ip(&format!("link set {name} mtu {mtu}"))));
+    opened();
+    let mut longest = 0;
+    let mut pool = PacketPool::new(1024);
+    let mut batch = Batch::new();
+    while !stop.load(Ordering::Relaxed) {
+        for _ in 0..2 {
+            left.receive(&mut batch, &mut pool)?;
+            longest = batch.packets().iter().map(|packet| packet.len()).fold(longest, usize::max);
+            assert!(longest <= mtu + 14, "no frame longer than the link's");
+            right.transmit(&mut batch, &mut pool)?;
+            right.flush()?;
+            batch.recycle(&mut pool);
+            std::mem::swap(&mut left, &mut right);
+        }
+    }
+    Ok(([left.statistics(), right.statistics()], longest))
+}
+
+#[test]
+fn tcp_and_udp_pass_with_all_offloads_on() {
+    hosts_talk("tcp_and_udp_pass", 1500);
+}
+
+#[test]
+fn tcp_uses_an_mtu_that_was_raised_while_the_ports_were_open() {
+    hosts_talk("tcp_uses_an_mtu_that_was_raised", 9500);
+}
+
+/// Two hosts with every offload that the kernel switches on by itself, and a wire made of two ports between them, whose
+/// links get another MTU after the ports were opened.
+fn hosts_talk(test: &str, mtu: usize) {
+    const AMOUNT: usize = 16 << 20;
+    in_fresh_namespace(test, move || {
+        let (client, server) = (Host::new(), Host::new());
+        for (host, port, inside) in [(&client, "p0", "h0"), (&server, "p1", "h1")] {
+            veth_pair(port, inside);
+            let number = if inside == "h0" { 1 } else { 2 };
+            host.adopt(inside, &format!("fd00::{number}/64"));
+            let inside = inside.to_owned();
+            host.start(move || ip(&format!("addr add 10.8.0.{number}/24 dev {inside}"))).wait();
+            wait_until_up(port);
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        // The wire runs in a thread of this namespace.
+        let (opened, are_open) = std::sync::mpsc::channel();
+        let wire = std::thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || cross_connect(["p0", "p1"], mtu, move || opened.send(()).unwrap(), &stop)
+        });
+        are_open.recv().unwrap();
+        for (host, inside) in [(&client, "h0"), (&server, "h1")] {
+            host.start(move || ip(&format!("link set {inside} mtu {mtu}"))).wait();
+        }
+
+        for (at, to) in [("10.8.0.2:80", "10.8.0.2:80"), ("[fd00::2]:80", "[fd00::2]:80")] {
+            let (ready, is_ready) = std::sync::mpsc::channel();
+            let received = server.start(move || {
+                let listener = TcpListener::bind(at).unwrap();
+                ready.send(()).unwrap();
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                let mut data = Vec::new();
+                stream.read_to_end(&mut data).map(|_| data)
+            });
+            is_ready.recv().unwrap();
+            let sent = client.start(move || {
+                let data: Vec<u8> = (0..AMOUNT).map(|at| (at / 7) as u8).collect();
+                let mut stream = TcpStream::connect_timeout(&to.parse().unwrap(), Duration::from_secs(10))?;
+                stream.set_write_timeout(Some(Duration::from_secs(20)))?;
+                stream.write_all(&data)?;
+                std::io::Result::Ok(data)
+            });
+            let sent = sent.wait().unwrap();
+            assert!(received.wait().unwrap() == sent, "the bytes arrive over {at}");
+        }
+
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let datagram = server.start(move || {
+            let socket = UdpSocket::bind("10.8.0.2:53").unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            ready.send(()).unwrap();
+            let mut data = [0; 100];
+            socket.recv(&mut data).map(|length| data[..length].to_vec())
+        });
+        is_ready.recv().unwrap();
+        client
+            .start(|| UdpSocket::bind("10.8.0.1:0").and_then(|socket| socket.send_to(b"odd", "10.8.0.2:53")))
+            .wait()
+            .unwrap();
+        assert_eq!(datagram.wait().unwrap(), b"odd");
+
+        stop.store(true, Ordering::Relaxed);
+        let (statistics, longest) = wire.join().unwrap().unwrap();
+        for port in statistics {
+            assert_eq!(port.rx_errors, 0, "{statistics:?}");
+        }
+        assert_eq!(longest, mtu + 14, "TCP fills its segments");
+    });
+}

@@ -1,0 +1,185 @@
+//! The worker's side of a capture.
+
+use super::{CAPTURE_END_TIME, Counts};
+use crate::pcap::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, record_header};
+use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+use millrace_frames::{Batch, Packet, PacketPool};
+use pcap_file::Endianness;
+use rtrb::Producer;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// So long a port that replays a capture waits for the disk before it looks again.
+const WAIT: Duration = Duration::from_micros(200);
+
+/// A port whose frames are copied while somebody wants them.
+pub(super) struct WatchedPort {
+    port: Box<dyn Port>,
+    /// Whether the port replays a capture: then there is time to wait.
+    is_replay: bool,
+    shared: Arc<Shared>,
+    /// [`Shared::changes`] that are known.
+    seen: u32,
+    lanes: Option<[Lane; 2]>,
+}
+
+/// Switches the copying of one port on and off, from any thread.
+#[derive(Clone, Debug)]
+pub(super) struct Tap(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Counts what was put into `next`.
+    changes: AtomicU32,
+    /// What the port is to go on with.
+    next: Mutex<Option<[Lane; 2]>>,
+}
+
+impl Tap {
+    /// The port copies to these lanes from its next burst on, or nowhere.
+    pub(super) fn set(&self, lanes: Option<[Lane; 2]>) {
+        let mut next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner);
+        *next = lanes;
+        self.0.changes.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// One direction of a capture.
+#[derive(Debug)]
+pub(super) struct Lane {
+    bytes: Producer<u8>,
+    counts: Arc<Counts>,
+    /// Bytes that the file may still grow by.
+    room: u64,
+    /// Whether the disk took nothing for so long that it is not waited for any more.
+    is_late: bool,
+}
+
+impl Lane {
+    pub(super) fn new(bytes: Producer<u8>, counts: Arc<Counts>, max_file: u64) -> Lane {
+        Lane { bytes, counts, room: max_file.saturating_sub(FILE_HEADER_BYTES), is_late: false }
+    }
+
+    /// Copies frames, each with its time. `may_wait`: until there is room; else those that find none are left out.
+    pub(super) fn put<'p>(&mut self, packets: impl Iterator<Item = (&'p Packet, u64)>, may_wait: bool) {
+        for (packet, time_ns) in packets {
+            let record = RECORD_HEADER_BYTES + packet.len();
+            if may_wait && !self.is_late && self.bytes.slots() < record {
+                self.wait(record);
+            }
+            let header = record_header(Endianness::Little, 1, time_ns, packet.len());
+            let fits = record as u64 <= self.room && self.bytes.slots() >= record;
+            // There is room for both.
+            let taken = fits
+                && !self.bytes.is_abandoned()
+                && self.bytes.push_entire_slice(&header).is_ok()
+                && self.bytes.push_entire_slice(packet.data()).is_ok();
+            let count = if taken {
+                self.room -= record as u64;
+                &self.counts.taken
+            } else {
+                &self.counts.lost
+            };
+            add_one(count);
+        }
+    }
+}
+
+impl Lane {
+    /// Waits until the disk has taken enough.
+    #[cold]
+    fn wait(&mut self, record: usize) {
+        let begun = Instant::now();
+        while self.bytes.slots() < record && !self.bytes.is_abandoned() && !self.is_late {
+            std::thread::sleep(WAIT);
+            self.is_late = begun.elapsed() > CAPTURE_END_TIME;
+        }
+    }
+}
+
+/// Only one thread writes the number.
+fn add_one(count: &AtomicU64) {
+    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+impl WatchedPort {
+    pub(super) fn new(port: Box<dyn Port>) -> (WatchedPort, Tap) {
+        let shared = Arc::<Shared>::default();
+        let tap = Tap(Arc::clone(&shared));
+        let is_replay = port.time_source() == TimeSource::Simulated;
+        (WatchedPort { port, is_replay, shared, seen: 0, lanes: None }, tap)
+    }
+
+    /// The lanes, when the capture is on.
+    #[inline]
+    fn lanes(&mut self) -> Option<&mut [Lane; 2]> {
+        if self.shared.changes.load(Ordering::Relaxed) != self.seen {
+            self.change();
+        }
+        self.lanes.as_mut()
+    }
+
+    /// Goes on with what was set last. While somebody sets something else, that waits for the next burst.
+    #[cold]
+    fn change(&mut self) {
+        if let Ok(mut next) = self.shared.next.try_lock() {
+            self.lanes = next.take();
+            // Changes only with the lock.
+            self.seen = self.shared.changes.load(Ordering::Relaxed);
+        }
+    }
+}
+
+impl Port for WatchedPort {
+    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        let before = batch.len();
+        let received = self.port.receive(batch, pool);
+        let is_replay = self.is_replay;
+        if let Some([incoming, _]) = self.lanes() {
+            let packets = batch.packets()[before..].iter().map(|packet| (packet, packet.timestamp_ns));
+            incoming.put(packets, is_replay);
+        }
+        received
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        let is_replay = self.is_replay;
+        if let Some([_, outgoing]) = self.lanes() {
+            let now_ns = (!is_replay).then(wall_clock_ns);
+            let packets = batch.packets().iter();
+            let packets = packets.map(|packet| (packet, now_ns.unwrap_or(packet.timestamp_ns)));
+            outgoing.put(packets, is_replay);
+        }
+        self.port.transmit(batch, pool)
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        self.port.flush()
+    }
+
+    fn in_flight(&mut self) -> usize {
+        self.port.in_flight()
+    }
+
+    fn is_link_down(&self) -> bool {
+        self.port.is_link_down()
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        self.port.poll_fd()
+    }
+
+    fn time_source(&self) -> TimeSource {
+        self.port.time_source()
+    }
+
+    fn next_arrival_ns(&mut self) -> Option<u64> {
+        self.port.next_arrival_ns()
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        self.port.statistics()
+    }
+}

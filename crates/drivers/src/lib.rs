@@ -1,0 +1,47 @@
+//! Port drivers with one trait: capture files, Linux interfaces, tap interfaces, a loopback in memory, and
+//! captures of what passes.
+//!
+//! A [`Port`] takes and gives frames in batches ([`Batch`](millrace_frames::Batch)) of packets
+//! ([`Packet`](millrace_frames::Packet)) that are recycled through a pool ([`PacketPool`](millrace_frames::PacketPool)). It
+//! promises that nothing on this path waits, locks or, in steady state, allocates; that a frame that cannot be sent is given
+//! back, not lost; and that every frame lost is counted ([`PortStatistics`]).
+//!
+//! A driver never looks inside a frame, with one exception that the wire demands: the `packet` driver finishes what a
+//! local sender left to the hardware (checksums, segmentation, a VLAN tag kept aside), so that the switch sees the
+//! frames that a cable would carry.
+
+mod af_packet;
+mod capture;
+mod capture_file;
+mod fault;
+mod link;
+mod link_watch;
+mod memory_port;
+#[cfg(test)]
+mod netns;
+pub mod null;
+mod open;
+mod pcap;
+mod port;
+mod spec;
+mod stream;
+mod tap;
+mod wait;
+
+pub use af_packet::PacketPort;
+pub use capture::{
+    CAPTURE_END_TIME, CAPTURE_RING, CaptureError, CaptureStatus, Captures, DEFAULT_CAPTURE_FILE,
+    MAX_CAPTURE_FILE, MAX_CAPTURE_NAME,
+};
+pub use capture_file::{CaptureFile, CaptureFileError, MAX_INTERFACES, MAX_RECORD, Record};
+pub use fault::{FaultInjector, Faults};
+pub use link_watch::{LinkState, LinkWatch, Links, PortLink};
+pub use memory_port::{FarEnd, MemoryPort, Next};
+pub use null::NullPort;
+pub use open::{open, open_among};
+pub use pcap::PcapPort;
+pub use port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+pub use spec::{DRIVERS, Driver, InterfaceSpec, PortSpec, SpecError};
+pub use stream::StreamPort;
+pub use tap::TapPort;
+pub use wait::wait_readable;

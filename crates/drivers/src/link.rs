@@ -1,0 +1,214 @@
+//! Linux network interfaces by name: the few requests that drivers make of them.
+
+#![allow(unsafe_code)]
+
+use crate::port::PortError;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How often the kernel has said that some link has changed, while somebody listens.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+/// A number that is another one after a change of some link, if somebody watches links ([`crate::LinkWatch`]).
+#[inline]
+pub(crate) fn changes() -> u32 {
+    CHANGES.load(Ordering::Relaxed)
+}
+
+/// Some link has changed.
+pub(crate) fn note_change() {
+    CHANGES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// An interface name that fits the kernel's structures.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkName(String);
+
+impl LinkName {
+    /// Checks a name: 1 to 15 bytes, neither space nor slash nor zero byte.
+    pub(crate) fn new(driver: &'static str, name: &str) -> Result<LinkName, PortError> {
+        let bad = |byte: u8| byte == b'/' || byte == 0 || byte.is_ascii_whitespace();
+        if name.is_empty()
+            || name.len() >= libc::IFNAMSIZ
+            || name == "."
+            || name == ".."
+            || name.bytes().any(bad)
+        {
+            let reason =
+                format!("`{name}` is not an interface name (1 to 15 characters, no space, no slash)");
+            return Err(PortError::Arguments { driver, reason });
+        }
+        Ok(LinkName(name.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The kernel's request structure with this name and nothing else.
+    fn request(&self) -> libc::ifreq {
+        // SAFETY: ifreq is a plain C structure for which all bytes zero is a value.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (place, byte) in request.ifr_name.iter_mut().zip(self.0.bytes()) {
+            *place = byte as libc::c_char;
+        }
+        request
+    }
+
+    /// The number of the interface.
+    pub(crate) fn index(&self) -> io::Result<i32> {
+        let request = self.ask(libc::SIOCGIFINDEX as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        Ok(unsafe { request.ifr_ifru.ifru_ifindex })
+    }
+
+    /// The longest payload of a frame in bytes, without the Ethernet header.
+    pub(crate) fn mtu(&self) -> io::Result<usize> {
+        let request = self.ask(libc::SIOCGIFMTU as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+        Ok(usize::try_from(mtu).unwrap_or(0))
+    }
+
+    /// Whether the interface is up and has a carrier.
+    pub(crate) fn is_running(&self) -> io::Result<bool> {
+        let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        Ok(self.flags()?.1 & wanted == wanted)
+    }
+
+    /// The hardware address of an Ethernet interface; none of one that has no such address.
+    pub(crate) fn mac(&self) -> io::Result<Option<[u8; 6]>> {
+        let request = self.ask(libc::SIOCGIFHWADDR as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        let address = unsafe { request.ifr_ifru.ifru_hwaddr };
+        let bytes = address.sa_data.first_chunk::<6>().map(|bytes| bytes.map(|byte| byte as u8));
+        Ok(bytes.filter(|bytes| address.sa_family == libc::ARPHRD_ETHER && *bytes != [0; 6]))
+    }
+
+    /// The speed of the link in millions of bits per second; none where the driver does not know one, as without a carrier.
+    pub(crate) fn speed_mbps(&self) -> io::Result<Option<u32>> {
+        let mut command = EthtoolCommand { cmd: ETHTOOL_GSET, ..EthtoolCommand::default() };
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut command).cast();
+        match control(control_socket()?.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &mut request) {
+            Ok(()) => {}
+            // Not an Ethernet driver, or one without this call.
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let speed = u32::from(command.speed_hi) << 16 | u32::from(command.speed);
+        // 0 and all ones (of half a word or a whole one) mean that it is not known.
+        Ok(Some(speed).filter(|speed| !matches!(*speed, 0 | 0xffff | u32::MAX)))
+    }
+
+    /// Brings the interface up.
+    pub(crate) fn bring_up(&self) -> io::Result<()> {
+        let (mut request, flags) = self.flags()?;
+        request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+        control(control_socket()?.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)
+    }
+
+    /// Makes the open tun device a tap interface of this name, of whole Ethernet frames and nothing else.
+    pub(crate) fn attach_tap(&self, device: &File) -> io::Result<()> {
+        let mut request = self.request();
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+        control(device.as_raw_fd(), libc::TUNSETIFF, &mut request)
+    }
+
+    /// The flags of the interface, and the request that they are the answer to.
+    fn flags(&self) -> io::Result<(libc::ifreq, libc::c_short)> {
+        let request = self.ask(libc::SIOCGIFFLAGS as libc::Ioctl)?;
+        // SAFETY: the kernel filled in this member for this request.
+        Ok((request, unsafe { request.ifr_ifru.ifru_flags }))
+    }
+
+    fn ask(&self, what: libc::Ioctl) -> io::Result<libc::ifreq> {
+        let mut request = self.request();
+        control(control_socket()?.as_raw_fd(), what, &mut request)?;
+        Ok(request)
+    }
+}
+
+/// `ETHTOOL_GSET` of linux/ethtool.h, which all drivers that know a speed answer.
+const ETHTOOL_GSET: u32 = 1;
+
+/// `struct ethtool_cmd` of linux/ethtool.h.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolCommand {
+    cmd: u32,
+    supported: u32,
+    advertising: u32,
+    speed: u16,
+    duplex: u8,
+    port: u8,
+    phy_address: u8,
+    transceiver: u8,
+    autoneg: u8,
+    mdio_support: u8,
+    maxtxpkt: u32,
+    maxrxpkt: u32,
+    speed_hi: u16,
+    eth_tp_mdix: u8,
+    eth_tp_mdix_ctrl: u8,
+    lp_advertising: u32,
+    reserved: [u32; 2],
+}
+
+/// The interfaces of this network namespace by name, in the order of their numbers.
+pub(crate) fn names() -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+    // Two lines of headings.
+    let lines = table.lines().skip(2).filter_map(|line| line.split_once(':'));
+    lines.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
+fn control(descriptor: RawFd, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: every request used here reads and writes one ifreq, and SIOCETHTOOL the structure that this points to; both live
+    // beyond the call.
+    match unsafe { libc::ioctl(descriptor, what, std::ptr::from_mut(request)) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Some socket: requests on interfaces go through any.
+fn control_socket() -> io::Result<OwnedFd> {
+    // SAFETY: takes no pointers.
+    let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_checked() {
+        for name in ["", "0123456789abcdef", "a b", "a/b", "a\0", ".."] {
+            let error = LinkName::new("tap", name).unwrap_err().to_string();
+            assert!(error.starts_with("tap: `") && error.contains("is not an interface name"), "{error}");
+        }
+        assert!(LinkName::new("tap", "0123456789abcde").is_ok());
+    }
+
+    #[test]
+    fn the_loopback_interface_answers() {
+        let name = LinkName::new("packet", "lo").unwrap();
+        assert!(name.index().unwrap() > 0);
+        assert!(name.mtu().unwrap() >= 1500);
+        assert_eq!(name.mac().unwrap(), None);
+        assert_eq!(name.speed_mbps().unwrap_or(None), None);
+        assert!(names().contains(&"lo".to_owned()));
+        // The kernel writes so many bytes.
+        assert_eq!(size_of::<EthtoolCommand>(), 44);
+        let absent = LinkName::new("packet", "no-such-link").unwrap();
+        assert_eq!(absent.index().unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    }
+}

@@ -1,0 +1,152 @@
+//! A port without an interface: its frames come from memory and go there.
+
+use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+use millrace_frames::{Batch, PacketPool};
+use std::os::fd::RawFd;
+
+/// The far end of a [`MemoryPort`]: where its frames come from and where they go. Nothing in it waits.
+pub trait FarEnd: Send {
+    /// The port is asked for frames; [`FarEnd::next`] follows, as often as there is room.
+    fn asked(&mut self) {}
+
+    /// The next frame that has come.
+    fn next(&mut self) -> Next<'_>;
+
+    /// Takes a frame; false when there is no room for it.
+    fn take(&mut self, frame: &[u8]) -> bool;
+
+    /// As [`Port::poll_fd`].
+    fn poll_fd(&self) -> Option<RawFd> {
+        None
+    }
+}
+
+/// What a [`FarEnd`] says when it is asked for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// Here is one.
+    Frame(&'a [u8]),
+    /// There is none now.
+    None,
+    /// There will never be another one.
+    End,
+}
+
+/// A port whose frames come from memory and go there. It counts them and gives them their times.
+#[derive(Debug)]
+pub struct MemoryPort<F> {
+    far_end: F,
+    statistics: PortStatistics,
+}
+
+impl<F: FarEnd> MemoryPort<F> {
+    /// A port with this far end.
+    pub fn new(far_end: F) -> MemoryPort<F> {
+        MemoryPort { far_end, statistics: PortStatistics::default() }
+    }
+}
+
+impl<F: FarEnd> Port for MemoryPort<F> {
+    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        self.far_end.asked();
+        let (mut now_ns, mut refused) = (None, false);
+        loop {
+            if batch.is_full() || pool.available() == 0 {
+                return Ok(Received::More);
+            }
+            let frame = match self.far_end.next() {
+                Next::Frame(frame) => frame,
+                // Far ends may keep one order over all ports. After a refused frame it can be the turn of a port that the
+                // worker asked earlier in this round, and nothing would wake the worker for it.
+                Next::None if refused => return Ok(Received::More),
+                Next::None => return Ok(Received::Idle),
+                Next::End => return Ok(Received::End),
+            };
+            // There is room and a packet, so no frame is lost here.
+            let Some(packet) = batch.add(pool) else { return Ok(Received::More) };
+            packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
+            if packet.set_frame(frame).is_err() {
+                self.statistics.rx_errors += 1;
+                refused = true;
+                batch.give_last_back(pool);
+                continue;
+            }
+            self.statistics.rx_packets += 1;
+            self.statistics.rx_bytes += frame.len() as u64;
+        }
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        let mut sent = 0;
+        for packet in batch.packets() {
+            if !self.far_end.take(packet.data()) {
+                break;
+            }
+            self.statistics.tx_bytes += packet.len() as u64;
+            sent += 1;
+        }
+        batch.recycle_first(sent, pool);
+        self.statistics.tx_packets += sent as u64;
+        self.statistics.tx_refused += batch.len() as u64;
+        Ok(Transmitted { sent, refused: batch.len() })
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        self.far_end.poll_fd()
+    }
+
+    fn time_source(&self) -> TimeSource {
+        TimeSource::Wall
+    }
+
+    fn next_arrival_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        self.statistics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millrace_frames::MAX_FRAME;
+    use std::collections::VecDeque;
+
+    struct Frames(VecDeque<Vec<u8>>, Vec<u8>);
+
+    impl FarEnd for Frames {
+        fn next(&mut self) -> Next<'_> {
+            match self.0.pop_front() {
+                Some(frame) => {
+                    self.1 = frame;
+                    Next::Frame(&self.1)
+                }
+                None => Next::None,
+            }
+        }
+
+        fn take(&mut self, _: &[u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_refused_frame_keeps_the_worker_awake() {
+        let mut pool = PacketPool::new(8);
+        let mut batch = Batch::new();
+        let frames = [vec![1; 60], vec![2; MAX_FRAME + 1], vec![3; 60]];
+        let mut port = MemoryPort::new(Frames(frames.into(), Vec::new()));
+        assert_eq!(port.receive(&mut batch, &mut pool).unwrap(), Received::More);
+        let first: Vec<u8> = batch.packets().iter().map(|packet| packet.data()[0]).collect();
+        assert_eq!(first, [1, 3]);
+        assert_eq!(port.receive(&mut batch, &mut pool).unwrap(), Received::Idle);
+        let statistics = port.statistics();
+        assert_eq!((statistics.rx_packets, statistics.rx_bytes, statistics.rx_errors), (2, 120, 1));
+    }
+}

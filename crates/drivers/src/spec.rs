@@ -1,0 +1,208 @@
+//! How a port is named on the command line: `PORT@[DRIVER:]ARGS`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The drivers by name, with how their arguments look.
+pub const DRIVERS: [(Driver, &str, &str); 5] = [
+    (Driver::Null, "null", "null:TRACE[,passes=N] or null:-"),
+    (Driver::Packet, "packet", "packet:INTERFACE"),
+    (Driver::Pcap, "pcap", "pcap:IN[,OUT]"),
+    (Driver::Stream, "stream", "stream:IN[,OUT]"),
+    (Driver::Tap, "tap", "tap:NAME"),
+];
+
+/// A port driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Driver {
+    /// A capture from memory, over and over.
+    Null,
+    /// Capture files.
+    Pcap,
+    /// A Linux interface through an AF_PACKET ring.
+    Packet,
+    /// Captures that are read as they are written, such as named pipes.
+    Stream,
+    /// A tap interface made for the purpose.
+    Tap,
+}
+
+impl Driver {
+    /// The name before the colon.
+    pub fn name(self) -> &'static str {
+        match self {
+            Driver::Null => "null",
+            Driver::Pcap => "pcap",
+            Driver::Packet => "packet",
+            Driver::Stream => "stream",
+            Driver::Tap => "tap",
+        }
+    }
+}
+
+/// What a port is connected to: a driver and its arguments, `[DRIVER:]ARGS`. A bare name is a Linux interface with the best
+/// driver there is, for now `packet`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InterfaceSpec {
+    /// The driver.
+    pub driver: Driver,
+    /// What the driver makes of it: an interface, files. Not empty.
+    pub args: String,
+}
+
+/// A port with its number, `PORT@[DRIVER:]ARGS`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PortSpec {
+    /// The number of the port in the switch.
+    pub port: u16,
+    /// What it is connected to.
+    pub interface: InterfaceSpec,
+}
+
+/// Why the name of a port is not understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecError {
+    /// There is no `@`.
+    NoAt(String),
+    /// What is before the `@` is not a number up to 65535.
+    BadPort(String),
+    /// There is no driver of this name.
+    UnknownDriver(String),
+    /// Nothing follows the `@` or the driver's colon.
+    NoArguments(Option<Driver>),
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecError::NoAt(text) => {
+                write!(f, "`{text}` does not name a port: PORT@INTERFACE is expected, as in 0@veth0")
+            }
+            SpecError::BadPort(text) => write!(f, "`{text}` is not a port number (0 to {})", u16::MAX),
+            SpecError::UnknownDriver(name) => {
+                write!(f, "there is no port driver `{name}`")?;
+                if let Some(near) = nearest_driver(name) {
+                    write!(f, ", did you mean `{near}`?")?;
+                }
+                f.write_str(" (known:")?;
+                for (position, (_, known, _)) in DRIVERS.iter().enumerate() {
+                    write!(f, "{} {known}", if position == 0 { "" } else { "," })?;
+                }
+                f.write_str(")")
+            }
+            SpecError::NoArguments(None) => f.write_str("nothing follows the `@`: an interface is expected"),
+            SpecError::NoArguments(Some(driver)) => {
+                let usage =
+                    DRIVERS.iter().find(|(known, ..)| known == driver).map_or("", |(.., usage)| usage);
+                write!(f, "nothing follows `{}:`: {usage} is expected", driver.name())
+            }
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+impl FromStr for InterfaceSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<InterfaceSpec, SpecError> {
+        let (driver, args) = match text.split_once(':') {
+            Some((name, args)) => {
+                let known = DRIVERS.iter().find(|(_, known, _)| *known == name);
+                let (driver, ..) = known.ok_or_else(|| SpecError::UnknownDriver(name.to_owned()))?;
+                if args.is_empty() {
+                    return Err(SpecError::NoArguments(Some(*driver)));
+                }
+                (*driver, args)
+            }
+            None if text.is_empty() => return Err(SpecError::NoArguments(None)),
+            None => (Driver::Packet, text),
+        };
+        Ok(InterfaceSpec { driver, args: args.to_owned() })
+    }
+}
+
+impl FromStr for PortSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<PortSpec, SpecError> {
+        let (port, interface) = text.split_once('@').ok_or_else(|| SpecError::NoAt(text.to_owned()))?;
+        // A plus sign would parse as a number too.
+        if !port.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(SpecError::BadPort(port.to_owned()));
+        }
+        let port = port.parse().map_err(|_| SpecError::BadPort(port.to_owned()))?;
+        Ok(PortSpec { port, interface: interface.parse()? })
+    }
+}
+
+impl fmt::Display for InterfaceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.driver.name(), self.args)
+    }
+}
+
+impl fmt::Display for PortSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.port, self.interface)
+    }
+}
+
+/// The known driver that a name was probably meant to be.
+fn nearest_driver(name: &str) -> Option<&'static str> {
+    nearest(&name.to_lowercase(), DRIVERS.iter().map(|(_, known, _)| *known))
+}
+
+/// The known name that another one was probably meant to be: at most two letters are different, and not all.
+pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let distances = known.map(|known| (strsim::osa_distance(name, known), known));
+    let near = distances.filter(|(distance, known)| *distance <= 2 && *distance < known.chars().count());
+    near.min().map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(text: &str) -> Result<PortSpec, SpecError> {
+        text.parse()
+    }
+
+    #[test]
+    fn ports_name_a_number_a_driver_and_its_arguments() {
+        let cases = [
+            ("0@veth0", 0, Driver::Packet, "veth0"),
+            ("511@packet:veth0", 511, Driver::Packet, "veth0"),
+            ("65535@tap:mr0", 65535, Driver::Tap, "mr0"),
+            ("1@pcap:in.pcap,out.pcap", 1, Driver::Pcap, "in.pcap,out.pcap"),
+            ("1@pcap:a:b@c.pcap", 1, Driver::Pcap, "a:b@c.pcap"),
+        ];
+        for (text, number, driver, args) in cases {
+            let interface = InterfaceSpec { driver, args: args.to_owned() };
+            assert_eq!(port(text), Ok(PortSpec { port: number, interface }), "{text}");
+        }
+        assert_eq!(port("0@veth0").unwrap().to_string(), "0@packet:veth0");
+    }
+
+    #[test]
+    fn errors_help() {
+        let message = |text| port(text).unwrap_err().to_string();
+        assert_eq!(
+            message("veth0"),
+            "`veth0` does not name a port: PORT@INTERFACE is expected, as in 0@veth0"
+        );
+        assert_eq!(message("65536@veth0"), "`65536` is not a port number (0 to 65535)");
+        assert_eq!(message("+1@veth0"), "`+1` is not a port number (0 to 65535)");
+        assert_eq!(message("@veth0"), "`` is not a port number (0 to 65535)");
+        assert_eq!(message("0@"), "nothing follows the `@`: an interface is expected");
+        assert_eq!(message("0@pcap:"), "nothing follows `pcap:`: pcap:IN[,OUT] is expected");
+        assert_eq!(
+            message("0@Pacp:in.pcap"),
+            "there is no port driver `Pacp`, did you mean `pcap`? (known: null, packet, pcap, stream, tap)"
+        );
+        assert_eq!(
+            message("0@dpdk:x"),
+            "there is no port driver `dpdk` (known: null, packet, pcap, stream, tap)"
+        );
+    }
+}

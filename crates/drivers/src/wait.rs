@@ -1,0 +1,56 @@
+//! Waiting for frames when there is nothing to do: the only place of this crate that waits.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+/// Waits until one of the descriptors is readable, the time is over, or a signal comes. Times are rounded up to
+/// milliseconds; `None` waits for ever. Without descriptors it waits for the time alone.
+///
+/// # Errors
+/// What poll(2) says, other than that it was interrupted.
+pub fn wait_readable(descriptors: &[RawFd], timeout: Option<Duration>) -> io::Result<()> {
+    let mut polled: Vec<libc::pollfd> =
+        descriptors.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
+    let milliseconds = match timeout {
+        Some(time) => libc::c_int::try_from(time.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX),
+        None => -1,
+    };
+    // SAFETY: the pointer and the count are those of a vector that lives until the call returns.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, milliseconds) };
+    if ready < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a descriptor has no writer any more, having had one.
+pub(crate) fn is_hung_up(descriptor: RawFd) -> bool {
+    let mut polled = libc::pollfd { fd: descriptor, events: 0, revents: 0 };
+    // SAFETY: the pointer is to one structure that lives until the call returns.
+    let ready = unsafe { libc::poll(&raw mut polled, 1, 0) };
+    ready > 0 && polled.revents & libc::POLLHUP != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    use std::time::Instant;
+
+    #[test]
+    fn ends_when_something_can_be_read_or_the_time_is_over() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let start = Instant::now();
+        wait_readable(&[reader.as_raw_fd()], Some(Duration::from_millis(5))).unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(5));
+        writer.write_all(&[1]).unwrap();
+        wait_readable(&[reader.as_raw_fd()], None).unwrap();
+    }
+}

@@ -1,0 +1,400 @@
+//! Packets: one buffer each, with room in front.
+
+use crate::burst::Place;
+use crate::slots::{ROOM, START, Slot};
+use std::fmt;
+
+/// Free bytes before a received frame, so that headers can be added without moving the frame.
+pub const HEADROOM: usize = 256;
+
+/// Longest frame in bytes, without its frame check sequence. Jumbo frames (9216 bytes) fit.
+pub const MAX_FRAME: usize = 16 * 1024;
+
+/// A frame in a buffer of fixed size, and where and when it came in.
+pub struct Packet {
+    pub(crate) slot: Slot,
+    /// Where the frame is in the slot.
+    start: u32,
+    end: u32,
+    /// The switch port it was received on. Drivers leave it alone.
+    pub ingress_port: u16,
+    /// When it was received, in nanoseconds of the port's time (`TimeSource` in `drivers`). A pcap port writes this time
+    /// when it transmits, so whoever sends a packet later than it came sets it to the time of departure.
+    pub timestamp_ns: u64,
+}
+
+/// A frame would be longer than [`MAX_FRAME`], or shorter than nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameLengthError {
+    /// The length in bytes before the refused change.
+    pub length: usize,
+    /// The number of bytes that were to be added, or removed when negative.
+    pub change: isize,
+}
+
+impl fmt::Display for FrameLengthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FrameLengthError { length, change } = self;
+        if *change < 0 {
+            write!(f, "cannot remove {} bytes from a frame of {length}", change.unsigned_abs())
+        } else {
+            write!(f, "a frame of {length} bytes cannot grow by {change}, the limit is {MAX_FRAME}")
+        }
+    }
+}
+
+impl std::error::Error for FrameLengthError {}
+
+impl Packet {
+    /// An empty packet with its own buffer. On the way of packets take them from a [`crate::PacketPool`] instead.
+    pub fn new() -> Packet {
+        Packet::within(Slot::alone())
+    }
+
+    /// An empty packet in a slot.
+    pub(crate) fn within(slot: Slot) -> Packet {
+        Packet { slot, start: START as u32, end: START as u32, ingress_port: 0, timestamp_ns: 0 }
+    }
+
+    /// A packet with this frame and its own buffer.
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] above [`MAX_FRAME`].
+    pub fn from_frame(frame: &[u8]) -> Result<Packet, FrameLengthError> {
+        let mut packet = Packet::new();
+        packet.append(frame)?;
+        Ok(packet)
+    }
+
+    /// The frame.
+    #[inline]
+    pub fn data(&self) -> &[u8] {
+        &self.slot.bytes()[self.start as usize..self.end as usize]
+    }
+
+    /// The frame, to be changed in place.
+    #[inline]
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.slot.bytes_mut()[self.start as usize..self.end as usize]
+    }
+
+    /// The length of the frame in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    /// Whether the frame has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Empties the packet and gives it its headroom, port 0 and time 0 again.
+    #[inline]
+    pub fn reset(&mut self) {
+        self.put_at(START, 0);
+        self.ingress_port = 0;
+        self.timestamp_ns = 0;
+    }
+
+    /// Replaces the frame. Port and time stay.
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
+    #[inline]
+    pub fn set_frame(&mut self, frame: &[u8]) -> Result<(), FrameLengthError> {
+        if frame.len() > MAX_FRAME {
+            return Err(FrameLengthError { length: 0, change: frame.len() as isize });
+        }
+        self.put_at(START, frame.len());
+        copy(frame, self.data_mut());
+        Ok(())
+    }
+
+    /// Replaces the frame by what `write` writes: it is given room for [`MAX_FRAME`] bytes and says how many it used.
+    /// Returns false, and leaves an empty frame, when that is more than there was room for.
+    pub fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<bool, E> {
+        self.put_at(START, 0);
+        let room = &mut self.slot.bytes_mut()[START..];
+        let used = write(room)?;
+        if used > room.len() {
+            return Ok(false);
+        }
+        self.put_at(START, used);
+        Ok(true)
+    }
+
+    /// Where the frame lies; none without [`HEADROOM`] bytes before it.
+    #[inline]
+    pub(crate) fn place(&self) -> Option<Place> {
+        let at = self.slot.offset() + self.start as usize;
+        // A memory has at most 4 GiB.
+        let place = Place { at: at as u32, len: self.end - self.start };
+        (self.start as usize >= HEADROOM).then_some(place)
+    }
+
+    /// Whether a place in the packet's memory ([`crate::Batch::burst`]) begins where this packet's frames lie.
+    #[inline]
+    pub fn has_place(&self, place: Place) -> bool {
+        self.start_of(place) < ROOM
+    }
+
+    /// Whether what lies at a place may be this packet's frame: it is in its slot, and not longer than [`MAX_FRAME`].
+    #[inline]
+    pub fn fits_place(&self, place: Place) -> bool {
+        let (start, len) = (self.start_of(place), place.len as usize);
+        start < ROOM && len <= MAX_FRAME.min(ROOM - start)
+    }
+
+    /// Takes as its frame what lies at a place in its memory; false, and nothing changed, when that does not
+    /// [fit](Packet::fits_place).
+    #[inline]
+    pub fn take_place(&mut self, place: Place) -> bool {
+        let fits = self.fits_place(place);
+        if fits {
+            self.put_at(self.start_of(place), place.len as usize);
+        }
+        fits
+    }
+
+    /// Where a place is in the slot; beyond it when it is in another one.
+    #[inline]
+    fn start_of(&self, place: Place) -> usize {
+        (place.at as usize).wrapping_sub(self.slot.offset())
+    }
+
+    /// Makes this a copy of another packet: its frame, port and time.
+    pub fn copy_from(&mut self, other: &Packet) {
+        self.start = other.start;
+        self.end = other.end;
+        self.data_mut().copy_from_slice(other.data());
+        self.ingress_port = other.ingress_port;
+        self.timestamp_ns = other.timestamp_ns;
+    }
+
+    /// Adds `count` zero bytes in front and gives them, to be written. The frame is moved only when the headroom is
+    /// used up.
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
+    pub fn push(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
+        self.check_growth(count)?;
+        if count > self.start as usize {
+            self.move_to(START + count);
+        }
+        self.start -= count as u32;
+        let fresh = &mut self.data_mut()[..count];
+        fresh.fill(0);
+        Ok(fresh)
+    }
+
+    /// Removes `count` bytes in front.
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] when there are fewer; the packet is then as it was.
+    pub fn pull(&mut self, count: usize) -> Result<(), FrameLengthError> {
+        self.check_shrinkage(count)?;
+        self.start += count as u32;
+        Ok(())
+    }
+
+    /// Adds bytes at the end.
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), FrameLengthError> {
+        self.extend(bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Adds `count` zero bytes at the end and gives them, to be written.
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
+    pub fn extend(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
+        self.check_growth(count)?;
+        if self.end as usize + count > ROOM {
+            self.move_to(START);
+        }
+        let before = self.len();
+        self.end += count as u32;
+        let fresh = &mut self.data_mut()[before..];
+        fresh.fill(0);
+        Ok(fresh)
+    }
+
+    /// Cuts the frame to at most `length` bytes.
+    pub fn truncate(&mut self, length: usize) {
+        self.put_at(self.start as usize, length.min(self.len()));
+    }
+
+    /// Removes `count` bytes at the end.
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] when there are fewer; the packet is then as it was.
+    pub fn trim(&mut self, count: usize) -> Result<(), FrameLengthError> {
+        self.check_shrinkage(count)?;
+        self.end -= count as u32;
+        Ok(())
+    }
+
+    /// Moves the frame within the slot to start at `start`, at most up to where its end meets the slot's.
+    fn move_to(&mut self, start: usize) {
+        let length = self.len();
+        let start = start.min(ROOM - length);
+        let from = self.start as usize;
+        self.slot.bytes_mut().copy_within(from..from + length, start);
+        self.put_at(start, length);
+    }
+
+    /// Says where the frame is in the slot.
+    #[inline]
+    fn put_at(&mut self, start: usize, length: usize) {
+        debug_assert!(start + length <= ROOM);
+        // A slot is far smaller than 4 GiB.
+        self.start = start as u32;
+        self.end = (start + length) as u32;
+    }
+
+    fn check_growth(&self, count: usize) -> Result<(), FrameLengthError> {
+        if count > MAX_FRAME - self.len() {
+            return Err(FrameLengthError { length: self.len(), change: change(count) });
+        }
+        Ok(())
+    }
+
+    fn check_shrinkage(&self, count: usize) -> Result<(), FrameLengthError> {
+        if count > self.len() {
+            return Err(FrameLengthError { length: self.len(), change: -change(count) });
+        }
+        Ok(())
+    }
+}
+
+fn change(count: usize) -> isize {
+    isize::try_from(count).unwrap_or(isize::MAX)
+}
+
+impl Default for Packet {
+    fn default() -> Packet {
+        Packet::new()
+    }
+}
+
+impl Clone for Packet {
+    fn clone(&self) -> Packet {
+        let mut copy = Packet::new();
+        copy.copy_from(self);
+        copy
+    }
+}
+
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packet")
+            .field("length", &self.len())
+            .field("ingress_port", &self.ingress_port)
+            .field("timestamp_ns", &self.timestamp_ns)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Copies a frame. Short ones are most of those that count, and a call for one would cost more than it copies: they are
+/// copied as two blocks, which overlap.
+#[inline]
+fn copy(from: &[u8], to: &mut [u8]) {
+    fn blocks<const N: usize>(from: &[u8], to: &mut [u8]) -> Option<()> {
+        let (first, last) = (*from.first_chunk::<N>()?, *from.last_chunk::<N>()?);
+        *to.first_chunk_mut()? = first;
+        *to.last_chunk_mut()? = last;
+        Some(())
+    }
+    let done = match from.len() {
+        32..=64 => blocks::<32>(from, to),
+        65..=128 => blocks::<64>(from, to),
+        _ => None,
+    };
+    if done.is_none() {
+        to.copy_from_slice(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_pushed_and_pulled_in_place() {
+        let mut packet = Packet::from_frame(&[1, 2, 3]).unwrap();
+        packet.push(2).unwrap().copy_from_slice(&[8, 9]);
+        assert_eq!(packet.data(), [8, 9, 1, 2, 3]);
+        packet.pull(3).unwrap();
+        packet.append(&[4]).unwrap();
+        assert_eq!(packet.data(), [2, 3, 4]);
+        packet.trim(1).unwrap();
+        packet.data_mut()[0] = 7;
+        assert_eq!(packet.data(), [7, 3]);
+        packet.truncate(1);
+        packet.truncate(5);
+        assert_eq!(packet.data(), [7]);
+    }
+
+    #[test]
+    fn a_frame_of_any_length_is_taken_whole() {
+        let mut packet = Packet::new();
+        for len in (0..=300).chain([1500, MAX_FRAME]) {
+            let frame: Vec<u8> = (0..len).map(|at| (at * 31 + len) as u8).collect();
+            packet.set_frame(&frame).unwrap();
+            assert_eq!(packet.data(), frame);
+        }
+    }
+
+    #[test]
+    fn fresh_bytes_are_zero_whatever_the_buffer_held() {
+        let mut packet = Packet::from_frame(&[0xff; 100]).unwrap();
+        packet.pull(50).unwrap();
+        packet.trim(10).unwrap();
+        assert_eq!(packet.push(50).unwrap(), [0; 50]);
+        assert_eq!(packet.extend(10).unwrap(), [0; 10]);
+    }
+
+    #[test]
+    fn more_than_the_headroom_moves_the_frame() {
+        let mut packet = Packet::from_frame(&[5; 10]).unwrap();
+        packet.push(START + 1).unwrap();
+        assert_eq!(packet.len(), START + 11);
+        assert_eq!(packet.data()[START + 1..], [5; 10]);
+        assert_eq!(packet.push(MAX_FRAME - packet.len()).unwrap().len(), MAX_FRAME - START - 11);
+        assert_eq!(packet.data()[MAX_FRAME - 10..], [5; 10]);
+        packet.pull(MAX_FRAME - 10).unwrap();
+        packet.append(&vec![6; MAX_FRAME - 10]).unwrap();
+        assert_eq!(packet.data()[..11], [5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6]);
+        assert_eq!(packet.len(), MAX_FRAME);
+    }
+
+    #[test]
+    fn frames_neither_outgrow_the_limit_nor_shrink_below_nothing() {
+        let mut packet = Packet::from_frame(&vec![1; MAX_FRAME]).unwrap();
+        assert_eq!(packet.push(1).unwrap_err(), FrameLengthError { length: MAX_FRAME, change: 1 });
+        assert!(packet.append(&[1]).is_err());
+        assert!(packet.set_frame(&vec![0; MAX_FRAME + 1]).is_err());
+        assert!(packet.push(usize::MAX).is_err());
+        assert_eq!(packet.len(), MAX_FRAME);
+        packet.truncate(2);
+        let error = packet.pull(3).unwrap_err();
+        assert_eq!(error.to_string(), "cannot remove 3 bytes from a frame of 2");
+        assert!(packet.trim(3).is_err());
+        assert_eq!(packet.data(), [1, 1]);
+        assert!(Packet::from_frame(&vec![0; MAX_FRAME + 1]).is_err());
+    }
+
+    #[test]
+    fn a_copy_has_everything() {
+        let mut packet = Packet::from_frame(&[1, 2]).unwrap();
+        packet.push(1).unwrap()[0] = 9;
+        packet.ingress_port = 3;
+        packet.timestamp_ns = 77;
+        let copy = packet.clone();
+        assert_eq!((copy.data(), copy.ingress_port, copy.timestamp_ns), (&[9, 1, 2][..], 3, 77));
+    }
+}

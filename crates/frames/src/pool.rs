@@ -1,0 +1,361 @@
+//! Packets recycled through a pool, and moved in batches.
+
+#![allow(unsafe_code)]
+
+use crate::burst::{Burst, Place};
+use crate::memory::MemoryError;
+use crate::packet::Packet;
+use crate::slots::Slots;
+use std::vec::Drain;
+
+/// Most packets in a batch.
+pub const MAX_BATCH: usize = 64;
+
+/// Packets that wait to be used again, and the memory in which all of them lie. What has never been used takes no
+/// memory; in steady state nothing is allocated.
+///
+/// A packet that is dropped instead of given back is lost to the pool.
+#[derive(Debug)]
+pub struct PacketPool {
+    slots: Slots,
+}
+
+impl PacketPool {
+    /// A pool that has at most `limit` packets, in use and waiting together (each about 16 KiB).
+    pub fn new(limit: usize) -> PacketPool {
+        PacketPool { slots: Slots::new(limit) }
+    }
+
+    /// As [`PacketPool::new`], for a program that can go on without it.
+    ///
+    /// # Errors
+    /// The system has not so much memory.
+    pub fn try_new(limit: usize) -> Result<PacketPool, MemoryError> {
+        Ok(PacketPool { slots: Slots::try_new(limit)? })
+    }
+
+    /// An empty packet, or `None` when all are in use.
+    #[inline]
+    pub fn take(&mut self) -> Option<Packet> {
+        self.slots.take().map(Packet::within)
+    }
+
+    /// Takes a packet back. One that is not from this pool is freed.
+    #[inline]
+    pub fn put(&mut self, packet: Packet) {
+        self.slots.put(packet.slot);
+    }
+
+    /// Packets that can be taken now.
+    pub fn available(&self) -> usize {
+        self.slots.available()
+    }
+
+    /// Most packets, in use and waiting together.
+    pub fn limit(&self) -> usize {
+        self.slots.limit()
+    }
+}
+
+/// Up to [`MAX_BATCH`] packets in order.
+#[derive(Debug)]
+pub struct Batch {
+    /// With room for all from the beginning.
+    packets: Vec<Packet>,
+    limit: usize,
+}
+
+impl Batch {
+    /// An empty batch of at most [`MAX_BATCH`] packets.
+    pub fn new() -> Batch {
+        Batch::with_limit(MAX_BATCH)
+    }
+
+    /// An empty batch of at most `limit` packets, and never more than [`MAX_BATCH`].
+    pub fn with_limit(limit: usize) -> Batch {
+        let limit = limit.min(MAX_BATCH);
+        Batch { packets: Vec::with_capacity(limit), limit }
+    }
+
+    /// Takes at most so many packets from now on, and never more than there was room for from the beginning. Those that are
+    /// there stay.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.min(MAX_BATCH).min(self.packets.capacity());
+    }
+
+    /// The number of packets.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Whether no more fit.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.packets.len() >= self.limit
+    }
+
+    /// How many more fit.
+    pub fn room(&self) -> usize {
+        self.limit.saturating_sub(self.packets.len())
+    }
+
+    /// Adds a packet at the end, and shows it there. What is still to be changed of it is best changed there: a packet that
+    /// is moved right after a change waits until the processor has stored that.
+    ///
+    /// # Errors
+    /// Gives the packet back when the batch is full.
+    #[inline]
+    pub fn push(&mut self, packet: Packet) -> Result<&mut Packet, Packet> {
+        if self.is_full() {
+            return Err(packet);
+        }
+        Ok(self.append(packet))
+    }
+
+    /// Adds an empty packet of a pool at the end, to be filled there; none when the batch is full or the pool empty.
+    #[inline]
+    pub fn add(&mut self, pool: &mut PacketPool) -> Option<&mut Packet> {
+        if self.is_full() {
+            return None;
+        }
+        let packet = pool.take()?;
+        Some(self.append(packet))
+    }
+
+    /// Writes a packet after the others, which are fewer than the limit. [`Vec::push`] would put it elsewhere first, as it may
+    /// have to make room.
+    #[inline]
+    fn append(&mut self, packet: Packet) -> &mut Packet {
+        let at = self.packets.len();
+        debug_assert!(at < self.limit);
+        // SAFETY: there are fewer packets than the limit, for which there was room from the beginning and is still: no packet
+        // takes any of it away. The packet at that place is written before it counts as one.
+        unsafe {
+            let place = self.packets.as_mut_ptr().add(at);
+            place.write(packet);
+            self.packets.set_len(at + 1);
+            &mut *place
+        }
+    }
+
+    /// Gives the last packet back to the pool.
+    #[inline]
+    pub fn give_last_back(&mut self, pool: &mut PacketPool) {
+        self.packets.pop().into_iter().for_each(|packet| pool.put(packet));
+    }
+
+    /// The packets in order.
+    #[inline]
+    pub fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    /// The frames where they lie, with [`crate::HEADROOM`] bytes before and [`crate::TAILROOM`] after each that are nobody
+    /// else's. Packets of the same memory may be elsewhere meanwhile, and in use. None when that cannot be: when there is no
+    /// packet, when they are not all of one memory, or when a frame has less room. `places` is room for its places.
+    ///
+    /// [`Packet::take_place`] has a packet follow its frame when that was moved or cut.
+    #[inline]
+    pub fn burst<'a>(&'a mut self, places: &'a mut Vec<Place>) -> Option<Burst<'a>> {
+        let slot = &self.packets.first()?.slot;
+        places.clear();
+        let mut bytes = 0;
+        for packet in &self.packets {
+            if !packet.slot.is_with(slot) {
+                return None;
+            }
+            let place = packet.place()?;
+            bytes += u64::from(place.len);
+            places.push(place);
+        }
+        // SAFETY: each place lies with its room in a slot of this memory whose only owner is a packet of this batch, and the
+        // batch is borrowed exclusively.
+        Some(unsafe { Burst::of_slots(slot.memory(), places, bytes) })
+    }
+
+    /// Takes all packets out, in order.
+    pub fn drain(&mut self) -> Drain<'_, Packet> {
+        self.packets.drain(..)
+    }
+
+    /// Gives the first `count` packets back to the pool.
+    #[inline]
+    pub fn recycle_first(&mut self, count: usize, pool: &mut PacketPool) {
+        let count = count.min(self.packets.len());
+        self.packets.drain(..count).for_each(|packet| pool.put(packet));
+    }
+
+    /// Gives the packets for which `done` says so back to the pool; the others stay, in order.
+    pub fn recycle_if(&mut self, pool: &mut PacketPool, mut done: impl FnMut(&Packet) -> bool) {
+        let mut kept = 0;
+        for at in 0..self.packets.len() {
+            if !done(&self.packets[at]) {
+                self.packets.swap(at, kept);
+                kept += 1;
+            }
+        }
+        self.packets.drain(kept..).for_each(|packet| pool.put(packet));
+    }
+
+    /// Gives all packets back to the pool.
+    #[inline]
+    pub fn recycle(&mut self, pool: &mut PacketPool) {
+        self.recycle_first(self.packets.len(), pool);
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Batch {
+        Batch::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slots::START;
+    use crate::{HEADROOM, MAX_FRAME};
+
+    #[test]
+    fn the_pool_recycles_and_keeps_its_limit() {
+        let mut pool = PacketPool::new(2);
+        let mut first = pool.take().unwrap();
+        let second = pool.take().unwrap();
+        assert!(pool.take().is_none());
+        first.append(&[1]).unwrap();
+        first.ingress_port = 4;
+        let buffer = first.data().as_ptr();
+        pool.put(first);
+        let mut again = pool.take().unwrap();
+        assert_eq!((again.len(), again.ingress_port, again.timestamp_ns), (0, 0, 0));
+        again.append(&[2]).unwrap();
+        assert_eq!(again.data().as_ptr(), buffer, "the buffer is the same one");
+        pool.put(again);
+        pool.put(second);
+        pool.put(Packet::new());
+        assert_eq!(pool.available(), 2);
+    }
+
+    /// A pool with packets of these frames in a batch.
+    fn pool_and_batch(frames: &[&[u8]]) -> (PacketPool, Batch) {
+        let (mut pool, mut batch) = (PacketPool::new(4), Batch::new());
+        for frame in frames {
+            let mut packet = pool.take().unwrap();
+            packet.set_frame(frame).unwrap();
+            batch.push(packet).unwrap();
+        }
+        (pool, batch)
+    }
+
+    #[test]
+    fn a_burst_has_the_frames_where_they_lie() {
+        let (_pool, mut batch) = pool_and_batch(&[b"first", b"second"]);
+        let mut places = Vec::new();
+        let mut burst = batch.burst(&mut places).unwrap();
+        assert_eq!((burst.bytes(), burst.headroom()), (11, HEADROOM));
+        assert_eq!((burst.frame(0), burst.frame(1)), (Some(&b"first"[..]), Some(&b"second"[..])));
+        // The longest header before one, the bytes after the last.
+        burst.room_mut(0).unwrap()[..HEADROOM - 2].fill(b'<');
+        burst.room_mut(0).unwrap()[HEADROOM - 2..HEADROOM].copy_from_slice(b"my");
+        burst.room_mut(1).unwrap()[HEADROOM + 6..].fill(b'>');
+        let [first, second] = *burst.places() else { panic!("{:?}", burst.places()) };
+        let (moved, cut) = (Place { at: first.at - 2, len: 4 }, Place { at: second.at, len: 3 });
+        assert!(!batch.packets[0].take_place(cut) && !batch.packets[1].take_place(moved));
+        assert!(batch.packets[0].take_place(moved) && batch.packets[1].take_place(cut));
+        assert_eq!((batch.packets[0].data(), batch.packets[1].data()), (&b"myfi"[..], &b"sec"[..]));
+    }
+
+    #[test]
+    fn a_burst_lends_its_own_slots_while_others_are_in_use_elsewhere() {
+        let (mut pool, mut batch) = (PacketPool::new(8), Batch::new());
+        let mut held = Vec::new();
+        // Every second slot is held elsewhere; all bytes of those have a value.
+        for number in 0..8 {
+            let mut packet = pool.take().unwrap();
+            if number % 2 == 0 {
+                let whole = |room: &mut [u8]| {
+                    room.fill(0x77);
+                    Ok::<_, ()>(room.len())
+                };
+                packet.fill(whole).unwrap();
+                held.push(packet);
+            } else {
+                packet.set_frame(&[number; 60]).unwrap();
+                batch.push(packet).unwrap();
+            }
+        }
+        assert_eq!(pool.available(), 0);
+        let others = std::thread::spawn(move || {
+            for round in 0..100u8 {
+                for packet in &mut held {
+                    assert!(packet.data().iter().step_by(251).all(|byte| *byte == 0x77 + round));
+                    packet.data_mut().iter_mut().step_by(251).for_each(|byte| *byte += 1);
+                }
+            }
+            held
+        });
+        let mut places = Vec::new();
+        let mut burst = batch.burst(&mut places).expect("the batch has its slots for itself");
+        for round in 0..100 {
+            for (at, place) in burst.places().iter().enumerate() {
+                assert_eq!(burst.frame(at).unwrap(), [2 * at as u8 + 1 + round; 60]);
+                let start = place.at as usize - burst.headroom();
+                // SAFETY: what a burst lends of a frame, as compiled code writes it.
+                unsafe {
+                    let start = burst.memory().add(start);
+                    let room = burst.headroom() + place.len as usize + crate::TAILROOM;
+                    start.write_bytes(2 * at as u8 + 2 + round, room);
+                }
+            }
+        }
+        burst.room_mut(3).unwrap().fill(0xee);
+        for packet in others.join().unwrap() {
+            assert_eq!(packet.len(), MAX_FRAME);
+            let is_own = |(at, byte): (usize, &u8)| *byte == if at % 251 == 0 { 0x77 + 100 } else { 0x77 };
+            assert!(
+                packet.data().iter().enumerate().all(is_own),
+                "a burst has lent a slot that is not its own"
+            );
+        }
+    }
+
+    #[test]
+    fn no_burst_of_two_memories_or_without_headroom() {
+        let (_pool, mut batch) = pool_and_batch(&[b"first", b"second"]);
+        let mut places = Vec::new();
+        assert!(batch.burst(&mut places).is_some());
+        batch.push(Packet::from_frame(b"of another memory").unwrap()).unwrap();
+        assert!(batch.burst(&mut places).is_none());
+        batch.packets.pop();
+        batch.packets[0].push(START - HEADROOM).unwrap();
+        assert!(batch.burst(&mut places).is_some());
+        batch.packets[0].push(1).unwrap();
+        assert!(batch.burst(&mut places).is_none());
+        assert!(Batch::new().burst(&mut places).is_none());
+    }
+
+    #[test]
+    fn a_batch_keeps_order_and_limit() {
+        let mut pool = PacketPool::new(100);
+        let mut batch = Batch::with_limit(1000);
+        for number in 0..MAX_BATCH {
+            let mut packet = pool.take().unwrap();
+            packet.ingress_port = number as u16;
+            batch.push(packet).unwrap();
+        }
+        assert!(batch.is_full());
+        assert!(batch.push(pool.take().unwrap()).is_err());
+        batch.recycle_first(60, &mut pool);
+        let left: Vec<u16> = batch.packets().iter().map(|packet| packet.ingress_port).collect();
+        assert_eq!(left, [60, 61, 62, 63]);
+        batch.recycle(&mut pool);
+        assert_eq!((batch.len(), batch.room()), (0, 64));
+    }
+}

@@ -1,0 +1,179 @@
+//! `Set`: what may be written is read, checked as a whole, and only then done.
+
+use crate::path::{Pattern, check_count};
+use crate::proto::update_result::Operation;
+use crate::proto::{Path, PathElem, SetRequest, SetResponse, Update, UpdateResult};
+use crate::target::{Change, Health, Interface, Setting, Snapshot};
+use crate::tree::{Leaf, Nature, Value, matching};
+use crate::value::{plain, read};
+use serde_json::Value as Json;
+use tonic::Status;
+
+/// What a request asks for: the changes in order, and the answer when they are made.
+pub(crate) fn set(
+    request: &SetRequest,
+    snapshot: &Snapshot,
+    leaves: &[Leaf],
+    timestamp: i64,
+) -> Result<(Vec<Change>, SetResponse), Status> {
+    if !request.union_replace.is_empty() {
+        return Err(Status::unimplemented("union_replace: there is one origin only"));
+    }
+    check_count(request.delete.len() + request.replace.len() + request.update.len())?;
+    let prefix = request.prefix.as_ref();
+    let mut setter = Setter { snapshot, leaves, changes: Vec::new() };
+    let mut response = Vec::new();
+    let mut done = |path: Option<&Path>, op: Operation| {
+        response.push(UpdateResult { path: path.cloned(), op: op as i32, ..UpdateResult::default() });
+    };
+    for path in &request.delete {
+        let pattern = Pattern::read(prefix, path)?;
+        if !setter.reset(&pattern)? {
+            return Err(Status::invalid_argument(format!("{} cannot be written", pattern.text())));
+        }
+        done(Some(path), Operation::Delete);
+    }
+    for (updates, op) in [(&request.replace, Operation::Replace), (&request.update, Operation::Update)] {
+        for Update { path, val, .. } in updates {
+            let pattern = Pattern::read(prefix, path.as_ref().unwrap_or(&Path::default()))?;
+            if op == Operation::Replace {
+                setter.reset(&pattern)?;
+            }
+            setter.write(pattern.elements().to_vec(), &read(val.as_ref())?)?;
+            done(path.as_ref(), op);
+        }
+    }
+    let response =
+        SetResponse { prefix: crate::get::prefix(prefix), response, timestamp, ..SetResponse::default() };
+    Ok((setter.changes, response))
+}
+
+fn nothing(pattern: &Pattern) -> Status {
+    Status::not_found(format!("there is nothing at {}", pattern.text()))
+}
+
+/// Gathers changes.
+struct Setter<'a> {
+    snapshot: &'a Snapshot,
+    leaves: &'a [Leaf],
+    changes: Vec<Change>,
+}
+
+impl Setter<'_> {
+    /// What is at a path and below it becomes as it was at first, as far as it can be written. Says whether any of it can.
+    fn reset(&mut self, pattern: &Pattern) -> Result<bool, Status> {
+        let mut found = matching(self.leaves, pattern).peekable();
+        if found.peek().is_none() && !pattern.has_wildcards() {
+            return Err(nothing(pattern));
+        }
+        let before = self.changes.len();
+        for (_, leaf) in found {
+            let setting = match leaf.path.last().map(|elem| elem.name) {
+                _ if leaf.nature() != Nature::Config => None,
+                Some("enabled") => Some(Setting::Enabled(true)),
+                Some("health-indicator") => Some(Setting::Health(Health::Unknown)),
+                _ => None,
+            };
+            if let (Some(setting), Some(interface)) = (setting, self.interface(leaf)) {
+                let port = interface.port;
+                self.changes.push(Change { port, setting });
+            }
+        }
+        Ok(self.changes.len() > before)
+    }
+
+    fn interface(&self, leaf: &Leaf) -> Option<&Interface> {
+        let (_, name) = leaf.path.get(1)?.key.as_ref()?;
+        (leaf.path[0].name == "interfaces").then_some(())?;
+        self.snapshot.interfaces.iter().find(|interface| *interface.name == **name)
+    }
+
+    /// Writes what a value holds for a path: a leaf, or all that it names below a node.
+    fn write(&mut self, mut path: Vec<PathElem>, value: &Json) -> Result<(), Status> {
+        match value {
+            Json::Object(members) => {
+                for (name, value) in members {
+                    let name = plain(name);
+                    // The keys of an entry are in its path already.
+                    let is_key = path.last().is_some_and(|entry| {
+                        entry.key.get(name).is_some_and(|key| value.as_str() == Some(key))
+                    });
+                    if !is_key {
+                        path.push(PathElem { name: name.to_owned(), ..PathElem::default() });
+                        self.write(path.clone(), value)?;
+                        path.pop();
+                    }
+                }
+                Ok(())
+            }
+            Json::Array(entries) => {
+                for entry in entries {
+                    let Some(name) = entry.get("name").and_then(Json::as_str) else {
+                        return Err(Status::invalid_argument("an entry of a list has no key `name`"));
+                    };
+                    let mut path = path.clone();
+                    if let Some(list) = path.last_mut() {
+                        list.key.insert("name".into(), name.into());
+                    }
+                    self.write(path, entry)?;
+                }
+                Ok(())
+            }
+            leaf => self.write_leaf(path, leaf),
+        }
+    }
+
+    fn write_leaf(&mut self, elem: Vec<PathElem>, value: &Json) -> Result<(), Status> {
+        let pattern = Pattern::read(None, &Path { elem, ..Path::default() })?;
+        let text = pattern.text();
+        let is_concrete =
+            !pattern.has_wildcards() && pattern.elements().get(1).is_some_and(|list| !list.key.is_empty());
+        if !is_concrete {
+            return Err(Status::invalid_argument(format!(
+                "{text}: what is written has one name, without wildcards"
+            )));
+        }
+        let found =
+            matching(self.leaves, &pattern).find(|(_, leaf)| leaf.path.len() == pattern.elements().len());
+        let Some((_, leaf)) = found else {
+            return Err(Status::not_found(format!("there is no leaf {text}")));
+        };
+        let wrong = |what: &str| Err(Status::invalid_argument(format!("{text}: {what} is expected")));
+        let port = self.interface(leaf).map(|interface| interface.port);
+        let setting = match (leaf.nature(), leaf.path.last().map(|elem| elem.name), port) {
+            (Nature::Config, Some("enabled"), Some(_)) => match value.as_bool() {
+                Some(enabled) => Setting::Enabled(enabled),
+                None => return wrong("true or false"),
+            },
+            (Nature::Config, Some("health-indicator"), Some(_)) => {
+                match value.as_str().and_then(|name| Health::of_name(plain(name))) {
+                    Some(health) => Setting::Health(health),
+                    None => return wrong("GOOD, BAD or UNKNOWN"),
+                }
+            }
+            // A client that writes a whole entry repeats what is so anyway.
+            (Nature::Config | Nature::Key, ..) if is_same(&leaf.value, value) => return Ok(()),
+            (Nature::Config, ..) => {
+                return Err(Status::unimplemented(format!(
+                    "{text} is what the interface has, and cannot be changed here"
+                )));
+            }
+            _ => return Err(Status::invalid_argument(format!("{text} cannot be written"))),
+        };
+        self.changes.extend(port.map(|port| Change { port, setting }));
+        Ok(())
+    }
+}
+
+fn is_same(own: &Value, given: &Json) -> bool {
+    match own {
+        Value::Text(text) => {
+            given.as_str().is_some_and(|given| plain(given) == plain(text) || given == &**text)
+        }
+        Value::Bool(bool) => given.as_bool() == Some(*bool),
+        Value::Number(number) => given.as_u64() == Some((*number).into()),
+        Value::Large(number) | Value::Count(number) => {
+            given.as_u64() == Some(*number) || given.as_str() == Some(&number.to_string())
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! `p4c-graphs`: millrace under that name, for scripts that call it so.
+
+#[path = "../launch.rs"]
+mod launch;
+
+fn main() -> std::process::ExitCode {
+    launch::launch("p4c-graphs")
+}

@@ -1,0 +1,8 @@
+//! `pna_nic`: millrace under that name, for scripts that call it so.
+
+#[path = "../launch.rs"]
+mod launch;
+
+fn main() -> std::process::ExitCode {
+    launch::launch("pna_nic")
+}

@@ -1,0 +1,8 @@
+//! `psa_switch`: millrace under that name, for scripts that call it so.
+
+#[path = "../launch.rs"]
+mod launch;
+
+fn main() -> std::process::ExitCode {
+    launch::launch("psa_switch")
+}

@@ -1,0 +1,76 @@
+//! Examples that help texts end with.
+
+pub(crate) const MILLRACE: &str = "\
+Examples:
+  millrace run                                            a demonstration, all built in
+  millrace check programs/router.p4
+  sudo millrace run programs/router.p4 -i 0@eth0 -i 1@eth1 --entries programs/router.entries
+  millrace help run";
+
+pub(crate) const CHECK: &str = "\
+Examples:
+  millrace check router.p4
+  millrace check --std p4-14 -I include old.p4
+  millrace check router.p4 --json | jq .diagnostics";
+
+pub(crate) const P4INFO: &str = "\
+Examples:
+  millrace p4info router.p4 -o router.p4info.txtpb
+  millrace p4info router.p4 --json | jq .p4info.tables";
+
+pub(crate) const COMPILE: &str = "\
+Examples:
+  millrace compile router.p4 -o router.image              what `millrace run` takes without the source
+  millrace compile router.p4 --emit ir
+  millrace compile router.p4 --time";
+
+pub(crate) const STF: &str = "\
+Examples:
+  millrace stf router.p4 router.stf
+  millrace stf router.p4 tests/*.stf --json";
+
+pub(crate) const RUN: &str = "\
+Examples:
+  millrace run
+  millrace run router.p4 --entries router.entries -i 0@pcap:in.pcap,out.pcap
+  sudo millrace run router.p4 --entries router.entries -i 0@eth0 -i 1@eth1 --metrics 9560
+  sudo millrace run -i 0@eth0 -i 1@eth1 --grpc 9559 --cpu-port 510
+  sudo millrace run router.p4 -i 0@tap:mr0 --thrift 9090 --user nobody --log switch.log";
+
+pub(crate) const SWAP: &str = "\
+Examples:
+  millrace swap new.p4                                    over P4Runtime, at 127.0.0.1:9559
+  millrace swap new.p4 --thrift 9090 --keep compatible";
+
+pub(crate) const SHELL: &str = "\
+Examples:
+  millrace shell
+  echo 'table_dump RouterIngress.ipv4_lpm' | millrace shell --thrift-port 9090";
+
+pub(crate) const TRACE: &str = "\
+Examples:
+  millrace trace router.p4 --entries router.entries --port 0 --packet capture.pcap
+  millrace trace router.p4 --port 0 --packet 02000000000106000000000108004500";
+
+pub(crate) const BENCH: &str = "\
+Examples:
+  millrace bench router.p4 --entries router.entries --trace frames.pcap
+  millrace bench router.p4 --trace frames.pcap --frame-size 64 --profile --json";
+
+pub(crate) const TOP: &str = "\
+Examples:
+  millrace top
+  millrace top 9561 --once
+  millrace top --json | jq '.status.ports[] | select(.up | not)'";
+
+pub(crate) const CAPTURE: &str = "\
+Examples:
+  millrace capture on 1
+  millrace capture on 1 --name trouble --metrics 9561
+  millrace capture off 1";
+
+pub(crate) const LOG: &str = "\
+Examples:
+  millrace log                                            says the level
+  millrace log debug
+  millrace log trace --metrics 9561";

@@ -1,0 +1,77 @@
+//! What a switch has over nanomsg: listeners at addresses as nanomsg writes them, and ports of a peer.
+
+use crate::captures::Ports;
+use crate::cli::PacketInArgs;
+use crate::findings::Failure;
+use crate::grpc;
+use crate::output::tell_line;
+use millrace_compile::check_port;
+use millrace_dataplane::PortId;
+use millrace_drivers::Port;
+use millrace_listen::{Admission, PACKET_IN, Place, Service};
+use millrace_pipeline::Program;
+use millrace_thrift::{Feed, NanomsgListener, PacketIn, PacketInServer, PortChange};
+use std::path::Path;
+use tracing::{info, warn};
+
+/// What bmv2 calls the interface of a port that a peer has.
+const INTERFACE: &str = "N/A";
+
+/// Listens at an address as nanomsg writes it.
+pub(crate) fn listener(
+    service: &'static Service,
+    address: &str,
+    allow_remote: bool,
+) -> Result<NanomsgListener, Failure> {
+    let name = service.option;
+    let failed =
+        |error: std::io::Error| Failure::failed(format!("{name}: cannot listen at {address}"), error);
+    if let Some(path) = address.strip_prefix("ipc://") {
+        return NanomsgListener::over_file(Path::new(path)).map_err(failed);
+    }
+    let Some(place) = address.strip_prefix("tcp://") else {
+        let expected = "ipc://FILE or tcp://ADDRESS:PORT is expected";
+        return Err(Failure::Usage(format!("{name} `{address}`: {expected}")));
+    };
+    let place = place.replacen('*', "0.0.0.0", 1);
+    let place = place.parse::<Place>();
+    let place = place.map_err(|error| Failure::Usage(format!("{name} {address}: {error}")))?;
+    let at = grpc::address(&place, service)?;
+    let bound = millrace_listen::bind(service, at, Admission::Anybody, allow_remote);
+    let listener = bound.map_err(|error| Failure::Failed(error.to_string()))?;
+    let listener = NanomsgListener::over_tcp(listener).map_err(failed)?;
+    grpc::warn_of_exposure(service, at, Admission::Anybody);
+    Ok(listener)
+}
+
+/// The ports that a peer will have: all that the program has numbers for, but for that of the controller.
+pub(crate) fn packet_in(
+    args: &PacketInArgs,
+    program: &Program,
+    cpu_port: Option<PortId>,
+) -> Result<(Option<PacketIn>, Ports), Failure> {
+    let Some(address) = &args.packet_in else { return Ok((None, Ports::new())) };
+    let listener = listener(&PACKET_IN, address, args.packet_in_allow_remote)?;
+    let numbers = (0..args.packet_in_ports).take_while(|number| check_port(program, *number).is_ok());
+    let numbers = numbers.filter(|number| Some(*number) != cpu_port);
+    let (waiting, made) = millrace_thrift::packet_in(listener, numbers)
+        .map_err(|error| Failure::failed("--packet-in", error))?;
+    let ports = made.into_iter().map(|(number, port)| (number, Box::new(port) as Box<dyn Port>));
+    Ok((Some(waiting), ports.collect()))
+}
+
+/// Lets the peer come.
+pub(crate) fn serve(waiting: PacketIn, thrift: Option<Feed>) -> Result<PacketInServer, Failure> {
+    info!(address = waiting.address(), "packet-in");
+    let tell = move |change| match (change, &thrift) {
+        (PortChange::Added(port), Some(feed)) => feed.show_port(port, INTERFACE),
+        (PortChange::Removed(port), Some(feed)) => feed.hide_port(port),
+        (PortChange::Link(port, is_up), Some(feed)) => feed.show_link(port, is_up),
+        (PortChange::Refused(refusal), _) => {
+            warn!(%refusal, "packet-in");
+            tell_line(format_args!("packet-in: {refusal}; such messages are left out"));
+        }
+        (PortChange::Added(_) | PortChange::Removed(_) | PortChange::Link(..), None) => {}
+    };
+    waiting.serve(tell).map_err(|error| Failure::failed("--packet-in", error))
+}

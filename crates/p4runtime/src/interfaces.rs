@@ -1,0 +1,224 @@
+//! The ports of the device as gNMI shows them: names, links, what an operator switched off.
+//!
+//! Whether a port can be used is decided here, for gNMI and for groups and replicas of P4Runtime alike: it is enabled, its
+//! link is up, and its driver has not failed. What an interface is (name, address, speed) is read from the record of links,
+//! which metrics and the status page read too.
+
+use crate::device::{Event, PortState};
+use crate::forwarding::request;
+use millrace_dataplane::{Control, PortId};
+use millrace_drivers::{LinkState, Links};
+use millrace_gnmi::{Change, Counters, Health, Interface, Setting, Snapshot, Target};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::sync::{mpsc, watch};
+use tonic::Status;
+
+/// For so long the answer of the worker is good for others who ask.
+const FRESH: Duration = Duration::from_millis(20);
+
+/// The ports of a device.
+pub(crate) struct Interfaces {
+    device_id: u64,
+    control: Control,
+    events: mpsc::Sender<Event>,
+    /// What is behind the ports.
+    links: Links,
+    ports: Mutex<BTreeMap<PortId, Record>>,
+    /// Counts changes of what is not a counter.
+    changed: watch::Sender<u64>,
+    /// What was asked for last, when, and after how many changes.
+    last: tokio::sync::Mutex<Option<(Instant, u64, Arc<Snapshot>)>>,
+}
+
+/// What is known of a port.
+#[derive(Debug)]
+struct Record {
+    is_linked: bool,
+    has_failed: bool,
+    is_enabled: bool,
+    health: Health,
+    last_change_ns: u64,
+}
+
+impl Record {
+    fn new() -> Record {
+        Record {
+            is_linked: true,
+            has_failed: false,
+            is_enabled: true,
+            health: Health::Unknown,
+            last_change_ns: now_ns(),
+        }
+    }
+
+    fn is_up(&self) -> bool {
+        self.is_enabled && self.is_linked && !self.has_failed
+    }
+}
+
+/// Nanoseconds since the epoch.
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The names of ports, of which no two are the same: that of the interface, or `port` and the number where there is none, or where
+/// another port has the name.
+fn names<'p>(
+    ports: impl Iterator<Item = &'p PortId>,
+    links: &BTreeMap<PortId, LinkState>,
+) -> BTreeMap<PortId, String> {
+    let usual = |port: PortId| format!("port{port}");
+    let mut names: BTreeMap<PortId, String> = ports.map(|port| (*port, usual(*port))).collect();
+    let mut taken: BTreeSet<String> = names.values().cloned().collect();
+    for (port, name) in &mut names {
+        if let Some(link) = links.get(port)
+            && taken.insert(link.name.clone())
+        {
+            name.clone_from(&link.name);
+        }
+    }
+    names
+}
+
+impl Interfaces {
+    pub(crate) fn new(
+        device_id: u64,
+        control: Control,
+        events: mpsc::Sender<Event>,
+        cpu: Option<PortId>,
+        ports: &BTreeSet<PortId>,
+        links: Links,
+    ) -> Interfaces {
+        // The controller is no link, and no client of Stratum expects it among them.
+        let interfaces = ports.iter().filter(|port| Some(**port) != cpu);
+        Interfaces {
+            device_id,
+            control,
+            events,
+            links,
+            ports: Mutex::new(interfaces.map(|port| (*port, Record::new())).collect()),
+            changed: watch::Sender::new(0),
+            last: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn ports(&self) -> MutexGuard<'_, BTreeMap<PortId, Record>> {
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the record of a port, if there is one, and tells whoever waits for changes.
+    fn change(&self, port: PortId, change: impl FnOnce(&mut Record)) {
+        if let Some(record) = self.ports().get_mut(&port) {
+            let before = record.is_up();
+            change(record);
+            if record.is_up() != before {
+                record.last_change_ns = now_ns();
+            }
+        }
+        self.changed.send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    /// A port is in another state; gives whether it can be used.
+    pub(crate) fn take(&self, port: PortId, state: PortState) -> bool {
+        match state {
+            PortState::Added => {
+                self.ports().entry(port).or_insert_with(Record::new);
+            }
+            PortState::Removed => _ = self.ports().remove(&port),
+            _ => {}
+        }
+        self.change(port, |record| match state {
+            PortState::Up | PortState::Down => record.is_linked = state == PortState::Up,
+            PortState::Failed => record.has_failed = true,
+            PortState::Added | PortState::Removed | PortState::Configured => {}
+        });
+        self.ports().get(&port).is_some_and(Record::is_up)
+    }
+}
+
+#[tonic::async_trait]
+impl Target for Interfaces {
+    async fn snapshot(&self) -> Result<Arc<Snapshot>, Status> {
+        let mut last = self.last.lock().await;
+        let changes = *self.changed.borrow();
+        if let Some((when, of, snapshot)) = &*last
+            && *of == changes
+            && when.elapsed() < FRESH
+        {
+            return Ok(Arc::clone(snapshot));
+        }
+        let counted: BTreeMap<_, _> =
+            request(&self.control, |switch| switch.counters().ports().collect()).await?;
+        let links = self.links.now().into_iter().filter_map(|link| Some((link.port.into(), link.link?)));
+        let links: BTreeMap<PortId, LinkState> = links.collect();
+        let ports = self.ports();
+        let mut names = names(ports.keys(), &links);
+        let interface = |(port, record): (&PortId, &Record)| {
+            let link = links.get(port);
+            let counted = counted.get(port).copied().unwrap_or_default();
+            Interface {
+                name: names.remove(port).unwrap_or_default(),
+                port: *port,
+                is_enabled: record.is_enabled,
+                is_up: record.is_up(),
+                last_change_ns: record.last_change_ns,
+                health: record.health,
+                mac: link.and_then(|link| link.mac),
+                speed_mbps: link.and_then(|link| link.speed_mbps).map(u64::from),
+                counters: Counters {
+                    in_pkts: counted.rx_packets,
+                    in_octets: counted.rx_bytes,
+                    in_discards: counted.rx_drops,
+                    out_pkts: counted.tx_packets,
+                    out_octets: counted.tx_bytes,
+                    out_discards: counted.tx_drops,
+                },
+            }
+        };
+        let interfaces = ports.iter().map(interface).collect();
+        drop(ports);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let snapshot = Snapshot { device_id: self.device_id, version, interfaces };
+        let snapshot = Arc::new(snapshot);
+        *last = Some((Instant::now(), changes, Arc::clone(&snapshot)));
+        Ok(snapshot)
+    }
+
+    async fn apply(&self, changes: Vec<Change>) -> Result<(), Status> {
+        for Change { port, setting } in changes {
+            match setting {
+                Setting::Health(health) => self.change(port, |record| record.health = health),
+                Setting::Enabled(is_enabled) => {
+                    if !request(&self.control, move |switch| switch.enable_port(port, is_enabled)).await? {
+                        return Err(Status::not_found(format!("there is no port {port} any more")));
+                    }
+                    self.change(port, |record| record.is_enabled = is_enabled);
+                    // What depends on the port follows.
+                    let _ = self.events.send(Event::Port(port, PortState::Configured)).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_ports_have_one_name() {
+        let link = |name: &str| LinkState { name: name.into(), ..LinkState::default() };
+        let links = [(1, link("eth0")), (2, link("port4")), (3, link("eth0")), (5, link("port5"))];
+        let names = names([1, 2, 3, 4, 5].iter(), &links.into());
+        let names: Vec<&str> = names.values().map(String::as_str).collect();
+        assert_eq!(names, ["eth0", "port2", "port3", "port4", "port5"]);
+    }
+}

@@ -1,0 +1,29 @@
+//! Match engines for many workers and one writer, over keys of 64-bit limbs.
+//!
+//! A key is `ceil(bits / 64)` native `u64` limbs, the least significant first, its fields concatenated with the first
+//! one most significant. A batch of keys gives a batch of `u32` results, of which 0 is a miss. Each engine has a
+//! writing side, of which there is one, and readers, which take no lock and write nothing: see [`Domain`].
+
+mod acl;
+#[cfg(test)]
+mod checks;
+mod dir24;
+mod direct;
+mod exact;
+mod grace;
+mod memory;
+mod shape;
+mod simd;
+mod wide;
+
+pub use acl::{Acl, AclReader, Condition, Order};
+pub use dir24::{Dir24, Dir24Reader, MAX_DIR_BITS};
+pub use direct::{Direct, DirectReader, MAX_DIRECT_BITS};
+pub use exact::{Exact, ExactReader};
+pub use grace::{Domain, Resting, Stamp, Worker};
+pub(crate) use grace::{Publisher, Subscriber};
+pub(crate) use memory::{Cell, Cells, Segments, zeros};
+pub use memory::{NoMemory, headroom};
+pub use shape::{Line, LookupKind, LookupShape, Spread};
+pub use simd::Simd;
+pub use wide::{WideLpm, WideLpmReader};

@@ -1,0 +1,45 @@
+//! Programs made to cost a compiler much time or memory.
+//!
+//! Each [`Family`] makes a program of a size. Whatever a family makes of at most a megabyte is accepted or refused within
+//! [`TIME`] and [`MEMORY`]; `millrace-hostile run` measures it.
+
+mod deep;
+mod doubling;
+mod many;
+mod old;
+pub mod program;
+mod text;
+
+pub use program::Program;
+
+/// Seconds of a processor's time that any source file of [`BYTES`] may cost.
+pub const TIME: f64 = 2.0;
+/// Bytes of memory that it may cost.
+pub const MEMORY: u64 = 512 << 20;
+/// The size of a source file.
+pub const BYTES: usize = 1_000_000;
+
+/// What the number means from which a family makes a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// About so many bytes of text.
+    Bytes,
+    /// So many declarations, each of which uses the one before twice.
+    Doublings,
+}
+
+/// Programs of one kind, in all sizes.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// Its name.
+    pub name: &'static str,
+    /// What its sizes are.
+    pub size: Size,
+    /// Makes the program of a size.
+    pub make: fn(usize) -> Program,
+}
+
+/// All families.
+pub fn families() -> impl Iterator<Item = &'static Family> {
+    [doubling::FAMILIES, deep::FAMILIES, many::FAMILIES, text::FAMILIES, old::FAMILIES].into_iter().flatten()
+}
