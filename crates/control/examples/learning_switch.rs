@@ -6,7 +6,7 @@
 //! 2. program to [`Switch`], with an engine and a configuration,
 //! 3. entries, as bmv2's runtime commands,
 //! 4. ports and a [`Worker`], which runs on a thread of its own,
-//! 5. a control plane: it hears [`Notice`]s and changes tables through a [`Control`], while packets pass.
+//! 5. a control plane: it hears [`Notice`]s, asks through a [`Control`], and writes tables, while packets pass.
 //!
 //! A program without live ports needs the first three and [`Switch::inject`], which `main` begins with.
 //!
@@ -14,10 +14,13 @@
 
 use millrace_compile::{Checked, Options, Source, Standard, check};
 use millrace_control::entries;
-use millrace_dataplane::{Control, EngineKind, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{
+    Control, EngineKind, Moment, Notice, PortId, Request, Summary, Switch, SwitchConfig, Worker,
+};
 use millrace_drivers::Port;
-use millrace_pipeline::Program;
 use millrace_pipeline::semantics::Value;
+use millrace_pipeline::{ActionCall, Bits, EntryMatch, Program, TableId};
+use millrace_state::{EntryWrite, ObjectKind, Target, find_named};
 use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
@@ -93,6 +96,31 @@ impl Running {
     }
 }
 
+/// An entry for the address of a station.
+struct Station {
+    table: &'static str,
+    action: &'static str,
+    args: Vec<Bits>,
+}
+
+impl Station {
+    /// The table, and the entry, unless the program has no such table or action.
+    fn entry(self, program: &Program, address: u64) -> Option<(TableId, EntryWrite)> {
+        let tables = program.tables.iter().map(|(id, table)| (id, table.name.as_str()));
+        let id = find_named(ObjectKind::Table, self.table, tables).ok()?;
+        let actions = program.tables[id].actions.iter().enumerate();
+        let named = actions.map(|(at, listed)| (at, program.actions[listed.action].name.as_str()));
+        let action = find_named(ObjectKind::Action, self.action, named).ok()?;
+        let entry = EntryWrite {
+            matches: vec![EntryMatch::Exact(Bits::new(48, address.into()))],
+            priority: 0,
+            target: Target::Action(ActionCall { action, args: self.args }),
+            idle_timeout_ns: 0,
+        };
+        Some((id, entry))
+    }
+}
+
 /// Step 5: a control plane that learns where stations are.
 #[derive(Default)]
 pub struct Learning {
@@ -113,11 +141,17 @@ impl Learning {
         if self.ports.contains_key(&address) || self.ports.len() >= MAX_STATIONS {
             return Ok(());
         }
-        let commands = format!(
-            "table_add smac NoAction {address:#x} =>\ntable_add dmac forward {address:#x} => {port}\n"
-        );
-        // The worker runs this between two rounds: both entries are there for the next packet, or none.
-        control.call(move |switch| load(switch, &commands))??;
+        let Moment { program, tables, now_ns, .. } = control.ask(Request::Look)?;
+        let source = Station { table: "smac", action: "NoAction", args: Vec::new() };
+        let port_bits = Bits::new(9, port.into());
+        let destination = Station { table: "dmac", action: "forward", args: vec![port_bits] };
+        // No packet comes in until it is dropped: the next one finds both entries.
+        let _pause = control.ask(Request::Pause)?;
+        let mut tables = tables.lock();
+        for station in [source, destination] {
+            let (table, entry) = station.entry(&program, address).ok_or("no program that learns")?;
+            tables.insert(table, &entry, now_ns)?;
+        }
         self.ports.insert(address, port);
         Ok(())
     }

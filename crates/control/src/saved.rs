@@ -10,11 +10,10 @@ mod tables;
 use crate::commands::rates_words;
 use millrace_commands::matching;
 use millrace_dataplane::Replication;
-use millrace_pipeline::{Bits, CrcParameters, HashId, MeterId, Program, RegisterId, ValueSetId};
-use millrace_state::{State, Tables};
+use millrace_pipeline::{Bits, CrcParameters, EntryMatch, HashId, MeterId, Program, RegisterId, ValueSetId};
+use millrace_state::{MeterConfig, Tables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
-use std::ops::Range;
 
 /// Largest state that is saved, in bytes of text.
 pub const MAX_SAVED: usize = 1 << 30;
@@ -84,46 +83,52 @@ impl Saved {
         Ok(saved)
     }
 
-    /// Some cells of an object; value sets and hashes have one.
-    pub fn own(state: &State, object: OwnObject, cells: Range<u64>) -> Saved {
+    /// Cells of a register that hold something else than at first.
+    pub fn register<'v>(
+        program: &Program,
+        id: RegisterId,
+        cells: impl Iterator<Item = (u64, &'v Bits)>,
+    ) -> Saved {
+        let register = &program.registers[id];
+        let zero = Bits::zero(register.width);
+        let initial = register.initial.as_ref().unwrap_or(&zero);
         let mut saved = Saved::default();
-        let program = state.program();
-        match object {
-            OwnObject::Register(id) => {
-                let register = &program.registers[id];
-                let zero = Bits::zero(register.width);
-                let initial = register.initial.as_ref().unwrap_or(&zero);
-                for cell in cells {
-                    let value = state.register_read(id, cell);
-                    if value != *initial {
-                        saved.line(format_args!(
-                            "register_write {} {cell} {}",
-                            register.name,
-                            number(&value)
-                        ));
-                    }
-                }
-            }
-            OwnObject::Meter(id) => {
-                for cell in cells {
-                    if let Ok(Some(config)) = state.meter_config(id, cell) {
-                        let name = &program.meters[id].name;
-                        saved.line(format_args!("meter_set_rates {name} {cell} {}", rates_words(&config)));
-                    }
-                }
-            }
-            OwnObject::ValueSet(id) => {
-                for member in state.values(id) {
-                    let words: Vec<String> = member.iter().map(matching::show).collect();
-                    saved.line(format_args!("pvs_add {} {}", program.value_sets[id].name, words.join(" ")));
-                }
-            }
-            OwnObject::Hash(id) => {
-                let hash = &program.hashes[id];
-                if CrcParameters::of(hash.algorithm).as_ref() != Some(&state.own_hash(id).parameters()) {
-                    saved.missing(format_args!("the parameters of the hash {}", hash.name));
-                }
-            }
+        for (cell, value) in cells.filter(|(_, value)| *value != initial) {
+            saved.line(format_args!("register_write {} {cell} {}", register.name, number(value)));
+        }
+        saved
+    }
+
+    /// Cells of an indexed meter that are configured.
+    pub fn meter(
+        program: &Program,
+        id: MeterId,
+        cells: impl Iterator<Item = (u64, Option<MeterConfig>)>,
+    ) -> Saved {
+        let name = &program.meters[id].name;
+        let mut saved = Saved::default();
+        for (cell, config) in cells.filter_map(|(cell, config)| Some((cell, config?))) {
+            saved.line(format_args!("meter_set_rates {name} {cell} {}", rates_words(&config)));
+        }
+        saved
+    }
+
+    /// The members of a value set.
+    pub fn value_set(program: &Program, id: ValueSetId, members: &[Vec<EntryMatch>]) -> Saved {
+        let mut saved = Saved::default();
+        for member in members {
+            let words: Vec<String> = member.iter().map(matching::show).collect();
+            saved.line(format_args!("pvs_add {} {}", program.value_sets[id].name, words.join(" ")));
+        }
+        saved
+    }
+
+    /// The CRC that a hash computes.
+    pub fn hash(program: &Program, id: HashId, computes: CrcParameters) -> Saved {
+        let hash = &program.hashes[id];
+        let mut saved = Saved::default();
+        if CrcParameters::of(hash.algorithm) != Some(computes) {
+            saved.missing(format_args!("the parameters of the hash {}", hash.name));
         }
         saved
     }
@@ -220,7 +225,7 @@ mod tests {
     use crate::entries::load;
     use crate::sample::switch;
     use millrace_dataplane::{Replica, Session, Switch, SwitchConfig};
-    use millrace_pipeline::{ActionCall, EntryMatch, TableEntry};
+    use millrace_pipeline::{ActionCall, TableEntry};
     use millrace_state::{GroupMember, Selection};
 
     /// As a device saves it.
@@ -228,7 +233,21 @@ mod tests {
         let program = switch.program();
         let mut saved = Saved::tables(program, &switch.state().tables()).unwrap();
         for (object, size) in own_objects(program) {
-            saved.append(Saved::own(switch.state(), object, 0..size));
+            let state = switch.state();
+            saved.append(match object {
+                OwnObject::Register(id) => {
+                    let values: Vec<Bits> = (0..size).map(|cell| state.register_read(id, cell)).collect();
+                    Saved::register(program, id, (0..).zip(&values))
+                }
+                OwnObject::Meter(id) => {
+                    let config = |cell| (cell, state.meter_config(id, cell).unwrap());
+                    Saved::meter(program, id, (0..size).map(config))
+                }
+                OwnObject::ValueSet(id) => {
+                    Saved::value_set(program, id, &state.values(id).collect::<Vec<_>>())
+                }
+                OwnObject::Hash(id) => Saved::hash(program, id, state.own_hash(id).parameters()),
+            });
         }
         saved.append(Saved::replication(switch.replication()));
         saved.text(&program.name).unwrap()

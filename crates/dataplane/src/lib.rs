@@ -40,6 +40,7 @@ mod profile;
 mod queues;
 mod replication;
 mod replicator;
+mod requests;
 mod switch;
 mod trace;
 mod tracer;
@@ -61,11 +62,15 @@ pub use replication::{
     Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_LAGS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica,
     Replication, ReplicationError, Session,
 };
+pub use requests::{
+    Answer, Answered, GroupWrite, MeterCell, Moment, NodeWrite, ObjectError, ObjectRequest, QueueSetting,
+    QueueWrite, Reply, Request, Written, answer,
+};
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, MAX_NOTICES, MAX_REQUESTS, Notice, PortReport, PortsError, PostError, Report, ReportError,
-    RequestError, RunError, Summary, Worker,
+    Control, MAX_NOTICES, MAX_REQUESTS, Notice, Pause, PortReport, PortsError, PostError, Report,
+    ReportError, RequestError, RunError, Summary, Worker,
 };
 
 pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};

@@ -4,10 +4,11 @@
 //! as they are, the entries that have to be copied. Then the worker exchanges both between two rounds, which takes
 //! microseconds; no packet is lost.
 
+use crate::requests::{Moment, Reply, Request};
 use crate::switch::{Switch, SwitchError};
-use crate::worker::{Control, RequestError};
+use crate::worker::{Control, Message, RequestError};
 use millrace_engine::Hold;
-use millrace_state::{BuildError, Carried, Migration, NotNow, State, TablesHandle};
+use millrace_state::{BuildError, Carried, Migration, NotNow, State};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -92,12 +93,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two attempts to have them.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// What has to be known of the switch that runs.
-struct Running {
-    tables: TablesHandle,
-    /// Members of its value sets.
-    values: Vec<u64>,
-    now_ns: u64,
+/// A program that is prepared to take over with the objects of the one that runs.
+pub(crate) struct Exchange {
+    prepared: Box<(Switch, Migration)>,
+    to: Reply<Exchanged>,
+}
+
+/// What ran until now, or why it goes on, with the program that was prepared.
+type Exchanged = Result<Box<(Switch, Migration)>, (NotNow, Box<(Switch, Migration)>)>;
+
+/// Has a switch change programs, if that can be now.
+pub(crate) fn answer(switch: &mut Switch, exchange: Exchange) {
+    let Exchange { mut prepared, to } = exchange;
+    to.give(match switch.succeed(&mut prepared) {
+        Ok(()) => Ok(prepared),
+        Err(reason) => Err((reason, prepared)),
+    });
 }
 
 impl Control {
@@ -135,7 +146,7 @@ impl Control {
     /// Copies what has to be copied, and makes the code, while the program until now goes on. Gives also what holds back the
     /// code that has time.
     fn prepare(&self, next: &mut Switch, keep: Keep) -> Result<(Migration, Option<Hold>), SwapError> {
-        let Running { tables, values, now_ns } = self.call(Running::of).map_err(|_| SwapError::Ended)?;
+        let Moment { tables, values, now_ns, .. } = self.ask(Request::Look).map_err(|_| SwapError::Ended)?;
         if !Migration::is_possible(&tables, &next.forwarder.state) {
             next.forwarder.state =
                 State::alongside(Arc::clone(&next.forwarder.program), &tables).map_err(SwapError::State)?;
@@ -159,11 +170,8 @@ impl Control {
     fn exchange(&self, next: Switch, migration: Migration) -> Result<(Switch, Migration), NotMade> {
         let (mut prepared, start) = (Box::new((next, migration)), Instant::now());
         loop {
-            let change = move |switch: &mut Switch| match switch.succeed(&mut prepared) {
-                Ok(()) => Ok(prepared),
-                Err(reason) => Err((reason, prepared)),
-            };
-            match self.call(change).map_err(|_| NotMade::Ended)? {
+            let exchange = |to| Message::Exchange(Box::new(Exchange { prepared, to }));
+            match self.send(exchange).map_err(|_| NotMade::Ended)? {
                 Ok(made) => return Ok(*made),
                 Err((NotNow::Changed, back)) => return Err(NotMade::Changed(Box::new(back.0))),
                 Err((NotNow::Busy, back)) if start.elapsed() > PATIENCE => {
@@ -189,17 +197,5 @@ impl SwapFailed {
         // One whose objects cannot be made again is of no use.
         let whole = next.start_over().is_ok();
         SwapFailed { error, next: whole.then(|| Box::new(next)) }
-    }
-}
-
-impl Running {
-    fn of(switch: &mut Switch) -> Running {
-        let state = switch.state();
-        let sets = switch.program().value_sets.keys();
-        Running {
-            tables: state.handle(),
-            values: sets.map(|set| state.values(set).count() as u64).collect(),
-            now_ns: switch.now_ns(),
-        }
     }
 }

@@ -119,6 +119,8 @@ pub enum ReplicationError {
     DuplicateCopy(Replica),
     /// There is no such session.
     NoSession(u32),
+    /// The session exists already.
+    SessionExists(u32),
     /// The number of a link aggregation group is too large.
     LagNumber(u16),
 }
@@ -143,6 +145,7 @@ impl fmt::Display for ReplicationError {
                 write!(f, "port {} with replica number {} is listed twice", copy.port, copy.rid)
             }
             ReplicationError::NoSession(id) => write!(f, "no clone session {id}"),
+            ReplicationError::SessionExists(id) => write!(f, "clone session {id} already exists"),
             ReplicationError::LagNumber(id) => {
                 write!(f, "link aggregation groups have numbers below {MAX_LAGS}, not {id}")
             }

@@ -14,6 +14,7 @@ use crate::ledger::Ledger;
 use crate::outcome::Outcome;
 use crate::queues::Queues;
 use crate::replicator::Replicator;
+use crate::requests::{self, Request};
 use crate::trace::Trace;
 use crate::traffic::Traffic;
 use crate::{Clock, DigestMessage, PortId, QueueError, Replication};
@@ -217,6 +218,11 @@ impl Switch {
     pub fn undo(&mut self, tables: &mut Tables) -> Result<(), WriteError> {
         self.replicator.undo();
         self.forwarder.state.undo(tables)
+    }
+
+    /// Does what a request asks for, and answers it. The requests to a switch of a worker are answered by that.
+    pub fn answer(&mut self, request: Request) {
+        requests::serve(self, request);
     }
 
     /// What was counted.

@@ -12,12 +12,14 @@ mod bursts;
 mod control;
 mod leaving;
 mod live;
+mod mailbox;
 mod pace;
 mod ports;
 mod report;
 mod streams;
 
-pub use control::{Control, MAX_REQUESTS, PostError, RequestError};
+pub(crate) use control::Message;
+pub use control::{Control, MAX_REQUESTS, Pause, PostError, RequestError};
 pub use ports::PortsError;
 pub use report::{PortReport, Report, ReportError};
 
@@ -26,18 +28,17 @@ use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, DropReason, PortId, Trace};
 use bursts::Bursts;
-use control::{Request, answer};
 use leaving::Leaving;
 use live::LivePort;
 pub(crate) use live::LivePorts;
+use mailbox::Mailbox;
 use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, wait_readable};
 use millrace_frames::{Batch, MAX_BATCH, MAX_FRAME, PacketPool, Place};
 use millrace_pipeline::Program;
 use pace::Pace;
 use std::fmt;
-use std::io::{self, Read};
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -129,15 +130,6 @@ struct Packets {
     places: Vec<Place>,
     leaving: Leaving,
     outgoing: Outgoing,
-}
-
-/// Where requests come in.
-struct Mailbox {
-    requests: Receiver<Request>,
-    /// The handle that others have copies of.
-    control: Control,
-    /// Something to read when a request has come.
-    awake: UnixStream,
 }
 
 /// Who listens to the switch.
@@ -239,12 +231,7 @@ impl Worker {
             // Code that cannot be made is not missed: what there is goes on.
             let _ = switch.fit_code();
         }
-        let (awake, wake) = UnixStream::pair().map_err(RunError::System)?;
-        for end in [&awake, &wake] {
-            end.set_nonblocking(true).map_err(RunError::System)?;
-        }
-        let (sender, requests) = sync_channel(MAX_REQUESTS);
-        let control = Control::new(sender, wake);
+        let mailbox = Mailbox::new().map_err(RunError::System)?;
         let mut live = LivePorts::default();
         ports.into_iter().for_each(|(id, port)| live.push(id, port));
         let streams = Streams::of(&live);
@@ -261,7 +248,7 @@ impl Worker {
             packets,
             bursts: Bursts::new(!simulated),
             pace: Pace::default(),
-            mailbox: Mailbox { requests, control, awake },
+            mailbox,
             listener: Listener::default(),
             failed: Vec::new(),
             simulated: simulated.then_some(None),
@@ -276,7 +263,7 @@ impl Worker {
 
     /// A handle for other threads. Requests wait until the worker runs.
     pub fn control(&self) -> Control {
-        self.mailbox.control.clone()
+        self.mailbox.control().clone()
     }
 
     /// Listens to the switch. Only the last listener gets notices.
@@ -299,8 +286,12 @@ impl Worker {
 
     /// Runs until it is stopped or all ports have ended and all queues are empty.
     pub fn run(mut self) -> Summary {
-        while !self.mailbox.control.is_to_stop() {
-            self.answer_requests();
+        while !self.mailbox.control().is_to_stop() {
+            mailbox::take_messages(&mut self);
+            if self.mailbox.is_paused() {
+                // It is to stop.
+                continue;
+            }
             let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
             self.flush();
             self.bursts.left();
@@ -510,29 +501,12 @@ impl Worker {
         }
     }
 
-    fn answer_requests(&mut self) {
-        while let Ok(request) = self.mailbox.requests.try_recv() {
-            // What it takes is not the packets'.
-            self.pace.rest();
-            match request {
-                Request::Call(call) => call(&mut self.switch),
-                Request::Report(to) => answer(&to, Report::of(self)),
-                Request::Stories(tells, to) => {
-                    self.listener.of_packets = tells;
-                    answer(&to, ());
-                }
-                Request::AddPort(id, port, to) => answer(&to, ports::add(self, id, port)),
-                Request::RemovePort(id, to) => answer(&to, ports::remove(self, id)),
-            }
-        }
-    }
-
     /// Waits until a frame or a request comes or a queued packet may leave.
     fn wait(&mut self) {
         self.pace.rest();
         let held = self.streams.held();
         let ports = self.ports.iter().filter(|port| !(port.ended || held.is_some() && port.is_stamped));
-        let mut descriptors: Vec<RawFd> = vec![self.mailbox.awake.as_raw_fd()];
+        let mut descriptors: Vec<RawFd> = vec![self.mailbox.poll_fd()];
         for live in ports {
             match live.port.poll_fd() {
                 Some(fd) => descriptors.push(fd),
@@ -547,8 +521,7 @@ impl Worker {
         if wait_readable(&descriptors, timeout).is_err() {
             std::thread::sleep(FALLBACK_WAIT);
         }
-        let mut signals = [0; 64];
-        while self.mailbox.awake.read(&mut signals).is_ok_and(|read| read > 0) {}
+        self.mailbox.look();
     }
 }
 

@@ -1,7 +1,8 @@
 //! Ports that come and go while a worker runs.
 
 use millrace_dataplane::{
-    Control, DropReason, EngineKind, PortId, PortsError, Replica, Summary, Switch, SwitchConfig, Worker,
+    Control, DropReason, EngineKind, GroupWrite, PortCounters, PortId, PortsError, QueueSetting, QueueWrite,
+    Replica, Request, Summary, Switch, SwitchConfig, Worker,
 };
 use millrace_drivers::{
     FarEnd, MemoryPort, Next, Port, PortError, PortStatistics, Received, TimeSource, Transmitted,
@@ -73,9 +74,27 @@ fn end(control: &Control, running: JoinHandle<Summary>) -> Summary {
 
 /// Waits until so many packets have come in by a port.
 fn until_received(control: &Control, port: PortId, packets: u64) {
-    while control.call(move |switch| switch.counters().port(port).rx_packets).unwrap() < packets {
+    while counted(control, port).rx_packets < packets {
         std::thread::yield_now();
     }
+}
+
+/// What the switch has counted of a port.
+fn counted(control: &Control, port: PortId) -> PortCounters {
+    let ports = control.ask(Request::Ports).unwrap();
+    ports.into_iter().find(|(counted, _)| *counted == port).map(|(_, counters)| counters).unwrap_or_default()
+}
+
+fn drops(control: &Control, reason: DropReason) -> u64 {
+    let drops = control.report(PATIENCE).unwrap().drops;
+    drops.into_iter().find(|(counted, _)| *counted == reason).map_or(0, |(_, count)| count)
+}
+
+/// Makes a multicast group of these ports.
+fn flood(control: &Control, group: u32, ports: impl IntoIterator<Item = PortId>) {
+    let copies = ports.into_iter().map(|port| Replica { port, rid: 0 }).collect();
+    let made = control.ask(|to| Request::Replicate(vec![GroupWrite::Insert(group, copies)], to));
+    assert_eq!(made, Ok(vec![Ok(GroupWrite::Destroy(group))]));
 }
 
 fn numbers(control: &Control) -> Vec<PortId> {
@@ -91,7 +110,7 @@ fn a_port_that_is_added_sends_and_receives() {
         control.add_port(1, one).unwrap();
         host_1.send(&[1, 2, 0xa]);
         until_received(&control, 1, 1);
-        assert_eq!(control.call(|switch| switch.counters().drops(DropReason::UnknownPort)), Ok(1));
+        assert_eq!(drops(&control, DropReason::UnknownPort), 1);
         let (two, host_2) = cable();
         control.add_port(2, two).unwrap();
         assert_eq!(numbers(&control), [1, 2]);
@@ -110,8 +129,8 @@ fn a_port_that_is_switched_off_sends_and_receives_nothing() {
     for engine in [EngineKind::Interp, EngineKind::Fastest] {
         let ((one, host_1), (two, host_2)) = (cable(), cable());
         let (control, running) = start(engine, vec![(1, one), (2, two)]);
-        let enable = |port, on| control.call(move |switch| switch.enable_port(port, on)).unwrap();
-        let dropped = || control.call(|switch| switch.counters().drops(DropReason::PortDisabled)).unwrap();
+        let enable = |port, on| control.ask(|to| Request::EnablePort(port, on, to)).unwrap();
+        let dropped = || drops(&control, DropReason::PortDisabled);
         assert!(!enable(3, false));
         assert!(enable(2, false));
         host_1.send(&[1, 2, 0xa]);
@@ -119,13 +138,13 @@ fn a_port_that_is_switched_off_sends_and_receives_nothing() {
         while dropped() < 2 {
             std::thread::yield_now();
         }
-        let counted = control.call(|switch| switch.counters().port(2)).unwrap();
+        let counted = counted(&control, 2);
         assert_eq!((counted.rx_packets, counted.rx_drops, counted.tx_drops), (0, 1, 1));
         // Another program finds it so.
         let program = text::parse(include_str!("programs/through.mir")).unwrap();
         let config = SwitchConfig { engine, ..SwitchConfig::default() };
         let next = Switch::new(Arc::new(program), config).unwrap();
-        drop(control.call(|switch| switch.take_over(next)).unwrap());
+        drop(control.ask(|to| Request::TakeOver(Box::new(next), to)).unwrap());
         host_1.send(&[1, 2, 0xc]);
         while dropped() < 3 {
             std::thread::yield_now();
@@ -143,12 +162,7 @@ fn a_port_that_is_switched_off_sends_and_receives_nothing() {
 #[test]
 fn there_are_packets_for_the_ports_that_were_added() {
     let (control, running) = start(EngineKind::Interp, Vec::new());
-    let copies = (1..=4).map(|port| Replica { port, rid: 0 }).collect();
-    let made = control.call(|switch| {
-        switch.replication_mut().create_group(6).unwrap();
-        switch.replication_mut().set_copies(6, copies)
-    });
-    made.unwrap().unwrap();
+    flood(&control, 6, 1..=4);
     let (ports, hosts): (Vec<_>, Vec<_>) = (1..=4).map(|_| cable()).unzip();
     (0..64).for_each(|_| hosts[0].send(&[3, 6]));
     for (port, number) in ports.into_iter().rev().zip((1..=4).rev()) {
@@ -229,23 +243,17 @@ fn copies_for_a_port_that_was_removed_are_dropped_until_it_comes_back() {
     for engine in [EngineKind::Interp, EngineKind::Fastest] {
         let ((one, host_1), (two, host_2), (three, _host_3)) = (cable(), cable(), cable());
         let (control, running) = start(engine, vec![(1, one), (2, two), (3, three)]);
-        let made = control.call(|switch| {
-            switch.replication_mut().create_group(6).unwrap();
-            let copies = [3, 2].map(|port| Replica { port, rid: 0 });
-            switch.replication_mut().set_copies(6, copies.into())
-        });
-        made.unwrap().unwrap();
+        flood(&control, 6, [3, 2]);
         control.remove_port(3).unwrap();
         host_1.send(&[3, 6, 0xa]);
         assert_eq!(host_2.receive(), [3, 6, 0xa]);
-        let dropped = |switch: &mut Switch| switch.counters().drops(DropReason::UnknownPort);
-        assert_eq!(control.call(dropped), Ok(1));
+        assert_eq!(drops(&control, DropReason::UnknownPort), 1);
         let (three, host_3) = cable();
         control.add_port(3, three).unwrap();
         host_1.send(&[3, 6, 0xb]);
         assert_eq!(host_2.receive(), [3, 6, 0xb]);
         assert_eq!(host_3.receive(), [3, 6, 0xb]);
-        assert_eq!(control.call(dropped), Ok(1));
+        assert_eq!(drops(&control, DropReason::UnknownPort), 1);
         end(&control, running);
     }
 }
@@ -255,12 +263,13 @@ fn copies_for_a_port_that_was_removed_are_dropped_until_it_comes_back() {
 fn packets_in_the_queue_of_a_port_that_was_removed_are_dropped_in_their_time() {
     let ((one, host_1), (two, host_2)) = (cable(), cable());
     let (control, running) = start(EngineKind::Interp, vec![(1, one), (2, two)]);
-    control.call(|switch| switch.set_queue_rate(4, Some(2), None)).unwrap().unwrap();
+    let slow = QueueWrite { port: Some(2), priority: None, setting: QueueSetting::Rate(4) };
+    control.ask(|to| Request::Queues(slow, to)).unwrap().unwrap();
     (0..3).for_each(|_| host_1.send(&[1, 2, 0xa]));
     assert_eq!(host_2.receive(), [1, 2, 0xa]);
     until_received(&control, 1, 3);
     control.remove_port(2).unwrap();
-    while control.call(|switch| switch.next_departure_ns().is_some()).unwrap() {
+    while control.report(PATIENCE).unwrap().queues.iter().any(|queue| queue.packets > 0) {
         std::thread::sleep(Duration::from_millis(10));
     }
     let summary = end(&control, running);

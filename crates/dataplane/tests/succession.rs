@@ -1,6 +1,6 @@
 //! A program takes over from another one, with code that was made before.
 
-use millrace_dataplane::{EngineKind, Keep, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{EngineKind, Keep, Request, Switch, SwitchConfig, Worker};
 use millrace_engine::Effort;
 use millrace_pipeline::{Program, text};
 use std::fmt::Write;
@@ -44,11 +44,11 @@ fn a_program_that_waited_begins_with_its_best_code() {
     let control = worker.control();
     let worker = thread::spawn(move || worker.run());
 
-    let effort = || control.call(|switch| switch.compile_statistics().effort).unwrap();
+    let effort = || control.ask(Request::Look).unwrap().compiled.effort;
     let alongside = |tables| Switch::alongside(Arc::clone(&program), config(), tables).unwrap();
     control.swap(alongside(&tables), Keep::Everything).unwrap();
     assert_eq!(effort(), Effort::Quick);
-    let tables = control.call(|switch| switch.state().handle()).unwrap();
+    let tables = control.ask(Request::Look).unwrap().tables;
     let mut prepared = alongside(&tables);
     prepared.prepare_best_code(&tables).unwrap();
     control.swap(prepared, Keep::Everything).unwrap();

@@ -1,7 +1,7 @@
 //! A worker over ports: replays in the order of time, live ports that wait, requests between rounds.
 
 use millrace_dataplane::{
-    DropReason, Notice, PortId, QueueReport, ReportError, Switch, SwitchConfig, Worker,
+    DropReason, Notice, PortId, QueueReport, ReportError, Request, Switch, SwitchConfig, Worker,
 };
 use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, PacketPool};
@@ -198,7 +198,8 @@ fn live_ports_wait_and_requests_are_answered() {
     let mut frame = [0; 64];
     let length = host_2.recv(&mut frame).unwrap();
     assert_eq!(frame[..length], [2, 0, 0, 0, 0x66, 3, 1, 2, 0xaa]);
-    assert_eq!(control.call(|switch| switch.counters().port(2).tx_packets), Ok(1));
+    let counted = control.ask(Request::Ports).unwrap();
+    assert_eq!(counted.iter().find(|(port, _)| *port == 2).unwrap().1.tx_packets, 1);
 
     host_2.send(&[9, 0]).unwrap();
     assert!(matches!(notices.recv_timeout(Duration::from_secs(10)), Ok(Notice::Digest { .. })));
@@ -208,7 +209,7 @@ fn live_ports_wait_and_requests_are_answered() {
     let summary = running.join().unwrap();
     assert_eq!((summary.failed.len(), summary.lost_notices), (0, 0));
     drop(summary);
-    assert!(control.call(|_| ()).is_err(), "nobody is there any more");
+    assert!(control.ask(Request::Look).is_err(), "nobody is there any more");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::source::load_any;
 use crate::stories::Stories;
 use crate::{captures, demo, grpc, logging, nanomsg, observe, progress, statistics, thrift};
 use millrace_compile::{check_port, set_drop_port};
-use millrace_dataplane::{Control, Notice, QueueConfig, Summary, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{Control, Notice, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
 use millrace_drivers::{LinkWatch, Links};
 use millrace_listen::{P4RUNTIME, Place};
 use millrace_observe::Shown;
@@ -374,19 +374,23 @@ fn stop_when_told(signals: &mut Signals, control: &Control, log: &Log) {
     }
 }
 
+/// How long the line on the terminal waits for what it shows.
+const STATUS_PATIENCE: Duration = Duration::from_millis(500);
+
 /// A line on the terminal, once a second, until the switch ends.
 fn show_status(control: &Control, end: &Receiver<()>) {
     loop {
-        let counted = control.call(|switch| {
-            let mut totals = (0, 0);
-            for (_, counters) in switch.counters().ports() {
-                totals.0 += counters.rx_packets;
-                totals.1 += counters.tx_packets;
+        match control.report(STATUS_PATIENCE) {
+            Ok(report) => {
+                let received: u64 = report.ports.iter().map(|port| port.counters.rx_packets).sum();
+                let sent: u64 = report.ports.iter().map(|port| port.counters.tx_packets).sum();
+                let dropped: u64 = report.drops.iter().map(|(_, count)| count).sum();
+                progress::status(&format!("{received} packets in, {sent} out, {dropped} dropped"));
             }
-            (totals, switch.counters().all_drops().map(|(_, count)| count).sum::<u64>())
-        });
-        let Ok(((received, sent), dropped)) = counted else { return progress::status("") };
-        progress::status(&format!("{received} packets in, {sent} out, {dropped} dropped"));
+            // The next second has another.
+            Err(ReportError::Busy) => {}
+            Err(ReportError::Ended) => return progress::status(""),
+        }
         if end.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout) {
             return progress::status("");
         }

@@ -3,7 +3,7 @@
 //!
 //!     cargo bench -p millrace-p4runtime
 
-use millrace_dataplane::{Control, EngineKind, PortId, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{Control, EngineKind, PortId, Request, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::proto::config;
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
@@ -31,7 +31,7 @@ fn worker() -> Worker {
 
 /// Packets that came in until now.
 fn received(control: &Control) -> u64 {
-    control.call(|switch| switch.counters().ports().map(|(_, port)| port.rx_packets).sum()).unwrap()
+    control.ask(Request::Ports).unwrap().iter().map(|(_, port)| port.rx_packets).sum()
 }
 
 /// Millions of packets a second while something is done.

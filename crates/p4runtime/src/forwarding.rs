@@ -6,7 +6,7 @@ use crate::proto::config;
 use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
-use millrace_dataplane::{Control, PortId, PostError, Switch};
+use millrace_dataplane::{Control, PortId, PostError, Reply, Request, RequestError, Switch, answer};
 use millrace_state::TablesHandle;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{
     Notify, OnceCell, OwnedRwLockReadGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
-    SemaphorePermit, oneshot,
+    SemaphorePermit,
 };
 use tonic::Status;
 
@@ -181,7 +181,7 @@ impl Loaded {
             Ok::<_, Status>(next)
         });
         let next = fitted.await.map_err(|_| Status::internal("the compiler failed"))??;
-        let before = request(control, move |switch| switch.take_over(next)).await?;
+        let before = request(control, |to| Request::TakeOver(Box::new(next), to)).await?;
         // Large tables take a while to be freed.
         drop(tokio::task::spawn_blocking(move || drop(before)));
         Ok(())
@@ -201,7 +201,7 @@ impl Target {
     pub(crate) async fn tables(&self) -> Result<TablesHandle, Status> {
         match self {
             Target::Running(control, tables) => {
-                let handle = || request(control, |switch| switch.state().handle());
+                let handle = async || Ok(request(control, Request::Look).await?.tables);
                 tables.get_or_try_init(handle).await.cloned()
             }
             Target::Waiting(switch) => {
@@ -210,41 +210,47 @@ impl Target {
         }
     }
 
-    /// Has that done with the switch, between two rounds of its worker if it runs.
-    pub(crate) async fn call<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Switch) -> R + Send + 'static,
-    ) -> Result<R, Status> {
+    /// Asks the switch, between two rounds of its worker if it runs.
+    pub(crate) async fn ask<R>(&self, ask: impl FnOnce(Reply<R>) -> Request) -> Result<R, Status> {
         match self {
-            Target::Running(control, _) => request(control, work).await,
-            Target::Waiting(switch) => Ok(work(&mut switch.lock().unwrap_or_else(PoisonError::into_inner))),
+            Target::Running(control, _) => request(control, ask).await,
+            Target::Waiting(switch) => {
+                let (to, answered) = answer();
+                switch.lock().unwrap_or_else(PoisonError::into_inner).answer(ask(to));
+                answered.given().await.map_err(ended)
+            }
         }
+    }
+
+    /// The time of the switch.
+    pub(crate) async fn now_ns(&self) -> Result<u64, Status> {
+        Ok(self.ask(Request::Look).await?.now_ns)
     }
 }
 
 /// How long to wait before a worker with too many requests is asked again.
 const BUSY: Duration = Duration::from_millis(1);
 
-/// Has a worker do something.
-pub(crate) async fn request<R: Send + 'static>(
+/// Asks the switch of a worker.
+pub(crate) async fn request<R>(
     control: &Control,
-    work: impl FnOnce(&mut Switch) -> R + Send + 'static,
+    ask: impl FnOnce(Reply<R>) -> Request,
 ) -> Result<R, Status> {
-    let (answer, answered) = oneshot::channel();
-    let mut boxed: Box<dyn FnOnce(&mut Switch) + Send> = Box::new(move |switch| {
-        // Whoever asked may have gone.
-        let _ = answer.send(work(switch));
-    });
-    let ended = || Status::unavailable("the switch has ended");
+    let (to, answered) = answer();
+    let mut request = ask(to);
     loop {
-        match control.post(boxed) {
+        match control.post(request) {
             Ok(()) => break,
-            Err(PostError::Ended) => return Err(ended()),
+            Err(PostError::Ended) => return Err(ended(RequestError)),
             Err(PostError::Busy(again)) => {
-                boxed = again;
+                request = *again;
                 tokio::time::sleep(BUSY).await;
             }
         }
     }
-    answered.await.map_err(|_| ended())
+    answered.given().await.map_err(ended)
+}
+
+fn ended(error: RequestError) -> Status {
+    Status::unavailable(error.to_string())
 }

@@ -6,7 +6,7 @@
 
 use crate::device::{Event, PortState};
 use crate::forwarding::request;
-use millrace_dataplane::{Control, PortId};
+use millrace_dataplane::{Control, PortId, Request};
 use millrace_drivers::{LinkState, Links};
 use millrace_gnmi::{Change, Counters, Health, Interface, Setting, Snapshot, Target};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,8 +150,7 @@ impl Target for Interfaces {
         {
             return Ok(Arc::clone(snapshot));
         }
-        let counted: BTreeMap<_, _> =
-            request(&self.control, |switch| switch.counters().ports().collect()).await?;
+        let counted: BTreeMap<_, _> = request(&self.control, Request::Ports).await?.into_iter().collect();
         let links = self.links.now().into_iter().filter_map(|link| Some((link.port.into(), link.link?)));
         let links: BTreeMap<PortId, LinkState> = links.collect();
         let ports = self.ports();
@@ -192,7 +191,7 @@ impl Target for Interfaces {
             match setting {
                 Setting::Health(health) => self.change(port, |record| record.health = health),
                 Setting::Enabled(is_enabled) => {
-                    if !request(&self.control, move |switch| switch.enable_port(port, is_enabled)).await? {
+                    if !request(&self.control, |to| Request::EnablePort(port, is_enabled, to)).await? {
                         return Err(Status::not_found(format!("there is no port {port} any more")));
                     }
                     self.change(port, |record| record.is_enabled = is_enabled);

@@ -10,8 +10,9 @@ use crate::report::Report;
 use crate::service::{Kept, install};
 use crate::turns::Turns;
 use millrace_compile::check_port;
-use millrace_dataplane::{Cancel, Control, EngineKind, Keep, PortId, Switch, SwitchConfig, SwitchError};
-use millrace_state::TablesHandle;
+use millrace_dataplane::{
+    Cancel, Control, EngineKind, Keep, Moment, PortId, Request, Switch, SwitchConfig, SwitchError,
+};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
@@ -84,8 +85,8 @@ impl Programs {
     /// # Errors
     /// It cannot, or the switch has ended.
     pub fn check_port(&self, port: PortId) -> Result<(), String> {
-        let program = self.control.call(|switch| Arc::clone(switch.program()));
-        check_port(&*program.map_err(|error| error.to_string())?, port)
+        let now = self.control.ask(Request::Look).map_err(|error| error.to_string())?;
+        check_port(&now.program, port)
     }
 
     /// Makes a program from an image, or from the text of a P4_16 program. Packets go on meanwhile. One program is made at a
@@ -103,7 +104,7 @@ impl Programs {
     /// As there; `cancel` says that nobody waits any more.
     pub fn prepare_for(&self, config: &[u8], cancel: &Cancel) -> Result<Candidate, String> {
         let turn = self.turns.take(cancel).map_err(|refusal| refusal.message)?;
-        let running = self.control.call(|switch| Running::of(switch)).map_err(|error| error.to_string())?;
+        let running = self.control.ask(Request::Look).map_err(|error| error.to_string())?;
         let pipeline = self.making.pipeline(config, None, cancel).map_err(|refusal| refusal.message)?;
         let switch =
             self.making.switch(&pipeline, &running, false, cancel).map_err(|refusal| refusal.message)?;
@@ -134,7 +135,7 @@ impl Programs {
             None => {
                 // Code that fits less well is right too.
                 let _ = next.fit_code();
-                self.control.call(move |switch| switch.take_over(next)).map_err(|_| gone(()))?;
+                drop(self.control.ask(|to| Request::TakeOver(Box::new(next), to)).map_err(|_| gone(()))?);
             }
             Some(keep) => {
                 let swapped = self.control.swap(next, keep).map_err(|failed| failed.error.to_string())?;
@@ -143,21 +144,6 @@ impl Programs {
         }
         info!(program = name, "program set");
         Ok(report)
-    }
-}
-
-/// What a program has to know of the one in whose place it comes.
-pub(crate) struct Running {
-    pub(crate) tables: TablesHandle,
-    /// The port with the largest number.
-    pub(crate) largest_port: Option<PortId>,
-}
-
-impl Running {
-    /// That of a switch.
-    pub(crate) fn of(switch: &Switch) -> Running {
-        let ports = switch.counters().ports();
-        Running { tables: switch.state().handle(), largest_port: ports.map(|(port, _)| port).max() }
     }
 }
 
@@ -188,7 +174,7 @@ impl Making {
     pub(crate) fn switch(
         &self,
         pipeline: &Pipeline,
-        running: &Running,
+        running: &Moment,
         at_once: bool,
         cancel: &Cancel,
     ) -> Result<Switch, Refusal> {

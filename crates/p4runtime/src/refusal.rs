@@ -1,6 +1,6 @@
 //! Why one update, one read or one stream message was refused, as the specification wants it said.
 
-use millrace_dataplane::ReplicationError;
+use millrace_dataplane::{ObjectError, ReplicationError};
 use millrace_state::{ProfileError, TableError, WriteError};
 use tonic::{Code, Status};
 
@@ -86,13 +86,24 @@ impl From<ReplicationError> for Refusal {
     fn from(error: ReplicationError) -> Refusal {
         let code = match &error {
             ReplicationError::TooMany { .. } => Code::ResourceExhausted,
-            ReplicationError::GroupExists(_) => Code::AlreadyExists,
+            ReplicationError::GroupExists(_) | ReplicationError::SessionExists(_) => Code::AlreadyExists,
             ReplicationError::NoGroup(_) | ReplicationError::NoSession(_) | ReplicationError::NoNode(_) => {
                 Code::NotFound
             }
             _ => Code::InvalidArgument,
         };
         Refusal::new(code, error.to_string())
+    }
+}
+
+impl From<ObjectError> for Refusal {
+    fn from(error: ObjectError) -> Refusal {
+        match error {
+            ObjectError::Refused(error) => error.into(),
+            // Clients of Thrift can bring a program meanwhile.
+            ObjectError::Replaced => Refusal::new(Code::Aborted, error.to_string()),
+            ObjectError::State(_) => Refusal::new(Code::ResourceExhausted, error.to_string()),
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use crate::budget::Held;
 use crate::device::{Device, Event};
 use crate::forwarding::{self, Forwarding, Loaded, Target};
 use crate::peers::Peer;
-use crate::programs::Running;
 use crate::proto::v1::p4_runtime_server::P4Runtime;
 use crate::proto::v1::{
     CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
@@ -22,7 +21,7 @@ use crate::role_config::RoleConfig;
 use crate::status::{USUAL_METADATA, batch_status};
 use crate::streams::{Answer, End, STREAM_QUEUE, StreamAnswers};
 use crate::{API_VERSION, write};
-use millrace_dataplane::{Cancel, Keep};
+use millrace_dataplane::{Cancel, Keep, Request as Ask};
 use prost::Message;
 use std::sync::Arc;
 use std::time::Duration;
@@ -362,7 +361,7 @@ async fn set_pipeline(
     });
     let at_once = keep != Kept::Nothing && !matches!(action, Action::Verify | Action::VerifyAndSave);
     let (making, turns) = (device.making, device.turns.clone());
-    let running = forwarding::request(&device.control, |switch| Running::of(switch)).await?;
+    let running = forwarding::request(&device.control, Ask::Look).await?;
     // Compiling takes milliseconds, for which nobody else should wait but those who bring programs.
     let turn = turns.taken(&cancel).await?;
     let made = tokio::task::spawn_blocking(move || {

@@ -4,12 +4,13 @@ use crate::device::{Device, Event, PortState};
 use crate::digests::{Digests, since_epoch_ns};
 use crate::forwarding::Loaded;
 use crate::packets;
-use crate::proto::v1::{DigestList, IdleTimeoutNotification, TableEntry, stream_message_response::Update};
+use crate::proto::v1::{
+    self, DigestList, IdleTimeoutNotification, TableEntry, stream_message_response::Update,
+};
 use crate::read::match_messages;
 use crate::role_config::RoleConfig;
-use crate::shadow::Shadow;
 use crate::write::{Ports, effective_copies};
-use millrace_dataplane::{PortId, Switch};
+use millrace_dataplane::{GroupWrite, PortId, Request, Session};
 use millrace_pipeline::TableId;
 use millrace_state::EntryView;
 use std::sync::Arc;
@@ -108,7 +109,7 @@ pub(crate) async fn idle(device: Arc<Device>) {
 }
 
 async fn expired(active: &mut Loaded) -> Result<Vec<(TableId, EntryView)>, tonic::Status> {
-    let now_ns = active.target.call(|switch| switch.now_ns()).await?;
+    let now_ns = active.target.now_ns().await?;
     let handle = active.target.tables().await?;
     let tables = handle.lock();
     let timers = &mut active.shadow.timers;
@@ -165,44 +166,46 @@ async fn set_port(device: &Device, port: PortId, is_up: bool) {
         return;
     }
     for loaded in [&mut forwarding.active, &mut forwarding.saved].into_iter().flatten() {
-        let mut shadow = std::mem::take(&mut loaded.shadow);
-        shadow.down.clone_from(&forwarding.down);
-        let ports = device.ports.clone();
-        let done = loaded.target.call(move |switch| {
-            follow_port(switch, &shadow, &ports, port);
-            shadow
-        });
-        if let Ok(shadow) = done.await {
-            loaded.shadow = shadow;
-        }
+        loaded.shadow.down.clone_from(&forwarding.down);
+        // Without the switch nothing follows.
+        let _ = follow_port(loaded, &device.ports, port).await;
     }
 }
 
+/// Most writes to groups and sessions that the worker does between two rounds.
+const CHUNK: usize = 64;
+
 /// Has everything that depends on a port do what its state asks for.
-fn follow_port(switch: &mut Switch, shadow: &Shadow, ports: &Ports, changed: PortId) {
-    let handle = switch.state().handle();
-    let mut tables = handle.lock();
-    let own = shadow.groups.iter().map(|(key, group)| (key, &group.members));
-    let one_shot = shadow.one_shots.iter().map(|(key, group)| (key, &group.members));
-    for ((profile, group), members) in own.chain(one_shot) {
-        if members.iter().any(|(_, port)| *port == Some(changed)) {
-            // All members of a group were accepted together, and so are some of them.
-            let _ = tables.modify_group(*profile, *group, &shadow.up(members));
+async fn follow_port(loaded: &Loaded, ports: &Ports, changed: PortId) -> Result<(), tonic::Status> {
+    let Loaded { shadow, target, .. } = loaded;
+    let handle = target.tables().await?;
+    {
+        let mut tables = handle.lock();
+        let own = shadow.groups.iter().map(|(key, group)| (key, &group.members));
+        let one_shot = shadow.one_shots.iter().map(|(key, group)| (key, &group.members));
+        for ((profile, group), members) in own.chain(one_shot) {
+            if members.iter().any(|(_, port)| *port == Some(changed)) {
+                // All members of a group were accepted together, and so are some of them.
+                let _ = tables.modify_group(*profile, *group, &shadow.up(members));
+            }
         }
     }
-    drop(tables);
-    let engine = switch.replication_mut();
-    for (id, group) in &shadow.multicast {
-        if group.replicas.iter().any(|replica| !replica.backup_replicas.is_empty()) {
-            let _ = engine.set_copies(*id, effective_copies(ports, &group.replicas, &shadow.down));
+    let has_backups = |replicas: &[v1::Replica]| replicas.iter().any(|of| !of.backup_replicas.is_empty());
+    let copies = |replicas: &[v1::Replica]| effective_copies(ports, replicas, &shadow.down);
+    let mut writes = Vec::new();
+    for (id, group) in shadow.multicast.iter().filter(|(_, group)| has_backups(&group.replicas)) {
+        writes.push(GroupWrite::SetCopies(*id, copies(&group.replicas)));
+    }
+    for (id, clone) in shadow.clones.iter().filter(|(_, clone)| has_backups(&clone.replicas)) {
+        if let Some(session) = target.ask(|to| Request::Session(*id, to)).await? {
+            let session = Session { copies: copies(&clone.replicas), ..session };
+            writes.push(GroupWrite::ModifySession(*id, session));
         }
     }
-    for (id, clone) in &shadow.clones {
-        if clone.replicas.iter().any(|replica| !replica.backup_replicas.is_empty())
-            && let Some(mut session) = engine.session(*id).cloned()
-        {
-            session.copies = effective_copies(ports, &clone.replicas, &shadow.down);
-            let _ = engine.set_session(*id, session);
-        }
+    while !writes.is_empty() {
+        let part = writes.drain(..writes.len().min(CHUNK)).collect();
+        // What was removed meanwhile is not there to be written.
+        target.ask(|to| Request::Replicate(part, to)).await?;
     }
+    Ok(())
 }

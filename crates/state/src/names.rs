@@ -81,9 +81,47 @@ impl State {
     /// # Errors
     /// No such counter, or several.
     pub fn counter_named(&self, name: &str) -> Result<CounterRef, WriteError> {
-        let indexed =
-            self.schema.program.counters.iter().map(|(id, c)| (CounterRef::Indexed(id), c.name.as_str()));
-        let direct = self.schema.program.tables.iter().filter_map(|(id, table)| {
+        Names(&self.schema.program).counter(name)
+    }
+
+    /// An indexed or a direct meter.
+    ///
+    /// # Errors
+    /// No such meter, or several.
+    pub fn meter_named(&self, name: &str) -> Result<MeterRef, WriteError> {
+        Names(&self.schema.program).meter(name)
+    }
+
+    /// A register.
+    ///
+    /// # Errors
+    /// No such register, or several.
+    pub fn register_named(&self, name: &str) -> Result<RegisterId, WriteError> {
+        Names(&self.schema.program).register(name)
+    }
+
+    /// A parser value set.
+    ///
+    /// # Errors
+    /// No such value set, or several.
+    pub fn value_set_named(&self, name: &str) -> Result<ValueSetId, WriteError> {
+        Names(&self.schema.program).value_set(name)
+    }
+}
+
+/// The stateful objects of a program by name, for whoever has no [`State`] of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a>(pub &'a Program);
+
+impl Names<'_> {
+    /// An indexed or a direct counter.
+    ///
+    /// # Errors
+    /// No such counter, or several.
+    pub fn counter(self, name: &str) -> Result<CounterRef, WriteError> {
+        let Names(program) = self;
+        let indexed = program.counters.iter().map(|(id, c)| (CounterRef::Indexed(id), c.name.as_str()));
+        let direct = program.tables.iter().filter_map(|(id, table)| {
             Some((CounterRef::Direct(id), table.direct_counter.as_ref()?.name.as_str()))
         });
         find_named(ObjectKind::Counter, name, indexed.chain(direct))
@@ -93,10 +131,10 @@ impl State {
     ///
     /// # Errors
     /// No such meter, or several.
-    pub fn meter_named(&self, name: &str) -> Result<MeterRef, WriteError> {
-        let indexed =
-            self.schema.program.meters.iter().map(|(id, m)| (MeterRef::Indexed(id), m.name.as_str()));
-        let direct = self.schema.program.tables.iter().filter_map(|(id, table)| {
+    pub fn meter(self, name: &str) -> Result<MeterRef, WriteError> {
+        let Names(program) = self;
+        let indexed = program.meters.iter().map(|(id, m)| (MeterRef::Indexed(id), m.name.as_str()));
+        let direct = program.tables.iter().filter_map(|(id, table)| {
             Some((MeterRef::Direct(id), table.direct_meter.as_ref()?.name.as_str()))
         });
         find_named(ObjectKind::Meter, name, indexed.chain(direct))
@@ -106,24 +144,18 @@ impl State {
     ///
     /// # Errors
     /// No such register, or several.
-    pub fn register_named(&self, name: &str) -> Result<RegisterId, WriteError> {
-        find_named(
-            ObjectKind::Register,
-            name,
-            self.schema.program.registers.iter().map(|(id, r)| (id, r.name.as_str())),
-        )
+    pub fn register(self, name: &str) -> Result<RegisterId, WriteError> {
+        let registers = self.0.registers.iter();
+        find_named(ObjectKind::Register, name, registers.map(|(id, register)| (id, register.name.as_str())))
     }
 
     /// A parser value set.
     ///
     /// # Errors
     /// No such value set, or several.
-    pub fn value_set_named(&self, name: &str) -> Result<ValueSetId, WriteError> {
-        find_named(
-            ObjectKind::ValueSet,
-            name,
-            self.schema.program.value_sets.iter().map(|(id, s)| (id, s.name.as_str())),
-        )
+    pub fn value_set(self, name: &str) -> Result<ValueSetId, WriteError> {
+        let sets = self.0.value_sets.iter();
+        find_named(ObjectKind::ValueSet, name, sets.map(|(id, set)| (id, set.name.as_str())))
     }
 }
 

@@ -7,9 +7,9 @@ use millrace_pipeline::*;
 use millrace_tables as tables;
 use std::sync::Arc;
 
-/// A program with what is needed to convert its keys and arguments.
+/// A program with the widths of its keys and arguments.
 #[derive(Debug)]
-pub(crate) struct Schema {
+pub struct Schema {
     pub(crate) program: Arc<Program>,
     /// Widths of the key fields of each table.
     pub(crate) keys: PrimaryMap<TableId, Vec<u32>>,
@@ -18,7 +18,8 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    pub(crate) fn new(program: Arc<Program>) -> Schema {
+    /// That of a program.
+    pub fn new(program: Arc<Program>) -> Schema {
         let mut keys = PrimaryMap::new();
         for table in program.tables.values() {
             keys.push(table.keys.iter().map(|key| width(key.value.ty(&program))).collect());
@@ -28,6 +29,21 @@ impl Schema {
             params[id] = action.params.iter().map(|slot| width(program.slots[*slot].ty)).collect();
         }
         Schema { program, keys, params }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The widths of the key fields of a table in bits.
+    pub fn key_widths(&self, table: TableId) -> &[u32] {
+        &self.keys[table]
+    }
+
+    /// The widths of the parameters of an action in bits; a truth value has 1.
+    pub fn param_widths(&self, action: ActionId) -> &[u32] {
+        &self.params[action]
     }
 
     /// The arguments of a call that a table keeps.

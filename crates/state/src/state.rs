@@ -111,12 +111,12 @@ impl State {
 
     /// The widths of the key fields in bits.
     pub fn key_widths(&self, table: TableId) -> &[u32] {
-        &self.schema.keys[table]
+        self.schema.key_widths(table)
     }
 
     /// The widths of the parameters of an action in bits; a truth value has 1.
     pub fn param_widths(&self, action: ActionId) -> &[u32] {
-        &self.schema.params[action]
+        self.schema.param_widths(action)
     }
 
     /// Starts the program's random numbers from a seed; without it they start from 0.

@@ -26,10 +26,19 @@ impl Quiet {
     /// The program cannot be run.
     #[allow(clippy::new_without_default, reason = "it starts a thread")]
     pub fn start() -> Quiet {
+        Quiet::set_up(|_| {})
+    }
+
+    /// Starts one that was set up before.
+    ///
+    /// # Panics
+    /// The program cannot be run.
+    pub fn set_up(set_up: impl FnOnce(&mut Switch)) -> Quiet {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(ALL);
         let checked = check(Source::Path(&path), Standard::P4_16, &Options::default());
         let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
-        let switch = Switch::new(checked.lower().unwrap(), config).unwrap();
+        let mut switch = Switch::new(checked.lower().unwrap(), config).unwrap();
+        set_up(&mut switch);
         let worker = Worker::new(switch, [1, 2].map(|number| (number, quiet_port())).into()).unwrap();
         let control = worker.control();
         Quiet { control, worker: Some(std::thread::spawn(move || worker.run())) }

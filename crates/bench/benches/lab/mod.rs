@@ -245,11 +245,14 @@ impl Lab {
         };
         let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false };
         let server = Server::start(&listen, device, control.clone()).unwrap();
+        let (started, thread) = std::sync::mpsc::channel();
         let worker = std::thread::spawn(move || {
             let _pinned = cpus::Pinned::to(here);
+            // Nobody waits for it when the lab was not made.
+            let _ = started.send(rustix::thread::gettid().as_raw_nonzero().get());
             worker.run()
         });
-        let thread = control.call(|_| rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let thread = thread.recv().unwrap();
         Lab { thread, control, seen, server, outputs: traffic.expected.len(), worker, _pinned: pinned }
     }
 

@@ -3,14 +3,15 @@
 use super::ports::{Added, PortsError};
 use super::report::{Report, ReportError};
 use crate::PortId;
-use crate::switch::Switch;
+use crate::migration::Exchange;
+use crate::requests::{Answer, Reply, Request, answer};
 use millrace_drivers::{Port, PortStatistics};
 use std::fmt;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::{Duration, Instant};
 
 /// Most requests that wait for a worker; whoever sends one more waits too.
@@ -24,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// A handle on a worker, for other threads.
 #[derive(Clone, Debug)]
 pub struct Control {
-    pub(super) requests: SyncSender<Request>,
+    requests: SyncSender<Message>,
     wake: Arc<UnixStream>,
     stop: Arc<AtomicBool>,
 }
@@ -42,25 +43,17 @@ impl fmt::Display for RequestError {
 impl std::error::Error for RequestError {}
 
 /// Why a request was not taken.
+#[derive(Debug)]
 pub enum PostError {
     /// The worker has ended.
     Ended,
     /// [`MAX_REQUESTS`] wait already; the request.
-    Busy(Box<dyn FnOnce(&mut Switch) + Send>),
-}
-
-impl fmt::Debug for PostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PostError::Ended => "Ended",
-            PostError::Busy(_) => "Busy",
-        })
-    }
+    Busy(Box<Request>),
 }
 
 impl Control {
     /// A handle whose requests go there, and whose worker wakes when it finds something to read.
-    pub(super) fn new(requests: SyncSender<Request>, wake: UnixStream) -> Control {
+    pub(super) fn new(requests: SyncSender<Message>, wake: UnixStream) -> Control {
         Control { requests, wake: Arc::new(wake), stop: Arc::default() }
     }
 
@@ -69,32 +62,31 @@ impl Control {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Has the worker call that between two rounds, waits for it, and gives what it gave.
+    /// Asks the switch for something, and has the calling thread wait for the answer.
     ///
     /// # Errors
     /// The worker has ended.
-    pub fn call<R: Send + 'static>(
-        &self,
-        request: impl FnOnce(&mut Switch) -> R + Send + 'static,
-    ) -> Result<R, RequestError> {
-        self.ask(|to| Request::Call(Box::new(move |switch: &mut Switch| answer(&to, request(switch)))))
+    pub fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, RequestError> {
+        self.send(|to| Message::Switch(request(to)))
     }
 
-    /// Sends a request and waits for what its worker answers.
-    pub(super) fn ask<R>(&self, request: impl FnOnce(SyncSender<R>) -> Request) -> Result<R, RequestError> {
-        let (answer, answered) = sync_channel(1);
-        self.requests.send(request(answer)).map_err(|_| RequestError)?;
+    /// Hands a request over, and waits only for room; its answer comes where it says.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn take(&self, request: Request) -> Result<(), RequestError> {
+        self.requests.send(Message::Switch(request)).map_err(|_| RequestError)?;
         self.wake();
-        answered.recv().map_err(|_| RequestError)
+        Ok(())
     }
 
-    /// As [`Control::call`] without waiting: the request itself tells whoever wants to know, when the worker gets to it.
+    /// Asks the switch for something without waiting, neither for the answer nor for room.
     ///
     /// # Errors
     /// The worker has ended, or [`MAX_REQUESTS`] wait for it; then the request comes back.
-    pub fn post(&self, request: Box<dyn FnOnce(&mut Switch) + Send>) -> Result<(), PostError> {
-        self.requests.try_send(Request::Call(request)).map_err(|error| match error {
-            TrySendError::Full(Request::Call(request)) => PostError::Busy(request),
+    pub fn post(&self, request: Request) -> Result<(), PostError> {
+        self.requests.try_send(Message::Switch(request)).map_err(|error| match error {
+            TrySendError::Full(Message::Switch(request)) => PostError::Busy(Box::new(request)),
             _ => PostError::Ended,
         })?;
         self.wake();
@@ -106,16 +98,21 @@ impl Control {
     /// # Errors
     /// [`ReportError`].
     pub fn report(&self, patience: Duration) -> Result<Report, ReportError> {
-        let (answer, answered) = sync_channel(1);
-        self.requests.try_send(Request::Report(answer)).map_err(|error| match error {
+        let (to, report) = answer();
+        self.requests.try_send(Message::Report(to)).map_err(|error| match error {
             TrySendError::Full(_) => ReportError::Busy,
             TrySendError::Disconnected(_) => ReportError::Ended,
         })?;
         self.wake();
-        answered.recv_timeout(patience).map_err(|error| match error {
-            RecvTimeoutError::Timeout => ReportError::Busy,
-            RecvTimeoutError::Disconnected => ReportError::Ended,
-        })
+        report.wait_for(patience).map_err(|RequestError| ReportError::Ended)?.ok_or(ReportError::Busy)
+    }
+
+    /// Sends a message and waits for what its worker answers.
+    pub(crate) fn send<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> Result<T, RequestError> {
+        let (to, answered): (Reply<T>, Answer<T>) = answer();
+        self.requests.send(message(to)).map_err(|_| RequestError)?;
+        self.wake();
+        answered.wait()
     }
 
     /// Has the worker go on with one more port, and waits until it does. A port that it does not take is closed.
@@ -123,7 +120,7 @@ impl Control {
     /// # Errors
     /// [`PortsError`]; the worker's ports are as they were.
     pub fn add_port(&self, number: PortId, port: Box<dyn Port>) -> Result<(), PortsError> {
-        let added: Added = self.ask(|answer| Request::AddPort(number, port, answer))?;
+        let added: Added = self.send(|to| Message::AddPort(number, port, to))?;
         added.map_err(|(error, _)| error)
     }
 
@@ -133,7 +130,7 @@ impl Control {
     /// # Errors
     /// [`PortsError`]; the worker's ports are as they were.
     pub fn remove_port(&self, number: PortId) -> Result<PortStatistics, PortsError> {
-        let mut port = self.ask(|answer| Request::RemovePort(number, answer))??;
+        let mut port = self.send(|to| Message::RemovePort(number, to))??;
         // On this thread: the system may take its time, for which no packet of another port should wait.
         let begun = Instant::now();
         while port.flush().is_ok() && port.in_flight() > 0 && begun.elapsed() < PATIENCE {
@@ -149,7 +146,7 @@ impl Control {
     ///
     /// [`Worker::tell_stories`]: super::Worker::tell_stories
     pub fn tell_stories(&self, tells: bool) -> Result<(), RequestError> {
-        self.ask(|to| Request::Stories(tells, to))
+        self.send(|to| Message::Stories(tells, to))
     }
 
     /// Has the worker end after the round that it is in.
@@ -170,16 +167,47 @@ impl Control {
     }
 }
 
-/// Answers a request. Whoever asked may have gone.
-pub(super) fn answer<R>(to: &SyncSender<R>, answer: R) {
-    let _ = to.try_send(answer);
+/// What somebody wants of a worker.
+pub(crate) enum Message {
+    /// Something of its switch.
+    Switch(Request),
+    Report(Reply<Report>),
+    Stories(bool, Reply<()>),
+    AddPort(PortId, Box<dyn Port>, Reply<Added>),
+    RemovePort(PortId, Reply<Result<Box<dyn Port>, PortsError>>),
+    /// Another program with the objects of the one that runs.
+    Exchange(Box<Exchange>),
+    /// A [`Pause`] is over.
+    Resume,
 }
 
-/// What somebody wants of a worker.
-pub(super) enum Request {
-    Call(Box<dyn FnOnce(&mut Switch) + Send>),
-    Report(SyncSender<Report>),
-    Stories(bool, SyncSender<()>),
-    AddPort(PortId, Box<dyn Port>, SyncSender<Added>),
-    RemovePort(PortId, SyncSender<Result<Box<dyn Port>, PortsError>>),
+/// A worker takes no packets until this is dropped. It answers requests meanwhile. A batch that packets must see as a whole is
+/// written during a pause, whichever threads write it.
+#[derive(Debug)]
+pub struct Pause(Option<Control>);
+
+impl Pause {
+    /// For a switch without a worker.
+    pub(crate) fn of_none() -> Pause {
+        Pause(None)
+    }
+
+    /// For a worker that waits from now on.
+    pub(super) fn of(control: Control) -> Pause {
+        Pause(Some(control))
+    }
+
+    /// Nobody wants it: the worker does not wait.
+    pub(super) fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        if let Some(control) = &self.0 {
+            // The worker takes messages until this one comes; without a worker nothing waits.
+            let _ = control.requests.send(Message::Resume);
+        }
+    }
 }

@@ -5,33 +5,18 @@ use super::{MAX_ENTITIES, Reader, Stop};
 use crate::proto::v1::{self, Index, entity::Entity};
 use crate::refusal::Refusal;
 use crate::write::{cells, meter_message};
+use millrace_dataplane::{Answered, MeterCell, ObjectRequest, Reply, Request};
 use millrace_pipeline::semantics::Value;
-use millrace_state::{CounterRef, CounterValue, State};
+use millrace_state::{CounterRef, CounterValue};
 use std::ops::Range;
+use std::sync::Arc;
 
 impl Reader<'_> {
-    /// Sends what is made of each cell of a range.
-    async fn each_cell<T: Send + 'static>(
-        &self,
-        range: Range<u64>,
-        look: impl Fn(&State, u64) -> Option<T> + Clone + Send + 'static,
-        make: impl Fn(Option<Index>, T) -> Entity,
-    ) -> Result<(), Stop> {
-        let mut start = range.start;
-        while start < range.end {
-            let end = range.end.min(start + MAX_ENTITIES as u64);
-            let look = look.clone();
-            let values: Vec<Option<T>> = self
-                .loaded
-                .target
-                .call(move |switch| (start..end).map(|cell| look(switch.state(), cell)).collect())
-                .await?;
-            let made =
-                (start..end).zip(values).filter_map(|(cell, value)| Some(make(index_message(cell), value?)));
-            self.send(made.collect()).await?;
-            start = end;
-        }
-        Ok(())
+    /// Asks for objects of the program that is read.
+    async fn objects<T>(&self, ask: impl FnOnce(Reply<Answered<T>>) -> ObjectRequest) -> Result<T, Stop> {
+        let program = Arc::clone(&self.loaded.catalog.program);
+        let answered = self.loaded.target.ask(|to| Request::Objects(program, ask(to))).await?;
+        Ok(answered.map_err(Refusal::from)?)
     }
 
     pub(super) async fn counters(&self, request: v1::CounterEntry) -> Result<(), Stop> {
@@ -64,40 +49,36 @@ impl Reader<'_> {
     pub(super) async fn meters(&self, request: v1::MeterEntry) -> Result<(), Stop> {
         let with_colors = request.counter_data.is_some();
         for (meter_id, info) in self.loaded.catalog.meters.select(request.meter_id)? {
-            let meter = info.object;
             let index = request.index.as_ref().filter(|_| request.meter_id != 0);
-            self.each_cell(
-                cells(index, info.size)?,
-                move |state, cell| {
-                    Some((state.meter_config(meter, cell).ok()?, state.meter_counts(meter, cell).ok()?))
-                },
-                |index, (config, counts)| {
+            for cells in parts(cells(index, info.size)?) {
+                let read = cells.clone();
+                let values = self.objects(|to| ObjectRequest::Meters(info.object, read, to)).await?;
+                let message = |(cell, (config, counts)): (u64, MeterCell)| {
                     let config = config.as_ref().map(meter_message);
                     let counter_data = with_colors.then(|| colors_message(counts));
+                    let index = index_message(cell);
                     Entity::MeterEntry(v1::MeterEntry { meter_id, index, config, counter_data })
-                },
-            )
-            .await?;
+                };
+                self.send(cells.zip(values).map(message).collect()).await?;
+            }
         }
         Ok(())
     }
 
     pub(super) async fn registers(&self, request: v1::RegisterEntry) -> Result<(), Stop> {
         for (register_id, info) in self.loaded.catalog.registers.select(request.register_id)? {
-            let registers = info.registers.clone();
             let index = request.index.as_ref().filter(|_| request.register_id != 0);
-            self.each_cell(
-                cells(index, info.size)?,
-                move |state, cell| {
-                    let values = registers.iter().map(|register| state.register_value(*register, cell).ok());
-                    values.collect::<Option<Vec<_>>>()
-                },
-                |index, values| {
-                    let data = Some(info.shape.write(&mut values.into_iter().map(Value::Bits)));
+            for cells in parts(cells(index, info.size)?) {
+                let (registers, read) = (info.registers.clone(), cells.clone());
+                let values = self.objects(|to| ObjectRequest::Registers(registers, read, to)).await?;
+                let mut arrays: Vec<_> = values.into_iter().map(Vec::into_iter).collect();
+                let message = |cell| {
+                    let mut values = arrays.iter_mut().filter_map(|array| array.next().map(Value::Bits));
+                    let (index, data) = (index_message(cell), Some(info.shape.write(&mut values)));
                     Entity::RegisterEntry(v1::RegisterEntry { register_id, index, data })
-                },
-            )
-            .await?;
+                };
+                self.send(cells.map(message).collect()).await?;
+            }
         }
         Ok(())
     }
@@ -109,8 +90,7 @@ impl Reader<'_> {
         let catalog = &self.loaded.catalog;
         for (value_set_id, info) in catalog.value_sets.select(request.value_set_id)? {
             let set = info.set;
-            let members: Vec<_> =
-                self.loaded.target.call(move |switch| switch.state().values(set).collect()).await?;
+            let members = self.objects(|to| ObjectRequest::Values(set, to)).await?;
             let members = members.iter().map(|member: &Vec<_>| v1::ValueSetMember {
                 r#match: fields_messages(catalog, &info.fields, member),
             });
@@ -134,6 +114,12 @@ impl Reader<'_> {
         }
         self.send(entries).await
     }
+}
+
+/// The parts of a range that are read at a time.
+fn parts(cells: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let starts = cells.clone().step_by(MAX_ENTITIES);
+    starts.map(move |start| start..cells.end.min(start + MAX_ENTITIES as u64))
 }
 
 fn index_message(cell: u64) -> Option<Index> {

@@ -7,20 +7,22 @@ use crate::proto::v1::{
 };
 use crate::refusal::Refusal;
 use crate::write::port_bytes;
-use millrace_dataplane::{Replica, Session};
+use millrace_dataplane::{Replica, Request, Session};
 
 impl Reader<'_> {
     pub(super) async fn multicast_groups(&self, request: v1::MulticastGroupEntry) -> Result<(), Stop> {
         let wanted = request.multicast_group_id;
-        let groups: Vec<(u32, Vec<Replica>)> = self
-            .loaded
-            .target
-            .call(move |switch| {
-                let engine = switch.replication();
-                let ids = engine.groups().map(|(id, _)| id).filter(|id| wanted == 0 || *id == wanted);
-                ids.map(|id| (id, engine.copies(id).unwrap_or_default())).collect()
-            })
-            .await?;
+        let target = &self.loaded.target;
+        let groups: Vec<(u32, Vec<Replica>)> = match wanted {
+            0 => {
+                let all = target.ask(Request::Replication).await?;
+                all.groups().map(|(id, _)| (id, all.copies(id).unwrap_or_default())).collect()
+            }
+            id => {
+                let copies = target.ask(|to| Request::Group(id, to)).await?;
+                copies.into_iter().map(|copies| (id, copies)).collect()
+            }
+        };
         if groups.is_empty() && wanted != 0 {
             return Err(Refusal::not_found(format!("no multicast group {wanted}")).into());
         }
@@ -42,16 +44,19 @@ impl Reader<'_> {
 
     pub(super) async fn clone_sessions(&self, request: v1::CloneSessionEntry) -> Result<(), Stop> {
         let wanted = request.session_id;
-        let sessions: Vec<(u32, Session)> = self
-            .loaded
-            .target
-            .call(move |switch| {
+        let target = &self.loaded.target;
+        let sessions: Vec<(u32, Session)> = match wanted {
+            0 => {
+                let all = target.ask(Request::Replication).await?;
                 // Number 0, which the data plane has, cannot be named here.
-                let all = switch.replication().sessions().filter(|(id, _)| *id != 0);
-                let shown = all.filter(|(id, _)| wanted == 0 || *id == wanted);
+                let shown = all.sessions().filter(|(id, _)| *id != 0);
                 shown.map(|(id, session)| (id, session.clone())).collect()
-            })
-            .await?;
+            }
+            id => {
+                let session = target.ask(|to| Request::Session(id, to)).await?;
+                session.into_iter().map(|session| (id, session)).collect()
+            }
+        };
         if sessions.is_empty() && wanted != 0 {
             return Err(Refusal::not_found(format!("no clone session {wanted}")).into());
         }

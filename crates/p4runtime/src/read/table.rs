@@ -52,7 +52,7 @@ impl Reader<'_> {
         }
         let mut now_ns = 0;
         if request.time_since_last_hit.is_some() {
-            now_ns = loaded.target.call(|switch| switch.now_ns()).await?;
+            now_ns = loaded.target.now_ns().await?;
         }
         self.each_entry(table, &request.r#match, request.priority, |view| {
             let entry = wanted.entry(view, now_ns)?;

@@ -1,44 +1,48 @@
 //! Applying the updates of a batch to a switch, and taking them back.
 
-use super::Op;
 use super::one_shot::forget_one_shot;
+use super::replication::ReplicationOp;
+use super::{Op, TablesOp};
+use crate::forwarding::Target;
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
-use millrace_dataplane::Switch;
-use millrace_pipeline::ProfileId;
-use millrace_state::Tables;
-use tonic::Code;
+use millrace_dataplane::{GroupWrite, ObjectRequest, Request};
+use millrace_pipeline::{ProfileId, Program};
+use millrace_state::{ObjectWrite, Tables, TablesHandle};
+use std::sync::Arc;
 
-/// Most updates that are applied between two rounds of the worker, unless they have to be applied together.
+/// Most updates that are decoded, and asked of the worker, at a time.
 pub(crate) const CHUNK: usize = 64;
 
-type Undo = Box<dyn FnOnce(&mut Site<'_>, &mut Shadow) + Send>;
+type UndoHere = Box<dyn FnOnce(&mut Site<'_>, &mut Shadow) + Send>;
 
-/// What updates are applied to.
+/// What takes a part of an update back.
+enum Undo {
+    /// In the tables and in what is remembered, by this thread.
+    Here(UndoHere),
+    /// In the objects of the worker.
+    Objects(Vec<ObjectWrite>),
+    /// In its multicast groups and clone sessions.
+    Group(GroupWrite),
+}
+
+/// What any thread may write.
 pub(crate) struct Site<'a> {
-    /// What any thread may write.
     pub(crate) tables: &'a mut Tables,
-    /// What the worker owns; none on another thread.
-    pub(crate) switch: Option<&'a mut Switch>,
     /// The switch's time.
     pub(crate) now_ns: u64,
 }
 
-impl Site<'_> {
-    /// What the worker owns.
-    pub(super) fn switch(&mut self) -> Result<&mut Switch, Refusal> {
-        self.switch.as_deref_mut().ok_or_else(|| Refusal::new(Code::Internal, "only the worker can do this"))
-    }
-
-    /// Does something to what the worker owns, where it was done before.
-    pub(super) fn on_switch(&mut self, undo: impl FnOnce(&mut Switch)) {
-        if let Some(switch) = self.switch.as_deref_mut() {
-            undo(switch);
-        }
-    }
+/// Where the updates of a batch go.
+pub(super) struct Destination<'a> {
+    pub(super) target: &'a Target,
+    pub(super) program: Arc<Program>,
+    pub(super) tables: TablesHandle,
+    /// The switch's time.
+    pub(super) now_ns: u64,
 }
 
-/// A batch that is being applied. It goes to the worker and comes back.
+/// A batch that is being applied.
 #[derive(Default)]
 pub(crate) struct Change {
     pub(crate) shadow: Shadow,
@@ -48,36 +52,142 @@ pub(crate) struct Change {
     retired: Vec<(ProfileId, u32)>,
 }
 
+/// What became of updates.
+type Results = Vec<Result<(), Refusal>>;
+
 impl Change {
     pub(crate) fn new(shadow: Shadow, can_undo: bool) -> Change {
         Change { shadow, undo: can_undo.then(Vec::new), retired: Vec::new() }
     }
 
-    /// Applies one update. Those that [`Op::needs_worker`] names need a site with the switch.
-    pub(crate) fn apply(&mut self, site: &mut Site<'_>, op: Op) -> Result<(), Refusal> {
-        match op {
-            Op::Entry(op) => op.apply(site, self),
-            Op::Default(op) => op.apply(site, self),
-            Op::DirectCounter(op) => op.apply(site, self),
-            Op::DirectMeter(op) => op.apply(site, self),
-            Op::Member(op) => op.apply(site, self),
-            Op::Group(op) => op.apply(site, self),
-            Op::Counter(op) => op.apply(site, self),
-            Op::Meter(op) => op.apply(site, self),
-            Op::Register(op) => op.apply(site, self),
-            Op::ValueSet(op) => op.apply(site, self),
-            Op::Digest(op) => op.apply(self),
-            Op::Multicast(op) => op.apply(site, self),
-            Op::Clone(op) => op.apply(site, self),
+    /// Applies updates in order. With undoing, those after the first that fails may be left out.
+    ///
+    /// Neighbours that go to the same place go there together: tables are locked once for them, the worker is asked once.
+    pub(super) async fn apply(
+        &mut self,
+        to: &Destination<'_>,
+        ops: Vec<Result<Op, Refusal>>,
+    ) -> Result<Results, tonic::Status> {
+        let mut results = Results::with_capacity(ops.len());
+        let mut ops = ops.into_iter().peekable();
+        while ops.peek().is_some() {
+            let begun = results.len();
+            while let Some(refused) = ops.next_if(Result::is_err) {
+                results.push(refused.map(drop));
+            }
+            self.apply_to_tables(to, &mut ops, &mut results);
+            let objects =
+                std::iter::from_fn(|| match ops.next_if(|op| matches!(op, Ok(Op::Objects(_))))? {
+                    Ok(Op::Objects(writes)) => Some(writes),
+                    _ => None,
+                });
+            let objects: Vec<Vec<ObjectWrite>> = objects.collect();
+            if !objects.is_empty() {
+                results.extend(self.write_objects(to, objects).await?);
+            }
+            let groups =
+                std::iter::from_fn(|| match ops.next_if(|op| matches!(op, Ok(Op::Replication(_))))? {
+                    Ok(Op::Replication(op)) => Some(op),
+                    _ => None,
+                });
+            let groups: Vec<ReplicationOp> = groups.collect();
+            if !groups.is_empty() {
+                results.extend(self.replicate(to, groups).await?);
+            }
+            if self.can_undo() && results[begun..].iter().any(Result::is_err) {
+                break;
+            }
+        }
+        Ok(results)
+    }
+
+    /// Applies the next updates that this thread can do.
+    fn apply_to_tables(
+        &mut self,
+        to: &Destination<'_>,
+        ops: &mut std::iter::Peekable<impl Iterator<Item = Result<Op, Refusal>>>,
+        results: &mut Results,
+    ) {
+        let mut tables = to.tables.lock();
+        let mut site = Site { tables: &mut tables, now_ns: to.now_ns };
+        while let Some(Ok(Op::Tables(op))) = ops.next_if(|op| matches!(op, Ok(Op::Tables(_)))) {
+            let result = self.apply_here(&mut site, op);
+            let failed = result.is_err();
+            results.push(result);
+            if failed && self.can_undo() {
+                return;
+            }
         }
     }
 
+    fn apply_here(&mut self, site: &mut Site<'_>, op: TablesOp) -> Result<(), Refusal> {
+        match op {
+            TablesOp::Entry(op) => op.apply(site, self),
+            TablesOp::Default(op) => op.apply(site, self),
+            TablesOp::DirectCounter(op) => op.apply(site, self),
+            TablesOp::DirectMeter(op) => op.apply(site, self),
+            TablesOp::Member(op) => op.apply(site, self),
+            TablesOp::Group(op) => op.apply(site, self),
+            TablesOp::Counter(op) => op.apply(site, self),
+            TablesOp::Digest(op) => op.apply(self),
+        }
+    }
+
+    /// Writes objects of the worker.
+    async fn write_objects(
+        &mut self,
+        to: &Destination<'_>,
+        lists: Vec<Vec<ObjectWrite>>,
+    ) -> Result<Results, tonic::Status> {
+        let program = Arc::clone(&to.program);
+        let ask = |reply| Request::Objects(program, ObjectRequest::Write(lists, reply));
+        let written = to.target.ask(ask).await?.map_err(Refusal::from)?;
+        let mut done = |result: Result<Vec<ObjectWrite>, _>| {
+            let back = result.map_err(Refusal::from)?;
+            self.undo.iter_mut().for_each(|list| list.push(Undo::Objects(back.clone())));
+            Ok(())
+        };
+        Ok(written.into_iter().map(&mut done).collect())
+    }
+
+    /// Writes multicast groups and clone sessions.
+    async fn replicate(
+        &mut self,
+        to: &Destination<'_>,
+        ops: Vec<ReplicationOp>,
+    ) -> Result<Results, tonic::Status> {
+        let writes = ops.iter().map(|op| op.write(&self.shadow)).collect();
+        let written = to.target.ask(|reply| Request::Replicate(writes, reply)).await?;
+        let mut done = |(op, result): (ReplicationOp, Result<GroupWrite, _>)| {
+            let back = result.map_err(Refusal::from)?;
+            self.undo.iter_mut().for_each(|list| list.push(Undo::Group(back.clone())));
+            op.remember(self);
+            Ok(())
+        };
+        Ok(ops.into_iter().zip(written).map(&mut done).collect())
+    }
+
     /// Takes everything back.
-    pub(crate) fn roll_back(&mut self, site: &mut Site<'_>) {
+    pub(super) async fn roll_back(&mut self, to: &Destination<'_>) -> Result<(), tonic::Status> {
         self.retired.clear();
         while let Some(undo) = self.undo.as_mut().and_then(Vec::pop) {
-            undo(site, &mut self.shadow);
+            match undo {
+                Undo::Here(undo) => {
+                    let mut tables = to.tables.lock();
+                    undo(&mut Site { tables: &mut tables, now_ns: to.now_ns }, &mut self.shadow);
+                }
+                Undo::Objects(writes) => {
+                    let program = Arc::clone(&to.program);
+                    let ask = |reply| Request::Objects(program, ObjectRequest::Write(vec![writes], reply));
+                    // What was there before is accepted again.
+                    let _ = to.target.ask(ask).await?;
+                }
+                Undo::Group(write) => {
+                    to.target.ask(|reply| Request::Replicate(vec![write], reply)).await?;
+                }
+            }
         }
+        Ok(())
     }
 
     /// The batch stays.
@@ -94,7 +204,7 @@ impl Change {
     /// Remembers how to take back what was just done.
     pub(super) fn on_undo(&mut self, undo: impl FnOnce(&mut Site<'_>, &mut Shadow) + Send + 'static) {
         if let Some(list) = &mut self.undo {
-            list.push(Box::new(undo));
+            list.push(Undo::Here(Box::new(undo)));
         }
     }
 

@@ -1,11 +1,11 @@
 //! Counters, meters, registers, value sets, and how digests are sent.
 
 use super::batch::{Change, Site};
-use super::{Decoder, Kind, Op, natural, only_modify};
+use super::{Decoder, Kind, Op, TablesOp, natural, only_modify};
 use crate::proto::v1;
 use crate::refusal::Refusal;
-use millrace_pipeline::{Bits, CounterId, DigestId, EntryMatch, MeterId, RegisterId, ValueSetId};
-use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, Rate};
+use millrace_pipeline::{CounterId, DigestId};
+use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, ObjectWrite, Rate};
 use std::ops::Range;
 
 /// Most cells that one update may write: a whole array in a loop over its cells keeps the worker.
@@ -16,28 +16,6 @@ pub(crate) struct CounterOp {
     counter: CounterId,
     cells: Range<u64>,
     value: Option<CounterValue>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct MeterOp {
-    meter: MeterId,
-    cells: Range<u64>,
-    config: Option<MeterConfig>,
-    /// Whether what was coloured is forgotten.
-    clears: bool,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct RegisterOp {
-    /// Each array with the value of its cells.
-    values: Vec<(RegisterId, Bits)>,
-    cells: Range<u64>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct ValueSetOp {
-    set: ValueSetId,
-    members: Vec<Vec<EntryMatch>>,
 }
 
 #[derive(Clone, Debug)]
@@ -126,22 +104,25 @@ impl Decoder<'_> {
     pub(super) fn counter(&self, kind: Kind, entry: v1::CounterEntry) -> Result<Op, Refusal> {
         only_modify(kind, "a counter")?;
         let info = self.catalog.counters.get(entry.counter_id)?;
-        Ok(Op::Counter(CounterOp {
+        Ok(Op::Tables(TablesOp::Counter(CounterOp {
             counter: info.object,
             cells: writable(entry.index.as_ref(), info.size)?,
             value: entry.data.as_ref().map(counter_value).transpose()?,
-        }))
+        })))
     }
 
     pub(super) fn meter(&self, kind: Kind, entry: v1::MeterEntry) -> Result<Op, Refusal> {
         only_modify(kind, "a meter")?;
         let info = self.catalog.meters.get(entry.meter_id)?;
-        Ok(Op::Meter(MeterOp {
-            meter: info.object,
-            cells: writable(entry.index.as_ref(), info.size)?,
-            config: entry.config.as_ref().map(meter_config).transpose()?,
-            clears: clears(entry.counter_data.as_ref())?,
-        }))
+        let (meter, cells) = (info.object, writable(entry.index.as_ref(), info.size)?);
+        let config = entry.config.as_ref().map(meter_config).transpose()?;
+        let counts = ColorCounts::default();
+        let mut writes = Vec::with_capacity(2);
+        writes.push(ObjectWrite::Meter { meter, cells: cells.clone(), config });
+        if clears(entry.counter_data.as_ref())? {
+            writes.push(ObjectWrite::MeterCounts { meter, cells, counts });
+        }
+        Ok(Op::Objects(writes))
     }
 
     pub(super) fn register(&self, kind: Kind, entry: v1::RegisterEntry) -> Result<Op, Refusal> {
@@ -150,17 +131,17 @@ impl Decoder<'_> {
         let data = entry.data.as_ref().ok_or_else(|| Refusal::invalid("the data is missing"))?;
         let mut values = Vec::with_capacity(info.registers.len());
         info.shape.read(data, &mut info.widths.iter().copied(), &mut values)?;
-        Ok(Op::Register(RegisterOp {
-            values: info.registers.iter().copied().zip(values).collect(),
-            cells: writable(entry.index.as_ref(), info.size)?,
-        }))
+        let cells = writable(entry.index.as_ref(), info.size)?;
+        let registers = info.registers.iter().copied().zip(values);
+        let write = |(register, value)| ObjectWrite::Register { register, cells: cells.clone(), value };
+        Ok(Op::Objects(registers.map(write).collect()))
     }
 
     pub(super) fn value_set(&self, kind: Kind, entry: v1::ValueSetEntry) -> Result<Op, Refusal> {
         only_modify(kind, "a value set")?;
         let info = self.catalog.value_sets.get(entry.value_set_id)?;
         let members = entry.members.iter().map(|member| self.matches(&info.fields, &member.r#match));
-        Ok(Op::ValueSet(ValueSetOp { set: info.set, members: members.collect::<Result<_, _>>()? }))
+        Ok(Op::Objects(vec![ObjectWrite::ReplaceValues(info.set, members.collect::<Result<_, _>>()?)]))
     }
 
     pub(super) fn digest(&self, kind: Kind, entry: v1::DigestEntry) -> Result<Op, Refusal> {
@@ -171,7 +152,7 @@ impl Decoder<'_> {
         {
             return Err(Refusal::invalid("a timeout or size is negative"));
         }
-        Ok(Op::Digest(DigestOp { kind, digest, config }))
+        Ok(Op::Tables(TablesOp::Digest(DigestOp { kind, digest, config })))
     }
 }
 
@@ -191,72 +172,6 @@ impl CounterOp {
             for (cell, value) in self.cells.zip(before) {
                 let _ = site.tables.set_counter(counter, cell, value);
             }
-        });
-        Ok(())
-    }
-}
-
-impl MeterOp {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
-        let meter = self.meter;
-        let state = site.switch()?.state_mut();
-        let mut before = Vec::new();
-        for cell in self.cells.clone() {
-            if change.can_undo() {
-                before.push((state.meter_config(meter, cell)?, state.meter_counts(meter, cell)?));
-            }
-            state.set_meter(meter, cell, self.config)?;
-            if self.clears {
-                state.set_meter_counts(meter, cell, ColorCounts::default())?;
-            }
-        }
-        change.on_undo(move |site, _| {
-            site.on_switch(|switch| {
-                let state = switch.state_mut();
-                for (cell, (config, counts)) in self.cells.zip(before) {
-                    let _ = state.set_meter(meter, cell, config);
-                    if self.clears {
-                        let _ = state.set_meter_counts(meter, cell, counts);
-                    }
-                }
-            })
-        });
-        Ok(())
-    }
-}
-
-impl RegisterOp {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
-        let state = site.switch()?.state_mut();
-        let mut before = Vec::new();
-        for (register, value) in &self.values {
-            for cell in self.cells.clone() {
-                if change.can_undo() {
-                    before.push((*register, cell, state.register_value(*register, cell)?));
-                }
-                state.set_register(*register, cell, value)?;
-            }
-        }
-        change.on_undo(move |site, _| {
-            site.on_switch(|switch| {
-                for (register, cell, value) in before {
-                    let _ = switch.state_mut().set_register(register, cell, &value);
-                }
-            })
-        });
-        Ok(())
-    }
-}
-
-impl ValueSetOp {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
-        let state = site.switch()?.state_mut();
-        let before: Vec<Vec<EntryMatch>> = state.values(self.set).collect();
-        state.replace_values(self.set, &self.members)?;
-        change.on_undo(move |site, _| {
-            site.on_switch(|switch| {
-                let _ = switch.state_mut().replace_values(self.set, &before);
-            })
         });
         Ok(())
     }

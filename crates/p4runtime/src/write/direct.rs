@@ -2,7 +2,7 @@
 
 use super::batch::{Change, Site};
 use super::cells::{clears, counter_value, meter_config};
-use super::{Decoder, Kind, Op, only_modify};
+use super::{Decoder, Kind, Op, TablesOp, only_modify};
 use crate::catalog::TableInfo;
 use crate::proto::v1;
 use crate::refusal::Refusal;
@@ -100,7 +100,10 @@ impl Decoder<'_> {
         if !table.has_counter {
             return Err(Refusal::invalid(format!("table `{}` has no direct counter", table.name)));
         }
-        Ok(Op::DirectCounter(DirectOp { key, value: entry.data.as_ref().map(counter_value).transpose()? }))
+        Ok(Op::Tables(TablesOp::DirectCounter(DirectOp {
+            key,
+            value: entry.data.as_ref().map(counter_value).transpose()?,
+        })))
     }
 
     pub(super) fn direct_meter(&self, kind: Kind, entry: v1::DirectMeterEntry) -> Result<Op, Refusal> {
@@ -111,7 +114,7 @@ impl Decoder<'_> {
         }
         let config = entry.config.as_ref().map(meter_config).transpose()?;
         let value = MeterWrite { config, clears: clears(entry.counter_data.as_ref())? };
-        Ok(Op::DirectMeter(DirectOp { key, value }))
+        Ok(Op::Tables(TablesOp::DirectMeter(DirectOp { key, value })))
     }
 
     fn direct_key(&self, entry: Option<&v1::TableEntry>) -> Result<(&TableInfo, EntryKey), Refusal> {

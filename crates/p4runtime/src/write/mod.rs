@@ -1,8 +1,9 @@
 //! Writing: what the updates of a batch ask for, and having the switch do it.
 //!
 //! An update is understood in two steps. Decoding needs nothing but the program and happens on the server's thread, so
-//! that nonsense never reaches the worker. What is left is an [`Op`], which is applied by the worker between two rounds,
-//! where it meets entries, members and limits.
+//! that nonsense never reaches the worker. The result is an [`Op`]. Tables are written by the server's thread, while packets
+//! go on; objects of the worker, multicast groups and clone sessions by the worker, which is asked ([`millrace_dataplane::Request`]).
+//! A batch that packets must see as a whole is written while the worker takes none ([`millrace_dataplane::Pause`]).
 
 mod actions;
 mod batch;
@@ -14,7 +15,7 @@ mod profile;
 mod replication;
 mod table;
 
-use batch::{CHUNK, Change, Site};
+use batch::{CHUNK, Change, Destination};
 
 pub(crate) use cells::{cells, meter_message};
 pub(crate) use direct::Direct;
@@ -25,7 +26,8 @@ use crate::forwarding::Loaded;
 use crate::proto::v1::write_request::Atomicity;
 use crate::proto::v1::{Update, entity::Entity, packet_replication_engine_entry, update};
 use crate::refusal::Refusal;
-use millrace_dataplane::PortId;
+use millrace_dataplane::{PortId, Request};
+use millrace_state::ObjectWrite;
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -81,9 +83,20 @@ pub(crate) enum Kind {
     Delete,
 }
 
-/// An update that is understood.
+/// An update that is understood, by who does it.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
+    /// To tables, by this thread.
+    Tables(TablesOp),
+    /// To objects of the worker.
+    Objects(Vec<ObjectWrite>),
+    /// To multicast groups and clone sessions.
+    Replication(replication::ReplicationOp),
+}
+
+/// An update to tables and all that is written as they are.
+#[derive(Clone, Debug)]
+pub(crate) enum TablesOp {
     Entry(Box<table::EntryOp>),
     Default(Box<table::DefaultOp>),
     DirectCounter(direct::DirectOp<Option<millrace_state::CounterValue>>),
@@ -91,12 +104,7 @@ pub(crate) enum Op {
     Member(profile::MemberOp),
     Group(profile::GroupOp),
     Counter(cells::CounterOp),
-    Meter(cells::MeterOp),
-    Register(cells::RegisterOp),
-    ValueSet(cells::ValueSetOp),
     Digest(cells::DigestOp),
-    Multicast(replication::MulticastOp),
-    Clone(replication::CloneOp),
 }
 
 /// Understands updates.
@@ -176,20 +184,6 @@ fn metadata(bytes: Bytes) -> Result<Bytes, Refusal> {
     Ok(Bytes::copy_from_slice(&bytes))
 }
 
-/// Whether an update is to something that the worker owns.
-fn needs_worker(update: &Update) -> bool {
-    let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
-    matches!(
-        entity,
-        Some(
-            Entity::MeterEntry(_)
-                | Entity::RegisterEntry(_)
-                | Entity::ValueSetEntry(_)
-                | Entity::PacketReplicationEngineEntry(_)
-        )
-    )
-}
-
 /// Whether an update starts a timer.
 fn needs_time(catalog: &Catalog, update: &Update) -> bool {
     match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
@@ -200,28 +194,7 @@ fn needs_time(catalog: &Catalog, update: &Update) -> bool {
     }
 }
 
-/// Applies updates, in order; the first that fails ends it when `stops`, and takes back all of the batch.
-fn apply(
-    change: &mut Change,
-    site: &mut Site<'_>,
-    ops: Vec<Result<Op, Refusal>>,
-    stops: bool,
-) -> Vec<Result<(), Refusal>> {
-    let mut applied = Vec::with_capacity(ops.len());
-    for op in ops {
-        let result = op.and_then(|op| change.apply(site, op));
-        let failed = result.is_err();
-        applied.push(result);
-        if failed && stops {
-            change.roll_back(site);
-            break;
-        }
-    }
-    applied
-}
-
-/// Writes a batch to a loaded program; gives what became of each update. Tables are written from this thread, while
-/// packets go on; what the worker owns is written by the worker, between two rounds.
+/// Writes a batch to a loaded program; gives what became of each update.
 pub(crate) async fn write(
     loaded: &mut Loaded,
     ports: &Ports,
@@ -232,56 +205,40 @@ pub(crate) async fn write(
     let catalog = Arc::clone(&loaded.catalog);
     let decoder = Decoder { catalog: &catalog, ports, role };
     let stops = atomicity != Atomicity::ContinueOnError;
-    let handle = loaded.target.tables().await?;
-    let mut now_ns = 0;
+    let mut to = Destination {
+        target: &loaded.target,
+        program: Arc::clone(&catalog.program),
+        tables: loaded.target.tables().await?,
+        now_ns: 0,
+    };
     if updates.iter().any(|update| needs_time(&catalog, update)) {
-        now_ns = loaded.target.call(|switch| switch.now_ns()).await?;
+        to.now_ns = to.target.now_ns().await?;
     }
-    // What must be seen at once is applied at once, where no packet is. A batch that may be taken back is either the
-    // worker's or this thread's.
-    let at_once = atomicity == Atomicity::DataplaneAtomic;
-    let by_worker = at_once || (stops && updates.iter().any(needs_worker));
-    let chunk = if at_once { usize::MAX } else { CHUNK };
+    let _pause = match atomicity {
+        Atomicity::DataplaneAtomic => Some(to.target.ask(Request::Pause).await?),
+        _ => None,
+    };
     let count = updates.len();
     let mut results: Vec<Result<(), Refusal>> = Vec::with_capacity(count);
     let mut updates = updates.into_iter().peekable();
     let mut change = Change::new(std::mem::take(&mut loaded.shadow), stops);
-    let mut failed = false;
-    while updates.peek().is_some() && !failed {
-        let part: Vec<Update> = updates.by_ref().take(chunk).collect();
-        let by_worker = by_worker || part.iter().any(needs_worker);
-        let ops: Vec<Result<Op, Refusal>> = part.into_iter().map(|update| decoder.update(update)).collect();
-        let applied = match by_worker {
-            true => {
-                let handle = handle.clone();
-                let done = loaded.target.call(move |switch| {
-                    let mut tables = handle.lock();
-                    let mut site = Site { tables: &mut tables, switch: Some(switch), now_ns };
-                    let applied = apply(&mut change, &mut site, ops, stops);
-                    (applied, change)
-                });
-                let (applied, back) = done.await?;
-                change = back;
-                applied
-            }
-            false => {
-                let mut tables = handle.lock();
-                let mut site = Site { tables: &mut tables, switch: None, now_ns };
-                apply(&mut change, &mut site, ops, stops)
-            }
-        };
-        failed = stops && applied.iter().any(Result::is_err);
-        results.extend(applied);
+    let mut failed = None;
+    while updates.peek().is_some() && failed.is_none() {
+        let part = updates.by_ref().take(CHUNK);
+        let ops: Vec<Result<Op, Refusal>> = part.map(|update| decoder.update(update)).collect();
+        results.extend(change.apply(&to, ops).await?);
+        failed = results.iter().position(Result::is_err).filter(|_| stops);
     }
-    if failed {
+    if let Some(failed) = failed {
+        change.roll_back(&to).await?;
         let aborted =
             || Refusal::new(tonic::Code::Aborted, "not done, as another update of the batch failed");
-        for result in results.iter_mut().filter(|result| result.is_ok()) {
-            *result = Err(aborted());
-        }
+        let reason = results.swap_remove(failed);
+        results.clear();
         results.resize_with(count, || Err(aborted()));
+        results[failed] = reason;
     } else if stops {
-        change.commit(&mut handle.lock());
+        change.commit(&mut to.tables.lock());
     }
     loaded.shadow = change.shadow;
     Ok(results)

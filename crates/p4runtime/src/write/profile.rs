@@ -1,7 +1,7 @@
 //! Members and groups of action profiles.
 
 use super::batch::{Change, Site};
-use super::{Decoder, Kind, Op};
+use super::{Decoder, Kind, Op, TablesOp};
 use crate::catalog::ProfileInfo;
 use crate::proto::config::action_profile::SelectorSizeSemantics;
 use crate::proto::v1;
@@ -37,7 +37,7 @@ impl Decoder<'_> {
             (_, None) => return Err(Refusal::invalid("the action is missing")),
             (_, Some(action)) => Some(self.member_write(info, action)?),
         };
-        Ok(Op::Member(MemberOp { kind, profile: info.profile, id, write }))
+        Ok(Op::Tables(TablesOp::Member(MemberOp { kind, profile: info.profile, id, write })))
     }
 
     pub(super) fn member_write(
@@ -82,7 +82,12 @@ impl Decoder<'_> {
             }
             size.check(members.iter().map(|(member, _)| member.weight), limit)?;
         }
-        Ok(Op::Group(GroupOp { kind, profile: info.profile, id, group: Group { members, message: group } }))
+        Ok(Op::Tables(TablesOp::Group(GroupOp {
+            kind,
+            profile: info.profile,
+            id,
+            group: Group { members, message: group },
+        })))
     }
 
     /// The largest size that a group with this `max_size` may have; 0: no limit of its own.

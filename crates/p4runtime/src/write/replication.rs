@@ -1,18 +1,25 @@
 //! Multicast groups and clone sessions.
 
-use super::batch::{Change, Site};
+use super::batch::Change;
 use super::{Decoder, Kind, Op, Ports, metadata};
 use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use crate::value;
-use millrace_dataplane::{MAX_GROUP_COPIES, PortId, Replica, Session};
+use millrace_dataplane::{GroupWrite, MAX_GROUP_COPIES, PortId, Replica, Session};
 use millrace_pipeline::Bits;
 use prost::bytes::Bytes;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Replicas, each with those that replace it when its port is down, the first choice first.
 type Choices = Vec<Vec<Replica>>;
+
+/// An update to a multicast group or a clone session.
+#[derive(Clone, Debug)]
+pub(crate) enum ReplicationOp {
+    Multicast(MulticastOp),
+    Clone(CloneOp),
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct MulticastOp {
@@ -49,7 +56,7 @@ impl Decoder<'_> {
             choices(self.ports, &entry.replicas).map_err(of_group)?
         };
         let message = v1::MulticastGroupEntry { metadata: metadata(entry.metadata)?, ..entry };
-        Ok(Op::Multicast(MulticastOp { kind, id, choices, message }))
+        Ok(Op::Replication(ReplicationOp::Multicast(MulticastOp { kind, id, choices, message })))
     }
 
     pub(super) fn clone_session(&self, kind: Kind, entry: v1::CloneSessionEntry) -> Result<Op, Refusal> {
@@ -58,13 +65,9 @@ impl Decoder<'_> {
             return Err(Refusal::invalid("the id of the clone session is missing"));
         }
         if kind == Kind::Delete {
-            return Ok(Op::Clone(CloneOp {
-                kind,
-                id,
-                choices: Vec::new(),
-                session: Session::default(),
-                message: entry,
-            }));
+            let (choices, session) = (Vec::new(), Session::default());
+            let op = CloneOp { kind, id, choices, session, message: entry };
+            return Ok(Op::Replication(ReplicationOp::Clone(op)));
         }
         let of_session = |refusal: Refusal| refusal.of(format_args!("clone session {id}"));
         let truncate = u32::try_from(entry.packet_length_bytes)
@@ -78,7 +81,8 @@ impl Decoder<'_> {
             truncate: (truncate != 0).then_some(truncate),
             class_of_service,
         };
-        Ok(Op::Clone(CloneOp { kind, id, choices, session, message: entry }))
+        let op = CloneOp { kind, id, choices, session, message: entry };
+        Ok(Op::Replication(ReplicationOp::Clone(op)))
     }
 }
 
@@ -138,86 +142,50 @@ pub(crate) fn effective_copies(
     choices(ports, replicas).map(|choices| effective(&choices, down)).unwrap_or_default()
 }
 
-impl MulticastOp {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
-        let MulticastOp { kind, id, choices, message } = self;
-        let engine = site.switch()?.replication_mut();
-        let before = engine.group(id).cloned();
-        match kind {
-            Kind::Insert => {
-                engine.create_group(id)?;
-                if let Err(error) = engine.set_copies(id, effective(&choices, &change.shadow.down)) {
-                    let _ = engine.destroy_group(id);
-                    return Err(error.into());
+impl ReplicationOp {
+    /// The write that the update asks for, with the copies that the ports that are up now ask for.
+    pub(super) fn write(&self, shadow: &Shadow) -> GroupWrite {
+        match self {
+            ReplicationOp::Multicast(MulticastOp { kind, id, choices, .. }) => {
+                let copies = effective(choices, &shadow.down);
+                match kind {
+                    Kind::Insert => GroupWrite::Insert(*id, copies),
+                    Kind::Modify => GroupWrite::SetCopies(*id, copies),
+                    Kind::Delete => GroupWrite::Destroy(*id),
                 }
             }
-            Kind::Modify => engine.set_copies(id, effective(&choices, &change.shadow.down))?,
-            Kind::Delete => engine.destroy_group(id)?,
-        }
-        let record = match kind {
-            Kind::Delete => change.shadow.multicast.remove(&id),
-            _ => change.shadow.multicast.insert(id, message),
-        };
-        change.on_undo(move |site, shadow| {
-            site.on_switch(|switch| {
-                let engine = switch.replication_mut();
-                match before {
-                    None => drop(engine.destroy_group(id)),
-                    Some(before) => {
-                        if kind == Kind::Delete {
-                            let _ = engine.create_group(id);
-                            before.nodes.iter().for_each(|node| drop(engine.associate(id, *node)));
-                        }
-                        let _ = engine.set_copies(id, before.copies);
-                    }
+            ReplicationOp::Clone(CloneOp { kind, id, choices, session, .. }) => {
+                let session = Session { copies: effective(choices, &shadow.down), ..session.clone() };
+                match kind {
+                    Kind::Insert => GroupWrite::InsertSession(*id, session),
+                    Kind::Modify => GroupWrite::ModifySession(*id, session),
+                    Kind::Delete => GroupWrite::DeleteSession(*id),
                 }
-            });
-            restore(shadow, |shadow| &mut shadow.multicast, id, record);
-        });
-        Ok(())
+            }
+        }
+    }
+
+    /// Remembers the message of an update that was done.
+    pub(super) fn remember(self, change: &mut Change) {
+        match self {
+            ReplicationOp::Multicast(MulticastOp { kind, id, message, .. }) => {
+                let message = (kind != Kind::Delete).then_some(message);
+                let before = put(&mut change.shadow.multicast, id, message);
+                change.on_undo(move |_, shadow| drop(put(&mut shadow.multicast, id, before)));
+            }
+            ReplicationOp::Clone(CloneOp { kind, id, message, .. }) => {
+                let message = (kind != Kind::Delete).then_some(message);
+                let before = put(&mut change.shadow.clones, id, message);
+                change.on_undo(move |_, shadow| drop(put(&mut shadow.clones, id, before)));
+            }
+        }
     }
 }
 
-impl CloneOp {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
-        let CloneOp { kind, id, choices, mut session, message } = self;
-        session.copies = effective(&choices, &change.shadow.down);
-        let engine = site.switch()?.replication_mut();
-        let before = engine.session(id).cloned();
-        match (kind, &before) {
-            (Kind::Insert, Some(_)) => {
-                return Err(Refusal::exists(format!("clone session {id} already exists")));
-            }
-            (Kind::Modify, None) => return Err(Refusal::not_found(format!("no clone session {id}"))),
-            (Kind::Delete, _) => engine.delete_session(id)?,
-            (Kind::Insert | Kind::Modify, _) => engine.set_session(id, session)?,
-        }
-        let record = match kind {
-            Kind::Delete => change.shadow.clones.remove(&id),
-            _ => change.shadow.clones.insert(id, message),
-        };
-        change.on_undo(move |site, shadow| {
-            site.on_switch(|switch| {
-                let engine = switch.replication_mut();
-                let _ = match before {
-                    Some(before) => engine.set_session(id, before),
-                    None => engine.delete_session(id),
-                };
-            });
-            restore(shadow, |shadow| &mut shadow.clones, id, record);
-        });
-        Ok(())
-    }
-}
-
-fn restore<T>(
-    shadow: &mut Shadow,
-    map: impl FnOnce(&mut Shadow) -> &mut std::collections::HashMap<u32, T>,
-    id: u32,
-    record: Option<T>,
-) {
+/// Has a map hold that, or nothing, at a key; gives what it held.
+fn put<T>(map: &mut HashMap<u32, T>, id: u32, record: Option<T>) -> Option<T> {
     match record {
-        Some(record) => drop(map(shadow).insert(id, record)),
-        None => drop(map(shadow).remove(&id)),
+        Some(record) => map.insert(id, record),
+        None => map.remove(&id),
     }
 }

@@ -4,7 +4,7 @@ use super::actions::ActionSpec;
 use super::batch::{Change, Site};
 use super::direct::{Direct, DirectResources, set_direct};
 use super::one_shot::{forget_one_shot, one_shot_of, target};
-use super::{Decoder, Kind, Op, metadata, natural};
+use super::{Decoder, Kind, Op, TablesOp, metadata, natural};
 use crate::catalog::TableInfo;
 use crate::proto::v1;
 use crate::refusal::Refusal;
@@ -53,14 +53,14 @@ impl Decoder<'_> {
         if kind == Kind::Delete {
             // All else is to be ignored.
             let (direct, cookie) = (DirectResources::default(), Cookie::default());
-            return Ok(Op::Entry(Box::new(EntryOp {
+            return Ok(Op::Tables(TablesOp::Entry(Box::new(EntryOp {
                 kind,
                 key,
                 action: None,
                 direct,
                 cookie,
                 idle_timeout_ns: 0,
-            })));
+            }))));
         }
         if entry.is_const {
             return Err(Refusal::invalid("`is_const` cannot be written"));
@@ -79,14 +79,14 @@ impl Decoder<'_> {
             return Err(Refusal::invalid("`time_since_last_hit` cannot be written"));
         }
         let direct = self.direct_resources(table, &entry)?;
-        Ok(Op::Entry(Box::new(EntryOp {
+        Ok(Op::Tables(TablesOp::Entry(Box::new(EntryOp {
             kind,
             key,
             action,
             direct,
             idle_timeout_ns: natural(entry.idle_timeout_ns, "the idle timeout")?,
             cookie: cookie_of(entry)?,
-        })))
+        }))))
     }
 
     fn default_entry(&self, kind: Kind, table: &TableInfo, entry: v1::TableEntry) -> Result<Op, Refusal> {
@@ -117,7 +117,7 @@ impl Decoder<'_> {
         let direct = self.direct_resources(table, &entry)?;
         // Put back to the program's default, its metadata goes too.
         let cookie = if action.is_some() { cookie_of(entry)? } else { Cookie::default() };
-        Ok(Op::Default(Box::new(DefaultOp { table: table.table, action, direct, cookie })))
+        Ok(Op::Tables(TablesOp::Default(Box::new(DefaultOp { table: table.table, action, direct, cookie }))))
     }
 
     pub(super) fn check_role(&self, table: &TableInfo) -> Result<(), Refusal> {

@@ -2,6 +2,7 @@
 
 use crate::batches::action_set;
 use crate::common::{ALL, Client, Device, Names, exact, frame, leaving, lpm};
+use millrace_dataplane::{Moment, Request};
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::*;
 use tonic::Code;
@@ -173,12 +174,12 @@ async fn link(device: &Device, port: u32, is_up: bool) {
 /// Waits until the groups have so many members for the packets.
 async fn members_are(device: &Device, wanted: &[usize]) {
     let found = || {
-        let groups = device.control.call(|switch| {
-            let state = switch.state();
-            let profile = state.profile_named("ecmp_members").unwrap();
-            state.tables().groups(profile).map(|(_, members)| members.len()).collect::<Vec<_>>()
-        });
-        groups.unwrap()
+        let Moment { program, tables, .. } = device.control.ask(Request::Look).unwrap();
+        let profiles = program.profiles.iter();
+        let (profile, _) =
+            profiles.into_iter().find(|(_, made)| made.name.ends_with("ecmp_members")).unwrap();
+        let tables = tables.lock();
+        tables.groups(profile).map(|(_, members)| members.len()).collect::<Vec<_>>()
     };
     for _ in 0..500 {
         if found() == wanted {

@@ -1,7 +1,7 @@
 //! Programs that come from somebody other than a controller.
 
 use crate::common::{ALL, Client, DEVICE, Device, frame, leaving};
-use millrace_dataplane::{EngineKind, Keep};
+use millrace_dataplane::{EngineKind, Keep, ObjectRequest, Request};
 use millrace_p4runtime::client::{self, swap};
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
@@ -45,8 +45,9 @@ async fn controllers_find_a_program_that_another_brought() {
     candidate.switch.state_mut().set_register(register, 1, &value).unwrap();
     assert_eq!(start(&programs, candidate, None).await, Ok(Report::default()));
     assert_eq!(client.read_all(routes.clone()).await.unwrap().len(), 0);
-    let found = device.control.call(move |switch| switch.state().register_read(register, 1)).unwrap();
-    assert_eq!(found, value);
+    let running = device.control.ask(Request::Look).unwrap().program;
+    let read = |to| Request::Objects(running, ObjectRequest::Registers(vec![register], 1..2, to));
+    assert_eq!(device.control.ask(read).unwrap(), Ok(vec![vec![value]]));
 
     let candidate = programs.prepare(ALL.as_bytes()).unwrap();
     device.server = None;
@@ -172,7 +173,7 @@ async fn too_large_a_program_is_interpreted() {
     for _ in 0..3 {
         client.set(Action::VerifyAndCommit, &source).await.unwrap();
     }
-    let without = device.control.call(|switch| switch.without_code().map(str::to_owned)).unwrap();
+    let without = device.control.ask(Request::Look).unwrap().without_code;
     assert!(without.as_deref().is_some_and(|why| why.contains("too large for machine code")), "{without:?}");
     let making = Making { engine: EngineKind::Jit, count_lookups: false, drop_port: None };
     let programs = Programs::new(making, device.control.clone());

@@ -1,6 +1,7 @@
 //! Multicast groups and clone sessions.
 
 use crate::common::{Device, frame, leaving};
+use millrace_dataplane::Request;
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::packet_replication_engine_entry::Type;
 use millrace_p4runtime::proto::v1::*;
@@ -90,9 +91,8 @@ async fn the_cpu_has_a_port_number_of_its_own() {
     let session = clone(9, vec![to_cpu]);
     client.insert(session.clone()).await.unwrap();
     assert_eq!(client.read(clone(9, vec![])).await, [session]);
-    let ports =
-        device.control.call(|switch| switch.replication().session(9).unwrap().copies[0].port).unwrap();
-    assert_eq!(ports, crate::common::CPU_PORT);
+    let session = device.control.ask(|to| Request::Session(9, to)).unwrap().unwrap();
+    assert_eq!(session.copies[0].port, crate::common::CPU_PORT);
 }
 
 #[tokio::test]
@@ -114,9 +114,9 @@ async fn a_backup_takes_over_when_its_port_goes_down() {
     assert_eq!(leaving(&mut device, 0).await, frame(1, [10, 0, 0, 1]));
     let feed = device.server.as_ref().unwrap().feed();
     tokio::task::spawn_blocking(move || feed.port_failed(1)).await.unwrap();
-    let copies = |switch: &mut millrace_dataplane::Switch| switch.replication().copies(3).unwrap()[0].port;
     for _ in 0..200 {
-        if device.control.call(copies).unwrap() == 2 {
+        let copies = device.control.ask(|to| Request::Group(3, to)).unwrap().unwrap();
+        if copies[0].port == 2 {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;

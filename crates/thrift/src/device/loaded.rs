@@ -4,7 +4,7 @@ use super::handles::Handles;
 use md5::{Digest, Md5};
 use millrace_describe::bmv2;
 use millrace_pipeline::{ActionId, Program, TableId};
-use millrace_state::{State, TablesHandle};
+use millrace_state::{Schema, TablesHandle};
 use millrace_thrift_api::{InvalidTableOperation, TableCode};
 use std::collections::HashMap;
 use std::fmt;
@@ -21,8 +21,7 @@ pub(super) struct Running {
 pub(super) struct Loaded {
     pub(super) program: Arc<Program>,
     tables: HashMap<String, TableId>,
-    key_widths: HashMap<TableId, Vec<u32>>,
-    param_widths: HashMap<ActionId, Vec<u32>>,
+    schema: Schema,
     json: OnceLock<String>,
     handles: Mutex<Handles>,
 }
@@ -34,12 +33,10 @@ impl fmt::Debug for Loaded {
 }
 
 impl Loaded {
-    pub(super) fn new(state: &State, json: Option<String>) -> Loaded {
-        let program = Arc::clone(state.program());
+    pub(super) fn new(program: Arc<Program>, json: Option<String>) -> Loaded {
         let loaded = Loaded {
             tables: program.tables.iter().map(|(id, table)| (table.name.clone(), id)).collect(),
-            key_widths: program.tables.keys().map(|id| (id, state.key_widths(id).to_vec())).collect(),
-            param_widths: program.actions.keys().map(|id| (id, state.param_widths(id).to_vec())).collect(),
+            schema: Schema::new(Arc::clone(&program)),
             json: OnceLock::new(),
             handles: Mutex::default(),
             program,
@@ -68,12 +65,12 @@ impl Loaded {
 
     /// The widths of a table's key fields in bits.
     pub(super) fn key_widths(&self, table: TableId) -> &[u32] {
-        self.key_widths.get(&table).map_or(&[], Vec::as_slice)
+        self.schema.key_widths(table)
     }
 
     /// The widths of an action's parameters in bits.
     pub(super) fn param_widths(&self, action: ActionId) -> &[u32] {
-        self.param_widths.get(&action).map_or(&[], Vec::as_slice)
+        self.schema.param_widths(action)
     }
 
     /// The handles of entries. Not to be asked for while the tables are locked.

@@ -1,11 +1,12 @@
 //! Calls about the switch itself: programs, queues, time; and what of bmv2 this switch has not.
 
-use super::Device;
 use super::loaded::Running;
+use super::{Device, failed};
 use crate::limits;
-use millrace_dataplane::{PortId, QueueError, Switch};
+use millrace_dataplane::{NodeWrite, ObjectRequest, PortId, QueueSetting, QueueWrite, Request};
 use millrace_describe::bmv2;
 use millrace_pipeline::{CrcParameters, CrcWidth};
+use millrace_state::ObjectWrite;
 use millrace_thrift_api::{
     CallError, Crc16Config, Crc32Config, CrcCode, IdCode, InvalidCrcOperation, InvalidIdLookup,
     InvalidToeplitzHashOperation, ResourceType, SwitchInfo, ToeplitzCode, Undeclared,
@@ -44,18 +45,12 @@ impl Device {
     }
 
     pub(crate) fn bm_reset_state(&self) -> Answer {
-        let Running { loaded, .. } = self.running()?;
-        let reset = self.program(|switch| {
-            let handle = switch.state().handle();
-            let mut tables = handle.lock();
-            switch.state_mut().reset(&mut tables)
-        })?;
-        self.switch(|switch| switch.replication_mut().clear_multicast())?;
-        loaded.handles().reset();
-        reset.map_err(|error| {
-            let kind = thrift::ApplicationErrorKind::InternalError;
-            CallError::Failed(thrift::ApplicationError::new(kind, error.to_string()))
-        })
+        let running = self.running()?;
+        let reset = self.objects(&running, ObjectRequest::Reset)?;
+        // It cannot be refused where there is nothing to undo.
+        self.ask(|to| Request::Node(NodeWrite::Clear, to))?.map_err(failed)?;
+        running.loaded.handles().reset();
+        reset.map_err(failed)
     }
 
     pub(crate) fn bm_mgmt_get_info(&self) -> Answer<SwitchInfo> {
@@ -106,16 +101,11 @@ impl Device {
     }
 
     fn set_crc(&self, name: &str, parameters: CrcParameters) -> Result<(), CallError<InvalidCrcOperation>> {
-        let name = name.to_owned();
-        let set = self.program(move |switch| {
-            let found = switch.program().hashes.iter().find(|(_, hash)| hash.name == name).map(|(id, _)| id);
-            found.map(|id| switch.state_mut().set_own_hash(id, parameters))
-        })?;
-        match set {
-            Some(true) => Ok(()),
-            Some(false) => Err(CrcCode::WrongType.into()),
-            None => Err(CrcCode::InvalidName.into()),
-        }
+        let running = self.running()?;
+        let mut hashes = running.loaded.program.hashes.iter();
+        let (hash, _) = hashes.find(|(_, hash)| hash.name == name).ok_or(CrcCode::InvalidName)?;
+        let set = self.write(&running, vec![ObjectWrite::Hash(hash, parameters)])?;
+        Ok(set.map_err(|_| CrcCode::WrongType)?)
     }
 
     pub(crate) fn bm_set_toeplitz_hash_key(
@@ -157,31 +147,24 @@ impl Device {
 
     fn depth(&self, port: Option<i32>, priority: Option<i32>, depth: i32) -> Answer<i32> {
         let Ok(depth) = u32::try_from(depth) else { return Ok(REFUSED) };
-        self.queue(port, priority, move |switch, port, priority| {
-            switch.set_queue_depth(depth, port, priority)
-        })
+        self.queue(port, priority, QueueSetting::Depth(depth))
     }
 
     fn rate(&self, port: Option<i32>, priority: Option<i32>, rate: i64) -> Answer<i32> {
         let Ok(rate) = u64::try_from(rate) else { return Ok(REFUSED) };
-        self.queue(port, priority, move |switch, port, priority| switch.set_queue_rate(rate, port, priority))
+        self.queue(port, priority, QueueSetting::Rate(rate))
     }
 
-    fn queue(
-        &self,
-        port: Option<i32>,
-        priority: Option<i32>,
-        set: impl FnOnce(&mut Switch, Option<PortId>, Option<u8>) -> Result<(), QueueError> + Send + 'static,
-    ) -> Answer<i32> {
+    fn queue(&self, port: Option<i32>, priority: Option<i32>, setting: QueueSetting) -> Answer<i32> {
         let port = port.map(PortId::try_from).transpose();
         let priority = priority.map(u8::try_from).transpose();
         let (Ok(port), Ok(priority)) = (port, priority) else { return Ok(REFUSED) };
-        let done = self.switch(move |switch| set(switch, port, priority))?;
+        let done = self.ask(|to| Request::Queues(QueueWrite { port, priority, setting }, to))?;
         Ok(done.map_or(REFUSED, |()| 0))
     }
 
     pub(crate) fn get_time_elapsed_us(&self) -> Answer<i64> {
-        Ok(microseconds(u128::from(self.switch(|switch| switch.now_ns())?)))
+        Ok(microseconds(u128::from(self.ask(Request::Look)?.now_ns)))
     }
 
     pub(crate) fn get_time_since_epoch_us(&self) -> Answer<i64> {

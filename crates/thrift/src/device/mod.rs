@@ -21,8 +21,10 @@ pub use ports::{PortMaker, PortName};
 
 use crate::notify::Publisher;
 use loaded::{Loaded, Running};
-use millrace_dataplane::Switch;
+use millrace_dataplane::{Answered, Moment, ObjectError, ObjectRequest, Reply, Request, answer};
 use millrace_p4runtime::Programs;
+use millrace_state::{ObjectWrite, WriteError};
+use millrace_thrift_api::CallError;
 use notices::Notices;
 use ports::Ports;
 use programs::Waiting;
@@ -85,34 +87,59 @@ impl Device {
         if let Some(waiting) = self.waiting().as_ref() {
             return Ok(waiting.running());
         }
-        let (program, tables, now_ns) =
-            self.switch(|switch| (Arc::clone(switch.program()), switch.state().handle(), switch.now_ns()))?;
+        let Moment { program, tables, now_ns, .. } = self.ask(Request::Look)?;
         let mut kept = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = kept.as_ref().filter(|loaded| Arc::ptr_eq(&loaded.program, &program)) {
             return Ok(Running { loaded: Arc::clone(loaded), tables, now_ns });
         }
         let json = self.json.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let loaded = Arc::new(self.switch(move |switch| Loaded::new(switch.state(), json))?);
+        let loaded = Arc::new(Loaded::new(program, json));
         *kept = Some(Arc::clone(&loaded));
         Ok(Running { loaded, tables, now_ns })
     }
 
-    /// Has something done with the objects of the program that clients write to.
-    fn program<R: Send + 'static>(
+    /// Asks about objects of a program that clients write to. What an object refuses is an answer too.
+    fn objects<T, E>(
         &self,
-        work: impl FnOnce(&mut Switch) -> R + Send + 'static,
-    ) -> Result<R, Gone> {
-        match self.waiting().as_mut() {
-            Some(waiting) => Ok(work(waiting.switch_mut())),
-            None => self.switch(work),
+        running: &Running,
+        ask: impl FnOnce(Reply<Answered<T>>) -> ObjectRequest,
+    ) -> Result<Result<T, WriteError>, CallError<E>> {
+        let program = Arc::clone(&running.loaded.program);
+        let (to, answered) = answer();
+        let request = Request::Objects(program, ask(to));
+        let mut waiting = self.waiting();
+        match waiting.as_mut() {
+            Some(waiting) => waiting.switch_mut().answer(request),
+            None => {
+                drop(waiting);
+                self.programs.control().take(request).map_err(|_| Gone)?;
+            }
+        }
+        match answered.wait().map_err(|_| Gone)? {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(ObjectError::Refused(error)) => Ok(Err(error)),
+            Err(error @ (ObjectError::Replaced | ObjectError::State(_))) => Err(failed(error)),
         }
     }
 
-    /// Has something done between two rounds of the switch's worker.
-    fn switch<R: Send + 'static>(
+    /// Writes objects of a program that clients write to: all, or none when one is refused.
+    fn write<E>(
         &self,
-        work: impl FnOnce(&mut Switch) -> R + Send + 'static,
-    ) -> Result<R, Gone> {
-        self.programs.control().call(work).map_err(|_| Gone)
+        running: &Running,
+        writes: Vec<ObjectWrite>,
+    ) -> Result<Result<(), WriteError>, CallError<E>> {
+        let written = self.objects(running, |to| ObjectRequest::Write(vec![writes], to))?;
+        Ok(written.and_then(|lists| lists.into_iter().try_for_each(|list| list.map(drop))))
     }
+
+    /// Asks the switch, between two rounds of its worker.
+    fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, Gone> {
+        self.programs.control().ask(request).map_err(|_| Gone)
+    }
+}
+
+/// A call that is not done, for which the interface has no code.
+fn failed<E>(why: impl ToString) -> CallError<E> {
+    let kind = thrift::ApplicationErrorKind::InternalError;
+    CallError::Failed(thrift::ApplicationError::new(kind, why.to_string()))
 }

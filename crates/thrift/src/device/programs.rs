@@ -22,7 +22,8 @@ pub(super) struct Waiting {
 
 impl Waiting {
     fn new(candidate: Candidate) -> Waiting {
-        let loaded = Arc::new(Loaded::new(candidate.switch.state(), description(candidate.config())));
+        let loaded =
+            Arc::new(Loaded::new(Arc::clone(candidate.switch.program()), description(candidate.config())));
         Waiting { candidate, loaded }
     }
 
@@ -93,7 +94,7 @@ impl Device {
             return Err(SwapCode::Ongoing.into());
         }
         let json = description(candidate.config());
-        let loaded = Arc::new(Loaded::new(candidate.switch.state(), json));
+        let loaded = Arc::new(Loaded::new(Arc::clone(candidate.switch.program()), json));
         let keep = match keep {
             Keep::Nothing => None,
             Keep::Compatible => Some(millrace_dataplane::Keep::Compatible),

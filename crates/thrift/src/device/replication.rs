@@ -2,7 +2,10 @@
 
 use super::Device;
 use super::codes::pre_code;
-use millrace_dataplane::{NodeHandle, PortId, Replication, ReplicationError, Session};
+use crate::answer::Gone;
+use millrace_dataplane::{
+    GroupWrite, NodeHandle, NodeWrite, PortId, Replication, ReplicationError, Request, Session,
+};
 use millrace_thrift_api::{
     CallError, InvalidMcOperation, InvalidMirroringOperation, MirroringCode, MirroringSession, PreCode,
     Undeclared,
@@ -15,66 +18,66 @@ type OfSession<T = ()> = Result<T, CallError<InvalidMirroringOperation>>;
 impl Device {
     pub(crate) fn bm_mc_mgrp_create(&self, group: i32) -> OfGroup<i32> {
         let id = u32::try_from(group).map_err(|_| PreCode::InvalidGroup)?;
-        self.groups(move |engine| engine.create_group(id))?;
+        self.group(GroupWrite::Insert(id, Vec::new()))?;
         Ok(group)
     }
 
     pub(crate) fn bm_mc_mgrp_destroy(&self, group: i32) -> OfGroup {
         let id = group_of(group)?;
-        self.groups(move |engine| engine.destroy_group(id))
+        self.group(GroupWrite::Destroy(id))
     }
 
     pub(crate) fn bm_mc_node_create(&self, rid: i32, ports: String, lags: String) -> OfGroup<i32> {
         let rid = u16::try_from(rid).map_err(|_| PreCode::Error)?;
         let (ports, lags) = (port_map(&ports)?, lag_map(&lags)?);
-        let node = self.groups(move |engine| {
-            let node = engine.create_node(rid, ports)?;
-            if let Err(error) = engine.set_node_lags(node, lags) {
-                engine.destroy_node(node)?;
-                return Err(error);
-            }
-            Ok(node)
-        })?;
+        let made = self.node(NodeWrite::Create(rid, ports, lags))?;
+        let node = made.ok_or(PreCode::Error)?;
         Ok(i32::try_from(node.0).unwrap_or(i32::MAX))
     }
 
     pub(crate) fn bm_mc_node_associate(&self, group: i32, node: i32) -> OfGroup {
         let (group, node) = (group_of(group)?, node_of(node)?);
-        self.groups(move |engine| engine.associate(group, node))
+        self.node(NodeWrite::Associate(group, node)).map(drop)
     }
 
     pub(crate) fn bm_mc_node_dissociate(&self, group: i32, node: i32) -> OfGroup {
         let (group, node) = (group_of(group)?, node_of(node)?);
-        self.groups(move |engine| engine.dissociate(group, node))
+        self.node(NodeWrite::Dissociate(group, node)).map(drop)
     }
 
     pub(crate) fn bm_mc_node_destroy(&self, node: i32) -> OfGroup {
         let node = node_of(node)?;
-        self.groups(move |engine| engine.destroy_node(node))
+        self.node(NodeWrite::Destroy(node)).map(drop)
     }
 
     pub(crate) fn bm_mc_node_update(&self, node: i32, ports: String, lags: String) -> OfGroup {
         let node = node_of(node)?;
         let (ports, lags) = (port_map(&ports)?, lag_map(&lags)?);
-        self.groups(move |engine| engine.update_node_whole(node, ports, lags))
+        self.node(NodeWrite::Update(node, ports, lags)).map(drop)
     }
 
     pub(crate) fn bm_mc_set_lag_membership(&self, lag: i16, ports: String) -> OfGroup {
         let lag = u16::try_from(lag).map_err(|_| PreCode::Error)?;
         let ports = port_map(&ports)?;
-        self.groups(move |engine| engine.set_lag(lag, ports))
+        self.node(NodeWrite::SetLag(lag, ports)).map(drop)
     }
 
     pub(crate) fn bm_mc_get_entries(&self) -> OfGroup<String> {
-        Ok(self.switch(|switch| described(switch.replication()))?.to_string())
+        Ok(described(&self.ask(Request::Replication)?).to_string())
     }
 
-    fn groups<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Replication) -> Result<R, ReplicationError> + Send + 'static,
-    ) -> OfGroup<R> {
-        let done = self.switch(|switch| work(switch.replication_mut()))?;
+    fn group(&self, write: GroupWrite) -> OfGroup {
+        Ok(self.replicate(write)?.map_err(|error| pre_code(&error))?)
+    }
+
+    fn node(&self, write: NodeWrite) -> OfGroup<Option<NodeHandle>> {
+        let done = self.ask(|to| Request::Node(write, to))?;
         Ok(done.map_err(|error| pre_code(&error))?)
+    }
+
+    fn replicate(&self, write: GroupWrite) -> Result<Result<(), ReplicationError>, Gone> {
+        let done = self.ask(|to| Request::Replicate(vec![write], to))?;
+        Ok(done.into_iter().try_for_each(|done| done.map(drop)))
     }
 
     pub(crate) fn mirroring_session_add(&self, id: i32, config: MirroringSession) -> OfSession {
@@ -88,19 +91,19 @@ impl Device {
             (Some(id), port, group) => (id, port.flatten(), group.flatten()),
         };
         let session = Session { group, ..port.map_or_else(Session::default, Session::to_port) };
-        let set = self.switch(move |switch| switch.replication_mut().set_session(id, session))?;
+        let set = self.replicate(GroupWrite::SetSession(id, session))?;
         Ok(set.map_err(|_| MirroringCode::NotFound)?)
     }
 
     pub(crate) fn mirroring_session_delete(&self, id: i32) -> OfSession {
         let id = u32::try_from(id).map_err(|_| MirroringCode::NotFound)?;
-        let deleted = self.switch(move |switch| switch.replication_mut().delete_session(id))?;
+        let deleted = self.replicate(GroupWrite::DeleteSession(id))?;
         Ok(deleted.map_err(|_| MirroringCode::NotFound)?)
     }
 
     pub(crate) fn mirroring_session_get(&self, id: i32) -> OfSession<MirroringSession> {
         let id = u32::try_from(id).map_err(|_| MirroringCode::NotFound)?;
-        let session = self.switch(move |switch| switch.replication().session(id).cloned())?;
+        let session = self.ask(|to| Request::Session(id, to))?;
         let session = session.ok_or(MirroringCode::NotFound)?;
         let number = |number: u32| i32::try_from(number).ok();
         Ok(MirroringSession {

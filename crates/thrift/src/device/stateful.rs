@@ -4,17 +4,18 @@ use super::Device;
 use super::codes::{meter_code, table_code};
 use super::loaded::Running;
 use super::values::number;
-use millrace_dataplane::Switch;
-use millrace_pipeline::{Bits, EntryMatch, RegisterId, ValueSetId};
+use millrace_dataplane::ObjectRequest;
+use millrace_pipeline::{Bits, EntryMatch, MeterId, RegisterId, ValueSetId};
 use millrace_state::{
-    CounterRef, CounterValue as Counted, EntryIndex, MeterConfig, MeterRef, Rate, State, TableError, Tables,
-    WriteError,
+    CounterRef, CounterValue as Counted, EntryIndex, MeterConfig, MeterRef, Names, ObjectWrite, Rate,
+    TableError, Tables, WriteError,
 };
 use millrace_thrift_api::{
     CallError, CounterCode, CounterValue, InvalidCounterOperation, InvalidMeterOperation,
     InvalidParseVSetOperation, InvalidRegisterOperation, InvalidTableOperation, MeterCode, MeterRate,
     RegisterCode, TableCode, ValueSetCode,
 };
+use std::ops::Range;
 
 type OfTable<T = ()> = Result<T, CallError<InvalidTableOperation>>;
 type OfCounter<T = ()> = Result<T, CallError<InvalidCounterOperation>>;
@@ -104,75 +105,83 @@ impl Device {
     }
 
     fn counter(&self, name: String) -> OfCounter<(CounterRef, Running)> {
-        let found = self.program(move |switch| switch.state().counter_named(&name))?;
-        match found {
-            Ok(counter @ CounterRef::Indexed(_)) => Ok((counter, self.running()?)),
+        let running = self.running()?;
+        match Names(&running.loaded.program).counter(&name) {
+            Ok(counter @ CounterRef::Indexed(_)) => Ok((counter, running)),
             _ => Err(CounterCode::InvalidName.into()),
         }
     }
 
     pub(crate) fn bm_meter_array_set_rates(&self, meter: String, rates: Vec<MeterRate>) -> OfMeter {
-        let config = config(&rates)?;
-        self.meter(move |switch| match switch.state().meter_named(&meter)? {
-            MeterRef::Indexed(meter) => switch.state_mut().set_all_meters(meter, Some(config)),
-            MeterRef::Direct(table) => switch.state().handle().lock().set_direct_meters(table, Some(config)),
-        })
+        let config = Some(config(&rates)?);
+        let running = self.running()?;
+        let program = &running.loaded.program;
+        match Names(program).meter(&meter).map_err(|error| meter_code(&error))? {
+            MeterRef::Indexed(meter) => {
+                for cells in chunks(0..program.meters[meter].size) {
+                    self.set_meter(&running, ObjectWrite::Meter { meter, cells, config })?;
+                }
+                Ok(())
+            }
+            MeterRef::Direct(table) => {
+                let set = running.tables.lock().set_direct_meters(table, config);
+                Ok(set.map_err(|error| meter_code(&error))?)
+            }
+        }
     }
 
     pub(crate) fn bm_meter_set_rates(&self, meter: String, index: i32, rates: Vec<MeterRate>) -> OfMeter {
-        let config = config(&rates)?;
+        let config = Some(config(&rates)?);
         let index = cell(index).ok_or(MeterCode::InvalidIndex)?;
-        self.meter(move |switch| {
-            let meter = indexed(switch.state(), &meter)?;
-            switch.state_mut().set_meter(meter, index, Some(config))
-        })
+        let running = self.running()?;
+        let meter = indexed(&running, &meter)?;
+        self.set_meter(&running, ObjectWrite::Meter { meter, cells: cell_range(index), config })
+    }
+
+    fn set_meter(&self, running: &Running, write: ObjectWrite) -> OfMeter {
+        Ok(self.write(running, vec![write])?.map_err(|error| meter_code(&error))?)
     }
 
     pub(crate) fn bm_meter_get_rates(&self, meter: String, index: i32) -> OfMeter<Vec<MeterRate>> {
         let index = cell(index).ok_or(MeterCode::InvalidIndex)?;
-        let config = self.meter(move |switch| {
-            let meter = indexed(switch.state(), &meter)?;
-            switch.state().meter_config(meter, index)
-        })?;
-        Ok(rates(config))
-    }
-
-    fn meter<R: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Switch) -> Result<R, WriteError> + Send + 'static,
-    ) -> OfMeter<R> {
-        Ok(self.program(work)?.map_err(|error| meter_code(&error))?)
+        let running = self.running()?;
+        let meter = indexed(&running, &meter)?;
+        let read = self.objects(&running, |to| ObjectRequest::Meters(meter, cell_range(index), to))?;
+        let cells = read.map_err(|error| meter_code(&error))?;
+        Ok(rates(cells.into_iter().next().and_then(|(config, _)| config)))
     }
 
     pub(crate) fn bm_register_read(&self, register: String, index: i32) -> OfRegister<i64> {
         let index = cell(index).ok_or(RegisterCode::InvalidIndex)?;
-        let value = self.program(move |switch| {
-            let register = register_of(switch.state(), &register)?;
-            switch.state().register_value(register, index).map_err(|_| RegisterCode::InvalidIndex)
-        })?;
-        Ok(shown_cell(&value?))
+        let running = self.running()?;
+        let register = register_of(&running, &register)?;
+        let cells = self.register_cells(&running, register, cell_range(index))?;
+        Ok(cells.into_iter().next().ok_or(RegisterCode::InvalidIndex)?)
     }
 
     pub(crate) fn bm_register_read_all(&self, register: String) -> OfRegister<Vec<i64>> {
-        let mut cells = Vec::new();
-        loop {
-            let (name, start) = (register.clone(), cells.len() as u64);
-            let read = self.program(move |switch| {
-                let register = register_of(switch.state(), &name)?;
-                let size = switch.state().program().registers[register].size;
-                if size > MAX_CELLS {
-                    return Err(RegisterCode::Error);
-                }
-                let chunk = start..size.min(start + CHUNK);
-                let read = |index| shown_cell(&switch.state().register_read(register, index));
-                Ok((chunk.map(read).collect::<Vec<_>>(), size))
-            })?;
-            let (chunk, size) = read?;
-            cells.extend(chunk);
-            if cells.len() as u64 >= size {
-                return Ok(cells);
-            }
+        let running = self.running()?;
+        let register = register_of(&running, &register)?;
+        let size = running.loaded.program.registers[register].size;
+        if size > MAX_CELLS {
+            return Err(RegisterCode::Error.into());
         }
+        let mut cells = Vec::with_capacity(size as usize);
+        for chunk in chunks(0..size) {
+            cells.extend(self.register_cells(&running, register, chunk)?);
+        }
+        Ok(cells)
+    }
+
+    fn register_cells(
+        &self,
+        running: &Running,
+        register: RegisterId,
+        cells: Range<u64>,
+    ) -> OfRegister<Vec<i64>> {
+        let read = self.objects(running, |to| ObjectRequest::Registers(vec![register], cells, to))?;
+        let values = read.map_err(|_| RegisterCode::InvalidIndex)?;
+        Ok(values.iter().flatten().map(shown_cell).collect())
     }
 
     pub(crate) fn bm_register_write(&self, register: String, index: i32, value: i64) -> OfRegister {
@@ -189,86 +198,64 @@ impl Device {
         value: i64,
     ) -> OfRegister {
         let (start, end) = cell(start).zip(cell(end)).ok_or(RegisterCode::InvalidIndex)?;
-        let name = register.clone();
-        let size = self.program(move |switch| {
-            let register = register_of(switch.state(), &name)?;
-            Ok::<_, RegisterCode>(switch.state().program().registers[register].size)
-        })??;
-        if start > end || end > size {
+        let running = self.running()?;
+        let register = register_of(&running, &register)?;
+        let made = &running.loaded.program.registers[register];
+        if start > end || end > made.size {
             return Err(RegisterCode::InvalidIndex.into());
         }
-        let mut next = start;
-        while next < end {
-            let chunk = next..end.min(next + CHUNK);
-            next = chunk.end;
-            let name = register.clone();
-            let written = self.program(move |switch| {
-                let register = register_of(switch.state(), &name)?;
-                let width = switch.state().program().registers[register].width;
-                let value = kept_cell(width, value);
-                for index in chunk {
-                    let written = switch.state_mut().set_register(register, index, &value);
-                    written.map_err(|_| RegisterCode::InvalidIndex)?;
-                }
-                Ok::<_, RegisterCode>(())
-            })?;
-            written?;
+        let value = kept_cell(made.width, value);
+        for cells in chunks(start..end) {
+            let write = ObjectWrite::Register { register, cells, value: value.clone() };
+            self.write(&running, vec![write])?.map_err(|_| RegisterCode::InvalidIndex)?;
         }
         Ok(())
     }
 
     pub(crate) fn bm_register_reset(&self, register: String) -> OfRegister {
-        let reset = self.program(move |switch| {
-            let register = register_of(switch.state(), &register)?;
-            switch.state_mut().reset_register(register);
-            Ok::<_, RegisterCode>(())
-        })?;
-        Ok(reset?)
+        let running = self.running()?;
+        let register = register_of(&running, &register)?;
+        let reset = self.write(&running, vec![ObjectWrite::ResetRegister(register)])?;
+        Ok(reset.map_err(|_| RegisterCode::Error)?)
     }
 
     /// As in bmv2 a member that is there already stays without an error.
     pub(crate) fn bm_parse_vset_add(&self, set: String, value: Vec<u8>) -> OfValueSet {
-        self.value_set(set, move |state, set| {
-            let member = set_member(state, set, &value).ok_or(ValueSetCode::Error)?;
-            match state.insert_value(set, &member) {
-                Ok(()) | Err(WriteError::Table(TableError::Duplicate)) => Ok(()),
-                Err(_) => Err(ValueSetCode::Error),
-            }
-        })
+        let (running, set) = self.value_set(&set)?;
+        let member = set_member(&running, set, &value).ok_or(ValueSetCode::Error)?;
+        match self.write(&running, vec![ObjectWrite::InsertValue(set, member)])? {
+            Ok(()) | Err(WriteError::Table(TableError::Duplicate)) => Ok(()),
+            Err(_) => Err(ValueSetCode::Error.into()),
+        }
     }
 
     /// As in bmv2 a member that is not there is removed without an error.
     pub(crate) fn bm_parse_vset_remove(&self, set: String, value: Vec<u8>) -> OfValueSet {
-        self.value_set(set, move |state, set| {
-            let member = set_member(state, set, &value).ok_or(ValueSetCode::Error)?;
-            match state.remove_value(set, &member) {
-                Ok(()) | Err(WriteError::Table(TableError::NotFound)) => Ok(()),
-                Err(_) => Err(ValueSetCode::Error),
-            }
-        })
+        let (running, set) = self.value_set(&set)?;
+        let member = set_member(&running, set, &value).ok_or(ValueSetCode::Error)?;
+        match self.write(&running, vec![ObjectWrite::RemoveValue(set, member)])? {
+            Ok(()) | Err(WriteError::Table(TableError::NotFound)) => Ok(()),
+            Err(_) => Err(ValueSetCode::Error.into()),
+        }
     }
 
     pub(crate) fn bm_parse_vset_get(&self, set: String) -> OfValueSet<Vec<Vec<u8>>> {
-        self.value_set(set, |state, set| Ok(state.values(set).map(|member| shown_member(&member)).collect()))
+        let (running, set) = self.value_set(&set)?;
+        let read = self.objects(&running, |to| ObjectRequest::Values(set, to))?;
+        let members = read.map_err(|_| ValueSetCode::Error)?;
+        Ok(members.iter().map(|member| shown_member(member)).collect())
     }
 
     pub(crate) fn bm_parse_vset_clear(&self, set: String) -> OfValueSet {
-        self.value_set(set, |state, set| {
-            state.clear_values(set);
-            Ok(())
-        })
+        let (running, set) = self.value_set(&set)?;
+        let cleared = self.write(&running, vec![ObjectWrite::ReplaceValues(set, Vec::new())])?;
+        Ok(cleared.map_err(|_| ValueSetCode::Error)?)
     }
 
-    fn value_set<R: Send + 'static>(
-        &self,
-        name: String,
-        work: impl FnOnce(&mut State, ValueSetId) -> Result<R, ValueSetCode> + Send + 'static,
-    ) -> OfValueSet<R> {
-        let done = self.program(move |switch| {
-            let set = switch.state().value_set_named(&name).map_err(|_| ValueSetCode::InvalidName)?;
-            work(switch.state_mut(), set)
-        })?;
-        Ok(done?)
+    fn value_set(&self, name: &str) -> OfValueSet<(Running, ValueSetId)> {
+        let running = self.running()?;
+        let set = Names(&running.loaded.program).value_set(name).map_err(|_| ValueSetCode::InvalidName)?;
+        Ok((running, set))
     }
 }
 
@@ -277,15 +264,26 @@ fn cell(index: i32) -> Option<u64> {
     u64::try_from(index).ok()
 }
 
-fn indexed(state: &State, name: &str) -> Result<millrace_pipeline::MeterId, WriteError> {
-    match state.meter_named(name)? {
+/// That cell alone.
+fn cell_range(index: u64) -> Range<u64> {
+    index..index.saturating_add(1)
+}
+
+/// Parts of a range for which packets wait.
+fn chunks(cells: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let starts = cells.clone().step_by(CHUNK as usize);
+    starts.map(move |start| start..cells.end.min(start + CHUNK))
+}
+
+fn indexed(running: &Running, name: &str) -> Result<MeterId, MeterCode> {
+    match Names(&running.loaded.program).meter(name).map_err(|error| meter_code(&error))? {
         MeterRef::Indexed(meter) => Ok(meter),
-        MeterRef::Direct(_) => Err(WriteError::Index { index: 0, size: 0 }),
+        MeterRef::Direct(_) => Err(meter_code(&WriteError::Index { index: 0, size: 0 })),
     }
 }
 
-fn register_of(state: &State, name: &str) -> Result<RegisterId, RegisterCode> {
-    state.register_named(name).map_err(|_| RegisterCode::InvalidName)
+fn register_of(running: &Running, name: &str) -> Result<RegisterId, RegisterCode> {
+    Names(&running.loaded.program).register(name).map_err(|_| RegisterCode::InvalidName)
 }
 
 fn shown(value: Counted) -> CounterValue {
@@ -342,8 +340,8 @@ fn rates(config: Option<MeterConfig>) -> Vec<MeterRate> {
 }
 
 /// A member of a value set: the fields put together, each in whole bytes or all in as few as they need.
-fn set_member(state: &State, set: ValueSetId, value: &[u8]) -> Option<Vec<EntryMatch>> {
-    let fields = &state.program().value_sets[set].fields;
+fn set_member(running: &Running, set: ValueSetId, value: &[u8]) -> Option<Vec<EntryMatch>> {
+    let fields = &running.loaded.program.value_sets[set].fields;
     let total = fields.iter().map(|(_, width, _)| *width).fold(0, u32::saturating_add);
     let all = number(value, total).filter(|_| total > 0)?.to_bytes();
     let mut offset = (8 - total as usize % 8) % 8;

@@ -1,8 +1,10 @@
 //! A switch with its server.
 
-use millrace_dataplane::{Control, EngineKind};
+use millrace_dataplane::{Control, EngineKind, Moment, Request};
 use millrace_p4runtime::{Making, Programs};
+use millrace_pipeline::TableId;
 use millrace_quiet::Quiet;
+use millrace_state::TablesHandle;
 use millrace_thrift::{DeviceConfig, NanomsgListener, PortMaker, PortName, Publisher, Server, serve};
 use millrace_thrift_api::{CallError, Client};
 use std::net::{SocketAddr, TcpListener};
@@ -17,22 +19,33 @@ pub(crate) struct Device {
 impl Device {
     /// One whose ports stay.
     pub(crate) fn start() -> Device {
-        Device::make(None, None)
+        Device::make(Quiet::start(), None, None)
     }
 
     /// One that tells subscribers over TCP.
     pub(crate) fn notifying() -> Device {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        Device::make(None, Some(Publisher::over(NanomsgListener::over_tcp(listener).unwrap()).unwrap()))
+        Device::make(
+            Quiet::start(),
+            None,
+            Some(Publisher::over(NanomsgListener::over_tcp(listener).unwrap()).unwrap()),
+        )
     }
 
     /// One whose ports are opened there.
     pub(crate) fn with(maker: Option<Box<dyn PortMaker>>) -> Device {
-        Device::make(maker, None)
+        Device::make(Quiet::start(), maker, None)
     }
 
-    fn make(maker: Option<Box<dyn PortMaker>>, notifications: Option<Publisher>) -> Device {
-        let quiet = Quiet::start();
+    /// One that ran these commands before it started.
+    pub(crate) fn after(commands: &str) -> Device {
+        let quiet = Quiet::set_up(|switch| {
+            millrace_control::entries::load(switch, commands).unwrap();
+        });
+        Device::make(quiet, None, None)
+    }
+
+    fn make(quiet: Quiet, maker: Option<Box<dyn PortMaker>>, notifications: Option<Publisher>) -> Device {
         let control = quiet.control.clone();
         let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
         let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
@@ -58,4 +71,11 @@ pub(crate) fn refused<R: std::fmt::Debug, E: std::fmt::Debug>(answer: Result<R, 
         Err(CallError::Declared(exception)) => exception,
         other => panic!("{other:?}"),
     }
+}
+
+/// A table of the program that runs, and all tables.
+pub(crate) fn table(device: &Device, name: &str) -> (TableId, TablesHandle) {
+    let Moment { program, tables, .. } = device.control.ask(Request::Look).unwrap();
+    let (id, _) = program.tables.iter().find(|(_, table)| table.name == name).unwrap();
+    (id, tables)
 }

@@ -1,6 +1,6 @@
 //! Tables and action profiles.
 
-use crate::common::{Device, refused};
+use crate::common::{Device, refused, table};
 use millrace_pipeline::{ActionCall, Bits, EntryMatch};
 use millrace_state::{EntryWrite, Target};
 use millrace_thrift_api::*;
@@ -62,13 +62,8 @@ fn entries_of_others_get_handles_too() {
         target: Target::Action(ActionCall { action: 1, args: vec![] }),
         idle_timeout_ns: 0,
     };
-    let index = device.control.call(move |switch| {
-        let table = switch.state().table_named("In.route").unwrap();
-        let handle = switch.state().handle();
-        let index = handle.lock().insert(table, &write(11), 0).unwrap();
-        (table, handle, index)
-    });
-    let (table, handle, index) = index.unwrap();
+    let (table, handle) = table(&device, "In.route");
+    let index = handle.lock().insert(table, &write(11), 0).unwrap();
     let entry = client.bm_mt_get_entry("In.route".into(), 1).unwrap();
     assert_eq!(entry.match_key, lpm([11, 0, 0, 0], 8));
     assert_eq!(entry.action_entry.action_name.as_deref(), Some("In.drop"));
@@ -140,12 +135,10 @@ fn the_smallest_priority_wins_and_is_shown() {
     assert_eq!((entry.entry_handle, entry.options.priority), (handle, Some(7)));
     // Bits outside the mask are not kept.
     assert_eq!(entry.match_key[0], ternary(&[10, 0, 0, 0], &[255, 255, 0, 0]));
-    let kept = device.control.call(|switch| {
-        let table = switch.state().table_named("In.acl").unwrap();
-        switch.state().tables().entries(table).map(|entry| entry.priority).collect::<Vec<_>>()
-    });
+    let (of, tables) = table(&device, "In.acl");
+    let kept: Vec<_> = tables.lock().entries(of).map(|entry| entry.priority).collect();
     // Inside the largest wins: 2^31 - 1 - 7.
-    assert_eq!(kept.unwrap(), [2_147_483_640]);
+    assert_eq!(kept, [2_147_483_640]);
     let other = EntryOptions { priority: Some(8) };
     assert_eq!(
         refused(client.bm_mt_get_entry_from_key(acl(), key.clone(), other)).code,

@@ -1,7 +1,7 @@
 //! What a device tells subscribers of nanomsg, and the calls with which they answer.
 
 use crate::common::{Device, refused};
-use millrace_dataplane::DigestMessage;
+use millrace_dataplane::{DigestMessage, Request};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{Bits, Program};
 use millrace_thrift_api::*;
@@ -63,7 +63,7 @@ impl Subscriber {
 }
 
 fn learned(device: &Device, mac: u64) -> Vec<u8> {
-    let program: Arc<Program> = device.control.call(|switch| Arc::clone(switch.program())).unwrap();
+    let program: Arc<Program> = device.control.ask(Request::Look).unwrap().program;
     let (digest, _) = program.digests.iter().next().unwrap();
     let values = vec![Value::Bits(Bits::new(48, mac.into())), Value::Bits(Bits::new(9, 2))];
     device.server.feed().digest(&program, &DigestMessage { digest, values });

@@ -1,7 +1,7 @@
 //! Ports that clients add and remove.
 
 use crate::common::{Device, refused};
-use millrace_dataplane::PortId;
+use millrace_dataplane::{PortCounters, PortId, Request};
 use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
 use millrace_quiet::quiet_port;
 use millrace_thrift::PortMaker;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What was told to the maker, in order.
-type Told = Arc<Mutex<Vec<String>>>;
+pub(crate) type Told = Arc<Mutex<Vec<String>>>;
 
 /// `quiet` is a port on which nothing arrives; `wire` is the end of a wire.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ struct Maker {
 
 /// Frames that come in, and where those go that leave.
 #[derive(Debug)]
-struct Wire(Receiver<Vec<u8>>, Sender<Vec<u8>>, Vec<u8>);
+pub(crate) struct Wire(pub(crate) Receiver<Vec<u8>>, pub(crate) Sender<Vec<u8>>, pub(crate) Vec<u8>);
 
 impl FarEnd for Wire {
     fn next(&mut self) -> Next<'_> {
@@ -65,13 +65,13 @@ impl PortMaker for Maker {
     }
 }
 
-fn start(wires: Vec<Wire>) -> (Device, Told) {
+pub(crate) fn start(wires: Vec<Wire>) -> (Device, Told) {
     let told = Told::default();
     let maker = Maker { told: Arc::clone(&told), wires: Mutex::new(wires) };
     (Device::with(Some(Box::new(maker))), told)
 }
 
-fn add(
+pub(crate) fn add(
     client: &mut Client,
     interface: &str,
     port: i32,
@@ -153,7 +153,8 @@ fn frames_pass_a_port_that_was_added() {
     let mut client = device.client();
     add(&mut client, "wire", 9, "").unwrap();
     sends.send(vec![0; 60]).unwrap();
-    while device.control.call(|switch| switch.counters().port(9).rx_packets).unwrap() == 0 {
+    let received = |port: &(PortId, PortCounters)| port.0 == 9 && port.1.rx_packets > 0;
+    while !device.control.ask(Request::Ports).unwrap().iter().any(received) {
         std::thread::yield_now();
     }
     client.bm_dev_mgr_remove_port(9).unwrap();

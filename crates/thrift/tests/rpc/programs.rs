@@ -1,6 +1,7 @@
 //! Another program, as bmv2 has it and with what there is.
 
-use crate::common::{Device, refused};
+use crate::common::{Device, refused, table};
+use millrace_dataplane::Request;
 use millrace_p4runtime::Report;
 use millrace_thrift_api::*;
 
@@ -46,11 +47,9 @@ fn a_loaded_program_takes_what_is_written_and_starts_with_it() {
     client.bm_mt_delete_entry(route(), 0).unwrap();
     client.bm_register_write("In.last".into(), 2, 77).unwrap();
     client.bm_mc_mgrp_create(5).unwrap();
-    let running = device.control.call(|switch| {
-        let table = switch.state().table_named("In.route").unwrap();
-        (switch.state().handle().lock().entry_count(table), switch.replication().groups().count())
-    });
-    assert_eq!(running.unwrap(), (1, 1), "groups belong to no program");
+    assert_eq!(routes(&device), 1);
+    let groups = device.control.ask(Request::Replication).unwrap();
+    assert_eq!(groups.groups().count(), 1, "groups belong to no program");
 
     client.bm_swap_configs().unwrap();
     assert_eq!(other.bm_mt_get_num_entries(route()).unwrap(), 1);
@@ -62,6 +61,12 @@ fn a_loaded_program_takes_what_is_written_and_starts_with_it() {
     assert_eq!(add(&mut client, 4), 1 << 24);
 }
 
+/// How many routes the program that runs has.
+fn routes(device: &Device) -> u32 {
+    let (routes, tables) = table(device, "In.route");
+    tables.lock().entry_count(routes)
+}
+
 #[test]
 fn a_reset_of_a_loaded_program_leaves_the_one_that_runs() {
     let device = Device::start();
@@ -71,11 +76,7 @@ fn a_reset_of_a_loaded_program_leaves_the_one_that_runs() {
     add(&mut client, 2);
     client.bm_reset_state().unwrap();
     assert_eq!(client.bm_mt_get_num_entries(route()).unwrap(), 0);
-    let left = device.control.call(|switch| {
-        let table = switch.state().table_named("In.route").unwrap();
-        switch.state().handle().lock().entry_count(table)
-    });
-    assert_eq!(left.unwrap(), 1);
+    assert_eq!(routes(&device), 1);
 }
 
 #[test]
