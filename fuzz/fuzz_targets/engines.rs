@@ -7,8 +7,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use millrace_differential::{Trio, out_of_steps, program, set_up};
 use millrace_dataplane::SwitchConfig;
+use millrace_differential::{Trio, out_of_steps, program, set_up};
 use std::sync::Arc;
 
 fuzz_target!(|data: &[u8]| {

@@ -6,8 +6,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use millrace_fuzz::SUBJECTS;
 use millrace_dataplane::Switch;
+use millrace_fuzz::SUBJECTS;
 use std::cell::RefCell;
 
 thread_local! {

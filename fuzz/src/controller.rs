@@ -9,11 +9,12 @@ use arbitrary::{Result, Unstructured};
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::StreamBody;
+use millrace_chassis::{Listener, Pipeline};
+use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
 use millrace_describe::image::Image;
 use millrace_p4runtime::proto::v1::p4_runtime_server::P4Runtime;
 use millrace_p4runtime::proto::v1::*;
-use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Pipeline, Service, cpu_port, service};
-use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
+use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Service, cpu_port, service};
 use prost::Message;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -386,7 +387,7 @@ impl Device {
     /// A new one, that runs the program.
     pub fn start() -> Device {
         let config = SwitchConfig { engine: EngineKind::Interp, ..SwitchConfig::default() };
-        let switch = Switch::new(Arc::clone(PIPELINE.program()), config).expect("the program runs");
+        let switch = Switch::new(Arc::clone(&PIPELINE.program), config).expect("the program runs");
         let (port, link) = cpu_port().expect("a port");
         let (cpu, cpu_link) = cpu_port().expect("a port");
         let worker = Worker::new(switch, vec![(1, Box::new(port)), (CPU_PORT, Box::new(cpu))]);

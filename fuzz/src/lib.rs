@@ -4,8 +4,8 @@ pub mod budget;
 pub mod controller;
 pub mod wire;
 
-use millrace_pipeline::Program;
 use millrace_dataplane::{Switch, SwitchConfig};
+use millrace_pipeline::Program;
 use millrace_syntax::{Options, parse_text};
 use std::sync::{Arc, LazyLock};
 

@@ -1,8 +1,8 @@
 //! A Thrift server on loopback, and what is said to it.
 
-use millrace_p4runtime::{Making, Programs};
-use millrace_quiet::Quiet;
+use millrace_chassis::{Making, Programs};
 use millrace_dataplane::EngineKind;
+use millrace_quiet::Quiet;
 use millrace_thrift::{DeviceConfig, Server, serve};
 use millrace_thrift_api::Client;
 use std::io::{Read, Write};

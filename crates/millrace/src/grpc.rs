@@ -3,11 +3,12 @@
 use crate::cli::GrpcArgs;
 use crate::findings::Failure;
 use crate::output::note_line;
+use millrace_chassis::Pipeline;
 use millrace_dataplane::PortId;
 use millrace_describe::image::Image;
 use millrace_drivers::Port;
 use millrace_listen::{Admission, P4RUNTIME, Place, Service};
-use millrace_p4runtime::{CpuLink, Listen, Pipeline, Tls};
+use millrace_p4runtime::{CpuLink, Listen, Tls};
 use millrace_syntax::read_file;
 use std::net::SocketAddr;
 use std::path::Path;

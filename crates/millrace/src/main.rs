@@ -34,6 +34,7 @@ mod statistics;
 mod stf;
 mod stories;
 mod swap;
+mod terminal;
 mod thrift;
 mod trace;
 

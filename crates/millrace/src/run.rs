@@ -5,27 +5,28 @@ use crate::cli::RunArgs;
 use crate::entries::{load_text, read};
 use crate::findings::{Failure, Findings};
 use crate::logging::{Log, LogOfSwitch};
-use crate::output::{is_quiet, note_line, say, say_line, tell_line};
+use crate::output::{is_quiet, note_line, say, say_line};
 use crate::privileges::{Opener, Privileges};
 use crate::source::load_any;
 use crate::stories::Stories;
+use crate::terminal::Terminal;
 use crate::{captures, demo, grpc, logging, nanomsg, observe, progress, statistics, thrift};
+use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
-use millrace_dataplane::{Control, Notice, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
-use millrace_drivers::{LinkWatch, Links};
+use millrace_dataplane::{Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
+use millrace_drivers::Links;
 use millrace_listen::{P4RUNTIME, Place};
 use millrace_observe::Shown;
-use millrace_p4runtime::{DeviceConfig, Feed, Making, Programs, Server, empty_program};
+use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server};
 use millrace_pipeline::Program;
+use millrace_thrift::PacketIn;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::io::{IsTerminal, Read};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use tracing::{error, info, warn};
@@ -59,52 +60,14 @@ pub(crate) struct Ended {
 pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Failure> {
     let log = logging::start(&args.log)?;
     let listen = grpc::listen(&args.grpc)?;
-    let (mut pipeline, mut json) = (None, None);
-    let (name, program) = match &args.program {
-        Some(path) => {
-            let loaded = load_any(path, &args.source, findings)?;
-            // Clients of Thrift compare the file that they have with it.
-            json = loaded.as_image().filter(|_| args.thrift.thrift.is_some()).map(ToString::to_string);
-            let program = match listen {
-                Some(_) => {
-                    let mut made = grpc::pipeline(loaded.image(findings)?)?;
-                    if let Some(port) = args.drop_port {
-                        made.set_drop_port(port).map_err(Failure::Failed)?;
-                    }
-                    let program = Arc::clone(made.program());
-                    pipeline = Some(made);
-                    program
-                }
-                None => {
-                    let mut program = loaded.program(findings)?;
-                    if let Some(port) = args.drop_port {
-                        set_drop_port(Arc::make_mut(&mut program), port).map_err(Failure::Failed)?;
-                    }
-                    program
-                }
-            };
-            (program.name.clone(), program)
-        }
-        None => ("no program".to_owned(), empty_program().map_err(Failure::Failed)?),
-    };
+    let Brought { name, program, pipeline, json } = bring(args, listen.is_some(), findings)?;
     check_ports(args, &program)?;
-    let queues = QueueConfig {
-        priorities: args.queues.priorities,
-        depth: args.queues.queue_depth,
-        wait_for_links: args.queues.wait_for_links,
-    };
-    let config = SwitchConfig {
-        engine: args.running.engine.kind(),
-        queues,
-        count_lookups: args.metrics.metrics.is_some(),
-        packet_memory: (args.queues.packet_memory as usize) << 20,
-        ..SwitchConfig::default()
-    };
     let privileges = privileges(args)?;
     let opener = Opener::start()?;
     privileges.give_up()?;
     let (packet_in, of_peer) = nanomsg::packet_in(&args.packet_in, &program, args.grpc.cpu_port)?;
-    let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut switch =
+        Switch::new(program, config(args)).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(reason) = switch.without_code() {
         warn!(program = name, reason, "the interpreter runs the program");
     }
@@ -119,57 +82,22 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
     let numbers = ports.iter().map(|(port, _)| *port).collect();
-    let mut worker = Worker::new(switch, ports).map_err(|error| Failure::Failed(error.to_string()))?;
-    if let Some(seconds) = args.streams_after {
-        worker.replay_streams_after(Duration::from_secs(seconds));
-    }
+    let worker = Worker::new(switch, ports).map_err(|error| Failure::Failed(error.to_string()))?;
     let mut signals = signals(&log).map_err(|error| Failure::failed("signals", error))?;
     let stopping = signals.handle();
-    let control = worker.control();
-    let notices = worker.notices();
-    if Stories::are_wanted(&args.log) {
-        worker.tell_stories();
-    }
-    let specs: Vec<String> = args.ports.iter().map(ToString::to_string).collect();
-    info!(
-        program = name,
-        version = env!("CARGO_PKG_VERSION"),
-        engine = worker.switch_mut().engine_name(),
-        "start"
-    );
-    specs.iter().for_each(|port| info!(port, "port up"));
+    let mut instance = Instance::new(worker);
+    set_up(&mut instance, args, &name);
     captures::start_all(&args.captures, &captures)?;
     let links = Links::of(&args.ports);
+    let control = instance.control().clone();
     let metrics = observe::serve(&args.metrics, || Shown {
         control: control.clone(),
         captures: Arc::clone(&captures),
         links: links.clone(),
         log: Box::new(LogOfSwitch { log: log.clone(), control: control.clone(), args: args.log.clone() }),
     })?;
-    let making = Making {
-        engine: args.running.engine.kind(),
-        count_lookups: args.metrics.metrics.is_some(),
-        drop_port: args.drop_port,
-    };
-    let server = match listen {
-        Some(listen) => {
-            let device = DeviceConfig {
-                device_id: args.grpc.device_id,
-                engine: making.engine,
-                count_lookups: making.count_lookups,
-                ports: numbers,
-                links: links.clone(),
-                cpu_port,
-                drop_port: making.drop_port,
-                pipeline,
-            };
-            let started = Server::start(&listen, device, control.clone());
-            let started = started.map_err(|error| Failure::Failed(error.to_string()))?;
-            grpc::warn_of_exposure(&P4RUNTIME, started.address(), listen.admission());
-            Some(started)
-        }
-        None => None,
-    };
+    let device = Device { numbers, links: links.clone(), cpu_port, pipeline };
+    let server = listen.map(|listen| start_p4runtime(args, &listen, device, &control)).transpose()?;
     let thrift = match &args.thrift.thrift {
         Some(place) => {
             let maker = AddedPorts {
@@ -179,57 +107,41 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
                 p4runtime: server.as_ref().map(Server::feed),
             };
             let of_server = server.as_ref().map(Server::programs);
-            let programs = of_server.unwrap_or_else(|| Programs::new(making, control.clone()));
+            let programs = of_server.unwrap_or_else(|| Programs::new(making(args), control.clone()));
             // The ports of a peer are there for good, as those of bmv2.
             let maker = packet_in.is_none().then_some(maker);
             Some(thrift::start(&args.thrift, place, args.grpc.device_id, &args.ports, maker, programs, json)?)
         }
         None => None,
     };
-    let feeds = (server.as_ref().map(Server::feed), thrift.as_ref().map(millrace_thrift::Server::feed));
-    // Clients of Thrift may add ports.
-    let watch = (!links.is_empty() || thrift.is_some()).then(|| LinkWatch::new(links));
-    let mut watch = watch.transpose().map_err(|error| Failure::failed("links", error))?;
-    if let Some(watch) = &mut watch {
-        // Before anybody is told that the switch runs.
-        tell_changes(watch, &feeds);
-    }
-    let on = if specs.is_empty() { "no port".to_owned() } else { specs.join(", ") };
-    note_line(format_args!("{name} is running on {on}"));
-    if let Some(waiting) = &packet_in {
-        note_line(format_args!("packet-in: {}", waiting.address()));
-    }
-    let packet_in = packet_in.map(|waiting| nanomsg::serve(waiting, feeds.1.clone())).transpose()?;
-    if let Some(server) = &server {
-        note_line(format_args!("P4Runtime: device {} at {}", args.grpc.device_id, server.address()));
-        info!(device = args.grpc.device_id, address = %server.address(), "P4Runtime");
-    }
+    let terminal = Arc::new(Terminal::new(&args.log));
+    instance.add_listener(Arc::clone(&terminal) as Arc<dyn Listener>);
     if let Some(thrift) = &thrift {
-        note_line(format_args!("Thrift: {}", thrift.address()));
-        info!(address = %thrift.address(), "Thrift");
+        instance.add_listener(Arc::new(thrift.feed()));
     }
-    let digests = AtomicU64::new(0);
-    let (stop_watching, watched) = UnixStream::pair().map_err(|error| Failure::failed("links", error))?;
-    watched.set_nonblocking(true).map_err(|error| Failure::failed("links", error))?;
+    if let Some(server) = &server {
+        instance.add_listener(Arc::new(server.feed()));
+    }
+    // Clients of Thrift may add ports. The servers know of links before anybody is told that the switch runs.
+    if !links.is_empty() || thrift.is_some() {
+        instance.watch(links).map_err(|error| Failure::failed("links", error))?;
+    }
+    tell_places(args, &name, packet_in.as_ref(), server.as_ref(), thrift.as_ref());
+    let feed = thrift.as_ref().map(millrace_thrift::Server::feed);
+    let packet_in = packet_in.map(|waiting| nanomsg::serve(waiting, feed)).transpose()?;
     let summary = std::thread::scope(|scope| {
-        let (digests, feeds) = (&digests, &feeds);
-        let stories = Stories::new(&args.log);
-        scope.spawn(move || hear(&notices, digests, feeds, stories));
-        if let Some(watch) = watch {
-            let control = control.clone();
-            scope.spawn(move || tell_links(watch, &watched, &control, feeds));
-        }
         let (ended, end) = channel::<()>();
         if std::io::stderr().is_terminal() && !is_quiet() {
             let control = control.clone();
             scope.spawn(move || show_status(&control, &end));
         }
-        scope.spawn(move || stop_when_told(&mut signals, &control, &log));
-        let summary = worker.run();
-        drop((ended, stop_watching));
+        scope.spawn(|| stop_when_told(&mut signals, &control, &log));
+        let summary = instance.run();
+        drop(ended);
         stopping.close();
         summary
     });
+    let summary = summary.map_err(|error| Failure::failed("links", error))?;
     drop((packet_in, thrift, server, metrics));
     captures::stop_all(&captures);
     let totals = summary.switch.counters();
@@ -240,7 +152,134 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         lost_at_ports = summary.ports.iter().map(|(_, port)| port.rx_missed + port.rx_errors).sum::<u64>(),
         "end"
     );
-    Ok(Ended { summary, digests: digests.into_inner() })
+    Ok(Ended { summary, digests: terminal.digests() })
+}
+
+/// The program that the switch begins with.
+struct Brought {
+    name: String,
+    program: Arc<Program>,
+    /// For controllers.
+    pipeline: Option<Pipeline>,
+    /// The file that clients of Thrift compare with theirs.
+    json: Option<String>,
+}
+
+/// Reads the program of the command line, with what controllers are told of it if there are any.
+fn bring(args: &RunArgs, has_controllers: bool, findings: &mut Findings) -> Result<Brought, Failure> {
+    let Some(path) = &args.program else {
+        let program = empty_program().map_err(Failure::Failed)?;
+        return Ok(Brought { name: "no program".to_owned(), program, pipeline: None, json: None });
+    };
+    let loaded = load_any(path, &args.source, findings)?;
+    let json = loaded.as_image().filter(|_| args.thrift.thrift.is_some()).map(ToString::to_string);
+    let (program, pipeline) = if has_controllers {
+        let mut made = grpc::pipeline(loaded.image(findings)?)?;
+        if let Some(port) = args.drop_port {
+            made.set_drop_port(port).map_err(Failure::Failed)?;
+        }
+        (Arc::clone(&made.program), Some(made))
+    } else {
+        let mut program = loaded.program(findings)?;
+        if let Some(port) = args.drop_port {
+            set_drop_port(Arc::make_mut(&mut program), port).map_err(Failure::Failed)?;
+        }
+        (program, None)
+    };
+    Ok(Brought { name: program.name.clone(), program, pipeline, json })
+}
+
+fn config(args: &RunArgs) -> SwitchConfig {
+    let queues = QueueConfig {
+        priorities: args.queues.priorities,
+        depth: args.queues.queue_depth,
+        wait_for_links: args.queues.wait_for_links,
+    };
+    SwitchConfig {
+        engine: args.running.engine.kind(),
+        queues,
+        count_lookups: args.metrics.metrics.is_some(),
+        packet_memory: (args.queues.packet_memory as usize) << 20,
+        ..SwitchConfig::default()
+    }
+}
+
+/// How the programs are made that clients bring.
+fn making(args: &RunArgs) -> Making {
+    Making {
+        engine: args.running.engine.kind(),
+        count_lookups: args.metrics.metrics.is_some(),
+        drop_port: args.drop_port,
+    }
+}
+
+fn set_up(instance: &mut Instance, args: &RunArgs, name: &str) {
+    let worker = instance.worker_mut();
+    if let Some(seconds) = args.streams_after {
+        worker.replay_streams_after(Duration::from_secs(seconds));
+    }
+    if Stories::are_wanted(&args.log) {
+        worker.tell_stories();
+    }
+    let engine = worker.switch_mut().engine_name();
+    info!(program = name, version = env!("CARGO_PKG_VERSION"), engine, "start");
+    args.ports.iter().for_each(|port| info!(port = port.to_string(), "port up"));
+}
+
+/// What a P4Runtime server shows of the switch.
+struct Device {
+    numbers: BTreeSet<PortId>,
+    links: Links,
+    cpu_port: Option<(PortId, CpuLink)>,
+    pipeline: Option<Pipeline>,
+}
+
+fn start_p4runtime(
+    args: &RunArgs,
+    listen: &Listen,
+    device: Device,
+    control: &Control,
+) -> Result<Server, Failure> {
+    let Device { numbers, links, cpu_port, pipeline } = device;
+    let Making { engine, count_lookups, drop_port } = making(args);
+    let device = DeviceConfig {
+        device_id: args.grpc.device_id,
+        engine,
+        count_lookups,
+        ports: numbers,
+        links,
+        cpu_port,
+        drop_port,
+        pipeline,
+    };
+    let started = Server::start(listen, device, control.clone());
+    let started = started.map_err(|error| Failure::Failed(error.to_string()))?;
+    grpc::warn_of_exposure(&P4RUNTIME, started.address(), listen.admission());
+    Ok(started)
+}
+
+/// Tells the user where the switch is to be reached.
+fn tell_places(
+    args: &RunArgs,
+    name: &str,
+    packet_in: Option<&PacketIn>,
+    server: Option<&Server>,
+    thrift: Option<&millrace_thrift::Server>,
+) {
+    let specs: Vec<String> = args.ports.iter().map(ToString::to_string).collect();
+    let on = if specs.is_empty() { "no port".to_owned() } else { specs.join(", ") };
+    note_line(format_args!("{name} is running on {on}"));
+    if let Some(waiting) = packet_in {
+        note_line(format_args!("packet-in: {}", waiting.address()));
+    }
+    if let Some(server) = server {
+        note_line(format_args!("P4Runtime: device {} at {}", args.grpc.device_id, server.address()));
+        info!(device = args.grpc.device_id, address = %server.address(), "P4Runtime");
+    }
+    if let Some(thrift) = thrift {
+        note_line(format_args!("Thrift: {}", thrift.address()));
+        info!(address = %thrift.address(), "Thrift");
+    }
 }
 
 /// What the switch has to be able to do when it runs. The folder of its captures is there then.
@@ -275,64 +314,6 @@ fn check_ports(args: &RunArgs, program: &Program) -> Result<(), Failure> {
         seen.add(spec);
     }
     Ok(())
-}
-
-/// What tells the servers of the switch.
-type Feeds = (Option<Feed>, Option<millrace_thrift::Feed>);
-
-/// Tells of links that come up and go down, until the other end of `stop` is gone.
-fn tell_links(mut watch: LinkWatch, stop: &UnixStream, control: &Control, feeds: &Feeds) {
-    loop {
-        tell_changes(&mut watch, feeds);
-        for (port, mtu) in watch.new_mtus() {
-            info!(port, mtu, "link");
-        }
-        if let Err(error) = watch.wait(stop.as_raw_fd()) {
-            error!(%error, "links are not watched any more");
-            return;
-        }
-        // A worker without traffic sleeps; its drivers find out which ports are gone.
-        control.look_at_ports();
-        // Nothing is ever written there.
-        if matches!((&*stop).read(&mut [0]), Ok(0)) {
-            return;
-        }
-    }
-}
-
-/// Tells of links that have come up or gone down.
-fn tell_changes(watch: &mut LinkWatch, (p4runtime, thrift): &Feeds) {
-    for (port, is_up) in watch.changes() {
-        let port = port.into();
-        info!(port, is_up, "link");
-        p4runtime.iter().for_each(|feed| feed.link(port, is_up));
-        thrift.iter().for_each(|feed| feed.link(port, is_up));
-    }
-}
-
-/// Shows what the switch tells until it ends.
-fn hear(notices: &Receiver<Notice>, digests: &AtomicU64, (p4runtime, thrift): &Feeds, mut stories: Stories) {
-    for notice in notices {
-        match notice {
-            Notice::Digest { program, message } => {
-                digests.fetch_add(1, Ordering::Relaxed);
-                thrift.iter().for_each(|feed| feed.digest(&program, &message));
-                // What a busy server has no room for is lost, as P4Runtime allows.
-                p4runtime.as_ref().map(|feed| feed.digest(program, message));
-            }
-            Notice::Log(line) => {
-                note_line(format_args!("log: {line}"));
-                stories.says(&line);
-            }
-            Notice::Story(story) => stories.tell(*story),
-            Notice::PortFailed { port, error } => {
-                error!(port, error, "port down");
-                tell_line(format_args!("port {port} failed: {error}"));
-                p4runtime.iter().for_each(|feed| feed.port_failed(port));
-                thrift.iter().for_each(|feed| feed.port_failed(port));
-            }
-        }
-    }
 }
 
 /// The signals that the switch takes. One that hangs up has another meaning with a log in a file, and none when whoever

@@ -4,10 +4,10 @@ use crate::added_ports::AddedPorts;
 use crate::cli::ThriftArgs;
 use crate::findings::Failure;
 use crate::{grpc, nanomsg};
+use millrace_chassis::Programs;
 use millrace_dataplane::PortId;
 use millrace_drivers::PortSpec;
 use millrace_listen::{Admission, NOTIFICATIONS, Place, THRIFT};
-use millrace_p4runtime::Programs;
 use millrace_thrift::{DeviceConfig, PortMaker, PortName, Publisher, Server, serve};
 
 /// Serves a switch.

@@ -3,11 +3,12 @@
 //!
 //!     cargo bench -p millrace-p4runtime
 
+use millrace_chassis::empty_program;
 use millrace_dataplane::{Control, EngineKind, PortId, Request, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::proto::config;
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
-use millrace_p4runtime::{DeviceConfig, Listen, Server, empty_program};
+use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;

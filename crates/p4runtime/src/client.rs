@@ -6,7 +6,8 @@ use crate::proto::v1::{
     StreamMessageRequest, set_forwarding_pipeline_config_request::Action, stream_message_request,
     stream_message_response,
 };
-use crate::report::{KEEP_KEY, REPORT_KEY, Report};
+use crate::{KEEP_KEY, REPORT_KEY};
+use millrace_chassis::Report;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::mpsc;

@@ -8,7 +8,6 @@ use crate::forwarding::{Forwarding, Lock};
 use crate::interfaces::Interfaces;
 use crate::packets;
 use crate::peers::Peer;
-use crate::programs::Making;
 use crate::proto::v1::{
     DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamError,
     StreamOtherError, stream_error, stream_message_response,
@@ -16,8 +15,8 @@ use crate::proto::v1::{
 use crate::refusal::Refusal;
 use crate::role_config::RoleConfig;
 use crate::streams::{Answer, End, StreamAnswers, Streams};
-use crate::turns::Turns;
 use crate::write::Ports;
+use millrace_chassis::{Making, Turns};
 use millrace_dataplane::{Control, DigestMessage, PortId};
 use millrace_pipeline::{DigestId, Program};
 use std::collections::HashMap;

@@ -19,7 +19,6 @@ mod arbitration;
 mod budget;
 mod catalog;
 pub mod client;
-mod compile;
 mod connections;
 mod cpu_port;
 mod data;
@@ -33,12 +32,10 @@ mod interfaces;
 mod p4info;
 mod packets;
 mod peers;
-mod programs;
 pub mod proto;
 mod read;
 mod reconcile;
 mod refusal;
-mod report;
 mod role_config;
 mod routes;
 mod server;
@@ -48,7 +45,6 @@ mod status;
 mod streams;
 mod tasks;
 mod translation;
-mod turns;
 mod value;
 mod weight;
 mod write;
@@ -62,9 +58,7 @@ pub use connections::GREETING_TIME;
 pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, SendError, cpu_port};
 pub use initial::InitialEntries;
 pub use peers::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
-pub use programs::{Candidate, Making, Programs};
 pub use read::{Answers, MAX_READ_BACKLOG, STALL, TAKING_TIME};
-pub use report::{Item, KEEP_KEY, MAX_REPORT, REPORT_KEY, Report};
 pub use role_config::MAX_ROLE_IDS;
 pub use routes::MAX_SMALL_MESSAGE;
 pub use server::{DeviceConfig, Feed, Listen, MAX_CALLS, Server, StartError, Tls, service};
@@ -72,63 +66,10 @@ pub use service::{ARBITRATION_TIME, Service};
 pub use streams::{
     MAX_STREAM_BACKLOG, MAX_STREAMS, MAX_STREAMS_OF_CONNECTION, MAX_STREAMS_OF_PEER, StreamAnswers,
 };
-pub use turns::MAX_WAITING_PROGRAMS;
-
-use millrace_describe::image::Image;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The version of P4Runtime that the server speaks.
 pub const API_VERSION: &str = "1.5.0";
-
-/// A program with what controllers are told of it.
-#[derive(Clone, Debug)]
-pub struct Pipeline {
-    /// The verified program.
-    pub(crate) program: Arc<millrace_pipeline::Program>,
-    /// Its description.
-    pub(crate) p4info: proto::config::P4Info,
-    /// The widths of the fields of controller headers in the data plane, by the name of the header.
-    pub(crate) controller_headers: BTreeMap<String, Vec<u32>>,
-    /// What it was made from: the text of a P4_16 program, or an image.
-    pub(crate) device_config: Vec<u8>,
-}
-
-impl Pipeline {
-    /// The pipeline of an image, which was made from that device config.
-    ///
-    /// # Errors
-    /// What is wrong with its P4Info.
-    pub fn new(image: Image, device_config: Vec<u8>) -> Result<Pipeline, String> {
-        let Image { program, p4info, controller_headers } = image;
-        p4info::check_describes(&p4info, &program)?;
-        Ok(Pipeline { program, p4info, controller_headers, device_config })
-    }
-
-    /// Gives it another port that means drop.
-    ///
-    /// # Errors
-    /// As [`millrace_compile::set_drop_port`] says.
-    pub fn set_drop_port(&mut self, port: u32) -> Result<(), String> {
-        millrace_compile::set_drop_port(Arc::make_mut(&mut self.program), port)
-    }
-
-    /// The program.
-    pub fn program(&self) -> &Arc<millrace_pipeline::Program> {
-        &self.program
-    }
-}
-
-/// A program that drops every packet, for a switch that waits for a controller to bring one.
-///
-/// # Errors
-/// None, unless the compiler is broken.
-pub fn empty_program() -> Result<Arc<millrace_pipeline::Program>, String> {
-    let source = include_bytes!("empty.p4");
-    let made = compile::compile(source, None, &millrace_dataplane::Cancel::default())
-        .map(|pipeline| pipeline.program);
-    let mut program = made.map_err(|refusal| refusal.message)?;
-    // It has no architecture whose ports would bound those of the programs to come.
-    std::sync::Arc::make_mut(&mut program).architecture = "none".into();
-    Ok(program)
-}
+/// The key of the metadata of a request that says what to keep: `everything`, `compatible` or `nothing`.
+pub const KEEP_KEY: &str = "millrace-keep";
+/// The key of the metadata of the answer that has a [`millrace_chassis::Report`], as JSON.
+pub const REPORT_KEY: &str = "millrace-swap-bin";

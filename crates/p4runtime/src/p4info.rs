@@ -1,32 +1,8 @@
-//! The P4Info of a program, and that of a controller.
+//! The P4Info of a controller compared with that of the program.
 
 use crate::proto::config;
 use crate::refusal::Refusal;
-use millrace_pipeline::Program;
 use std::collections::BTreeMap;
-
-/// Whether a description can be that of a program: what both have under one name has as many fields.
-pub(crate) fn check_describes(info: &config::P4Info, program: &Program) -> Result<(), String> {
-    let name = |preamble: &Option<config::Preamble>| {
-        preamble.as_ref().map(|preamble| preamble.name.clone()).unwrap_or_default()
-    };
-    let tables = info.tables.iter().filter_map(|table| {
-        let name = name(&table.preamble);
-        let made = program.tables.values().find(|made| made.name == name)?;
-        Some((name, table.match_fields.len(), made.keys.len()))
-    });
-    let actions = info.actions.iter().filter_map(|action| {
-        let name = name(&action.preamble);
-        let made = program.actions.values().find(|made| made.name == name)?;
-        Some((name, action.params.len(), made.params.len()))
-    });
-    match tables.chain(actions).find(|(_, described, made)| described != made) {
-        Some((name, described, made)) => {
-            Err(format!("the P4Info is of another program: `{name}` has {made} fields, not {described}"))
-        }
-        None => Ok(()),
-    }
-}
 
 /// Whether a controller that goes by `given` understands a program that is described by `own`: everything that it can
 /// name is there under the same id and looks the same. Annotations, documentation and what it leaves out do not matter.

@@ -4,8 +4,8 @@
 use crate::forwarding::{Loaded, Target};
 use crate::idle::Timers;
 use crate::refusal::Refusal;
-use crate::report::Report;
 use crate::shadow::Shadow;
+use millrace_chassis::Report;
 use millrace_dataplane::{Control, Keep, SwapError, Swapped};
 use millrace_pipeline::{DigestId, Program};
 use millrace_state::{Migration, TablesHandle};
@@ -32,7 +32,7 @@ pub(crate) async fn reconcile(
     let swapped = exchange(control, next, keep).await?;
     let migration = &swapped.migration;
     report.add(migration.report());
-    report.add_replication(&active.shadow);
+    report.add_replication(active.shadow.multicast.len(), active.shadow.clones.len());
     let shadow = {
         let tables = next.target.tables().await?;
         let mut shadow = carry(&active.shadow, migration, &tables);

@@ -1,5 +1,6 @@
 //! Why one update, one read or one stream message was refused, as the specification wants it said.
 
+use millrace_chassis::{ProgramError, Why};
 use millrace_dataplane::{ObjectError, ReplicationError};
 use millrace_state::{ProfileError, TableError, WriteError};
 use tonic::{Code, Status};
@@ -93,6 +94,18 @@ impl From<ReplicationError> for Refusal {
             _ => Code::InvalidArgument,
         };
         Refusal::new(code, error.to_string())
+    }
+}
+
+impl From<ProgramError> for Refusal {
+    fn from(error: ProgramError) -> Refusal {
+        let code = match error.why {
+            Why::Invalid => Code::InvalidArgument,
+            Why::Cancelled => Code::Cancelled,
+            Why::TooMany => Code::ResourceExhausted,
+            Why::Broken => Code::Internal,
+        };
+        Refusal::new(code, error.message)
     }
 }
 

@@ -1,19 +1,18 @@
 //! The server: where it listens, with or without TLS, and its thread.
 
-use crate::Pipeline;
 use crate::budget::{Budget, Counted, MAX_MESSAGE};
 use crate::connections;
 use crate::cpu_port::CpuLink;
 use crate::device::{Device, Event, PortState};
 use crate::forwarding::{Forwarding, Loaded};
 use crate::interfaces::Interfaces;
-use crate::programs::{self, Making, Order, Programs};
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
 use crate::routes::Listed;
-use crate::service::Service;
+use crate::service::{Service, take_orders};
 use crate::shadow::Shadow;
 use crate::tasks;
 use crate::write::Ports;
+use millrace_chassis::{Listener, Making, Orders, Pipeline, Programs};
 use millrace_dataplane::{Control, DigestMessage, EngineKind, PortId};
 use millrace_drivers::Links;
 use millrace_listen::{Admission, ListenError, P4RUNTIME};
@@ -150,21 +149,6 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    /// A program sent a digest message. Says whether there was room for it.
-    pub fn digest(&self, program: Arc<Program>, message: DigestMessage) -> bool {
-        self.events.try_send(Event::Digest(program, message)).is_ok()
-    }
-
-    /// A port is down for good. Not to be called where tokio runs.
-    pub fn port_failed(&self, port: PortId) {
-        self.port(port, PortState::Failed);
-    }
-
-    /// The link of a port came up or went down. Not to be called where tokio runs.
-    pub fn link(&self, port: PortId, is_up: bool) {
-        self.port(port, if is_up { PortState::Up } else { PortState::Down });
-    }
-
     /// The switch has a port more. Not to be called where tokio runs.
     pub fn port_added(&self, port: PortId) {
         self.port(port, PortState::Added);
@@ -178,6 +162,23 @@ impl Feed {
     fn port(&self, port: PortId, state: PortState) {
         // The server has ended, or hears of it.
         let _ = self.events.blocking_send(Event::Port(port, state));
+    }
+}
+
+impl Listener for Feed {
+    /// What a busy server has no room for is lost, as P4Runtime allows.
+    fn digest(&self, program: &Arc<Program>, message: &DigestMessage) {
+        let _ = self.events.try_send(Event::Digest(Arc::clone(program), message.clone()));
+    }
+
+    /// Not to be called where tokio runs.
+    fn port_failed(&self, port: PortId, _error: &str) {
+        self.port(port, PortState::Failed);
+    }
+
+    /// Not to be called where tokio runs.
+    fn link(&self, port: PortId, is_up: bool) {
+        self.port(port, if is_up { PortState::Up } else { PortState::Down });
     }
 }
 
@@ -274,7 +275,7 @@ struct Opened {
     news: mpsc::Receiver<Event>,
     frames: Option<mpsc::Receiver<Vec<u8>>>,
     programs: Programs,
-    orders: mpsc::Receiver<Order>,
+    orders: Orders,
 }
 
 impl Opened {
@@ -307,7 +308,7 @@ impl Opened {
     fn run(self) -> Service {
         tokio::spawn(tasks::events(Arc::clone(&self.device), self.news));
         tokio::spawn(tasks::idle(Arc::clone(&self.device)));
-        tokio::spawn(programs::take_orders(Arc::clone(&self.device), self.orders));
+        tokio::spawn(take_orders(Arc::clone(&self.device), self.orders));
         if let Some(frames) = self.frames {
             tokio::spawn(tasks::packet_ins(Arc::clone(&self.device), frames));
         }

@@ -4,6 +4,7 @@ use crate::arbitration::ClientId;
 use crate::budget::Held;
 use crate::device::{Device, Event};
 use crate::forwarding::{self, Forwarding, Loaded, Target};
+use crate::p4info::check_compatible;
 use crate::peers::Peer;
 use crate::proto::v1::p4_runtime_server::P4Runtime;
 use crate::proto::v1::{
@@ -16,11 +17,12 @@ use crate::proto::v1::{
 use crate::read::{Answers, Queue, Reader, STALL, Stop, queue};
 use crate::reconcile::reconcile;
 use crate::refusal::Refusal;
-use crate::report::{KEEP_KEY, REPORT_KEY, Report};
 use crate::role_config::RoleConfig;
 use crate::status::{USUAL_METADATA, batch_status};
 use crate::streams::{Answer, End, STREAM_QUEUE, StreamAnswers};
 use crate::{API_VERSION, write};
+use crate::{KEEP_KEY, REPORT_KEY};
+use millrace_chassis::{Orders, Report};
 use millrace_dataplane::{Cancel, Keep, Request as Ask};
 use prost::Message;
 use std::sync::Arc;
@@ -363,9 +365,12 @@ async fn set_pipeline(
     let (making, turns) = (device.making, device.turns.clone());
     let running = forwarding::request(&device.control, Ask::Look).await?;
     // Compiling takes milliseconds, for which nobody else should wait but those who bring programs.
-    let turn = turns.taken(&cancel).await?;
+    let turn = turns.taken(&cancel).await.map_err(Refusal::from)?;
     let made = tokio::task::spawn_blocking(move || {
-        let pipeline = making.pipeline(&p4_device_config, p4info.as_ref(), &cancel)?;
+        let pipeline = making.pipeline(&p4_device_config, &cancel)?;
+        if let Some(given) = &p4info {
+            check_compatible(given, &pipeline.p4info)?;
+        }
         let mut switch = making.switch(&pipeline, &running, at_once, &cancel)?;
         if action == Action::VerifyAndSave {
             // There is time until it is committed. Code that fits less well is right too.
@@ -423,4 +428,15 @@ async fn commit(
     device.runs(&loaded.catalog).await;
     let _ = device.events.send(Event::Configure(loaded.shadow.digests.clone())).await;
     Ok(report)
+}
+
+/// Takes the programs that others bring, as if a client had.
+pub(crate) async fn take_orders(device: Arc<Device>, mut orders: Orders) {
+    while let Some(order) = orders.recv().await {
+        let (candidate, keep, answer) = order.into_parts();
+        let (pipeline, switch) = candidate.into_parts();
+        let loaded = Loaded::waiting(pipeline, None, None, switch);
+        let done = install(&device, loaded, keep.map_or(Kept::Nothing, Kept::Objects)).await;
+        answer.give(done.map(Option::unwrap_or_default).map_err(|status| status.message().to_owned()));
+    }
 }

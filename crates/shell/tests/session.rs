@@ -1,8 +1,8 @@
 //! The session of tests/thrift over a switch without interfaces, and what it does not hold.
 
+use millrace_chassis::{Making, Programs};
 use millrace_dataplane::{EngineKind, PortId};
 use millrace_drivers::Port;
-use millrace_p4runtime::{Making, Programs};
 use millrace_quiet::{Quiet, quiet_port};
 use millrace_shell::{PROMPT, Shell, script};
 use millrace_thrift::{DeviceConfig, PortMaker, PortName, Server, serve};

@@ -8,6 +8,7 @@ use crate::message;
 use crate::notify::Ageing;
 use crate::places::{Activity, Connections, Phase};
 use crate::services::{millrace, simple_pre_lag, simple_switch, standard};
+use millrace_chassis::Listener;
 use millrace_dataplane::{DigestMessage, PortId};
 use millrace_pipeline::Program;
 use millrace_state::headroom;
@@ -91,18 +92,6 @@ impl Server {
 pub struct Feed(Arc<Shared>);
 
 impl Feed {
-    /// A port is down for good.
-    pub fn port_failed(&self, port: PortId) {
-        self.0.device.ports.failed(port);
-        self.0.device.notices.iter().for_each(|notices| notices.link(port, false));
-    }
-
-    /// The link of a port came up or went down.
-    pub fn link(&self, port: PortId, is_up: bool) {
-        self.0.device.ports.link(port, is_up);
-        self.0.device.notices.iter().for_each(|notices| notices.link(port, is_up));
-    }
-
     /// A port is to be shown under that name, as one that a peer of nanomsg uses.
     pub fn show_port(&self, port: PortId, interface: &str) {
         self.0.device.ports.show(port, interface);
@@ -122,10 +111,21 @@ impl Feed {
     pub fn wants_digests(&self) -> bool {
         self.0.device.notices.is_some()
     }
+}
 
-    /// A packet of a program had this to tell.
-    pub fn digest(&self, program: &Arc<Program>, digest: &DigestMessage) {
-        self.0.device.notices.iter().for_each(|notices| notices.digest(program, digest));
+impl Listener for Feed {
+    fn digest(&self, program: &Arc<Program>, message: &DigestMessage) {
+        self.0.device.notices.iter().for_each(|notices| notices.digest(program, message));
+    }
+
+    fn port_failed(&self, port: PortId, _error: &str) {
+        self.0.device.ports.failed(port);
+        self.0.device.notices.iter().for_each(|notices| notices.link(port, false));
+    }
+
+    fn link(&self, port: PortId, is_up: bool) {
+        self.0.device.ports.link(port, is_up);
+        self.0.device.notices.iter().for_each(|notices| notices.link(port, is_up));
     }
 }
 

@@ -5,6 +5,7 @@
 pub(crate) mod peers;
 
 use millrace_bench::cpus;
+use millrace_chassis::Pipeline;
 use millrace_dataplane::{Control, EngineKind, PortId, Summary, Switch, SwitchConfig, Worker};
 use millrace_describe::image::Image;
 use millrace_drivers::null::NullPort;
@@ -12,7 +13,7 @@ use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, Tr
 use millrace_frames::{Batch, PacketPool};
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
-use millrace_p4runtime::{DeviceConfig, Listen, Pipeline, Server};
+use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ pub(crate) fn image(source: &str) -> Image {
 
 pub(crate) fn switch(pipeline: &Pipeline, entries: &str) -> Switch {
     let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
-    let mut switch = Switch::new(Arc::clone(pipeline.program()), config).unwrap();
+    let mut switch = Switch::new(Arc::clone(&pipeline.program), config).unwrap();
     millrace_control::entries::load(&mut switch, entries).unwrap();
     switch
 }

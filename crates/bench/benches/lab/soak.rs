@@ -3,8 +3,8 @@
 use crate::lab::peers::{Addresses, Peers};
 use crate::lab::{Client, Lab};
 use crate::{BATCH, Ids, LEAST, batch, ids, rate_of, resident};
+use millrace_chassis::{Making, Programs};
 use millrace_dataplane::EngineKind;
-use millrace_p4runtime::Making;
 use millrace_p4runtime::proto::v1::{CapabilitiesRequest, update};
 use std::net::TcpListener;
 use std::sync::{Arc, mpsc};
@@ -136,7 +136,7 @@ async fn beside_work(lab: &Lab) -> [f64; 2] {
 /// The other servers of the same switch.
 fn servers(lab: &Lab) -> (millrace_thrift::Server, millrace_observe::Server) {
     let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
-    let programs = millrace_p4runtime::Programs::new(making, lab.control.clone());
+    let programs = Programs::new(making, lab.control.clone());
     let device = millrace_thrift::DeviceConfig {
         programs,
         device_id: 1,

@@ -1,10 +1,11 @@
 //! A switch with its server, and a client as controllers have them.
 
+use millrace_chassis::{Listener, empty_program};
 use millrace_dataplane::{Control, EngineKind, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::proto::p4::config::v1::P4Info;
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
-use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server, cpu_port, empty_program};
+use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server, cpu_port};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -60,8 +61,8 @@ impl Device {
         std::thread::spawn(move || {
             for notice in notices {
                 match notice {
-                    Notice::Digest { program, message } => drop(feed.digest(program, message)),
-                    Notice::PortFailed { port, .. } => feed.port_failed(port),
+                    Notice::Digest { program, message } => feed.digest(&program, &message),
+                    Notice::PortFailed { port, error } => feed.port_failed(port, &error),
                     Notice::Log(_) | Notice::Story(_) => {}
                 }
             }

@@ -1,6 +1,7 @@
 //! gNMI on the port of P4Runtime: the interfaces of a switch that forwards.
 
 use crate::common::{Client, Device, frame, leaving};
+use millrace_chassis::Listener;
 use millrace_gnmi::proto::g_nmi_client::GNmiClient;
 use millrace_gnmi::proto::subscribe_request::Request as Asked;
 use millrace_gnmi::proto::subscribe_response::Response as Told;

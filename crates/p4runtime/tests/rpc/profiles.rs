@@ -2,6 +2,7 @@
 
 use crate::batches::action_set;
 use crate::common::{ALL, Client, Device, Names, exact, frame, leaving, lpm};
+use millrace_chassis::Listener;
 use millrace_dataplane::{Moment, Request};
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::*;
@@ -162,7 +163,7 @@ async fn one_shot_groups_come_back_and_go_with_their_entry() {
 /// Says that a port is broken.
 async fn fail(device: &Device, port: u32) {
     let feed = device.server.as_ref().unwrap().feed();
-    tokio::task::spawn_blocking(move || feed.port_failed(port)).await.unwrap();
+    tokio::task::spawn_blocking(move || feed.port_failed(port, "broken")).await.unwrap();
 }
 
 /// Says that a link is up or down.

@@ -1,6 +1,7 @@
 //! Multicast groups and clone sessions.
 
 use crate::common::{Device, frame, leaving};
+use millrace_chassis::Listener;
 use millrace_dataplane::Request;
 use millrace_p4runtime::proto::v1::entity::Entity;
 use millrace_p4runtime::proto::v1::packet_replication_engine_entry::Type;
@@ -113,7 +114,7 @@ async fn a_backup_takes_over_when_its_port_goes_down() {
     device.ports[1].send(frame(1, [10, 0, 0, 1])).unwrap();
     assert_eq!(leaving(&mut device, 0).await, frame(1, [10, 0, 0, 1]));
     let feed = device.server.as_ref().unwrap().feed();
-    tokio::task::spawn_blocking(move || feed.port_failed(1)).await.unwrap();
+    tokio::task::spawn_blocking(move || feed.port_failed(1, "broken")).await.unwrap();
     for _ in 0..200 {
         let copies = device.control.ask(|to| Request::Group(3, to)).unwrap().unwrap();
         if copies[0].port == 2 {

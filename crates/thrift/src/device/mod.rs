@@ -21,8 +21,8 @@ pub use ports::{PortMaker, PortName};
 
 use crate::notify::Publisher;
 use loaded::{Loaded, Running};
+use millrace_chassis::Programs;
 use millrace_dataplane::{Answered, Moment, ObjectError, ObjectRequest, Reply, Request, answer};
-use millrace_p4runtime::Programs;
 use millrace_state::{ObjectWrite, WriteError};
 use millrace_thrift_api::CallError;
 use notices::Notices;

@@ -5,9 +5,9 @@ use super::Device;
 use super::loaded::{Loaded, Running};
 use crate::caller::while_it_waits;
 use crate::notify::Swap;
+use millrace_chassis::Candidate;
 use millrace_dataplane::Switch;
 use millrace_describe::image::Image;
-use millrace_p4runtime::Candidate;
 use millrace_thrift_api::{CallError, InvalidSwapOperation, Keep, SwapCode};
 use std::sync::{Arc, MutexGuard, PoisonError};
 

@@ -1,7 +1,7 @@
 //! A switch with its server.
 
+use millrace_chassis::{Making, Programs};
 use millrace_dataplane::{Control, EngineKind, Moment, Request};
-use millrace_p4runtime::{Making, Programs};
 use millrace_pipeline::TableId;
 use millrace_quiet::Quiet;
 use millrace_state::TablesHandle;

@@ -1,6 +1,7 @@
 //! What a device tells subscribers of nanomsg, and the calls with which they answer.
 
 use crate::common::{Device, refused};
+use millrace_chassis::Listener;
 use millrace_dataplane::{DigestMessage, Request};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{Bits, Program};

@@ -2,6 +2,7 @@
 
 use crate::common::{Device, refused};
 use crate::ports::{Wire, add, start};
+use millrace_chassis::Listener;
 use millrace_dataplane::Request;
 use millrace_thrift_api::*;
 use std::sync::mpsc::channel;
@@ -133,7 +134,7 @@ fn the_switch_itself() {
     assert_eq!(refused(id(&mut client, "acl")).code, IdCode::InvalidName);
     let info = client.bm_mgmt_get_info().unwrap();
     assert_eq!((info.device_id, info.thrift_port), (1, i32::from(device.address().port())));
-    device.server.feed().port_failed(2);
+    device.server.feed().port_failed(2, "broken");
     let ports = client.bm_dev_mgr_show_ports().unwrap();
     let shown: Vec<(i32, &str, bool)> =
         ports.iter().map(|port| (port.port_num, port.iface_name.as_str(), port.is_up)).collect();

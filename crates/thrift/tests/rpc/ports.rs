@@ -1,6 +1,7 @@
 //! Ports that clients add and remove.
 
 use crate::common::{Device, refused};
+use millrace_chassis::Listener;
 use millrace_dataplane::{PortCounters, PortId, Request};
 use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
 use millrace_quiet::quiet_port;
@@ -94,7 +95,7 @@ fn is_refused(answer: Result<(), CallError<InvalidDevMgrOperation>>, reason: &st
 fn ports_come_and_go() {
     let (device, told) = start(Vec::new());
     let mut client = device.client();
-    device.server.feed().port_failed(2);
+    device.server.feed().port_failed(2, "broken");
     add(&mut client, "quiet", 0, "").unwrap();
     client.bm_dev_mgr_remove_port(2).unwrap();
     add(&mut client, "quiet", 511, "files").unwrap();

@@ -1,10 +1,8 @@
-//! From the device config of a controller, which is an image or the text of a P4_16 program, to a program that can be
-//! run.
+//! From the bytes that a controller brings, an image or the text of a P4_16 program, to a program that can be run.
 
-use crate::proto::config;
-use crate::refusal::Refusal;
+use crate::error::{ProgramError, Why};
+use crate::pipeline::Pipeline;
 use crate::turns::still_wanted;
-use crate::{Pipeline, p4info};
 use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
 use millrace_dataplane::Cancel;
 use millrace_describe::image::Image;
@@ -15,31 +13,27 @@ use prost::Message;
 /// Most bytes of diagnostics in an answer.
 const MAX_ANSWER: usize = 4096;
 
-/// Compiles a program, or reads an image, and checks that the controller's P4Info, if it gives one, is the program's.
-pub(crate) fn compile(
-    device_config: &[u8],
-    given: Option<&config::P4Info>,
-    cancel: &Cancel,
-) -> Result<Pipeline, Refusal> {
+/// Compiles a program, or reads an image.
+///
+/// # Errors
+/// It is neither, with what was found, or nobody waits for it any more.
+pub fn compile(device_config: &[u8], cancel: &Cancel) -> Result<Pipeline, ProgramError> {
     let wrapped = wrapped(device_config);
     let source = wrapped.as_deref().unwrap_or(device_config);
     if source.is_empty() {
-        return Err(Refusal::invalid(
+        return Err(ProgramError::invalid(
             "the device config is empty: it is an image or the text of a P4_16 program",
         ));
     }
     let image = match Image::looks_like(source) {
-        true => Image::read(source)
-            .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?,
+        true => Image::read(source).map_err(|error| {
+            ProgramError::invalid(format!("the device config cannot be realized: {error}"))
+        })?,
         false => compile_text(source, cancel)?,
     };
     still_wanted(cancel)?;
-    let pipeline = Pipeline::new(image, device_config.to_vec())
-        .map_err(|error| Refusal::invalid(format!("the device config cannot be realized: {error}")))?;
-    if let Some(given) = given {
-        p4info::check_compatible(given, &pipeline.p4info)?;
-    }
-    Ok(pipeline)
+    Pipeline::new(image, device_config.to_vec())
+        .map_err(|error| ProgramError::invalid(format!("the device config cannot be realized: {error}")))
 }
 
 /// What controllers for bmv2 wrap around the device config (`p4.tmp.P4DeviceConfig` of p4lang/PI).
@@ -59,9 +53,9 @@ fn wrapped(device_config: &[u8]) -> Option<Vec<u8>> {
     message.flatten().map(|message| message.device_data)
 }
 
-fn compile_text(source: &[u8], cancel: &Cancel) -> Result<Image, Refusal> {
+fn compile_text(source: &[u8], cancel: &Cancel) -> Result<Image, ProgramError> {
     let text = std::str::from_utf8(source).map_err(|_| {
-        Refusal::invalid("the device config is no text: it is an image or the text of a P4_16 program")
+        ProgramError::invalid("the device config is no text: it is an image or the text of a P4_16 program")
     })?;
     let options = Options { on_disk: false, ..Options::default() };
     let checked = check(Source::Text("device_config.p4", text), Standard::P4_16, &options);
@@ -71,13 +65,13 @@ fn compile_text(source: &[u8], cancel: &Cancel) -> Result<Image, Refusal> {
     still_wanted(cancel)?;
     let program = checked.lower().map_err(|error| match error {
         LowerError::Found(found) => refused(&checked, &found),
-        broken @ LowerError::Broken(_) => Refusal::new(tonic::Code::Internal, broken.to_string()),
+        broken @ LowerError::Broken(_) => ProgramError::new(Why::Broken, broken.to_string()),
     })?;
     Ok(Image::new(program, describe(&checked.typed)))
 }
 
 /// The errors as they would show on a terminal, without its colours.
-fn refused(checked: &Checked, findings: &[Diagnostic]) -> Refusal {
+fn refused(checked: &Checked, findings: &[Diagnostic]) -> ProgramError {
     let mut answer = String::from("the device config cannot be realized:\n");
     for finding in findings.iter().filter(|finding| finding.is_error()) {
         let shown = checked.render(finding);
@@ -87,7 +81,7 @@ fn refused(checked: &Checked, findings: &[Diagnostic]) -> Refusal {
         }
         answer.push_str(&shown);
     }
-    Refusal::invalid(answer)
+    ProgramError::invalid(answer)
 }
 
 #[cfg(test)]
@@ -96,19 +90,17 @@ mod tests {
 
     #[test]
     fn errors_come_back_with_their_lines() {
-        let refusal = compile(b"control c() { apply { x = 1; } }", None, &Cancel::default()).unwrap_err();
-        assert_eq!(refusal.code, tonic::Code::InvalidArgument);
+        let refusal = compile(b"control c() { apply { x = 1; } }", &Cancel::default()).unwrap_err();
+        assert_eq!(refusal.why, Why::Invalid);
         assert!(refusal.message.contains("device_config.p4:1"), "{}", refusal.message);
-        assert!(
-            compile(b"", None, &Cancel::default()).is_err()
-                && compile(&[0xff], None, &Cancel::default()).is_err()
-        );
+        assert!(compile(b"", &Cancel::default()).is_err() && compile(&[0xff], &Cancel::default()).is_err());
     }
 
     /// As the controllers of the P4 tutorials send it: a message of three fields around the text.
     #[test]
     fn an_image_may_be_wrapped() {
-        let compiled = compile(include_bytes!("../tests/programs/all.p4"), None, &Cancel::default()).unwrap();
+        let compiled =
+            compile(include_bytes!("../../p4runtime/tests/programs/all.p4"), &Cancel::default()).unwrap();
         let image = Image {
             program: compiled.program.clone(),
             p4info: Default::default(),
@@ -119,20 +111,19 @@ mod tests {
         prost::encoding::encode_varint(text.len() as u64, &mut wrapped);
         wrapped.extend_from_slice(&text);
         for config in [text, wrapped] {
-            let pipeline = compile(&config, None, &Cancel::default()).unwrap();
+            let pipeline = compile(&config, &Cancel::default()).unwrap();
             assert_eq!(pipeline.program, compiled.program);
             assert_eq!(pipeline.device_config, config);
         }
-        assert!(compile(&[0x08, 1, 0x1a, 9, b'x'], None, &Cancel::default()).is_err());
-        let refusal =
-            compile(b"{\"pipelines\": [], \"header_types\": []}", None, &Cancel::default()).unwrap_err();
+        assert!(compile(&[0x08, 1, 0x1a, 9, b'x'], &Cancel::default()).is_err());
+        let refusal = compile(b"{\"pipelines\": [], \"header_types\": []}", &Cancel::default()).unwrap_err();
         assert!(refusal.message.contains("for bmv2"), "{}", refusal.message);
     }
 
     #[test]
     fn a_program_from_the_network_reads_no_files() {
         let refusal =
-            compile(b"#include \"/proc/self/status\"\n#include \"Cargo.toml\"\n", None, &Cancel::default())
+            compile(b"#include \"/proc/self/status\"\n#include \"Cargo.toml\"\n", &Cancel::default())
                 .unwrap_err();
         assert!(refusal.message.contains("cannot find the include file `Cargo.toml`"), "{}", refusal.message);
         assert!(refusal.message.contains("cannot find the include file `/proc/self/status`"));

@@ -1,13 +1,8 @@
 //! What a change of programs kept and dropped, as clients are told.
 
-use crate::shadow::Shadow;
 use millrace_state::Carried;
 use serde::{Deserialize, Serialize};
 
-/// The key of the metadata of a request that says what to keep: `everything`, `compatible` or `nothing`.
-pub const KEEP_KEY: &str = "millrace-keep";
-/// The key of the metadata of the answer that has a [`Report`], as JSON.
-pub const REPORT_KEY: &str = "millrace-swap-bin";
 /// Most bytes of a report: clients take no large metadata.
 pub const MAX_REPORT: usize = 4096;
 
@@ -40,22 +35,22 @@ pub struct Item {
 }
 
 impl Report {
-    pub(crate) fn add(&mut self, carried: &[Carried]) {
+    /// Objects of the switch that moved, were copied, or had no place.
+    pub fn add(&mut self, carried: &[Carried]) {
         for of in carried {
             self.item(&of.kind.to_string(), &of.name, of.what, of.count, of.dropped.clone());
         }
     }
 
-    pub(crate) fn add_digest(&mut self, name: &str, kept: bool) {
+    /// The settings of a digest.
+    pub fn add_digest(&mut self, name: &str, kept: bool) {
         let reason = (!kept).then(|| "it is not in the new program".to_owned());
         self.item("digest", name, "settings", 1, reason);
     }
 
-    /// Multicast groups and clone sessions belong to no program.
-    pub(crate) fn add_replication(&mut self, shadow: &Shadow) {
-        for (what, count) in
-            [("multicast groups", shadow.multicast.len()), ("clone sessions", shadow.clones.len())]
-        {
+    /// Multicast groups and clone sessions belong to no program; so many were kept.
+    pub fn add_replication(&mut self, groups: usize, sessions: usize) {
+        for (what, count) in [("multicast groups", groups), ("clone sessions", sessions)] {
             if count > 0 {
                 self.item("replication", "", what, count as u64, None);
             }
@@ -68,12 +63,12 @@ impl Report {
     }
 
     /// The name of something that was dropped.
-    pub(crate) fn first_dropped(&self) -> Option<&str> {
+    pub fn first_dropped(&self) -> Option<&str> {
         self.dropped.first().map(|item| item.name.as_str())
     }
 
     /// As JSON of at most [`MAX_REPORT`] bytes: what does not fit is only counted, what was kept first.
-    pub(crate) fn to_json(&self) -> Vec<u8> {
+    pub fn to_json(&self) -> Vec<u8> {
         let mut report = self.clone();
         loop {
             // Strings and numbers always become JSON.

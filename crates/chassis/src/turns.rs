@@ -1,12 +1,11 @@
 //! Making programs takes memory and time, so one is made at a time for a switch, whoever brings it: a P4Runtime client, or
-//! another by way of [`crate::Programs`]. Few wait for their turn, only while somebody waits for them, and others are
+//! another through [`crate::Programs`]. Few wait for their turn, only while somebody waits for them, and others are
 //! refused.
 
-use crate::refusal::Refusal;
+use crate::error::{ProgramError, Why};
 use millrace_dataplane::Cancel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tonic::Code;
 
 /// Most programs that wait until another has been made.
 pub const MAX_WAITING_PROGRAMS: usize = 4;
@@ -15,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The turns of one switch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Turns(Arc<Shared>);
+pub struct Turns(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -31,14 +30,17 @@ struct Now {
 
 /// A program may be made until this goes.
 #[derive(Debug)]
-pub(crate) struct Turn(Arc<Shared>);
+pub struct Turn(Arc<Shared>);
 
 /// A place among those that wait, given back when it goes.
 struct Waiting<'a>(&'a Shared);
 
 impl Turns {
     /// Waits until nobody else makes a program. Blocks the thread: for one that serves a single client.
-    pub(crate) fn take(&self, cancel: &Cancel) -> Result<Turn, Refusal> {
+    ///
+    /// # Errors
+    /// [`MAX_WAITING_PROGRAMS`] wait, or nobody waits for this one any more.
+    pub fn take(&self, cancel: &Cancel) -> Result<Turn, ProgramError> {
         let waiting = self.wait()?;
         loop {
             still_wanted(cancel)?;
@@ -53,7 +55,10 @@ impl Turns {
     }
 
     /// The same for a task: threads of the runtime are few, and whoever has the turn needs one.
-    pub(crate) async fn taken(&self, cancel: &Cancel) -> Result<Turn, Refusal> {
+    ///
+    /// # Errors
+    /// As [`Turns::take`].
+    pub async fn taken(&self, cancel: &Cancel) -> Result<Turn, ProgramError> {
         let _waiting = self.wait()?;
         loop {
             still_wanted(cancel)?;
@@ -64,11 +69,11 @@ impl Turns {
         }
     }
 
-    fn wait(&self) -> Result<Waiting<'_>, Refusal> {
+    fn wait(&self) -> Result<Waiting<'_>, ProgramError> {
         let mut now = self.0.now();
         if now.is_taken && now.waiting >= MAX_WAITING_PROGRAMS {
-            return Err(Refusal::new(
-                Code::ResourceExhausted,
+            return Err(ProgramError::new(
+                Why::TooMany,
                 format!(
                     "a program is being made and {MAX_WAITING_PROGRAMS} more wait, which is the limit \
                      (MAX_WAITING_PROGRAMS)"
@@ -92,9 +97,9 @@ impl Drop for Waiting<'_> {
 }
 
 /// Refuses what nobody waits for any more.
-pub(crate) fn still_wanted(cancel: &Cancel) -> Result<(), Refusal> {
+pub(crate) fn still_wanted(cancel: &Cancel) -> Result<(), ProgramError> {
     match cancel.is_cancelled() {
-        true => Err(Refusal::new(Code::Cancelled, "nobody waits for the program any more")),
+        true => Err(ProgramError::new(Why::Cancelled, "nobody waits for the program any more")),
         false => Ok(()),
     }
 }
@@ -130,12 +135,12 @@ mod tests {
         let cancels: Vec<Cancel> = (0..MAX_WAITING_PROGRAMS).map(|_| Cancel::default()).collect();
         let waits = |cancel: &Cancel| {
             let (turns, cancel) = (turns.clone(), cancel.clone());
-            thread::spawn(move || turns.take(&cancel).map(drop).map_err(|refusal| refusal.code))
+            thread::spawn(move || turns.take(&cancel).map(drop).map_err(|refusal| refusal.why))
         };
         let threads: Vec<_> = cancels.iter().map(waits).collect();
         until(&turns, MAX_WAITING_PROGRAMS);
         let refused = turns.take(&Cancel::default()).unwrap_err();
-        assert_eq!(refused.code, Code::ResourceExhausted);
+        assert_eq!(refused.why, Why::TooMany);
         assert!(refused.message.contains("MAX_WAITING_PROGRAMS"), "{}", refused.message);
         // Those that nobody waits for any more go at once, and make room.
         cancels.iter().skip(1).for_each(Cancel::cancel);
@@ -143,7 +148,7 @@ mod tests {
         drop(first);
         let ends: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
         assert_eq!(ends[0], Ok(()));
-        assert!(ends[1..].iter().all(|end| *end == Err(Code::Cancelled)), "{ends:?}");
+        assert!(ends[1..].iter().all(|end| *end == Err(Why::Cancelled)), "{ends:?}");
         assert!(turns.take(&Cancel::default()).is_ok());
     }
 

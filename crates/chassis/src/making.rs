@@ -1,0 +1,64 @@
+//! From a program's bytes to a switch that may take over.
+
+use crate::compile::compile;
+use crate::error::{ProgramError, Why};
+use crate::pipeline::Pipeline;
+use millrace_compile::check_port;
+use millrace_dataplane::{Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError};
+use std::sync::Arc;
+use tracing::warn;
+
+/// How programs that are brought to a running switch are made to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Making {
+    /// What runs them.
+    pub engine: EngineKind,
+    /// Whether they count the lookups of their tables.
+    pub count_lookups: bool,
+    /// The port number that means drop to them; none: as their architecture has it.
+    pub drop_port: Option<u32>,
+}
+
+impl Making {
+    /// The program of an image or a text, as it runs here.
+    ///
+    /// # Errors
+    /// It is none, or nobody waits for it any more.
+    pub fn pipeline(&self, config: &[u8], cancel: &Cancel) -> Result<Pipeline, ProgramError> {
+        let mut pipeline = compile(config, cancel)?;
+        if let Some(port) = self.drop_port {
+            pipeline.set_drop_port(port).map_err(ProgramError::invalid)?;
+        }
+        Ok(pipeline)
+    }
+
+    /// A switch that runs it, made to take over from the one that runs now; with `at_once` for that alone, and to keep what
+    /// there is.
+    ///
+    /// # Errors
+    /// It cannot run here, or nobody waits for it any more.
+    pub fn switch(
+        &self,
+        pipeline: &Pipeline,
+        running: &Moment,
+        at_once: bool,
+        cancel: &Cancel,
+    ) -> Result<Switch, ProgramError> {
+        if let Some(port) = running.largest_port {
+            check_port(&pipeline.program, port).map_err(ProgramError::invalid)?;
+        }
+        let Making { engine, count_lookups, .. } = *self;
+        let config =
+            SwitchConfig { engine, count_lookups, cancel: cancel.clone(), ..SwitchConfig::default() };
+        let make = if at_once { Switch::successor } else { Switch::alongside };
+        let switch =
+            make(Arc::clone(&pipeline.program), config, &running.tables).map_err(|error| match error {
+                SwitchError::Cancelled => ProgramError::new(Why::Cancelled, error.to_string()),
+                error => ProgramError::invalid(format!("the device config cannot be realized: {error}")),
+            })?;
+        if let Some(reason) = switch.without_code() {
+            warn!(program = pipeline.program.name, reason, "the interpreter runs the program");
+        }
+        Ok(switch)
+    }
+}
