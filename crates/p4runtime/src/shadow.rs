@@ -1,15 +1,16 @@
 //! What P4Runtime wants remembered and the switch has no use for: metadata of entries, one-shot groups as they were
 //! written, watch ports, backup replicas, digest settings, timers of idle entries.
 //!
-//! It belongs to one loaded program. Whoever writes takes it along to the worker and brings it back.
+//! It belongs to one loaded program.
 
 use crate::idle::Timers;
 use crate::proto::v1;
 use millrace_dataplane::PortId;
 use millrace_pipeline::{DigestId, EntryMatch, ProfileId, TableId};
-use millrace_state::GroupMember;
+use millrace_state::{EntryIndex, GroupMember};
 use prost::bytes::Bytes;
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 
 /// Ids of one-shot members and groups start here; controllers cannot name them.
 pub(crate) const FIRST_ONE_SHOT: u32 = 0x8000_0000;
@@ -67,7 +68,42 @@ pub(crate) fn all(members: &Watched) -> Vec<GroupMember> {
     members.iter().map(|(member, _)| *member).collect()
 }
 
+/// What was remembered under a key before a write; none: nothing.
+#[derive(Debug)]
+pub(crate) enum Before {
+    Cookie(EntryKey, Cookie),
+    /// When the entry is due to be looked at.
+    Timer(TableId, EntryIndex, Option<u64>),
+    OneShot((ProfileId, u32), Option<OneShot>),
+    Group((ProfileId, u32), Option<Group>),
+    Multicast(u32, Option<v1::MulticastGroupEntry>),
+    Clone(u32, Option<v1::CloneSessionEntry>),
+    Digest(DigestId, Option<v1::digest_entry::Config>),
+}
+
+/// Has a map hold that, or nothing, at a key; gives what it held.
+pub(crate) fn put<K: Eq + Hash, T>(map: &mut HashMap<K, T>, key: K, value: Option<T>) -> Option<T> {
+    match value {
+        Some(value) => map.insert(key, value),
+        None => map.remove(&key),
+    }
+}
+
 impl Shadow {
+    /// Remembers again what was before a write.
+    pub(crate) fn recall(&mut self, before: Before) {
+        match before {
+            Before::Cookie(key, cookie) => drop(self.attach(key, cookie)),
+            Before::Timer(table, index, Some(due_ns)) => self.timers.set(table, index, due_ns),
+            Before::Timer(table, index, None) => self.timers.cancel(table, index),
+            Before::OneShot(key, before) => drop(put(&mut self.one_shots, key, before)),
+            Before::Group(key, before) => drop(put(&mut self.groups, key, before)),
+            Before::Multicast(id, before) => drop(put(&mut self.multicast, id, before)),
+            Before::Clone(id, before) => drop(put(&mut self.clones, id, before)),
+            Before::Digest(digest, before) => drop(put(&mut self.digests, digest, before)),
+        }
+    }
+
     /// The members whose ports are up.
     pub(crate) fn up(&self, members: &Watched) -> Vec<GroupMember> {
         let up = |port: &Option<PortId>| port.is_none_or(|port| !self.down.contains(&port));

@@ -1,11 +1,11 @@
 //! The control side of counters, meters, registers and value sets.
 
 use crate::WriteError;
+use crate::journal::Undo;
 use crate::own::OwnUndo;
 use crate::pack;
 use crate::state::State;
 use crate::tables::Tables;
-use crate::undo::Undo;
 use millrace_pipeline::*;
 use millrace_tables::{
     ColorCounts, CounterKind, CounterValue, EntryIndex, FieldMatch, MeterConfig, MeterUnit, TableError,
@@ -180,7 +180,7 @@ impl Tables {
         Ok(self.tables[table].add_meter_counts(entry_index(index)?, counts)?)
     }
 
-    /// Sets what the direct meter of an entry has coloured; there is no undoing it.
+    /// Sets what the direct meter of an entry has coloured.
     ///
     /// # Errors
     /// As [`Tables::direct_meter_counts`].
@@ -190,7 +190,11 @@ impl Tables {
         index: u64,
         counts: ColorCounts,
     ) -> Result<(), WriteError> {
-        Ok(self.tables[table].set_meter_counts(entry_index(index)?, counts)?)
+        let index = entry_index(index)?;
+        let before = self.tables[table].meter_counts(index)?;
+        self.tables[table].set_meter_counts(index, counts)?;
+        self.note_undo(|| Undo::MeterCounts(table, Box::new((index, before))));
+        Ok(())
     }
 }
 

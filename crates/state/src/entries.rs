@@ -1,9 +1,9 @@
 //! The control side of tables: entries and default actions.
 
 use crate::WriteError;
+use crate::journal::Undo;
 use crate::pack;
 use crate::tables::Tables;
-use crate::undo::Undo;
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ColorCounts, CounterValue, EntryIndex, EntrySpec, EntryTarget, FieldMatch, MeterConfig,

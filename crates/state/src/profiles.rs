@@ -1,9 +1,9 @@
 //! The control side of action profiles: members and groups.
 
 use crate::WriteError;
+use crate::journal::Undo;
 use crate::pack;
 use crate::tables::Tables;
-use crate::undo::Undo;
 use millrace_pipeline::*;
 use millrace_tables::{self as tables, GroupMember, ProfileError, Selection, TableError};
 

@@ -1,7 +1,7 @@
 //! The control side of tables and counters, for any thread.
 
+use crate::journal::Undo;
 use crate::schema::Schema;
-use crate::undo::Undo;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
 use millrace_tables::{self as tables, ActionProfile, CounterArray, engines::Domain};

@@ -3,7 +3,8 @@
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, text, verify};
 use millrace_state::{
     BuildError, Color, ColorCounts, CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember,
-    MemberWrite, MeterConfig, MeterRef, ProfileError, Rate, Selection, State, TableError, Target, WriteError,
+    Journal, MemberWrite, MeterConfig, MeterRef, ProfileError, Rate, Selection, State, TableError, Target,
+    WriteError,
 };
 use std::sync::Arc;
 
@@ -88,6 +89,71 @@ fn prefix(value: u128, length: u32) -> Vec<EntryMatch> {
 
 fn forward(port: u128) -> Target {
     Target::Action(call(0, &[Bits::new(9, port), Bits::new(1, 1)]))
+}
+
+/// The routes by their destination, with the port that each forwards to.
+fn routes_of(state: &State) -> Vec<(String, String)> {
+    let routes = state.table_named("routes").unwrap();
+    let mut all: Vec<_> = (state.tables().entries(routes))
+        .map(|entry| (format!("{:?}", entry.matches), format!("{:?}", entry.target)))
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_journal_takes_back_its_own_writes_and_leaves_those_of_others() {
+    let state = state();
+    let routes = state.table_named("routes").unwrap();
+    let mut mine = Journal::default();
+    state.tables().insert(routes, &entry(prefix(0x0a000000, 8), forward(1)), 0).unwrap();
+    {
+        let mut tables = state.tables();
+        let mut tables = tables.record(&mut mine);
+        let index = tables.find(routes, &prefix(0x0a000000, 8), 0).unwrap();
+        tables
+            .set_counter(CounterRef::Direct(routes), index.0.into(), CounterValue { packets: 3, bytes: 4 })
+            .unwrap();
+        tables.remove(routes, index).unwrap();
+    }
+    // Somebody else, whose entry gets the index that is free.
+    state.tables().insert(routes, &entry(prefix(0x0b000000, 8), forward(2)), 0).unwrap();
+    {
+        let mut tables = state.tables();
+        let mut tables = tables.record(&mut mine);
+        let index = tables.find(routes, &prefix(0x0b000000, 8), 0).unwrap();
+        tables.modify(routes, index, &forward(7)).unwrap();
+    }
+    assert_eq!(mine.len(), 3);
+    state.tables().take_back(mine).unwrap();
+    let expected = [(0x0a000000, 1), (0x0b000000, 2)]
+        .map(|(net, port)| (format!("{:?}", prefix(net, 8)), format!("{:?}", forward(port))));
+    assert_eq!(routes_of(&state), expected);
+    let index = state.tables().find(routes, &prefix(0x0a000000, 8), 0).unwrap();
+    assert_eq!(
+        state.tables().counter_value(CounterRef::Direct(routes), index.0.into()),
+        Ok(CounterValue::default())
+    );
+}
+
+#[test]
+fn an_entry_that_others_have_written_meanwhile_is_not_put_back() {
+    let state = state();
+    let routes = state.table_named("routes").unwrap();
+    let first = state.tables().insert(routes, &entry(prefix(0x0a000000, 8), forward(1)), 0).unwrap();
+    let mut mine = Journal::default();
+    state.tables().record(&mut mine).remove(routes, first).unwrap();
+    state.tables().insert(routes, &entry(prefix(0x0a000000, 8), forward(2)), 0).unwrap();
+    assert_eq!(state.tables().take_back(mine), Err(WriteError::Table(TableError::Duplicate)));
+    let mut mine = Journal::default();
+    let second = state.tables().find(routes, &prefix(0x0a000000, 8), 0).unwrap();
+    state.tables().record(&mut mine).remove(routes, second).unwrap();
+    // The table has room for two.
+    for net in [0x0b000000, 0x0c000000] {
+        state.tables().insert(routes, &entry(prefix(net, 8), forward(2)), 0).unwrap();
+    }
+    assert_eq!(state.tables().take_back(mine), Err(WriteError::Table(TableError::Full { limit: 2 })));
+    assert_eq!(routes_of(&state).len(), 2);
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Tables: entries, the match engine that finds them, and what belongs to each entry.
 
+mod taken;
+
+pub use taken::Taken;
+
 use crate::action::{ActionCall, ActionDataId};
 use crate::attached::{Attached, AttachedPart};
 use crate::counter::{CounterKind, CounterValue};
@@ -95,20 +99,6 @@ pub struct Table {
 
 /// Beyond so many unlinked slots and indices, a table makes its writes visible by itself.
 const MOST_UNLINKED: usize = 4096;
-
-/// An entry that was taken out, with all that belongs to it.
-#[derive(Clone, Debug)]
-pub struct Taken {
-    index: EntryIndex,
-    matches: Vec<FieldMatch>,
-    rank: Rank,
-    target: EntryTarget,
-    counter: CounterValue,
-    meter: Option<MeterConfig>,
-    meter_counts: Option<ColorCounts>,
-    idle_timeout_ns: u64,
-    last_hit_ns: u64,
-}
 
 impl Table {
     /// An empty table, for workers of a domain.
@@ -356,39 +346,6 @@ impl Table {
         Ok(index)
     }
 
-    /// Puts an entry back that was taken out, while nothing else was written to the table or all that was is undone: to
-    /// its index and its place in the order.
-    ///
-    /// # Errors
-    /// [`TableError::NoMemory`]; the entry stays out.
-    pub fn put_back(&mut self, taken: Taken) -> Result<(), TableError> {
-        let Taken { index, matches, rank, target, .. } = taken;
-        self.store.make_room(index)?;
-        self.attached.start(index, taken.idle_timeout_ns, taken.last_hit_ns);
-        self.attached.set_counter(index, taken.counter);
-        if taken.meter.is_some() {
-            self.attached.set_meter(index, taken.meter)?;
-        }
-        self.attached.set_meter_counts(index, taken.meter_counts.unwrap_or_default());
-        let slot = self.intern(target)?;
-        if let Err(error) = self.published.insert(&matches, rank, index, slot) {
-            self.slots.release(slot);
-            return Err(error.into());
-        }
-        let identity = self.store.identity(&matches, rank.priority);
-        self.store.insert(index, &identity, slot, false, rank.serial);
-        // It is among the last ones that became free.
-        if let Some(at) = self.free.iter().rposition(|free| *free == index) {
-            self.free.remove(at);
-        } else if let Some(at) = self.unlinked.iter().rposition(|free| *free == index) {
-            self.unlinked.remove(at);
-        } else if let Some(at) = self.limbo.iter().rposition(|(_, free)| *free == index) {
-            self.limbo.remove(at);
-        }
-        self.tell_entries();
-        Ok(())
-    }
-
     fn tell_entries(&self) {
         self.entries.store(self.store.len(), Ordering::Relaxed);
     }
@@ -454,27 +411,6 @@ impl Table {
         self.changeable(index)?;
         self.take_out(index);
         Ok(())
-    }
-
-    /// As [`Table::remove`], with what [`Table::put_back`] needs.
-    ///
-    /// # Errors
-    /// As [`Table::remove`].
-    pub fn take(&mut self, index: EntryIndex) -> Result<Taken, TableError> {
-        self.changeable(index)?;
-        let taken = Taken {
-            index,
-            matches: self.store.matches(index),
-            rank: self.rank(index),
-            target: self.target_to_write(index),
-            counter: self.attached.counter(index),
-            meter: self.attached.meter_config(index),
-            meter_counts: self.attached.meter_counts(index),
-            idle_timeout_ns: self.attached.timeout_ns(index),
-            last_hit_ns: self.attached.last_hit_ns(index),
-        };
-        self.take_out(index);
-        Ok(taken)
     }
 
     /// What an entry does, in the form in which it is written.

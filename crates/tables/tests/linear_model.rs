@@ -209,7 +209,9 @@ fn run(
         let taken: Vec<_> = all.into_iter().map(|index| table.take(index).unwrap()).collect();
         prop_assert_eq!(table.len(), 0);
         table.commit().unwrap();
-        taken.into_iter().rev().for_each(|entry| table.put_back(entry).unwrap());
+        for entry in taken.into_iter().rev() {
+            table.put_back(entry).unwrap();
+        }
         table.commit().unwrap();
         worker.wake();
         agree(&table, &model, &keys)?;

@@ -5,25 +5,25 @@ use super::replication::ReplicationOp;
 use super::{Op, TablesOp};
 use crate::forwarding::Target;
 use crate::refusal::Refusal;
-use crate::shadow::Shadow;
+use crate::shadow::{Before, Shadow};
 use millrace_dataplane::{GroupWrite, ObjectRequest, Request};
 use millrace_pipeline::{ProfileId, Program};
-use millrace_state::{ObjectWrite, Tables, TablesHandle};
+use millrace_state::{Journal, ObjectWrite, Tables, TablesHandle};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 /// Most updates that are decoded, and asked of the worker, at a time.
 pub(crate) const CHUNK: usize = 64;
 
-type UndoHere = Box<dyn FnOnce(&mut Site<'_>, &mut Shadow) + Send>;
-
-/// What takes a part of an update back.
-enum Undo {
-    /// In the tables and in what is remembered, by this thread.
-    Here(UndoHere),
+/// What takes back what a batch has done so far. Its parts do not touch each other, so each is taken back by itself, the last
+/// write first.
+#[derive(Default)]
+struct Back {
+    tables: Journal,
+    shadow: Vec<Before>,
     /// In the objects of the worker.
-    Objects(Vec<ObjectWrite>),
-    /// In its multicast groups and clone sessions.
-    Group(GroupWrite),
+    objects: Vec<Vec<ObjectWrite>>,
+    groups: Vec<GroupWrite>,
 }
 
 /// What any thread may write.
@@ -46,8 +46,8 @@ pub(super) struct Destination<'a> {
 #[derive(Default)]
 pub(crate) struct Change {
     pub(crate) shadow: Shadow,
-    /// How to take back what was done, the last first; none when nothing is ever taken back.
-    undo: Option<Vec<Undo>>,
+    /// What takes back what was done; none when nothing is ever taken back.
+    back: Option<Back>,
     /// One-shot groups that nothing names any more when the batch stays.
     retired: Vec<(ProfileId, u32)>,
 }
@@ -57,7 +57,7 @@ type Results = Vec<Result<(), Refusal>>;
 
 impl Change {
     pub(crate) fn new(shadow: Shadow, can_undo: bool) -> Change {
-        Change { shadow, undo: can_undo.then(Vec::new), retired: Vec::new() }
+        Change { shadow, back: can_undo.then(Back::default), retired: Vec::new() }
     }
 
     /// Applies updates in order. With undoing, those after the first that fails may be left out.
@@ -105,13 +105,28 @@ impl Change {
     fn apply_to_tables(
         &mut self,
         to: &Destination<'_>,
-        ops: &mut std::iter::Peekable<impl Iterator<Item = Result<Op, Refusal>>>,
+        ops: &mut Peekable<impl Iterator<Item = Result<Op, Refusal>>>,
         results: &mut Results,
     ) {
         let mut tables = to.tables.lock();
-        let mut site = Site { tables: &mut tables, now_ns: to.now_ns };
+        let Some(back) = &mut self.back else {
+            return self.apply_all_here(&mut Site { tables: &mut tables, now_ns: to.now_ns }, ops, results);
+        };
+        let mut journal = std::mem::take(&mut back.tables);
+        let mut recording = tables.record(&mut journal);
+        self.apply_all_here(&mut Site { tables: &mut recording, now_ns: to.now_ns }, ops, results);
+        drop(recording);
+        self.back.iter_mut().for_each(|back| back.tables = std::mem::take(&mut journal));
+    }
+
+    fn apply_all_here(
+        &mut self,
+        site: &mut Site<'_>,
+        ops: &mut Peekable<impl Iterator<Item = Result<Op, Refusal>>>,
+        results: &mut Results,
+    ) {
         while let Some(Ok(Op::Tables(op))) = ops.next_if(|op| matches!(op, Ok(Op::Tables(_)))) {
-            let result = self.apply_here(&mut site, op);
+            let result = self.apply_here(site, op);
             let failed = result.is_err();
             results.push(result);
             if failed && self.can_undo() {
@@ -124,11 +139,11 @@ impl Change {
         match op {
             TablesOp::Entry(op) => op.apply(site, self),
             TablesOp::Default(op) => op.apply(site, self),
-            TablesOp::DirectCounter(op) => op.apply(site, self),
-            TablesOp::DirectMeter(op) => op.apply(site, self),
+            TablesOp::DirectCounter(op) => op.apply(site),
+            TablesOp::DirectMeter(op) => op.apply(site),
             TablesOp::Member(op) => op.apply(site, self),
             TablesOp::Group(op) => op.apply(site, self),
-            TablesOp::Counter(op) => op.apply(site, self),
+            TablesOp::Counter(op) => op.apply(site),
             TablesOp::Digest(op) => op.apply(self),
         }
     }
@@ -144,7 +159,7 @@ impl Change {
         let written = to.target.ask(ask).await?.map_err(Refusal::from)?;
         let mut done = |result: Result<Vec<ObjectWrite>, _>| {
             let back = result.map_err(Refusal::from)?;
-            self.undo.iter_mut().for_each(|list| list.push(Undo::Objects(back.clone())));
+            self.back.iter_mut().for_each(|all| all.objects.push(back.clone()));
             Ok(())
         };
         Ok(written.into_iter().map(&mut done).collect())
@@ -160,7 +175,7 @@ impl Change {
         let written = to.target.ask(|reply| Request::Replicate(writes, reply)).await?;
         let mut done = |(op, result): (ReplicationOp, Result<GroupWrite, _>)| {
             let back = result.map_err(Refusal::from)?;
-            self.undo.iter_mut().for_each(|list| list.push(Undo::Group(back.clone())));
+            self.back.iter_mut().for_each(|all| all.groups.push(back.clone()));
             op.remember(self);
             Ok(())
         };
@@ -170,22 +185,25 @@ impl Change {
     /// Takes everything back.
     pub(super) async fn roll_back(&mut self, to: &Destination<'_>) -> Result<(), tonic::Status> {
         self.retired.clear();
-        while let Some(undo) = self.undo.as_mut().and_then(Vec::pop) {
-            match undo {
-                Undo::Here(undo) => {
-                    let mut tables = to.tables.lock();
-                    undo(&mut Site { tables: &mut tables, now_ns: to.now_ns }, &mut self.shadow);
-                }
-                Undo::Objects(writes) => {
-                    let program = Arc::clone(&to.program);
-                    let ask = |reply| Request::Objects(program, ObjectRequest::Write(vec![writes], reply));
-                    // What was there before is accepted again.
-                    let _ = to.target.ask(ask).await?;
-                }
-                Undo::Group(write) => {
-                    to.target.ask(|reply| Request::Replicate(vec![write], reply)).await?;
-                }
-            }
+        let Some(Back { tables, mut shadow, mut objects, mut groups }) = self.back.take() else {
+            return Ok(());
+        };
+        while let Some(before) = shadow.pop() {
+            self.shadow.recall(before);
+        }
+        // What others have written over meanwhile stays theirs.
+        let _ = to.tables.lock().take_back(tables);
+        objects.reverse();
+        while !objects.is_empty() {
+            let (part, program) =
+                (objects.drain(..objects.len().min(CHUNK)).collect(), Arc::clone(&to.program));
+            let ask = |reply| Request::Objects(program, ObjectRequest::Write(part, reply));
+            let _ = to.target.ask(ask).await?;
+        }
+        groups.reverse();
+        while !groups.is_empty() {
+            let part = groups.drain(..groups.len().min(CHUNK)).collect();
+            to.target.ask(|reply| Request::Replicate(part, reply)).await?;
         }
         Ok(())
     }
@@ -198,19 +216,19 @@ impl Change {
     }
 
     pub(super) fn can_undo(&self) -> bool {
-        self.undo.is_some()
+        self.back.is_some()
     }
 
-    /// Remembers how to take back what was just done.
-    pub(super) fn on_undo(&mut self, undo: impl FnOnce(&mut Site<'_>, &mut Shadow) + Send + 'static) {
-        if let Some(list) = &mut self.undo {
-            list.push(Undo::Here(Box::new(undo)));
+    /// Notes what was remembered before an update.
+    pub(super) fn note(&mut self, before: impl IntoIterator<Item = Before>) {
+        if let Some(back) = &mut self.back {
+            back.shadow.extend(before);
         }
     }
 
     /// A one-shot group lost its entry.
     pub(super) fn retire(&mut self, site: &mut Site<'_>, profile: ProfileId, group: u32) {
-        match self.undo {
+        match self.back {
             Some(_) => self.retired.push((profile, group)),
             None => forget_one_shot(site.tables, &mut self.shadow, profile, group),
         }

@@ -4,6 +4,7 @@ use super::batch::{Change, Site};
 use super::{Decoder, Kind, Op, TablesOp, natural, only_modify};
 use crate::proto::v1;
 use crate::refusal::Refusal;
+use crate::shadow::Before;
 use millrace_pipeline::{CounterId, DigestId};
 use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, ObjectWrite, Rate};
 use std::ops::Range;
@@ -157,22 +158,13 @@ impl Decoder<'_> {
 }
 
 impl CounterOp {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>) -> Result<(), Refusal> {
         let Some(value) = self.value else { return Ok(()) };
         let counter = CounterRef::Indexed(self.counter);
         let tables = &mut *site.tables;
-        let mut before = Vec::new();
-        for cell in self.cells.clone() {
-            if change.can_undo() {
-                before.push(tables.counter_value(counter, cell)?);
-            }
+        for cell in self.cells {
             tables.set_counter(counter, cell, value)?;
         }
-        change.on_undo(move |site, _| {
-            for (cell, value) in self.cells.zip(before) {
-                let _ = site.tables.set_counter(counter, cell, value);
-            }
-        });
         Ok(())
     }
 }
@@ -189,10 +181,7 @@ impl DigestOp {
             (Kind::Delete, Some(_)) => drop(change.shadow.digests.remove(&digest)),
             (Kind::Insert | Kind::Modify, _) => drop(change.shadow.digests.insert(digest, config)),
         }
-        change.on_undo(move |_, shadow| match before {
-            Some(before) => drop(shadow.digests.insert(digest, before)),
-            None => drop(shadow.digests.remove(&digest)),
-        });
+        change.note([Before::Digest(digest, before)]);
         Ok(())
     }
 }

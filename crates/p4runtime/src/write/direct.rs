@@ -1,6 +1,6 @@
 //! The direct counters and meters of entries, and of default entries.
 
-use super::batch::{Change, Site};
+use super::batch::Site;
 use super::cells::{clears, counter_value, meter_config};
 use super::{Decoder, Kind, Op, TablesOp, only_modify};
 use crate::catalog::TableInfo;
@@ -41,18 +41,6 @@ impl Direct {
             counter: tables.counter_value(CounterRef::Direct(table), index).ok(),
             meter: tables.direct_meter_config(table, index).ok().flatten(),
             colors: tables.direct_meter_counts(table, index).ok(),
-        }
-    }
-
-    /// Puts it back. What was there can be there again.
-    pub(super) fn restore(self, tables: &mut Tables, table: TableId, index: EntryIndex) {
-        let index = index.0.into();
-        if let Some(counter) = self.counter {
-            let _ = tables.set_counter(CounterRef::Direct(table), index, counter);
-        }
-        if let Some(colors) = self.colors {
-            let _ = tables.set_direct_meter(table, index, self.meter);
-            let _ = tables.set_direct_meter_counts(table, index, colors);
         }
     }
 }
@@ -157,40 +145,28 @@ fn place(tables: &Tables, key: &EntryKey) -> Result<EntryIndex, Refusal> {
 }
 
 impl DirectOp<Option<CounterValue>> {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>) -> Result<(), Refusal> {
         let tables = &mut *site.tables;
         let index = place(tables, &self.key)?;
         let counter = CounterRef::Direct(self.key.0);
-        let before = tables.counter_value(counter, index.0.into())?;
         // Without data it stays as it is.
         if let Some(value) = self.value {
             tables.set_counter(counter, index.0.into(), value)?;
         }
-        change.on_undo(move |site, _| {
-            let _ = site.tables.set_counter(counter, index.0.into(), before);
-        });
         Ok(())
     }
 }
 
 impl DirectOp<MeterWrite> {
-    pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
+    pub(super) fn apply(self, site: &mut Site<'_>) -> Result<(), Refusal> {
         let tables = &mut *site.tables;
         let index = place(tables, &self.key)?;
         let table = self.key.0;
         let MeterWrite { config, clears } = self.value;
-        let before = tables.direct_meter_config(table, index.0.into())?;
-        let counts = tables.direct_meter_counts(table, index.0.into())?;
         tables.set_direct_meter(table, index.0.into(), config)?;
         if clears {
             tables.set_direct_meter_counts(table, index.0.into(), ColorCounts::default())?;
         }
-        change.on_undo(move |site, _| {
-            let _ = site.tables.set_direct_meter(table, index.0.into(), before);
-            if clears {
-                let _ = site.tables.set_direct_meter_counts(table, index.0.into(), counts);
-            }
-        });
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use crate::catalog::ProfileInfo;
 use crate::proto::config::action_profile::SelectorSizeSemantics;
 use crate::proto::v1;
 use crate::refusal::Refusal;
-use crate::shadow::{FIRST_ONE_SHOT, Group, Shadow, Watched, all};
+use crate::shadow::{Before, FIRST_ONE_SHOT, Group, Shadow, Watched, all};
 use millrace_dataplane::PortId;
 use millrace_pipeline::ProfileId;
 use millrace_state::{GroupMember, MemberWrite, ProfileError, Tables};
@@ -219,7 +219,6 @@ impl MemberOp {
         if kind == Kind::Insert {
             check_style(tables, &change.shadow, profile, false)?;
         }
-        let before = tables.member(profile, id).ok();
         match (kind, write) {
             (Kind::Insert, Some(write)) => drop(tables.insert_member(profile, Some(id), &write)?),
             (Kind::Modify, Some(write)) => tables.modify_member(profile, id, &write)?,
@@ -231,14 +230,6 @@ impl MemberOp {
                 tables.remove_member(profile, id).map_err(|error| in_use(error, "member", id))?;
             }
         }
-        change.on_undo(move |site, _| {
-            let tables = &mut *site.tables;
-            let _ = match (kind, before) {
-                (Kind::Modify, Some(before)) => tables.modify_member(profile, id, &before),
-                (Kind::Delete, Some(before)) => tables.insert_member(profile, Some(id), &before).map(drop),
-                _ => tables.remove_member(profile, id),
-            };
-        });
         Ok(())
     }
 }
@@ -250,7 +241,6 @@ impl GroupOp {
         if kind == Kind::Insert {
             check_style(tables, &change.shadow, profile, false)?;
         }
-        let before: Option<Vec<GroupMember>> = tables.group(profile, id).ok().map(<[GroupMember]>::to_vec);
         let known = change.shadow.groups.get(&(profile, id));
         if kind == Kind::Modify
             && let Some(known) = known
@@ -275,18 +265,7 @@ impl GroupOp {
             Kind::Delete => change.shadow.groups.remove(&(profile, id)),
             _ => change.shadow.groups.insert((profile, id), group),
         };
-        change.on_undo(move |site, shadow| {
-            let tables = &mut *site.tables;
-            let _ = match (kind, before) {
-                (Kind::Modify, Some(before)) => tables.modify_group(profile, id, &before),
-                (Kind::Delete, Some(before)) => tables.insert_group(profile, Some(id), &before).map(drop),
-                _ => tables.remove_group(profile, id),
-            };
-            match record {
-                Some(record) => shadow.groups.insert((profile, id), record),
-                None => shadow.groups.remove(&(profile, id)),
-            };
-        });
+        change.note([Before::Group((profile, id), record)]);
         Ok(())
     }
 }

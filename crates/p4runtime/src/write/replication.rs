@@ -4,12 +4,12 @@ use super::batch::Change;
 use super::{Decoder, Kind, Op, Ports, metadata};
 use crate::proto::v1;
 use crate::refusal::Refusal;
-use crate::shadow::Shadow;
+use crate::shadow::{Before, Shadow, put};
 use crate::value;
 use millrace_dataplane::{GroupWrite, MAX_GROUP_COPIES, PortId, Replica, Session};
 use millrace_pipeline::Bits;
 use prost::bytes::Bytes;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Replicas, each with those that replace it when its port is down, the first choice first.
 type Choices = Vec<Vec<Replica>>;
@@ -171,21 +171,13 @@ impl ReplicationOp {
             ReplicationOp::Multicast(MulticastOp { kind, id, message, .. }) => {
                 let message = (kind != Kind::Delete).then_some(message);
                 let before = put(&mut change.shadow.multicast, id, message);
-                change.on_undo(move |_, shadow| drop(put(&mut shadow.multicast, id, before)));
+                change.note([Before::Multicast(id, before)]);
             }
             ReplicationOp::Clone(CloneOp { kind, id, message, .. }) => {
                 let message = (kind != Kind::Delete).then_some(message);
                 let before = put(&mut change.shadow.clones, id, message);
-                change.on_undo(move |_, shadow| drop(put(&mut shadow.clones, id, before)));
+                change.note([Before::Clone(id, before)]);
             }
         }
-    }
-}
-
-/// Has a map hold that, or nothing, at a key; gives what it held.
-fn put<T>(map: &mut HashMap<u32, T>, id: u32, record: Option<T>) -> Option<T> {
-    match record {
-        Some(record) => map.insert(id, record),
-        None => map.remove(&id),
     }
 }

@@ -2,13 +2,13 @@
 
 use super::actions::ActionSpec;
 use super::batch::{Change, Site};
-use super::direct::{Direct, DirectResources, set_direct};
+use super::direct::{DirectResources, set_direct};
 use super::one_shot::{forget_one_shot, one_shot_of, target};
 use super::{Decoder, Kind, Op, TablesOp, metadata, natural};
 use crate::catalog::TableInfo;
 use crate::proto::v1;
 use crate::refusal::Refusal;
-use crate::shadow::{Cookie, EntryKey, Shadow};
+use crate::shadow::{Before, Cookie, EntryKey};
 use millrace_pipeline::{ActionCall, TableId};
 use millrace_state::{CounterRef, EntryIndex, EntryWrite};
 
@@ -181,15 +181,9 @@ impl EntryOp {
             return Ok(());
         }
         change.shadow.attach(key.clone(), cookie);
-        change.on_undo(move |site, shadow| {
-            let tables = &mut *site.tables;
-            let _ = tables.remove(table, index);
-            shadow.timers.cancel(table, index);
-            shadow.cookies.remove(&key);
-            if let Some((profile, group)) = made {
-                forget_one_shot(tables, shadow, profile, group);
-            }
-        });
+        let timer = Before::Timer(table, index, None);
+        change.note([timer, Before::Cookie(key, Cookie::default())]);
+        change.note(made.map(|made| Before::OneShot(made, None)));
         Ok(())
     }
 
@@ -208,8 +202,6 @@ impl EntryOp {
                 return Err(Refusal::denied("the entry is const"));
             }
             set_direct(tables, table, index, &direct)?;
-            let before = Direct::from(&before);
-            change.on_undo(move |site, _| before.restore(site.tables, table, index));
             return Ok(());
         }
         let mut made = None;
@@ -226,7 +218,7 @@ impl EntryOp {
         set_direct(tables, table, index, &direct)?;
         if before.idle_timeout_ns != idle_timeout_ns {
             tables.set_idle_timeout(table, index, idle_timeout_ns)?;
-            set_timer(&mut change.shadow, table, index, idle_timeout_ns, now_ns);
+            change.shadow.recall(Before::Timer(table, index, due_ns(idle_timeout_ns, now_ns)));
         }
         let old_cookie = change.shadow.attach(key.clone(), cookie);
         let replaced = one_shot_of(tables, &change.shadow, table, &before.target);
@@ -234,18 +226,9 @@ impl EntryOp {
         if let (Some((profile, group)), true) = (replaced, changed) {
             change.retire(site, profile, group);
         }
-        change.on_undo(move |site, shadow| {
-            let now_ns = site.now_ns;
-            let tables = &mut *site.tables;
-            let _ = tables.modify(table, index, &before.target);
-            let _ = tables.set_idle_timeout(table, index, before.idle_timeout_ns);
-            set_timer(shadow, table, index, before.idle_timeout_ns, now_ns);
-            Direct::from(&before).restore(tables, table, index);
-            shadow.attach(key, old_cookie);
-            if let Some((profile, group)) = made {
-                forget_one_shot(tables, shadow, profile, group);
-            }
-        });
+        let due_ns = due_ns(before.idle_timeout_ns, now_ns);
+        change.note([Before::Timer(table, index, due_ns), Before::Cookie(key, old_cookie)]);
+        change.note(made.map(|made| Before::OneShot(made, None)));
         Ok(())
     }
 
@@ -266,40 +249,21 @@ impl EntryOp {
         if let Some((profile, group)) = one_shot_of(tables, &change.shadow, table, &before.target) {
             change.retire(site, profile, group);
         }
-        if !change.can_undo() {
-            return Ok(());
-        }
-        change.on_undo(move |site, shadow| {
-            let now_ns = site.now_ns;
-            let tables = &mut *site.tables;
-            let entry = EntryWrite {
-                matches: before.matches.clone(),
-                priority: before.priority,
-                target: before.target.clone(),
-                idle_timeout_ns: before.idle_timeout_ns,
-            };
-            let Ok(index) = tables.insert(table, &entry, now_ns) else { return };
-            Direct::from(&before).restore(tables, table, index);
-            set_timer(shadow, table, index, before.idle_timeout_ns, now_ns);
-            shadow.attach(self.key, cookie);
-        });
+        let due_ns = due_ns(before.idle_timeout_ns, site.now_ns);
+        change.note([Before::Timer(table, index, due_ns), Before::Cookie(self.key, cookie)]);
         Ok(())
     }
 }
 
-fn set_timer(shadow: &mut Shadow, table: TableId, index: EntryIndex, timeout_ns: u64, now_ns: u64) {
-    match timeout_ns {
-        0 => shadow.timers.cancel(table, index),
-        _ => shadow.timers.set(table, index, now_ns.saturating_add(timeout_ns)),
-    }
+/// When an entry with a timeout is due to be looked at.
+fn due_ns(timeout_ns: u64, now_ns: u64) -> Option<u64> {
+    (timeout_ns != 0).then(|| now_ns.saturating_add(timeout_ns))
 }
 
 impl DefaultOp {
     pub(super) fn apply(self, site: &mut Site<'_>, change: &mut Change) -> Result<(), Refusal> {
         let DefaultOp { table, action, direct, cookie } = self;
         let tables = &mut *site.tables;
-        let before = tables.default_target(table);
-        let had = Direct::of(tables, table, EntryIndex::MISS);
         match &action {
             Some(call) => tables.set_default(table, call)?,
             None => tables.reset_default(table)?,
@@ -307,12 +271,7 @@ impl DefaultOp {
         set_direct(tables, table, EntryIndex::MISS, &direct)?;
         let key = (table, Vec::new(), 0);
         let old_cookie = change.shadow.attach(key.clone(), cookie);
-        change.on_undo(move |site, shadow| {
-            let tables = &mut *site.tables;
-            let _ = tables.set_default_target(table, &before);
-            had.restore(tables, table, EntryIndex::MISS);
-            shadow.attach(key, old_cookie);
-        });
+        change.note([Before::Cookie(key, old_cookie)]);
         Ok(())
     }
 }
