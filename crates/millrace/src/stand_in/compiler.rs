@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// Compiles a P4 program for the switch of Millrace: an image, in place of the JSON of bmv2.
 #[derive(Debug, Parser)]
-#[command(version, about, infer_long_args = false, args_override_self = true)]
+#[command(version, infer_long_args = false, args_override_self = true)]
 struct Args {
     #[command(flatten)]
     program: ProgramArgs,

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Compiles a P4 program for the switch of Millrace; the image is NAME.json in the folder for the output.
 #[derive(Debug, Parser)]
-#[command(about, disable_version_flag = true, args_override_self = true)]
+#[command(disable_version_flag = true, args_override_self = true)]
 struct Args {
     /// The program
     #[arg(value_name = "FILE")]

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 /// Draws the parsers and controls of a P4 program: NAME.dot for each of them.
 #[derive(Debug, Parser)]
-#[command(version, about, infer_long_args = false, args_override_self = true)]
+#[command(version, infer_long_args = false, args_override_self = true)]
 struct Args {
     #[command(flatten)]
     program: ProgramArgs,
