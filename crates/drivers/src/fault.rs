@@ -72,10 +72,7 @@ impl<P: Port> FaultInjector<P> {
             packet.truncate(length);
         }
         let double = if self.happens(self.faults.duplicate) { pool.take() } else { None };
-        let double = double.map(|mut double| {
-            double.copy_from(&packet);
-            double
-        });
+        let double = double.and_then(|mut double| double.copy_from(&packet).is_ok().then_some(double));
         self.waiting.push_back(packet);
         self.waiting.extend(double);
     }

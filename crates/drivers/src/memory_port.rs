@@ -51,7 +51,7 @@ impl<F: FarEnd> Port for MemoryPort<F> {
         self.far_end.asked();
         let (mut now_ns, mut refused) = (None, false);
         loop {
-            if batch.is_full() || pool.available() == 0 {
+            if batch.is_full() || pool.is_exhausted() {
                 return Ok(Received::More);
             }
             let frame = match self.far_end.next() {

@@ -5,16 +5,20 @@
 //! bytes, [`MAX_BATCH`] packets at once. Drivers fill packets, engines read and write them through a [`Burst`], and neither
 //! copies them.
 //!
-//! It promises that a slot has one owner at any time, and that nothing allocates while packets go from a [`PacketPool`] into
-//! batches and back.
+//! A [`Region`] is the memory: its slots have the size that was chosen for it, a driver may supply it, and it outlives the
+//! worker and the device for as long as any packet of it is somewhere.
+//!
+//! It promises that a slot has one owner at any time, that a slot let go anywhere finds its region without a lock, and that
+//! nothing allocates while packets go from a [`PacketPool`] into batches and back.
 
 mod burst;
 mod memory;
 mod packet;
 mod pool;
-mod slots;
+mod region;
 
 pub use burst::{Burst, Footprint, Place, TAILROOM};
 pub use memory::{Memory, MemoryError};
 pub use packet::{FrameLengthError, HEADROOM, MAX_FRAME, Packet};
 pub use pool::{Batch, MAX_BATCH, PacketPool};
+pub use region::{MAX_REGION, MIN_SLOT_FRAME, Region, RegionError, SlotLayout};

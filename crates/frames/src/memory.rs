@@ -37,6 +37,8 @@ pub struct Memory {
 
 // SAFETY: the memory belongs to this value alone and is reached only through it.
 unsafe impl Send for Memory {}
+// SAFETY: a shared one is only read.
+unsafe impl Sync for Memory {}
 
 impl Memory {
     /// At least one byte.

@@ -1,7 +1,7 @@
 //! Packets: one buffer each, with room in front.
 
 use crate::burst::Place;
-use crate::slots::{ROOM, START, Slot};
+use crate::region::Slot;
 use std::fmt;
 
 /// Free bytes before a received frame, so that headers can be added without moving the frame.
@@ -23,22 +23,24 @@ pub struct Packet {
     pub timestamp_ns: u64,
 }
 
-/// A frame would be longer than [`MAX_FRAME`], or shorter than nothing.
+/// A frame would be longer than [`MAX_FRAME`] or than its slot, or shorter than nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLengthError {
     /// The length in bytes before the refused change.
     pub length: usize,
     /// The number of bytes that were to be added, or removed when negative.
     pub change: isize,
+    /// The limit in bytes, that of the slot where it is less than [`MAX_FRAME`].
+    pub limit: usize,
 }
 
 impl fmt::Display for FrameLengthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FrameLengthError { length, change } = self;
+        let FrameLengthError { length, change, limit } = self;
         if *change < 0 {
             write!(f, "cannot remove {} bytes from a frame of {length}", change.unsigned_abs())
         } else {
-            write!(f, "a frame of {length} bytes cannot grow by {change}, the limit is {MAX_FRAME}")
+            write!(f, "a frame of {length} bytes cannot grow by {change}, the limit is {limit}")
         }
     }
 }
@@ -53,7 +55,8 @@ impl Packet {
 
     /// An empty packet in a slot.
     pub(crate) fn within(slot: Slot) -> Packet {
-        Packet { slot, start: START as u32, end: START as u32, ingress_port: 0, timestamp_ns: 0 }
+        let start = u32::from(slot.headroom());
+        Packet { slot, start, end: start, ingress_port: 0, timestamp_ns: 0 }
     }
 
     /// A packet with this frame and its own buffer.
@@ -84,6 +87,18 @@ impl Packet {
         (self.end - self.start) as usize
     }
 
+    /// The longest frame that the packet can receive: [`MAX_FRAME`], or what its slot has room for after the headroom.
+    #[inline]
+    pub fn longest_received(&self) -> usize {
+        self.slot.longest()
+    }
+
+    /// Where the frame of an empty packet starts.
+    #[inline]
+    fn headroom(&self) -> usize {
+        usize::from(self.slot.headroom())
+    }
+
     /// Whether the frame has no bytes.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
@@ -92,7 +107,7 @@ impl Packet {
     /// Empties the packet and gives it its headroom, port 0 and time 0 again.
     #[inline]
     pub fn reset(&mut self) {
-        self.put_at(START, 0);
+        self.put_at(self.headroom(), 0);
         self.ingress_port = 0;
         self.timestamp_ns = 0;
     }
@@ -103,24 +118,28 @@ impl Packet {
     /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
     #[inline]
     pub fn set_frame(&mut self, frame: &[u8]) -> Result<(), FrameLengthError> {
-        if frame.len() > MAX_FRAME {
-            return Err(FrameLengthError { length: 0, change: frame.len() as isize });
+        let limit = self.longest_received();
+        if frame.len() > limit {
+            return Err(FrameLengthError { length: 0, change: change(frame.len()), limit });
         }
-        self.put_at(START, frame.len());
-        copy(frame, self.data_mut());
+        let start = self.headroom();
+        self.put_at(start, frame.len());
+        copy(frame, &mut self.slot.bytes_mut()[start..][..frame.len()]);
         Ok(())
     }
 
-    /// Replaces the frame by what `write` writes: it is given room for [`MAX_FRAME`] bytes and says how many it used.
+    /// Replaces the frame by what `write` writes: it is given room for the longest frame
+    /// ([`Packet::longest_received`]) and says how many bytes it used.
     /// Returns false, and leaves an empty frame, when that is more than there was room for.
     pub fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<bool, E> {
-        self.put_at(START, 0);
-        let room = &mut self.slot.bytes_mut()[START..];
+        let (start, longest) = (self.headroom(), self.longest_received());
+        self.put_at(start, 0);
+        let room = &mut self.slot.bytes_mut()[start..start + longest];
         let used = write(room)?;
         if used > room.len() {
             return Ok(false);
         }
-        self.put_at(START, used);
+        self.put_at(start, used);
         Ok(true)
     }
 
@@ -136,14 +155,15 @@ impl Packet {
     /// Whether a place in the packet's memory ([`crate::Batch::burst`]) begins where this packet's frames lie.
     #[inline]
     pub fn has_place(&self, place: Place) -> bool {
-        self.start_of(place) < ROOM
+        self.start_of(place) < self.slot.room()
     }
 
     /// Whether what lies at a place may be this packet's frame: it is in its slot, and not longer than [`MAX_FRAME`].
     #[inline]
     pub fn fits_place(&self, place: Place) -> bool {
         let (start, len) = (self.start_of(place), place.len as usize);
-        start < ROOM && len <= MAX_FRAME.min(ROOM - start)
+        let room = self.slot.room();
+        start < room && len <= MAX_FRAME.min(room - start)
     }
 
     /// Takes as its frame what lies at a place in its memory; false, and nothing changed, when that does not
@@ -164,12 +184,17 @@ impl Packet {
     }
 
     /// Makes this a copy of another packet: its frame, port and time.
-    pub fn copy_from(&mut self, other: &Packet) {
-        self.start = other.start;
-        self.end = other.end;
+    ///
+    /// # Errors
+    /// [`FrameLengthError`] when the slot of this packet is too small for the frame; the packet is then as it was.
+    pub fn copy_from(&mut self, other: &Packet) -> Result<(), FrameLengthError> {
+        self.check_limit(0, other.len())?;
+        let last = self.slot.room() - other.len();
+        self.put_at((other.start as usize).min(last), other.len());
         self.data_mut().copy_from_slice(other.data());
         self.ingress_port = other.ingress_port;
         self.timestamp_ns = other.timestamp_ns;
+        Ok(())
     }
 
     /// Adds `count` zero bytes in front and gives them, to be written. The frame is moved only when the headroom is
@@ -180,7 +205,7 @@ impl Packet {
     pub fn push(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
         self.check_growth(count)?;
         if count > self.start as usize {
-            self.move_to(START + count);
+            self.move_to(self.headroom() + count);
         }
         self.start -= count as u32;
         let fresh = &mut self.data_mut()[..count];
@@ -213,8 +238,9 @@ impl Packet {
     /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
     pub fn extend(&mut self, count: usize) -> Result<&mut [u8], FrameLengthError> {
         self.check_growth(count)?;
-        if self.end as usize + count > ROOM {
-            self.move_to(START);
+        if self.end as usize + count > self.slot.room() {
+            let last = self.slot.room() - self.len() - count;
+            self.move_to(self.headroom().min(last));
         }
         let before = self.len();
         self.end += count as u32;
@@ -241,7 +267,7 @@ impl Packet {
     /// Moves the frame within the slot to start at `start`, at most up to where its end meets the slot's.
     fn move_to(&mut self, start: usize) {
         let length = self.len();
-        let start = start.min(ROOM - length);
+        let start = start.min(self.slot.room() - length);
         let from = self.start as usize;
         self.slot.bytes_mut().copy_within(from..from + length, start);
         self.put_at(start, length);
@@ -250,22 +276,28 @@ impl Packet {
     /// Says where the frame is in the slot.
     #[inline]
     fn put_at(&mut self, start: usize, length: usize) {
-        debug_assert!(start + length <= ROOM);
+        debug_assert!(start + length <= self.slot.room());
         // A slot is far smaller than 4 GiB.
         self.start = start as u32;
         self.end = (start + length) as u32;
     }
 
     fn check_growth(&self, count: usize) -> Result<(), FrameLengthError> {
-        if count > MAX_FRAME - self.len() {
-            return Err(FrameLengthError { length: self.len(), change: change(count) });
+        self.check_limit(self.len(), count)
+    }
+
+    /// Whether a frame of this length may become longer by so many bytes, in this packet's slot.
+    fn check_limit(&self, length: usize, count: usize) -> Result<(), FrameLengthError> {
+        let limit = MAX_FRAME.min(self.slot.room());
+        if count > limit - length {
+            return Err(FrameLengthError { length, change: change(count), limit });
         }
         Ok(())
     }
 
     fn check_shrinkage(&self, count: usize) -> Result<(), FrameLengthError> {
         if count > self.len() {
-            return Err(FrameLengthError { length: self.len(), change: -change(count) });
+            return Err(FrameLengthError { length: self.len(), change: -change(count), limit: self.len() });
         }
         Ok(())
     }
@@ -284,7 +316,8 @@ impl Default for Packet {
 impl Clone for Packet {
     fn clone(&self) -> Packet {
         let mut copy = Packet::new();
-        copy.copy_from(self);
+        // A slot of the default layout has room for every frame.
+        let _ = copy.copy_from(self);
         copy
     }
 }
@@ -322,6 +355,7 @@ fn copy(from: &[u8], to: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TAILROOM;
 
     #[test]
     fn headers_are_pushed_and_pulled_in_place() {
@@ -361,10 +395,11 @@ mod tests {
     #[test]
     fn more_than_the_headroom_moves_the_frame() {
         let mut packet = Packet::from_frame(&[5; 10]).unwrap();
-        packet.push(START + 1).unwrap();
-        assert_eq!(packet.len(), START + 11);
-        assert_eq!(packet.data()[START + 1..], [5; 10]);
-        assert_eq!(packet.push(MAX_FRAME - packet.len()).unwrap().len(), MAX_FRAME - START - 11);
+        let more = packet.headroom() + 1;
+        packet.push(more).unwrap();
+        assert_eq!(packet.len(), more + 10);
+        assert_eq!(packet.data()[more..], [5; 10]);
+        assert_eq!(packet.push(MAX_FRAME - packet.len()).unwrap().len(), MAX_FRAME - more - 10);
         assert_eq!(packet.data()[MAX_FRAME - 10..], [5; 10]);
         packet.pull(MAX_FRAME - 10).unwrap();
         packet.append(&vec![6; MAX_FRAME - 10]).unwrap();
@@ -375,7 +410,10 @@ mod tests {
     #[test]
     fn frames_neither_outgrow_the_limit_nor_shrink_below_nothing() {
         let mut packet = Packet::from_frame(&vec![1; MAX_FRAME]).unwrap();
-        assert_eq!(packet.push(1).unwrap_err(), FrameLengthError { length: MAX_FRAME, change: 1 });
+        assert_eq!(
+            packet.push(1).unwrap_err(),
+            FrameLengthError { length: MAX_FRAME, change: 1, limit: MAX_FRAME }
+        );
         assert!(packet.append(&[1]).is_err());
         assert!(packet.set_frame(&vec![0; MAX_FRAME + 1]).is_err());
         assert!(packet.push(usize::MAX).is_err());
@@ -386,6 +424,32 @@ mod tests {
         assert!(packet.trim(3).is_err());
         assert_eq!(packet.data(), [1, 1]);
         assert!(Packet::from_frame(&vec![0; MAX_FRAME + 1]).is_err());
+    }
+
+    #[test]
+    fn a_smaller_slot_has_a_limit_of_its_own() {
+        let layout = crate::SlotLayout { size: 2048, headroom: 256 };
+        let mut pool = crate::PacketPool::over(crate::Region::new(2, layout).unwrap());
+        let mut packet = pool.take().unwrap();
+        let (longest, room) = (packet.longest_received(), 2048 - TAILROOM);
+        assert_eq!(longest, room - 256);
+        let error = packet.set_frame(&vec![1; longest + 1]).unwrap_err();
+        assert_eq!(error.limit, longest);
+        packet.set_frame(&vec![1; longest]).unwrap();
+        packet.push(10).unwrap();
+        packet.append(&[2; 100]).unwrap();
+        assert_eq!((packet.len(), packet.data()[longest + 9..][..2].to_vec()), (longest + 110, vec![1, 2]));
+        assert_eq!(packet.push(room).unwrap_err().limit, room);
+        packet.push(room - packet.len()).unwrap();
+        assert!(packet.push(1).is_err() && packet.append(&[1]).is_err() && packet.place().is_none());
+        let mut small = pool.take().unwrap();
+        small.copy_from(&packet).unwrap();
+        assert_eq!((small.data(), packet.clone().data()), (packet.data(), packet.data()));
+        assert!(small.copy_from(&Packet::from_frame(&vec![3; room + 1]).unwrap()).is_err());
+        assert_eq!(small.data(), packet.data(), "as it was");
+        let near = Packet::from_frame(&vec![4; room - 256 + 1]).unwrap();
+        small.copy_from(&near).unwrap();
+        assert_eq!(small.data(), near.data());
     }
 
     #[test]

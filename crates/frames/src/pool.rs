@@ -3,9 +3,8 @@
 #![allow(unsafe_code)]
 
 use crate::burst::{Burst, Place};
-use crate::memory::MemoryError;
 use crate::packet::Packet;
-use crate::slots::Slots;
+use crate::region::{MAX_REGION, Region, RegionError, SlotLayout, Slots};
 use std::vec::Drain;
 
 /// Most packets in a batch.
@@ -14,7 +13,7 @@ pub const MAX_BATCH: usize = 64;
 /// Packets that wait to be used again, and the memory in which all of them lie. What has never been used takes no
 /// memory; in steady state nothing is allocated.
 ///
-/// A packet that is dropped instead of given back is lost to the pool.
+/// A packet that is dropped, or given to another pool, comes back to this one.
 #[derive(Debug)]
 pub struct PacketPool {
     slots: Slots,
@@ -23,15 +22,34 @@ pub struct PacketPool {
 impl PacketPool {
     /// A pool that has at most `limit` packets, in use and waiting together (each about 16 KiB).
     pub fn new(limit: usize) -> PacketPool {
-        PacketPool { slots: Slots::new(limit) }
+        PacketPool::try_new(limit).unwrap_or_else(|_| {
+            std::alloc::handle_alloc_error(std::alloc::Layout::new::<[u8; SlotLayout::DEFAULT.size]>())
+        })
     }
 
     /// As [`PacketPool::new`], for a program that can go on without it.
     ///
     /// # Errors
     /// The system has not so much memory.
-    pub fn try_new(limit: usize) -> Result<PacketPool, MemoryError> {
-        Ok(PacketPool { slots: Slots::try_new(limit)? })
+    pub fn try_new(limit: usize) -> Result<PacketPool, RegionError> {
+        let limit = limit.min(MAX_REGION / SlotLayout::DEFAULT.size);
+        Ok(PacketPool::over(Region::new(limit, SlotLayout::DEFAULT)?))
+    }
+
+    /// A pool of the packets of a region.
+    pub fn over(region: Region) -> PacketPool {
+        PacketPool { slots: Slots::new(region) }
+    }
+
+    /// How its packets lie in memory.
+    pub fn layout(&self) -> SlotLayout {
+        self.slots.region().layout()
+    }
+
+    /// Whether no packet can be taken now.
+    #[inline]
+    pub fn is_exhausted(&self) -> bool {
+        self.slots.is_exhausted()
     }
 
     /// An empty packet, or `None` when all are in use.
@@ -40,7 +58,7 @@ impl PacketPool {
         self.slots.take().map(Packet::within)
     }
 
-    /// Takes a packet back. One that is not from this pool is freed.
+    /// Takes a packet back. One of another pool goes to that.
     #[inline]
     pub fn put(&mut self, packet: Packet) {
         self.slots.put(packet.slot);
@@ -220,7 +238,6 @@ impl Default for Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::slots::START;
     use crate::{HEADROOM, MAX_FRAME};
 
     #[test]
@@ -327,6 +344,37 @@ mod tests {
     }
 
     #[test]
+    fn packets_of_a_region_are_a_burst_where_its_headroom_is_whole_and_find_their_pool() {
+        let mut others = PacketPool::new(1);
+        for (headroom, is_burst) in [(HEADROOM as u16, true), (HEADROOM as u16 - 1, false)] {
+            let layout = SlotLayout { size: 2048, headroom };
+            let mut pool = PacketPool::over(Region::new(3, layout).unwrap());
+            let (mut batch, mut places) = (Batch::new(), Vec::new());
+            let longest = vec![7; layout.longest_frame()];
+            while let Some(packet) = batch.add(&mut pool) {
+                packet.set_frame(&longest).unwrap();
+            }
+            assert!(batch.len() == 3 && pool.is_exhausted());
+            let burst = batch.burst(&mut places);
+            assert_eq!(burst.is_some(), is_burst);
+            if let Some(mut burst) = burst {
+                // All that a burst lends lies in the slot of its frame.
+                (0..3).for_each(|number| burst.room_mut(number).unwrap().fill(number as u8));
+                assert!(
+                    (0..3).all(|number| burst
+                        .frame(number)
+                        .unwrap()
+                        .iter()
+                        .all(|byte| *byte == number as u8))
+                );
+            }
+            batch.recycle(&mut others);
+            assert_eq!((others.available(), pool.available()), (1, 3));
+            assert!((0..3).all(|_| pool.take().is_some()), "a packet let go is in its pool at once");
+        }
+    }
+
+    #[test]
     fn no_burst_of_two_memories_or_without_headroom() {
         let (_pool, mut batch) = pool_and_batch(&[b"first", b"second"]);
         let mut places = Vec::new();
@@ -334,7 +382,8 @@ mod tests {
         batch.push(Packet::from_frame(b"of another memory").unwrap()).unwrap();
         assert!(batch.burst(&mut places).is_none());
         batch.packets.pop();
-        batch.packets[0].push(START - HEADROOM).unwrap();
+        let before = usize::from(SlotLayout::DEFAULT.headroom) - HEADROOM;
+        batch.packets[0].push(before).unwrap();
         assert!(batch.burst(&mut places).is_some());
         batch.packets[0].push(1).unwrap();
         assert!(batch.burst(&mut places).is_none());

@@ -1,0 +1,491 @@
+//! Memory of many packets: slots of one size, each of one packet alone.
+//!
+//! A region is there for as long as any of its slots, whoever has them: a worker, a transmit ring, a driver that completes
+//! late. A slot whose owner lets go of it goes onto the region's list of returned slots, from where the pool of the region
+//! takes it: no thread waits for another there.
+
+#![allow(unsafe_code)]
+
+use crate::burst::TAILROOM;
+use crate::memory::{Memory, MemoryError};
+use crate::packet::{HEADROOM, MAX_FRAME};
+
+use std::any::Any;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+const LINE: usize = 64;
+
+/// The shortest frame that every slot has room for: Ethernet's shortest.
+pub const MIN_SLOT_FRAME: usize = 64;
+
+/// Most bytes of a region: places in it are numbers of 32 bits.
+pub const MAX_REGION: usize = u32::MAX as usize;
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+/// How a region is divided.
+///
+/// ```text
+///  | headroom | frames | tailroom, 16 bytes |     `size` bytes from one slot to the next
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotLayout {
+    /// Bytes from one slot to the next.
+    pub size: usize,
+    /// Bytes before a received frame. With fewer than [`HEADROOM`] a worker copies the frames instead of switching them
+    /// where they lie.
+    pub headroom: u16,
+}
+
+impl SlotLayout {
+    /// Room for [`MAX_FRAME`]. A tag that a driver adds before the frame leaves [`HEADROOM`] whole, and an odd number of
+    /// cache lines lies between two slots, so that frames do not all begin in the same few sets of a cache.
+    pub const DEFAULT: SlotLayout =
+        SlotLayout { size: HEADROOM + LINE + MAX_FRAME + 2 * LINE, headroom: (HEADROOM + LINE) as u16 };
+
+    /// The longest frame that may be received.
+    pub fn longest_frame(&self) -> usize {
+        self.size.saturating_sub(usize::from(self.headroom) + TAILROOM).min(MAX_FRAME)
+    }
+}
+
+const _: () =
+    assert!(SlotLayout::DEFAULT.size.is_multiple_of(LINE) && (SlotLayout::DEFAULT.size / LINE) % 2 == 1);
+
+/// Why memory cannot be a region.
+#[derive(Debug)]
+pub enum RegionError {
+    /// A slot has no room for a frame of [`MIN_SLOT_FRAME`] bytes between its headroom and [`TAILROOM`].
+    SlotTooSmall {
+        /// The layout that was asked for.
+        layout: SlotLayout,
+    },
+    /// The slots have more than [`MAX_REGION`] bytes together.
+    TooLarge {
+        /// So many slots were asked for.
+        slots: usize,
+        /// The layout that was asked for.
+        layout: SlotLayout,
+    },
+    /// The system has no memory.
+    Memory(MemoryError),
+}
+
+impl fmt::Display for RegionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegionError::SlotTooSmall { layout: SlotLayout { size, headroom } } => write!(
+                f,
+                "a slot of {size} bytes is too small: headroom of {headroom}, a frame of {MIN_SLOT_FRAME} and \
+                 {TAILROOM} after it are the least"
+            ),
+            RegionError::TooLarge { slots, layout } => write!(
+                f,
+                "{slots} slots of {} bytes are more than a region may have, {MAX_REGION} bytes",
+                layout.size
+            ),
+            RegionError::Memory(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RegionError {}
+
+/// Packet memory with slots of one size. [`crate::PacketPool::over`] makes packets of it.
+#[derive(Debug)]
+pub struct Region {
+    shared: Arc<Shared>,
+}
+
+/// Memory of which slots are parts.
+struct Shared {
+    start: NonNull<u8>,
+    size: usize,
+    layout: SlotLayout,
+    /// What a packet may use of a slot, and the longest frame that it can receive.
+    room: usize,
+    longest: usize,
+    returned: Returned,
+    /// Keeps the memory; freed with the last slot.
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the bytes are reached only through slots, which do not overlap and have one owner each, and through a burst while
+// it borrows the slots that it lends. All else is Send and Sync by itself.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("size", &self.size)
+            .field("layout", &self.layout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Region {
+    /// A region of so many slots in memory of its own. What no slot uses takes no memory.
+    ///
+    /// # Errors
+    /// [`RegionError`].
+    pub fn new(slots: usize, layout: SlotLayout) -> Result<Region, RegionError> {
+        let length = check(slots, layout)?;
+        let memory = Memory::zeroed(length).map_err(RegionError::Memory)?;
+        let start = memory.start();
+        let owner = Box::new(memory);
+        // SAFETY: the memory has so many bytes, zeroed, belongs to the owner alone, and moving that does not move it.
+        unsafe { Region::over(start, slots, layout, owner) }
+    }
+
+    /// A region in a driver's memory: as many slots one after the other from `start` on. The owner is dropped, on whatever
+    /// thread that is, after the pool of the region and the last packet in it.
+    ///
+    /// # Safety
+    /// `slots` times the size of a slot are there from `start` on, initialised and at least as long as the owner. Nobody
+    /// else reads or writes the bytes of a slot, but a device while a driver has the slot's packet.
+    ///
+    /// # Errors
+    /// [`RegionError`]; the owner is dropped.
+    pub unsafe fn over(
+        start: NonNull<u8>,
+        slots: usize,
+        layout: SlotLayout,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Region, RegionError> {
+        let size = check(slots, layout)?;
+        let returned = Returned::new(slots);
+        let (room, longest) = (layout.size - TAILROOM, layout.longest_frame());
+        let shared = Shared { start, size, layout, room, longest, returned, _owner: owner };
+        Ok(Region { shared: Arc::new(shared) })
+    }
+
+    /// How it is divided.
+    pub fn layout(&self) -> SlotLayout {
+        self.shared.layout
+    }
+}
+
+/// The bytes of so many slots, if they can be a region.
+fn check(slots: usize, layout: SlotLayout) -> Result<usize, RegionError> {
+    if layout.size < usize::from(layout.headroom) + MIN_SLOT_FRAME + TAILROOM {
+        return Err(RegionError::SlotTooSmall { layout });
+    }
+    let length = slots.checked_mul(layout.size).filter(|length| *length <= MAX_REGION);
+    length.ok_or(RegionError::TooLarge { slots, layout })
+}
+
+/// The slots of a region that nobody uses.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    region: Region,
+    /// Used before; all of this region.
+    free: Vec<Slot>,
+    made: usize,
+    limit: usize,
+}
+
+/// A part of a region, reached through this value alone. Dropped, it goes onto the list of returned slots.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    shared: Arc<Shared>,
+    start: NonNull<u8>,
+}
+
+// SAFETY: the bytes belong to this value alone, and the region is there for as long as any slot.
+unsafe impl Send for Slot {}
+// SAFETY: as above; a shared slot is only read.
+unsafe impl Sync for Slot {}
+
+impl Slots {
+    pub(crate) fn new(region: Region) -> Slots {
+        let limit = region.shared.size / region.shared.layout.size;
+        Slots { region, free: Vec::new(), made: 0, limit }
+    }
+
+    /// A slot that nobody uses, if there is one.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<Slot> {
+        self.free.pop().or_else(|| self.make())
+    }
+
+    /// Takes a slot back. One of another region goes to that.
+    #[inline]
+    pub(crate) fn put(&mut self, slot: Slot) {
+        if Arc::ptr_eq(&self.region.shared, &slot.shared) {
+            self.free.push(slot);
+        }
+    }
+
+    /// How many can be taken now.
+    pub(crate) fn available(&self) -> usize {
+        self.free.len() + self.limit - self.made + self.region.shared.returned.count()
+    }
+
+    /// Whether none can be taken now.
+    #[inline]
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.free.is_empty() && self.available() == 0
+    }
+
+    /// Most slots, in use and not.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub(crate) fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// A slot that was returned, or one that was never used.
+    #[cold]
+    fn make(&mut self) -> Option<Slot> {
+        let shared = &self.region.shared;
+        let of_number = |number: usize| {
+            // SAFETY: the region has so many slots.
+            let start = unsafe { shared.start.add(number * shared.layout.size) };
+            Slot { shared: Arc::clone(shared), start }
+        };
+        self.free.extend(shared.returned.take_all().map(|number| of_number(number as usize)));
+        self.free.pop().or_else(|| {
+            let number = self.made;
+            (number < self.limit).then(|| {
+                self.made += 1;
+                of_number(number)
+            })
+        })
+    }
+}
+
+impl Slot {
+    /// A slot with memory of its own.
+    pub(crate) fn alone() -> Slot {
+        let region = Region::new(1, SlotLayout::DEFAULT).unwrap_or_else(|_| {
+            std::alloc::handle_alloc_error(std::alloc::Layout::new::<[u8; SlotLayout::DEFAULT.size]>())
+        });
+        Slots::new(region).take().expect("the first of one")
+    }
+
+    /// Whether another slot is of the same region.
+    #[inline]
+    pub(crate) fn is_with(&self, other: &Slot) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// The start and the bytes of the region that it is a part of. Only its own bytes may be reached there.
+    #[inline]
+    pub(crate) fn memory(&self) -> (NonNull<u8>, usize) {
+        (self.shared.start, self.shared.size)
+    }
+
+    /// Where it starts in its region.
+    #[inline]
+    pub(crate) fn offset(&self) -> usize {
+        self.start.as_ptr() as usize - self.shared.start.as_ptr() as usize
+    }
+
+    /// The bytes that a packet may use.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.shared.room
+    }
+
+    /// The longest frame that a packet can receive into it.
+    #[inline]
+    pub(crate) fn longest(&self) -> usize {
+        self.shared.longest
+    }
+
+    /// Where the frame of an empty packet starts.
+    #[inline]
+    pub(crate) fn headroom(&self) -> u16 {
+        self.shared.layout.headroom
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `room` initialised bytes from `start` on belong to this value alone.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.room()) }
+    }
+
+    #[inline]
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.room()) }
+    }
+}
+
+impl Drop for Slot {
+    #[cold]
+    fn drop(&mut self) {
+        // A region has fewer slots than bytes, which are fewer than 4 GiB.
+        let number = self.offset() / self.shared.layout.size;
+        self.shared.returned.put(number as u32);
+    }
+}
+
+/// The slots that owners let go of: a stack, linked by the numbers of slots.
+///
+/// Any thread puts a slot on it, one takes all at once. As nobody takes a single one, what a `put` has read as the first
+/// may come off and go on again meanwhile without harm: its link says then what comes after it now. The list owns the slots
+/// on it by their numbers, and does not keep the region.
+#[repr(align(64))]
+struct Returned {
+    first: AtomicU32,
+    /// Never more than there are on the list: it is added to after `put`. Below 0 when `take_all` was faster.
+    count: AtomicI32,
+    /// After each slot on the list the next.
+    next: Box<[AtomicU32]>,
+}
+
+impl Returned {
+    fn new(slots: usize) -> Returned {
+        let next = (0..slots).map(|_| AtomicU32::new(NONE)).collect();
+        Returned { first: AtomicU32::new(NONE), count: AtomicI32::new(0), next }
+    }
+
+    /// Puts a slot on the list: what was done to its bytes comes before what is done to them after `take_all`.
+    fn put(&self, number: u32) {
+        let next = &self.next[number as usize];
+        let mut first = self.first.load(Ordering::Relaxed);
+        loop {
+            next.store(first, Ordering::Relaxed);
+            match self.first.compare_exchange_weak(first, number, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(other) => first = other,
+            }
+        }
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    /// Takes all slots off the list. Only the pool does so, of which each region has one.
+    fn take_all(&self) -> impl Iterator<Item = u32> {
+        let first = match self.first.load(Ordering::Relaxed) {
+            NONE => NONE,
+            _ => self.first.swap(NONE, Ordering::Acquire),
+        };
+        let of = |number: u32| (number != NONE).then_some(number);
+        std::iter::successors(
+            of(first),
+            move |number| of(self.next[*number as usize].load(Ordering::Relaxed)),
+        )
+        .inspect(|_| {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        })
+    }
+
+    fn count(&self) -> usize {
+        usize::try_from(self.count.load(Ordering::Acquire)).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    const SMALL: SlotLayout = SlotLayout { size: 2048, headroom: 256 };
+
+    #[test]
+    fn slots_outlive_what_made_them() {
+        let mut slots = Slots::new(Region::new(2, SlotLayout::DEFAULT).unwrap());
+        let mut slot = slots.take().unwrap();
+        drop(slots);
+        slot.bytes_mut().fill(3);
+        assert!(slot.bytes().iter().all(|byte| *byte == 3));
+    }
+
+    #[test]
+    fn a_region_that_cannot_be_is_refused_by_name() {
+        let small = SlotLayout { size: 256 + MIN_SLOT_FRAME + TAILROOM - 1, headroom: 256 };
+        let error = Region::new(1, small).unwrap_err();
+        assert!(matches!(error, RegionError::SlotTooSmall { .. }), "{error}");
+        let least = SlotLayout { size: small.size + 1, ..small };
+        assert_eq!(least.longest_frame(), MIN_SLOT_FRAME);
+        assert!(Region::new(1, least).is_ok());
+        for slots in [usize::MAX, MAX_REGION / SMALL.size + 1] {
+            assert!(matches!(Region::new(slots, SMALL), Err(RegionError::TooLarge { .. })));
+        }
+        assert_eq!(SlotLayout::DEFAULT.longest_frame(), MAX_FRAME);
+    }
+
+    /// A driver's memory that tells when it is freed.
+    struct Owner {
+        _memory: Memory,
+        freed: Arc<AtomicUsize>,
+    }
+
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            self.freed.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_drivers_memory_is_freed_once_after_its_last_slot() {
+        let freed = Arc::new(AtomicUsize::new(0));
+        for keeps_slots in [false, true] {
+            freed.store(0, Ordering::SeqCst);
+            let memory = Memory::zeroed(4 * SMALL.size).unwrap();
+            let start = memory.start();
+            let owner = Box::new(Owner { _memory: memory, freed: Arc::clone(&freed) });
+            // SAFETY: the owner has four slots of memory that nobody else uses.
+            let region = unsafe { Region::over(start, 4, SMALL, owner) }.unwrap();
+            let mut slots = Slots::new(region);
+            let held: Vec<Slot> = std::iter::from_fn(|| slots.take()).collect();
+            assert_eq!((held.len(), slots.available(), held[3].room()), (4, 0, SMALL.size - TAILROOM));
+            if keeps_slots {
+                drop(slots);
+                assert_eq!(freed.load(Ordering::SeqCst), 0);
+                std::thread::spawn(move || drop(held)).join().unwrap();
+            } else {
+                drop(held);
+                assert_eq!((slots.available(), freed.load(Ordering::SeqCst)), (4, 0));
+                drop(slots);
+            }
+            assert_eq!(freed.load(Ordering::SeqCst), 1);
+        }
+    }
+
+    #[test]
+    fn slots_come_back_from_all_threads_with_what_was_written() {
+        let rounds = if cfg!(miri) { 20 } else { 20_000 };
+        let mut slots = Slots::new(Region::new(8, SMALL).unwrap());
+        let (senders, threads): (Vec<_>, Vec<_>) = (0..3u8)
+            .map(|_| {
+                let (sender, receiver) = std::sync::mpsc::sync_channel::<Slot>(2);
+                let thread = std::thread::spawn(move || {
+                    for mut slot in receiver {
+                        let count = slot.bytes()[0].wrapping_add(1);
+                        slot.bytes_mut()[0] = count;
+                    }
+                });
+                (sender, thread)
+            })
+            .unzip();
+        let mut counts = [0u8; 8];
+        for round in 0..rounds {
+            let slot = loop {
+                match slots.take() {
+                    Some(slot) => break slot,
+                    None => std::thread::yield_now(),
+                }
+            };
+            let number = slot.offset() / SMALL.size;
+            assert_eq!(slot.bytes()[0], counts[number], "what the last owner wrote is seen");
+            counts[number] = counts[number].wrapping_add(1);
+            senders[round % 3].send(slot).unwrap();
+        }
+        drop(senders);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(slots.available(), 8);
+        let mut all: Vec<Slot> = std::iter::from_fn(|| slots.take()).collect();
+        all.sort_by_key(Slot::offset);
+        assert!(all.iter().enumerate().all(|(at, slot)| slot.offset() == at * SMALL.size), "each once");
+    }
+}
