@@ -205,9 +205,13 @@ impl Outgoing {
     }
 }
 
-/// Packets for so many ports: a batch on its way in, and one on its way out of each, which a driver may keep for a round.
-fn pool_size(ports: usize) -> usize {
-    MAX_BATCH * (2 * ports + 2)
+/// Most packets that the ports of a worker may keep until their frames have left, all together (a gigabyte).
+const MAX_KEPT: usize = 1 << 16;
+
+/// Packets for so many ports: a batch on its way in, and one on its way out of each, which a driver may keep for a round; and
+/// those that ports keep until their frames have left.
+fn pool_size(ports: usize, kept: usize) -> usize {
+    MAX_BATCH * (2 * ports + 2) + kept.min(MAX_KEPT)
 }
 
 impl Worker {
@@ -236,7 +240,7 @@ impl Worker {
         ports.into_iter().for_each(|(id, port)| live.push(id, port));
         let streams = Streams::of(&live);
         let packets = Packets {
-            pool: PacketPool::new(pool_size(live.len())),
+            pool: PacketPool::new(pool_size(live.len(), live.kept())),
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
             places: Vec::with_capacity(MAX_BATCH),
             leaving: Leaving::default(),
@@ -294,6 +298,7 @@ impl Worker {
             }
             let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
             self.flush();
+            self.complete();
             self.bursts.left();
             let ended = !self.ports.is_empty() && self.ports.iter().all(|port| port.ended);
             if ended && !self.streams.go_on && self.is_done() {
@@ -315,6 +320,12 @@ impl Worker {
     /// Whether no packet waits for anything.
     fn is_done(&self) -> bool {
         self.switch.next_departure_ns().is_none() && !self.switch.traffic.has_put_off()
+    }
+
+    /// Takes back the packets of frames that have left, from the ports that keep them until then.
+    fn complete(&mut self) {
+        let Worker { ports, packets: Packets { pool, .. }, .. } = self;
+        ports.iter_mut().filter(|live| live.keeps > 0).for_each(|live| live.port.complete(pool));
     }
 
     /// Takes a batch from each port; says whether there was anything to do.

@@ -120,6 +120,14 @@ impl<P: Port> Port for FaultInjector<P> {
         self.port.in_flight()
     }
 
+    fn complete(&mut self, pool: &mut PacketPool) {
+        self.port.complete(pool);
+    }
+
+    fn max_kept(&self) -> usize {
+        self.port.max_kept()
+    }
+
     fn is_link_down(&self) -> bool {
         self.port.is_link_down()
     }

@@ -19,6 +19,9 @@ pub trait Port: Send {
     /// full or the link does not take such a length, stay in the batch in order, to be dropped and counted by the
     /// caller. Frames may wait in the port until [`Port::flush`].
     ///
+    /// A port that sends frames from where they lie takes their packets out of the batch instead and keeps them until they
+    /// have left ([`Port::complete`]), at most [`Port::max_kept`] at any time. It refuses a frame that would be one more.
+    ///
     /// # Errors
     /// [`PortError`] when the port is broken for good. Frames not sent stay in the batch.
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError>;
@@ -28,6 +31,15 @@ pub trait Port: Send {
     /// # Errors
     /// [`PortError`] when the port is broken for good.
     fn flush(&mut self) -> Result<(), PortError>;
+
+    /// Gives the packets back whose frames have left, in any order: a transmit completion. A worker calls it once a round for
+    /// a port that keeps packets. Packets of other pools may be among them, and find these themselves.
+    fn complete(&mut self, _pool: &mut PacketPool) {}
+
+    /// Most packets that the port keeps after [`Port::transmit`], the same at any time: a worker has so many packets more.
+    fn max_kept(&self) -> usize {
+        0
+    }
 
     /// Frames that were handed on and have not left the machine yet, as far as the port knows.
     fn in_flight(&mut self) -> usize {

@@ -17,6 +17,8 @@ pub(crate) struct LivePort {
     /// Frames carry times by which they are to be ordered ([`TimeSource::Stamped`]).
     pub(super) is_stamped: bool,
     pub(crate) sending: Batch,
+    /// Most packets that it keeps until their frames have left ([`Port::max_kept`]).
+    pub(super) keeps: usize,
 }
 
 /// At most as many as a switch has, in the order in which they came.
@@ -31,7 +33,8 @@ impl LivePorts {
     /// One more port, with a number that no other has.
     pub(super) fn push(&mut self, id: PortId, port: Box<dyn Port>) {
         let is_stamped = port.time_source() == TimeSource::Stamped;
-        self.ports.push(LivePort { id, port, ended: false, is_stamped, sending: Batch::new() });
+        let keeps = port.max_kept();
+        self.ports.push(LivePort { id, port, ended: false, is_stamped, sending: Batch::new(), keeps });
         self.list();
     }
 
@@ -39,6 +42,11 @@ impl LivePorts {
         let port = self.ports.remove(at);
         self.list();
         port
+    }
+
+    /// Most packets that all ports together keep until their frames have left.
+    pub(super) fn kept(&self) -> usize {
+        self.ports.iter().fold(0, |kept, port| kept.saturating_add(port.keeps))
     }
 
     /// The place of a port.

@@ -76,9 +76,9 @@ fn make_room(worker: &mut Worker, id: PortId, port: &dyn Port) -> Result<(), Por
     if worker.ports.len() >= MAX_PORTS {
         return Err(PortsError::TooMany);
     }
-    let wanted = pool_size(worker.ports.len() + 1);
+    let wanted = pool_size(worker.ports.len() + 1, worker.ports.kept().saturating_add(port.max_kept()));
     if worker.packets.pool.limit() < wanted {
-        // Between two rounds all packets are back; one that a driver kept is freed when it comes.
+        // Between two rounds all packets are back, but those that a driver keeps: their memory goes with the last of them.
         worker.packets.pool = PacketPool::try_new(wanted).map_err(|_| PortsError::NoMemory)?;
     }
     Ok(())

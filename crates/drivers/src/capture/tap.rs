@@ -163,6 +163,14 @@ impl Port for WatchedPort {
         self.port.in_flight()
     }
 
+    fn complete(&mut self, pool: &mut PacketPool) {
+        self.port.complete(pool);
+    }
+
+    fn max_kept(&self) -> usize {
+        self.port.max_kept()
+    }
+
     fn is_link_down(&self) -> bool {
         self.port.is_link_down()
     }
