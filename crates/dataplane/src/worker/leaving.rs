@@ -110,7 +110,8 @@ mod tests {
         assert!(third.data() == [2; 60] && third.take_place(longest));
         assert_eq!(third.len(), MAX_FRAME);
         assert!(come_to(&mut packets, places[3], &mut pool));
-        assert_eq!(packets.next().unwrap().data(), [3; 60]);
+        let fourth = packets.next().unwrap();
+        assert_eq!(fourth.data(), [3; 60]);
         assert_eq!(pool.available(), 2);
     }
 }
