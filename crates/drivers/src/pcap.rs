@@ -149,8 +149,11 @@ impl Input {
             }
             let Some(mut packet) = pool.take() else { return Ok(Received::More) };
             packet.timestamp_ns = timestamp_ns;
-            // Neither can fail: the length and the room were looked at.
-            if packet.set_frame(&self.frame).is_ok() && batch.push(packet).is_ok() {
+            // A slot may have room for less than the longest frame. There is room in the batch.
+            if packet.set_frame(&self.frame).is_err() {
+                statistics.rx_errors += 1;
+                pool.put(packet);
+            } else if batch.push(packet).is_ok() {
                 statistics.rx_packets += 1;
                 statistics.rx_bytes += self.frame.len() as u64;
                 statistics.rx_truncated += u64::from(original_length as usize > self.frame.len());

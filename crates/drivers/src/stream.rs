@@ -220,8 +220,11 @@ impl Port for StreamPort {
                         return Ok(Received::More);
                     };
                     packet.timestamp_ns = wall_clock_ns();
-                    // Neither can fail: the length and the room were looked at.
-                    if packet.set_frame(frame).is_ok() && batch.push(packet).is_ok() {
+                    // A slot may have room for less than the longest frame. There is room in the batch.
+                    if packet.set_frame(frame).is_err() {
+                        self.statistics.rx_errors += 1;
+                        pool.put(packet);
+                    } else if batch.push(packet).is_ok() {
                         self.statistics.rx_packets += 1;
                         self.statistics.rx_bytes += length as u64;
                         self.statistics.rx_truncated += u64::from(is_cut);

@@ -133,6 +133,7 @@ impl Tables {
         let index = entry_index(index)?;
         let before = self.tables[table].entry(index).and_then(|entry| entry.meter());
         self.tables[table].set_meter(index, config)?;
+        self.commits += 1;
         self.note_undo(|| Undo::Meter(table, Box::new((index, before))));
         Ok(())
     }
@@ -193,6 +194,7 @@ impl Tables {
         let index = entry_index(index)?;
         let before = self.tables[table].meter_counts(index)?;
         self.tables[table].set_meter_counts(index, counts)?;
+        self.commits += 1;
         self.note_undo(|| Undo::MeterCounts(table, Box::new((index, before))));
         Ok(())
     }

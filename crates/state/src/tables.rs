@@ -22,7 +22,7 @@ pub struct Tables {
     pub(crate) undo: Option<Vec<Undo>>,
     /// Tables that may have writes which packets do not meet yet.
     uncommitted: Vec<TableId>,
-    /// Counts commits.
+    /// Counts commits, and writes to meters, which packets meet without one.
     pub(crate) commits: u64,
     /// Whether a thread waits until there is nothing else to write.
     settling: bool,

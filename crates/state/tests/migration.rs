@@ -303,6 +303,23 @@ fn who_has_the_tables_is_waited_for_and_what_was_copied_must_not_have_changed() 
 }
 
 #[test]
+fn a_direct_meter_that_is_written_after_it_was_copied_is_copied_again() {
+    let counter = "direct_counter \"ingress.routes_cnt\" packets_and_bytes";
+    let metered =
+        PROGRAM.replace(counter, &format!("{counter}\n    direct_meter \"ingress.routes_met\" bytes"));
+    let mut old = State::new(program(&metered)).unwrap();
+    let routes = table(&old, "routes");
+    let index = old.tables().insert(routes, &entry(lpm(0x0a00_0000), Target::Action(drop_it())), 0).unwrap();
+    let running = old.handle();
+    let source = metered.replace("key dst: lpm = b", "key dst: ternary = b");
+    let mut next = State::alongside(program(&source), &running).unwrap();
+    let mut migration = Migration::new(&running, &next);
+    migration.copy(&running, &mut next, &[2], 100);
+    old.tables().set_direct_meter(routes, index.0.into(), None).unwrap();
+    assert_eq!(migration.take(&mut old, &mut next), Err(NotNow::Changed));
+}
+
+#[test]
 fn metered_traffic_stays_metered() {
     let (mut state, _) = go_on(&PROGRAM.replace("\"ingress.met\" size 2", "\"ingress.met\" size 5"));
     let meter = state.program().meters.keys().next().unwrap();
