@@ -57,7 +57,9 @@ impl Worker {
                 queue.finish();
             }
             loop {
-                self.switch.switch_burst(self.port, &mut queue.burst(), |port, frame| sink.take(port, frame));
+                self.switch.switch_burst(self.port, &mut queue.burst(), |port, output| {
+                    sink.take(port, output.bytes)
+                });
                 queue.finish();
                 if queue.is_at_start() {
                     break;
@@ -90,7 +92,7 @@ impl Worker {
                     let mut one = burst.part(number..number + 1);
                     let mut left = Vec::new();
                     self.switch.switch_burst(self.port, &mut one, |port, frame| {
-                        left.push((port, frame_digest(port, frame)));
+                        left.push((port, frame_digest(port, frame.bytes)));
                     });
                     all.push(left);
                 }
@@ -121,7 +123,7 @@ impl Worker {
                     let (these, others) = rest.split_at(burst.places().len().min(rest.len()));
                     rest = others;
                     self.switch.switch_burst(self.port, &mut burst, |port, frame| {
-                        left.push((port, frame_digest(port, frame)));
+                        left.push((port, frame_digest(port, frame.bytes)));
                     });
                     queue.finish();
                     checked += these.len() as u64;

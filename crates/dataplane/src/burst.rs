@@ -57,17 +57,36 @@ pub(crate) struct Arrivals {
 /// What is copied at once of a frame that may be needed again.
 const BLOCK: usize = 32;
 
+/// A packet that leaves a burst.
+#[derive(Clone, Copy, Debug)]
+pub struct Output<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// The number of the packet of the burst whose room they lie in; none: they lie elsewhere. Packets may overtake others, and
+    /// each number comes once.
+    pub number: Option<usize>,
+}
+
+impl<'a> Output<'a> {
+    fn elsewhere(bytes: &'a [u8]) -> Output<'a> {
+        Output { bytes, number: None }
+    }
+}
+
 /// [`Switch::switch_burst`].
 #[inline]
 pub(crate) fn pass(
     switch: &mut Switch,
     port: PortId,
     burst: &mut Burst<'_>,
-    mut sent: impl FnMut(PortId, &[u8]),
+    mut sent: impl FnMut(PortId, Output<'_>),
 ) {
     switch.traffic.turns.begin();
     for first in (0..burst.places().len()).step_by(MAX_BATCH) {
         let mut part = burst.part(first..first + MAX_BATCH);
+        let mut sent = |port, output: Output<'_>| {
+            sent(port, Output { number: output.number.map(|number| first + number), ..output });
+        };
         if !run_ahead(switch, port, &mut part, &mut sent) {
             one_by_one(switch, port, &part, &mut sent);
         }
@@ -75,12 +94,17 @@ pub(crate) fn pass(
 }
 
 /// Has each packet of a burst pass the bodies on its own.
-fn one_by_one(switch: &mut Switch, port: PortId, burst: &Burst<'_>, sent: &mut impl FnMut(PortId, &[u8])) {
+fn one_by_one(
+    switch: &mut Switch,
+    port: PortId,
+    burst: &Burst<'_>,
+    sent: &mut impl FnMut(PortId, Output<'_>),
+) {
     let frames = (0..burst.places().len()).filter_map(|number| Some((port, burst.frame(number)?)));
     let mut outcome = switch.inject_batch(frames, 0);
     outcome.digests.drain(..).for_each(|message| switch.forwarder.effects.send(message));
     outcome.log.drain(..).for_each(|line| switch.forwarder.effects.say(line));
-    outcome.outputs().for_each(|(port, frame)| sent(port, frame));
+    outcome.outputs().for_each(|(port, frame)| sent(port, Output::elsewhere(frame)));
 }
 
 /// Has compiled code take a burst as far as it can; false, and nothing done, when it may not.
@@ -88,7 +112,7 @@ fn run_ahead(
     switch: &mut Switch,
     port: PortId,
     burst: &mut Burst<'_>,
-    sent: &mut impl FnMut(PortId, &[u8]),
+    sent: &mut impl FnMut(PortId, Output<'_>),
 ) -> bool {
     let classes = switch.traffic.queues.classes();
     if !(switch.traffic.queues.are_direct() || classes.is_some())
@@ -156,12 +180,12 @@ fn send_in_order(
     results: &Results<'_>,
     known: &mut KnownCounters<'_>,
     dropped: &mut u64,
-    sent: &mut impl FnMut(PortId, &[u8]),
+    sent: &mut impl FnMut(PortId, Output<'_>),
 ) -> usize {
     let (mut site, mut at_site) = (0, 0);
     let done = results.while_each(|at, outcome, len| {
         if known.sent(outcome.port_to_send(), len) {
-            sent(outcome.number(), results.bytes(at));
+            sent(outcome.number(), Output { bytes: results.bytes(at), number: Some(at) });
             return true;
         }
         let drops = outcome.verdict() == Verdict::IngressDrop;
@@ -188,7 +212,7 @@ fn send_by_class(
     classes: u8,
     known: &mut KnownCounters<'_>,
     dropped: &mut u64,
-    sent: &mut impl FnMut(PortId, &[u8]),
+    sent: &mut impl FnMut(PortId, Output<'_>),
 ) -> Option<Vec<Left>> {
     let is_simple = |outcome: &Outcome| matches!(outcome.verdict(), Verdict::Forward | Verdict::IngressDrop);
     if !results.outcomes().iter().all(is_simple) {
@@ -214,7 +238,7 @@ fn send_by_class(
         for at in waiting[..count].iter().map(|at| usize::from(*at)) {
             let (port, bytes) = (results.outcomes()[at].number(), results.bytes(at));
             match known.sent(u64::from(port), bytes.len() as u32) {
-                true => sent(port, bytes),
+                true => sent(port, Output { bytes, number: Some(at) }),
                 false => left.push(Left::Forward(port, bytes.to_vec())),
             }
         }
@@ -291,7 +315,7 @@ fn finish_left(
     port: PortId,
     left: Vec<Left>,
     burst: &Burst<'_>,
-    sent: &mut impl FnMut(PortId, &[u8]),
+    sent: &mut impl FnMut(PortId, Output<'_>),
 ) {
     // What a packet asks for in ingress happens in its own place, what it asks for in egress after the burst: there
     // the rest of the burst is in the queues already.
@@ -324,7 +348,7 @@ fn finish_left(
     }
     switch.traffic.queues.put_waiting(later);
     switch.process();
-    switch.ledger.outcome.outputs().for_each(|(port, frame)| sent(port, frame));
+    switch.ledger.outcome.outputs().for_each(|(port, frame)| sent(port, Output::elsewhere(frame)));
     switch.traffic.budget.release(switch.ledger.outcome.bytes());
     switch.ledger.outcome.clear();
     mark(Mark::Burst);

@@ -49,6 +49,7 @@ mod turns;
 mod worker;
 
 pub use budget::{DEFAULT_PACKET_MEMORY, MAX_BATCH_COPIES, MIN_PACKET_MEMORY};
+pub use burst::Output;
 pub use clock::Clock;
 pub use counters::{Counters, PortCounters};
 pub use drops::DropReason;

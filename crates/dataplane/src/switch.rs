@@ -7,7 +7,7 @@ mod ports;
 pub use config::{MAX_COPIES, MAX_PORTS, SwitchConfig, SwitchError};
 pub use ports::KnownPorts;
 
-use crate::burst::{self, Arrivals};
+use crate::burst::{self, Arrivals, Output};
 use crate::counters::Counters;
 use crate::forwarder::Forwarder;
 use crate::ledger::Ledger;
@@ -338,7 +338,12 @@ impl Switch {
     /// what leaves, in order; [`Switch::take_messages`] has the rest. Of the burst's memory it changes at most what
     /// [`Switch::footprint`] says.
     #[inline]
-    pub fn switch_burst(&mut self, port: PortId, burst: &mut Burst<'_>, sent: impl FnMut(PortId, &[u8])) {
+    pub fn switch_burst(
+        &mut self,
+        port: PortId,
+        burst: &mut Burst<'_>,
+        sent: impl FnMut(PortId, Output<'_>),
+    ) {
         burst::pass(self, port, burst, sent);
     }
 

@@ -425,7 +425,7 @@ impl Worker {
             return self.switch_copies(from, time_ns);
         };
         let memory = burst.addresses();
-        switch.switch_burst(from, &mut burst, |port, bytes| leaving.note(port, bytes, &memory));
+        switch.switch_burst(from, &mut burst, |port, output| leaving.note(port, output, &memory));
         leaving.hand_on(received, time_ns, outgoing, (ports, pool));
         self.hand_over();
         let (digests, log) = self.switch.take_messages();

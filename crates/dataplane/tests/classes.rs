@@ -1,11 +1,13 @@
 //! Ports with classes of service: a burst that compiled code takes as a whole leaves in the same order as packets that the
 //! interpreter has wait in queues one by one.
 
-use millrace_dataplane::{EngineKind, PortId, QueueConfig, Replica, Session, Switch, SwitchConfig};
+use millrace_dataplane::{EngineKind, PortId, QueueConfig, Replica, Session, Switch, SwitchConfig, Worker};
+use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
 use millrace_frames::{Burst, HEADROOM, Place, TAILROOM};
 use millrace_pipeline::{Program, text, verify};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 
 const PROGRAM: &str = include_str!("programs/classes.mir");
 
@@ -41,8 +43,8 @@ fn burst(switch: &mut Switch, packets: &[[u8; 4]]) -> BTreeMap<PortId, Vec<Vec<u
     }
     let mut sent: BTreeMap<PortId, Vec<Vec<u8>>> = BTreeMap::new();
     let mut burst = Burst::new(&mut memory, &places, HEADROOM).unwrap();
-    switch.switch_burst(9, &mut burst, |port, frame| {
-        sent.entry(port).or_default().push(frame.to_vec());
+    switch.switch_burst(9, &mut burst, |port, output| {
+        sent.entry(port).or_default().push(output.bytes.to_vec());
     });
     sent
 }
@@ -88,5 +90,50 @@ fn bursts_of_all_kinds_leave_as_packets_one_by_one_do() {
             (0..4).map(|port| counters.port(port).tx_packets).collect::<Vec<_>>()
         });
         assert_eq!(compiled, interpreted);
+    }
+}
+
+/// Gives its frames at once, and takes what leaves.
+struct Wire {
+    frames: std::vec::IntoIter<Vec<u8>>,
+    last: Vec<u8>,
+    taken: Sender<Vec<u8>>,
+}
+
+impl FarEnd for Wire {
+    fn next(&mut self) -> Next<'_> {
+        let Some(frame) = self.frames.next() else { return Next::End };
+        self.last = frame;
+        Next::Frame(&self.last)
+    }
+
+    fn take(&mut self, frame: &[u8]) -> bool {
+        self.taken.send(frame.to_vec()).is_ok()
+    }
+}
+
+/// Packets that overtake others of their burst leave too, with their own bytes, and all packets go back to the pool.
+#[test]
+fn a_worker_sends_the_highest_class_of_a_burst_first() {
+    for engine in [EngineKind::Jit, EngineKind::Interp] {
+        let (taken, sent) = channel();
+        let port = |frames: Vec<Vec<u8>>| {
+            let wire = Wire { frames: frames.into_iter(), last: Vec::new(), taken: taken.clone() };
+            Box::new(MemoryPort::new(wire)) as Box<dyn Port>
+        };
+        // Many bursts of 64: 16 of each class, tagged by their number in the burst.
+        let burst = || (0..64u8).map(|tag| vec![1, 0, tag % 4, tag]);
+        let frames: Vec<Vec<u8>> = (0..50).flat_map(|_| burst()).collect();
+        let ports = vec![(9, port(frames)), (1, port(Vec::new()))];
+        let summary = Worker::new(switch(engine, 1024, false), ports).unwrap().run();
+        assert_eq!(summary.switch.counters().all_drops().count(), 0, "{engine:?}");
+        drop(taken);
+        let tags: Vec<u8> = sent.iter().map(|frame| frame[3]).collect();
+        let in_order: Vec<u8> =
+            [3, 2, 1, 0].into_iter().flat_map(|class| (0..16).map(move |at| 4 * at + class)).collect();
+        for burst in tags.chunks(64) {
+            assert_eq!(burst, in_order, "{engine:?}");
+        }
+        assert_eq!(tags.len(), 50 * 64);
     }
 }

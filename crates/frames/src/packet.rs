@@ -152,12 +152,6 @@ impl Packet {
         (self.start as usize >= HEADROOM).then_some(place)
     }
 
-    /// Whether a place in the packet's memory ([`crate::Batch::burst`]) begins where this packet's frames lie.
-    #[inline]
-    pub fn has_place(&self, place: Place) -> bool {
-        self.start_of(place) < self.slot.room()
-    }
-
     /// Whether what lies at a place may be this packet's frame: it is in its slot, and not longer than [`MAX_FRAME`].
     #[inline]
     pub fn fits_place(&self, place: Place) -> bool {

@@ -119,7 +119,7 @@ fn in_a_burst(switch: &mut Switch, port: PortId, packets: &[Vec<u8>], time_ns: u
     }
     memory.resize(memory.len() + TAILROOM, 0);
     let mut burst = Burst::new(&mut memory, &places, HEADROOM).expect("packets with room on both sides");
-    switch.switch_burst(port, &mut burst, |port, bytes| sent.push((port, bytes.to_vec())));
+    switch.switch_burst(port, &mut burst, |port, output| sent.push((port, output.bytes.to_vec())));
     let (digests, log) = switch.take_messages();
     waited.digests.extend(digests);
     waited.log.extend(log);
