@@ -17,7 +17,7 @@ use millrace_control::entries;
 use millrace_dataplane::{
     Control, EngineKind, Moment, Notice, PortId, Request, Summary, Switch, SwitchConfig, Worker,
 };
-use millrace_drivers::Port;
+use millrace_drivers::QueuePair;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, Program, TableId};
 use millrace_state::{EntryWrite, ObjectKind, Target, find_named};
@@ -83,7 +83,10 @@ impl Running {
     ///
     /// # Errors
     /// [`millrace_dataplane::RunError`].
-    pub fn start(switch: Switch, ports: Vec<(PortId, Box<dyn Port>)>) -> Result<Running, Box<dyn Error>> {
+    pub fn start(
+        switch: Switch,
+        ports: Vec<(PortId, Box<dyn QueuePair>)>,
+    ) -> Result<Running, Box<dyn Error>> {
         let mut worker = Worker::new(switch, ports)?;
         let (control, notices) = (worker.control(), worker.notices());
         Ok(Running { control, notices, worker: std::thread::spawn(move || worker.run()) })

@@ -10,7 +10,7 @@ mod learning_switch;
 use datagram_port::DatagramPort;
 use learning_switch::{Learning, Running, compile, switch};
 use millrace_dataplane::PortId;
-use millrace_drivers::Port;
+use millrace_drivers::QueuePair;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn stations_are_learnt_while_packets_pass() {
     let (mut ports, mut ends) = (Vec::new(), Vec::new());
     for number in 1..4 {
         let (cable, end) = UnixDatagram::pair().unwrap();
-        let port: Box<dyn Port> = Box::new(DatagramPort::new(cable).unwrap());
+        let port: Box<dyn QueuePair> = Box::new(DatagramPort::new(cable).unwrap());
         ports.push((number as PortId, port));
         ends.push(end);
     }

@@ -32,7 +32,7 @@ use leaving::Leaving;
 use live::LivePort;
 pub(crate) use live::LivePorts;
 use mailbox::Mailbox;
-use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, wait_readable};
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, wait_readable};
 use millrace_frames::{Batch, MAX_BATCH, MAX_FRAME, PacketPool, Place};
 use millrace_pipeline::Program;
 use pace::Pace;
@@ -220,7 +220,7 @@ impl Worker {
     ///
     /// # Errors
     /// [`RunError`].
-    pub fn new(mut switch: Switch, ports: Vec<(PortId, Box<dyn Port>)>) -> Result<Worker, RunError> {
+    pub fn new(mut switch: Switch, ports: Vec<(PortId, Box<dyn QueuePair>)>) -> Result<Worker, RunError> {
         let mut known = std::collections::BTreeSet::new();
         if let Some((twice, _)) = ports.iter().find(|(id, _)| !known.insert(*id)) {
             return Err(RunError::DuplicatePort(*twice));

@@ -2,7 +2,7 @@
 //! interpreter has wait in queues one by one.
 
 use millrace_dataplane::{EngineKind, PortId, QueueConfig, Replica, Session, Switch, SwitchConfig, Worker};
-use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
 use millrace_frames::{Burst, HEADROOM, Place, TAILROOM};
 use millrace_pipeline::{Program, text, verify};
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ fn a_worker_sends_the_highest_class_of_a_burst_first() {
         let (taken, sent) = channel();
         let port = |frames: Vec<Vec<u8>>| {
             let wire = Wire { frames: frames.into_iter(), last: Vec::new(), taken: taken.clone() };
-            Box::new(MemoryPort::new(wire)) as Box<dyn Port>
+            Box::new(MemoryPort::new(wire)) as Box<dyn QueuePair>
         };
         // Many bursts of 64: 16 of each class, tagged by their number in the burst.
         let burst = || (0..64u8).map(|tag| vec![1, 0, tag % 4, tag]);

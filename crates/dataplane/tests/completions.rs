@@ -1,7 +1,7 @@
 //! A worker over a driver with memory of its own, several queues, and completions that come late and out of order.
 
 use millrace_dataplane::{EngineKind, PortId, Switch, SwitchConfig, Worker};
-use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, Packet, PacketPool, Region, SlotLayout};
 use millrace_pipeline::text;
 use std::collections::VecDeque;
@@ -60,7 +60,7 @@ fn number_of(packet: &Packet) -> u32 {
     u32::from_be_bytes(*packet.data().last_chunk().unwrap())
 }
 
-impl Port for Queue {
+impl QueuePair for Queue {
     fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
         // The ring never overflows between two completions.
         while self.next < self.end && batch.len() < (RING - 5) / 3 {
@@ -169,7 +169,7 @@ fn run(engine: EngineKind, last: usize) -> (Vec<u32>, Vec<Packet>, usize) {
     let program = text::parse(PROGRAM).unwrap_or_else(|error| panic!("{error}"));
     let config = SwitchConfig { engine, ..SwitchConfig::default() };
     let switch = Switch::new(Arc::new(program), config).unwrap();
-    let ports: Vec<(PortId, Box<dyn Port>)> = vec![(0, Box::new(queue(0))), (1, Box::new(queue(1)))];
+    let ports: Vec<(PortId, Box<dyn QueuePair>)> = vec![(0, Box::new(queue(0))), (1, Box::new(queue(1)))];
     let summary = Worker::new(switch, ports).unwrap().run();
     assert!(summary.failed.is_empty());
     assert_eq!(summary.switch.counters().all_drops().count(), 0);

@@ -5,7 +5,7 @@ use millrace_dataplane::{
     Replica, Request, Summary, Switch, SwitchConfig, Worker,
 };
 use millrace_drivers::{
-    FarEnd, MemoryPort, Next, Port, PortError, PortStatistics, Received, TimeSource, Transmitted,
+    FarEnd, MemoryPort, Next, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted,
 };
 use millrace_frames::{Batch, PacketPool};
 use millrace_pipeline::text;
@@ -30,7 +30,7 @@ struct Host {
     receives: Receiver<Vec<u8>>,
 }
 
-fn cable() -> (Box<dyn Port>, Host) {
+fn cable() -> (Box<dyn QueuePair>, Host) {
     let (sends, incoming) = channel();
     let (outgoing, receives) = channel();
     (Box::new(MemoryPort::new(Cable { incoming, outgoing, last: Vec::new() })), Host { sends, receives })
@@ -60,7 +60,7 @@ impl Host {
 }
 
 /// A worker that runs with these ports.
-fn start(engine: EngineKind, ports: Vec<(PortId, Box<dyn Port>)>) -> (Control, JoinHandle<Summary>) {
+fn start(engine: EngineKind, ports: Vec<(PortId, Box<dyn QueuePair>)>) -> (Control, JoinHandle<Summary>) {
     let program = text::parse(include_str!("programs/through.mir")).unwrap();
     let config = SwitchConfig { engine, ..SwitchConfig::default() };
     let worker = Worker::new(Switch::new(Arc::new(program), config).unwrap(), ports).unwrap();
@@ -282,7 +282,7 @@ fn packets_in_the_queue_of_a_port_that_was_removed_are_dropped_in_their_time() {
 /// A replay that never ends and in which nothing comes.
 struct Replay;
 
-impl Port for Replay {
+impl QueuePair for Replay {
     fn receive(&mut self, _: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
         Ok(Received::Idle)
     }

@@ -3,7 +3,7 @@
 use millrace_dataplane::{
     DropReason, Notice, PortId, QueueReport, ReportError, Request, Switch, SwitchConfig, Worker,
 };
-use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, PacketPool};
 use millrace_pipeline::text;
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ fn replay(input: &[(u64, &[u8])]) -> (Replay, Arc<Mutex<Frames>>) {
     (Replay { input, output: Arc::clone(&output), longest: 100 }, output)
 }
 
-impl Port for Replay {
+impl QueuePair for Replay {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         while !batch.is_full() {
             let Some((time, frame)) = self.input.pop_front() else { return Ok(Received::End) };
@@ -96,7 +96,7 @@ fn wire() -> (Wire, UnixDatagram) {
     (Wire(inside), outside)
 }
 
-impl Port for Wire {
+impl QueuePair for Wire {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let mut frame = [0; 2048];
         while !batch.is_full() {
@@ -138,7 +138,7 @@ impl Port for Wire {
     }
 }
 
-fn worker(ports: Vec<(PortId, Box<dyn Port>)>) -> Worker {
+fn worker(ports: Vec<(PortId, Box<dyn QueuePair>)>) -> Worker {
     Worker::new(switch(), ports).unwrap()
 }
 
@@ -214,7 +214,7 @@ fn live_ports_wait_and_requests_are_answered() {
 
 #[test]
 fn a_port_is_given_once() {
-    let ports: Vec<(PortId, Box<dyn Port>)> = vec![(1, Box::new(wire().0)), (1, Box::new(wire().0))];
+    let ports: Vec<(PortId, Box<dyn QueuePair>)> = vec![(1, Box::new(wire().0)), (1, Box::new(wire().0))];
     assert!(Worker::new(switch(), ports).is_err());
 }
 

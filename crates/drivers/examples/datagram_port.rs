@@ -2,14 +2,16 @@
 //!
 //! It shows what a driver owes its worker ([`Port`] has the rules):
 //!
-//! - It never waits. The socket does not block, and [`Port::poll_fd`] gives the worker a descriptor to sleep on.
+//! - It never waits. The socket does not block, and [`QueuePair::poll_fd`] gives the worker a descriptor to sleep on.
 //! - It never loses a frame without counting it. A frame for which there is no packet stays in the socket; a frame that is
 //!   longer than [`MAX_FRAME`] is dropped and counted; a frame that the socket refuses stays in the batch.
 //! - It never looks inside a frame, and never allocates for a frame: packets come from the pool and go back to it.
 //!
 //!     cargo run -p millrace-drivers --example datagram_port
 
-use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+use millrace_drivers::{
+    PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns,
+};
 use millrace_frames::{Batch, MAX_FRAME, PacketPool};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, RawFd};
@@ -39,7 +41,7 @@ impl DatagramPort {
     }
 }
 
-impl Port for DatagramPort {
+impl QueuePair for DatagramPort {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         // All frames of one call have one time: a clock read for each would cost more than the frame.
         let now_ns = wall_clock_ns();

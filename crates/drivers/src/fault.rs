@@ -1,6 +1,6 @@
 //! Faults on purpose: a port whose received frames are lost, changed, cut and doubled by chance, for tests.
 
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -28,7 +28,7 @@ pub struct FaultInjector<P> {
     waiting: VecDeque<Packet>,
 }
 
-impl<P: Port> FaultInjector<P> {
+impl<P: QueuePair> FaultInjector<P> {
     /// Adds faults to a port.
     pub fn new(port: P, faults: Faults, seed: u64) -> FaultInjector<P> {
         let waiting = VecDeque::with_capacity(2 * MAX_BATCH);
@@ -89,7 +89,7 @@ impl<P: Port> FaultInjector<P> {
     }
 }
 
-impl<P: Port> Port for FaultInjector<P> {
+impl<P: QueuePair> QueuePair for FaultInjector<P> {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         self.hand_over(batch);
         if batch.is_full() {
@@ -161,7 +161,7 @@ mod tests {
         left: u16,
     }
 
-    impl Port for Numbers {
+    impl QueuePair for Numbers {
         fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
             while self.left > 0 {
                 if batch.is_full() {

@@ -1,7 +1,7 @@
-//! Port drivers with one trait: capture files, Linux interfaces, tap interfaces, a loopback in memory, and
-//! captures of what passes.
+//! Port drivers: capture files, Linux interfaces, tap interfaces, a loopback in memory, and captures of what passes.
 //!
-//! A [`Port`] takes and gives frames in batches ([`Batch`](millrace_frames::Batch)) of packets
+//! A driver makes a [`Device`], which opens to one or several queue pairs, one for each worker.
+//! A [`QueuePair`] takes and gives frames in batches ([`Batch`](millrace_frames::Batch)) of packets
 //! ([`Packet`](millrace_frames::Packet)) that are recycled through a pool ([`PacketPool`](millrace_frames::PacketPool)). It
 //! promises that nothing on this path waits, locks or, in steady state, allocates; that a frame that cannot be sent is given
 //! back, not lost; and that every frame lost is counted ([`PortStatistics`]).
@@ -13,6 +13,7 @@
 mod af_packet;
 mod capture;
 mod capture_file;
+mod device;
 mod fault;
 mod link;
 mod link_watch;
@@ -28,20 +29,21 @@ mod stream;
 mod tap;
 mod wait;
 
-pub use af_packet::PacketPort;
+pub use af_packet::PacketDevice;
 pub use capture::{
     CAPTURE_END_TIME, CAPTURE_RING, CaptureError, CaptureStatus, Captures, DEFAULT_CAPTURE_FILE,
     MAX_CAPTURE_FILE, MAX_CAPTURE_NAME,
 };
 pub use capture_file::{CaptureFile, CaptureFileError, MAX_INTERFACES, MAX_RECORD, Record};
+pub use device::{Device, MAX_QUEUES, SingleQueue};
 pub use fault::{FaultInjector, Faults};
 pub use link_watch::{LinkState, LinkWatch, Links, PortLink};
 pub use memory_port::{FarEnd, MemoryPort, Next};
-pub use null::NullPort;
-pub use open::{open, open_among};
+pub use null::{NullDevice, NullPort};
+pub use open::{device, device_among, open, open_among};
 pub use pcap::PcapPort;
-pub use port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+pub use port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
 pub use spec::{DRIVERS, Driver, InterfaceSpec, PortSpec, SpecError};
 pub use stream::StreamPort;
-pub use tap::TapPort;
+pub use tap::TapDevice;
 pub use wait::wait_readable;

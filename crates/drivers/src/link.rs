@@ -110,10 +110,12 @@ impl LinkName {
         control(control_socket()?.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)
     }
 
-    /// Makes the open tun device a tap interface of this name, of whole Ethernet frames and nothing else.
-    pub(crate) fn attach_tap(&self, device: &File) -> io::Result<()> {
+    /// Makes the open tun device a tap interface of this name, of whole Ethernet frames and nothing else; or one queue of it, if it
+    /// has several.
+    pub(crate) fn attach_tap(&self, device: &File, has_several: bool) -> io::Result<()> {
         let mut request = self.request();
-        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+        let queues = if has_several { libc::IFF_MULTI_QUEUE } else { 0 };
+        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | queues) as libc::c_short;
         control(device.as_raw_fd(), libc::TUNSETIFF, &mut request)
     }
 

@@ -1,6 +1,6 @@
 //! A port without an interface: its frames come from memory and go there.
 
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
 use millrace_frames::{Batch, PacketPool};
 use std::os::fd::RawFd;
 
@@ -15,7 +15,7 @@ pub trait FarEnd: Send {
     /// Takes a frame; false when there is no room for it.
     fn take(&mut self, frame: &[u8]) -> bool;
 
-    /// As [`Port::poll_fd`].
+    /// As [`QueuePair::poll_fd`].
     fn poll_fd(&self) -> Option<RawFd> {
         None
     }
@@ -46,7 +46,7 @@ impl<F: FarEnd> MemoryPort<F> {
     }
 }
 
-impl<F: FarEnd> Port for MemoryPort<F> {
+impl<F: FarEnd> QueuePair for MemoryPort<F> {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         self.far_end.asked();
         let (mut now_ns, mut refused) = (None, false);

@@ -1,18 +1,43 @@
-//! From the name of a port to the port.
+//! From the name of a port to its device.
 
-use crate::af_packet::PacketPort;
-use crate::null::NullPort;
+use crate::af_packet::PacketDevice;
+use crate::device::{Device, SingleQueue};
+use crate::null::NullDevice;
 use crate::pcap::PcapPort;
-use crate::port::{Port, PortError};
+use crate::port::{PortError, QueuePair};
 use crate::spec::{Driver, InterfaceSpec};
 use crate::stream::StreamPort;
-use crate::tap::TapPort;
+use crate::tap::TapDevice;
 
-/// Opens a port with the driver that its name asks for.
+/// The device of the driver that the name of a port asks for. Capture files are opened, interfaces are not yet.
 ///
 /// # Errors
 /// [`PortError`], as the driver says.
-pub fn open(interface: &InterfaceSpec) -> Result<Box<dyn Port>, PortError> {
+pub fn device(interface: &InterfaceSpec) -> Result<Box<dyn Device>, PortError> {
+    device_among(interface, 1)
+}
+
+/// As [`device`], for a switch with so many ports: those that need memory for frames share it.
+///
+/// # Errors
+/// As there.
+pub fn device_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn Device>, PortError> {
+    let args = &interface.args;
+    let name = interface.to_string();
+    Ok(match interface.driver {
+        Driver::Packet => Box::new(PacketDevice::new(args, ports)?),
+        Driver::Tap => Box::new(TapDevice::new(args)?),
+        Driver::Null => Box::new(NullDevice::new(args)?),
+        Driver::Stream => Box::new(SingleQueue::new(name, StreamPort::open(args)?)),
+        Driver::Pcap => Box::new(SingleQueue::new(name, PcapPort::open(args)?)),
+    })
+}
+
+/// Opens a port to one queue pair, for a switch with one worker.
+///
+/// # Errors
+/// [`PortError`], as the driver says.
+pub fn open(interface: &InterfaceSpec) -> Result<Box<dyn QueuePair>, PortError> {
     open_among(interface, 1)
 }
 
@@ -20,12 +45,9 @@ pub fn open(interface: &InterfaceSpec) -> Result<Box<dyn Port>, PortError> {
 ///
 /// # Errors
 /// As there.
-pub fn open_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn Port>, PortError> {
-    Ok(match interface.driver {
-        Driver::Packet => Box::new(PacketPort::open_among(&interface.args, ports)?),
-        Driver::Tap => Box::new(TapPort::open(&interface.args)?),
-        Driver::Null => Box::new(NullPort::open(&interface.args)?),
-        Driver::Stream => Box::new(StreamPort::open(&interface.args)?),
-        Driver::Pcap => Box::new(PcapPort::open(&interface.args)?),
-    })
+pub fn open_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn QueuePair>, PortError> {
+    let device = device_among(interface, ports)?;
+    let (name, limit) = (device.name().to_owned(), device.max_queues());
+    let opened = device.open(1)?.pop();
+    opened.ok_or(PortError::Queues { device: name, asked: 1, limit })
 }

@@ -6,7 +6,7 @@
 //! Ethernet without one), with each packet's [`millrace_frames::Packet::timestamp_ns`].
 
 use crate::capture_file::{CaptureFile, CaptureFileError, Record};
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_FRAME, PacketPool};
 use pcap_file::pcap::PcapHeader;
 use pcap_file::{Endianness, PcapError, TsResolution};
@@ -261,7 +261,7 @@ fn nanoseconds_per_tick(resolution: TsResolution) -> u64 {
     }
 }
 
-impl Port for PcapPort {
+impl QueuePair for PcapPort {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         match &mut self.input {
             Some(input) => input.receive(batch, pool, &mut self.statistics),

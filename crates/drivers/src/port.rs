@@ -1,14 +1,16 @@
-//! The one trait that every driver has.
+//! The trait of a queue pair, which every driver has.
 
 use crate::spec::nearest;
 use millrace_frames::{Batch, MemoryError, PacketPool};
 use std::fmt;
 use std::io;
+use std::ops::AddAssign;
 use std::os::fd::RawFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A port: frames come in and go out. A port belongs to one worker; nothing in it waits or locks.
-pub trait Port: Send {
+/// A receive queue and a transmit queue of a port: frames come in and go out. A pair belongs to one worker; nothing in it waits or
+/// locks. A [`Device`](crate::Device) opens to one or several of them.
+pub trait QueuePair: Send {
     /// Adds frames that have arrived to the batch, up to its limit, in packets from the pool. It never waits.
     ///
     /// # Errors
@@ -17,10 +19,11 @@ pub trait Port: Send {
 
     /// Hands the frames of the batch on, in order. Those sent go back to the pool; those refused, because the queue is
     /// full or the link does not take such a length, stay in the batch in order, to be dropped and counted by the
-    /// caller. Frames may wait in the port until [`Port::flush`].
+    /// caller. Frames may wait in the port until [`QueuePair::flush`].
     ///
     /// A port that sends frames from where they lie takes their packets out of the batch instead and keeps them until they
-    /// have left ([`Port::complete`]), at most [`Port::max_kept`] at any time. It refuses a frame that would be one more.
+    /// have left ([`QueuePair::complete`]), at most [`QueuePair::max_kept`] at any time. It refuses a frame that would be one
+    /// more.
     ///
     /// # Errors
     /// [`PortError`] when the port is broken for good. Frames not sent stay in the batch.
@@ -36,7 +39,7 @@ pub trait Port: Send {
     /// a port that keeps packets. Packets of other pools may be among them, and find these themselves.
     fn complete(&mut self, _pool: &mut PacketPool) {}
 
-    /// Most packets that the port keeps after [`Port::transmit`], the same at any time: a worker has so many packets more.
+    /// Most packets that the port keeps after [`QueuePair::transmit`], the same at any time: a worker has so many packets more.
     fn max_kept(&self) -> usize {
         0
     }
@@ -60,7 +63,7 @@ pub trait Port: Send {
 
     /// With [`TimeSource::Simulated`] and [`TimeSource::Stamped`], the time of the frame that is received next, so that
     /// several such ports can be read in the order of time; `None` at the end of input and for other ports. With
-    /// [`TimeSource::Stamped`] this looks whether one has come, and [`Port::receive`] gives that one alone.
+    /// [`TimeSource::Stamped`] this looks whether one has come, and [`QueuePair::receive`] gives that one alone.
     fn next_arrival_ns(&mut self) -> Option<u64>;
 
     /// What has happened so far.
@@ -106,7 +109,7 @@ pub fn wall_clock_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Counters of a port since it was opened. Bytes are of frames without their check sequence.
+/// Counters of a queue pair since it was opened; their sum is that of the device. Bytes are of frames without their check sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortStatistics {
     /// Frames received.
@@ -126,6 +129,19 @@ pub struct PortStatistics {
     pub tx_bytes: u64,
     /// Frames refused.
     pub tx_refused: u64,
+}
+
+impl AddAssign for PortStatistics {
+    fn add_assign(&mut self, other: PortStatistics) {
+        self.rx_packets += other.rx_packets;
+        self.rx_bytes += other.rx_bytes;
+        self.rx_missed += other.rx_missed;
+        self.rx_errors += other.rx_errors;
+        self.rx_truncated += other.rx_truncated;
+        self.tx_packets += other.tx_packets;
+        self.tx_bytes += other.tx_bytes;
+        self.tx_refused += other.tx_refused;
+    }
 }
 
 /// Most interfaces that an error shows.
@@ -154,6 +170,15 @@ pub enum PortError {
         name: String,
         /// Those that there are.
         known: Vec<String>,
+    },
+    /// The device does not open to so many queue pairs.
+    Queues {
+        /// The device, as in `pcap:in.pcap`.
+        device: String,
+        /// So many were asked for.
+        asked: usize,
+        /// Most that it opens to.
+        limit: usize,
     },
     /// A capture file is not one, or is damaged.
     Capture {
@@ -201,6 +226,12 @@ impl fmt::Display for PortError {
                 let more = if known.len() > MAX_SHOWN { ", ..." } else { "" };
                 write!(f, " (there are: {}{more}; `tap:{name}` makes one)", shown.join(", "))
             }
+            PortError::Queues { device, asked, limit: 1 } => {
+                write!(f, "{device} opens to 1 queue pair, not {asked}")
+            }
+            PortError::Queues { device, asked, limit } => {
+                write!(f, "{device} opens to 1 to {limit} queue pairs, not {asked}")
+            }
             PortError::Capture { path, packets: 0, reason } => write!(f, "{path}: {reason}"),
             PortError::Capture { path, packets, reason } => {
                 write!(f, "{path}: {reason} (after {packets} whole packets)")
@@ -213,7 +244,10 @@ impl std::error::Error for PortError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             PortError::System { error, .. } => Some(error),
-            PortError::Arguments { .. } | PortError::NoInterface { .. } | PortError::Capture { .. } => None,
+            PortError::Arguments { .. }
+            | PortError::NoInterface { .. }
+            | PortError::Queues { .. }
+            | PortError::Capture { .. } => None,
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::capture_file::MAX_RECORD;
 use crate::pcap::{FILE_HEADER_BYTES, Output, RECORD_HEADER_BYTES};
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
 use crate::wait::is_hung_up;
 use millrace_frames::{Batch, MAX_FRAME, PacketPool};
 use std::fs::{File, OpenOptions};
@@ -198,8 +198,8 @@ impl Format {
     }
 }
 
-impl Port for StreamPort {
-    /// Gives the frame that [`Port::next_arrival_ns`] spoke of, and no other: frames of other streams may be earlier.
+impl QueuePair for StreamPort {
+    /// Gives the frame that [`QueuePair::next_arrival_ns`] spoke of, and no other: frames of other streams may be earlier.
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let Some(input) = &mut self.input else { return Ok(Received::End) };
         match std::mem::replace(&mut input.next, Next::Unknown) {

@@ -2,44 +2,83 @@
 //!
 //! The kernel finishes checksums and segmentation and puts VLAN tags back before a frame is read here. One system call
 //! a frame: this driver is for a few hosts on one machine, not for speed. A persistent tap interface of the name is
-//! used as it is.
+//! used as it is; for several queue pairs it has to be one of several queues (`multi_queue` of `ip tuntap`).
+//!
+//! With several queue pairs the kernel gives the frames of a flow to the pair that last sent a frame of it, so that both directions are
+//! with one worker; to any one, always the same, while none has.
 
+use crate::device::{Device, MAX_QUEUES, check_queues};
 use crate::link::LinkName;
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
 use millrace_frames::{Batch, PacketPool};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A port over a tap interface.
-pub struct TapPort {
+/// A tap interface.
+pub struct TapDevice {
+    /// `tap:` and the interface.
+    name: String,
+    link: LinkName,
+}
+
+/// A queue pair of a tap interface.
+struct TapQueue {
     name: LinkName,
     device: File,
     statistics: PortStatistics,
 }
 
-impl TapPort {
-    /// Makes the tap interface and brings it up.
+impl TapDevice {
+    /// The tap interface of this name.
     ///
     /// # Errors
-    /// [`PortError`]: not an interface name, not allowed, or the name is taken by another interface.
-    pub fn open(name: &str) -> Result<TapPort, PortError> {
-        let name = LinkName::new("tap", name)?;
-        let device = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open("/dev/net/tun")
-            .map_err(|error| PortError::system("open /dev/net/tun", error))?;
-        let refused = |what: &str, error| {
-            PortError::system(format!("{what} the tap interface {}", name.as_str()), error)
-        };
-        name.attach_tap(&device).map_err(|error| refused("make", error))?;
-        name.bring_up().map_err(|error| refused("bring up", error))?;
-        Ok(TapPort { name, device, statistics: PortStatistics::default() })
+    /// [`PortError::Arguments`] when that is not an interface name.
+    pub fn new(name: &str) -> Result<TapDevice, PortError> {
+        Ok(TapDevice { name: format!("tap:{name}"), link: LinkName::new("tap", name)? })
     }
 
+    /// Makes the tap interface with so many queue pairs and brings it up.
+    fn queues(&self, queues: usize) -> Result<Vec<TapQueue>, PortError> {
+        check_queues(self, queues)?;
+        let with = if queues == 1 { String::new() } else { format!(" with {queues} queues") };
+        let refused = |what: &str, error| {
+            PortError::system(format!("{what} the tap interface {}{with}", self.link.as_str()), error)
+        };
+        let mut opened = Vec::with_capacity(queues);
+        for _ in 0..queues {
+            let device = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open("/dev/net/tun")
+                .map_err(|error| PortError::system("open /dev/net/tun", error))?;
+            // A persistent interface has the flag or has it not, and is refused to who asks for the other kind.
+            self.link.attach_tap(&device, queues > 1).map_err(|error| refused("make", error))?;
+            opened.push(TapQueue { name: self.link.clone(), device, statistics: PortStatistics::default() });
+        }
+        self.link.bring_up().map_err(|error| refused("bring up", error))?;
+        Ok(opened)
+    }
+}
+
+impl Device for TapDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn max_queues(&self) -> usize {
+        MAX_QUEUES
+    }
+
+    fn open(self: Box<Self>, queues: usize) -> Result<Vec<Box<dyn QueuePair>>, PortError> {
+        let opened = self.queues(queues)?;
+        Ok(opened.into_iter().map(|queue| Box::new(queue) as Box<dyn QueuePair>).collect())
+    }
+}
+
+impl TapQueue {
     fn error(&self, what: &str, error: io::Error) -> PortError {
         PortError::system(format!("{what} {}", self.name.as_str()), error)
     }
@@ -55,7 +94,7 @@ fn refuses_frame(error: &io::Error) -> bool {
         )
 }
 
-impl Port for TapPort {
+impl QueuePair for TapQueue {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let mut now_ns = None;
         while !batch.is_full() {
@@ -153,11 +192,13 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// Receives until a frame is there that is wanted, or fails after a second.
-    fn receive(port: &mut TapPort, pool: &mut PacketPool, wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    fn receive(ports: &mut [TapQueue], pool: &mut PacketPool, wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         let deadline = Instant::now() + Duration::from_secs(1);
         let mut batch = Batch::new();
         loop {
-            port.receive(&mut batch, pool).unwrap();
+            for port in &mut *ports {
+                port.receive(&mut batch, pool).unwrap();
+            }
             for packet in batch.packets() {
                 assert!(packet.timestamp_ns > 1_700_000_000_000_000_000);
                 if wanted(packet.data()) {
@@ -173,16 +214,17 @@ mod tests {
     #[test]
     fn the_kernel_and_the_switch_exchange_frames() {
         in_fresh_namespace("the_kernel_and_the_switch_exchange_frames", || {
-            let mut port = TapPort::open("mr0").unwrap();
+            let mut ports = TapDevice::new("mr0").unwrap().queues(1).unwrap();
             ip("addr add 10.7.0.1/24 dev mr0");
             ip("neigh add 10.7.0.2 lladdr 02:00:00:00:00:02 dev mr0");
             let mut pool = PacketPool::new(100);
             let socket = UdpSocket::bind("10.7.0.1:7").unwrap();
             socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
             socket.send_to(b"hello", "10.7.0.2:9").unwrap();
-            let mut frame = receive(&mut port, &mut pool, |frame| frame.ends_with(b"hello"));
+            let mut frame = receive(&mut ports, &mut pool, |frame| frame.ends_with(b"hello"));
             assert_eq!((frame.len(), &frame[..6]), (14 + 20 + 8 + 5, &[2, 0, 0, 0, 0, 2][..]));
 
+            let port = &mut ports[0];
             // Back to the sender: addresses and ports swapped, which leaves all checksums right.
             let swap = |frame: &mut [u8], one: usize, other: usize, length: usize| {
                 (0..length).for_each(|at| frame.swap(one + at, other + at));
@@ -211,9 +253,77 @@ mod tests {
     }
 
     #[test]
+    fn queue_pairs_share_the_flows() {
+        in_fresh_namespace("queue_pairs_share_the_flows", || {
+            const FLOWS: usize = 200;
+            let mut queues = TapDevice::new("mr0").unwrap().queues(2).unwrap();
+            ip("addr add 10.7.0.1/24 dev mr0");
+            ip("neigh add 10.7.0.2 lladdr 02:00:00:00:00:02 dev mr0");
+            let mut pool = PacketPool::new(100);
+            let sockets: Vec<UdpSocket> =
+                (0..FLOWS).map(|_| UdpSocket::bind("10.7.0.1:0").unwrap()).collect();
+            let mut places = vec![None; FLOWS];
+            for round in 0..3u8 {
+                for (flow, socket) in sockets.iter().enumerate() {
+                    socket.send_to(&[b'f', round, flow as u8], "10.7.0.2:9").unwrap();
+                }
+                let mut arrived = Vec::new();
+                for (number, queue) in queues.iter_mut().enumerate() {
+                    let mut batch = Batch::new();
+                    while queue.receive(&mut batch, &mut pool).unwrap() == Received::More || !batch.is_empty()
+                    {
+                        let data = batch.packets().iter().filter_map(|packet| packet.data().get(42..45));
+                        arrived.extend(
+                            data.filter(|data| data[..2] == [b'f', round]).map(|data| (data[2], number)),
+                        );
+                        batch.recycle(&mut pool);
+                    }
+                }
+                arrived.sort_unstable();
+                let flows: Vec<u8> = arrived.iter().map(|(flow, _)| *flow).collect();
+                assert_eq!(flows, (0..FLOWS as u8).collect::<Vec<_>>(), "each frame of round {round} once");
+                for (flow, number) in arrived {
+                    assert_eq!(*places[usize::from(flow)].get_or_insert(number), number, "flow {flow}");
+                }
+            }
+            for number in 0..2 {
+                let flows = places.iter().filter(|place| **place == Some(number)).count();
+                assert!(flows > 20, "{flows} flows at queue {number}");
+            }
+
+            // Each sends: a question for the address of mr0 is answered.
+            for number in 0..2 {
+                #[rustfmt::skip]
+                let question = [
+                    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 2, 0x08, 0x06, 0, 1, 0x08, 0, 6, 4, 0, 1,
+                    2, 0, 0, 0, 0, 2, 10, 7, 0, 2, 0, 0, 0, 0, 0, 0, 10, 7, 0, 1,
+                ];
+                let mut batch = Batch::new();
+                batch.push(Packet::from_frame(&question).unwrap()).unwrap();
+                assert_eq!(queues[number].transmit(&mut batch, &mut pool).unwrap().sent, 1);
+                let is_answer = |frame: &[u8]| frame[12..14] == [0x08, 0x06] && frame[20..22] == [0, 2];
+                receive(&mut queues, &mut pool, is_answer);
+            }
+        });
+    }
+
+    #[test]
+    fn a_persistent_interface_of_one_queue_opens_to_one() {
+        in_fresh_namespace("a_persistent_interface_of_one_queue", || {
+            ip("tuntap add dev mr0 mode tap");
+            let device = TapDevice::new("mr0").unwrap();
+            assert_eq!(device.queues(1).unwrap().len(), 1);
+            let error = device.queues(2).err().unwrap().to_string();
+            assert!(error.starts_with("cannot make the tap interface mr0 with 2 queues: "), "{error}");
+            ip("tuntap add dev mr1 mode tap multi_queue");
+            assert_eq!(TapDevice::new("mr1").unwrap().queues(3).unwrap().len(), 3);
+        });
+    }
+
+    #[test]
     fn errors_name_the_interface() {
         in_fresh_namespace("errors_name_the_interface", || {
-            let taken = match TapPort::open("lo") {
+            let taken = match TapDevice::new("lo").unwrap().queues(1) {
                 Ok(_) => panic!("lo opened"),
                 Err(error) => error.to_string(),
             };

@@ -5,7 +5,7 @@
 mod datagram_port;
 
 use datagram_port::DatagramPort;
-use millrace_drivers::{Port, Received, Transmitted};
+use millrace_drivers::{QueuePair, Received, Transmitted};
 use millrace_frames::{Batch, MAX_FRAME, Packet, PacketPool};
 use std::os::unix::net::UnixDatagram;
 

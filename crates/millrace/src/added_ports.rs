@@ -3,7 +3,7 @@
 use crate::captures::stopped;
 use crate::output::tell_line;
 use millrace_dataplane::PortId;
-use millrace_drivers::{Captures, Driver, InterfaceSpec, Links, Port, PortSpec};
+use millrace_drivers::{Captures, Driver, InterfaceSpec, Links, PortSpec, QueuePair};
 use millrace_p4runtime::Feed;
 use millrace_thrift::PortMaker;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn interface(name: &str) -> InterfaceSpec {
 }
 
 impl AddedPorts {
-    fn open_captured(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn Port>, String> {
+    fn open_captured(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
         let interface = interface(name);
         if let Some(user) = self.links.user_of(&interface) {
             return Err(format!("{name} is port {user} already"));
@@ -52,7 +52,7 @@ impl AddedPorts {
 }
 
 impl PortMaker for AddedPorts {
-    fn open(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn Port>, String> {
+    fn open(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
         // Tools of bmv2 do not show why.
         self.open_captured(number, name, capture).inspect_err(|reason| {
             tell_line(format_args!("port {number}@{name} is not added: {reason}"));

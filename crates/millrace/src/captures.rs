@@ -5,13 +5,13 @@ use crate::findings::Failure;
 use crate::output::tell_line;
 use crate::privileges::Opener;
 use millrace_dataplane::PortId;
-use millrace_drivers::{CaptureError, CaptureStatus, Captures, Port, PortSpec};
+use millrace_drivers::{CaptureError, CaptureStatus, Captures, PortSpec, QueuePair};
 use std::path::Path;
 use std::sync::Arc;
 use tracing::{info, warn};
 
 /// Open ports with their numbers.
-pub(crate) type Ports = Vec<(PortId, Box<dyn Port>)>;
+pub(crate) type Ports = Vec<(PortId, Box<dyn QueuePair>)>;
 
 /// The folder of captures, if there is one.
 pub(crate) fn folder(args: &CaptureArgs) -> Option<&Path> {

@@ -6,7 +6,7 @@ use crate::output::note_line;
 use millrace_chassis::Pipeline;
 use millrace_dataplane::PortId;
 use millrace_describe::image::Image;
-use millrace_drivers::Port;
+use millrace_drivers::QueuePair;
 use millrace_listen::{Admission, P4RUNTIME, Place, Service};
 use millrace_p4runtime::{CpuLink, Listen, Tls};
 use millrace_syntax::read_file;
@@ -57,7 +57,7 @@ pub(crate) fn pipeline(image: Image) -> Result<Pipeline, Failure> {
 /// Adds the port of the controller.
 pub(crate) fn cpu_port(
     args: &GrpcArgs,
-    ports: &mut Vec<(PortId, Box<dyn Port>)>,
+    ports: &mut Vec<(PortId, Box<dyn QueuePair>)>,
 ) -> Result<Option<(PortId, CpuLink)>, Failure> {
     let Some(number) = args.cpu_port else { return Ok(None) };
     let (port, link) =

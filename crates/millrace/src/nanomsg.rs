@@ -7,7 +7,7 @@ use crate::grpc;
 use crate::output::tell_line;
 use millrace_compile::check_port;
 use millrace_dataplane::PortId;
-use millrace_drivers::Port;
+use millrace_drivers::QueuePair;
 use millrace_listen::{Admission, PACKET_IN, Place, Service};
 use millrace_pipeline::Program;
 use millrace_thrift::{Feed, NanomsgListener, PacketIn, PacketInServer, PortChange};
@@ -56,7 +56,7 @@ pub(crate) fn packet_in(
     let numbers = numbers.filter(|number| Some(*number) != cpu_port);
     let (waiting, made) = millrace_thrift::packet_in(listener, numbers)
         .map_err(|error| Failure::failed("--packet-in", error))?;
-    let ports = made.into_iter().map(|(number, port)| (number, Box::new(port) as Box<dyn Port>));
+    let ports = made.into_iter().map(|(number, port)| (number, Box::new(port) as Box<dyn QueuePair>));
     Ok((Some(waiting), ports.collect()))
 }
 

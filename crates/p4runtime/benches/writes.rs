@@ -23,7 +23,7 @@ fn worker() -> Worker {
     let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
     let switch = Switch::new(empty_program().unwrap(), config).unwrap();
     let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/demo/in0.pcap");
-    let ports: Vec<(PortId, Box<dyn millrace_drivers::Port>)> = vec![
+    let ports: Vec<(PortId, Box<dyn millrace_drivers::QueuePair>)> = vec![
         (0, millrace_drivers::open(&format!("null:{capture}").parse().unwrap()).unwrap()),
         (1, millrace_drivers::open(&format!("null:{capture}").parse().unwrap()).unwrap()),
     ];

@@ -139,7 +139,7 @@ impl FarEnd for ToController {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millrace_drivers::{Port, Received, wait_readable};
+    use millrace_drivers::{QueuePair, Received, wait_readable};
     use millrace_frames::{Batch, Packet, PacketPool};
     use std::time::Duration;
 

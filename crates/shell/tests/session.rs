@@ -2,7 +2,7 @@
 
 use millrace_chassis::{Making, Programs};
 use millrace_dataplane::{EngineKind, PortId};
-use millrace_drivers::Port;
+use millrace_drivers::QueuePair;
 use millrace_quiet::{Quiet, quiet_port};
 use millrace_shell::{PROMPT, Shell, script};
 use millrace_thrift::{DeviceConfig, PortMaker, PortName, Server, serve};
@@ -15,7 +15,7 @@ const SESSION: &str = include_str!("../../../tests/thrift/session.txt");
 struct Loopbacks;
 
 impl PortMaker for Loopbacks {
-    fn open(&self, _: PortId, interface: &str, _: &str) -> Result<Box<dyn Port>, String> {
+    fn open(&self, _: PortId, interface: &str, _: &str) -> Result<Box<dyn QueuePair>, String> {
         if interface == "lo" { Ok(quiet_port()) } else { Err(format!("there is no {interface}")) }
     }
 

@@ -2,7 +2,7 @@
 
 use millrace_compile::{Options, Source, Standard, check};
 use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
-use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -56,7 +56,7 @@ impl Drop for Quiet {
 }
 
 /// A port on which nothing arrives.
-pub fn quiet_port() -> Box<dyn Port> {
+pub fn quiet_port() -> Box<dyn QueuePair> {
     Box::new(MemoryPort::new(Silence::new()))
 }
 

@@ -9,7 +9,7 @@ use millrace_chassis::Pipeline;
 use millrace_dataplane::{Control, EngineKind, PortId, Summary, Switch, SwitchConfig, Worker};
 use millrace_describe::image::Image;
 use millrace_drivers::null::NullPort;
-use millrace_drivers::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, PacketPool};
 use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::proto::v1::*;
@@ -141,7 +141,7 @@ struct Checked {
     last: Option<Instant>,
 }
 
-impl Port for Checked {
+impl QueuePair for Checked {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let result = self.inner.receive(batch, pool);
         self.seen.received.fetch_add(batch.len() as u64, Relaxed);
@@ -218,7 +218,7 @@ impl Lab {
         let pinned = cpus::Pinned::to(there);
         let seen = Arc::new(Seen::default());
         let trace = capture(&traffic.frames);
-        let mut ports: Vec<(PortId, Box<dyn Port>)> = Vec::new();
+        let mut ports: Vec<(PortId, Box<dyn QueuePair>)> = Vec::new();
         for port in PORTS {
             let args = if port == traffic.port { trace.to_str().unwrap() } else { "-" };
             let checked = Checked {

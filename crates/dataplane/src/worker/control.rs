@@ -5,7 +5,7 @@ use super::report::{Report, ReportError};
 use crate::PortId;
 use crate::migration::Exchange;
 use crate::requests::{Answer, Reply, Request, answer};
-use millrace_drivers::{Port, PortStatistics};
+use millrace_drivers::{PortStatistics, QueuePair};
 use std::fmt;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -119,7 +119,7 @@ impl Control {
     ///
     /// # Errors
     /// [`PortsError`]; the worker's ports are as they were.
-    pub fn add_port(&self, number: PortId, port: Box<dyn Port>) -> Result<(), PortsError> {
+    pub fn add_port(&self, number: PortId, port: Box<dyn QueuePair>) -> Result<(), PortsError> {
         let added: Added = self.send(|to| Message::AddPort(number, port, to))?;
         added.map_err(|(error, _)| error)
     }
@@ -173,8 +173,8 @@ pub(crate) enum Message {
     Switch(Request),
     Report(Reply<Report>),
     Stories(bool, Reply<()>),
-    AddPort(PortId, Box<dyn Port>, Reply<Added>),
-    RemovePort(PortId, Reply<Result<Box<dyn Port>, PortsError>>),
+    AddPort(PortId, Box<dyn QueuePair>, Reply<Added>),
+    RemovePort(PortId, Reply<Result<Box<dyn QueuePair>, PortsError>>),
     /// Another program with the objects of the one that runs.
     Exchange(Box<Exchange>),
     /// A [`Pause`] is over.

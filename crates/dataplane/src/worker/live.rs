@@ -1,7 +1,7 @@
 //! The ports of a worker, found by their numbers.
 
 use crate::PortId;
-use millrace_drivers::{Port, TimeSource};
+use millrace_drivers::{QueuePair, TimeSource};
 use millrace_frames::Batch;
 use std::ops::{Deref, DerefMut};
 
@@ -12,12 +12,12 @@ const NONE: u16 = u16::MAX;
 
 pub(crate) struct LivePort {
     pub(crate) id: PortId,
-    pub(crate) port: Box<dyn Port>,
+    pub(crate) port: Box<dyn QueuePair>,
     pub(super) ended: bool,
     /// Frames carry times by which they are to be ordered ([`TimeSource::Stamped`]).
     pub(super) is_stamped: bool,
     pub(crate) sending: Batch,
-    /// Most packets that it keeps until their frames have left ([`Port::max_kept`]).
+    /// Most packets that it keeps until their frames have left ([`QueuePair::max_kept`]).
     pub(super) keeps: usize,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct LivePorts {
 
 impl LivePorts {
     /// One more port, with a number that no other has.
-    pub(super) fn push(&mut self, id: PortId, port: Box<dyn Port>) {
+    pub(super) fn push(&mut self, id: PortId, port: Box<dyn QueuePair>) {
         let is_stamped = port.time_source() == TimeSource::Stamped;
         let keeps = port.max_kept();
         self.ports.push(LivePort { id, port, ended: false, is_stamped, sending: Batch::new(), keeps });

@@ -4,7 +4,7 @@ use super::control::RequestError;
 use super::{Worker, pool_size};
 use crate::PortId;
 use crate::switch::MAX_PORTS;
-use millrace_drivers::{Port, TimeSource};
+use millrace_drivers::{QueuePair, TimeSource};
 use millrace_frames::PacketPool;
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl fmt::Display for PortsError {
 impl std::error::Error for PortsError {}
 
 /// How a worker took a port: one that it does not take comes back, to be closed elsewhere.
-pub(super) type Added = Result<(), (PortsError, Box<dyn Port>)>;
+pub(super) type Added = Result<(), (PortsError, Box<dyn QueuePair>)>;
 
 impl From<RequestError> for PortsError {
     fn from(_: RequestError) -> PortsError {
@@ -53,7 +53,7 @@ impl From<RequestError> for PortsError {
 }
 
 /// A worker goes on with one more port.
-pub(super) fn add(worker: &mut Worker, id: PortId, port: Box<dyn Port>) -> Added {
+pub(super) fn add(worker: &mut Worker, id: PortId, port: Box<dyn QueuePair>) -> Added {
     match make_room(worker, id, &*port) {
         Ok(()) => {
             worker.switch.add_port(id);
@@ -66,7 +66,7 @@ pub(super) fn add(worker: &mut Worker, id: PortId, port: Box<dyn Port>) -> Added
 }
 
 /// Has packets enough for one more port, if it can be one of this worker.
-fn make_room(worker: &mut Worker, id: PortId, port: &dyn Port) -> Result<(), PortsError> {
+fn make_room(worker: &mut Worker, id: PortId, port: &dyn QueuePair) -> Result<(), PortsError> {
     if worker.simulated.is_some() || port.time_source() == TimeSource::Simulated {
         return Err(PortsError::Simulated);
     }
@@ -85,7 +85,7 @@ fn make_room(worker: &mut Worker, id: PortId, port: &dyn Port) -> Result<(), Por
 }
 
 /// A worker goes on without a port, after it has sent what waits for it.
-pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Box<dyn Port>, PortsError> {
+pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Box<dyn QueuePair>, PortsError> {
     if worker.simulated.is_some() {
         return Err(PortsError::Simulated);
     }

@@ -2,26 +2,32 @@
 //!
 //! Frames are read from and written to memory shared with the kernel; a system call is needed only to send a round of
 //! frames and while nothing arrives. The interface is promiscuous as long as the port is open; frames that this machine
-//! itself sends through it are not received.
+//! itself sends through it are not received. With several queue pairs each has a socket, and the kernel divides the frames among
+//! them by flow.
 //!
 //! No offload has to be switched off on either side. What a local sender left to the hardware is finished here: begun
 //! checksums, segmentation of TCP and UDP (also undone: frames that the interface merged), and a VLAN tag kept aside is
 //! put back. A frame that cannot be restored counts as an error ([`PortStatistics::rx_errors`]).
 
+mod device;
+mod fanout;
 mod offload;
 mod ring;
 #[cfg(test)]
 mod tests;
 
 use crate::link::{LinkName, changes};
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use fanout::{Group, admit};
 use millrace_frames::{Batch, MAX_FRAME, Packet, PacketPool};
 use offload::{HEADER_LEN, Offload, Segmentation};
-use ring::{Arrival, RingSocket, ring_bytes};
+use ring::{Arrival, Refused, RingSocket};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
+
+pub use device::PacketDevice;
 
 /// Longest frame before segmentation. The kernel makes 64 KiB unless an operator asks for more.
 const MAX_WHOLE: usize = 256 * 1024;
@@ -33,11 +39,13 @@ const VLAN_TAG: usize = 4;
 /// Between two questions to the link that frames cause: for its MTU because of long ones, or whether it is still down.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// A port over a Linux interface.
-pub struct PacketPort {
+/// A queue pair of a Linux interface.
+pub(crate) struct PacketQueue {
     name: LinkName,
     index: i32,
     ring: RingSocket,
+    /// The group of the sockets that share the interface, if there are several queue pairs.
+    group: Option<Group>,
     /// Bytes of each of its rings.
     ring_bytes: usize,
     /// The one that is used as soon as nothing is left to be received from that: its slots are larger.
@@ -75,21 +83,13 @@ enum Taken {
     Error,
 }
 
-impl PacketPort {
-    /// Opens a port on an interface. An interface that is down is fine, and works as soon as it is up.
-    ///
-    /// # Errors
-    /// [`PortError`]: no such interface, or not allowed.
-    pub fn open(name: &str) -> Result<PacketPort, PortError> {
-        PacketPort::open_among(name, 1)
-    }
-
-    /// As [`PacketPort::open`], for a switch with so many ports, which share the memory for frames.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn open_among(name: &str, ports: usize) -> Result<PacketPort, PortError> {
-        let name = LinkName::new("packet", name)?;
+impl PacketQueue {
+    /// Opens a queue pair with rings of so many bytes. `enter` binds its socket to the interface of a number.
+    fn open(
+        name: &LinkName,
+        ring_bytes: usize,
+        enter: impl FnOnce(&RingSocket, i32) -> Result<Option<Group>, Refused>,
+    ) -> Result<PacketQueue, PortError> {
         let refused =
             |what: &str, error| PortError::system(format!("{what} interface {}", name.as_str()), error);
         // Before the MTU: a change meanwhile is asked for again.
@@ -101,10 +101,9 @@ impl PacketPort {
             _ => refused("find", error),
         })?;
         let index = name.index().map_err(|error| refused("find", error))?;
-        let ring_bytes = ring_bytes(ports);
         let ring = RingSocket::prepare(mtu, ring_bytes).map_err(|(what, error)| refused(what, error))?;
-        ring.bind(index).map_err(|(what, error)| refused(what, error))?;
-        let mut port = PacketPort {
+        let group = enter(&ring, index).map_err(|(what, error)| refused(what, error))?;
+        let mut queue = PacketQueue {
             max_send: max_send(mtu, &ring),
             ring_bytes,
             next_ring: None,
@@ -112,17 +111,18 @@ impl PacketPort {
             down_at: None,
             looked: None,
             changes,
-            name,
+            name: name.clone(),
             index,
             ring,
+            group,
             unsent: false,
             cutting: None,
             whole: vec![0; HEADER_LEN + MAX_WHOLE].into(),
             statistics: PortStatistics::default(),
             missed: Cell::new(0),
         };
-        port.look_whether_up();
-        Ok(port)
+        queue.look_whether_up();
+        Ok(queue)
     }
 
     /// Moves the frame at the head of the ring into the packet, or into `whole` if it is to be cut.
@@ -237,7 +237,13 @@ impl PacketPort {
             // What does not leave now waits in the kernel, or is lost with the ring.
             let _ = self.ring.kick();
         }
-        if next.bind(self.index).is_err() {
+        // In a group it enters before the other one leaves, and the kernel then gives it the share of that one: flows stay with
+        // their queues. In between, they are divided among one more.
+        let entered = match self.group {
+            None => next.bind(self.index),
+            Some(group) => Group::enter(Some(group), &next, self.index).and_then(|_| admit(&next)),
+        };
+        if entered.is_err() {
             return;
         }
         self.missed.set(self.missed.get() + self.ring.take_missed());
@@ -317,7 +323,7 @@ fn deliver(packet: Packet, batch: &mut Batch, pool: &mut PacketPool, statistics:
     }
 }
 
-impl Port for PacketPort {
+impl QueuePair for PacketQueue {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         loop {
             if !self.cut(batch, pool) {

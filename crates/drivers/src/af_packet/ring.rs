@@ -69,6 +69,9 @@ pub(super) fn ring_bytes(ports: usize) -> usize {
     each.clamp(MIN_RING, MAX_RING) / BLOCK_BYTES * BLOCK_BYTES
 }
 
+/// What was to be done to an interface, as in `bind to`, and the system's answer.
+pub(super) type Refused = (&'static str, io::Error);
+
 /// A socket with its rings.
 pub(super) struct RingSocket {
     descriptor: OwnedFd,
@@ -115,8 +118,8 @@ pub(super) struct Arrival {
 
 impl RingSocket {
     /// Opens a socket, with rings of so many bytes and slots for frames of `mtu` bytes and their headers. It receives
-    /// nothing yet. The first value of an error says what was to be done.
-    pub(super) fn prepare(mtu: usize, bytes: usize) -> Result<RingSocket, (&'static str, io::Error)> {
+    /// nothing yet.
+    pub(super) fn prepare(mtu: usize, bytes: usize) -> Result<RingSocket, Refused> {
         // Protocol 0 receives nothing until the socket is bound to the interface.
         // SAFETY: takes no pointers.
         let descriptor = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -163,7 +166,7 @@ impl RingSocket {
     }
 
     /// Receives from now on what comes to the interface of this number, in promiscuous mode.
-    pub(super) fn bind(&self, index: i32) -> Result<(), (&'static str, io::Error)> {
+    pub(super) fn bind(&self, index: i32) -> Result<(), Refused> {
         let socket = self.descriptor.as_raw_fd();
         bind(socket, index).map_err(|error| ("bind to", error))?;
         let promiscuous = libc::packet_mreq {
@@ -327,7 +330,7 @@ impl RingSocket {
 /// Not in the C library's headers under this name on all targets (linux/if_packet.h).
 const PACKET_COPY_THRESH: i32 = 7;
 
-fn set_option<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+pub(super) fn set_option<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the kernel reads `length` bytes at the value, which has as many.
     match unsafe { libc::setsockopt(socket, level, option, std::ptr::from_ref(value).cast(), length) } {
@@ -336,7 +339,7 @@ fn set_option<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Resul
     }
 }
 
-fn get_option<T>(socket: RawFd, level: i32, option: i32) -> io::Result<T> {
+pub(super) fn get_option<T>(socket: RawFd, level: i32, option: i32) -> io::Result<T> {
     let mut length = size_of::<T>() as libc::socklen_t;
     // SAFETY: every T used here is of integers, for which all bytes zero is a value; the kernel writes at most `length`
     // bytes.

@@ -9,14 +9,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-fn frame(mark: u8, length: usize) -> Vec<u8> {
+/// Opens an interface to one queue pair.
+pub(super) fn open(name: &str) -> Result<PacketQueue, PortError> {
+    open_among(name, 1)
+}
+
+fn open_among(name: &str, ports: usize) -> Result<PacketQueue, PortError> {
+    Ok(PacketDevice::new(name, ports)?.queues(1)?.remove(0))
+}
+
+pub(super) fn frame(mark: u8, length: usize) -> Vec<u8> {
     let mut frame = vec![mark; length];
     // To everyone, from a local address, of an EtherType for experiments (IEEE 802).
     frame[..14].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, mark, 0x88, 0xb5]);
     frame
 }
 
-fn send(port: &mut PacketPort, pool: &mut PacketPool, frames: &[Vec<u8>]) -> Transmitted {
+pub(super) fn send(port: &mut PacketQueue, pool: &mut PacketPool, frames: &[Vec<u8>]) -> Transmitted {
     let mut batch = Batch::new();
     for frame in frames {
         let mut packet = pool.take().unwrap();
@@ -31,7 +40,7 @@ fn send(port: &mut PacketPort, pool: &mut PacketPool, frames: &[Vec<u8>]) -> Tra
 }
 
 /// Receives until so many frames are there, or for a second.
-fn receive(port: &mut PacketPort, pool: &mut PacketPool, count: usize) -> Vec<Vec<u8>> {
+fn receive(port: &mut PacketQueue, pool: &mut PacketPool, count: usize) -> Vec<Vec<u8>> {
     let deadline = Instant::now() + Duration::from_secs(1);
     let mut frames = Vec::new();
     let mut batch = Batch::new();
@@ -50,7 +59,7 @@ fn frames_pass_both_ways_and_own_ones_are_not_received() {
     in_fresh_namespace("frames_pass_both_ways", || {
         veth_pair("va", "vb");
         let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
         assert_eq!(a.time_source(), TimeSource::Wall);
         assert_eq!(a.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
 
@@ -77,7 +86,7 @@ fn frames_that_the_link_does_not_take_are_refused() {
     in_fresh_namespace("frames_that_the_link_does_not_take", || {
         veth_pair("va", "vb");
         let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
         let frames = [frame(1, 1518), vec![0; 13], frame(2, 1519), frame(3, 64)];
         assert_eq!(send(&mut a, &mut pool, &frames), Transmitted { sent: 2, refused: 2 });
         assert_eq!(receive(&mut b, &mut pool, 2), [frame(1, 1518), frame(3, 64)]);
@@ -92,7 +101,7 @@ fn jumbo_frames_pass() {
         ip("link set va mtu 9216");
         ip("link set vb mtu 9216");
         let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
         let frames = [frame(1, 9216), frame(2, 60), frame(3, 9000)];
         assert_eq!(send(&mut a, &mut pool, &frames).sent, 3);
         assert_eq!(receive(&mut b, &mut pool, 3), frames);
@@ -104,10 +113,10 @@ fn frames_that_outgrow_their_slot_come_in_order_too() {
     in_fresh_namespace("frames_that_outgrow_their_slot", || {
         veth_pair("va", "vb");
         // Opened for 1500 bytes; the link learns of jumbo frames later.
-        let mut b = PacketPort::open("vb").unwrap();
+        let mut b = open("vb").unwrap();
         ip("link set va mtu 9216");
         ip("link set vb mtu 9216");
-        let mut a = PacketPort::open("va").unwrap();
+        let mut a = open("va").unwrap();
         let mut pool = PacketPool::new(200);
         let frames = [frame(1, 60), frame(2, 9000), frame(3, 8000), frame(4, 61)];
         assert_eq!(send(&mut a, &mut pool, &frames).sent, 4);
@@ -120,7 +129,7 @@ fn the_mtu_is_followed_while_the_port_is_open() {
     in_fresh_namespace("the_mtu_is_followed", || {
         veth_pair("va", "vb");
         let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
         assert_eq!(send(&mut a, &mut pool, &[frame(0, 1518), frame(1, 1519)]).sent, 1);
         receive(&mut b, &mut pool, 1);
         ip("link set va mtu 9500");
@@ -149,7 +158,7 @@ fn the_mtu_is_followed_while_the_port_is_open() {
     });
 }
 
-fn wait_until(done: &mut dyn FnMut() -> bool) {
+pub(super) fn wait_until(done: &mut dyn FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(1);
     while !done() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
@@ -162,7 +171,7 @@ fn many_ports_share_the_memory_of_rings() {
         (0..32).for_each(|number| drop(ip(&format!("link add l{number} type veth peer name r{number}"))));
         let before = resident();
         let names = (0..64).map(|number| format!("{}{}", if number < 32 { "l" } else { "r" }, number % 32));
-        let ports: Vec<PacketPort> = names.map(|name| PacketPort::open_among(&name, 64).unwrap()).collect();
+        let ports: Vec<PacketQueue> = names.map(|name| open_among(&name, 64).unwrap()).collect();
         let taken = resident().saturating_sub(before);
         println!("{} MiB for {} ports", taken >> 20, ports.len());
         // 2 MiB each, where one alone has 16; other tests of this process have some at the same time.
@@ -181,7 +190,7 @@ fn resident() -> usize {
 fn vlan_tags_are_put_back() {
     in_fresh_namespace("vlan_tags_are_put_back", || {
         veth_pair("va", "vb");
-        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
         let mut pool = PacketPool::new(200);
         let mut plain = frame(1, 60);
         plain[12..18].copy_from_slice(&[0x81, 0x00, 0x61, 0x23, 0x88, 0xb5]);
@@ -200,7 +209,7 @@ fn a_port_recovers_when_its_own_link_is_up_again() {
     in_fresh_namespace("a_port_recovers", || {
         veth_pair("va", "vb");
         let mut pool = PacketPool::new(200);
-        let mut a = PacketPort::open("va").unwrap();
+        let mut a = open("va").unwrap();
         // The first frames may still go into the ring: the kernel's answer tells the port of the link.
         ip("link set va down");
         let frames: Vec<Vec<u8>> = (0..64).map(|mark| frame(mark, 60)).collect();
@@ -223,7 +232,7 @@ fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
     in_fresh_namespace("an_interface_that_goes_away", || {
         veth_pair("va", "vb");
         let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
         ip("link set vb down");
         assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
         ip("link set vb up");
@@ -243,12 +252,12 @@ fn frames_for_a_link_that_is_down_are_refused() {
         let mut pool = PacketPool::new(200);
         // The peer of `va` goes down: `va` has no carrier then. Nobody watches links here, so the port asks for itself.
         ip("link set vb down");
-        let mut a = PacketPort::open("va").unwrap();
+        let mut a = open("va").unwrap();
         assert!(a.is_link_down());
         assert_eq!(send(&mut a, &mut pool, &[frame(1, 60)]), Transmitted { sent: 0, refused: 1 });
         ip("link set vb up");
         wait_until_up("va");
-        let mut b = PacketPort::open("vb").unwrap();
+        let mut b = open("vb").unwrap();
         std::thread::sleep(LOOK_AGAIN);
         assert_eq!(send(&mut a, &mut pool, &[frame(2, 60)]), Transmitted { sent: 1, refused: 0 });
         assert!(!a.is_link_down());
@@ -258,7 +267,7 @@ fn frames_for_a_link_that_is_down_are_refused() {
 
 #[test]
 fn errors_name_the_interface() {
-    let message = |name| match PacketPort::open(name) {
+    let message = |name| match open(name) {
         Ok(_) => panic!("{name} opened"),
         Err(error) => error.to_string(),
     };
@@ -281,7 +290,7 @@ fn cross_connect(
     opened: impl FnOnce(),
     stop: &AtomicBool,
 ) -> Result<([PortStatistics; 2], usize), PortError> {
-    let [mut left, mut right] = [PacketPort::open(names[0])?, PacketPort::open(names[1])?];
+    let [mut left, mut right] = [open(names[0])?, open(names[1])?];
     names.iter().for_each(|name| drop(ip(&format!("link set {name} mtu {mtu}"))));
     opened();
     let mut longest = 0;

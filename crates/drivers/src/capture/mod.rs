@@ -9,7 +9,7 @@
 mod tap;
 mod writer;
 
-use crate::port::Port;
+use crate::port::QueuePair;
 use crate::spec::{Driver, InterfaceSpec};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -163,7 +163,12 @@ impl Captures {
 
     /// Makes a port one that can be captured. Its files are named after its interface where it is one, as in bmv2, else
     /// `portN`.
-    pub fn watch(&self, number: u32, interface: &InterfaceSpec, port: Box<dyn Port>) -> Box<dyn Port> {
+    pub fn watch(
+        &self,
+        number: u32,
+        interface: &InterfaceSpec,
+        port: Box<dyn QueuePair>,
+    ) -> Box<dyn QueuePair> {
         let name = match interface.driver {
             Driver::Packet | Driver::Tap => interface.args.clone(),
             Driver::Null | Driver::Pcap | Driver::Stream => String::new(),

@@ -2,7 +2,7 @@
 
 use super::{CAPTURE_END_TIME, Counts};
 use crate::pcap::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, record_header};
-use crate::port::{Port, PortError, PortStatistics, Received, TimeSource, Transmitted, wall_clock_ns};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
 use millrace_frames::{Batch, Packet, PacketPool};
 use pcap_file::Endianness;
 use rtrb::Producer;
@@ -16,7 +16,7 @@ const WAIT: Duration = Duration::from_micros(200);
 
 /// A port whose frames are copied while somebody wants them.
 pub(super) struct WatchedPort {
-    port: Box<dyn Port>,
+    port: Box<dyn QueuePair>,
     /// Whether the port replays a capture: then there is time to wait.
     is_replay: bool,
     shared: Arc<Shared>,
@@ -105,7 +105,7 @@ fn add_one(count: &AtomicU64) {
 }
 
 impl WatchedPort {
-    pub(super) fn new(port: Box<dyn Port>) -> (WatchedPort, Tap) {
+    pub(super) fn new(port: Box<dyn QueuePair>) -> (WatchedPort, Tap) {
         let shared = Arc::<Shared>::default();
         let tap = Tap(Arc::clone(&shared));
         let is_replay = port.time_source() == TimeSource::Simulated;
@@ -132,7 +132,7 @@ impl WatchedPort {
     }
 }
 
-impl Port for WatchedPort {
+impl QueuePair for WatchedPort {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let before = batch.len();
         let received = self.port.receive(batch, pool);

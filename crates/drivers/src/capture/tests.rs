@@ -30,7 +30,7 @@ struct Source {
     time: TimeSource,
 }
 
-impl Port for Source {
+impl QueuePair for Source {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         while !batch.is_full() {
             let Some((timestamp_ns, frame)) = self.frames.pop_front() else { return Ok(Received::End) };
@@ -73,7 +73,7 @@ fn interface(text: &str) -> InterfaceSpec {
     text.parse().unwrap()
 }
 
-fn source(time: TimeSource, frames: &[(u64, &[u8])]) -> Box<dyn Port> {
+fn source(time: TimeSource, frames: &[(u64, &[u8])]) -> Box<dyn QueuePair> {
     let frames = frames.iter().map(|(time_ns, frame)| (*time_ns, frame.to_vec())).collect();
     Box::new(Source { frames, time })
 }
@@ -89,7 +89,7 @@ fn read(path: &Path) -> Vec<(u64, Vec<u8>)> {
     .collect()
 }
 
-fn pass(port: &mut dyn Port, limit: usize) {
+fn pass(port: &mut dyn QueuePair, limit: usize) {
     let (mut pool, mut batch) = (PacketPool::new(64), Batch::with_limit(limit));
     port.receive(&mut batch, &mut pool).unwrap();
     port.transmit(&mut batch, &mut pool).unwrap();

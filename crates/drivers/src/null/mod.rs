@@ -5,14 +5,14 @@
 //! - [`Replay`] gives it out in bursts: in place (no copy; each pass shows the original bytes, and putting them back is
 //!   part of its work) or with one copy of each frame. Several can share a trace, as queues of one card do.
 //! - [`Sink`] counts what comes out, and sums it up so that its bytes can be checked.
-//! - [`NullPort`] is the same as an ordinary port, for `millrace run`.
+//! - [`NullDevice`] is the same as an ordinary device, for `millrace run`, and [`NullPort`] a queue pair of it.
 
 mod port;
 mod replay;
 mod sink;
 mod trace;
 
-pub use port::{Loopback, NullPort};
+pub use port::{Loopback, NullDevice, NullPort};
 pub use replay::{RING_BUFFERS, Replay, Share};
 pub use sink::{Sink, Taken, frame_digest};
 pub use trace::{MAX_TRACE_BYTES, MAX_TRACE_FRAMES, Trace, TraceTooLarge};

@@ -1,27 +1,41 @@
 //! The null driver with the trait of all ports.
 
+use super::replay::Share;
 use super::trace::Trace;
+use crate::device::{Device, MAX_QUEUES, check_queues};
 use crate::memory_port::{FarEnd, MemoryPort, Next};
-use crate::port::PortError;
+use crate::port::{PortError, QueuePair};
+use std::sync::Arc;
 
 /// A port that receives the frames of a trace, over and over, and sends into nothing.
 pub type NullPort = MemoryPort<Loopback>;
 
+/// A trace whose frames are given out over and over. Of N queue pairs each gives out every N-th frame, as often as the whole is asked
+/// for.
+pub struct NullDevice {
+    /// `null:` and the arguments.
+    name: String,
+    trace: Arc<Trace>,
+    passes: Option<u64>,
+}
+
 /// The far end of a [`NullPort`].
 #[derive(Debug)]
 pub struct Loopback {
-    trace: Trace,
+    trace: Arc<Trace>,
+    /// The frames of the trace that it gives out: each `of`-th, from the one with the number `queue` on.
+    share: Share,
     next: usize,
     /// Passes over the trace that are still to come; none: no end.
     passes: Option<u64>,
 }
 
-impl NullPort {
-    /// Opens `TRACE`, `TRACE,passes=N` or, for a port that only takes frames, `-`.
+impl NullDevice {
+    /// Reads `TRACE`, `TRACE,passes=N` or, for a port that only takes frames, `-`.
     ///
     /// # Errors
     /// [`PortError`]: arguments that are none of these, or a trace that cannot be read.
-    pub fn open(args: &str) -> Result<NullPort, PortError> {
+    pub fn new(args: &str) -> Result<NullDevice, PortError> {
         let wrong = || {
             let reason = format!("TRACE, TRACE,passes=N or - is expected, not `{args}`");
             PortError::Arguments { driver: "null", reason }
@@ -35,19 +49,50 @@ impl NullPort {
             "-" => Trace::default(),
             path => Trace::read(path)?,
         };
-        Ok(MemoryPort::new(Loopback { trace, next: 0, passes }))
+        Ok(NullDevice { name: format!("null:{args}"), trace: Arc::new(trace), passes })
+    }
+
+    fn queue(&self, share: Share) -> NullPort {
+        let trace = Arc::clone(&self.trace);
+        MemoryPort::new(Loopback { trace, share, next: share.queue, passes: self.passes })
+    }
+}
+
+impl Device for NullDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn max_queues(&self) -> usize {
+        MAX_QUEUES
+    }
+
+    fn open(self: Box<Self>, queues: usize) -> Result<Vec<Box<dyn QueuePair>>, PortError> {
+        check_queues(&*self, queues)?;
+        let shares = (0..queues).map(|queue| Share { queue, of: queues });
+        Ok(shares.map(|share| Box::new(self.queue(share)) as Box<dyn QueuePair>).collect())
+    }
+}
+
+impl NullPort {
+    /// Opens a [`NullDevice`] to one queue pair.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open(args: &str) -> Result<NullPort, PortError> {
+        Ok(NullDevice::new(args)?.queue(Share::ALL))
     }
 }
 
 impl FarEnd for Loopback {
     fn next(&mut self) -> Next<'_> {
-        if self.trace.is_empty() || self.passes == Some(0) {
+        if self.share.queue >= self.trace.len() || self.passes == Some(0) {
             return if self.passes.is_some() { Next::End } else { Next::None };
         }
         let at = self.next;
-        self.next += 1;
-        if self.next == self.trace.len() {
-            self.next = 0;
+        self.next += self.share.of;
+        if self.next >= self.trace.len() {
+            self.next = self.share.queue;
             self.passes = self.passes.map(|passes| passes - 1);
         }
         Next::Frame(self.trace.frame(at))
@@ -62,7 +107,7 @@ impl FarEnd for Loopback {
 mod tests {
     use super::*;
     use crate::pcap::PcapPort;
-    use crate::port::{Port, Received, Transmitted};
+    use crate::port::{PortStatistics, Received, Transmitted};
     use millrace_frames::{Batch, Packet, PacketPool};
 
     /// Writes frames into a capture file of the test.
@@ -92,6 +137,35 @@ mod tests {
         assert_eq!(bytes(&batch), [&b"second"[..], b"third"]);
         let statistics = port.statistics();
         assert_eq!((statistics.rx_packets, statistics.rx_bytes, statistics.tx_packets), (6, 32, 4));
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn queue_pairs_share_a_trace() {
+        let frames: Vec<Vec<u8>> = (1..=7).map(|length| vec![length; length.into()]).collect();
+        let path = capture("shares", &frames.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let device = |passes| Box::new(NullDevice::new(&format!("{path}{passes}")).unwrap());
+        let mut pool = PacketPool::new(64);
+        let mut sum = PortStatistics::default();
+        let mut lengths = Vec::new();
+        for mut queue in device(",passes=2").open(3).unwrap() {
+            let mut batch = Batch::new();
+            assert_eq!(queue.receive(&mut batch, &mut pool).unwrap(), Received::End);
+            lengths.push(batch.packets().iter().map(Packet::len).collect::<Vec<_>>());
+            batch.recycle(&mut pool);
+            sum += queue.statistics();
+        }
+        assert_eq!(lengths, [vec![1, 4, 7, 1, 4, 7], vec![2, 5, 2, 5], vec![3, 6, 3, 6]]);
+        // Two passes over 1 + 2 + ... + 7 bytes.
+        let expected = PortStatistics { rx_packets: 14, rx_bytes: 56, ..PortStatistics::default() };
+        assert_eq!(sum, expected);
+        // More queue pairs than frames: those without a frame have nothing, or an end.
+        for (passes, expected) in [(",passes=2", Received::End), ("", Received::Idle)] {
+            let mut last = device(passes).open(8).unwrap().pop().unwrap();
+            let mut batch = Batch::new();
+            assert_eq!(last.receive(&mut batch, &mut pool).unwrap(), expected);
+            assert!(batch.is_empty());
+        }
         std::fs::remove_file(path).unwrap();
     }
 

@@ -41,7 +41,7 @@ impl Device {
         let (one, link_one) = cpu_port().unwrap();
         let (two, link_two) = cpu_port().unwrap();
         let (cpu, link_cpu) = cpu_port().unwrap();
-        let ports: Vec<(PortId, Box<dyn millrace_drivers::Port>)> =
+        let ports: Vec<(PortId, Box<dyn millrace_drivers::QueuePair>)> =
             vec![(1, Box::new(one)), (2, Box::new(two)), (CPU_PORT, Box::new(cpu))];
         let mut worker = Worker::new(nothing(), ports).unwrap();
         let (control, notices) = (worker.control(), worker.notices());

@@ -2,7 +2,7 @@
 
 use super::Device;
 use millrace_dataplane::PortId;
-use millrace_drivers::Port;
+use millrace_drivers::QueuePair;
 use millrace_thrift_api::{CallError, InvalidDevMgrOperation, PortCode, PortInfo};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub trait PortMaker: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// Why not, in words for whoever asked.
-    fn open(&self, number: PortId, interface: &str, capture: &str) -> Result<Box<dyn Port>, String>;
+    fn open(&self, number: PortId, interface: &str, capture: &str) -> Result<Box<dyn QueuePair>, String>;
 
     /// The port that was opened is one of the switch now.
     fn added(&self, number: PortId, interface: &str);

@@ -1,5 +1,5 @@
 use super::*;
-use millrace_drivers::{Port, Received};
+use millrace_drivers::{QueuePair, Received};
 use millrace_frames::{Batch, PacketPool};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;

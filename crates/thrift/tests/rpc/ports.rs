@@ -3,7 +3,7 @@
 use crate::common::{Device, refused};
 use millrace_chassis::Listener;
 use millrace_dataplane::{PortCounters, PortId, Request};
-use millrace_drivers::{FarEnd, MemoryPort, Next, Port};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
 use millrace_quiet::quiet_port;
 use millrace_thrift::PortMaker;
 use millrace_thrift_api::{CallError, Client, InvalidDevMgrOperation, PortCode};
@@ -44,7 +44,7 @@ impl Maker {
 }
 
 impl PortMaker for Maker {
-    fn open(&self, number: PortId, interface: &str, capture: &str) -> Result<Box<dyn Port>, String> {
+    fn open(&self, number: PortId, interface: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
         self.tell(format!("open {number} {interface} {capture}"));
         match interface {
             "quiet" => Ok(quiet_port()),

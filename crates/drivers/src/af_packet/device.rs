@@ -1,0 +1,62 @@
+//! A Linux interface as a device: one packet socket for each queue pair.
+
+use super::PacketQueue;
+use super::fanout::{Group, admit};
+use super::ring::{RingSocket, ring_bytes};
+use crate::device::{Device, MAX_QUEUES, check_queues};
+use crate::link::LinkName;
+use crate::port::{PortError, QueuePair};
+
+/// A Linux interface. One that is down is fine, and works as soon as it is up.
+pub struct PacketDevice {
+    /// `packet:` and the interface.
+    name: String,
+    link: LinkName,
+    /// Ports of the switch, which share the memory for frames.
+    ports: usize,
+}
+
+impl PacketDevice {
+    /// The interface of this name, for a switch with so many ports, which share the memory for frames.
+    ///
+    /// # Errors
+    /// [`PortError::Arguments`] when that is not an interface name.
+    pub fn new(name: &str, ports: usize) -> Result<PacketDevice, PortError> {
+        Ok(PacketDevice { name: format!("packet:{name}"), link: LinkName::new("packet", name)?, ports })
+    }
+
+    /// Opens to so many queue pairs, of which none receives a frame before all are there.
+    pub(super) fn queues(&self, queues: usize) -> Result<Vec<PacketQueue>, PortError> {
+        check_queues(self, queues)?;
+        let bytes = ring_bytes(self.ports.saturating_mul(queues));
+        if queues == 1 {
+            let alone = |ring: &RingSocket, index| ring.bind(index).map(|()| None);
+            return Ok(vec![PacketQueue::open(&self.link, bytes, alone)?]);
+        }
+        let mut opened: Vec<PacketQueue> = Vec::with_capacity(queues);
+        for _ in 0..queues {
+            let group = opened.first().and_then(|first| first.group);
+            let among = |ring: &RingSocket, index| Group::enter(group, ring, index).map(Some);
+            opened.push(PacketQueue::open(&self.link, bytes, among)?);
+        }
+        for queue in &opened {
+            admit(&queue.ring).map_err(|(what, error)| queue.error(what, error))?;
+        }
+        Ok(opened)
+    }
+}
+
+impl Device for PacketDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn max_queues(&self) -> usize {
+        MAX_QUEUES
+    }
+
+    fn open(self: Box<Self>, queues: usize) -> Result<Vec<Box<dyn QueuePair>>, PortError> {
+        let opened = self.queues(queues)?;
+        Ok(opened.into_iter().map(|queue| Box::new(queue) as Box<dyn QueuePair>).collect())
+    }
+}
