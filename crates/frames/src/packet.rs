@@ -1,5 +1,7 @@
 //! Packets: one buffer each, with room in front.
 
+#![allow(unsafe_code)]
+
 use crate::burst::Place;
 use crate::region::Slot;
 use std::fmt;
@@ -13,7 +15,8 @@ pub const MAX_FRAME: usize = 16 * 1024;
 /// A frame in a buffer of fixed size, and where and when it came in.
 pub struct Packet {
     pub(crate) slot: Slot,
-    /// Where the frame is in the slot.
+    /// Where the frame is in the slot: `start <= end <= slot.room()`. Each change checks that, so that reading the frame
+    /// needs no bound of the region, which is another cache line.
     start: u32,
     end: u32,
     /// The switch port it was received on. Drivers leave it alone.
@@ -72,13 +75,15 @@ impl Packet {
     /// The frame.
     #[inline]
     pub fn data(&self) -> &[u8] {
-        &self.slot.bytes()[self.start as usize..self.end as usize]
+        // SAFETY: the invariant of `start` and `end`.
+        unsafe { self.slot.part(self.start as usize, self.len()) }
     }
 
     /// The frame, to be changed in place.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
-        &mut self.slot.bytes_mut()[self.start as usize..self.end as usize]
+        // SAFETY: the invariant of `start` and `end`.
+        unsafe { self.slot.part_mut(self.start as usize, self.len()) }
     }
 
     /// The length of the frame in bytes.
@@ -122,9 +127,9 @@ impl Packet {
         if frame.len() > limit {
             return Err(FrameLengthError { length: 0, change: change(frame.len()), limit });
         }
-        let start = self.headroom();
-        self.put_at(start, frame.len());
-        copy(frame, &mut self.slot.bytes_mut()[start..][..frame.len()]);
+        // The longest frame that is received fits after the headroom.
+        self.put_at(self.headroom(), frame.len());
+        copy(frame, self.data_mut());
         Ok(())
     }
 
@@ -134,7 +139,8 @@ impl Packet {
     pub fn fill<E>(&mut self, write: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<bool, E> {
         let (start, longest) = (self.headroom(), self.longest_received());
         self.put_at(start, 0);
-        let room = &mut self.slot.bytes_mut()[start..start + longest];
+        // SAFETY: the longest frame that is received fits after the headroom.
+        let room = unsafe { self.slot.part_mut(start, longest) };
         let used = write(room)?;
         if used > room.len() {
             return Ok(false);
@@ -263,7 +269,9 @@ impl Packet {
         let length = self.len();
         let start = start.min(self.slot.room() - length);
         let from = self.start as usize;
-        self.slot.bytes_mut().copy_within(from..from + length, start);
+        let all = self.slot.room();
+        // SAFETY: the whole room of the slot.
+        unsafe { self.slot.part_mut(0, all) }.copy_within(from..from + length, start);
         self.put_at(start, length);
     }
 

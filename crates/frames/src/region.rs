@@ -307,16 +307,26 @@ impl Slot {
         self.shared.layout.headroom
     }
 
+    /// So many bytes from an offset on.
+    ///
+    /// # Safety
+    /// `from + count` is at most [`Slot::room`].
     #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub(crate) unsafe fn part(&self, from: usize, count: usize) -> &[u8] {
+        debug_assert!(from + count <= self.room());
         // SAFETY: `room` initialised bytes from `start` on belong to this value alone.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.room()) }
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(from), count) }
     }
 
+    /// So many bytes from an offset on, to be changed.
+    ///
+    /// # Safety
+    /// `from + count` is at most [`Slot::room`].
     #[inline]
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) unsafe fn part_mut(&mut self, from: usize, count: usize) -> &mut [u8] {
+        debug_assert!(from + count <= self.room());
         // SAFETY: as above, and the borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.room()) }
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(from), count) }
     }
 }
 
@@ -390,6 +400,19 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     const SMALL: SlotLayout = SlotLayout { size: 2048, headroom: 256 };
+
+    impl Slot {
+        fn bytes(&self) -> &[u8] {
+            // SAFETY: the whole room.
+            unsafe { self.part(0, self.room()) }
+        }
+
+        fn bytes_mut(&mut self) -> &mut [u8] {
+            let room = self.room();
+            // SAFETY: the whole room.
+            unsafe { self.part_mut(0, room) }
+        }
+    }
 
     #[test]
     fn slots_outlive_what_made_them() {
