@@ -18,6 +18,7 @@ FUNCTIONS = {
     "effects": "crates/state/src/effects.rs",
     "ports": "crates/dataplane/tests/ports.rs",
     "state": "crates/state/tests/control.rs",
+    "workers": "crates/state/tests/workers.rs",
     "control": "crates/control/src/tests.rs",
     "jit": "crates/jit/tests/differential/main.rs",
     "stf": "crates/millrace/tests/cli/stf.rs",

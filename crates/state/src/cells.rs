@@ -2,7 +2,7 @@
 
 use crate::WriteError;
 use crate::journal::Undo;
-use crate::own::OwnUndo;
+use crate::own::ObjectUndo;
 use crate::pack;
 use crate::state::State;
 use crate::tables::Tables;
@@ -203,7 +203,7 @@ impl Tables {
 impl State {
     /// What a meter measures.
     pub fn meter_unit(&self, meter: MeterId) -> MeterUnit {
-        self.own.meters[meter].unit()
+        self.shared.meters[meter].unit()
     }
 
     /// Configures a meter and fills its buckets; none: everything is green.
@@ -216,10 +216,10 @@ impl State {
         index: u64,
         config: Option<MeterConfig>,
     ) -> Result<(), WriteError> {
-        let before = self.own.meters[meter].meter(index).copied();
-        self.own.meters[meter].configure(index, config)?;
+        let before = self.shared.meters[meter].meter(index);
+        self.shared.meters[meter].configure(index, config)?;
         if let Some(before) = before {
-            self.own.note_undo(|| OwnUndo::Meter(meter, index, Box::new(before)));
+            self.noted.note_undo(|| ObjectUndo::Meter(meter, index, Box::new(before)));
         }
         Ok(())
     }
@@ -229,10 +229,10 @@ impl State {
     /// # Errors
     /// Rates that contradict each other.
     pub fn set_all_meters(&mut self, meter: MeterId, config: Option<MeterConfig>) -> Result<(), WriteError> {
-        let before = self.own.notes().then(|| self.own.meters[meter].clone());
-        self.own.meters[meter].configure_all(config)?;
+        let before = self.noted.notes().then(|| self.shared.meters[meter].snapshot());
+        self.shared.meters[meter].configure_all(config)?;
         if let Some(before) = before {
-            self.own.note_undo(|| OwnUndo::Meters(meter, before));
+            self.noted.note_undo(|| ObjectUndo::Meters(meter, before));
         }
         Ok(())
     }
@@ -242,7 +242,7 @@ impl State {
     /// # Errors
     /// No such cell.
     pub fn meter_config(&self, meter: MeterId, index: u64) -> Result<Option<MeterConfig>, WriteError> {
-        let array = &self.own.meters[meter];
+        let array = &self.shared.meters[meter];
         let meter = array.meter(index).ok_or(WriteError::Index { index, size: array.size() })?;
         Ok(meter.config())
     }
@@ -252,7 +252,7 @@ impl State {
     /// # Errors
     /// No such cell.
     pub fn meter_counts(&self, meter: MeterId, index: u64) -> Result<ColorCounts, WriteError> {
-        let array = &self.own.meters[meter];
+        let array = &self.shared.meters[meter];
         array.counts(index).ok_or(WriteError::Index { index, size: array.size() })
     }
 
@@ -266,7 +266,7 @@ impl State {
         index: u64,
         counts: ColorCounts,
     ) -> Result<(), WriteError> {
-        let array = &mut self.own.meters[meter];
+        let array = &mut self.shared.meters[meter];
         let size = array.size();
         array.set_counts(index, counts).then_some(()).ok_or(WriteError::Index { index, size })
     }
@@ -286,23 +286,23 @@ impl State {
     /// No such cell, or a value of another width.
     pub fn set_register(&mut self, register: RegisterId, index: u64, value: &Bits) -> Result<(), WriteError> {
         self.check_cell(register, index)?;
-        let width = self.own.registers[register].width();
+        let width = self.shared.registers[register].width();
         if value.width() != width {
             return Err(WriteError::CellWidth { width, found: value.width() });
         }
         let before = self.register_read(register, index);
         self.register_write(register, index, value);
-        self.own.note_undo(|| OwnUndo::Register(register, index, before));
+        self.noted.note_undo(|| ObjectUndo::Register(register, index, before));
         Ok(())
     }
 
     /// Sets all cells of a register to zero.
     pub fn reset_register(&mut self, register: RegisterId) {
-        if self.own.notes() {
-            let before = self.own.registers[register].clone();
-            self.own.note_undo(|| OwnUndo::Registers(register, before));
+        if self.noted.notes() {
+            let before = self.shared.registers[register].snapshot();
+            self.noted.note_undo(|| ObjectUndo::Registers(register, before));
         }
-        self.own.registers[register].reset();
+        self.shared.registers[register].reset();
     }
 
     /// Adds a member to a value set. [`EntryMatch::Exact`] is accepted for a field of any kind.
@@ -352,14 +352,14 @@ impl State {
 
     /// Notes a set as it was before its first change.
     fn note_set(&mut self, set: ValueSetId) {
-        if self.own.notes() && !self.own.has_noted_set(set) {
+        if self.noted.notes() && !self.noted.has_noted_set(set) {
             let before = self.own.value_sets[set].clone();
-            self.own.note_undo(|| OwnUndo::Values(set, Box::new(before)));
+            self.noted.note_undo(|| ObjectUndo::Values(set, Box::new(before)));
         }
     }
 
     fn check_cell(&self, register: RegisterId, index: u64) -> Result<(), WriteError> {
-        let size = self.own.registers[register].size();
+        let size = self.shared.registers[register].size();
         if index < size { Ok(()) } else { Err(WriteError::Index { index, size }) }
     }
 

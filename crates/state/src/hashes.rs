@@ -7,13 +7,13 @@ use millrace_pipeline::*;
 impl State {
     /// The CRC that a hash computes now.
     pub fn own_hash(&self, id: HashId) -> &Crc {
-        &self.hashes[id]
+        &self.own.hashes[id]
     }
 
     /// Has a hash compute another CRC from now on. False, and nothing changed, when that is not of its width. A reset leaves
     /// it, as bmv2's does.
     pub fn set_own_hash(&mut self, id: HashId, parameters: CrcParameters) -> bool {
-        let hash = &mut self.hashes[id];
+        let hash = &mut self.own.hashes[id];
         let fits = hash.parameters().width == parameters.width;
         if fits {
             *hash = Crc::new(parameters);

@@ -36,6 +36,7 @@ mod pack;
 mod profiles;
 mod random;
 mod schema;
+mod shared;
 mod state;
 mod tables;
 

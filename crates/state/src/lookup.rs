@@ -62,7 +62,7 @@ impl State {
         if let (Some(target @ (TargetRef::Member(_) | TargetRef::Group(_))), Some(profile)) =
             (target, self.schema.program.tables[id].profile)
             && let Some((selected, action, args)) =
-                tables.call_of_profile(id, profile, target, inputs, &mut self.random)
+                tables.call_of_profile(id, profile, target, inputs, &mut self.own.random)
         {
             return Lookup { entry, action, args, selected: Some(selected) };
         }
@@ -85,7 +85,7 @@ impl State {
         };
         let hash = match group.selection() {
             Selection::Hash => self.schema.selector_hash(profile, &inputs()),
-            Selection::Random => self.random.next_u64(),
+            Selection::Random => self.own.random.next_u64(),
         };
         group.select(hash).unwrap_or(slot)
     }
@@ -129,18 +129,36 @@ impl State {
 
     /// Meters a packet at a cell; an index outside gives green.
     pub fn meter(&mut self, id: MeterId, index: u64, now_ns: u64, bytes: u64, before: Color) -> Color {
-        self.own.meters[id].execute(index, now_ns, bytes, before).unwrap_or(Color::Green)
+        self.shared.meters[id].execute(index, now_ns, bytes, before).unwrap_or(Color::Green)
     }
 
     /// The value of a cell; an index outside reads 0.
     pub fn register_read(&self, id: RegisterId, index: u64) -> Bits {
-        let register = &self.own.registers[id];
-        pack::from_limbs(register.width(), register.read(index).0)
+        let register = &self.shared.registers[id];
+        let width = register.width();
+        if width <= 64 {
+            return Bits::new(width, register.read_one(index).into());
+        }
+        let mut limbs = vec![0; width.div_ceil(64) as usize];
+        register.read(index, &mut limbs);
+        pack::from_limbs(width, &limbs)
+    }
+
+    /// As [`State::register_read`], the least significant limb first.
+    #[inline]
+    pub fn register_read_limbs(&self, id: RegisterId, index: u64, limbs: &mut [u64]) {
+        self.shared.registers[id].read(index, limbs);
+    }
+
+    /// As [`State::register_write`]: bits above the width are lost.
+    #[inline]
+    pub fn register_write_limbs(&mut self, id: RegisterId, index: u64, limbs: &[u64]) {
+        self.shared.registers[id].write(index, limbs);
     }
 
     /// Writes a cell; an index outside writes nothing.
     pub fn register_write(&mut self, id: RegisterId, index: u64, value: &Bits) {
-        self.own.registers[id].write(index, &pack::limbs(value));
+        self.shared.registers[id].write(index, &pack::limbs(value));
     }
 
     /// Whether the values of the fields are a member of a value set.
@@ -150,7 +168,7 @@ impl State {
 
     /// A random number from `low` to `high`, both included; `low` when `high` is less.
     pub fn random(&mut self, low: &Bits, high: &Bits) -> Bits {
-        self.random.between(low, high)
+        self.own.random.between(low, high)
     }
 }
 

@@ -1,12 +1,14 @@
-//! What belongs to the worker of a state alone: its way into the tables, its part of the counters, and the objects that
-//! the program itself writes.
+//! What belongs to one worker alone: its readers of the tables, its part of the counters, its copies of what only control
+//! writes, and its random numbers.
 
 use crate::LookupCounts;
+use crate::random::Random;
+use crate::shared::Shared;
 use crate::tables::Tables;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
 use millrace_tables::{
-    AttachedPart, CounterPart, Meter, MeterArray, RegisterArray, TableReader, ValueSet,
+    AttachedPart, CounterPart, Meter, TableReader, ValueSet,
     engines::{Domain, Worker},
 };
 
@@ -14,16 +16,14 @@ pub(crate) struct Own {
     pub(crate) tables: PrimaryMap<TableId, TablePart>,
     pub(crate) lookups: PrimaryMap<TableId, LookupCounts>,
     pub(crate) counters: PrimaryMap<CounterId, CounterPart>,
-    pub(crate) meters: PrimaryMap<MeterId, MeterArray>,
-    pub(crate) registers: PrimaryMap<RegisterId, RegisterArray>,
+    /// Copies: control writes those of each worker while no packet passes.
     pub(crate) value_sets: PrimaryMap<ValueSetId, ValueSet>,
+    /// Copies too.
+    pub(crate) hashes: PrimaryMap<HashId, Crc>,
+    pub(crate) random: Random,
     pub(crate) domain: Domain,
     /// Reads the tables for engines that run over this state. It sleeps while they do not.
     pub(crate) worker: Worker,
-    /// What undoes the writes since [`Own::note`].
-    undo: Option<Vec<OwnUndo>>,
-    /// What all this, and the tables, were before a reset that can be undone.
-    pub(crate) before_reset: Option<Box<(Tables, Own)>>,
 }
 
 /// A worker's way into a table.
@@ -32,33 +32,51 @@ pub(crate) struct TablePart {
     pub(crate) attached: AttachedPart,
 }
 
-/// What takes one write back.
-pub(crate) enum OwnUndo {
-    Register(RegisterId, u64, Bits),
-    Registers(RegisterId, RegisterArray),
-    Meter(MeterId, u64, Box<Meter>),
-    Meters(MeterId, MeterArray),
-    Values(ValueSetId, Box<ValueSet>),
-}
-
 impl Own {
-    pub(crate) fn new(domain: Domain) -> Own {
+    pub(crate) fn new(domain: Domain, hashes: PrimaryMap<HashId, Crc>) -> Own {
         let mut worker = domain.worker();
         worker.sleep();
         Own {
             tables: PrimaryMap::new(),
             lookups: PrimaryMap::new(),
             counters: PrimaryMap::new(),
-            meters: PrimaryMap::new(),
-            registers: PrimaryMap::new(),
             value_sets: PrimaryMap::new(),
+            hashes,
+            random: Random::new(0),
             domain,
             worker,
-            undo: None,
-            before_reset: None,
         }
     }
+}
 
+/// What takes back the writes to the objects that a state reaches without its [`Tables`].
+#[derive(Default)]
+pub(crate) struct Noted {
+    /// None: nothing is noted.
+    undo: Option<Vec<ObjectUndo>>,
+    /// What all this, and the tables, were before a reset that can be undone.
+    pub(crate) before_reset: Option<Box<BeforeReset>>,
+}
+
+/// The objects of a program before a reset.
+pub(crate) struct BeforeReset {
+    pub(crate) tables: Tables,
+    pub(crate) shared: Shared,
+    pub(crate) own: Own,
+    pub(crate) noted: Noted,
+}
+
+/// What takes one write back.
+pub(crate) enum ObjectUndo {
+    Register(RegisterId, u64, Bits),
+    /// The limbs of all cells.
+    Registers(RegisterId, Vec<u64>),
+    Meter(MeterId, u64, Box<Meter>),
+    Meters(MeterId, Vec<(u64, Meter)>),
+    Values(ValueSetId, Box<ValueSet>),
+}
+
+impl Noted {
     /// From now on writes note what undoes them.
     pub(crate) fn note(&mut self) {
         self.undo = Some(Vec::new());
@@ -68,7 +86,7 @@ impl Own {
         self.undo.is_some()
     }
 
-    pub(crate) fn note_undo(&mut self, undo: impl FnOnce() -> OwnUndo) {
+    pub(crate) fn note_undo(&mut self, undo: impl FnOnce() -> ObjectUndo) {
         if let Some(noted) = &mut self.undo {
             noted.push(undo());
         }
@@ -76,25 +94,25 @@ impl Own {
 
     pub(crate) fn has_noted_set(&self, set: ValueSetId) -> bool {
         let mut noted = self.undo.iter().flatten();
-        noted.any(|undo| matches!(undo, OwnUndo::Values(of, _) if *of == set))
+        noted.any(|undo| matches!(undo, ObjectUndo::Values(of, _) if *of == set))
     }
 
     /// All that was written stays.
     pub(crate) fn keep(&mut self) {
-        (self.undo, self.before_reset) = (None, None);
+        *self = Noted::default();
     }
 
-    /// Takes back all writes since [`Own::note`].
-    pub(crate) fn undo(&mut self) {
+    /// Takes back all writes since [`Noted::note`].
+    pub(crate) fn undo(&mut self, shared: &mut Shared, own: &mut Own) {
         for undo in self.undo.take().unwrap_or_default().into_iter().rev() {
             match undo {
-                OwnUndo::Register(id, index, value) => {
-                    self.registers[id].write(index, &crate::pack::limbs(&value));
+                ObjectUndo::Register(id, index, value) => {
+                    shared.registers[id].write(index, &crate::pack::limbs(&value));
                 }
-                OwnUndo::Registers(id, before) => self.registers[id] = before,
-                OwnUndo::Meter(id, index, before) => self.meters[id].put(index, *before),
-                OwnUndo::Meters(id, before) => self.meters[id] = before,
-                OwnUndo::Values(id, before) => self.value_sets[id] = *before,
+                ObjectUndo::Registers(id, before) => shared.registers[id].restore(&before),
+                ObjectUndo::Meter(id, index, before) => drop(shared.meters[id].put(index, *before)),
+                ObjectUndo::Meters(id, before) => shared.meters[id].restore(&before),
+                ObjectUndo::Values(id, before) => own.value_sets[id] = *before,
             }
         }
     }

@@ -3,12 +3,12 @@
 use crate::entries::{EntryWrite, Target};
 use crate::hashes::hashes;
 use crate::migration::Vacant;
-use crate::own::{Own, TablePart};
+use crate::own::{BeforeReset, Noted, Own, TablePart};
 use crate::pack;
 use crate::schema::{Schema, width};
+use crate::shared::Shared;
 use crate::tables::{Tables, TablesGuard, TablesHandle};
 use crate::{BuildError, LookupCounts, Random, WriteError};
-use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RecordLayout,
@@ -25,9 +25,9 @@ pub const MAX_STATE_BYTES: u64 = 4 << 30;
 pub struct State {
     pub(crate) schema: Arc<Schema>,
     pub(crate) handle: TablesHandle,
+    pub(crate) shared: Shared,
     pub(crate) own: Own,
-    pub(crate) random: Random,
-    pub(crate) hashes: PrimaryMap<HashId, Crc>,
+    pub(crate) noted: Noted,
     /// What another state's objects will move into.
     pub(crate) vacant: Vacant,
 }
@@ -78,9 +78,36 @@ impl State {
 
     fn with(schema: Arc<Schema>, domain: Domain, vacant: Vacant) -> Result<State, BuildError> {
         check_memory(&schema.program)?;
-        let (tables, own) = make(&schema, domain, &vacant)?;
-        let hashes = hashes(&schema.program);
-        Ok(State { schema, handle: TablesHandle::new(tables), own, random: Random::new(0), hashes, vacant })
+        let mut own = Own::new(domain, hashes(&schema.program));
+        let (tables, shared) = make(&schema, &mut own, &vacant)?;
+        let (handle, noted) = (TablesHandle::new(tables), Noted::default());
+        Ok(State { schema, handle, shared, own, noted, vacant })
+    }
+
+    /// The side of one more worker: the same tables, meters and registers, a part of the counters of its own, and copies of
+    /// value sets and hashes as they are now. What control writes to copies it writes to those of each worker. Its random
+    /// numbers are drawn from the next number of this worker, so that a run with as many workers can be repeated.
+    ///
+    /// # Errors
+    /// [`BuildError`]: there is no memory for its counters.
+    pub fn share(&mut self) -> Result<State, BuildError> {
+        let program = Arc::clone(self.program());
+        let mut own = Own::new(self.own.domain.clone(), self.own.hashes.clone());
+        own.random = Random::new(self.own.random.next_u64());
+        own.value_sets = self.own.value_sets.clone();
+        let handle = self.handle.clone();
+        let mut tables = handle.lock();
+        for (id, table) in &program.tables {
+            own.tables.push(named(&table.name, tables.worker_part(id))?);
+            own.lookups.push(LookupCounts::default());
+        }
+        for (id, counter) in &program.counters {
+            let part = tables.counters[id].part().map_err(SpecError::from);
+            own.counters.push(named(&counter.name, part)?);
+        }
+        drop(tables);
+        let (schema, shared) = (Arc::clone(&self.schema), self.shared.share());
+        Ok(State { schema, handle, shared, own, noted: Noted::default(), vacant: self.vacant.clone() })
     }
 
     /// Whether nothing of it was left out.
@@ -121,7 +148,7 @@ impl State {
 
     /// Starts the program's random numbers from a seed; without it they start from 0.
     pub fn seed(&mut self, seed: u64) {
-        self.random = Random::new(seed);
+        self.own.random = Random::new(seed);
     }
 
     /// Sets everything back to how it was made: initial entries, default actions, cells. The random numbers go on, and
@@ -131,11 +158,18 @@ impl State {
     /// # Errors
     /// None that [`State::new`] did not give for the same program.
     pub fn reset(&mut self, tables: &mut Tables) -> Result<(), BuildError> {
-        let (made, own) = make(&self.schema, self.own.domain.clone(), &Vacant::default())?;
+        let mut own = Own::new(self.own.domain.clone(), self.own.hashes.clone());
+        let (made, shared) = make(&self.schema, &mut own, &Vacant::default())?;
+        std::mem::swap(&mut own.random, &mut self.own.random);
         self.vacant = Vacant::default();
-        let before = (std::mem::replace(tables, made), std::mem::replace(&mut self.own, own));
-        if before.1.notes() {
-            self.own.before_reset = Some(Box::new(before));
+        let before = BeforeReset {
+            tables: std::mem::replace(tables, made),
+            shared: std::mem::replace(&mut self.shared, shared),
+            own: std::mem::replace(&mut self.own, own),
+            noted: std::mem::take(&mut self.noted),
+        };
+        if before.noted.notes() {
+            self.noted.before_reset = Some(Box::new(before));
             self.note(tables);
         }
         Ok(())
@@ -144,13 +178,13 @@ impl State {
     /// From now on writes to this state, and to `tables`, which are its own, note what undoes them.
     pub fn note(&mut self, tables: &mut Tables) {
         tables.note();
-        self.own.note();
+        self.noted.note();
     }
 
     /// All that was written since [`State::note`] stays.
     pub fn keep(&mut self, tables: &mut Tables) {
         tables.undo = None;
-        self.own.keep();
+        self.noted.keep();
     }
 
     /// Takes back all that was written since [`State::note`].
@@ -158,10 +192,14 @@ impl State {
     /// # Errors
     /// The system has no memory for something; all else is taken back.
     pub fn undo(&mut self, tables: &mut Tables) -> Result<(), WriteError> {
-        while let Some(before) = self.own.before_reset.take() {
-            (*tables, self.own) = *before;
+        while let Some(before) = self.noted.before_reset.take() {
+            let BeforeReset { tables: before_tables, shared, mut own, noted } = *before;
+            // What the program has drawn stays drawn, and its hashes keep their parameters.
+            std::mem::swap(&mut own.random, &mut self.own.random);
+            std::mem::swap(&mut own.hashes, &mut self.own.hashes);
+            (*tables, self.shared, self.own, self.noted) = (before_tables, shared, own, noted);
         }
-        self.own.undo();
+        self.noted.undo(&mut self.shared, &mut self.own);
         tables.undo()
     }
 
@@ -204,12 +242,12 @@ impl State {
     }
 }
 
-/// Both sides of the objects of a program, as they are at first. An object that another one will replace when it moves
-/// here (`vacant`) is made with one cell only, so that it takes little memory.
-fn make(schema: &Arc<Schema>, domain: Domain, vacant: &Vacant) -> Result<(Tables, Own), BuildError> {
+/// The objects of a program as they are at first, and the part of the first worker (`own`, which has none). An object that
+/// another one will replace when it moves here (`vacant`) is made with one cell only, so that it takes little memory.
+fn make(schema: &Arc<Schema>, own: &mut Own, vacant: &Vacant) -> Result<(Tables, Shared), BuildError> {
     let program = &schema.program;
     let size = |is_vacant: bool, size: u64| if is_vacant { size.min(1) } else { size };
-    let (mut made, mut own) = (Tables::new(Arc::clone(schema), domain.clone()), Own::new(domain));
+    let (mut made, mut shared) = (Tables::new(Arc::clone(schema), own.domain.clone()), Shared::default());
     for profile in program.profiles.values() {
         made.profiles.push(named(&profile.name, make_profile(profile))?);
     }
@@ -217,9 +255,8 @@ fn make(schema: &Arc<Schema>, domain: Domain, vacant: &Vacant) -> Result<(Tables
         let is_vacant = vacant.tables.contains(&id);
         let table_made = make_table(schema, id, is_vacant, &own.domain);
         made.tables.push(named(&table.name, table_made)?);
-        let attached = named(&table.name, made.tables[id].attach().map_err(SpecError::from))?;
         own.lookups.push(LookupCounts::default());
-        own.tables.push(TablePart { reader: made.tables[id].reader().clone(), attached });
+        own.tables.push(named(&table.name, made.worker_part(id))?);
     }
     for (id, counter) in &program.counters {
         let size = size(vacant.counters.contains(&id), counter.size);
@@ -231,25 +268,31 @@ fn make(schema: &Arc<Schema>, domain: Domain, vacant: &Vacant) -> Result<(Tables
     for (id, meter) in &program.meters {
         let size = size(vacant.meters.contains(&id), meter.size);
         let array = MeterArray::new(pack::meter_unit(meter.unit), size);
-        own.meters.push(named(&meter.name, array)?);
+        shared.meters.push(named(&meter.name, array)?);
     }
     for (id, register) in &program.registers {
         let size = size(vacant.registers.contains(&id), register.size);
-        let mut array = named(&register.name, RegisterArray::new(register.width, size))?;
+        let array = named(&register.name, RegisterArray::new(register.width, size))?;
         if let Some(initial) = register.initial.as_ref().filter(|initial| !initial.is_zero()) {
             array.fill(&pack::limbs(initial));
         }
-        own.registers.push(array);
+        shared.registers.push(array);
     }
     for set in program.value_sets.values() {
         own.value_sets.push(named(&set.name, make_value_set(set))?);
     }
     made.add_initial_entries(vacant)?;
     made.commit();
-    Ok((made, own))
+    Ok((made, shared))
 }
 
 impl Tables {
+    /// One more worker's way into a table.
+    fn worker_part(&mut self, id: TableId) -> Result<TablePart, SpecError> {
+        let table = &mut self.tables[id];
+        Ok(TablePart { attached: table.attach()?, reader: table.reader().clone() })
+    }
+
     fn add_initial_entries(&mut self, vacant: &Vacant) -> Result<(), BuildError> {
         let program = Arc::clone(&self.schema.program);
         for (id, table) in program.tables.iter().filter(|(id, _)| !vacant.tables.contains(id)) {

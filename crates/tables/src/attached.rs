@@ -1,13 +1,14 @@
 //! What belongs to single entries in addition to their match and action: direct counters, direct meters, and when
 //! packets last matched them.
 //!
-//! Control makes room, sets and reads; a worker counts, meters and notes hits through its [`AttachedPart`], without a
-//! lock and without memory that other cores write to.
+//! Control makes room, sets and reads; a worker counts, meters and notes hits through its [`AttachedPart`]. Each worker counts in
+//! memory of its own. Meters are shared, as their tokens are; see [`crate::direct_meter`].
 
 use crate::counter::{CounterPart, CounterValue, Tally};
+use crate::direct_meter::MeterCell;
 use crate::engines::{NoMemory, Segments};
 use crate::entry::EntryIndex;
-use crate::meter::{Color, ColorCounts, FollowingMeters, MeterCell, MeterConfig, MeterUnit};
+use crate::meter::{Color, ColorCounts, MeterConfig, MeterUnit};
 use crate::table::TableSpec;
 use crate::{MeterError, TableError};
 use std::sync::Arc;
@@ -42,7 +43,6 @@ pub struct AttachedPart {
 struct MetersPart {
     unit: MeterUnit,
     cells: Arc<Segments<MeterCell>>,
-    buckets: FollowingMeters,
     colors: [CounterPart; 3],
 }
 
@@ -82,7 +82,7 @@ impl AttachedPart {
         let Some(meters) = &mut self.meters else { return Color::Green };
         let at = found.0 as usize;
         let Some(cell) = meters.cells.get(at) else { return Color::Green };
-        let color = meters.buckets.execute(at, cell, now_ns, meters.unit.units(bytes), before);
+        let color = cell.execute(now_ns, meters.unit.units(bytes), before);
         meters.colors[color as usize].count(found.0.into(), bytes);
         color
     }
@@ -119,7 +119,6 @@ impl Attached {
             Some(Meters { unit, cells, colors: [green, yellow, red] }) => Some(MetersPart {
                 unit: *unit,
                 cells: Arc::clone(cells),
-                buckets: FollowingMeters::default(),
                 colors: [green.part(u64::MAX)?, yellow.part(u64::MAX)?, red.part(u64::MAX)?],
             }),
         };

@@ -22,7 +22,9 @@
 
 mod action;
 mod attached;
+mod cell_lock;
 mod counter;
+mod direct_meter;
 pub mod engines;
 mod entry;
 mod error;

@@ -4,10 +4,13 @@
 //! so no rounding accumulates and the same packets at the same times get the same colours on every machine.
 //! (2^64 rate steps times 2^64 ns, and 2^64 units of burst times 10^15, both fit 128 bits.)
 
+use crate::cell_lock::CellLock;
 use crate::counter::{CounterValue, check_cells};
-use crate::engines::{Cell, NoMemory, zeros};
+use crate::engines::{Cells, NoMemory};
 use crate::error::{MeterError, SpecError};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// 10^15: token steps in one unit (byte or packet).
 const STEPS_PER_UNIT: u128 = 1_000_000_000_000_000;
@@ -120,6 +123,16 @@ impl Meter {
         Ok(())
     }
 
+    /// A meter with these parameters, whose buckets (committed, peak) hold so much and which had its last packet then.
+    pub(crate) fn with(config: Option<MeterConfig>, [committed, peak]: [u128; 2], last_ns: u64) -> Meter {
+        Meter { config, committed: Bucket { tokens: committed }, peak: Bucket { tokens: peak }, last_ns }
+    }
+
+    /// What [`Meter::with`] makes it from again, but for its parameters.
+    pub(crate) fn buckets(&self) -> ([u128; 2], u64) {
+        ([self.committed.tokens, self.peak.tokens], self.last_ns)
+    }
+
     /// The parameters, `None` when unconfigured.
     pub fn config(&self) -> Option<MeterConfig> {
         self.config
@@ -148,116 +161,72 @@ impl Meter {
     }
 }
 
-/// The parameters of one meter as control publishes them, for a worker that keeps the buckets. All zero: none, and none
-/// ever.
+/// One meter of an array that several workers may share.
 #[derive(Default)]
-pub(crate) struct MeterCell {
-    /// Odd while they are written.
-    version: AtomicU64,
-    /// Whether there are any, then CIR, CBS, PIR, PBS.
-    words: [AtomicU64; 5],
+struct Shared {
+    lock: CellLock,
+    meter: UnsafeCell<Meter>,
 }
 
-// SAFETY: atomic integers, valid in every bit pattern and made to be shared.
-unsafe impl Cell for MeterCell {}
+// SAFETY: the meter is reached by the holder of the lock alone, or through an exclusive borrow of the only handle on its
+// array (`Shared::change`).
+unsafe impl Sync for Shared {}
 
-impl MeterCell {
-    /// What is published. For the only writer.
-    pub(crate) fn config(&self) -> Option<MeterConfig> {
-        let [exists, cir, cbs, pir, pbs] = [0, 1, 2, 3, 4].map(|at| self.words[at].load(Ordering::Relaxed));
-        (exists != 0).then_some(MeterConfig { cir: Rate(cir), cbs, pir: Rate(pir), pbs })
+impl Shared {
+    /// The meter as it is now.
+    fn look(&self) -> Meter {
+        let _held = self.lock.hold();
+        // SAFETY: the lock is held.
+        unsafe { *self.meter.get() }
     }
 
-    /// Publishes other parameters, or the same again: buckets are filled. For the only writer.
+    /// Changes the meter; without the lock where its array was never shared.
     ///
-    /// # Errors
-    /// [`MeterError::PeakBelowCommitted`]; nothing has changed then.
-    pub(crate) fn publish(&self, config: Option<MeterConfig>) -> Result<(), MeterError> {
-        if config.is_some_and(|config| config.pir < config.cir) {
-            return Err(MeterError::PeakBelowCommitted);
-        }
-        let version = self.version.load(Ordering::Relaxed);
-        self.version.store(version + 1, Ordering::Relaxed);
-        fence(Ordering::Release);
-        let of = config.unwrap_or_default();
-        let words = [config.is_some().into(), of.cir.0, of.cbs, of.pir.0, of.pbs];
-        self.words.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
-        self.version.store(version + 2, Ordering::Release);
-        Ok(())
-    }
-
-    /// Forgets what was published, if something was.
-    pub(crate) fn clear(&self) {
-        if self.config().is_some() {
-            // No parameters cannot contradict each other.
-            let _ = self.publish(None);
-        }
-    }
-
-    /// The parameters with their version, when it is another than `known` and they are not being written just now.
+    /// # Safety
+    /// The caller has a handle on the array exclusively, and `is_shared` is false only if there was never another handle.
+    /// `work` reaches the meter by no other path.
     #[inline]
-    fn newer(&self, known: u64) -> Option<(u64, Option<MeterConfig>)> {
-        let version = self.version.load(Ordering::Acquire);
-        if version == known || version % 2 == 1 {
-            return None;
-        }
-        let config = self.config();
-        fence(Ordering::Acquire);
-        (self.version.load(Ordering::Relaxed) == version).then_some((version, config))
-    }
-}
-
-/// The buckets that a worker keeps of meters that control configures in [`MeterCell`]s.
-#[derive(Default)]
-pub(crate) struct FollowingMeters(Vec<(u64, Meter)>);
-
-impl FollowingMeters {
-    /// Colours a packet ([`Meter::execute`]). A configuration that is written at this moment counts from the next packet on.
-    pub(crate) fn execute(
-        &mut self,
-        at: usize,
-        cell: &MeterCell,
-        now_ns: u64,
-        units: u64,
-        before: Color,
-    ) -> Color {
-        let known = self.0.get(at).map_or(0, |(version, _)| *version);
-        if let Some((version, config)) = cell.newer(known) {
-            if self.0.len() <= at {
-                self.0.resize(at + 1, Default::default());
-            }
-            let mut meter = Meter::default();
-            // What was published does not contradict itself.
-            let _ = meter.configure(config);
-            self.0[at] = (version, meter);
-        }
-        self.0.get_mut(at).map_or(Color::Green, |(_, meter)| meter.execute(now_ns, units, before))
+    unsafe fn change<R>(&self, is_shared: bool, work: impl FnOnce(&mut Meter) -> R) -> R {
+        let _held = is_shared.then(|| self.lock.hold());
+        // SAFETY: the lock is held, or nobody else has a handle and nobody else borrows this one.
+        work(unsafe { &mut *self.meter.get() })
     }
 }
 
 /// Memory that one meter of an array takes at most.
-pub const METER_BYTES: u64 = (size_of::<Meter>() + COUNTS * size_of::<u64>()) as u64;
+pub const METER_BYTES: u64 = (size_of::<Shared>() + COUNTS * size_of::<u64>()) as u64;
 
 /// Meters whose memory is made together.
 const CHUNK: usize = 256;
-
-/// What an index leads to where nothing was ever configured.
-static UNCONFIGURED: Meter =
-    Meter { config: None, committed: Bucket { tokens: 0 }, peak: Bucket { tokens: 0 }, last_ns: 0 };
 
 /// Numbers that are counted for one meter: packets and bytes of each colour.
 const COUNTS: usize = 6;
 
 /// An array of meters, all unconfigured at first. Memory is made when something near is configured, and that of counts is
 /// zeroed pages of the system, so that a large array costs nothing before it is used.
-#[derive(Clone, Debug)]
+///
+/// Several workers may have the same meters ([`MeterArray::share`]). A packet is then coloured while the lock of its meter is
+/// held, so packets of all workers take tokens one after the other, each at its own time.
 pub struct MeterArray {
     unit: MeterUnit,
     size: u64,
+    /// Whether there was ever another handle on the same meters. Without one nobody else reaches them, and no lock is taken.
+    is_shared: bool,
+    cells: Arc<MeterCells>,
+}
+
+struct MeterCells {
     /// [`COUNTS`] for each meter.
-    counts: Vec<u64>,
-    /// None: [`CHUNK`] meters without a configuration.
-    chunks: Vec<Option<Box<[Meter]>>>,
+    counts: Cells<AtomicU64>,
+    /// Not set: [`CHUNK`] meters without a configuration.
+    chunks: Box<[OnceLock<Box<[Shared]>>]>,
+}
+
+impl std::fmt::Debug for MeterArray {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let MeterArray { unit, size, .. } = self;
+        f.debug_struct("MeterArray").field("unit", unit).field("size", size).finish_non_exhaustive()
+    }
 }
 
 impl MeterArray {
@@ -267,12 +236,19 @@ impl MeterArray {
     /// [`SpecError::TooLarge`] when the number of meters or their memory is above its limit; [`SpecError::NoMemory`].
     pub fn new(unit: MeterUnit, size: u64) -> Result<MeterArray, SpecError> {
         check_cells("the number of meters", size, METER_BYTES)?;
-        let counts = zeros(size as usize * COUNTS)?;
+        let counts = Cells::zeroed(size as usize * COUNTS)?;
         let mut chunks = Vec::new();
         let count = (size as usize).div_ceil(CHUNK);
         chunks.try_reserve_exact(count).map_err(|_| NoMemory { bytes: count * size_of::<usize>() })?;
-        chunks.resize_with(count, || None);
-        Ok(MeterArray { unit, size, counts, chunks })
+        chunks.resize_with(count, OnceLock::new);
+        let cells = Arc::new(MeterCells { counts, chunks: chunks.into() });
+        Ok(MeterArray { unit, size, is_shared: false, cells })
+    }
+
+    /// The same meters for one more worker.
+    pub fn share(&mut self) -> MeterArray {
+        self.is_shared = true;
+        MeterArray { cells: Arc::clone(&self.cells), ..*self }
     }
 
     /// What the meters measure.
@@ -289,39 +265,53 @@ impl MeterArray {
     /// and no meter changes, when there is no such meter.
     pub fn execute(&mut self, index: u64, now_ns: u64, bytes: u64, before: Color) -> Option<Color> {
         let (chunk, at) = self.place(index)?;
-        let color = match self.chunks.get_mut(chunk)? {
-            Some(meters) => meters.get_mut(at)?.execute(now_ns, self.unit.units(bytes), before),
+        let units = self.unit.units(bytes);
+        let color = match self.cells.chunks.get(chunk)?.get() {
+            Some(meters) => {
+                let execute = |meter: &mut Meter| meter.execute(now_ns, units, before);
+                // SAFETY: `self` is exclusive.
+                unsafe { meters.get(at)?.change(self.is_shared, execute) }
+            }
             None => Color::Green,
         };
         let at = index as usize * COUNTS + 2 * color as usize;
-        if let Some([packets, counted]) = self.counts.get_mut(at..at + 2) {
-            (*packets, *counted) = (packets.wrapping_add(1), counted.wrapping_add(bytes));
+        if let Some([packets, counted]) = self.cells.counts.get(at..at + 2) {
+            self.add(packets, 1);
+            self.add(counted, bytes);
         }
         Some(color)
+    }
+
+    /// Adds to a count, which wraps.
+    #[inline]
+    fn add(&self, count: &AtomicU64, more: u64) {
+        if self.is_shared {
+            count.fetch_add(more, Ordering::Relaxed);
+        } else {
+            count.store(count.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        }
     }
 
     /// What a meter has coloured; `None` when there is no such meter.
     pub fn counts(&self, index: u64) -> Option<ColorCounts> {
         let counts = self.counts_of(index)?;
-        let [green, yellow, red] =
-            [0, 2, 4].map(|at| CounterValue { packets: counts[at], bytes: counts[at + 1] });
-        Some([green, yellow, red])
+        let count = |at: usize| counts[at].load(Ordering::Relaxed);
+        Some([0, 2, 4].map(|at| CounterValue { packets: count(at), bytes: count(at + 1) }))
     }
 
     /// Sets what a meter has coloured. Returns false when there is no such meter.
     pub fn set_counts(&mut self, index: u64, counts: ColorCounts) -> bool {
-        let place = self.place(index).map(|_| index as usize * COUNTS);
-        let kept = place.and_then(|at| self.counts.get_mut(at..at + COUNTS));
-        let is_there = kept.is_some();
-        for (kept, value) in kept.into_iter().flat_map(|kept| kept.chunks_exact_mut(2)).zip(counts) {
-            kept.copy_from_slice(&[value.packets, value.bytes]);
+        let Some(kept) = self.counts_of(index) else { return false };
+        for (kept, value) in kept.chunks_exact(2).zip(counts) {
+            kept[0].store(value.packets, Ordering::Relaxed);
+            kept[1].store(value.bytes, Ordering::Relaxed);
         }
-        is_there
+        true
     }
 
-    fn counts_of(&self, index: u64) -> Option<&[u64; COUNTS]> {
+    fn counts_of(&self, index: u64) -> Option<&[AtomicU64]> {
         let at = self.place(index).map(|_| index as usize * COUNTS)?;
-        self.counts.get(at..)?.first_chunk()
+        self.cells.counts.get(at..at + COUNTS)
     }
 
     /// Sets the parameters of one meter and fills its buckets ([`Meter::configure`]).
@@ -329,48 +319,60 @@ impl MeterArray {
     /// # Errors
     /// [`MeterError`]; the meter is then as it was.
     pub fn configure(&mut self, index: u64, config: Option<MeterConfig>) -> Result<(), MeterError> {
-        let size = self.size;
-        let place = self.place(index);
-        let chunk = place.and_then(|(chunk, at)| Some((self.chunks.get_mut(chunk)?, at)));
-        let (chunk, at) = chunk.ok_or(MeterError::OutOfRange { index, size })?;
-        if chunk.is_none() && config.is_none() {
-            return Ok(());
-        }
-        let meters = chunk.get_or_insert_with(|| vec![Meter::default(); CHUNK].into());
-        meters.get_mut(at).ok_or(MeterError::OutOfRange { index, size })?.configure(config)
-    }
-
-    /// Sets a meter to what [`MeterArray::meter`] gave earlier; one that does not exist stays away.
-    pub fn put(&mut self, index: u64, meter: Meter) {
-        let place = self.place(index);
-        if let Some(meters) = place.and_then(|(chunk, _)| self.chunks.get_mut(chunk)?.as_mut())
-            && let Some(kept) = place.and_then(|(_, at)| meters.get_mut(at))
-        {
-            *kept = meter;
+        let mut meter = Meter::default();
+        meter.configure(config)?;
+        match self.put(index, meter) {
+            true => Ok(()),
+            false => Err(MeterError::OutOfRange { index, size: self.size }),
         }
     }
 
-    /// Takes the first meters of another array with all that they have metered and counted, as far as both go; nothing where
-    /// the units differ. The other array loses them. Counts of an array of another size are copied.
-    pub fn take_from(&mut self, other: &mut MeterArray) {
+    /// Sets a meter to what [`MeterArray::meter`] gave earlier. Returns false when there is no such meter.
+    pub fn put(&mut self, index: u64, meter: Meter) -> bool {
+        let Some((chunk, at)) = self.place(index) else { return false };
+        let Some(chunk) = self.cells.chunks.get(chunk) else { return false };
+        if chunk.get().is_none() && meter.config.is_none() {
+            return true;
+        }
+        let meters = chunk.get_or_init(|| (0..CHUNK).map(|_| Shared::default()).collect());
+        // SAFETY: `self` is exclusive.
+        meters.get(at).map(|shared| unsafe { shared.change(self.is_shared, |kept| *kept = meter) }).is_some()
+    }
+
+    /// Sets the first meters to those of another array with all that they have metered and counted, as far as both go; nothing
+    /// where the units differ.
+    pub fn copy_from(&mut self, other: &MeterArray) {
         if self.unit != other.unit {
             return;
         }
-        match self.size == other.size {
-            true => self.counts = std::mem::take(&mut other.counts),
-            false => {
-                let both = self.counts.len().min(other.counts.len());
-                self.counts[..both].copy_from_slice(&other.counts[..both]);
+        for index in 0..self.size.min(other.size) {
+            if let (Some(meter), Some(counts)) = (other.meter(index), other.counts(index)) {
+                self.put(index, meter);
+                // Pages that were never counted in stay untouched.
+                if self.counts(index) != Some(counts) {
+                    self.set_counts(index, counts);
+                }
             }
         }
-        for (mine, other) in self.chunks.iter_mut().zip(&mut other.chunks) {
-            *mine = other.take();
-        }
-        // The last chunk may have had meters after the end.
-        let used = (self.size.min(other.size) as usize) % CHUNK;
-        let last = (self.size.min(other.size) as usize) / CHUNK;
-        if let Some(Some(meters)) = self.chunks.get_mut(last).filter(|_| used > 0) {
-            meters[used..].fill(Meter::default());
+    }
+
+    /// All meters, for [`MeterArray::restore`]; of those that were never configured nothing.
+    pub fn snapshot(&self) -> Vec<(u64, Meter)> {
+        let chunks = (0..).step_by(CHUNK).zip(&self.cells.chunks);
+        let configured = chunks.filter_map(|(first, chunk)| Some((first, chunk.get()?)));
+        let meters = |(first, chunk): (u64, &Box<[Shared]>)| {
+            let meters = chunk.iter().map(Shared::look);
+            (first..self.size).zip(meters).collect::<Vec<_>>()
+        };
+        configured.flat_map(meters).collect()
+    }
+
+    /// Sets all meters to what [`MeterArray::snapshot`] gave.
+    pub fn restore(&mut self, snapshot: &[(u64, Meter)]) {
+        // No parameters do not contradict each other.
+        let _ = self.configure_all(None);
+        for (index, meter) in snapshot {
+            self.put(*index, *meter);
         }
     }
 
@@ -381,17 +383,18 @@ impl MeterArray {
     pub fn configure_all(&mut self, config: Option<MeterConfig>) -> Result<(), MeterError> {
         let mut meter = Meter::default();
         meter.configure(config)?;
-        let chunk = config.map(|_| vec![meter; CHUNK].into_boxed_slice());
-        self.chunks.fill(chunk);
+        for index in 0..self.size {
+            self.put(index, meter);
+        }
         Ok(())
     }
 
-    /// One meter; `None` when there is no such meter.
-    pub fn meter(&self, index: u64) -> Option<&Meter> {
+    /// One meter as it is now; `None` when there is no such meter.
+    pub fn meter(&self, index: u64) -> Option<Meter> {
         let (chunk, at) = self.place(index)?;
-        match self.chunks.get(chunk)? {
-            Some(meters) => meters.get(at),
-            None => Some(&UNCONFIGURED),
+        match self.cells.chunks.get(chunk)?.get() {
+            Some(meters) => meters.get(at).map(Shared::look),
+            None => Some(Meter::default()),
         }
     }
 
@@ -430,25 +433,52 @@ mod tests {
     }
 
     #[test]
-    fn an_array_takes_meters_with_what_they_have_metered() {
+    fn an_array_is_copied_with_what_it_has_metered() {
         let (mut from, mut to) = (
             MeterArray::new(MeterUnit::Bytes, 300).unwrap(),
             MeterArray::new(MeterUnit::Bytes, 600).unwrap(),
         );
         from.configure_all(config(0, 1000, 0, 1000)).unwrap();
         assert_eq!(from.execute(299, 0, 1000, Green), Some(Green));
-        to.take_from(&mut from);
+        to.copy_from(&from);
         assert_eq!(to.execute(299, 0, 1, Green), Some(Red), "its buckets are empty");
         let counted = [(1, 1000), (0, 0), (1, 1)].map(|(packets, bytes)| CounterValue { packets, bytes });
         assert_eq!((to.counts(299), to.counts(600)), (Some(counted), None));
         assert_eq!(to.execute(298, 0, 1, Green), Some(Green));
         assert!((300..600).all(|index| to.meter(index).unwrap().config().is_none()));
         let mut packets = MeterArray::new(MeterUnit::Packets, 300).unwrap();
-        packets.take_from(&mut to);
-        let mut same = MeterArray::new(MeterUnit::Bytes, 600).unwrap();
-        same.take_from(&mut to.clone());
-        assert_eq!(same.counts(299), Some(counted));
+        packets.copy_from(&to);
         assert!(packets.meter(0).unwrap().config().is_none() && to.meter(0).unwrap().config().is_some());
+    }
+
+    #[test]
+    fn a_snapshot_brings_back_what_was_metered() {
+        let mut meters = MeterArray::new(MeterUnit::Packets, 700).unwrap();
+        meters.configure(600, config(0, 2, 0, 2)).unwrap();
+        assert_eq!(meters.execute(600, 0, 1, Green), Some(Green));
+        let before = meters.snapshot();
+        meters.configure_all(config(0, 0, 0, 0)).unwrap();
+        assert_eq!([3, 600].map(|at| meters.execute(at, 0, 1, Green)), [Some(Red); 2]);
+        meters.restore(&before);
+        assert_eq!(meters.meter(3).unwrap().config(), None);
+        let left = [0; 2].map(|_| meters.execute(600, 0, 1, Green));
+        assert_eq!(left, [Some(Green), Some(Red)]);
+    }
+
+    /// Two workers, one bucket: as many packets pass as it holds, whichever worker has them.
+    #[test]
+    fn workers_share_the_tokens_of_a_meter() {
+        let packets: u64 = if cfg!(miri) { 60 } else { 30_000 };
+        let mut meters = MeterArray::new(MeterUnit::Packets, 300).unwrap();
+        meters.configure(7, config(0, packets, 0, packets + packets / 2)).unwrap();
+        let mut other = meters.share();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..packets).for_each(|_| drop(other.execute(7, 0, 100, Green))));
+            (0..packets).for_each(|_| drop(meters.execute(7, 0, 100, Green)));
+        });
+        let counted = |packets| CounterValue { packets, bytes: 100 * packets };
+        let expected = [packets, packets / 2, packets / 2].map(counted);
+        assert_eq!((meters.counts(7), other.counts(7)), (Some(expected), Some(expected)));
     }
 
     #[test]

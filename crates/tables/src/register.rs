@@ -1,19 +1,39 @@
 //! Registers: arrays of cells that the data plane reads and writes.
 
+use crate::cell_lock::{CellLock, Held};
 use crate::counter::check_cells;
-use crate::engines::zeros;
+use crate::engines::Cells;
 use crate::error::SpecError;
 use crate::limits::MAX_REGISTER_BITS;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Locks of one array whose cells have several limbs; cells share them by index.
+const LOCKS: usize = 64;
 
 /// An array of cells of `width` bits, all zero at first. A cell is `ceil(width / 64)` limbs, the least significant
 /// first, with the unused high bits zero.
-#[derive(Clone, Debug)]
+///
+/// Several workers may have the same cells ([`RegisterArray::share`]). Each read and each write of a cell is a whole then: a
+/// cell of one limb is one atomic number, and a cell of several limbs is read and written while its lock is held.
 pub struct RegisterArray {
     width: u32,
     size: u64,
     limbs_per_cell: usize,
-    limbs: Vec<u64>,
-    zero: Box<[u64]>,
+    cells: Arc<Limbs>,
+}
+
+struct Limbs {
+    limbs: Cells<AtomicU64>,
+    /// None for cells of one limb.
+    locks: Option<Box<[CellLock; LOCKS]>>,
+}
+
+impl std::fmt::Debug for RegisterArray {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let RegisterArray { width, size, .. } = self;
+        f.debug_struct("RegisterArray").field("width", width).field("size", size).finish_non_exhaustive()
+    }
 }
 
 impl RegisterArray {
@@ -32,13 +52,14 @@ impl RegisterArray {
         }
         let limbs_per_cell = width.div_ceil(64) as usize;
         check_cells("the number of registers", size, limbs_per_cell as u64 * 8)?;
-        Ok(RegisterArray {
-            width,
-            size,
-            limbs_per_cell,
-            limbs: zeros(size as usize * limbs_per_cell)?,
-            zero: vec![0; limbs_per_cell].into(),
-        })
+        let locks = (limbs_per_cell > 1).then(|| Box::new([const { CellLock::new() }; LOCKS]));
+        let cells = Limbs { limbs: Cells::zeroed(size as usize * limbs_per_cell)?, locks };
+        Ok(RegisterArray { width, size, limbs_per_cell, cells: Arc::new(cells) })
+    }
+
+    /// The same cells for one more worker.
+    pub fn share(&self) -> RegisterArray {
+        RegisterArray { cells: Arc::clone(&self.cells), ..*self }
     }
 
     /// The width of a cell in bits.
@@ -51,47 +72,82 @@ impl RegisterArray {
         self.size
     }
 
-    /// The value of a cell, and true; or zero and false when there is no such cell.
-    pub fn read(&self, index: u64) -> (&[u64], bool) {
-        match self.position(index) {
-            Some(at) => (&self.limbs[at..at + self.limbs_per_cell], true),
-            None => (&self.zero, false),
+    /// The value of a cell of at most 64 bits; zero when there is no such cell.
+    #[inline]
+    pub fn read_one(&self, index: u64) -> u64 {
+        self.position(index)
+            .and_then(|at| self.cells.limbs.get(at))
+            .map_or(0, |limb| limb.load(Ordering::Relaxed))
+    }
+
+    /// Gives the value of a cell, limbs that it does not have as zero. Returns false, and gives zeros, when there is no such
+    /// cell.
+    pub fn read(&self, index: u64, value: &mut [u64]) -> bool {
+        value.fill(0);
+        let Some(at) = self.position(index) else { return false };
+        let _held = self.hold(index);
+        for (value, limb) in value.iter_mut().zip(self.cell(at)) {
+            *value = limb.load(Ordering::Relaxed);
         }
+        true
     }
 
     /// Sets a cell to a value, of which bits above the width are lost and missing limbs are zero. Returns false, and
     /// writes nothing, when there is no such cell.
-    pub fn write(&mut self, index: u64, value: &[u64]) -> bool {
+    pub fn write(&self, index: u64, value: &[u64]) -> bool {
         let Some(at) = self.position(index) else { return false };
-        let top_mask = self.top_limb_mask();
-        let cell = &mut self.limbs[at..at + self.limbs_per_cell];
-        for (position, limb) in cell.iter_mut().enumerate() {
-            *limb = value.get(position).copied().unwrap_or(0);
-        }
-        if let Some(top) = cell.last_mut() {
-            *top &= top_mask;
+        let _held = self.hold(index);
+        for (position, limb) in self.cell(at).iter().enumerate() {
+            let is_top = position + 1 == self.limbs_per_cell;
+            let mask = if is_top { self.top_limb_mask() } else { u64::MAX };
+            limb.store(value.get(position).copied().unwrap_or(0) & mask, Ordering::Relaxed);
         }
         true
     }
 
     /// Sets every cell to a value, as [`RegisterArray::write`] does for one.
-    pub fn fill(&mut self, value: &[u64]) {
+    pub fn fill(&self, value: &[u64]) {
         for index in 0..self.size {
             self.write(index, value);
         }
     }
 
     /// Gives the first cells the values of another array's, as far as both go; nothing where the widths differ.
-    pub fn copy_from(&mut self, other: &RegisterArray) {
+    pub fn copy_from(&self, other: &RegisterArray) {
         if self.width == other.width {
-            let limbs = self.limbs.len().min(other.limbs.len());
-            self.limbs[..limbs].copy_from_slice(&other.limbs[..limbs]);
+            self.restore(&other.snapshot());
+        }
+    }
+
+    /// The limbs of all cells, one cell after the other.
+    pub fn snapshot(&self) -> Vec<u64> {
+        let mut limbs = vec![0; self.cells.limbs.len()];
+        for (index, cell) in (0..self.size).zip(limbs.chunks_mut(self.limbs_per_cell.max(1))) {
+            self.read(index, cell);
+        }
+        limbs
+    }
+
+    /// Sets the first cells to what [`RegisterArray::snapshot`] gave for an array of this width, as far as both go.
+    pub fn restore(&self, limbs: &[u64]) {
+        for (index, cell) in (0..self.size).zip(limbs.chunks(self.limbs_per_cell.max(1))) {
+            self.write(index, cell);
         }
     }
 
     /// Sets every cell to zero.
-    pub fn reset(&mut self) {
-        self.limbs.fill(0);
+    pub fn reset(&self) {
+        self.fill(&[]);
+    }
+
+    /// The lock of a cell of several limbs.
+    #[inline]
+    fn hold(&self, index: u64) -> Option<Held<'_>> {
+        self.cells.locks.as_ref().map(|locks| locks[index as usize % LOCKS].hold())
+    }
+
+    fn cell(&self, at: usize) -> &[AtomicU64] {
+        &self.cells.limbs[at..at + self.limbs_per_cell]
     }
 
     fn top_limb_mask(&self) -> u64 {
@@ -111,49 +167,75 @@ mod tests {
     use super::*;
     use crate::limits::MAX_CELLS;
 
+    /// A cell, and whether there is one.
+    fn read<const LIMBS: usize>(cells: &RegisterArray, index: u64) -> ([u64; LIMBS], bool) {
+        let mut value = [u64::MAX; LIMBS];
+        let is_there = cells.read(index, &mut value);
+        (value, is_there)
+    }
+
     #[test]
     fn cells_keep_what_fits_their_width() {
-        let mut cells = RegisterArray::new(100, 3).unwrap();
+        let cells = RegisterArray::new(100, 3).unwrap();
         assert!(cells.write(1, &[u64::MAX, u64::MAX, 5]));
-        assert_eq!(cells.read(1), (&[u64::MAX, (1 << 36) - 1][..], true));
-        assert_eq!(cells.read(0), (&[0, 0][..], true));
-        assert_eq!(cells.read(2), (&[0, 0][..], true));
+        assert_eq!(read(&cells, 1), ([u64::MAX, (1 << 36) - 1], true));
+        assert_eq!(read(&cells, 0), ([0, 0], true));
+        assert_eq!(read(&cells, 2), ([0, 0], true));
         assert!(cells.write(1, &[7]));
-        assert_eq!(cells.read(1), (&[7, 0][..], true));
+        assert_eq!(read(&cells, 1), ([7, 0], true));
     }
 
     #[test]
     fn out_of_range_reads_zero_and_writes_nothing() {
-        let mut cells = RegisterArray::new(32, 2).unwrap();
+        let cells = RegisterArray::new(32, 2).unwrap();
         cells.fill(&[9]);
         assert!(!cells.write(2, &[1]));
         assert!(!cells.write(u64::MAX, &[1]));
-        assert_eq!(cells.read(2), (&[0][..], false));
-        assert_eq!((cells.read(0), cells.read(1)), ((&[9][..], true), (&[9][..], true)));
+        assert_eq!(read(&cells, 2), ([0], false));
+        assert_eq!((read(&cells, 0), read(&cells, 1)), (([9], true), ([9], true)));
+        assert_eq!([0, 1, 2].map(|index| cells.read_one(index)), [9, 9, 0]);
         cells.reset();
-        assert_eq!(cells.read(0), (&[0][..], true));
+        assert_eq!(read(&cells, 0), ([0], true));
     }
 
     #[test]
     fn as_many_cells_are_copied_as_both_have() {
-        let (mut few, mut many) = (RegisterArray::new(65, 2).unwrap(), RegisterArray::new(65, 3).unwrap());
+        let (few, many) = (RegisterArray::new(65, 2).unwrap(), RegisterArray::new(65, 3).unwrap());
         many.fill(&[7, 1]);
         few.copy_from(&many);
-        assert_eq!(few.read(1), (&[7, 1][..], true));
+        assert_eq!(read(&few, 1), ([7, 1], true));
         few.fill(&[8, 0]);
         many.copy_from(&few);
-        assert_eq!((many.read(1), many.read(2)), ((&[8, 0][..], true), (&[7, 1][..], true)));
-        let mut narrow = RegisterArray::new(64, 3).unwrap();
+        assert_eq!((read(&many, 1), read(&many, 2)), (([8, 0], true), ([7, 1], true)));
+        let narrow = RegisterArray::new(64, 3).unwrap();
         narrow.copy_from(&many);
-        assert_eq!(narrow.read(0), (&[0][..], true));
+        assert_eq!(read(&narrow, 0), ([0], true));
+    }
+
+    #[test]
+    fn shared_cells_are_the_same_and_never_half_written() {
+        let cells = RegisterArray::new(128, 2).unwrap();
+        let rounds = if cfg!(miri) { 100 } else { 50_000_u64 };
+        std::thread::scope(|scope| {
+            let writer = cells.share();
+            scope.spawn(move || (1..=rounds).for_each(|value| drop(writer.write(1, &[value, !value]))));
+            let mut seen = 0;
+            while seen < rounds {
+                let ([low, high], _) = read(&cells, 1);
+                assert!(low >= seen && (high == !low || low == 0), "{low:x} {high:x}");
+                seen = low;
+            }
+        });
+        assert_eq!(read(&cells, 0), ([0, 0], true));
     }
 
     #[test]
     fn zero_width_and_zero_size_are_harmless() {
-        let mut nothing = RegisterArray::new(0, 4).unwrap();
+        let nothing = RegisterArray::new(0, 4).unwrap();
         assert!(nothing.write(3, &[1]));
-        assert_eq!(nothing.read(3), (&[][..], true));
-        assert_eq!(RegisterArray::new(64, 0).unwrap().read(0), (&[0][..], false));
+        assert_eq!(read(&nothing, 3), ([], true));
+        assert_eq!((nothing.read_one(3), nothing.snapshot()), (0, Vec::new()));
+        assert_eq!(read(&RegisterArray::new(64, 0).unwrap(), 0), ([0], false));
     }
 
     #[test]

@@ -383,8 +383,13 @@ unsafe extern "C" fn meter_direct(
 }
 
 unsafe extern "C" fn register_read(to: *mut Host<'static>, id: u64, index: u64, result: *mut u64) -> u64 {
+    let id = RegisterId::from_u32(id as u32);
     // SAFETY: the host; room for a cell.
-    unsafe { give(result, &host(to).state.register_read(RegisterId::from_u32(id as u32), index)) };
+    unsafe {
+        let host = host(to);
+        let limbs = host.program().registers[id].width.div_ceil(64) as usize;
+        host.state.register_read_limbs(id, index, slice::from_raw_parts_mut(result, limbs));
+    }
     0
 }
 
@@ -394,7 +399,7 @@ unsafe extern "C" fn register_write(to: *mut Host<'static>, id: u64, index: u64,
     unsafe {
         let host = host(to);
         let width = host.program().registers[id].width;
-        host.state.register_write(id, index, &bits_of(width, limbs(value, u64::from(width))));
+        host.state.register_write_limbs(id, index, limbs(value, u64::from(width)));
     }
     0
 }

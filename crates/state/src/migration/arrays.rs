@@ -58,7 +58,7 @@ pub(super) fn take_cells(old: &mut State, next: &mut State) {
     let (before, now) = (&old_schema.program.registers, &new_schema.program.registers);
     for (id, found) in pairs(before, now, |register: &Register| register.name.as_str()) {
         let Some(found) = found.filter(|found| before[id].width == now[*found].width) else { continue };
-        let (mine, its) = (&mut next.own.registers[found], &mut old.own.registers[id]);
+        let (mine, its) = (&mut next.shared.registers[found], &mut old.shared.registers[id]);
         match same_registers(&before[id], &now[found]) {
             true => std::mem::swap(mine, its),
             false => mine.copy_from(its),
@@ -67,10 +67,10 @@ pub(super) fn take_cells(old: &mut State, next: &mut State) {
     let (before, now) = (&old_schema.program.meters, &new_schema.program.meters);
     for (id, found) in pairs(before, now, |meter: &Meter| meter.name.as_str()) {
         let Some(found) = found else { continue };
-        let (mine, its) = (&mut next.own.meters[found], &mut old.own.meters[id]);
+        let (mine, its) = (&mut next.shared.meters[found], &mut old.shared.meters[id]);
         match same_meters(&before[id], &now[found]) {
             true => std::mem::swap(mine, its),
-            false => mine.take_from(its),
+            false => mine.copy_from(its),
         }
     }
 }

@@ -43,21 +43,6 @@ pub fn headroom(bytes: usize) -> Result<(), NoMemory> {
     found
 }
 
-/// So many zeros, whose pages cost nothing while they are not written.
-///
-/// # Errors
-/// [`NoMemory`].
-pub(crate) fn zeros(len: usize) -> Result<Vec<u64>, NoMemory> {
-    let layout = Layout::array::<u64>(len).map_err(|_| NoMemory { bytes: usize::MAX })?;
-    if layout.size() == 0 {
-        return Ok(Vec::new());
-    }
-    // SAFETY: the layout is not empty.
-    let ptr = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(NoMemory { bytes: layout.size() })?;
-    // SAFETY: allocated by the global allocator with the layout of an array of `len` numbers, all of which are zero.
-    Ok(unsafe { Vec::from_raw_parts(ptr.as_ptr().cast(), len, len) })
-}
-
 /// A cell that is valid in any state of its bytes and may be shared.
 ///
 /// # Safety

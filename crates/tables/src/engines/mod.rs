@@ -22,7 +22,7 @@ pub use direct::{Direct, DirectReader, MAX_DIRECT_BITS};
 pub use exact::{Exact, ExactReader};
 pub use grace::{Domain, Resting, Stamp, Worker};
 pub(crate) use grace::{Publisher, Subscriber};
-pub(crate) use memory::{Cell, Cells, Segments, zeros};
+pub(crate) use memory::{Cell, Cells, Segments};
 pub use memory::{NoMemory, headroom};
 pub use shape::{Line, LookupKind, LookupShape, Spread};
 pub use simd::Simd;
