@@ -138,7 +138,8 @@ impl Programs {
             None => {
                 // Code that fits less well is right too.
                 let _ = next.fit_code();
-                drop(self.control.ask(|to| Request::TakeOver(Box::new(next), to)).map_err(|_| gone(()))?);
+                let taken = self.control.ask(|to| Request::TakeOver(Box::new(next), to));
+                drop(taken.map_err(|_| gone(()))?.map_err(|error| error.to_string())?);
             }
             Some(keep) => {
                 let swapped = self.control.swap(next, keep).map_err(|failed| failed.error.to_string())?;

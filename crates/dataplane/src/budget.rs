@@ -41,6 +41,16 @@ impl Budget {
         }
     }
 
+    /// Bytes that packets may take.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Has packets take at most so many bytes from now on.
+    pub(crate) fn set_memory(&mut self, memory: usize) {
+        self.memory = memory.max(MIN_PACKET_MEMORY);
+    }
+
     /// A packet waits that takes so many bytes; false when there is no room for it.
     #[inline]
     pub(crate) fn hold(&mut self, bytes: usize) -> bool {

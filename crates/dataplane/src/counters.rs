@@ -5,6 +5,7 @@ use crate::{DropReason, PortId};
 use millrace_frames::{MAX_BATCH, MAX_FRAME};
 use millrace_pipeline::{DropSite, Program};
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 /// Counters of one port as the switch sees it. Bytes are of whole frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,17 @@ pub struct PortCounters {
     pub rx_drops: u64,
     /// Packets and copies for the port that were dropped.
     pub tx_drops: u64,
+}
+
+impl AddAssign for PortCounters {
+    fn add_assign(&mut self, other: PortCounters) {
+        self.rx_packets = self.rx_packets.wrapping_add(other.rx_packets);
+        self.rx_bytes = self.rx_bytes.wrapping_add(other.rx_bytes);
+        self.tx_packets = self.tx_packets.wrapping_add(other.tx_packets);
+        self.tx_bytes = self.tx_bytes.wrapping_add(other.tx_bytes);
+        self.rx_drops = self.rx_drops.wrapping_add(other.rx_drops);
+        self.tx_drops = self.tx_drops.wrapping_add(other.tx_drops);
+    }
 }
 
 /// All counters of a switch since it was made.
@@ -68,6 +80,19 @@ impl Counters {
     /// The reasons that have dropped something.
     pub fn all_drops(&self) -> impl Iterator<Item = (DropReason, u64)> {
         self.drops.iter().map(|(reason, count)| (*reason, *count))
+    }
+
+    /// Adds what another worker of the same program has counted.
+    pub(crate) fn add(&mut self, other: &Counters) {
+        for (port, counted) in other.ports() {
+            *self.ports.entry(port) += counted;
+        }
+        for (reason, count) in other.all_drops() {
+            *self.drops.entry(reason).or_default() += count;
+        }
+        for (site, count) in self.sites.iter_mut().zip(&other.sites) {
+            *site += count;
+        }
     }
 
     /// Makes room for a port, so that its counters show before it sees something; frames can be sent by it.

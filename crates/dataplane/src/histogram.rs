@@ -25,6 +25,12 @@ impl Histogram {
         self.sum = self.sum.saturating_add(number);
     }
 
+    /// Adds all numbers of another one.
+    pub(crate) fn append(&mut self, other: &Histogram) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
     /// The numbers so far.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()

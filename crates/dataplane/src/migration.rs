@@ -95,20 +95,39 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 /// A program that is prepared to take over with the objects of the one that runs.
 pub(crate) struct Exchange {
-    prepared: Box<(Switch, Migration)>,
+    prepared: Box<Prepared>,
     to: Reply<Exchanged>,
 }
 
-/// What ran until now, or why it goes on, with the program that was prepared.
-type Exchanged = Result<Box<(Switch, Migration)>, (NotNow, Box<(Switch, Migration)>)>;
+/// The switch of the leading worker with its program, and those of the other workers with the same.
+pub(crate) struct Prepared {
+    next: Switch,
+    others: Vec<Switch>,
+    migration: Migration,
+}
 
-/// Has a switch change programs, if that can be now.
-pub(crate) fn answer(switch: &mut Switch, exchange: Exchange) {
+/// What ran until now, or why it goes on, with the program that was prepared.
+type Exchanged = Result<Box<Prepared>, (NotNow, Box<Prepared>)>;
+
+/// Has the switches of all workers change programs, if that can be now.
+pub(crate) fn answer(first: &mut Switch, others: &mut [&mut Switch], exchange: Exchange) {
     let Exchange { mut prepared, to } = exchange;
-    to.give(match switch.succeed(&mut prepared) {
+    to.give(match succeed(first, others, &mut prepared) {
         Ok(()) => Ok(prepared),
         Err(reason) => Err((reason, prepared)),
     });
+}
+
+fn succeed(first: &mut Switch, others: &mut [&mut Switch], prepared: &mut Prepared) -> Result<(), NotNow> {
+    let Prepared { next, others: nexts, migration } = prepared;
+    migration.can_take(first.state(), next.state())?;
+    // As the program until now has it, with the objects that it has until now.
+    others.iter_mut().for_each(|switch| switch.run_empty());
+    first.succeed(next, migration)?;
+    for (switch, next) in others.iter_mut().zip(nexts) {
+        switch.succeed_too(next, migration);
+    }
+    Ok(())
 }
 
 impl Control {
@@ -127,13 +146,16 @@ impl Control {
                 Err(error) => return Err(SwapFailed::new(error, next)),
             };
             match self.exchange(next, migration) {
-                Ok((before, mut migration)) => {
+                Ok(Prepared { next: before, mut migration, .. }) => {
                     drop(hold);
                     migration.finish(before.state(), &now);
                     return Ok(Swapped { before, migration });
                 }
                 Err(NotMade::Ended) => return Err(SwapFailed { error: SwapError::Ended, next: None }),
                 Err(NotMade::Busy(back)) => return Err(SwapFailed::new(SwapError::Busy, *back)),
+                Err(NotMade::Refused(error, back)) => {
+                    return Err(SwapFailed::new(SwapError::Switch(error), *back));
+                }
                 Err(NotMade::Changed(back)) => next = *back,
             }
             if let Err(error) = next.start_over() {
@@ -167,15 +189,19 @@ impl Control {
     }
 
     /// Has the worker change programs, as soon as nobody has the tables.
-    fn exchange(&self, next: Switch, migration: Migration) -> Result<(Switch, Migration), NotMade> {
-        let (mut prepared, start) = (Box::new((next, migration)), Instant::now());
+    fn exchange(&self, mut next: Switch, migration: Migration) -> Result<Prepared, NotMade> {
+        let others = match next.share_with(self.workers() - 1) {
+            Ok(others) => others,
+            Err(error) => return Err(NotMade::Refused(error, Box::new(next))),
+        };
+        let (mut prepared, start) = (Box::new(Prepared { next, others, migration }), Instant::now());
         loop {
             let exchange = |to| Message::Exchange(Box::new(Exchange { prepared, to }));
             match self.send(exchange).map_err(|_| NotMade::Ended)? {
                 Ok(made) => return Ok(*made),
-                Err((NotNow::Changed, back)) => return Err(NotMade::Changed(Box::new(back.0))),
+                Err((NotNow::Changed, back)) => return Err(NotMade::Changed(Box::new(back.next))),
                 Err((NotNow::Busy, back)) if start.elapsed() > PATIENCE => {
-                    return Err(NotMade::Busy(Box::new(back.0)));
+                    return Err(NotMade::Busy(Box::new(back.next)));
                 }
                 Err((NotNow::Busy, back)) => prepared = back,
             }
@@ -189,6 +215,8 @@ enum NotMade {
     Ended,
     Busy(Box<Switch>),
     Changed(Box<Switch>),
+    /// There are no switches for the other workers.
+    Refused(SwitchError, Box<Switch>),
 }
 
 impl SwapFailed {

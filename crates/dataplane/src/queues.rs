@@ -10,6 +10,8 @@ use crate::flight::{Departure, QueueStay};
 use millrace_frames::MAX_BATCH;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most classes of service of a port.
 pub const MAX_PRIORITIES: u8 = 8;
@@ -84,6 +86,19 @@ pub(crate) struct Queues {
     queued: usize,
     /// Whether some queue does more than to let the highest class go first.
     is_shaped: bool,
+    paces: Paces,
+}
+
+/// When the next packet of each queue may leave, for all workers that have queues of one port and class: together they keep its
+/// rate. Looked up when a worker makes its queue.
+#[derive(Clone, Debug, Default)]
+struct Paces(Arc<Mutex<BTreeMap<(PortId, u8), Arc<AtomicU64>>>>);
+
+impl Paces {
+    fn of(&self, port: PortId, priority: u8) -> Arc<AtomicU64> {
+        let mut paces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(paces.entry((port, priority)).or_default())
+    }
 }
 
 /// A queue at one moment.
@@ -135,8 +150,8 @@ struct PortQueues {
 struct Queue {
     setting: Setting,
     packets: VecDeque<(Departure, u64, u32)>,
-    /// The earliest time at which the next packet may leave.
-    free_at_ns: u64,
+    /// The earliest time at which the next packet may leave, from whichever worker.
+    free_at_ns: Arc<AtomicU64>,
     /// Packets that found no room.
     dropped: u64,
 }
@@ -154,9 +169,32 @@ impl Queues {
             ports: BTreeMap::new(),
             queued: 0,
             is_shaped: false,
+            paces: Paces::default(),
         };
         queues.is_shaped = queues.shapes();
         Ok(queues)
+    }
+
+    /// The queues of one more worker, without packets, set up as these are. Each worker's queues hold as many packets as is set;
+    /// a rate is that of all together.
+    pub(crate) fn share(&self) -> Queues {
+        let settings = |queues: &PortQueues| PortQueues {
+            queues: queues
+                .queues
+                .iter()
+                .map(|queue| Queue::new(queue.setting, Arc::clone(&queue.free_at_ns)))
+                .collect(),
+            room: None,
+        };
+        Queues {
+            config: self.config,
+            common: self.common,
+            direct: VecDeque::new(),
+            ports: self.ports.iter().map(|(port, queues)| (*port, settings(queues))).collect(),
+            queued: 0,
+            is_shaped: self.is_shaped,
+            paces: self.paces.clone(),
+        }
     }
 
     /// Takes a packet in, or gives it back when its queue is full.
@@ -231,16 +269,17 @@ impl Queues {
         let mut with_room = self.ports.values_mut().filter(|port| port.room != Some(0));
         let ((number, queue), room) = with_room.find_map(|port| {
             let mut queues = (0..).zip(port.queues.iter_mut().rev());
-            let is_ready = |queue: &Queue| !queue.packets.is_empty() && queue.free_at_ns <= now_ns;
+            let is_ready = |queue: &Queue| !queue.packets.is_empty() && queue.free_at_ns() <= now_ns;
             Some((queues.find(|(_, queue)| is_ready(queue))?, &mut port.room))
         })?;
+        if !queue.take_turn(now_ns) {
+            // A packet of another worker has left meanwhile.
+            return None;
+        }
         if let Some(room) = room {
             *room -= 1;
         }
         let (departure, enqueued_ns, enqueue_depth) = queue.packets.pop_front()?;
-        if let Some(rate) = queue.setting.rate_pps {
-            queue.free_at_ns = now_ns.saturating_add(1_000_000_000 / rate.max(1));
-        }
         let dequeue_depth = queue.packets.len() as u32;
         self.queued -= 1;
         Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number }))
@@ -295,7 +334,7 @@ impl Queues {
             return Some(0);
         }
         let queues = self.ports.values().filter(|port| port.room != Some(0)).flat_map(|port| &port.queues);
-        queues.filter(|queue| !queue.packets.is_empty()).map(|queue| queue.free_at_ns).min()
+        queues.filter(|queue| !queue.packets.is_empty()).map(Queue::free_at_ns).min()
     }
 
     /// Sets how many packets queues hold: of one class of one port, of one port, or of all.
@@ -384,13 +423,33 @@ impl Queues {
     }
 
     fn port(&mut self, port: PortId) -> &mut PortQueues {
-        let (classes, setting) = (self.config.priorities, self.common);
+        let (classes, setting, paces) = (self.config.priorities, self.common, &self.paces);
         self.ports.entry(port).or_insert_with(|| PortQueues {
-            queues: (0..classes)
-                .map(|_| Queue { setting, packets: VecDeque::new(), free_at_ns: 0, dropped: 0 })
-                .collect(),
+            queues: (0..classes).map(|class| Queue::new(setting, paces.of(port, class))).collect(),
             room: None,
         })
+    }
+}
+
+impl Queue {
+    fn new(setting: Setting, free_at_ns: Arc<AtomicU64>) -> Queue {
+        Queue { setting, packets: VecDeque::new(), free_at_ns, dropped: 0 }
+    }
+
+    fn free_at_ns(&self) -> u64 {
+        match self.setting.rate_pps {
+            Some(_) => self.free_at_ns.load(Ordering::Relaxed),
+            None => 0,
+        }
+    }
+
+    /// Has the next packet leave now, if no other worker has had one leave too recently.
+    fn take_turn(&self, now_ns: u64) -> bool {
+        let Some(rate) = self.setting.rate_pps else { return true };
+        let next = now_ns.saturating_add(1_000_000_000 / rate.max(1));
+        let take = |free_at_ns: u64| (free_at_ns <= now_ns).then_some(next);
+        // Nothing else is read by what it holds.
+        self.free_at_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 }
 

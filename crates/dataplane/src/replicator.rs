@@ -11,6 +11,11 @@ pub(crate) struct Replicator {
 }
 
 impl Replicator {
+    /// The same groups and sessions for one more worker.
+    pub(crate) fn share(&self) -> Replicator {
+        Replicator { groups: self.groups.clone(), noted: None }
+    }
+
     pub(crate) fn groups(&self) -> &Replication {
         &self.groups
     }

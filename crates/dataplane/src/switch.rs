@@ -14,7 +14,7 @@ use crate::ledger::Ledger;
 use crate::outcome::Outcome;
 use crate::queues::Queues;
 use crate::replicator::Replicator;
-use crate::requests::{self, Request};
+use crate::requests::{self, QueueSetting, QueueWrite, Request};
 use crate::trace::Trace;
 use crate::traffic::Traffic;
 use crate::{Clock, DigestMessage, PortId, QueueError, Replication};
@@ -149,6 +149,62 @@ impl Switch {
         Ok(switch)
     }
 
+    /// The switch of one more worker: the same program with the same tables and objects ([`State::share`]), with queues, buffers,
+    /// counters and code of its own. What is set up of ports, queues, groups and sessions is as here, and the same for both as long as
+    /// each change is made to both.
+    ///
+    /// # Errors
+    /// [`SwitchError`]: there is no memory, or the caller's own engine has one worker.
+    pub(crate) fn share(&mut self) -> Result<Switch, SwitchError> {
+        let one_worker = || SwitchError::Engine("an engine of the caller has one worker".to_owned());
+        let engines = self.forwarder.engines.share().ok_or_else(one_worker)?;
+        let state = self.forwarder.state.share().map_err(SwitchError::State)?;
+        let mut counters = Counters::of(&self.forwarder.program);
+        let ports = self.ports.share(&mut counters);
+        let mut switch = Switch {
+            forwarder: Forwarder::new(engines, state),
+            replicator: self.replicator.share(),
+            traffic: Traffic::new(self.traffic.queues.share(), self.traffic.budget.memory()),
+            ledger: Ledger { counters, outcome: Outcome::default() },
+            ports,
+            arrivals: Arrivals::default(),
+            clock: self.clock.clone(),
+            now_ns: self.now_ns,
+            max_passes: self.max_passes,
+        };
+        switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());
+        switch.traffic.turns.take();
+        Ok(switch)
+    }
+
+    /// The switches of so many more workers ([`Switch::share`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn share_with(&mut self, others: usize) -> Result<Vec<Switch>, SwitchError> {
+        (0..others).map(|_| self.share()).collect()
+    }
+
+    /// Sets up what each worker has a copy of as it is in the switch of the leading worker. Nothing waits in its queues.
+    pub(crate) fn set_up_as(&mut self, first: &Switch) {
+        self.replicator = first.replicator.share();
+        self.traffic.queues = first.traffic.queues.share();
+        self.ports = first.ports.share(&mut self.ledger.counters);
+        self.forwarder.state.copy_from(&first.forwarder.state);
+    }
+
+    /// Adds what was counted by the switch of another worker.
+    pub(crate) fn add_counts(&mut self, of: &Switch) {
+        self.ledger.counters.add(&of.ledger.counters);
+    }
+
+    /// Goes on, in the switch of another worker, with another program after the leading worker's has gone on with it
+    /// ([`Switch::succeed`]). All packets of the program until now have left.
+    pub(crate) fn succeed_too(&mut self, next: &mut Switch, migration: &Migration) {
+        migration.take_part(&mut self.forwarder.state, &mut next.forwarder.state);
+        self.exchange(next);
+    }
+
     /// Why the interpreter runs the program although machine code was asked for where there is some; none: there is, or
     /// it was not asked for.
     pub fn without_code(&self) -> Option<&str> {
@@ -259,6 +315,15 @@ impl Switch {
         priority: Option<u8>,
     ) -> Result<(), QueueError> {
         self.traffic.queues.set_rate(packets_per_second, port, priority)
+    }
+
+    /// Sets up queues.
+    pub(crate) fn write_queues(&mut self, write: QueueWrite) -> Result<(), QueueError> {
+        let QueueWrite { port, priority, setting } = write;
+        match setting {
+            QueueSetting::Depth(packets) => self.set_queue_depth(packets, port, priority),
+            QueueSetting::Rate(packets) => self.set_queue_rate(packets, port, priority),
+        }
     }
 
     /// Takes a packet in at a time (a simulated clock moves there, unless it is ahead) and gives what became of it, and
@@ -414,9 +479,7 @@ impl Switch {
     }
 
     /// Changes programs with a switch that was prepared for it, which then holds what ran until now.
-    pub(crate) fn succeed(&mut self, prepared: &mut (Switch, Migration)) -> Result<(), NotNow> {
-        let (next, migration) = prepared;
-        migration.can_take(&self.forwarder.state, &next.forwarder.state)?;
+    pub(crate) fn succeed(&mut self, next: &mut Switch, migration: &Migration) -> Result<(), NotNow> {
         // As the program until now has it, with the objects that it has until now.
         self.run_empty();
         migration.take(&mut self.forwarder.state, &mut next.forwarder.state)?;

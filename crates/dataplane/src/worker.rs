@@ -1,7 +1,8 @@
-//! Live ports over a switch: one worker that receives, switches and transmits in rounds.
+//! Live ports over a switch: workers that receive, switch and transmit in rounds.
 //!
-//! A worker owns its switch and its ports; nothing is shared, nothing locks. Whoever wants something of a running switch
-//! sends a request through its [`Control`], which the worker answers between two rounds.
+//! A worker owns its switch and its queue pair of each port. Whoever wants something of a running switch sends a request through
+//! its [`Control`], which the worker answers between two rounds. With several workers, each a thread, the first leads: it answers
+//! for all ([`followers`]). They share the program's tables and objects and nothing else of what is here.
 //!
 //! With ports of real time it takes up to a batch from each port in turn and waits when there is nothing to do. When
 //! all ports are replays of captures, it takes frame after frame in the order of their times, the simulated clock
@@ -10,32 +11,39 @@
 
 mod bursts;
 mod control;
+mod followers;
 mod leaving;
 mod live;
 mod mailbox;
 mod pace;
 mod ports;
+mod relay;
 mod report;
+mod spread;
 mod streams;
 
 pub(crate) use control::Message;
 pub use control::{Control, MAX_REQUESTS, Pause, PostError, RequestError};
+pub use followers::MAX_WORKERS;
 pub use ports::PortsError;
 pub use report::{PortReport, Report, ReportError};
+pub use spread::Spread;
 
 use crate::links;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, DropReason, PortId, Trace};
 use bursts::Bursts;
+use followers::Followers;
 use leaving::Leaving;
 use live::LivePort;
 pub(crate) use live::LivePorts;
-use mailbox::Mailbox;
+use mailbox::{Mailbox, Waker};
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, wait_readable};
-use millrace_frames::{Batch, MAX_BATCH, MAX_FRAME, PacketPool, Place};
+use millrace_frames::{self as frames, Batch, MAX_BATCH, MAX_FRAME, PacketPool};
 use millrace_pipeline::Program;
 use pace::Pace;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
@@ -77,6 +85,12 @@ pub enum RunError {
     Switch(SwitchError),
     /// Two ports have one number.
     DuplicatePort(PortId),
+    /// A port has neither one queue pair nor as many as there are workers.
+    QueuePairs(PortId, usize),
+    /// No worker, or more than [`MAX_WORKERS`].
+    Workers(usize),
+    /// Ports that replay captures have one worker: the order of all frames is theirs.
+    Simulated,
     /// The operating system refused something.
     System(io::Error),
 }
@@ -86,7 +100,14 @@ impl fmt::Display for RunError {
         match self {
             RunError::Switch(error) => error.fmt(f),
             RunError::DuplicatePort(port) => write!(f, "port {port} is given twice"),
-            RunError::System(error) => write!(f, "cannot make the worker's signal: {error}"),
+            RunError::QueuePairs(port, pairs) => {
+                write!(f, "port {port} has {pairs} queue pairs: one is needed, or one for each worker")
+            }
+            RunError::Workers(given) => write!(f, "a switch has 1 to {MAX_WORKERS} workers, not {given}"),
+            RunError::Simulated => f.write_str(
+                "ports that replay captures have one worker, which takes the frames of all in the order of their times",
+            ),
+            RunError::System(error) => write!(f, "cannot make a worker: {error}"),
         }
     }
 }
@@ -106,6 +127,52 @@ pub struct Summary {
     pub lost_notices: u64,
 }
 
+impl Summary {
+    /// Adds how another worker of the same switch ended.
+    fn add(&mut self, other: Summary) {
+        for (port, statistics) in other.ports {
+            match self.ports.iter_mut().find(|(known, _)| *known == port) {
+                Some((_, sum)) => *sum += statistics,
+                None => self.ports.push((port, statistics)),
+            }
+        }
+        for (port, error) in other.failed {
+            if self.failed.iter().all(|(failed, _)| *failed != port) {
+                self.failed.push((port, error));
+            }
+        }
+        self.lost_notices += other.lost_notices;
+        self.switch.add_counts(&other.switch);
+    }
+}
+
+/// The numbers of the ports, if so many workers can have them.
+fn check(ports: &[(PortId, Vec<Box<dyn QueuePair>>)], workers: usize) -> Result<BTreeSet<PortId>, RunError> {
+    if !(1..=MAX_WORKERS).contains(&workers) {
+        return Err(RunError::Workers(workers));
+    }
+    let mut numbers = BTreeSet::new();
+    for (port, pairs) in ports {
+        if !numbers.insert(*port) {
+            return Err(RunError::DuplicatePort(*port));
+        }
+        if pairs.len() != 1 && pairs.len() != workers {
+            return Err(RunError::QueuePairs(*port, pairs.len()));
+        }
+    }
+    Ok(numbers)
+}
+
+/// Has the calling thread run on this processor alone, if the system lets it.
+fn pin(processor: usize) {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    let mut set = CpuSet::new();
+    if processor < CpuSet::MAX_CPU {
+        set.set(processor);
+        let _ = sched_setaffinity(None, &set);
+    }
+}
+
 /// A switch over live ports.
 pub struct Worker {
     pub(crate) switch: Switch,
@@ -119,6 +186,19 @@ pub struct Worker {
     /// All ports replay captures; the time of the first frame.
     simulated: Option<Option<u64>>,
     streams: Streams,
+    /// The workers that this one leads.
+    followers: Followers,
+    seat: Seat,
+}
+
+/// Which worker of a switch it is.
+struct Seat {
+    /// 0 leads.
+    number: usize,
+    /// Where the leader and its followers run, in their order; none: where the system has them run.
+    processors: Vec<usize>,
+    /// Which worker a frame goes to from a port with one queue pair.
+    spread: Spread,
 }
 
 /// The packets of a worker, from a port to ports.
@@ -127,7 +207,7 @@ struct Packets {
     /// The batch that came from a port.
     received: Batch,
     /// Where its frames lie.
-    places: Vec<Place>,
+    places: Vec<frames::Place>,
     leaving: Leaving,
     outgoing: Outgoing,
 }
@@ -220,24 +300,63 @@ impl Worker {
     ///
     /// # Errors
     /// [`RunError`].
-    pub fn new(mut switch: Switch, ports: Vec<(PortId, Box<dyn QueuePair>)>) -> Result<Worker, RunError> {
-        let mut known = std::collections::BTreeSet::new();
-        if let Some((twice, _)) = ports.iter().find(|(id, _)| !known.insert(*id)) {
-            return Err(RunError::DuplicatePort(*twice));
-        }
+    pub fn new(switch: Switch, ports: Vec<(PortId, Box<dyn QueuePair>)>) -> Result<Worker, RunError> {
+        let ports = ports.into_iter().map(|(port, pair)| (port, vec![pair])).collect();
+        Worker::with_followers(switch, ports, 1, Spread::default())
+    }
+
+    /// So many workers for a switch, of which this one leads. A port has a queue pair for each, or one pair, whose frames `spread`
+    /// distributes.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn with_followers(
+        mut switch: Switch,
+        ports: Vec<(PortId, Vec<Box<dyn QueuePair>>)>,
+        workers: usize,
+        spread: Spread,
+    ) -> Result<Worker, RunError> {
+        let numbers = check(&ports, workers)?;
         // Without ports it is still there for its controllers, until it is stopped.
-        let simulated =
-            !ports.is_empty() && ports.iter().all(|(_, port)| port.time_source() == TimeSource::Simulated);
+        let is_simulated =
+            |(_, pairs): &(_, Vec<Box<dyn QueuePair>>)| pairs[0].time_source() == TimeSource::Simulated;
+        let simulated = !ports.is_empty() && ports.iter().all(is_simulated);
+        if simulated && workers > 1 {
+            return Err(RunError::Simulated);
+        }
         let clock = if simulated { Clock::simulated() } else { Clock::real() };
-        switch.connect(known, clock).map_err(RunError::Switch)?;
+        switch.connect(numbers, clock).map_err(RunError::Switch)?;
         if !simulated {
             switch.take_turns();
             // Code that cannot be made is not missed: what there is goes on.
             let _ = switch.fit_code();
         }
-        let mailbox = Mailbox::new().map_err(RunError::System)?;
-        let mut live = LivePorts::default();
-        ports.into_iter().for_each(|(id, port)| live.push(id, port));
+        let memory = switch.traffic.budget.memory() / workers;
+        switch.traffic.budget.set_memory(memory);
+        let others = switch.share_with(workers - 1).map_err(RunError::Switch)?;
+        let mailboxes = (0..workers).map(|_| Mailbox::new()).collect::<io::Result<Vec<_>>>();
+        let mailboxes = mailboxes.map_err(RunError::System)?;
+        let wakers: Vec<Waker> = mailboxes.iter().map(Mailbox::waker).collect();
+        let mut live: Vec<LivePorts> = (0..workers).map(|_| LivePorts::default()).collect();
+        for (number, pairs) in ports {
+            let pairs = relay::for_each_worker(pairs, &wakers, spread);
+            live.iter_mut().zip(pairs).for_each(|(live, pair)| live.push(number, pair));
+        }
+        let switches = std::iter::once(switch).chain(others);
+        let parts = mailboxes.into_iter().zip(live);
+        let mut made = switches.zip(parts).enumerate().map(|(number, (switch, (mailbox, live)))| {
+            let seat = Seat { number, processors: Vec::new(), spread };
+            Worker::made(switch, live, simulated, mailbox, seat)
+        });
+        // There is at least one.
+        let mut leader = made.next().ok_or(RunError::Workers(0))?;
+        made.for_each(|worker| leader.followers.push(worker));
+        leader.followers.start().map_err(RunError::System)?;
+        leader.mailbox.lead(workers);
+        Ok(leader)
+    }
+
+    fn made(switch: Switch, live: LivePorts, simulated: bool, mailbox: Mailbox, seat: Seat) -> Worker {
         let streams = Streams::of(&live);
         let packets = Packets {
             pool: PacketPool::new(pool_size(live.len(), live.kept())),
@@ -246,7 +365,7 @@ impl Worker {
             leaving: Leaving::default(),
             outgoing: Outgoing::default(),
         };
-        Ok(Worker {
+        Worker {
             switch,
             ports: live,
             packets,
@@ -257,10 +376,26 @@ impl Worker {
             failed: Vec::new(),
             simulated: simulated.then_some(None),
             streams,
-        })
+            followers: Followers::default(),
+            seat,
+        }
     }
 
-    /// The switch, to be set up before it runs.
+    /// Has the workers run on these processors, the leading one on the first: those that threads may be put on are numbered from 0.
+    pub fn run_on(&mut self, processors: Vec<usize>) {
+        self.seat.processors = processors;
+    }
+
+    /// Does something with this worker and its followers, between two rounds of all.
+    fn with_all<R>(&mut self, work: impl FnOnce(&mut [&mut Worker]) -> R) -> R {
+        let mut followers = std::mem::take(&mut self.followers);
+        let here = followers.all().iter_mut().map(|follower| &mut **follower);
+        let result = work(&mut std::iter::once(&mut *self).chain(here).collect::<Vec<_>>());
+        self.followers = followers;
+        result
+    }
+
+    /// The switch, to be set up before it runs, for all workers.
     pub fn switch_mut(&mut self) -> &mut Switch {
         &mut self.switch
     }
@@ -288,26 +423,64 @@ impl Worker {
         self.streams.start_after(wait);
     }
 
-    /// Runs until it is stopped or all ports have ended and all queues are empty.
+    /// Runs until it is stopped or all ports have ended and all queues are empty, of all workers.
     pub fn run(mut self) -> Summary {
+        self.set_followers_up();
+        if let Some(processor) = self.seat.processors.first() {
+            pin(*processor);
+        }
         while !self.mailbox.control().is_to_stop() {
             mailbox::take_messages(&mut self);
             if self.mailbox.is_paused() {
                 // It is to stop.
                 continue;
             }
-            let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
-            self.flush();
-            self.complete();
-            self.bursts.left();
-            let ended = !self.ports.is_empty() && self.ports.iter().all(|port| port.ended);
-            if ended && !self.streams.go_on && self.is_done() {
+            self.round();
+            if self.has_ended() && !self.streams.go_on && self.followers.are_done() {
                 break;
             }
-            if !busy {
-                self.wait();
-            }
         }
+        let others = std::mem::take(&mut self.followers).end();
+        // What they have handed over leaves.
+        self.complete();
+        let mut summary = self.summary();
+        others.into_iter().for_each(|other| summary.add(other));
+        summary
+    }
+
+    /// Gives the followers what the leader was set up with, and has them run.
+    fn set_followers_up(&mut self) {
+        let Worker { switch, listener, followers, seat, .. } = self;
+        for follower in followers.all() {
+            follower.switch.set_up_as(switch);
+            follower.listener.notices = listener.notices.clone();
+            follower.listener.of_packets = listener.of_packets;
+            follower.seat.processors = seat.processors.clone();
+        }
+        followers.give_back();
+    }
+
+    /// Takes a batch from each port, and sleeps where there is nothing to do.
+    fn round(&mut self) {
+        let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
+        self.flush();
+        self.complete();
+        self.bursts.left();
+        let is_alone = self.seat.number == 0 && self.followers.is_empty();
+        if busy {
+            self.mailbox.is_awake();
+        } else if is_alone || self.mailbox.may_sleep() {
+            self.wait();
+            self.mailbox.is_awake();
+        }
+    }
+
+    /// Whether its ports have ended and no packet waits in it.
+    fn has_ended(&self) -> bool {
+        !self.ports.is_empty() && self.ports.iter().all(|port| port.ended) && self.is_done()
+    }
+
+    fn summary(mut self) -> Summary {
         self.flush();
         Summary {
             ports: self.ports.iter().map(|port| (port.id, port.port.statistics())).collect(),

@@ -144,7 +144,7 @@ fn a_port_that_is_switched_off_sends_and_receives_nothing() {
         let program = text::parse(include_str!("programs/through.mir")).unwrap();
         let config = SwitchConfig { engine, ..SwitchConfig::default() };
         let next = Switch::new(Arc::new(program), config).unwrap();
-        drop(control.ask(|to| Request::TakeOver(Box::new(next), to)).unwrap());
+        drop(control.ask(|to| Request::TakeOver(Box::new(next), to)).unwrap().unwrap());
         host_1.send(&[1, 2, 0xc]);
         while dropped() < 3 {
             std::thread::yield_now();

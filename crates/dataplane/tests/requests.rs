@@ -185,7 +185,7 @@ fn a_list_of_writes_is_done_as_a_whole_or_not_at_all() {
 fn objects_of_a_program_that_has_gone_are_not_written() {
     let running = Running::start();
     let before = running.control.ask(Request::Look).unwrap().program;
-    let old = running.control.ask(|to| Request::TakeOver(Box::new(switch()), to)).unwrap();
+    let old = running.control.ask(|to| Request::TakeOver(Box::new(switch()), to)).unwrap().unwrap();
     assert!(Arc::ptr_eq(old.program(), &before));
     let write = |to| Request::Objects(before, ObjectRequest::Write(vec![vec![set(0..1, 5)]], to));
     assert_eq!(running.control.ask(write).unwrap(), Err(ObjectError::Replaced));

@@ -122,6 +122,11 @@ impl Queue {
 }
 
 impl Client {
+    /// For another switch, or another worker, with the same compiler.
+    pub(crate) fn another(&self) -> Client {
+        self.compiler.client()
+    }
+
     /// Has something made. None: the system has no thread.
     pub(crate) fn start<T: Send + 'static>(
         &self,

@@ -18,7 +18,8 @@ use std::time::Duration;
 
 /// Ingress, and egress after it for packets that need nothing of the traffic manager.
 pub(crate) struct BurstCode {
-    code: Compiled,
+    /// Workers of one program may have the same; each has contexts of its own.
+    code: Arc<Compiled>,
     /// Storage for a burst.
     contexts: Contexts,
     /// Whether what came in has to be kept: for clones of it, and for packets that start again.
@@ -81,7 +82,7 @@ impl BurstCode {
         let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
         let mut bursts = BurstCode {
             contexts: code.contexts(MAX_BATCH),
-            code,
+            code: Arc::new(code),
             keeps_arrivals: may_keep.iter().any(|role| may_set(program, *role)),
             reads_time: time::shows(program),
             options,
@@ -94,6 +95,21 @@ impl BurstCode {
         };
         bursts.look_later();
         Ok(bursts)
+    }
+
+    /// The same code for one more worker, whose better code `client` makes.
+    pub(crate) fn share(&self, client: Arc<Client>) -> BurstCode {
+        let mut bursts = BurstCode {
+            contexts: self.code.contexts(MAX_BATCH),
+            code: Arc::clone(&self.code),
+            options: self.options.clone(),
+            settings: self.settings.clone(),
+            better: Better::Settled,
+            client,
+            ..*self
+        };
+        bursts.look_later();
+        bursts
     }
 
     /// The storage of a packet that no stage has seen.
@@ -213,7 +229,7 @@ impl BurstCode {
 
     fn take(&mut self, code: Compiled, options: Options) {
         self.contexts = code.contexts(MAX_BATCH);
-        self.code = code;
+        self.code = Arc::new(code);
         self.options = options;
     }
 

@@ -99,6 +99,25 @@ impl Code {
         })
     }
 
+    /// The same code for one more worker. What single packets may need it makes itself.
+    pub(crate) fn share(&self) -> Code {
+        let client = Arc::new(self.client.another());
+        Code {
+            bursts: self.bursts.as_ref().map(|bursts| bursts.share(Arc::clone(&client))),
+            outcomes: Outcomes::default(),
+            program: Arc::clone(&self.program),
+            settings: self.settings.clone(),
+            blank: self.blank.clone(),
+            spare: Spare::default(),
+            metadata: self.metadata.clone(),
+            at_egress: self.at_egress.clone(),
+            stages: Vec::new(),
+            coming: None,
+            client,
+            left: Vec::new(),
+        }
+    }
+
     /// Has the code for bursts be the best there is, however long that takes.
     pub(crate) fn use_best(&mut self, state: &mut State) -> Result<(), JitError> {
         self.bursts.as_mut().map_or(Ok(()), |bursts| bursts.use_best(&self.program, state))

@@ -127,6 +127,20 @@ impl Engines {
         Engines { other: Some(engine), ..Engines::interpreted(program) }
     }
 
+    /// Engines for one more worker of the same program, with the same code for bursts. None: the caller has brought the engine,
+    /// which has one worker.
+    pub fn share(&self) -> Option<Engines> {
+        if self.other.is_some() {
+            return None;
+        }
+        Some(Engines {
+            code: self.code.as_ref().map(|code| Box::new(code.share())),
+            use_interp: self.use_interp,
+            without_code: self.without_code.clone(),
+            ..Engines::interpreted(self.interp.program())
+        })
+    }
+
     /// Why the interpreter runs a program that was to have machine code.
     pub fn without_code(&self) -> Option<&str> {
         self.without_code.as_deref()

@@ -181,7 +181,8 @@ impl Loaded {
             Ok::<_, Status>(next)
         });
         let next = fitted.await.map_err(|_| Status::internal("the compiler failed"))??;
-        let before = request(control, |to| Request::TakeOver(Box::new(next), to)).await?;
+        let taken = request(control, |to| Request::TakeOver(Box::new(next), to)).await?;
+        let before = taken.map_err(|error| Status::resource_exhausted(error.to_string()))?;
         // Large tables take a while to be freed.
         drop(tokio::task::spawn_blocking(move || drop(before)));
         Ok(())

@@ -110,6 +110,12 @@ impl State {
         Ok(State { schema, handle, shared, own, noted: Noted::default(), vacant: self.vacant.clone() })
     }
 
+    /// Makes the copies that this worker has of what control writes, of value sets and hashes, those of another worker.
+    pub fn copy_from(&mut self, other: &State) {
+        self.own.value_sets = other.own.value_sets.clone();
+        self.own.hashes = other.own.hashes.clone();
+    }
+
     /// Whether nothing of it was left out.
     pub fn is_whole(&self) -> bool {
         self.vacant.is_empty()

@@ -5,12 +5,14 @@
 
 mod groups;
 mod reply;
+mod several;
 
 pub use groups::{GroupWrite, NodeWrite};
 pub use reply::{Answer, Reply, answer};
+pub(crate) use several::serve_all;
 
 use crate::replication::{NodeHandle, Replica, Replication, ReplicationError, Session};
-use crate::switch::Switch;
+use crate::switch::{Switch, SwitchError};
 use crate::worker::Pause;
 use crate::{PortCounters, PortId, QueueError};
 use millrace_engine::Statistics;
@@ -44,7 +46,7 @@ pub enum Request {
     /// Sets up queues.
     Queues(QueueWrite, Reply<Result<(), QueueError>>),
     /// Goes on with another program and its objects ([`Switch::take_over`]); gives what ran until now.
-    TakeOver(Box<Switch>, Reply<Box<Switch>>),
+    TakeOver(Box<Switch>, Reply<Result<Box<Switch>, SwitchError>>),
     /// No packet comes in until the answer is dropped; requests are answered meanwhile.
     Pause(Reply<Pause>),
 }
@@ -177,11 +179,8 @@ pub(crate) fn serve(switch: &mut Switch, request: Request) {
             to.give(writes.into_iter().map(|write| groups.write(write)).collect());
         }
         Request::Node(write, to) => to.give(switch.replication_mut().write_node(write)),
-        Request::Queues(QueueWrite { port, priority, setting }, to) => to.give(match setting {
-            QueueSetting::Depth(packets) => switch.set_queue_depth(packets, port, priority),
-            QueueSetting::Rate(packets) => switch.set_queue_rate(packets, port, priority),
-        }),
-        Request::TakeOver(next, to) => to.give(Box::new(switch.take_over(*next))),
+        Request::Queues(write, to) => to.give(switch.write_queues(write)),
+        Request::TakeOver(next, to) => to.give(Ok(Box::new(switch.take_over(*next)))),
         // Nothing comes in where no worker is.
         Request::Pause(to) => to.give(Pause::of_none()),
     }

@@ -27,6 +27,15 @@ impl Ports {
         Ports { known: KnownPorts::Any, disabled: BTreeSet::new() }
     }
 
+    /// The same ports for one more worker, which counts on its own.
+    pub(super) fn share(&self, counters: &mut Counters) -> Ports {
+        if let KnownPorts::Only(ports) = &self.known {
+            ports.iter().for_each(|port| counters.add_port(*port));
+        }
+        self.disabled.iter().for_each(|port| counters.close_port(*port));
+        Ports { known: self.known.clone(), disabled: self.disabled.clone() }
+    }
+
     /// Knows these from now on.
     pub(super) fn set(&mut self, ports: BTreeSet<PortId>, counters: &mut Counters) {
         ports.iter().for_each(|port| counters.add_port(*port));

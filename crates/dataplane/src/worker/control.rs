@@ -1,5 +1,6 @@
 //! The handle on a worker: requests that it answers between two rounds.
 
+use super::followers::Loan;
 use super::ports::{Added, PortsError};
 use super::report::{Report, ReportError};
 use crate::PortId;
@@ -28,6 +29,7 @@ pub struct Control {
     requests: SyncSender<Message>,
     wake: Arc<UnixStream>,
     stop: Arc<AtomicBool>,
+    workers: usize,
 }
 
 /// The worker has ended.
@@ -54,7 +56,17 @@ pub enum PostError {
 impl Control {
     /// A handle whose requests go there, and whose worker wakes when it finds something to read.
     pub(super) fn new(requests: SyncSender<Message>, wake: UnixStream) -> Control {
-        Control { requests, wake: Arc::new(wake), stop: Arc::default() }
+        Control { requests, wake: Arc::new(wake), stop: Arc::default(), workers: 1 }
+    }
+
+    /// How many workers the switch has.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// The worker leads so many, itself included.
+    pub(super) fn lead(&mut self, workers: usize) {
+        self.workers = workers;
     }
 
     /// Whether the worker is to end.
@@ -107,6 +119,13 @@ impl Control {
         report.wait_for(patience).map_err(|RequestError| ReportError::Ended)?.ok_or(ReportError::Busy)
     }
 
+    /// Has a follower hand itself over there.
+    pub(super) fn lend(&self, to: Loan) -> Result<(), RequestError> {
+        self.requests.send(Message::Lend(to)).map_err(|_| RequestError)?;
+        self.wake();
+        Ok(())
+    }
+
     /// Sends a message and waits for what its worker answers.
     pub(crate) fn send<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> Result<T, RequestError> {
         let (to, answered): (Reply<T>, Answer<T>) = answer();
@@ -130,13 +149,17 @@ impl Control {
     /// # Errors
     /// [`PortsError`]; the worker's ports are as they were.
     pub fn remove_port(&self, number: PortId) -> Result<PortStatistics, PortsError> {
-        let mut port = self.send(|to| Message::RemovePort(number, to))??;
+        let pairs = self.send(|to| Message::RemovePort(number, to))??;
+        let mut statistics = PortStatistics::default();
         // On this thread: the system may take its time, for which no packet of another port should wait.
         let begun = Instant::now();
-        while port.flush().is_ok() && port.in_flight() > 0 && begun.elapsed() < PATIENCE {
-            std::thread::sleep(PAUSE);
+        for mut pair in pairs {
+            while pair.flush().is_ok() && pair.in_flight() > 0 && begun.elapsed() < PATIENCE {
+                std::thread::sleep(PAUSE);
+            }
+            statistics += pair.statistics();
         }
-        Ok(port.statistics())
+        Ok(statistics)
     }
 
     /// Has the worker tell what happens to each packet, or not any more, as [`Worker::tell_stories`] has it.
@@ -174,11 +197,13 @@ pub(crate) enum Message {
     Report(Reply<Report>),
     Stories(bool, Reply<()>),
     AddPort(PortId, Box<dyn QueuePair>, Reply<Added>),
-    RemovePort(PortId, Reply<Result<Box<dyn QueuePair>, PortsError>>),
+    RemovePort(PortId, Reply<Result<Vec<Box<dyn QueuePair>>, PortsError>>),
     /// Another program with the objects of the one that runs.
     Exchange(Box<Exchange>),
     /// A [`Pause`] is over.
     Resume,
+    /// A follower is to hand itself over.
+    Lend(Loan),
 }
 
 /// A worker takes no packets until this is dropped. It answers requests meanwhile. A batch that packets must see as a whole is

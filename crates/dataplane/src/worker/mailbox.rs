@@ -4,10 +4,12 @@ use super::control::{Control, MAX_REQUESTS, Message, Pause};
 use super::report::Report;
 use super::{Worker, ports};
 use crate::migration;
-use crate::requests::Request;
+use crate::requests::{self, Request};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
@@ -23,6 +25,37 @@ pub(super) struct Mailbox {
     awake: UnixStream,
     /// How many pauses have begun and are not over.
     pauses: usize,
+    /// Whether whoever hands something to this worker is to wake it.
+    asleep: Arc<AtomicBool>,
+    /// It looks once more before it sleeps.
+    is_drowsy: bool,
+}
+
+/// Wakes a worker for what another thread has put where it looks in each round.
+///
+/// No wake-up is lost: the worker says that it is asleep, then looks once more, then sleeps; the other thread puts something
+/// there, then looks whether the worker is asleep. Fences order both sides, so at least one of them sees the other.
+#[derive(Clone)]
+pub(super) struct Waker {
+    control: Control,
+    asleep: Arc<AtomicBool>,
+    fd: RawFd,
+}
+
+impl Waker {
+    /// What the worker polls: its own signal.
+    pub(super) fn fd(&self) -> RawFd {
+        self.fd
+    }
+
+    /// After something was put where the worker looks.
+    #[inline]
+    pub(super) fn wake_if_asleep(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
+            self.control.wake();
+        }
+    }
 }
 
 impl Mailbox {
@@ -35,7 +68,42 @@ impl Mailbox {
         awake.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
         let (sender, messages) = sync_channel(MAX_REQUESTS);
-        Ok(Mailbox { messages, control: Control::new(sender, wake), awake, pauses: 0 })
+        let (control, asleep) = (Control::new(sender, wake), Arc::default());
+        Ok(Mailbox { messages, control, awake, pauses: 0, asleep, is_drowsy: false })
+    }
+
+    /// The worker leads so many, itself included: handles that are asked for from now on say so.
+    pub(super) fn lead(&mut self, workers: usize) {
+        self.control.lead(workers);
+    }
+
+    /// For threads that put something where this worker looks.
+    pub(super) fn waker(&self) -> Waker {
+        Waker { control: self.control.clone(), asleep: Arc::clone(&self.asleep), fd: self.poll_fd() }
+    }
+
+    /// Whether the worker may sleep now: it has found nothing to do, and nothing when it looked once more after it had said
+    /// that it sleeps.
+    pub(super) fn may_sleep(&mut self) -> bool {
+        if !self.is_drowsy {
+            self.is_drowsy = true;
+            self.asleep.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            return false;
+        }
+        true
+    }
+
+    /// The worker is at work.
+    pub(super) fn is_awake(&mut self) {
+        if std::mem::take(&mut self.is_drowsy) {
+            self.asleep.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// The next message, if one has come.
+    pub(super) fn next(&self) -> Option<Message> {
+        self.messages.try_recv().ok()
     }
 
     pub(super) fn control(&self) -> &Control {
@@ -61,7 +129,7 @@ impl Mailbox {
 
 /// Takes the messages that have come, and those that come until no pause is left.
 pub(super) fn take_messages(worker: &mut Worker) {
-    while let Ok(message) = worker.mailbox.messages.try_recv() {
+    while let Some(message) = worker.mailbox.next() {
         take(worker, message);
     }
     while worker.mailbox.is_paused() && !worker.mailbox.control.is_to_stop() {
@@ -69,6 +137,7 @@ pub(super) fn take_messages(worker: &mut Worker) {
             take(worker, message);
         }
     }
+    worker.followers.give_back();
 }
 
 fn take(worker: &mut Worker, message: Message) {
@@ -77,20 +146,31 @@ fn take(worker: &mut Worker, message: Message) {
     match message {
         Message::Switch(Request::Pause(to)) => {
             worker.mailbox.pauses += 1;
+            worker.followers.all();
             if let Err(unwanted) = to.offer(Pause::of(worker.mailbox.control.clone())) {
                 unwanted.forget();
                 worker.mailbox.pauses -= 1;
             }
         }
         Message::Resume => worker.mailbox.pauses = worker.mailbox.pauses.saturating_sub(1),
-        Message::Switch(request) => worker.switch.answer(request),
-        Message::Exchange(exchange) => migration::answer(&mut worker.switch, *exchange),
-        Message::Report(to) => to.give(Report::of(worker)),
+        Message::Switch(request) if worker.followers.is_empty() || request.is_for_one() => {
+            worker.switch.answer(request);
+        }
+        Message::Switch(request) => {
+            requests::serve_all(&mut worker.switch, &mut worker.followers.switches(), request);
+        }
+        Message::Exchange(exchange) => {
+            migration::answer(&mut worker.switch, &mut worker.followers.switches(), *exchange);
+        }
+        Message::Report(to) => to.give(Report::of_all(worker)),
         Message::Stories(tells, to) => {
             worker.listener.of_packets = tells;
+            worker.followers.all().iter_mut().for_each(|follower| follower.listener.of_packets = tells);
             to.give(());
         }
         Message::AddPort(id, port, to) => to.give(ports::add(worker, id, port)),
         Message::RemovePort(id, to) => to.give(ports::remove(worker, id)),
+        // Nobody leads a worker that takes messages here.
+        Message::Lend(_) => {}
     }
 }

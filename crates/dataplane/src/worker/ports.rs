@@ -1,11 +1,12 @@
 //! Ports that come and go while a worker runs, between two of its rounds.
 
 use super::control::RequestError;
-use super::{Worker, pool_size};
+use super::mailbox::Waker;
+use super::{Worker, pool_size, relay};
 use crate::PortId;
 use crate::switch::MAX_PORTS;
 use millrace_drivers::{QueuePair, TimeSource};
-use millrace_frames::PacketPool;
+use millrace_frames::{MAX_BATCH, PacketPool};
 use std::fmt;
 
 /// Why a worker's ports stay as they are.
@@ -52,21 +53,32 @@ impl From<RequestError> for PortsError {
     }
 }
 
-/// A worker goes on with one more port.
+/// All workers go on with one more port, whose frames are spread over them.
 pub(super) fn add(worker: &mut Worker, id: PortId, port: Box<dyn QueuePair>) -> Added {
-    match make_room(worker, id, &*port) {
-        Ok(()) => {
-            worker.switch.add_port(id);
-            worker.streams.any |= port.time_source() == TimeSource::Stamped;
-            worker.ports.push(id, port);
-            Ok(())
-        }
-        Err(error) => Err((error, port)),
+    if let Err(error) = check(worker, id, &*port) {
+        return Err((error, port));
     }
+    let spread = worker.seat.spread;
+    worker.with_all(|workers| {
+        let wakers: Vec<Waker> = workers.iter().map(|worker| worker.mailbox.waker()).collect();
+        let mut pairs = relay::for_each_worker(vec![port], &wakers, spread);
+        for (worker, pair) in workers.iter_mut().zip(&pairs) {
+            if let Err(error) = make_room(worker, &**pair) {
+                // The first pair is that of the device; nobody has used the others.
+                return Err((error, pairs.swap_remove(0)));
+            }
+        }
+        for (worker, pair) in workers.iter_mut().zip(pairs) {
+            worker.switch.add_port(id);
+            worker.streams.any |= pair.time_source() == TimeSource::Stamped;
+            worker.ports.push(id, pair);
+        }
+        Ok(())
+    })
 }
 
-/// Has packets enough for one more port, if it can be one of this worker.
-fn make_room(worker: &mut Worker, id: PortId, port: &dyn QueuePair) -> Result<(), PortsError> {
+/// Whether a port can be one of this worker.
+fn check(worker: &Worker, id: PortId, port: &dyn QueuePair) -> Result<(), PortsError> {
     if worker.simulated.is_some() || port.time_source() == TimeSource::Simulated {
         return Err(PortsError::Simulated);
     }
@@ -76,6 +88,11 @@ fn make_room(worker: &mut Worker, id: PortId, port: &dyn QueuePair) -> Result<()
     if worker.ports.len() >= MAX_PORTS {
         return Err(PortsError::TooMany);
     }
+    Ok(())
+}
+
+/// Has packets enough for one more port.
+fn make_room(worker: &mut Worker, port: &dyn QueuePair) -> Result<(), PortsError> {
     let wanted = pool_size(worker.ports.len() + 1, worker.ports.kept().saturating_add(port.max_kept()));
     if worker.packets.pool.limit() < wanted {
         // Between two rounds all packets are back, but those that a driver keeps: their memory goes with the last of them.
@@ -84,13 +101,36 @@ fn make_room(worker: &mut Worker, id: PortId, port: &dyn QueuePair) -> Result<()
     Ok(())
 }
 
-/// A worker goes on without a port, after it has sent what waits for it.
-pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Box<dyn QueuePair>, PortsError> {
+/// All workers go on without a port, after they have sent what waits for it.
+pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Vec<Box<dyn QueuePair>>, PortsError> {
     if worker.simulated.is_some() {
         return Err(PortsError::Simulated);
     }
     if worker.ports.find(id).is_none() {
         return Err(PortsError::Unknown(id));
+    }
+    // The leader last: what the others hand over leaves through its queue pair.
+    let mut pairs = Vec::new();
+    for follower in worker.followers.all() {
+        pairs.extend(remove_one(follower, id));
+    }
+    worker.complete();
+    pairs.extend(remove_one(worker, id));
+    pairs.reverse();
+    Ok(pairs)
+}
+
+fn remove_one(worker: &mut Worker, id: PortId) -> Option<Box<dyn QueuePair>> {
+    let at = worker.ports.find(id)?;
+    if worker.seat.number > 0 {
+        // Frames that the leader has handed over are received already.
+        for _ in 0..relay::RING / MAX_BATCH {
+            worker.receive(at);
+            if worker.packets.received.is_empty() {
+                break;
+            }
+            worker.switch_batch(at, 0);
+        }
     }
     // What waits for its link alone leaves now; the port takes it or refuses it.
     worker.switch.traffic.queues.set_room(id, None);
@@ -98,6 +138,5 @@ pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Box<dyn QueuePai
     worker.dispatch(outcome);
     worker.switch.remove_port(id);
     worker.failed.retain(|(failed, _)| *failed != id);
-    let at = worker.ports.find(id).ok_or(PortsError::Unknown(id))?;
-    Ok(worker.ports.remove(at).port)
+    Some(worker.ports.remove(at).port)
 }

@@ -74,6 +74,47 @@ impl fmt::Display for ReportError {
 impl std::error::Error for ReportError {}
 
 impl Report {
+    /// What a worker and its followers tell between two rounds, summed.
+    pub(super) fn of_all(worker: &mut Worker) -> Report {
+        let mut report = Report::of(worker);
+        for follower in worker.followers.all() {
+            report.add(Report::of(follower));
+        }
+        report
+    }
+
+    /// Adds what another worker of the same switch tells.
+    fn add(&mut self, other: Report) {
+        for (mine, its) in self.lookups.iter_mut().zip(other.lookups) {
+            mine.lookups += its.lookups;
+            mine.misses += its.misses;
+        }
+        for its in other.ports {
+            if let Some(mine) = self.ports.iter_mut().find(|mine| mine.port == its.port) {
+                mine.is_up &= its.is_up;
+                mine.counters += its.counters;
+                mine.driver += its.driver;
+            }
+        }
+        sum(&mut self.drops, other.drops);
+        sum(&mut self.drop_sites, other.drop_sites);
+        for its in other.queues {
+            let same = |mine: &&mut QueueReport| (mine.port, mine.priority) == (its.port, its.priority);
+            match self.queues.iter_mut().find(same) {
+                Some(mine) => {
+                    mine.packets += its.packets;
+                    mine.depth += its.depth;
+                    mine.dropped += its.dropped;
+                }
+                None => self.queues.push(its),
+            }
+        }
+        self.queues.sort_by_key(|queue| (queue.port, queue.priority));
+        self.bursts.append(&other.bursts);
+        self.latency.append(&other.latency);
+        self.lost_notices += other.lost_notices;
+    }
+
     /// What a worker tells between two rounds.
     pub(super) fn of(worker: &Worker) -> Report {
         let (switch, counters) = (&worker.switch, worker.switch.counters());
@@ -104,6 +145,16 @@ impl Report {
             bursts: worker.bursts.sizes,
             latency: worker.bursts.latency,
             lost_notices: worker.listener.lost,
+        }
+    }
+}
+
+/// Adds counts by what they count.
+fn sum<K: PartialEq>(counts: &mut Vec<(K, u64)>, more: Vec<(K, u64)>) {
+    for (of, count) in more {
+        match counts.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, sum)) => *sum += count,
+            None => counts.push((of, count)),
         }
     }
 }

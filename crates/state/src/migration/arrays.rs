@@ -3,7 +3,6 @@
 use super::Carried;
 use super::vacant::{same_meters, same_registers};
 use crate::cells::CounterRef;
-use crate::own::Own;
 use crate::pack::meter_unit;
 use crate::state::State;
 use crate::tables::Tables;
@@ -27,13 +26,22 @@ pub(super) fn pairs<'p, K: EntityRef, V>(
 }
 
 /// Moves counters that look the same; [`add_counters`] does for the others.
-pub(super) fn take_counters(from: &mut Tables, old: &mut Own, to: &mut Tables, next: &mut Own) {
+pub(super) fn take_counters(from: &mut Tables, to: &mut Tables) {
     let (old_schema, new_schema) = (from.schema.clone(), to.schema.clone());
     let (before, now) = (&old_schema.program.counters, &new_schema.program.counters);
     for (id, found) in pairs(before, now, |counter: &Counter| counter.name.as_str()) {
         let Some(found) = found.filter(|found| before[id] == now[*found]) else { continue };
         std::mem::swap(&mut from.counters[id], &mut to.counters[found]);
-        std::mem::swap(&mut old.counters[id], &mut next.counters[found]);
+    }
+}
+
+/// Moves a worker's parts of counters that look the same.
+pub(super) fn take_counter_parts(old: &mut State, next: &mut State) {
+    let (old_schema, new_schema) = (old.schema.clone(), next.schema.clone());
+    let (before, now) = (&old_schema.program.counters, &new_schema.program.counters);
+    for (id, found) in pairs(before, now, |counter: &Counter| counter.name.as_str()) {
+        let Some(found) = found.filter(|found| before[id] == now[*found]) else { continue };
+        std::mem::swap(&mut old.own.counters[id], &mut next.own.counters[found]);
     }
 }
 
@@ -52,25 +60,38 @@ pub(super) fn add_counters(from: &Tables, to: &mut Tables) {
     }
 }
 
-/// Takes registers, and meters with their buckets. What has the same size moves.
+/// Takes registers, and meters with their buckets, of the same size: a worker's handles move.
 pub(super) fn take_cells(old: &mut State, next: &mut State) {
     let (old_schema, new_schema) = (old.schema.clone(), next.schema.clone());
     let (before, now) = (&old_schema.program.registers, &new_schema.program.registers);
     for (id, found) in pairs(before, now, |register: &Register| register.name.as_str()) {
         let Some(found) = found.filter(|found| before[id].width == now[*found].width) else { continue };
-        let (mine, its) = (&mut next.shared.registers[found], &mut old.shared.registers[id]);
-        match same_registers(&before[id], &now[found]) {
-            true => std::mem::swap(mine, its),
-            false => mine.copy_from(its),
+        if same_registers(&before[id], &now[found]) {
+            std::mem::swap(&mut next.shared.registers[found], &mut old.shared.registers[id]);
         }
     }
     let (before, now) = (&old_schema.program.meters, &new_schema.program.meters);
     for (id, found) in pairs(before, now, |meter: &Meter| meter.name.as_str()) {
         let Some(found) = found else { continue };
-        let (mine, its) = (&mut next.shared.meters[found], &mut old.shared.meters[id]);
-        match same_meters(&before[id], &now[found]) {
-            true => std::mem::swap(mine, its),
-            false => mine.copy_from(its),
+        if same_meters(&before[id], &now[found]) {
+            std::mem::swap(&mut next.shared.meters[found], &mut old.shared.meters[id]);
+        }
+    }
+}
+
+/// Copies registers, and meters with their buckets, of another size: once for all workers.
+pub(super) fn copy_cells(old: &State, next: &mut State) {
+    let (old_schema, new_schema) = (old.schema.clone(), next.schema.clone());
+    let (before, now) = (&old_schema.program.registers, &new_schema.program.registers);
+    for (id, found) in pairs(before, now, |register: &Register| register.name.as_str()) {
+        if let Some(found) = found.filter(|found| !same_registers(&before[id], &now[*found])) {
+            next.shared.registers[found].copy_from(&old.shared.registers[id]);
+        }
+    }
+    let (before, now) = (&old_schema.program.meters, &new_schema.program.meters);
+    for (id, found) in pairs(before, now, |meter: &Meter| meter.name.as_str()) {
+        if let Some(found) = found.filter(|found| !same_meters(&before[id], &now[*found])) {
+            next.shared.meters[found].copy_from(&old.shared.meters[id]);
         }
     }
 }

@@ -142,11 +142,27 @@ impl Migration {
         for (old_id, new_id) in moved(&self.profiles) {
             std::mem::swap(&mut from.profiles[old_id], &mut to.profiles[new_id]);
         }
-        arrays::take_counters(&mut from, &mut old.own, &mut to, &mut next.own);
+        arrays::take_counters(&mut from, &mut to);
         drop((from, to));
+        arrays::copy_cells(old, next);
+        self.take_own(old, next);
+        Ok(())
+    }
+
+    /// Moves what moves of another worker of the old program to another worker of the new one ([`State::share`]), after
+    /// [`Migration::take`] and before one of them runs again.
+    pub fn take_part(&self, old: &mut State, next: &mut State) {
+        for (old_id, new_id) in moved(&self.tables) {
+            std::mem::swap(&mut old.own.tables[old_id], &mut next.own.tables[new_id]);
+        }
+        self.take_own(old, next);
+    }
+
+    /// Moves a worker's parts and handles of counters and cells, and its copies of value sets.
+    fn take_own(&self, old: &mut State, next: &mut State) {
+        arrays::take_counter_parts(old, next);
         arrays::take_cells(old, next);
         arrays::take_values(old, next);
-        Ok(())
     }
 
     /// What is not urgent: adds what copied entries and counters of another size had counted, and completes the report.
