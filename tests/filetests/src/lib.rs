@@ -101,6 +101,16 @@ impl Harness {
         self
     }
 
+    /// Adds a test for each of some files, named by a word and the file.
+    #[must_use]
+    pub fn each(mut self, word: &str, files: Vec<PathBuf>, test: fn(&Path) -> Result<(), String>) -> Harness {
+        for path in files {
+            let name = path.file_stem().unwrap_or(path.as_os_str()).display().to_string();
+            self = self.test(&format!("{word}/{name}"), move || test(&path));
+        }
+        self
+    }
+
     /// Adds a test that is no file.
     #[must_use]
     pub fn test(mut self, name: &str, test: impl FnOnce() -> Result<(), String> + Send + 'static) -> Harness {
