@@ -28,7 +28,7 @@ FUNCTIONS = {
 }
 FILES = {
     "interp": "crates/interp/filetests/{}.mir",
-    "lower": "crates/lower/tests/cases/{}.p4",
+    "lower": "crates/lower/filetests/{}.p4",
     "programs": "tests/programs/{}.stf",
     "p4_14": "tests/p4_14/{}.stf",
 }
@@ -121,7 +121,7 @@ IMPORTED_AS = {"perf-event2": "perf-event", "md-5": "md5"}
 
 def dependencies():
     used = set()
-    for manifest in files("crates/*/Cargo.toml"):
+    for manifest in [*files("crates/*/Cargo.toml"), *files("tests/*/Cargo.toml")]:
         sources = list(manifest.parent.rglob("*.rs"))
         # A test that includes an example of another crate needs what the example uses.
         for source in list(sources):

@@ -1,57 +1,51 @@
-//! Runs the programs in `filetests/`: each is a text of the IR with directives in its comments, obeyed in order.
+//! The programs in `filetests/`, each a text of the IR with directives as `millrace_filetests` has them. `; test run` obeys in order:
 //!
-//! - `; packet HEX`: runs the bodies of ingress, then those of egress, over a packet, with nothing between. Blanks in HEX
+//! - `; packet: HEX`: runs the bodies of ingress, then those of egress, over a packet, with nothing between. Blanks in HEX
 //!   do not count. The state of the program stays from packet to packet.
-//! - `; time NS`: the time of the packets that follow.
-//! - `; meter NAME[INDEX] CIR CBS PIR PBS`: configures a meter, rates in units a second. `NAME[INDEX]` of a direct meter
+//! - `; time: NS`: the time of the packets that follow.
+//! - `; meter: NAME[INDEX] CIR CBS PIR PBS`: configures a meter, rates in units a second. `NAME[INDEX]` of a direct meter
 //!   names an entry of its table.
-//! - `; value SET BITS, BITS`: adds a member to a value set.
-//! - `; member PROFILE ID ACTION(BITS, ...)`, `; group PROFILE ID MEMBER MEMBER ...`,
-//!   `; entry TABLE BITS, ... => member ID` or `=> group ID`, `; default TABLE => member ID` or `=> group ID`: writes an
+//! - `; value: SET BITS, BITS`: adds a member to a value set.
+//! - `; member: PROFILE ID ACTION(BITS, ...)`, `; group: PROFILE ID MEMBER MEMBER ...`,
+//!   `; entry: TABLE BITS, ... => member ID` or `=> group ID`, `; default: TABLE => member ID` or `=> group ID`: writes an
 //!   action profile, and what names it.
 //!
 //! After a packet:
-//! - `; expect slot NAME = VALUE`: VALUE is `8w5`, `true`, `empty` or `varbit 16w0x102`.
-//! - `; expect valid HEADER`, `; expect invalid HEADER`.
-//! - `; expect bytes HEX`: the packet as the last deparser left it.
-//! - `; expect rejected NAME`, `; expect aborted assert`, `; expect aborted step_limit`: how the last body ended.
-//! - `; expect steps NUMBER`: what the bodies have taken whose steps are counted.
-//! - `; expect log TEXT`, `; expect digest NAME VALUE, ...`: one line or message, in order.
-//! - `; expect counter NAME[INDEX] = PACKETS, BYTES`, `; expect register NAME[INDEX] = BITS`: what the state holds.
+//! - `; expect: slot NAME = VALUE`: VALUE is `8w5`, `true`, `empty` or `varbit 16w0x102`.
+//! - `; expect: valid HEADER`, `; expect: invalid HEADER`.
+//! - `; expect: bytes HEX`: the packet as the last deparser left it.
+//! - `; expect: rejected NAME`, `; expect: aborted assert`, `; expect: aborted step_limit`: how the last body ended.
+//! - `; expect: steps NUMBER`: what the bodies have taken whose steps are counted.
+//! - `; expect: log TEXT`, `; expect: digest NAME VALUE, ...`: one line or message, in order.
+//! - `; expect: counter NAME[INDEX] = PACKETS, BYTES`, `; expect: register NAME[INDEX] = BITS`: what the state holds.
 //!
 //! A log line or a digest that no directive expects is an error.
 
+use millrace_filetests::{Directive, Folder, Harness, Kind, Outcome, Test};
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
 use std::collections::VecDeque;
-use std::fs;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 
-#[test]
-fn filetests() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests");
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .expect("the folder of file tests")
-        .map(|entry| entry.expect("a folder that can be read").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "mir"))
-        .collect();
-    files.sort();
-    assert!(files.len() > 20, "the programs are missing");
-    let mut failures = Vec::new();
-    for file in &files {
-        let source = fs::read_to_string(file).expect("a file that was just listed");
-        if let Err(message) = run(&source) {
-            failures.push(format!("{}: {message}", file.file_name().unwrap_or_default().display()));
-        }
-    }
-    assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), files.len(), failures.join("\n"));
+const WORDS: &[&str] = &["packet", "time", "meter", "value", "member", "group", "entry", "default", "expect"];
+
+fn main() -> ExitCode {
+    Harness::default()
+        .folder(&Folder {
+            path: Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests"),
+            extension: "mir",
+            sign: ";",
+            kinds: &[Kind { name: "run", words: WORDS, run }],
+        })
+        .run()
 }
 
-fn run(source: &str) -> Result<(), String> {
-    let program = text::parse(source).map_err(|error| error.to_string())?;
+fn run(test: &Test<'_>) -> Result<Outcome, String> {
+    let program = text::parse(test.source).map_err(|error| error.to_string())?;
     if let Err(errors) = verify::verify(&program) {
         return Err(errors.iter().map(|error| format!("\n  {error}")).collect());
     }
@@ -66,14 +60,14 @@ fn run(source: &str) -> Result<(), String> {
         log: VecDeque::new(),
         program,
     };
-    let mut expectations = 0;
-    for (number, line) in source.lines().enumerate() {
-        let Some(directive) = line.trim().strip_prefix("; ") else { continue };
-        expectations += usize::from(directive.starts_with("expect "));
-        bench.obey(directive).map_err(|message| format!("line {}: {message}", number + 1))?;
+    for Directive { line, word, text } in test.script {
+        bench.obey(word, text).map_err(|message| format!("line {line}: {message}"))?;
     }
     bench.nothing_left()?;
-    if expectations == 0 { Err("nothing is expected".into()) } else { Ok(()) }
+    match test.script.iter().any(|directive| directive.word == "expect") {
+        true => Ok(Outcome::Holds),
+        false => Err("nothing is expected".into()),
+    }
 }
 
 struct Bench {
@@ -88,8 +82,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn obey(&mut self, directive: &str) -> Result<(), String> {
-        let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+    fn obey(&mut self, word: &str, rest: &str) -> Result<(), String> {
         match word {
             "packet" => {
                 self.nothing_left()?;
@@ -112,7 +105,7 @@ impl Bench {
             "entry" => self.entry(rest),
             "default" => self.default(rest),
             "expect" => self.expect(rest),
-            _ => Ok(()),
+            _ => Err(format!("`{word}` cannot be obeyed")),
         }
     }
 

@@ -12,6 +12,8 @@
 //!
 //! Everything is bounded by [`budget`]: a program beyond a limit gets a [`Refusal`] with the limit's name.
 //!
+//! Plans, both graphs and what is live have a text form (`to_text`), which docs/dev/ir.md describes.
+//!
 //! `examples/statistics.rs` is a whole reader of these results: it prints paths, table applications and the bytes that a
 //! program touches.
 
@@ -29,6 +31,7 @@ pub mod schedule;
 mod simplify;
 mod site;
 pub mod specialise;
+mod text;
 mod verdict;
 
 pub use budget::{Cancel, CancelOnDrop, Limit, Meter, Refusal, limbs, type_width};

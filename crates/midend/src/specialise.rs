@@ -8,16 +8,14 @@
 use crate::budget::Refusal;
 use crate::budget::{Limit, MAX_FACTS, Meter};
 use crate::cfg::{Cfg, CfgId, Op, Term};
-use crate::facts::{Cursor, Facts, HeaderPlace, number};
+use crate::facts::{Facts, HeaderPlace, number};
 use crate::liveness::Set;
 use crate::precision::Precision;
 use crate::simplify::simplify;
 use millrace_pipeline::entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
 use millrace_pipeline::*;
-use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::Write;
 
 /// A node of the specialised graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -406,7 +404,7 @@ fn ranks(cfg: &Cfg) -> SecondaryMap<CfgId, usize> {
 }
 
 /// What the entry reaches of so many blocks or nodes: but for loops, each comes after all that lead to it.
-fn reverse_postorder<'a, K: EntityRef + 'a>(
+pub(crate) fn reverse_postorder<'a, K: EntityRef + 'a>(
     count: usize,
     entry: K,
     term: impl Fn(K) -> &'a Term<K>,
@@ -486,39 +484,4 @@ fn live_slots(
         }
     }
     Ok(live)
-}
-
-impl Specialised {
-    /// The graph as text: for each node its block, what holds at its start, and where it goes.
-    pub fn to_text(&self, program: &Program, cfg: &Cfg) -> String {
-        let mut text = String::new();
-        let number: FxHashMap<NodeId, usize> =
-            self.order.iter().enumerate().map(|(at, node)| (*node, at)).collect();
-        for node in &self.order {
-            let Node { block, entry, term } = &self.nodes[*node];
-            let _ = write!(text, "n{} {}", number[node], cfg.blocks[*block].origin);
-            let _ = match entry.cursor {
-                Cursor::At(at) => write!(text, " cursor {at}"),
-                Cursor::Byte => write!(text, " cursor byte"),
-                Cursor::Bit => write!(text, " cursor bit"),
-            };
-            for (header, layout) in &program.headers {
-                if entry.place(header) != HeaderPlace::Invalid {
-                    let _ = write!(text, " {} {}", layout.name, entry.place(header));
-                }
-            }
-            for (slot, value) in &entry.constants {
-                let _ = write!(text, " {}={value:#x}", program.slots[*slot].name);
-            }
-            text.push_str(match term {
-                Term::Leave(_) => " leave",
-                _ => " ->",
-            });
-            term.for_each_target(&mut |to| {
-                let _ = write!(text, " n{}", number.get(to).copied().unwrap_or(usize::MAX));
-            });
-            text.push('\n');
-        }
-        text
-    }
 }

@@ -41,4 +41,19 @@ impl Verdict {
         ];
         ALL.get(number as usize).copied()
     }
+
+    /// Its word in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Forward => "forward",
+            Verdict::IngressDrop => "ingress_drop",
+            Verdict::EgressDrop => "egress_drop",
+            Verdict::ParserError => "parser_error",
+            Verdict::Assert => "assert",
+            Verdict::StepLimit => "step_limit",
+            Verdict::Stopped => "stopped",
+            Verdict::CloneBeforeDeparser => "clone_before_deparser",
+            Verdict::StoppedAfterEgress => "stopped_after_egress",
+        }
+    }
 }

@@ -1,11 +1,23 @@
 //! Every program in `tests/accept` becomes a sound P4_16 program. Every program in `tests/reject` gives exactly the
-//! findings that its comments announce (see `millrace_marked`).
+//! findings that its comments announce (see `millrace_marked`). Each is a test with its name.
 
-use millrace_marked::{differences, programs, unannounced_codes};
+use millrace_filetests::{Harness, files};
+use millrace_marked::{differences, unannounced_codes};
 use millrace_p4_14::{LIBRARY, Translated, translate};
 use millrace_sema::{check, hir};
 use millrace_syntax::{Diagnostic, Options, p4_14, render};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    Harness::default()
+        .each("accept", files(&folder("accept"), "p4"), is_accepted)
+        .each("reject", files(&folder("reject"), "p4"), gets_the_announced_findings)
+        .test("every_code_is_tested", every_code_is_tested)
+        .test("pieces_of_programs_do_no_harm", pieces_of_programs_do_no_harm)
+        .test("growth_is_bounded", growth_is_bounded)
+        .run()
+}
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
@@ -31,41 +43,32 @@ fn findings(parsed: &mut p4_14::Parsed) -> Vec<Diagnostic> {
     all
 }
 
-#[test]
-fn sound_programs_are_accepted() {
-    for path in programs(folder("accept")) {
-        let mut parsed = p4_14::parse_path(&path, &Options::default());
-        let mut found: Vec<Diagnostic> = parsed.diagnostics.clone().into_iter().collect();
-        found.extend(findings(&mut parsed));
-        let found: Vec<String> = found.iter().map(|d| render(d, &parsed.sources, false)).collect();
-        assert!(found.is_empty(), "{}:\n{}", path.display(), found.join("\n"));
-    }
+fn is_accepted(path: &Path) -> Result<(), String> {
+    let mut parsed = p4_14::parse_path(path, &Options::default());
+    let mut found: Vec<Diagnostic> = parsed.diagnostics.clone().into_iter().collect();
+    found.extend(findings(&mut parsed));
+    let found: Vec<String> = found.iter().map(|d| render(d, &parsed.sources, false)).collect();
+    if found.is_empty() { Ok(()) } else { Err(found.join("\n")) }
 }
 
-#[test]
-fn faulty_programs_get_the_announced_findings() {
-    let mut problems = Vec::new();
-    for path in programs(folder("reject")) {
-        let mut parsed = p4_14::parse_path(&path, &Options::default());
-        assert!(parsed.diagnostics.is_empty(), "{} has syntax errors", path.display());
-        let found = findings(&mut parsed);
-        problems.extend(differences(&path, &parsed.sources, &found));
-    }
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
+fn gets_the_announced_findings(path: &Path) -> Result<(), String> {
+    let mut parsed = p4_14::parse_path(path, &Options::default());
+    assert!(parsed.diagnostics.is_empty(), "{} has syntax errors", path.display());
+    let found = findings(&mut parsed);
+    let problems = differences(path, &parsed.sources, &found);
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("\n")) }
 }
 
-#[test]
-fn every_code_is_tested() {
+fn every_code_is_tested() -> Result<(), String> {
     let codes = unannounced_codes(include_str!("../src/codes.rs"), folder("reject"));
-    assert!(codes.is_empty(), "no test has {codes:?}");
+    if codes.is_empty() { Ok(()) } else { Err(format!("no test has {codes:?}")) }
 }
 
 /// Programs with pieces cut out, joined or doubled: there are findings, and nothing worse.
-#[test]
-fn pieces_of_programs_do_no_harm() {
+fn pieces_of_programs_do_no_harm() -> Result<(), String> {
     let mut texts = Vec::new();
     for name in ["accept", "../../../tests/p4_14"] {
-        texts.extend(programs(folder(name)).iter().map(|p| std::fs::read_to_string(p).unwrap()));
+        texts.extend(files(&folder(name), "p4").iter().map(|p| std::fs::read_to_string(p).unwrap()));
     }
     for text in &texts {
         let lines: Vec<&str> = text.lines().collect();
@@ -78,11 +81,11 @@ fn pieces_of_programs_do_no_harm() {
             }
         }
     }
+    Ok(())
 }
 
 /// What unfolds beyond all bounds ends in a finding.
-#[test]
-fn growth_is_bounded() {
+fn growth_is_bounded() -> Result<(), String> {
     let mut controls = String::from("parser start { return ingress; } control ingress { c0(); }\n");
     for i in 0..40 {
         controls += &format!("control c{i} {{ c{0}(); c{0}(); }}\n", i + 1);
@@ -111,4 +114,5 @@ fn growth_is_bounded() {
             found.iter().map(|d| &d.message).collect::<Vec<_>>()
         );
     }
+    Ok(())
 }

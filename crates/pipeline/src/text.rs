@@ -9,11 +9,13 @@ mod names;
 mod parse;
 mod parse_code;
 mod parse_objects;
+mod pieces;
 mod print;
 mod print_code;
 mod print_objects;
 
 pub use parse::parse;
+pub use pieces::{print_expr, print_inst, print_matcher, print_name};
 pub use print::print;
 
 use crate::*;

@@ -92,3 +92,18 @@ fn long_chains_are_checked() {
     let chain = format!("void f(inout bit<8> a) {{ if (a == 1) {{ }} {branches} }}");
     assert_eq!(errors(&chain), [""; 0]);
 }
+
+#[test]
+fn loops_in_loops_are_checked_in_time() {
+    let depth = 25;
+    let text = format!(
+        "void f(inout bit<8> x) {{ bit<8> y; {} x = y; y = 1; {} }}",
+        "for (bit<8> i in 1..2) {".repeat(depth),
+        "}".repeat(depth)
+    );
+    let parsed = parse_text("loops.p4", &text, &Options::default());
+    assert!(parsed.diagnostics.is_empty());
+    let checked = check(&parsed.program);
+    // `y` is set in an earlier round: only the names of the loop variables are to be reported.
+    assert!(checked.diagnostics.iter().all(|d| d.code == "W0005"), "{:?}", checked.diagnostics);
+}

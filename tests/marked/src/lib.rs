@@ -1,10 +1,11 @@
 //! Test programs whose comments announce what is found in them: `//~ ERROR E0101 part of the message` on the line of the
 //! finding, or `//~^ ...` on the line below it, one `^` for each line. A warning is announced with `WARN`.
 
+use millrace_filetests::files;
 use millrace_syntax::{Diagnostic, FileId, SourceMap, render};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A finding that a comment announces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,20 +16,6 @@ struct Announced {
     code: String,
     /// Part of the message.
     part: String,
-}
-
-/// The P4 programs in a folder, by name.
-///
-/// # Panics
-/// There are none.
-pub fn programs(folder: impl AsRef<Path>) -> Vec<PathBuf> {
-    let folder = folder.as_ref();
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut all: Vec<PathBuf> = entries.map(|entry| entry.expect("a folder's entry").path()).collect();
-    all.retain(|path| path.extension().is_some_and(|extension| extension == "p4"));
-    all.sort();
-    assert!(!all.is_empty(), "no programs in {}", folder.display());
-    all
 }
 
 /// Where a program's findings are not those that its comments announce, each in one text; the program is the first of the
@@ -74,7 +61,7 @@ pub fn unannounced_codes(source: &str, folder: impl AsRef<Path>) -> BTreeSet<&st
         .filter(|literal| literal.len() == 5)
         .collect();
     assert!(codes.len() > 10, "{codes:?}");
-    for path in programs(folder) {
+    for path in files(folder.as_ref(), "p4") {
         for Announced { code, .. } in announced(&read(&path)) {
             codes.remove(code.as_str());
         }

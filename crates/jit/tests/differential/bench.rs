@@ -200,8 +200,7 @@ impl Bench {
     }
 
     /// A directive of the interpreter's file tests that changes the state; others are left out.
-    pub(crate) fn obey(&mut self, directive: &str) {
-        let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+    pub(crate) fn obey(&mut self, word: &str, rest: &str) {
         for which in 0..2 {
             let state = &mut self.states[which];
             match word {

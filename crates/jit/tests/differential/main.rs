@@ -6,41 +6,55 @@ mod exact;
 mod wide;
 
 use bench::{Bench, in_both_ways};
+use millrace_filetests::{Folder, Kind, Outcome, Test, files};
 use millrace_midend::Start;
 use millrace_pipeline::arbitrary::{self, Rng};
 use millrace_pipeline::*;
 use std::fs;
 use std::path::Path;
 
+/// The directives of the interpreter's file tests.
+const WORDS: &[&str] = &["packet", "time", "meter", "value", "member", "group", "entry", "default", "expect"];
+const RUN: &[Kind] = &[Kind { name: "run", words: WORDS, run: same_as_the_interpreter }];
+
 /// Every file test of the interpreter, with its state directives and packets.
 #[test]
 fn file_tests_of_the_interpreter() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../interp/filetests");
-    let mut failures = Vec::new();
-    let mut packets = 0;
-    for file in mir_files(&folder) {
-        let source = fs::read_to_string(&file).expect("a file that was just listed");
-        let name = file.file_name().unwrap_or_default().display().to_string();
-        let program = text::parse(&source).expect("a program that the interpreter takes");
-        let starts = [Start::Context, Start::Unparsed, Start::Arrival];
-        for (start, effort) in in_both_ways(starts) {
-            let mut bench = Bench::new(program.clone(), start, &[], effort).expect("a program with a state");
-            for line in source.lines() {
-                let Some(directive) = line.trim().strip_prefix("; ") else { continue };
-                if let Some(hex) = directive.strip_prefix("packet ") {
-                    packets += 1;
-                    bench.packets(&[bench::unhex(hex)]);
-                } else if directive == "packet" {
-                    bench.packets(&[Vec::new()]);
-                } else {
-                    bench.obey(directive);
-                }
+    let folder = Folder {
+        path: Path::new(env!("CARGO_MANIFEST_DIR")).join("../interp/filetests"),
+        extension: "mir",
+        sign: ";",
+        kinds: RUN,
+    };
+    let failures: Vec<String> = files(&folder.path, folder.extension)
+        .iter()
+        .filter_map(|file| {
+            let source = fs::read_to_string(file).expect("a file that was just listed");
+            folder.check(file, &source).err()
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn same_as_the_interpreter(test: &Test<'_>) -> Result<Outcome, String> {
+    let program = text::parse(test.source).map_err(|error| error.to_string())?;
+    if !test.script.iter().any(|directive| directive.word == "packet") {
+        return Err("there is no packet".into());
+    }
+    for (start, effort) in in_both_ways([Start::Context, Start::Unparsed, Start::Arrival]) {
+        let mut bench = Bench::new(program.clone(), start, &[], effort).ok_or("no state for it")?;
+        for directive in test.script {
+            match directive.word.as_str() {
+                "packet" => bench.packets(&[bench::unhex(&directive.text)]),
+                word => bench.obey(word, &directive.text),
             }
-            failures.extend(bench.failures().into_iter().map(|failure| format!("{name}: {failure}")));
+        }
+        let failures = bench.failures();
+        if !failures.is_empty() {
+            return Err(failures.join("\n"));
         }
     }
-    assert!(packets > 100, "the programs are missing");
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    Ok(Outcome::Holds)
 }
 
 /// Random programs with random packets.
@@ -152,14 +166,4 @@ fn packet(rng: &mut Rng) -> Vec<u8> {
     };
     let narrow = rng.one_in(2);
     (0..len).map(|_| if narrow { rng.below(3) as u8 } else { rng.next_u64() as u8 }).collect()
-}
-
-fn mir_files(folder: &Path) -> Vec<std::path::PathBuf> {
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .expect("the folder of file tests")
-        .map(|entry| entry.expect("a folder that can be read").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "mir"))
-        .collect();
-    files.sort();
-    files
 }

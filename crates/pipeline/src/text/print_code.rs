@@ -27,7 +27,7 @@ impl Printer<'_> {
         put!(self, "}}\n");
     }
 
-    fn inst(&self, inst: &Inst) -> String {
+    pub(super) fn inst(&self, inst: &Inst) -> String {
         let p = self.program;
         let name = |found: Option<&String>, id: &dyn std::fmt::Display| {
             found.map_or_else(|| format!("{id}?"), |n| written(n))
@@ -140,7 +140,7 @@ impl Printer<'_> {
         }
     }
 
-    fn matcher(&self, matcher: &Matcher) -> String {
+    pub(super) fn matcher(&self, matcher: &Matcher) -> String {
         match matcher {
             Matcher::Any => "_".into(),
             Matcher::Value(value) => value.to_string(),

@@ -1,7 +1,0 @@
-// error: the size of a table is 0 to
-#include "common.p4"
-INGRESS(ingress) {
-    table t { key = { m.x : exact; } actions = { NoAction; } size = 1000000000; }
-    apply { t.apply(); }
-}
-MAIN(ingress);
