@@ -6,7 +6,8 @@ use crate::grpc::{address, warn_of_exposure};
 use crate::output::{note_line, say, say_line};
 use clap::{Args, ValueEnum};
 use millrace_listen::{Admission, METRICS, Place};
-use millrace_observe::{Client, Listen, Server, Shown, top};
+use millrace_observe::{Listen, Server, Shown};
+use millrace_observe_api::Client;
 use serde_json::json;
 use std::io::IsTerminal;
 use tracing::info;
@@ -108,10 +109,10 @@ pub(crate) fn top(args: &TopArgs) -> Result<(), Failure> {
         return Ok(());
     }
     if args.once || !std::io::stdout().is_terminal() {
-        say(top::once(&client).map_err(|error| Failure::Failed(error.to_string()))?);
+        say(millrace_top::once(&client).map_err(|error| Failure::Failed(error.to_string()))?);
         return Ok(());
     }
-    top::run(&client).map_err(|error| Failure::Failed(error.to_string()))
+    millrace_top::run(&client).map_err(|error| Failure::Failed(error.to_string()))
 }
 
 /// `millrace capture`.
