@@ -5,7 +5,7 @@ use crate::findings::Failure;
 use crate::grpc::{address, warn_of_exposure};
 use crate::output::{note_line, say, say_line};
 use clap::{Args, ValueEnum};
-use millrace_listen::{Admission, METRICS, Place};
+use millrace_listen::{Address, Admission, METRICS};
 use millrace_observe::{Listen, Server, Shown};
 use millrace_observe_api::Client;
 use serde_json::json;
@@ -18,7 +18,7 @@ use tracing::info;
 pub(crate) struct MetricsArgs {
     /// Serves metrics there, as 9560 (of this machine), for Prometheus, `millrace top` and `millrace capture`
     #[arg(long, value_name = "ADDR|PORT")]
-    pub(crate) metrics: Option<Place>,
+    pub(crate) metrics: Option<Address>,
     /// Lets other machines read them
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_allow_remote: bool,
@@ -32,14 +32,14 @@ pub(crate) struct MetricsArgs {
 pub(crate) struct WhichArgs {
     /// Where it serves metrics
     #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9560")]
-    metrics: Place,
+    metrics: Address,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// Where the switch serves metrics
     #[arg(value_name = "ADDR|PORT", default_value = "127.0.0.1:9560")]
-    address: Place,
+    address: Address,
     /// Prints one page, with the rates of one second; also when standard output is no terminal
     #[arg(long)]
     once: bool,
@@ -86,9 +86,9 @@ enum OnOff {
 
 /// Serves metrics, if they are asked for.
 pub(crate) fn serve(args: &MetricsArgs, shown: impl FnOnce() -> Shown) -> Result<Option<Server>, Failure> {
-    let Some(place) = &args.metrics else { return Ok(None) };
+    let Some(given) = &args.metrics else { return Ok(None) };
     let listen = Listen {
-        address: address(place, &METRICS)?,
+        address: address(given, &METRICS)?,
         allow_remote: args.metrics_allow_remote,
         hosts: args.metrics_host.clone(),
     };
