@@ -12,9 +12,9 @@ use http_body_util::StreamBody;
 use millrace_chassis::{Listener, Pipeline};
 use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
 use millrace_describe::image::Image;
-use millrace_p4runtime::proto::v1::p4_runtime_server::P4Runtime;
-use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Service, cpu_port, service};
+use millrace_p4runtime_api::v1::p4_runtime_server::P4Runtime;
+use millrace_p4runtime_api::v1::*;
 use prost::Message;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -288,12 +288,12 @@ fn entity(u: &mut Unstructured<'_>) -> Result<Option<entity::Entity>> {
     let replicate = |of| PacketReplicationEngineEntry(v1_entry(of));
     Ok(Some(match u.int_in_range(0..=20u8)? {
         0 => return Ok(None),
-        1 => ActionProfileMember(millrace_p4runtime::proto::v1::ActionProfileMember {
+        1 => ActionProfileMember(millrace_p4runtime_api::v1::ActionProfileMember {
             action_profile_id: id(u)?,
             member_id: small(u)?,
             action: u.ratio(7, 8)?.then_some(action(u)?),
         }),
-        2 | 3 => ActionProfileGroup(millrace_p4runtime::proto::v1::ActionProfileGroup {
+        2 | 3 => ActionProfileGroup(millrace_p4runtime_api::v1::ActionProfileGroup {
             action_profile_id: id(u)?,
             group_id: small(u)?,
             max_size: u.int_in_range(-1..=4)?,
@@ -307,23 +307,23 @@ fn entity(u: &mut Unstructured<'_>) -> Result<Option<entity::Entity>> {
                 Ok(action_profile_group::Member { member_id: small(u)?, weight, watch_kind })
             })?,
         }),
-        4 => MeterEntry(millrace_p4runtime::proto::v1::MeterEntry {
+        4 => MeterEntry(millrace_p4runtime_api::v1::MeterEntry {
             meter_id: id(u)?,
             index: index(u)?,
             config: meter(u)?,
             counter_data: colors(u)?,
         }),
-        5 => DirectMeterEntry(millrace_p4runtime::proto::v1::DirectMeterEntry {
+        5 => DirectMeterEntry(millrace_p4runtime_api::v1::DirectMeterEntry {
             table_entry: u.ratio(7, 8)?.then_some(table_entry(u)?),
             config: meter(u)?,
             counter_data: colors(u)?,
         }),
-        6 => CounterEntry(millrace_p4runtime::proto::v1::CounterEntry {
+        6 => CounterEntry(millrace_p4runtime_api::v1::CounterEntry {
             counter_id: id(u)?,
             index: index(u)?,
             data: counter(u)?,
         }),
-        7 => DirectCounterEntry(millrace_p4runtime::proto::v1::DirectCounterEntry {
+        7 => DirectCounterEntry(millrace_p4runtime_api::v1::DirectCounterEntry {
             table_entry: u.ratio(7, 8)?.then_some(table_entry(u)?),
             data: counter(u)?,
         }),
@@ -339,16 +339,16 @@ fn entity(u: &mut Unstructured<'_>) -> Result<Option<entity::Entity>> {
             packet_length_bytes: u.int_in_range(-1..=64)?,
             ..Default::default()
         })),
-        11 => RegisterEntry(millrace_p4runtime::proto::v1::RegisterEntry {
+        11 => RegisterEntry(millrace_p4runtime_api::v1::RegisterEntry {
             register_id: id(u)?,
             index: index(u)?,
             data: u.ratio(7, 8)?.then_some(P4Data { data: Some(p4_data::Data::Bitstring(value(u)?)) }),
         }),
-        12 => ValueSetEntry(millrace_p4runtime::proto::v1::ValueSetEntry {
+        12 => ValueSetEntry(millrace_p4runtime_api::v1::ValueSetEntry {
             value_set_id: id(u)?,
             members: list(u, 3, |u| Ok(ValueSetMember { r#match: list(u, 2, field)? }))?,
         }),
-        13 => DigestEntry(millrace_p4runtime::proto::v1::DigestEntry {
+        13 => DigestEntry(millrace_p4runtime_api::v1::DigestEntry {
             digest_id: id(u)?,
             config: u.ratio(7, 8)?.then_some(digest_entry::Config {
                 max_timeout_ns: u.arbitrary()?,
@@ -356,10 +356,9 @@ fn entity(u: &mut Unstructured<'_>) -> Result<Option<entity::Entity>> {
                 ack_timeout_ns: u.arbitrary()?,
             }),
         }),
-        14 => ExternEntry(millrace_p4runtime::proto::v1::ExternEntry {
-            extern_id: id(u)?,
-            ..Default::default()
-        }),
+        14 => {
+            ExternEntry(millrace_p4runtime_api::v1::ExternEntry { extern_id: id(u)?, ..Default::default() })
+        }
         _ => TableEntry(table_entry(u)?),
     }))
 }
@@ -479,7 +478,7 @@ impl Device {
     /// Reads all that there is, sorted.
     async fn all(&self) -> Vec<Vec<u8>> {
         use entity::Entity::*;
-        use millrace_p4runtime::proto::v1 as p4;
+        use millrace_p4runtime_api::v1 as p4;
         let replication = |of| PacketReplicationEngineEntry(v1_entry(of));
         let multicast = packet_replication_engine_entry::Type::MulticastGroupEntry(Default::default());
         let clones = packet_replication_engine_entry::Type::CloneSessionEntry(Default::default());

@@ -16,7 +16,7 @@ mod lab;
 mod soak;
 
 use lab::{Client, DEVICE, Lab, Traffic, compile, frames, next_election, programs, switch};
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::*;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 

@@ -8,9 +8,9 @@
 mod lab;
 
 use lab::{Client, Lab, Traffic, compile, frames, image, programs, switch};
-use millrace_chassis::Report;
-use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
-use millrace_p4runtime::{KEEP_KEY, REPORT_KEY};
+use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
+use millrace_p4runtime_api::{KEEP_KEY, REPORT_KEY};
+use millrace_swap_report::Report;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};

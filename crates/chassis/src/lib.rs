@@ -14,20 +14,20 @@
 //!
 //! It never knows what a controller speaks: servers bring programs as bytes and take errors with a reason ([`Why`]).
 
+mod carried;
 mod compile;
 mod error;
 mod instance;
 mod making;
 mod pipeline;
 mod programs;
-mod report;
 mod turns;
 
+pub use carried::add_carried;
 pub use compile::compile;
 pub use error::{ProgramError, Why};
 pub use instance::{Instance, Listener};
 pub use making::Making;
 pub use pipeline::{Pipeline, empty_program};
 pub use programs::{Candidate, MAX_ORDERS, Order, OrderAnswer, Orders, Programs};
-pub use report::{Item, MAX_REPORT, Report};
 pub use turns::{MAX_WAITING_PROGRAMS, Turn, Turns};

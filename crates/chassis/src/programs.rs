@@ -1,12 +1,13 @@
 //! Another program for a running switch, brought by somebody who is no client of a P4Runtime server; the server, if there
 //! is one, goes on with it.
 
+use crate::carried::add_carried;
 use crate::making::Making;
 use crate::pipeline::Pipeline;
-use crate::report::Report;
 use crate::turns::Turns;
 use millrace_compile::check_port;
 use millrace_dataplane::{Cancel, Control, Keep, PortId, Request, RequestError, Switch, SwitchError};
+use millrace_swap_report::Report;
 use tokio::sync::{mpsc, oneshot};
 use tracing::info;
 
@@ -143,7 +144,7 @@ impl Programs {
             }
             Some(keep) => {
                 let swapped = self.control.swap(next, keep).map_err(|failed| failed.error.to_string())?;
-                report.add(swapped.migration.report());
+                add_carried(&mut report, swapped.migration.report());
             }
         }
         info!(program = name, "program set");

@@ -5,11 +5,11 @@
 //! that server ([`Service::open_option`]): [`bind`] refuses other addresses, and its error names the option. All
 //! servers listen through it. What an operator has opened is told in words by [`exposure`].
 //!
-//! An address ([`Place`]) is written in one way for all servers and clients: `9559` and `:9559` are ports of this machine.
+//! An address ([`Address`]) is written in one way for all servers and clients: `9559` and `:9559` are ports of this machine.
 
-mod place;
+mod address;
 
-pub use place::{Place, PlaceError};
+pub use address::{Address, AddressError};
 
 use std::fmt;
 use std::io;

@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::fail::{Lower, code, fail};
 use crate::names::control_plane_name;
 use crate::objects::Binding;
-use crate::place::Place;
+use crate::storage::Storage;
 
 /// An action in the list of a table.
 #[derive(Clone, Copy, Debug)]
@@ -79,16 +79,16 @@ impl<'a> Code<'_, 'a> {
             // `@name` of a parameter is its name in P4Info, so clients give arguments by it.
             let local = control_plane_name("", &declared.name, &declared.annotations);
             let name = format!("{unique}.{local}");
-            let place = code.cx.allocate(declared.ty, &name, Home::Local, declared.span)?;
-            if !is_plain(&place, code.cx.ir.program()) {
+            let storage = code.cx.allocate(declared.ty, &name, Home::Local, declared.span)?;
+            if !is_plain(&storage, code.cx.ir.program()) {
                 return fail(
                     crate::fail::code::PLACE,
                     declared.span,
                     "the control plane cannot give a value of this type",
                 );
             }
-            place.for_each_slot(&mut |slot| params.push(slot));
-            code.bind_var(var, Binding::Place(place));
+            storage.for_each_slot(&mut |slot| params.push(slot));
+            code.bind_var(var, Binding::Storage(storage));
         }
         let alias = Alias::Except(code.cx.mentions(reference.action));
         let bindings = code.bind(&bound, &reference.args, &alias, None)?;
@@ -121,12 +121,12 @@ impl<'a> Code<'_, 'a> {
     }
 }
 
-/// Whether the control plane can give the value of a place: numbers and truth values, also in structures.
-fn is_plain(place: &Place, program: &ir::Program) -> bool {
-    match place {
-        Place::Unit => true,
-        Place::Scalar(slot) => !matches!(program.slots[*slot].ty, ir::Type::Varbit(_)),
-        Place::Struct(members) => members.iter().all(|p| is_plain(p, program)),
+/// Whether the control plane can give the value of a parameter: numbers and truth values, also in structures.
+fn is_plain(storage: &Storage, program: &ir::Program) -> bool {
+    match storage {
+        Storage::Unit => true,
+        Storage::Scalar(slot) => !matches!(program.slots[*slot].ty, ir::Type::Varbit(_)),
+        Storage::Struct(members) => members.iter().all(|p| is_plain(p, program)),
         _ => false,
     }
 }

@@ -12,8 +12,8 @@ use crate::arch::Architecture;
 use crate::fail::{Lower, code, fail, internal};
 use crate::limits::{self, Budget};
 use crate::objects::{ObjectId, Objects};
-use crate::place::{HeaderPlace, Place, StackPlace};
 use crate::sites::Sites;
+use crate::storage::{HeaderStorage, StackStorage, Storage};
 use crate::survey::Surveyed;
 use crate::types::{self, ENUM_BITS, ERROR_BITS, Shape, shape};
 use crate::value::{Value, zero_scalar};
@@ -92,41 +92,41 @@ impl<'a> Lowering<'a> {
     // ---- Storage ----
 
     /// New storage for a value of that type. Scalars outside headers get that home.
-    pub(crate) fn allocate(&mut self, ty: Ty, name: &str, home: Home, span: Span) -> Lower<Place> {
+    pub(crate) fn allocate(&mut self, ty: Ty, name: &str, home: Home, span: Span) -> Lower<Storage> {
         self.check_storage(name, span)?;
         match self.shape(ty) {
-            Shape::Unit => Ok(Place::Unit),
+            Shape::Unit => Ok(Storage::Unit),
             Shape::Scalar(scalar) => {
                 check_width(scalar, span)?;
-                Ok(Place::Scalar(match home {
+                Ok(Storage::Scalar(match home {
                     Home::Local => self.ir.local(name, scalar),
                     _ => self.ir.metadata(name, scalar),
                 }))
             }
             Shape::Struct => {
                 let members = types::members(&self.hir.types, ty);
-                let mut places = Vec::with_capacity(members.len());
+                let mut parts = Vec::with_capacity(members.len());
                 for (member, ty) in members {
-                    places.push(self.allocate(ty, &format!("{name}.{member}"), home, span)?);
+                    parts.push(self.allocate(ty, &format!("{name}.{member}"), home, span)?);
                 }
-                Ok(Place::Struct(places.into()))
+                Ok(Storage::Struct(parts.into()))
             }
             Shape::Header(_) => {
-                Ok(Place::Header(Rc::new(self.allocate_header(ty, name, Vec::new(), span)?)))
+                Ok(Storage::Header(Rc::new(self.allocate_header(ty, name, Vec::new(), span)?)))
             }
             Shape::Union(_) => {
                 let members = types::members(&self.hir.types, ty);
                 let first = self.ir.program().headers.len();
                 let ids: Vec<HeaderId> =
                     (first..first + members.len()).map(|i| HeaderId::from_u32(i as u32)).collect();
-                let mut places = Vec::with_capacity(members.len());
+                let mut parts = Vec::with_capacity(members.len());
                 for (i, (member, ty)) in members.into_iter().enumerate() {
                     self.budget.visits += ids.len();
                     let siblings = ids.iter().copied().filter(|id| *id != ids[i]).collect();
                     let header = self.allocate_header(ty, &format!("{name}.{member}"), siblings, span)?;
-                    places.push(Place::Header(Rc::new(header)));
+                    parts.push(Storage::Header(Rc::new(header)));
                 }
-                Ok(Place::Union(places.into()))
+                Ok(Storage::Union(parts.into()))
             }
             Shape::Stack(element, n) => {
                 let mut elements = Vec::new();
@@ -136,7 +136,7 @@ impl<'a> Lowering<'a> {
                 let next = match self.shape(element) {
                     Shape::Header(_) => {
                         let headers = elements.iter().filter_map(|p| match p {
-                            Place::Header(h) => Some(h.id),
+                            Storage::Header(h) => Some(h.id),
                             _ => None,
                         });
                         let stack = self.ir.stack(name, headers.collect());
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
                     Shape::Union(_) => Some(self.ir.metadata(&format!("{name}.nextIndex"), Type::Bits(32))),
                     _ => None,
                 };
-                Ok(Place::Stack(Rc::new(StackPlace { elements, next })))
+                Ok(Storage::Stack(Rc::new(StackStorage { elements, next })))
             }
             Shape::List | Shape::CompileTime | Shape::Object => {
                 fail(code::PLACE, span, "a value of this type has no storage at run time")
@@ -175,7 +175,7 @@ impl<'a> Lowering<'a> {
         name: &str,
         siblings: Vec<HeaderId>,
         span: Span,
-    ) -> Lower<HeaderPlace> {
+    ) -> Lower<HeaderStorage> {
         let mut fields = Vec::new();
         self.header_fields(ty, "", &mut fields, span)?;
         let type_name = match self.shape(ty) {
@@ -189,9 +189,9 @@ impl<'a> Lowering<'a> {
         let mut slots = self.ir.program().headers[id].fields.clone().into_iter();
         let fields = types::members(&self.hir.types, ty)
             .into_iter()
-            .map(|(_, ty)| self.header_place(ty, &mut slots))
+            .map(|(_, ty)| self.header_storage(ty, &mut slots))
             .collect();
-        Ok(HeaderPlace { id, fields, siblings })
+        Ok(HeaderStorage { id, fields, siblings })
     }
 
     fn header_fields(&self, ty: Ty, prefix: &str, list: &mut Vec<(String, Type)>, span: Span) -> Lower<()> {
@@ -226,18 +226,18 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn header_place(&self, ty: Ty, slots: &mut impl Iterator<Item = SlotId>) -> Place {
+    fn header_storage(&self, ty: Ty, slots: &mut impl Iterator<Item = SlotId>) -> Storage {
         match self.shape(ty) {
-            Shape::Scalar(_) => slots.next().map_or(Place::Unit, Place::Scalar),
+            Shape::Scalar(_) => slots.next().map_or(Storage::Unit, Storage::Scalar),
             Shape::Struct => {
                 let members = types::members(&self.hir.types, ty);
-                Place::Struct(members.into_iter().map(|(_, ty)| self.header_place(ty, slots)).collect())
+                Storage::Struct(members.into_iter().map(|(_, ty)| self.header_storage(ty, slots)).collect())
             }
             Shape::Stack(element, n) => {
-                let elements = (0..n).map(|_| self.header_place(element, slots)).collect();
-                Place::Stack(Rc::new(StackPlace { elements, next: None }))
+                let elements = (0..n).map(|_| self.header_storage(element, slots)).collect();
+                Storage::Stack(Rc::new(StackStorage { elements, next: None }))
             }
-            _ => Place::Unit,
+            _ => Storage::Unit,
         }
     }
 

@@ -60,10 +60,10 @@ impl<'a> Code<'_, 'a> {
             });
         }
         if table.const_entries
-            && let Some(places) = annotated_places(&table.entries)
+            && let Some(positions) = annotated_positions(&table.entries)
         {
-            let last = places.iter().copied().max().unwrap_or(0);
-            return Ok(places.into_iter().map(|place| last - place + 1).collect());
+            let last = positions.iter().copied().max().unwrap_or(0);
+            return Ok(positions.into_iter().map(|position| last - position + 1).collect());
         }
         let largest = given.iter().flatten().copied().max().unwrap_or(0);
         Ok(given
@@ -120,18 +120,18 @@ impl<'a> Code<'_, 'a> {
     }
 }
 
-/// The places of entries in their order when `@priority(n)` gives some of them another than their own: the smallest
-/// place wins. The annotation is bmv2's, from before the language had priorities.
-fn annotated_places(entries: &[Entry]) -> Option<Vec<u32>> {
+/// The positions of entries in their order when `@priority(n)` gives some of them another than their own: the smallest
+/// position wins. The annotation is bmv2's, from before the language had priorities.
+fn annotated_positions(entries: &[Entry]) -> Option<Vec<u32>> {
     let annotated = |entry: &Entry| {
         let annotation = entry.annotations.iter().find(|a| is_called(a, "priority"))?;
         annotation.integer()?.to_u32().filter(|p| *p < u32::MAX)
     };
-    let places: Vec<Option<u32>> = entries.iter().map(annotated).collect();
-    if places.iter().all(Option::is_none) {
+    let positions: Vec<Option<u32>> = entries.iter().map(annotated).collect();
+    if positions.iter().all(Option::is_none) {
         return None;
     }
-    Some(places.into_iter().enumerate().map(|(i, place)| place.unwrap_or(i as u32 + 1)).collect())
+    Some(positions.into_iter().enumerate().map(|(i, position)| position.unwrap_or(i as u32 + 1)).collect())
 }
 
 /// What an entry says about a key.

@@ -17,7 +17,7 @@ use crate::context::Lowering;
 use crate::fail::{Lower, code, fail, internal};
 use crate::limits::MAX_INSTANCE_DEPTH;
 use crate::names::{control_plane_name, has_annotation};
-use crate::place::Place;
+use crate::storage::Storage;
 use crate::table::TableState;
 use crate::value::Value;
 
@@ -30,7 +30,7 @@ entity_impl!(ObjectId, "object");
 #[derive(Clone, Debug)]
 pub(crate) enum Binding {
     /// Storage.
-    Place(Place),
+    Storage(Storage),
     /// A value that does not change while the variable is in scope.
     Value(Value),
     /// An instance.
@@ -77,7 +77,7 @@ pub(crate) struct Block {
     /// Parameters and variables.
     pub(crate) vars: HashMap<VarId, Binding>,
     /// Storage that a variable keeps when the block is inlined more than once.
-    pub(crate) storage: HashMap<VarId, Place>,
+    pub(crate) storage: HashMap<VarId, Storage>,
     /// Its tables that were applied.
     pub(crate) tables: HashMap<TableId, Rc<TableState>>,
     /// Its actions that a table uses.

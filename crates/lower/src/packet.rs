@@ -5,7 +5,7 @@ use millrace_sema::hir::{self, Arg, Call, ExprKind, Ty, TyKind};
 
 use crate::code::Code;
 use crate::fail::{Lower, code, fail, internal};
-use crate::place::{HeaderPlace, LValue, Place};
+use crate::storage::{HeaderStorage, LValue, Storage};
 use crate::types::{self, Shape};
 use crate::value::Value;
 
@@ -53,8 +53,8 @@ impl<'a> Code<'_, 'a> {
             Some(expr) => (self.access(expr)?, self.advancing_stack(expr)?),
             None => {
                 // `_`: the header is read into storage that nothing names.
-                let place = self.cx.allocate(header.ty, "discarded", Home::Local, self.span)?;
-                (LValue::Place(place), None)
+                let storage = self.cx.allocate(header.ty, "discarded", Home::Local, self.span)?;
+                (LValue::Storage(storage), None)
             }
         };
         let bits = match bits {
@@ -65,8 +65,8 @@ impl<'a> Code<'_, 'a> {
             None => None,
         };
         let next = stack.clone();
-        self.each_place(&lvalue, &mut |code, place| {
-            let Place::Header(header) = place else {
+        self.each_storage(&lvalue, &mut |code, storage| {
+            let Storage::Header(header) = storage else {
                 return fail(crate::fail::code::PLACE, code.span, "only headers can be extracted");
             };
             code.extract_header(header, bits.clone())?;
@@ -90,7 +90,7 @@ impl<'a> Code<'_, 'a> {
         }
     }
 
-    fn extract_header(&mut self, header: &HeaderPlace, bits: Option<Expr>) -> Lower<()> {
+    fn extract_header(&mut self, header: &HeaderStorage, bits: Option<Expr>) -> Lower<()> {
         let program = self.cx.ir.program();
         let varbit =
             program.headers[header.id].fields.iter().any(|f| matches!(program.slots[*f].ty, Type::Varbit(_)));
@@ -196,22 +196,22 @@ impl<'a> Code<'_, 'a> {
 
     fn emit_lvalue(&mut self, lvalue: &LValue, expr: &'a hir::Expr) -> Lower<()> {
         if let LValue::Value(value) = lvalue {
-            let place = self.temp_place(expr.ty)?;
-            self.store_place(&place, value.clone())?;
-            return self.emit_place(&place);
+            let storage = self.temp_storage(expr.ty)?;
+            self.store_in(&storage, value.clone())?;
+            return self.emit_storage(&storage);
         }
-        self.each_place(lvalue, &mut |code, place| code.emit_place(place))
+        self.each_storage(lvalue, &mut |code, storage| code.emit_storage(storage))
     }
 
-    fn emit_place(&mut self, place: &Place) -> Lower<()> {
-        match place {
-            Place::Header(header) => self.emit_header(header.id),
-            Place::Struct(members) | Place::Union(members) => {
-                members.iter().try_for_each(|p| self.emit_place(p))
+    fn emit_storage(&mut self, storage: &Storage) -> Lower<()> {
+        match storage {
+            Storage::Header(header) => self.emit_header(header.id),
+            Storage::Struct(members) | Storage::Union(members) => {
+                members.iter().try_for_each(|p| self.emit_storage(p))
             }
-            Place::Stack(stack) => stack.elements.iter().try_for_each(|p| self.emit_place(p)),
-            Place::Unit => Ok(()),
-            Place::Scalar(_) => fail(code::PLACE, self.span, "only headers can be emitted"),
+            Storage::Stack(stack) => stack.elements.iter().try_for_each(|p| self.emit_storage(p)),
+            Storage::Unit => Ok(()),
+            Storage::Scalar(_) => fail(code::PLACE, self.span, "only headers can be emitted"),
         }
     }
 

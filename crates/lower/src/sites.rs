@@ -12,7 +12,7 @@ use millrace_syntax::{SourceMap, Span, builtin_includes};
 
 use crate::code::Code;
 use crate::context::Lowering;
-use crate::place::{LValue, Place};
+use crate::storage::{LValue, Storage};
 
 /// Which values of a slot ask for a drop.
 #[derive(Clone, Debug)]
@@ -213,8 +213,8 @@ impl<'a> Code<'_, 'a> {
     }
 
     /// A parameter that is copied from and to a place asks for a drop as the place does.
-    pub(crate) fn watch_copy(&mut self, of: &LValue, copy: &Place) {
-        let LValue::Place(of) = of else { return };
+    pub(crate) fn watch_copy(&mut self, of: &LValue, copy: &Storage) {
+        let LValue::Storage(of) = of else { return };
         if self.cx.sites.watched.is_empty() {
             return;
         }

@@ -3,7 +3,7 @@
 use millrace_pipeline::{Expr, Program, SlotId, Type};
 use num_bigint::BigInt;
 
-use crate::place::{HeaderPlace, Place, StackPlace};
+use crate::storage::{HeaderStorage, StackStorage, Storage};
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,20 +41,20 @@ impl Value {
         Value::Header(Box::new(HeaderValue { valid, fields }))
     }
 
-    /// What a place holds now.
-    pub(crate) fn read(place: &Place) -> Value {
-        let all = |places: &[Place]| places.iter().map(Value::read).collect::<Vec<_>>();
-        match place {
-            Place::Unit => Value::Unit,
-            Place::Scalar(slot) => Value::Scalar(Expr::Read(*slot)),
-            Place::Struct(members) => Value::Tuple(all(members)),
-            Place::Header(header) => {
-                let HeaderPlace { id, fields, .. } = &**header;
+    /// What storage holds now.
+    pub(crate) fn read(storage: &Storage) -> Value {
+        let all = |parts: &[Storage]| parts.iter().map(Value::read).collect::<Vec<_>>();
+        match storage {
+            Storage::Unit => Value::Unit,
+            Storage::Scalar(slot) => Value::Scalar(Expr::Read(*slot)),
+            Storage::Struct(members) => Value::Tuple(all(members)),
+            Storage::Header(header) => {
+                let HeaderStorage { id, fields, .. } = &**header;
                 Value::header(Expr::IsValid(*id), all(fields))
             }
-            Place::Union(members) => Value::Union(all(members)),
-            Place::Stack(stack) => {
-                let StackPlace { elements, next } = &**stack;
+            Storage::Union(members) => Value::Union(all(members)),
+            Storage::Stack(stack) => {
+                let StackStorage { elements, next } = &**stack;
                 Value::Stack(all(elements), next.map(Expr::Read))
             }
         }

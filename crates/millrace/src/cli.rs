@@ -8,7 +8,7 @@ use crate::swap::SwapArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use millrace_dataplane::{DEFAULT_PACKET_MEMORY, EngineKind, QueueConfig};
 use millrace_drivers::{DEFAULT_CAPTURE_FILE, PortSpec};
-use millrace_listen::Place;
+use millrace_listen::Address;
 use std::path::PathBuf;
 
 /// A P4 switch: P4 source in, running switch out.
@@ -422,7 +422,7 @@ pub(crate) struct QueueArgs {
 pub(crate) struct GrpcArgs {
     /// Serves P4Runtime there, as 9559 (of this machine); PROG may then be left out, for a controller to bring one
     #[arg(long, value_name = "ADDR|PORT")]
-    pub(crate) grpc: Option<Place>,
+    pub(crate) grpc: Option<Address>,
     /// The device id that controllers use
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) device_id: u64,
@@ -449,7 +449,7 @@ pub(crate) struct GrpcArgs {
 pub(crate) struct ThriftArgs {
     /// Serves the Thrift interface of bmv2 there, for `millrace shell` and simple_switch_CLI, as 9090 (of this machine)
     #[arg(long, value_name = "ADDR|PORT")]
-    pub(crate) thrift: Option<Place>,
+    pub(crate) thrift: Option<Address>,
     /// Lets other machines write to the switch over Thrift, which asks nobody who they are
     #[arg(long, requires = "thrift")]
     pub(crate) thrift_allow_remote: bool,
@@ -489,7 +489,7 @@ pub(crate) struct TraceArgs {
     pub(crate) source: SourceArgs,
     /// Take what is written in a running switch, from its Thrift server: tables, groups, counters, registers, ...
     #[arg(long, value_name = "ADDR|PORT", conflicts_with = "entries")]
-    pub(crate) from: Option<Place>,
+    pub(crate) from: Option<Address>,
     /// Entries: runtime commands of bmv2 or P4Runtime JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) entries: Option<PathBuf>,

@@ -7,7 +7,7 @@ use millrace_chassis::Pipeline;
 use millrace_dataplane::PortId;
 use millrace_describe::image::Image;
 use millrace_drivers::QueuePair;
-use millrace_listen::{Admission, P4RUNTIME, Place, Service};
+use millrace_listen::{Address, Admission, P4RUNTIME, Service};
 use millrace_p4runtime::{CpuLink, Listen, Tls};
 use millrace_syntax::read_file;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ pub(crate) const MAX_KEY_BYTES: u64 = 1 << 20;
 
 /// Where and how to listen, if at all.
 pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
-    let Some(place) = &args.grpc else { return Ok(None) };
+    let Some(given) = &args.grpc else { return Ok(None) };
     let read =
         |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error));
     let tls = match (&args.grpc_cert, &args.grpc_key) {
@@ -30,12 +30,12 @@ pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
         }),
         _ => None,
     };
-    Ok(Some(Listen { address: address(place, &P4RUNTIME)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
+    Ok(Some(Listen { address: address(given, &P4RUNTIME)?, tls, allow_plaintext: args.grpc_allow_plaintext }))
 }
 
 /// The address that an option names.
-pub(crate) fn address(place: &Place, service: &Service) -> Result<SocketAddr, Failure> {
-    place
+pub(crate) fn address(given: &Address, service: &Service) -> Result<SocketAddr, Failure> {
+    given
         .resolve(service.default_port)
         .map_err(|error| Failure::Usage(format!("{}: {error}", service.option)))
 }

@@ -8,7 +8,7 @@ use crate::output::tell_line;
 use millrace_compile::check_port;
 use millrace_dataplane::PortId;
 use millrace_drivers::QueuePair;
-use millrace_listen::{Admission, PACKET_IN, Place, Service};
+use millrace_listen::{Address, Admission, PACKET_IN, Service};
 use millrace_pipeline::Program;
 use millrace_thrift::{Feed, NanomsgListener, PacketIn, PacketInServer, PortChange};
 use std::path::Path;
@@ -29,14 +29,14 @@ pub(crate) fn listener(
     if let Some(path) = address.strip_prefix("ipc://") {
         return NanomsgListener::over_file(Path::new(path)).map_err(failed);
     }
-    let Some(place) = address.strip_prefix("tcp://") else {
+    let Some(given) = address.strip_prefix("tcp://") else {
         let expected = "ipc://FILE or tcp://ADDRESS:PORT is expected";
         return Err(Failure::Usage(format!("{name} `{address}`: {expected}")));
     };
-    let place = place.replacen('*', "0.0.0.0", 1);
-    let place = place.parse::<Place>();
-    let place = place.map_err(|error| Failure::Usage(format!("{name} {address}: {error}")))?;
-    let at = grpc::address(&place, service)?;
+    let given = given.replacen('*', "0.0.0.0", 1);
+    let given = given.parse::<Address>();
+    let given = given.map_err(|error| Failure::Usage(format!("{name} {address}: {error}")))?;
+    let at = grpc::address(&given, service)?;
     let bound = millrace_listen::bind(service, at, Admission::Anybody, allow_remote);
     let listener = bound.map_err(|error| Failure::Failed(error.to_string()))?;
     let listener = NanomsgListener::over_tcp(listener).map_err(failed)?;

@@ -5,8 +5,9 @@ use crate::findings::Failure;
 use crate::grpc::{address, warn_of_exposure};
 use crate::output::{note_line, say, say_line};
 use clap::{Args, ValueEnum};
-use millrace_listen::{Admission, METRICS, Place};
-use millrace_observe::{Client, Listen, Server, Shown, top};
+use millrace_listen::{Address, Admission, METRICS};
+use millrace_observe::{Listen, Server, Shown};
+use millrace_observe_api::Client;
 use serde_json::json;
 use std::io::IsTerminal;
 use tracing::info;
@@ -17,7 +18,7 @@ use tracing::info;
 pub(crate) struct MetricsArgs {
     /// Serves metrics there, as 9560 (of this machine), for Prometheus, `millrace top` and `millrace capture`
     #[arg(long, value_name = "ADDR|PORT")]
-    pub(crate) metrics: Option<Place>,
+    pub(crate) metrics: Option<Address>,
     /// Lets other machines read them
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_allow_remote: bool,
@@ -31,14 +32,14 @@ pub(crate) struct MetricsArgs {
 pub(crate) struct WhichArgs {
     /// Where it serves metrics
     #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9560")]
-    metrics: Place,
+    metrics: Address,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// Where the switch serves metrics
     #[arg(value_name = "ADDR|PORT", default_value = "127.0.0.1:9560")]
-    address: Place,
+    address: Address,
     /// Prints one page, with the rates of one second; also when standard output is no terminal
     #[arg(long)]
     once: bool,
@@ -85,9 +86,9 @@ enum OnOff {
 
 /// Serves metrics, if they are asked for.
 pub(crate) fn serve(args: &MetricsArgs, shown: impl FnOnce() -> Shown) -> Result<Option<Server>, Failure> {
-    let Some(place) = &args.metrics else { return Ok(None) };
+    let Some(given) = &args.metrics else { return Ok(None) };
     let listen = Listen {
-        address: address(place, &METRICS)?,
+        address: address(given, &METRICS)?,
         allow_remote: args.metrics_allow_remote,
         hosts: args.metrics_host.clone(),
     };
@@ -108,10 +109,10 @@ pub(crate) fn top(args: &TopArgs) -> Result<(), Failure> {
         return Ok(());
     }
     if args.once || !std::io::stdout().is_terminal() {
-        say(top::once(&client).map_err(|error| Failure::Failed(error.to_string()))?);
+        say(millrace_top::once(&client).map_err(|error| Failure::Failed(error.to_string()))?);
         return Ok(());
     }
-    top::run(&client).map_err(|error| Failure::Failed(error.to_string()))
+    millrace_top::run(&client).map_err(|error| Failure::Failed(error.to_string()))
 }
 
 /// `millrace capture`.

@@ -15,7 +15,7 @@ use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_pro
 use millrace_compile::{check_port, set_drop_port};
 use millrace_dataplane::{Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
 use millrace_drivers::Links;
-use millrace_listen::{P4RUNTIME, Place};
+use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Shown;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server};
 use millrace_pipeline::Program;
@@ -99,7 +99,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let device = Device { numbers, links: links.clone(), cpu_port, pipeline };
     let server = listen.map(|listen| start_p4runtime(args, &listen, device, &control)).transpose()?;
     let thrift = match &args.thrift.thrift {
-        Some(place) => {
+        Some(given) => {
             let maker = AddedPorts {
                 captures: Arc::clone(&captures),
                 captures_all: args.captures.pcap.is_some(),
@@ -110,7 +110,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
             let programs = of_server.unwrap_or_else(|| Programs::new(making(args), control.clone()));
             // The ports of a peer are there for good, as those of bmv2.
             let maker = packet_in.is_none().then_some(maker);
-            Some(thrift::start(&args.thrift, place, args.grpc.device_id, &args.ports, maker, programs, json)?)
+            Some(thrift::start(&args.thrift, given, args.grpc.device_id, &args.ports, maker, programs, json)?)
         }
         None => None,
     };
@@ -126,7 +126,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     if !links.is_empty() || thrift.is_some() {
         instance.watch(links).map_err(|error| Failure::failed("links", error))?;
     }
-    tell_places(args, &name, packet_in.as_ref(), server.as_ref(), thrift.as_ref());
+    tell_addresses(args, &name, packet_in.as_ref(), server.as_ref(), thrift.as_ref());
     let feed = thrift.as_ref().map(millrace_thrift::Server::feed);
     let packet_in = packet_in.map(|waiting| nanomsg::serve(waiting, feed)).transpose()?;
     let summary = std::thread::scope(|scope| {
@@ -259,7 +259,7 @@ fn start_p4runtime(
 }
 
 /// Tells the user where the switch is to be reached.
-fn tell_places(
+fn tell_addresses(
     args: &RunArgs,
     name: &str,
     packet_in: Option<&PacketIn>,
@@ -285,8 +285,8 @@ fn tell_places(
 /// What the switch has to be able to do when it runs. The folder of its captures is there then.
 fn privileges(args: &RunArgs) -> Result<Privileges, Failure> {
     let mut privileges = Privileges::new(args.user.as_deref())?;
-    let places = [&args.grpc.grpc, &args.thrift.thrift, &args.metrics.metrics];
-    places.into_iter().flatten().filter_map(Place::port).for_each(|port| privileges.serves(port));
+    let given = [&args.grpc.grpc, &args.thrift.thrift, &args.metrics.metrics];
+    given.into_iter().flatten().filter_map(Address::port).for_each(|port| privileges.serves(port));
     if let Some(folder) = captures::folder(&args.captures) {
         if !folder.exists() {
             std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;

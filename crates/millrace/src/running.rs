@@ -3,7 +3,7 @@
 use crate::findings::Failure;
 use crate::grpc;
 use millrace_describe::image::Image;
-use millrace_listen::{Place, THRIFT};
+use millrace_listen::{Address, THRIFT};
 use millrace_pipeline::Program;
 use millrace_thrift_api::Client;
 use std::net::SocketAddr;
@@ -16,8 +16,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn connect(place: &Place) -> Result<Running, Failure> {
-        let address = grpc::address(place, &THRIFT)?;
+    pub(crate) fn connect(given: &Address) -> Result<Running, Failure> {
+        let address = grpc::address(given, &THRIFT)?;
         let client = Client::connect(address).map_err(|error| {
             Failure::failed(format!("no switch has its Thrift server at {address}"), error)
         })?;

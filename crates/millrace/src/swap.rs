@@ -6,9 +6,9 @@ use crate::grpc::{self, MAX_KEY_BYTES};
 use crate::output::say_line;
 use crate::source::load_any;
 use clap::{Args, ValueEnum};
-use millrace_chassis::{Item, Report};
-use millrace_listen::{P4RUNTIME, Place, THRIFT};
-use millrace_p4runtime::client::{self, ClientTls, Device};
+use millrace_listen::{Address, P4RUNTIME, THRIFT};
+use millrace_p4runtime_api::client::{self, ClientTls, Device};
+use millrace_swap_report::{Item, Report};
 use millrace_syntax::read_file;
 use millrace_thrift_api::{CallError, Client, Keep};
 use serde_json::json;
@@ -21,10 +21,10 @@ pub(crate) struct SwapArgs {
     program: ProgramArgs,
     /// Where the switch serves P4Runtime
     #[arg(long, value_name = "ADDR|PORT", default_value = "127.0.0.1:9559")]
-    grpc: Place,
+    grpc: Address,
     /// Where the switch serves Thrift, to reach it there
     #[arg(long, value_name = "ADDR|PORT", conflicts_with = "grpc")]
-    thrift: Option<Place>,
+    thrift: Option<Address>,
     /// What has to go on: all that was written, or the change is refused; what has a place in the new program; nothing
     #[arg(long, value_enum, default_value_t = Kept::Everything)]
     keep: Kept,
@@ -73,7 +73,7 @@ pub(crate) fn swap(args: &SwapArgs, findings: &mut Findings) -> Result<(), Failu
     let image = load_any(&args.program.path, &args.program.source, findings)?.image(findings)?;
     let name = image.program.name.clone();
     let report = match &args.thrift {
-        Some(place) => over_thrift(place, image.to_string(), args.keep)?,
+        Some(given) => over_thrift(given, image.to_string(), args.keep)?,
         None => {
             let done =
                 client::swap(&device(args)?, image.to_string().into_bytes(), args.keep.of_thrift().name());
@@ -103,14 +103,14 @@ fn told(item: &Item) -> String {
     format!("{count} {what} of {of}{reason}")
 }
 
-fn over_thrift(place: &Place, image: String, keep: Kept) -> Result<Report, Failure> {
+fn over_thrift(given: &Address, image: String, keep: Kept) -> Result<Report, Failure> {
     if image.len() > millrace_thrift_api::limits::MAX_MESSAGE {
         let (length, limit) = (image.len(), millrace_thrift_api::limits::MAX_MESSAGE);
         return Err(Failure::Failed(format!(
             "the image has {length} bytes, the limit over Thrift is {limit}"
         )));
     }
-    let address = grpc::address(place, &THRIFT)?;
+    let address = grpc::address(given, &THRIFT)?;
     let mut client = Client::connect(address).map_err(|error| {
         let hint = "`millrace run --thrift` starts one; --thrift names another address";
         Failure::Failed(format!("no switch has its Thrift server at {address}: {error} ({hint})"))

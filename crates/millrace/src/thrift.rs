@@ -7,20 +7,20 @@ use crate::{grpc, nanomsg};
 use millrace_chassis::Programs;
 use millrace_dataplane::PortId;
 use millrace_drivers::PortSpec;
-use millrace_listen::{Admission, NOTIFICATIONS, Place, THRIFT};
+use millrace_listen::{Address, Admission, NOTIFICATIONS, THRIFT};
 use millrace_thrift::{DeviceConfig, PortMaker, PortName, Publisher, Server, serve};
 
 /// Serves a switch.
 pub(crate) fn start(
     args: &ThriftArgs,
-    place: &Place,
+    given: &Address,
     device_id: u64,
     ports: &[PortSpec],
     maker: Option<AddedPorts>,
     programs: Programs,
     json: Option<String>,
 ) -> Result<Server, Failure> {
-    let address = grpc::address(place, &THRIFT)?;
+    let address = grpc::address(given, &THRIFT)?;
     let bound = millrace_listen::bind(&THRIFT, address, Admission::Anybody, args.thrift_allow_remote);
     let listener = bound.map_err(|error| Failure::Failed(error.to_string()))?;
     let name = |spec: &PortSpec| PortName {

@@ -1,9 +1,10 @@
 //! From a running switch to its status.
 
-use crate::process::{Process, Started};
-use crate::status::{Distribution, DropSiteStatus, PortStatus, QueueStatus, Status, TableStatus};
+use crate::process::{self, Started};
+use crate::status;
 use millrace_dataplane::{Control, DropReason, ReportError};
 use millrace_drivers::{Captures, Links, PortLink};
+use millrace_observe_api::Status;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,16 +63,16 @@ impl Collector {
             program: report.program.name.clone(),
             engine: report.engine.to_owned(),
             now_ns: report.now_ns,
-            ports: report.ports.iter().map(|port| PortStatus::new(port, links.get(&port.port))).collect(),
+            ports: report.ports.iter().map(|port| status::port(port, links.get(&port.port))).collect(),
             drops,
-            drop_sites: report.drop_sites.iter().map(DropSiteStatus::from).collect(),
-            tables: TableStatus::all(&report),
-            queues: report.queues.iter().copied().map(QueueStatus::from).collect(),
-            bursts: Distribution::from(&report.bursts),
-            latency_ns: Distribution::from(&report.latency),
+            drop_sites: report.drop_sites.iter().map(status::drop_site).collect(),
+            tables: status::tables(&report),
+            queues: report.queues.iter().map(status::queue).collect(),
+            bursts: status::distribution(&report.bursts),
+            latency_ns: status::distribution(&report.latency),
             lost_notices: report.lost_notices,
-            captures: self.captures.status().into_iter().map(Into::into).collect(),
-            process: Process::now(self.started),
+            captures: self.captures.status().into_iter().map(status::capture).collect(),
+            process: process::now(self.started),
         })
     }
 }

@@ -1,6 +1,8 @@
 //! A status as metrics for Prometheus, in the OpenMetrics text format 1.0.0.
 
-use crate::status::{Distribution, Status};
+use millrace_observe_api::{
+    CaptureStatus, Distribution, DropSiteStatus, PortStatus, QueueStatus, Status, TableStatus,
+};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
@@ -59,7 +61,7 @@ impl Collector for Metrics {
 }
 
 fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
-    let each = |number: fn(&crate::PortStatus) -> u64| -> Samples {
+    let each = |number: fn(&PortStatus) -> u64| -> Samples {
         status.ports.iter().map(|port| (vec![("port", port.port.to_string())], number(port))).collect()
     };
     let up = "1 while packets can come and go: the driver works, the input has not ended, the link is up";
@@ -102,7 +104,7 @@ fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
 }
 
 fn drop_sites(out: &mut Families<'_>, status: &Status) -> fmt::Result {
-    let labels = |site: &crate::DropSiteStatus| {
+    let labels = |site: &DropSiteStatus| {
         vec![
             ("place", site.place.clone()),
             ("block", site.block.clone()),
@@ -117,8 +119,8 @@ fn drop_sites(out: &mut Families<'_>, status: &Status) -> fmt::Result {
 }
 
 fn tables(out: &mut Families<'_>, status: &Status) -> fmt::Result {
-    let of = |table: &crate::TableStatus| vec![("table", table.table.clone())];
-    let each = |number: fn(&crate::TableStatus) -> u64| -> Samples {
+    let of = |table: &TableStatus| vec![("table", table.table.clone())];
+    let each = |number: fn(&TableStatus) -> u64| -> Samples {
         status.tables.iter().map(|table| (of(table), number(table))).collect()
     };
     out.gauges("millrace_table_entries", "Entries of the table", None, each(|table| table.entries))?;
@@ -137,8 +139,8 @@ fn tables(out: &mut Families<'_>, status: &Status) -> fmt::Result {
 }
 
 fn queues(out: &mut Families<'_>, status: &Status) -> fmt::Result {
-    let each = |number: fn(&crate::QueueStatus) -> u64| -> Samples {
-        let labels = |queue: &crate::QueueStatus| {
+    let each = |number: fn(&QueueStatus) -> u64| -> Samples {
+        let labels = |queue: &QueueStatus| {
             vec![("port", queue.port.to_string()), ("priority", queue.priority.to_string())]
         };
         status.queues.iter().map(|queue| (labels(queue), number(queue))).collect()
@@ -152,7 +154,7 @@ fn queues(out: &mut Families<'_>, status: &Status) -> fmt::Result {
 }
 
 fn captures(out: &mut Families<'_>, status: &Status) -> fmt::Result {
-    let each = |number: fn(&crate::CaptureStatus) -> u64| -> Samples {
+    let each = |number: fn(&CaptureStatus) -> u64| -> Samples {
         let labels = |port: u32| vec![("port", port.to_string())];
         status.captures.iter().map(|capture| (labels(capture.port), number(capture))).collect()
     };

@@ -1,7 +1,7 @@
 //! What can be seen of a running switch.
 //!
 //! A [`Server`] answers over HTTP: metrics for Prometheus, the same as JSON, and captures that are switched on and off
-//! ([`server`] says under which paths). A [`Client`] asks it; [`top`] shows what it hears on a terminal.
+//! ([`server`] says under which paths). What clients read and how they ask is in `millrace_observe_api`.
 //!
 //! It promises:
 //! - **A scrape never makes a packet wait.** The worker copies its counters between two rounds, at most
@@ -13,7 +13,6 @@
 //!
 //! [`Captures`]: millrace_drivers::Captures
 
-mod client;
 mod collect;
 mod exposition;
 mod guard;
@@ -21,16 +20,7 @@ mod places;
 mod process;
 pub mod server;
 mod status;
-pub mod top;
 
-pub use client::{Client, ClientError};
 pub use collect::REPORTS_A_SECOND;
 pub use exposition::{CONTENT_TYPE, metrics};
-pub use process::Process;
 pub use server::{Listen, Log, Server, Shown, StartError};
-pub use status::{
-    CaptureStatus, Distribution, DropSiteStatus, LogStatus, PortStatus, QueueStatus, Status, TableStatus,
-};
-
-/// The port that the server listens on when none is given.
-pub const DEFAULT_PORT: u16 = millrace_listen::METRICS.default_port;

@@ -1,21 +1,8 @@
 //! The process that this is.
 
+use millrace_observe_api::Process;
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// A process at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Process {
-    /// When it started, in seconds since 1970.
-    pub start_seconds: f64,
-    /// Processor time that it took, in seconds.
-    pub cpu_seconds: f64,
-    /// Memory that it has in use, in bytes.
-    pub resident_bytes: u64,
-    /// Addresses that it has, in bytes.
-    pub virtual_bytes: u64,
-}
 
 /// When something started.
 #[derive(Clone, Copy, Debug)]
@@ -27,17 +14,15 @@ impl Started {
     }
 }
 
-impl Process {
-    /// This process, which started then.
-    pub(crate) fn now(started: Started) -> Process {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        Process {
-            start_seconds: started.0,
-            cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
-            resident_bytes: field(&status, "VmRSS:"),
-            virtual_bytes: field(&status, "VmSize:"),
-        }
+/// This process, which started then.
+pub(crate) fn now(started: Started) -> Process {
+    let cpu = clock_gettime(ClockId::ProcessCPUTime);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    Process {
+        start_seconds: started.0,
+        cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
+        resident_bytes: field(&status, "VmRSS:"),
+        virtual_bytes: field(&status, "VmSize:"),
     }
 }
 
@@ -60,7 +45,7 @@ mod tests {
 
     #[test]
     fn this_process_takes_memory_and_time() {
-        let process = Process::now(Started::now());
+        let process = now(Started::now());
         assert!(process.resident_bytes > 1 << 20 && process.virtual_bytes >= process.resident_bytes);
         assert!(process.start_seconds > 1.7e9 && process.cpu_seconds > 0.0);
     }

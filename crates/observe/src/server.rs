@@ -18,7 +18,7 @@ use crate::exposition::{CONTENT_TYPE, metrics};
 use crate::guard::{Guard, may_change};
 pub use crate::places::MAX_CONNECTIONS;
 use crate::places::{Permit, Places};
-use crate::status::{CaptureStatus, LogStatus, Status};
+use crate::status;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
@@ -29,6 +29,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use millrace_dataplane::{Control, ReportError};
 use millrace_drivers::{CaptureError, Captures, Links};
 use millrace_listen::{Admission, ListenError, METRICS};
+use millrace_observe_api::{LogStatus, Status};
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
@@ -329,7 +330,7 @@ impl Shared {
                     Some(error) => warn!(port, %file, packets, lost, error, "capture {word}"),
                     None => info!(port, %file, packets, lost, "capture {word}"),
                 }
-                json(&CaptureStatus::from(capture))
+                json(&status::capture(capture))
             }
             Err(error) => text(refused(&error), &error.to_string()),
         }

@@ -100,18 +100,18 @@ impl<'a> Translator<'a> {
         let mut body = Vec::new();
         let Some(meter) = meter else { return body };
         let Some(result) = &meter.result else { return body };
-        let Some(place) = self.place(result, &Scope::Outside) else { return body };
+        let Some(reference) = self.field_ref(result, &Scope::Outside) else { return body };
         let Some(object) = self.meters.get(meter.name.as_str()).cloned() else { return body };
         let span = meter.span;
-        let ty = self.tree.ty(place.field.width, false, span);
+        let ty = self.tree.ty(reference.field.width, false, span);
         let colour = self.names.fresh("tmp");
         body.push(tree::variable(ty, &colour, None, span));
         let object = self.tree.var(object, span);
         let into = self.tree.var(colour.as_str(), span);
         body.push(self.tree.method(object, "read", vec![into], span));
         let value = self.tree.var(colour.as_str(), span);
-        let value = crate::value::Value::Num { expr: value, width: place.field.width, signed: false };
-        self.set(&place, value, &mut body);
+        let value = crate::value::Value::Num { expr: value, width: reference.field.width, signed: false };
+        self.set(&reference, value, &mut body);
         body
     }
 

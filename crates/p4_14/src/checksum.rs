@@ -8,8 +8,8 @@ use millrace_syntax::p4_14::ast::{self as p14, CalculationRule, ExprKind};
 
 use crate::codes;
 use crate::expr::Scope;
+use crate::field_ref::{FieldRef, Header};
 use crate::model::Kind;
-use crate::place::{Header, Place};
 use crate::translate::Translator;
 
 impl<'a> Translator<'a> {
@@ -22,8 +22,8 @@ impl<'a> Translator<'a> {
     pub(crate) fn checksums(&mut self) -> (Declaration, Declaration) {
         let (mut verify, mut update) = (Vec::new(), Vec::new());
         for calculated in self.model.calculated.clone() {
-            let Some(place) = self.place(&calculated.field, &Scope::Outside) else { continue };
-            if place.field.varies {
+            let Some(reference) = self.field_ref(&calculated.field, &Scope::Outside) else { continue };
+            if reference.field.varies {
                 self.error(
                     codes::TYPE,
                     calculated.field.span,
@@ -33,7 +33,7 @@ impl<'a> Translator<'a> {
             }
             for (wanted, body) in [(false, &mut verify), (true, &mut update)] {
                 let rules: Vec<_> = calculated.rules.iter().filter(|r| r.update == wanted).collect();
-                self.rules(&place, &rules, body);
+                self.rules(&reference, &rules, body);
             }
         }
         let span = self.model.calculated.first().map_or(Span::default(), |c| c.span);
@@ -41,12 +41,12 @@ impl<'a> Translator<'a> {
         (verify, self.control_block("computeChecksum", Vec::new(), update, span))
     }
 
-    fn rules(&mut self, place: &Place, rules: &[&'a CalculationRule], out: &mut Vec<Stmt>) {
+    fn rules(&mut self, reference: &FieldRef, rules: &[&'a CalculationRule], out: &mut Vec<Stmt>) {
         for (i, rule) in rules.iter().enumerate() {
             let Some(calculation) = self.calculation(&rule.calculation) else { continue };
             let span = rule.span;
-            let mut condition = (place.header.kind == Kind::Header).then(|| {
-                let header = self.header_expr(&place.header);
+            let mut condition = (reference.header.kind == Kind::Header).then(|| {
+                let header = self.header_expr(&reference.header);
                 self.tree.is_valid(header)
             });
             for earlier in &rules[..i] {
@@ -57,7 +57,7 @@ impl<'a> Translator<'a> {
                 let holds = self.tree.unary(UnaryOp::Not, holds);
                 condition = Some(self.both(condition, holds, span));
             }
-            let mut valid = vec![place.header.clone()];
+            let mut valid = vec![reference.header.clone()];
             if let Some(e) = &rule.condition {
                 self.known_valid(e, &mut valid);
                 let holds = self.condition(e, &Scope::Outside);
@@ -77,10 +77,10 @@ impl<'a> Translator<'a> {
                 (true, false) => "update_checksum",
                 (true, true) => "update_checksum_with_payload",
             };
-            let Some(field) = self.direct(place) else {
+            let Some(field) = self.direct(reference) else {
                 self.error(
                     codes::FIELD_LIST,
-                    place.span,
+                    reference.span,
                     "this field of the architecture cannot be calculated",
                 );
                 return;

@@ -9,9 +9,9 @@ use num_bigint::BigInt;
 
 use crate::codes;
 use crate::constant;
+use crate::field_ref::Header;
 use crate::model::Kind;
 use crate::names::PACKET;
-use crate::place::Header;
 use crate::translate::Translator;
 use crate::value::{Number, Value};
 
@@ -119,8 +119,8 @@ impl<'a> Translator<'a> {
                     let expr = self.tree.conditional(valid, one, zero, e.span);
                     return Value::Num { expr, width: 1, signed: false };
                 }
-                match self.place(reference, scope) {
-                    Some(place) => self.read(&place),
+                match self.field_ref(reference, scope) {
+                    Some(reference) => self.read(&reference),
                     None => Value::Error(e.span),
                 }
             }

@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use crate::codes;
 use crate::constant;
 use crate::expr::Scope;
+use crate::field_ref::{Element, FieldRef, Header};
 use crate::model::{self, Kind};
-use crate::place::{Element, Header, Place};
 use crate::translate::Translator;
 
 /// The most entries of a field list, those of lists in it included.
@@ -39,7 +39,7 @@ const KEEPING: [(&str, usize); 10] = [
 /// An entry of a field list, lists in it unfolded.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    Field(Place),
+    Field(FieldRef),
     /// A packet header as a whole.
     Header(Header),
     Constant {
@@ -114,8 +114,8 @@ impl<'a> Translator<'a> {
             return self.unfold(inner, items);
         }
         if reference.field.is_some() {
-            let place = self.place(reference, &Scope::Outside);
-            items.extend(place.map(Item::Field));
+            let reference = self.field_ref(reference, &Scope::Outside);
+            items.extend(reference.map(Item::Field));
             return;
         }
         let Some(header) = self.header(reference, &Scope::Outside) else { return };
@@ -245,7 +245,7 @@ impl<'a> Translator<'a> {
                 self.model.field_lists.get(name).copied().map(|list| self.items(list)).unwrap_or_default();
             self.muted -= 1;
             let fields = items.into_iter().filter_map(|item| match item {
-                Item::Field(place) => Some((place.header.instance, place.field.name)),
+                Item::Field(reference) => Some((reference.header.instance, reference.field.name)),
                 _ => None,
             });
             self.kept_fields.push((number, fields.collect()));

@@ -10,8 +10,8 @@ use millrace_syntax::p4_14::ast as p14;
 
 use crate::codes;
 use crate::field_list::Item;
+use crate::field_ref::{Element, FieldRef, Header};
 use crate::model::{self, Kind};
-use crate::place::{Element, Header, Place};
 use crate::translate::{self, Translator};
 use crate::tree;
 
@@ -135,27 +135,28 @@ impl<'a> Translator<'a> {
                     payload = true;
                     self.headers_behind(last.as_deref(), span, &mut members);
                 }
-                Item::Field(place) => {
-                    last =
-                        (place.header.kind == Kind::Header).then(|| place.header.instance.clone()).or(last);
+                Item::Field(reference) => {
+                    last = (reference.header.kind == Kind::Header)
+                        .then(|| reference.header.instance.clone())
+                        .or(last);
                     let more = rest
                         .iter()
-                        .take_while(|i| matches!(i, Item::Field(p) if same(&p.header, &place.header)));
+                        .take_while(|i| matches!(i, Item::Field(p) if same(&p.header, &reference.header)));
                     let count = more.count();
-                    let group: Vec<&Place> = std::iter::once(place)
+                    let group: Vec<&FieldRef> = std::iter::once(reference)
                         .chain(rest[..count].iter().filter_map(|i| match i {
-                            Item::Field(place) => Some(place),
+                            Item::Field(reference) => Some(reference),
                             _ => None,
                         }))
                         .collect();
                     rest = &rest[count..];
                     let bits: u32 = group.iter().map(|p| p.field.width).sum();
-                    let certain = place.header.kind != Kind::Header
-                        || valid.iter().any(|h| same(h, &place.header))
+                    let certain = reference.header.kind != Kind::Header
+                        || valid.iter().any(|h| same(h, &reference.header))
                         || (words && bits.is_multiple_of(16) && group.iter().all(|p| !p.field.varies));
                     if certain {
-                        for place in group {
-                            members.push(self.read_expr(place));
+                        for reference in group {
+                            members.push(self.read_expr(reference));
                         }
                     } else {
                         members.push(self.copied(&group, span, out));
@@ -184,16 +185,16 @@ impl<'a> Translator<'a> {
     }
 
     /// Fields of one header in a header of their own, which is valid when that is.
-    fn copied(&mut self, group: &[&Place], span: Span, out: &mut Vec<Stmt>) -> Expr {
+    fn copied(&mut self, group: &[&FieldRef], span: Span, out: &mut Vec<Stmt>) -> Expr {
         let ty = self.names.fresh("calculated_fields");
         let mut fields = Vec::new();
-        for (i, place) in group.iter().enumerate() {
-            let declared = if place.field.varies {
-                let width = self.tree.int(place.field.width, span);
+        for (i, reference) in group.iter().enumerate() {
+            let declared = if reference.field.varies {
+                let width = self.tree.int(reference.field.width, span);
                 let kind = millrace_syntax::ast::TypeKind::Varbit(Box::new(width));
                 millrace_syntax::ast::Type { kind, span }
             } else {
-                self.tree.ty(place.field.width, place.field.signed, span)
+                self.tree.ty(reference.field.width, reference.field.signed, span)
             };
             fields.push(translate::member(declared, &format!("f{i}"), Vec::new(), span));
         }
@@ -204,9 +205,9 @@ impl<'a> Translator<'a> {
         out.push(tree::variable(tree::named_type(&ty, span), &variable, None, span));
         let target = self.tree.var(variable.as_str(), span);
         let mut then = vec![self.tree.method(target, "setValid", Vec::new(), span)];
-        for (i, place) in group.iter().enumerate() {
+        for (i, reference) in group.iter().enumerate() {
             let target = self.tree.path(&[&variable, &format!("f{i}")], span);
-            let value = self.read_expr(place);
+            let value = self.read_expr(reference);
             then.push(tree::assign(target, value, span));
         }
         let header = self.header_expr(&group[0].header);

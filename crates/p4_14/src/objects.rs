@@ -260,6 +260,6 @@ impl<'a> Translator<'a> {
     /// The bits of the field that a direct meter writes.
     fn result_width(&mut self, meter: &'a p14::Meter) -> Option<u32> {
         let result = meter.result.as_ref()?;
-        Some(self.place(result, &crate::expr::Scope::Outside)?.field.width)
+        Some(self.field_ref(result, &crate::expr::Scope::Outside)?.field.width)
     }
 }

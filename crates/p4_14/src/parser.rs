@@ -6,8 +6,8 @@
 use indexmap::IndexMap;
 use millrace_syntax::Span;
 use millrace_syntax::ast::{
-    self as p16, BinaryOp, Declaration, Expr, ExprKind, Keyset, KeysetKind, Name, Select, SelectCase, State,
-    Stmt, Transition,
+    self as p16, BinaryOp, Declaration, Expr, ExprKind, Keyset, KeysetKind, Name, ParserState, Select,
+    SelectCase, Stmt, Transition,
 };
 use millrace_syntax::p4_14::ast::{self as p14, ParserStmt, Return, Target};
 
@@ -15,9 +15,9 @@ use crate::codes;
 use crate::constant;
 use crate::control::ENTRY;
 use crate::expr::Scope;
+use crate::field_ref::{Element, Header};
 use crate::model::{self, Kind};
 use crate::names::PACKET;
-use crate::place::{Element, Header};
 use crate::translate::{Translator, initial_flag};
 use crate::tree;
 use crate::value::{Number, Value};
@@ -80,7 +80,7 @@ struct Graph<'a> {
     /// States of the program by name: their names in the tree.
     states: IndexMap<&'a str, String>,
     /// States that go on to a control function, or raise an error.
-    ends: IndexMap<String, State>,
+    ends: IndexMap<String, ParserState>,
     /// Value sets: names in the tree and the width of their members.
     sets: IndexMap<&'a str, (String, u32)>,
     /// The control functions that it goes on to.
@@ -123,7 +123,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The first state: initial values, then where the packet comes from decides.
-    fn start(&mut self, statements: Vec<Stmt>, graph: &Graph<'a>) -> State {
+    fn start(&mut self, statements: Vec<Stmt>, graph: &Graph<'a>) -> ParserState {
         let Some(first) = self.model.states.get("start").copied() else {
             let message = "there is no parser function `start`";
             self.error(codes::PARSER, Span::default(), message);
@@ -179,7 +179,7 @@ impl<'a> Translator<'a> {
                     is_stack: false,
                     span: name.span,
                 };
-                let Some(place) = self.field_of(header, name.as_str(), name.span) else { continue };
+                let Some(reference) = self.field_of(header, name.as_str(), name.span) else { continue };
                 let Some(value) = constant::evaluate(value) else {
                     self.error(codes::NOT_CONSTANT, value.span, "an initial value is a constant");
                     continue;
@@ -192,13 +192,13 @@ impl<'a> Translator<'a> {
                 let target = self.hidden_expr(&flag, 1, span);
                 let one = self.tree.number(&1.into(), 1, false, span);
                 let mut body = vec![tree::assign(target, one, span)];
-                self.set(&place, Value::Const { value, width: None, span }, &mut body);
+                self.set(&reference, Value::Const { value, width: None, span }, &mut body);
                 out.push(tree::if_stmt(unset, body, Vec::new(), span));
             }
         }
     }
 
-    fn state(&mut self, declared: &'a p14::ParserState, graph: &mut Graph<'a>) -> State {
+    fn state(&mut self, declared: &'a p14::ParserState, graph: &mut Graph<'a>) -> ParserState {
         let mut scope = Scope::Parser(None);
         let mut statements = Vec::new();
         for statement in &declared.statements {
@@ -233,14 +233,14 @@ impl<'a> Translator<'a> {
         scope: &Scope<'a, '_>,
         out: &mut Vec<Stmt>,
     ) {
-        let Some(place) = self.place(field, scope) else { return };
-        if place.header.kind == Kind::Header {
-            let message = format!("a parser sets metadata, `{}` is a header", place.header.instance);
+        let Some(reference) = self.field_ref(field, scope) else { return };
+        if reference.header.kind == Kind::Header {
+            let message = format!("a parser sets metadata, `{}` is a header", reference.header.instance);
             self.error(codes::PARSER, field.span, message);
             return;
         }
-        let value = self.value(value, scope, place.field.width);
-        self.set(&place, value, out);
+        let value = self.value(value, scope, reference.field.width);
+        self.set(&reference, value, out);
     }
 
     pub(crate) fn exception_statement(&mut self, statement: &'a ParserStmt, out: &mut Vec<Stmt>) {
@@ -583,8 +583,8 @@ impl<'a> Translator<'a> {
     }
 }
 
-fn state(name: &str, statements: Vec<Stmt>, transition: Option<Transition>, span: Span) -> State {
-    State { annotations: Vec::new(), name: tree::name(name, span), statements, transition, span }
+fn state(name: &str, statements: Vec<Stmt>, transition: Option<Transition>, span: Span) -> ParserState {
+    ParserState { annotations: Vec::new(), name: tree::name(name, span), statements, transition, span }
 }
 
 fn case(kind: KeysetKind, target: &str, span: Span) -> SelectCase {

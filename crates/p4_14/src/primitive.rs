@@ -8,8 +8,8 @@ use millrace_syntax::p4_14::ast as p14;
 
 use crate::codes;
 use crate::expr::Scope;
+use crate::field_ref::{Element, FieldRef, Header};
 use crate::model::{self, Kind};
-use crate::place::{Element, Header, Place};
 use crate::translate::Translator;
 use crate::tree;
 use crate::value::{Number, Value};
@@ -76,7 +76,7 @@ pub(crate) const PRIMITIVES: [&str; 51] = [
 #[derive(Clone, Copy)]
 enum Operand<'a, 's, 'p> {
     Given(&'a p14::Expr, &'s Scope<'a, 's>),
-    Field(&'p Place),
+    Field(&'p FieldRef),
 }
 
 /// How two operands are combined.
@@ -132,49 +132,49 @@ impl<'a> Translator<'a> {
                 self.shift_stack(call.name.as_str() == "push", stack, count.first(), scope, span, out);
             }
             ("modify_field", [to, value]) => {
-                let Some(place) = self.target(to, scope) else { return };
-                let value = self.value(value, scope, place.field.width);
-                self.set(&place, value, out);
+                let Some(reference) = self.target(to, scope) else { return };
+                let value = self.value(value, scope, reference.field.width);
+                self.set(&reference, value, out);
             }
             ("modify_field", [to, value, mask]) => {
-                let Some(place) = self.target(to, scope) else { return };
-                let value = self.value(value, scope, place.field.width);
-                self.masked(&place, value, mask, scope, span, out);
+                let Some(reference) = self.target(to, scope) else { return };
+                let value = self.value(value, scope, reference.field.width);
+                self.masked(&reference, value, mask, scope, span, out);
             }
             ("modify_field_with_shift", [to, value, shift, mask]) => {
-                let Some(place) = self.target(to, scope) else { return };
+                let Some(reference) = self.target(to, scope) else { return };
                 let shifted = plain(BinaryOp::Shr);
                 let (a, b) = (Operand::Given(value, scope), Operand::Given(shift, scope));
-                let Some(value) = self.combined(&place, shifted, a, b, span) else { return };
-                self.masked(&place, value, mask, scope, span, out);
+                let Some(value) = self.combined(&reference, shifted, a, b, span) else { return };
+                self.masked(&reference, value, mask, scope, span, out);
             }
             ("modify_field_conditionally", [to, condition, value]) => {
-                let Some(place) = self.target(to, scope) else { return };
+                let Some(reference) = self.target(to, scope) else { return };
                 let condition = self.truth(condition, scope);
                 let mut then = Vec::new();
-                let value = self.value(value, scope, place.field.width);
-                self.set(&place, value, &mut then);
+                let value = self.value(value, scope, reference.field.width);
+                self.set(&reference, value, &mut then);
                 out.push(tree::if_stmt(condition, then, Vec::new(), span));
             }
             ("add_to_field" | "subtract_from_field", [to, value]) => {
-                let Some(place) = self.target(to, scope) else { return };
+                let Some(reference) = self.target(to, scope) else { return };
                 let b = Operand::Given(value, scope);
-                self.combine(call.name.as_str(), &place, Operand::Field(&place), b, span, out);
+                self.combine(call.name.as_str(), &reference, Operand::Field(&reference), b, span, out);
             }
             ("min" | "max", [to, a, b]) => {
-                let Some(place) = self.target(to, scope) else { return };
-                self.extreme(call.name.as_str() == "max", &place, [a, b], scope, span, out);
+                let Some(reference) = self.target(to, scope) else { return };
+                self.extreme(call.name.as_str() == "max", &reference, [a, b], scope, span, out);
             }
             ("bit_not", [to, a]) => {
-                let Some(place) = self.target(to, scope) else { return };
-                let value = self.value(a, scope, place.field.width);
-                let value = self.convert(value, place.number());
+                let Some(reference) = self.target(to, scope) else { return };
+                let value = self.value(a, scope, reference.field.width);
+                let value = self.convert(value, reference.number());
                 let value = self.tree.unary(UnaryOp::Complement, value);
-                self.write(&place, value, out);
+                self.write(&reference, value, out);
             }
             (name, [to, a, b]) if combination(name).is_some() && !name.ends_with("_field") => {
-                let Some(place) = self.target(to, scope) else { return };
-                self.combine(name, &place, Operand::Given(a, scope), Operand::Given(b, scope), span, out);
+                let Some(reference) = self.target(to, scope) else { return };
+                self.combine(name, &reference, Operand::Given(a, scope), Operand::Given(b, scope), span, out);
             }
             _ => self.stateful(call, scope, out),
         }
@@ -201,7 +201,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The field that an argument names, to be written.
-    pub(crate) fn target(&mut self, e: &'a p14::Expr, scope: &Scope<'a, '_>) -> Option<Place> {
+    pub(crate) fn target(&mut self, e: &'a p14::Expr, scope: &Scope<'a, '_>) -> Option<FieldRef> {
         let (e, scope) = self.resolve(e, scope);
         match &e.kind {
             p14::ExprKind::Reference(reference) => {
@@ -214,7 +214,7 @@ impl<'a> Translator<'a> {
                     );
                     return None;
                 }
-                self.place(reference, scope)
+                self.field_ref(reference, scope)
             }
             _ => {
                 self.type_error(e.span, "a field is expected here");
@@ -328,17 +328,17 @@ impl<'a> Translator<'a> {
     /// `(field & ~mask) | (value & mask)`
     fn masked(
         &mut self,
-        place: &Place,
+        reference: &FieldRef,
         value: Value,
         mask: &'a p14::Expr,
         scope: &Scope<'a, '_>,
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
-        let ty = Number::unsigned(place.field.width);
-        let now = self.read(place);
-        if place.field.varies {
-            self.type_error(place.span, "a field of varying length cannot be masked");
+        let ty = Number::unsigned(reference.field.width);
+        let now = self.read(reference);
+        if reference.field.varies {
+            self.type_error(reference.span, "a field of varying length cannot be masked");
             return;
         }
         let now = self.convert(now, ty);
@@ -349,8 +349,8 @@ impl<'a> Translator<'a> {
         let kept = self.tree.binary(BinaryOp::BitAnd, now, keep, span);
         let changed = self.tree.binary(BinaryOp::BitAnd, value, change, span);
         let value = self.tree.binary(BinaryOp::BitOr, kept, changed, span);
-        let value = self.cast(value, ty, place.number());
-        self.write(place, value, out);
+        let value = self.cast(value, ty, reference.number());
+        self.write(reference, value, out);
     }
 
     /// An argument as a condition: a number counts as true when it is not 0.
@@ -370,7 +370,7 @@ impl<'a> Translator<'a> {
     fn operand(&mut self, operand: Operand<'a, '_, '_>, least: u32) -> Value {
         match operand {
             Operand::Given(e, scope) => self.value(e, scope, least),
-            Operand::Field(place) => self.read(place),
+            Operand::Field(reference) => self.read(reference),
         }
     }
 
@@ -378,35 +378,35 @@ impl<'a> Translator<'a> {
     fn combine(
         &mut self,
         name: &str,
-        place: &Place,
+        reference: &FieldRef,
         a: Operand<'a, '_, '_>,
         b: Operand<'a, '_, '_>,
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
         let Some(combine) = combination(name) else { return };
-        if place.field.varies {
-            self.type_error(place.span, "a field of varying length cannot be computed with");
+        if reference.field.varies {
+            self.type_error(reference.span, "a field of varying length cannot be computed with");
             return;
         }
-        if place.field.saturating && matches!(combine.op, BinaryOp::Add | BinaryOp::Sub) {
-            return self.saturating_sum(combine.op, place, a, b, span, out);
+        if reference.field.saturating && matches!(combine.op, BinaryOp::Add | BinaryOp::Sub) {
+            return self.saturating_sum(combine.op, reference, a, b, span, out);
         }
-        if let Some(value) = self.combined(place, combine, a, b, span) {
-            self.set(place, value, out);
+        if let Some(value) = self.combined(reference, combine, a, b, span) {
+            self.set(reference, value, out);
         }
     }
 
     /// The combination, so wide that what the field takes of it is right.
     fn combined(
         &mut self,
-        place: &Place,
+        reference: &FieldRef,
         combine: Combine,
         a: Operand<'a, '_, '_>,
         b: Operand<'a, '_, '_>,
         span: Span,
     ) -> Option<Value> {
-        let field = place.number();
+        let field = reference.number();
         let first = self.operand(a, field.width);
         let shift = matches!(combine.op, BinaryOp::Shl | BinaryOp::Shr);
         let ty = match combine.op {
@@ -446,13 +446,13 @@ impl<'a> Translator<'a> {
     fn saturating_sum(
         &mut self,
         op: BinaryOp,
-        place: &Place,
+        reference: &FieldRef,
         a: Operand<'a, '_, '_>,
         b: Operand<'a, '_, '_>,
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
-        let field = place.number();
+        let field = reference.number();
         let (a, b) = (self.operand(a, field.width), self.operand(b, field.width));
         let width = field.width.max(a.width()).max(b.width()) + 2;
         let wide = Number { width, signed: true };
@@ -468,20 +468,20 @@ impl<'a> Translator<'a> {
         let sum = self.tree.binary(op, a, b, span);
         let temporary = self.temporary(sum, wide, out);
         let value = self.clamp(&temporary, wide, field, span);
-        self.write(place, value, out);
+        self.write(reference, value, out);
     }
 
     /// `min` and `max`.
     fn extreme(
         &mut self,
         greatest: bool,
-        place: &Place,
+        reference: &FieldRef,
         operands: [&'a p14::Expr; 2],
         scope: &Scope<'a, '_>,
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
-        let field = place.number();
+        let field = reference.number();
         let values = operands.map(|e| self.value(e, scope, field.width));
         let width = values.iter().map(Value::width).max().unwrap_or(0).max(field.width) + 1;
         let wide = Number { width, signed: true };
@@ -505,6 +505,6 @@ impl<'a> Translator<'a> {
             otherwise: Box::new(otherwise),
         };
         let expr = self.tree.expr(kind, span);
-        self.set(place, Value::Num { expr, width, signed: true }, out);
+        self.set(reference, Value::Num { expr, width, signed: true }, out);
     }
 }

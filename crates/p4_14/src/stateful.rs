@@ -11,9 +11,9 @@ use std::collections::{HashMap, HashSet};
 use crate::codes;
 use crate::expr::Scope;
 use crate::field_list::Item;
+use crate::field_ref::FieldRef;
 use crate::hash;
 use crate::model::{self, Kind};
-use crate::place::Place;
 use crate::translate::{self, Pipeline, Translator};
 use crate::tree;
 use crate::value::{Number, Value};
@@ -32,9 +32,9 @@ impl<'a> Translator<'a> {
             }
             ("register_read", [field, register, index]) => {
                 let Some((object, ty)) = self.register_argument(register, scope) else { return };
-                let Some(place) = self.target(field, scope) else { return };
+                let Some(reference) = self.target(field, scope) else { return };
                 let index = self.index(index, scope);
-                self.result(&place, ty, out, |t, into, out| {
+                self.result(&reference, ty, out, |t, into, out| {
                     let object = t.tree.global(&object, span);
                     out.push(t.tree.method(object, "read", vec![into, index], span));
                 });
@@ -49,12 +49,12 @@ impl<'a> Translator<'a> {
                 out.push(self.tree.method(object, "write", vec![index, value], span));
             }
             ("modify_field_rng_uniform", [field, low, high]) => {
-                let Some(place) = self.target(field, scope) else { return };
-                let values = [low, high].map(|e| self.value(e, scope, place.field.width));
-                let width = values.iter().map(Value::width).max().unwrap_or(0).max(place.field.width);
+                let Some(reference) = self.target(field, scope) else { return };
+                let values = [low, high].map(|e| self.value(e, scope, reference.field.width));
+                let width = values.iter().map(Value::width).max().unwrap_or(0).max(reference.field.width);
                 let ty = Number::unsigned(width);
                 let [low, high] = values.map(|value| self.convert(value, ty));
-                self.result(&place, ty, out, |t, into, out| {
+                self.result(&reference, ty, out, |t, into, out| {
                     out.push(t.tree.function("random", vec![into, low, high], span));
                 });
             }
@@ -155,10 +155,10 @@ impl<'a> Translator<'a> {
             return self.error(codes::OBJECT, name.span, message);
         }
         let Some(object) = self.meters.get(name.as_str()).cloned() else { return };
-        let Some(place) = self.target(field, scope) else { return };
+        let Some(reference) = self.target(field, scope) else { return };
         let index = self.index(index, scope);
-        let ty = Number::unsigned(place.field.width);
-        self.result(&place, ty, out, |t, into, out| {
+        let ty = Number::unsigned(reference.field.width);
+        self.result(&reference, ty, out, |t, into, out| {
             let object = t.tree.global(&object, span);
             out.push(t.tree.method(object, "execute_meter", vec![index, into], span));
         });
@@ -189,28 +189,28 @@ impl<'a> Translator<'a> {
     /// Has something written into a field, by way of a variable if the types differ.
     fn result(
         &mut self,
-        place: &Place,
+        reference: &FieldRef,
         ty: Number,
         out: &mut Vec<Stmt>,
         write: impl FnOnce(&mut Self, Expr, &mut Vec<Stmt>),
     ) {
-        if place.field.varies {
-            self.type_error(place.span, "a field of varying length cannot be computed with");
+        if reference.field.varies {
+            self.type_error(reference.span, "a field of varying length cannot be computed with");
             return;
         }
-        if place.number() == ty
-            && let Some(target) = self.direct(place)
+        if reference.number() == ty
+            && let Some(target) = self.direct(reference)
         {
             return write(self, target, out);
         }
-        let span = place.span;
+        let span = reference.span;
         let name = self.names.fresh("tmp");
         let declared = self.tree.ty(ty.width, ty.signed, span);
         out.push(tree::variable(declared, &name, None, span));
         let into = self.tree.var(name.as_str(), span);
         write(self, into, out);
         let expr = self.tree.var(name.as_str(), span);
-        self.set(place, Value::Num { expr, width: ty.width, signed: ty.signed }, out);
+        self.set(reference, Value::Num { expr, width: ty.width, signed: ty.signed }, out);
     }
 
     /// `field = base + hash mod size`, the hash cut to the width that the calculation gives.
@@ -228,7 +228,7 @@ impl<'a> Translator<'a> {
         span: Span,
         out: &mut Vec<Stmt>,
     ) {
-        let Some(place) = self.target(field, scope) else { return };
+        let Some(reference) = self.target(field, scope) else { return };
         let Some(name) = self.object(calculation, scope, "field list calculation") else { return };
         let Some(calculation) = self.calculation(name) else { return };
         let (base, size) = (self.value(base, scope, 0), self.value(size, scope, 0));
@@ -236,7 +236,7 @@ impl<'a> Translator<'a> {
             self.error(codes::BAD_SIZE, size.span(), "the size of the range must be greater than 0");
             return;
         }
-        let width = place.field.width.max(base.width()).max(size.width()).max(32);
+        let width = reference.field.width.max(base.width()).max(size.width()).max(32);
         let ty = Number::unsigned(width);
         let (base, size) = (self.convert(base, ty), self.convert(size, ty));
         let data = self.data(calculation, &[], span, out);
@@ -250,7 +250,7 @@ impl<'a> Translator<'a> {
             t.tree.function("hash", vec![into, algorithm, base, data, size], span)
         };
         if output >= hash::natural_width(algorithm) {
-            return self.result(&place, ty, out, |t, into, out| {
+            return self.result(&reference, ty, out, |t, into, out| {
                 out.push(hashed(t, into, base, data.expr, size));
             });
         }
@@ -265,7 +265,7 @@ impl<'a> Translator<'a> {
         out.push(hashed(self, into, zero, data.expr, range));
         let cut = self.tree.var(name.as_str(), span);
         let cut = self.tree.expr(Made::List(vec![cut]), span);
-        self.result(&place, ty, out, |t, into, out| {
+        self.result(&reference, ty, out, |t, into, out| {
             let algorithm = t.tree.constant("HashAlgorithm", "identity", span);
             out.push(t.tree.function("hash", vec![into, algorithm, base, cut, size], span));
         });
@@ -309,20 +309,20 @@ impl<'a> Translator<'a> {
 
     fn digest_item(&mut self, item: &Item, members: &mut Members, values: &mut Vec<Expr>) {
         match item {
-            Item::Field(place) if place.field.varies => {
-                self.type_error(place.span, "a field of varying length cannot be part of a digest");
+            Item::Field(reference) if reference.field.varies => {
+                self.type_error(reference.span, "a field of varying length cannot be part of a digest");
             }
-            Item::Field(place) => {
-                members.add(&place.field.name, place.number());
-                values.push(self.read_expr(place));
+            Item::Field(reference) => {
+                members.add(&reference.field.name, reference.number());
+                values.push(self.read_expr(reference));
             }
             Item::Header(header) => {
                 let Some(instance) = self.model.instances.get(&*header.instance) else { return };
                 let fields: Vec<_> =
                     self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
                 for field in fields {
-                    if let Some(place) = self.field_of(header.clone(), &field, header.span) {
-                        self.digest_item(&Item::Field(place), members, values);
+                    if let Some(reference) = self.field_of(header.clone(), &field, header.span) {
+                        self.digest_item(&Item::Field(reference), members, values);
                     }
                 }
             }
@@ -344,12 +344,14 @@ impl<'a> Translator<'a> {
                 let list = self.field_list(e, scope)?;
                 for item in self.items(list) {
                     let wrong = match &item {
-                        Item::Field(place) if place.header.kind == Kind::Header => Some(place.span),
+                        Item::Field(reference) if reference.header.kind == Kind::Header => {
+                            Some(reference.span)
+                        }
                         Item::Header(header) => Some(header.span),
                         Item::Payload(at) => Some(*at),
-                        Item::Field(place) if place.is_standard() => {
+                        Item::Field(reference) if reference.is_standard() => {
                             let message = "the switch sets this field for every packet: it is not kept";
-                            self.warn(place.span, message);
+                            self.warn(reference.span, message);
                             None
                         }
                         _ => None,

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use crate::codes;
 use crate::expr::Scope;
 use crate::field_list::Item;
+use crate::field_ref::{Element, Header};
 use crate::model;
-use crate::place::{Element, Header};
 use crate::translate::Translator;
 use crate::tree;
 use crate::value::{Number, Value};
@@ -152,19 +152,19 @@ impl<'a> Translator<'a> {
 
     fn selector_key(&mut self, item: &Item, span: Span, keys: &mut Vec<KeyElement>) {
         match item {
-            Item::Field(place) if place.field.varies => {
+            Item::Field(reference) if reference.field.varies => {
                 self.error(
                     codes::TABLE,
-                    place.span,
+                    reference.span,
                     "a field of varying length cannot choose a member of a group",
                 );
             }
-            Item::Field(place) => {
-                let expr = self.read_expr(place);
+            Item::Field(reference) => {
+                let expr = self.read_expr(reference);
                 keys.push(KeyElement {
                     expr,
                     match_kind: tree::name("selector", span),
-                    annotations: vec![key_name(&place.header, &place.field.name, span)],
+                    annotations: vec![key_name(&reference.header, &reference.field.name, span)],
                     span,
                 });
             }
@@ -173,8 +173,8 @@ impl<'a> Translator<'a> {
                 let fields: Vec<_> =
                     self.model.layout(instance).fields.iter().map(|f| f.name.clone()).collect();
                 for field in fields {
-                    if let Some(place) = self.field_of(header.clone(), &field, header.span) {
-                        self.selector_key(&Item::Field(place), span, keys);
+                    if let Some(reference) = self.field_of(header.clone(), &field, header.span) {
+                        self.selector_key(&Item::Field(reference), span, keys);
                     }
                 }
             }
@@ -213,15 +213,15 @@ impl<'a> Translator<'a> {
             model::unknown(&mut self.found, &read.kind, "kind of match", known.into_iter());
             return None;
         }
-        let place = self.place(&read.field, &scope)?;
-        if place.field.varies {
+        let reference = self.field_ref(&read.field, &scope)?;
+        if reference.field.varies {
             let message = "a field of varying length cannot be matched";
             self.error(codes::TABLE, read.field.span, message);
             return None;
         }
-        let mut expr = self.read_expr(&place);
+        let mut expr = self.read_expr(&reference);
         if let Some(mask) = &read.mask {
-            let ty = Number::unsigned(place.field.width);
+            let ty = Number::unsigned(reference.field.width);
             let mask = match self.value(mask, &scope, 0) {
                 value @ Value::Const { .. } => self.convert(value, ty),
                 value => {
@@ -229,11 +229,11 @@ impl<'a> Translator<'a> {
                     return None;
                 }
             };
-            let bits = self.cast(expr, place.number(), ty);
+            let bits = self.cast(expr, reference.number(), ty);
             let masked = self.tree.binary(BinaryOp::BitAnd, bits, mask, span);
-            expr = self.cast(masked, ty, place.number());
+            expr = self.cast(masked, ty, reference.number());
         }
-        let annotations = vec![key_name(&place.header, &place.field.name, span)];
+        let annotations = vec![key_name(&reference.header, &reference.field.name, span)];
         let match_kind = tree::name(kind, read.kind.span);
         Some(KeyElement { expr, match_kind, annotations, span })
     }

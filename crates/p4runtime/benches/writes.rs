@@ -5,10 +5,10 @@
 
 use millrace_chassis::empty_program;
 use millrace_dataplane::{Control, EngineKind, PortId, Request, Switch, SwitchConfig, Worker};
-use millrace_p4runtime::proto::config;
-use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
-use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{DeviceConfig, Listen, Server};
+use millrace_p4runtime_api::config;
+use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
+use millrace_p4runtime_api::v1::*;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;

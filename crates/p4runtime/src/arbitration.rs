@@ -3,9 +3,10 @@
 //!
 //! A state machine without threads: it is told what clients say and who has gone, and tells whom to notify of what.
 
-use crate::proto::google::rpc;
-use crate::proto::v1::{MasterArbitrationUpdate, Role, Uint128};
 use crate::role_config::RoleConfig;
+use millrace_p4runtime_api::election::{message, number};
+use millrace_p4runtime_api::google::rpc;
+use millrace_p4runtime_api::v1::{MasterArbitrationUpdate, Role, Uint128};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tonic::{Code, Status};
@@ -262,14 +263,6 @@ const MAX_ROLE_NAME: usize = 256;
 
 fn unknown_device(device_id: u64) -> Status {
     Status::not_found(format!("no device {device_id}"))
-}
-
-pub(crate) fn number(id: &Uint128) -> u128 {
-    u128::from(id.high) << 64 | u128::from(id.low)
-}
-
-pub(crate) fn message(id: u128) -> Uint128 {
-    Uint128 { high: (id >> 64) as u64, low: id as u64 }
 }
 
 #[cfg(test)]

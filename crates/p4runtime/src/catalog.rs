@@ -1,11 +1,11 @@
 //! What a controller may name: the ids of P4Info with the objects of the running program that they stand for.
 
 use crate::data::Shape;
-use crate::proto::config::action_profile::SelectorSizeSemantics;
-use crate::proto::config::{P4NamedType, Preamble};
 use crate::refusal::Refusal;
 use crate::translation::{Codec, Texts};
 use millrace_chassis::Pipeline;
+use millrace_p4runtime_api::config::action_profile::SelectorSizeSemantics;
+use millrace_p4runtime_api::config::{P4NamedType, Preamble};
 use millrace_pipeline::{
     ActionScope, CounterId, DigestId, MatchKind, MeterId, ProfileId, Program, RegisterId, TableId, ValueSetId,
 };

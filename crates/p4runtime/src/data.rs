@@ -1,12 +1,14 @@
 //! `P4Data`: values of any type of the program, to and from the scalars that registers and digests hold.
 
-use crate::proto::config::p4_data_type_spec::TypeSpec;
-use crate::proto::config::p4_new_type_spec::Representation;
-use crate::proto::config::p4_new_type_translation::SdnType;
-use crate::proto::config::{self, P4BitstringLikeTypeSpec, P4DataTypeSpec, P4NamedType, P4TypeInfo};
-use crate::proto::v1::{P4Data, P4Header, P4HeaderStack, P4StructLike, P4Varbit, p4_data::Data};
 use crate::refusal::Refusal;
 use crate::value;
+use millrace_p4runtime_api::config::p4_data_type_spec::TypeSpec;
+use millrace_p4runtime_api::config::p4_new_type_spec::Representation;
+use millrace_p4runtime_api::config::p4_new_type_translation::SdnType;
+use millrace_p4runtime_api::config::{
+    self, P4BitstringLikeTypeSpec, P4DataTypeSpec, P4NamedType, P4TypeInfo,
+};
+use millrace_p4runtime_api::v1::{P4Data, P4Header, P4HeaderStack, P4StructLike, P4Varbit, p4_data::Data};
 use millrace_pipeline::Bits;
 use millrace_pipeline::semantics::Value;
 use std::cell::Cell;
@@ -276,7 +278,7 @@ fn width(bits: i32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::config::P4Info;
+    use millrace_p4runtime_api::config::P4Info;
 
     fn types(text: &str) -> P4TypeInfo {
         millrace_messages::text::read::<P4Info>(&format!("type_info {{ {text} }}"))

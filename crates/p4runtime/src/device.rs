@@ -1,6 +1,6 @@
 //! The device that the server shows: its streams, and what is sent on them.
 
-use crate::arbitration::{ClientId, number};
+use crate::arbitration::ClientId;
 use crate::budget::Held;
 use crate::catalog::Catalog;
 use crate::cpu_port::{CpuSender, SendError};
@@ -8,16 +8,17 @@ use crate::forwarding::{Forwarding, Lock};
 use crate::interfaces::Interfaces;
 use crate::packets;
 use crate::peers::Peer;
-use crate::proto::v1::{
-    DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamError,
-    StreamOtherError, stream_error, stream_message_response,
-};
 use crate::refusal::Refusal;
 use crate::role_config::RoleConfig;
 use crate::streams::{Answer, End, StreamAnswers, Streams};
 use crate::write::Ports;
 use millrace_chassis::{Making, Turns};
 use millrace_dataplane::{Control, DigestMessage, PortId};
+use millrace_p4runtime_api::election::number;
+use millrace_p4runtime_api::v1::{
+    DigestListAck, DigestListAckError, MasterArbitrationUpdate, PacketOut, PacketOutError, StreamError,
+    StreamOtherError, stream_error, stream_message_response,
+};
 use millrace_pipeline::{DigestId, Program};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +42,7 @@ pub(crate) enum Event {
     /// A client acknowledges a list.
     Acknowledge(ClientId, DigestListAck),
     /// These digests are enabled now.
-    Configure(HashMap<DigestId, crate::proto::v1::digest_entry::Config>),
+    Configure(HashMap<DigestId, millrace_p4runtime_api::v1::digest_entry::Config>),
     /// Another program runs now.
     Program(Arc<Catalog>),
     /// A port is in another state.
@@ -173,7 +174,7 @@ impl Device {
         &self,
         device_id: u64,
         role: &str,
-        election: Option<&crate::proto::v1::Uint128>,
+        election: Option<&millrace_p4runtime_api::v1::Uint128>,
     ) -> Result<(), Status> {
         let checked = self.streams().arbitration.check_write(device_id, role, election);
         checked.inspect_err(|status| debug!(role, reason = status.message(), "write refused"))

@@ -2,9 +2,9 @@
 //! "DigestEntry").
 
 use crate::catalog::Catalog;
-use crate::proto::v1::{DigestList, P4Data, digest_entry::Config};
 use crate::refusal::Refusal;
 use millrace_dataplane::DigestMessage;
+use millrace_p4runtime_api::v1::{DigestList, P4Data, digest_entry::Config};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{DigestId, Program};
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,12 +1,12 @@
 //! The programs of the device: the one that forwards, and perhaps one that was saved and waits to be committed.
 
 use crate::catalog::Catalog;
-use crate::proto::config;
-use crate::proto::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use millrace_chassis::Pipeline;
 use millrace_dataplane::{Control, PortId, PostError, Reply, Request, RequestError, Switch, answer};
+use millrace_p4runtime_api::config;
+use millrace_p4runtime_api::v1::{ForwardingPipelineConfig, forwarding_pipeline_config::Cookie};
 use millrace_state::TablesHandle;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

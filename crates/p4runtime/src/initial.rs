@@ -1,13 +1,13 @@
 //! The entries that a program comes with, as a controller would write them.
 
 use crate::catalog::Catalog;
-use crate::proto::v1::entity::Entity as Kind;
-use crate::proto::v1::{Entity, Update, WriteRequest, update};
 use crate::read::program_entry;
 use millrace_chassis::Pipeline;
 use millrace_describe::image::Image;
 use millrace_messages::json;
 use millrace_messages::text::{Style, write};
+use millrace_p4runtime_api::v1::entity::Entity as Kind;
+use millrace_p4runtime_api::v1::{Entity, Update, WriteRequest, update};
 use prost::Message;
 use std::sync::Arc;
 

@@ -18,7 +18,6 @@
 mod arbitration;
 mod budget;
 mod catalog;
-pub mod client;
 mod connections;
 mod cpu_port;
 mod data;
@@ -32,7 +31,6 @@ mod interfaces;
 mod p4info;
 mod packets;
 mod peers;
-pub mod proto;
 mod read;
 mod reconcile;
 mod refusal;
@@ -66,10 +64,3 @@ pub use service::{ARBITRATION_TIME, Service};
 pub use streams::{
     MAX_STREAM_BACKLOG, MAX_STREAMS, MAX_STREAMS_OF_CONNECTION, MAX_STREAMS_OF_PEER, StreamAnswers,
 };
-
-/// The version of P4Runtime that the server speaks.
-pub const API_VERSION: &str = "1.5.0";
-/// The key of the metadata of a request that says what to keep: `everything`, `compatible` or `nothing`.
-pub const KEEP_KEY: &str = "millrace-keep";
-/// The key of the metadata of the answer that has a [`millrace_chassis::Report`], as JSON.
-pub const REPORT_KEY: &str = "millrace-swap-bin";

@@ -1,7 +1,7 @@
 //! The P4Info of a controller compared with that of the program.
 
-use crate::proto::config;
 use crate::refusal::Refusal;
+use millrace_p4runtime_api::config;
 use std::collections::BTreeMap;
 
 /// Whether a controller that goes by `given` understands a program that is described by `own`: everything that it can

@@ -1,8 +1,8 @@
 //! Packet-in and packet-out: frames with the program's controller headers in front, to and from messages.
 
 use crate::catalog::{Catalog, HeaderField};
-use crate::proto::v1::{PacketIn, PacketMetadata, PacketOut};
 use crate::refusal::Refusal;
+use millrace_p4runtime_api::v1::{PacketIn, PacketMetadata, PacketOut};
 use millrace_pipeline::Bits;
 use prost::bytes::Bytes;
 

@@ -5,10 +5,11 @@ use crate::forwarding::{Loaded, Target};
 use crate::idle::Timers;
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
-use millrace_chassis::Report;
+use millrace_chassis::add_carried;
 use millrace_dataplane::{Control, Keep, SwapError, Swapped};
 use millrace_pipeline::{DigestId, Program};
 use millrace_state::{Migration, TablesHandle};
+use millrace_swap_report::{Item, Report};
 use std::sync::{Arc, PoisonError};
 use tonic::{Code, Status};
 
@@ -31,8 +32,8 @@ pub(crate) async fn reconcile(
     }
     let swapped = exchange(control, next, keep).await?;
     let migration = &swapped.migration;
-    report.add(migration.report());
-    report.add_replication(active.shadow.multicast.len(), active.shadow.clones.len());
+    add_carried(&mut report, migration.report());
+    add_replication(&mut report, &active.shadow);
     let shadow = {
         let tables = next.target.tables().await?;
         let mut shadow = carry(&active.shadow, migration, &tables);
@@ -78,17 +79,40 @@ fn digests(
     old: &Program,
     new: &Program,
     report: &mut Report,
-) -> std::collections::HashMap<DigestId, crate::proto::v1::digest_entry::Config> {
+) -> std::collections::HashMap<DigestId, millrace_p4runtime_api::v1::digest_entry::Config> {
     let mut kept = std::collections::HashMap::new();
     for (digest, config) in &shadow.digests {
         let name = &old.digests[*digest].name;
         let place = new.digests.iter().find(|(_, made)| made.name == *name);
-        report.add_digest(name, place.is_some());
+        report.add(Item {
+            kind: "digest".to_owned(),
+            name: name.clone(),
+            what: "settings".to_owned(),
+            count: 1,
+            reason: place.is_none().then(|| "it is not in the new program".to_owned()),
+        });
         if let Some((place, _)) = place {
             kept.insert(place, *config);
         }
     }
     kept
+}
+
+/// Adds multicast groups and clone sessions, which belong to no program: all are kept.
+fn add_replication(report: &mut Report, shadow: &Shadow) {
+    for (what, count) in
+        [("multicast groups", shadow.multicast.len()), ("clone sessions", shadow.clones.len())]
+    {
+        if count > 0 {
+            report.add(Item {
+                kind: "replication".to_owned(),
+                name: String::new(),
+                what: what.to_owned(),
+                count: count as u64,
+                reason: None,
+            });
+        }
+    }
 }
 
 /// What was remembered of objects that the new program has too.

@@ -3,8 +3,8 @@
 //! A config names the objects that a role may read and write, says which packet-ins it hears of and whether it may set the
 //! program. A role without one may do everything; the default role has none. It lasts until the next primary of the role.
 
-use crate::proto::stratum::P4RoleConfig;
-use crate::proto::v1::{Entity, PacketIn, entity::Entity as Kind};
+use millrace_p4runtime_api::stratum::P4RoleConfig;
+use millrace_p4runtime_api::v1::{Entity, PacketIn, entity::Entity as Kind};
 use prost::Message;
 use prost_types::Any;
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ impl RoleConfig {
 
     /// Whether the role hears of a packet-in.
     pub(crate) fn hears(&self, packet: &PacketIn) -> bool {
-        let wanted = |filter: &crate::proto::stratum::p4_role_config::PacketFilter| {
+        let wanted = |filter: &millrace_p4runtime_api::stratum::p4_role_config::PacketFilter| {
             packet.metadata.iter().any(|field| {
                 field.metadata_id == filter.metadata_id && field.value[zeros(&field.value)..] == filter.value
             })
@@ -112,8 +112,9 @@ fn zeros(bytes: &[u8]) -> usize {
 
 /// The object of P4Info that an entity belongs to; 0 for none, or all.
 fn object(entity: &Kind) -> u32 {
-    let of_entry =
-        |entry: &Option<crate::proto::v1::TableEntry>| entry.as_ref().map_or(0, |entry| entry.table_id);
+    let of_entry = |entry: &Option<millrace_p4runtime_api::v1::TableEntry>| {
+        entry.as_ref().map_or(0, |entry| entry.table_id)
+    };
     match entity {
         Kind::ExternEntry(entry) => entry.extern_id,
         Kind::TableEntry(entry) => entry.table_id,
@@ -133,8 +134,8 @@ fn object(entity: &Kind) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::stratum::p4_role_config::PacketFilter;
-    use crate::proto::v1::PacketMetadata;
+    use millrace_p4runtime_api::stratum::p4_role_config::PacketFilter;
+    use millrace_p4runtime_api::v1::PacketMetadata;
 
     fn config(exclusive: &[u32], shared: &[u32]) -> RoleConfig {
         let message = P4RoleConfig {

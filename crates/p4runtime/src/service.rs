@@ -6,24 +6,25 @@ use crate::device::{Device, Event};
 use crate::forwarding::{self, Forwarding, Loaded, Target};
 use crate::p4info::check_compatible;
 use crate::peers::Peer;
-use crate::proto::v1::p4_runtime_server::P4Runtime;
-use crate::proto::v1::{
-    CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
-    GetForwardingPipelineConfigResponse, ReadRequest, SetForwardingPipelineConfigRequest,
-    SetForwardingPipelineConfigResponse, StreamMessageRequest, WriteRequest, WriteResponse,
-    get_forwarding_pipeline_config_request::ResponseType, set_forwarding_pipeline_config_request::Action,
-    stream_message_request::Update, write_request::Atomicity,
-};
 use crate::read::{Answers, Queue, Reader, STALL, Stop, queue};
 use crate::reconcile::reconcile;
 use crate::refusal::Refusal;
 use crate::role_config::RoleConfig;
 use crate::status::{USUAL_METADATA, batch_status};
 use crate::streams::{Answer, End, STREAM_QUEUE, StreamAnswers};
-use crate::{API_VERSION, write};
-use crate::{KEEP_KEY, REPORT_KEY};
-use millrace_chassis::{Orders, Report};
+use crate::write;
+use millrace_chassis::Orders;
 use millrace_dataplane::{Cancel, Keep, Request as Ask};
+use millrace_p4runtime_api::v1::p4_runtime_server::P4Runtime;
+use millrace_p4runtime_api::v1::{
+    CapabilitiesRequest, CapabilitiesResponse, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
+    GetForwardingPipelineConfigResponse, ReadRequest, SetForwardingPipelineConfigRequest,
+    SetForwardingPipelineConfigResponse, StreamMessageRequest, WriteRequest, WriteResponse,
+    get_forwarding_pipeline_config_request::ResponseType, set_forwarding_pipeline_config_request::Action,
+    stream_message_request::Update, write_request::Atomicity,
+};
+use millrace_p4runtime_api::{API_VERSION, KEEP_KEY, REPORT_KEY};
+use millrace_swap_report::Report;
 use prost::Message;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +67,7 @@ impl P4Runtime for Service {
             let saved = forwarding.saved.is_some();
             let loaded = forwarding.current_mut()?;
             let digests = request.updates.iter().any(|update| {
-                use crate::proto::v1::entity::Entity;
+                use millrace_p4runtime_api::v1::entity::Entity;
                 let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
                 matches!(entity, Some(Entity::DigestEntry(_)))
             });

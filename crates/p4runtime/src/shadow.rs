@@ -4,8 +4,8 @@
 //! It belongs to one loaded program.
 
 use crate::idle::Timers;
-use crate::proto::v1;
 use millrace_dataplane::PortId;
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::{DigestId, EntryMatch, ProfileId, TableId};
 use millrace_state::{EntryIndex, GroupMember};
 use prost::bytes::Bytes;

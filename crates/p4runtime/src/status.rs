@@ -5,8 +5,8 @@
 //! client then learns which updates were refused from the message of a RESOURCE_EXHAUSTED, which is what gRPC's own
 //! servers answer then (specification, "gRPC Metadata Maximum Size").
 
-use crate::proto::{google::rpc, v1};
 use crate::refusal::Refusal;
+use millrace_p4runtime_api::{google::rpc, v1};
 use prost::Message;
 use std::fmt::Write;
 use tonic::{Code, Status};

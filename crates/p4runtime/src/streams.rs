@@ -6,7 +6,7 @@
 use crate::arbitration::{Arbitration, ClientId, MAX_CLIENTS_PER_ROLE, Notice};
 use crate::budget::Held;
 use crate::peers::Peer;
-use crate::proto::v1::{
+use millrace_p4runtime_api::v1::{
     MasterArbitrationUpdate, StreamMessageResponse,
     stream_message_response::{self, Update},
 };
@@ -289,8 +289,8 @@ fn full(most: usize, of: &str) -> Status {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arbitration;
-    use crate::proto::v1::{PacketIn, Role};
+    use millrace_p4runtime_api::election;
+    use millrace_p4runtime_api::v1::{PacketIn, Role};
 
     const DEVICE: u64 = 7;
 
@@ -298,7 +298,7 @@ mod tests {
         MasterArbitrationUpdate {
             device_id: DEVICE,
             role: (!role.is_empty()).then(|| Role { name: role.into(), ..Role::default() }),
-            election_id: election.map(arbitration::message),
+            election_id: election.map(election::message),
             status: None,
         }
     }

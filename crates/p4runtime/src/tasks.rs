@@ -4,13 +4,13 @@ use crate::device::{Device, Event, PortState};
 use crate::digests::{Digests, since_epoch_ns};
 use crate::forwarding::Loaded;
 use crate::packets;
-use crate::proto::v1::{
-    self, DigestList, IdleTimeoutNotification, TableEntry, stream_message_response::Update,
-};
 use crate::read::match_messages;
 use crate::role_config::RoleConfig;
 use crate::write::{Ports, effective_copies};
 use millrace_dataplane::{GroupWrite, PortId, Request, Session};
+use millrace_p4runtime_api::v1::{
+    self, DigestList, IdleTimeoutNotification, TableEntry, stream_message_response::Update,
+};
 use millrace_pipeline::TableId;
 use millrace_state::EntryView;
 use std::sync::Arc;

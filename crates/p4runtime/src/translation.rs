@@ -4,9 +4,9 @@
 //! to the controller, a text of decimal digits is that number and any other text gets a number of its own when it is
 //! first written; what is read is the text that was written.
 
-use crate::proto::config::{P4NamedType, P4TypeInfo, p4_new_type_spec, p4_new_type_translation};
 use crate::refusal::Refusal;
 use crate::value;
+use millrace_p4runtime_api::config::{P4NamedType, P4TypeInfo, p4_new_type_spec, p4_new_type_translation};
 use millrace_pipeline::Bits;
 use prost::bytes::Bytes;
 use std::collections::HashMap;

@@ -130,7 +130,7 @@ pub(crate) fn weight(name: &str, bytes: &[u8], most: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proto::v1::*;
+    use millrace_p4runtime_api::v1::*;
     use prost::Message;
 
     #[test]
@@ -148,7 +148,7 @@ mod tests {
             assert!((real..3 * real + 64).contains(&size(name)), "{name}: {} for {real}", size(name));
         }
         let table = SHAPES.all[SHAPES.by_name["p4.config.v1.Table"]].size;
-        assert!(table >= size_of::<crate::proto::config::Table>(), "{table}");
+        assert!(table >= size_of::<millrace_p4runtime_api::config::Table>(), "{table}");
     }
 
     #[test]

@@ -6,8 +6,8 @@
 mod common;
 
 use common::{ALL, Client, Device};
-use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
-use millrace_p4runtime::proto::v1::{self, CapabilitiesRequest, P4Data, Update, p4_data};
+use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
+use millrace_p4runtime_api::v1::{self, CapabilitiesRequest, P4Data, Update, p4_data};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tonic::Code;
 

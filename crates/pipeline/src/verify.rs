@@ -58,7 +58,7 @@ struct Verifier<'a> {
 
 /// Where in the program a rule is checked.
 #[derive(Clone, Copy)]
-enum Place<'a> {
+enum Location<'a> {
     Program,
     /// A named thing of that kind.
     Object(&'a str, &'a str),
@@ -67,14 +67,16 @@ enum Place<'a> {
     Terminator(&'a Body, BlockId),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Location<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Program => write!(f, "program"),
-            Place::Object(kind, name) => write!(f, "{kind} {name}"),
-            Place::Body(body) => write!(f, "body {}", body.name),
-            Place::Inst(body, block, index) => write!(f, "body {}, {block}, instruction {index}", body.name),
-            Place::Terminator(body, block) => write!(f, "body {}, {block}, terminator", body.name),
+            Location::Program => write!(f, "program"),
+            Location::Object(kind, name) => write!(f, "{kind} {name}"),
+            Location::Body(body) => write!(f, "body {}", body.name),
+            Location::Inst(body, block, index) => {
+                write!(f, "body {}, {block}, instruction {index}", body.name)
+            }
+            Location::Terminator(body, block) => write!(f, "body {}, {block}, terminator", body.name),
         }
     }
 }
@@ -91,93 +93,98 @@ impl fmt::Display for Type {
 }
 
 impl<'a> Verifier<'a> {
-    fn report(&mut self, place: Place<'_>, message: impl Into<String>) {
+    fn report(&mut self, location: Location<'_>, message: impl Into<String>) {
         if self.errors.len() < MAX_ERRORS {
-            self.errors.push(VerifierError { location: place.to_string(), message: message.into() });
+            self.errors.push(VerifierError { location: location.to_string(), message: message.into() });
         }
     }
 
-    fn require(&mut self, holds: bool, place: Place<'_>, message: impl FnOnce() -> String) {
+    fn require(&mut self, holds: bool, location: Location<'_>, message: impl FnOnce() -> String) {
         if !holds {
-            self.report(place, message());
+            self.report(location, message());
         }
     }
 
     /// The slot, or a report that there is none.
-    fn slot(&mut self, place: Place<'_>, slot: SlotId) -> Option<&'a Slot> {
+    fn slot(&mut self, location: Location<'_>, slot: SlotId) -> Option<&'a Slot> {
         let found = self.program.slots.get(slot);
-        self.require(found.is_some(), place, || format!("{slot} does not exist"));
+        self.require(found.is_some(), location, || format!("{slot} does not exist"));
         found
     }
 
-    fn header(&mut self, place: Place<'_>, header: HeaderId) -> Option<&'a Header> {
+    fn header(&mut self, location: Location<'_>, header: HeaderId) -> Option<&'a Header> {
         let found = self.program.headers.get(header);
-        self.require(found.is_some(), place, || format!("{header} does not exist"));
+        self.require(found.is_some(), location, || format!("{header} does not exist"));
         found
     }
 
     /// A slot that is written: it exists and has that type.
-    fn slot_of_type(&mut self, place: Place<'_>, slot: SlotId, ty: Type) {
-        if let Some(found) = self.slot(place, slot) {
-            self.require(found.ty == ty, place, || format!("{} is {}, not {ty}", found.name, found.ty));
+    fn slot_of_type(&mut self, location: Location<'_>, slot: SlotId, ty: Type) {
+        if let Some(found) = self.slot(location, slot) {
+            self.require(found.ty == ty, location, || format!("{} is {}, not {ty}", found.name, found.ty));
         }
     }
 
     /// A slot that is written and holds a number of any width.
-    fn bits_slot(&mut self, place: Place<'_>, slot: SlotId) -> Option<u32> {
-        let found = self.slot(place, slot)?;
+    fn bits_slot(&mut self, location: Location<'_>, slot: SlotId) -> Option<u32> {
+        let found = self.slot(location, slot)?;
         let width = found.ty.bits();
-        self.require(width.is_some(), place, || format!("{} is {}, not a number", found.name, found.ty));
+        self.require(width.is_some(), location, || format!("{} is {}, not a number", found.name, found.ty));
         width
     }
 
     fn unique_names<'n>(&mut self, kind: &str, names: impl Iterator<Item = &'n str>) {
         let mut seen = HashSet::new();
         for name in names {
-            self.require(!name.is_empty(), Place::Program, || format!("a {kind} has no name"));
-            self.require(seen.insert(name), Place::Program, || format!("two {kind}s are called {name}"));
+            self.require(!name.is_empty(), Location::Program, || format!("a {kind} has no name"));
+            self.require(seen.insert(name), Location::Program, || format!("two {kind}s are called {name}"));
         }
     }
 
-    fn width(&mut self, place: Place<'_>, width: u32) {
-        self.require((1..=limits::MAX_WIDTH).contains(&width), place, || {
+    fn width(&mut self, location: Location<'_>, width: u32) {
+        self.require((1..=limits::MAX_WIDTH).contains(&width), location, || {
             format!("a width of {width} bits is not within 1 to {}", limits::MAX_WIDTH)
         });
     }
 
-    fn ty(&mut self, place: Place<'_>, ty: Type) {
+    fn ty(&mut self, location: Location<'_>, ty: Type) {
         match ty {
             Type::Bool => {}
-            Type::Bits(width) => self.width(place, width),
-            Type::Varbit(width) => self.require((1..=limits::MAX_VARBIT).contains(&width), place, || {
+            Type::Bits(width) => self.width(location, width),
+            Type::Varbit(width) => self.require((1..=limits::MAX_VARBIT).contains(&width), location, || {
                 format!("a varbit of {width} bits is not within 1 to {}", limits::MAX_VARBIT)
             }),
         }
     }
 
-    fn at_most(&mut self, place: Place<'_>, what: &str, number: u64, limit: u64) {
-        self.require(number <= limit, place, || format!("{number} {what} are more than {limit}"));
+    fn at_most(&mut self, location: Location<'_>, what: &str, number: u64, limit: u64) {
+        self.require(number <= limit, location, || format!("{number} {what} are more than {limit}"));
     }
 
     fn program_wide(&mut self) {
         let p = self.program;
         let no_error = p.errors.first().is_some_and(|e| e == "NoError");
-        self.require(no_error, Place::Program, || "error 0 is not NoError".into());
+        self.require(no_error, Location::Program, || "error 0 is not NoError".into());
         self.unique_names("error", p.errors.iter().map(String::as_str));
-        self.at_most(Place::Program, "errors", p.errors.len() as u64, 1 << 16);
+        self.at_most(Location::Program, "errors", p.errors.len() as u64, 1 << 16);
         for (list, bodies) in [("ingress", &p.ingress), ("egress", &p.egress)] {
             for id in bodies {
                 match p.bodies.get(*id) {
-                    None => self.report(Place::Program, format!("{id} in {list} does not exist")),
-                    Some(body) => self.require(body.kind != BodyKind::Action, Place::Program, || {
+                    None => self.report(Location::Program, format!("{id} in {list} does not exist")),
+                    Some(body) => self.require(body.kind != BodyKind::Action, Location::Program, || {
                         format!("{} in {list} is the body of an action", body.name)
                     }),
                 }
             }
         }
-        self.at_most(Place::Program, "drop sites", p.drop_sites.len() as u64, limits::MAX_DROP_SITES as u64);
+        self.at_most(
+            Location::Program,
+            "drop sites",
+            p.drop_sites.len() as u64,
+            limits::MAX_DROP_SITES as u64,
+        );
         let lines = p.source_lines.len() as u64;
-        self.at_most(Place::Program, "source lines", lines, limits::MAX_SOURCE_LINES as u64);
+        self.at_most(Location::Program, "source lines", lines, limits::MAX_SOURCE_LINES as u64);
         self.parser_errors();
     }
 
@@ -200,7 +207,7 @@ impl<'a> Verifier<'a> {
             }
             let rejects = body.blocks.values().any(|b| b.term == Terminator::Reject);
             if rejects || needed.last().is_some_and(|(b, _)| std::ptr::eq(*b, body)) {
-                self.require(p.intrinsics.parser_error.is_some(), Place::Body(body), || {
+                self.require(p.intrinsics.parser_error.is_some(), Location::Body(body), || {
                     "the parser can fail, and no slot has the role parser_error".into()
                 });
             }
@@ -209,7 +216,7 @@ impl<'a> Verifier<'a> {
         for (body, error) in needed {
             if p.error_code(error).is_none() && missing.insert(error) {
                 self.report(
-                    Place::Body(body),
+                    Location::Body(body),
                     format!("the parser can fail with {error}, which the program does not have"),
                 );
             }

@@ -1,13 +1,13 @@
-//! Where in a program the checker is: which statements and calls that place allows.
+//! Where in a program the checker is, and so which statements and calls are allowed.
 
 use crate::hir::{ControlId, Local, ParserId, Ty, VarId};
 use foldhash::HashSet;
 use millrace_syntax::Span;
 
-/// The kinds of places that differ in what they allow (specification, appendix "Restrictions on compile time and run time
+/// What the code belongs to, which decides what it may do (specification, appendix "Restrictions on compile time and run time
 /// calls").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CodeContext {
     /// Outside of all.
     #[default]
     TopLevel,
@@ -29,7 +29,7 @@ pub(crate) enum Place {
     Table,
 }
 
-impl Place {
+impl CodeContext {
     /// For messages: "in ...".
     pub(crate) fn describe(self) -> &'static str {
         match self {
@@ -54,8 +54,8 @@ impl Place {
 /// The surroundings of the code being checked.
 #[derive(Debug, Default)]
 pub(crate) struct Here {
-    /// What kind of place it is.
-    pub(crate) place: Place,
+    /// What the code belongs to.
+    pub(crate) context: CodeContext,
     /// What `return` must give; none where it gives nothing.
     pub(crate) ret: Option<Ty>,
     /// Where that type is written.

@@ -143,9 +143,10 @@ fn floor_boundary(text: &str, mut at: usize) -> usize {
     at
 }
 
-type Place = (String, std::ops::Range<usize>);
+/// The name of a file and bytes of it.
+type SourceRange = (String, std::ops::Range<usize>);
 
-/// None if the place cannot be shown.
+/// None if the source cannot be shown.
 fn with_source(
     diagnostic: &Diagnostic,
     labels: &[(Span, String)],
@@ -173,7 +174,7 @@ fn with_source(
         }
     }
     let names = distinct_names(excerpts.keys().copied(), sources);
-    let place = |span: Span| -> Option<Place> {
+    let range = |span: Span| -> Option<SourceRange> {
         Some((names.get(&span.file)?.clone(), excerpts.get(&span.file)?.range(span)))
     };
     let (kind, main_colour) = match diagnostic.severity {
@@ -181,13 +182,13 @@ fn with_source(
         Severity::Warning => (ReportKind::Warning, Color::Yellow),
     };
     let config = Config::default().with_color(colour).with_index_type(IndexType::Byte).with_tab_width(4);
-    let mut report = Report::build(kind, place(primary)?)
+    let mut report = Report::build(kind, range(primary)?)
         .with_config(config)
         .with_code(diagnostic.code)
         .with_message(&diagnostic.message);
     for (i, span, text) in shown {
         let label_colour = if i == 0 { main_colour } else { Color::Blue };
-        let label = Label::new(place(span)?).with_color(label_colour).with_order(i as i32);
+        let label = Label::new(range(span)?).with_color(label_colour).with_order(i as i32);
         let text = if text.is_empty() { "here" } else { text.as_str() };
         report = report.with_label(label.with_message(text));
     }

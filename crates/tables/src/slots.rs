@@ -22,7 +22,7 @@ enum Key {
 }
 
 #[derive(Clone, Debug)]
-struct Slot {
+struct ActionSlot {
     /// None: free, or slot 0 with the default action.
     key: Option<Key>,
     /// What its record holds; none: the default action. Of a group, for when it is empty.
@@ -36,7 +36,7 @@ pub(crate) struct Slots {
     default: Arc<ActionCall>,
     /// What the records of groups hold, for when they are empty; none: the default action.
     empty_group: Option<Arc<ActionCall>>,
-    slots: Vec<Slot>,
+    slots: Vec<ActionSlot>,
     /// Of the keys that are calls, and of the others.
     by_call: HashMap<Arc<ActionCall>, u32>,
     by_key: HashMap<Key, u32>,
@@ -122,7 +122,7 @@ impl Slots {
         let slots = Slots {
             default: Arc::new(default),
             empty_group: empty_group.map(Arc::new),
-            slots: vec![Slot { key: None, call: None, uses: 1 }],
+            slots: vec![ActionSlot { key: None, call: None, uses: 1 }],
             by_call: HashMap::new(),
             by_key: HashMap::new(),
             latest: 0,
@@ -154,7 +154,7 @@ impl Slots {
         let data: usize =
             self.slots.iter().filter_map(|slot| slot.call.as_ref()).map(|c| c.data.len() + 48).sum();
         self.slots.len() * self.layout.stride as usize
-            + self.slots.capacity() * size_of::<Slot>()
+            + self.slots.capacity() * size_of::<ActionSlot>()
             + self.by_call.capacity() * (size_of::<(Arc<ActionCall>, u32)>() + 1)
             + self.by_key.capacity() * (size_of::<(Key, u32)>() + 1)
             + data
@@ -248,11 +248,11 @@ impl Slots {
                 if (slot + 1) * self.layout.words() > self.records.current().len() {
                     self.publish(slot * 2 + 1)?;
                 }
-                self.slots.push(Slot { key: None, call: None, uses: 0 });
+                self.slots.push(ActionSlot { key: None, call: None, uses: 0 });
                 slot as u32
             }
         };
-        self.slots[slot as usize] = Slot { key: Some(key.clone()), call, uses: 1 };
+        self.slots[slot as usize] = ActionSlot { key: Some(key.clone()), call, uses: 1 };
         match key {
             Key::Call(call) => self.by_call.insert(call, slot),
             key => self.by_key.insert(key, slot),
@@ -318,7 +318,7 @@ impl Slots {
     /// [`NoMemory`]; nothing has changed then.
     pub(crate) fn set_default_target(&mut self, target: TargetRef) -> Result<(), NoMemory> {
         let slot = self.find(target).unwrap_or(0) as usize;
-        let Slot { key, call, .. } = self.slots[slot].clone();
+        let ActionSlot { key, call, .. } = self.slots[slot].clone();
         self.set_first(key, call)
     }
 
@@ -327,7 +327,7 @@ impl Slots {
             Some(group @ Key::Group(_)) => self.by_key.get(group).copied(),
             _ => None,
         };
-        let before = std::mem::replace(&mut self.slots[0], Slot { key, call, uses: 1 });
+        let before = std::mem::replace(&mut self.slots[0], ActionSlot { key, call, uses: 1 });
         // While there is a group, workers do not read the record.
         if let Some(group) = group {
             self.lead_misses_to(Some(group));
@@ -378,7 +378,7 @@ impl Slots {
         let key = Key::Member(member);
         let Some(&slot) = self.by_key.get(&key) else { return Ok(()) };
         let is_default = self.slots[0].key.as_ref() == Some(&key);
-        let replace = |slots: &mut [Slot], call: Option<Arc<ActionCall>>| {
+        let replace = |slots: &mut [ActionSlot], call: Option<Arc<ActionCall>>| {
             if is_default {
                 slots[0].call = call.clone();
             }

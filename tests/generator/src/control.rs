@@ -2,7 +2,7 @@
 
 use crate::expr::Exprs;
 use crate::program::Names;
-use crate::scope::{Place, Text};
+use crate::scope::{CodeKind, Text};
 use crate::stmt::{Action, Calls, Externs, Pipeline, Stmts};
 use crate::table::table;
 use crate::types::{Ty, Types};
@@ -37,7 +37,7 @@ pub(crate) fn control(
         text.line(format!("{own}() inner{number};"));
         calls.controls.push(format!("inner{number}"));
     }
-    let mut scope = names.scope(types, Place::Action, names.headers.len());
+    let mut scope = names.scope(types, CodeKind::Action, names.headers.len());
     for number in 0..rng.below(3) {
         let ty = types.scalar(rng);
         let value = Exprs { rng, types, scope: &scope, constant: true }.of(ty, 1);
@@ -85,7 +85,7 @@ pub(crate) fn control(
         actions.push(action);
     }
     calls.actions = actions;
-    scope.place = Place::Control;
+    scope.kind = CodeKind::Control;
     let mut body = Text::default();
     std::mem::swap(&mut body, text);
     let mut stmts = Stmts {

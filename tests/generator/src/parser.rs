@@ -1,7 +1,7 @@
 //! The parser: states that extract, look ahead, verify and select.
 
 use crate::program::Names;
-use crate::scope::{Place, Text};
+use crate::scope::{CodeKind, Text};
 use crate::stmt::{Calls, Externs, Stmts};
 use crate::types::{Ty, Types};
 use millrace_pipeline::arbitrary::Rng;
@@ -28,7 +28,7 @@ pub(crate) fn parser(rng: &mut Rng, types: &Types, names: &Names, text: &mut Tex
         }
         let (externs, calls) = (Externs::default(), Calls::default());
         let mut stmts = Stmts {
-            scope: names.scope(types, Place::Parser, at + 1),
+            scope: names.scope(types, CodeKind::Parser, at + 1),
             rng: &mut *rng,
             types,
             externs: &externs,

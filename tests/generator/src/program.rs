@@ -4,7 +4,7 @@ use crate::control::{Control, control};
 use crate::expr::Exprs;
 use crate::packets::packets;
 use crate::parser::parser;
-use crate::scope::{Function, Place, Scope, Stack, Text};
+use crate::scope::{CodeKind, Function, Scope, Stack, Text};
 use crate::stmt::{Calls, Externs, Pipeline, Stmts};
 use crate::types::{Ty, Types};
 use millrace_pipeline::arbitrary::Rng;
@@ -113,12 +113,12 @@ impl Names {
     }
 
     /// What code may name that sees the first so many headers.
-    pub(crate) fn scope(&self, types: &Types, place: Place, headers: usize) -> Scope {
-        let mut scope = Scope::new(place);
+    pub(crate) fn scope(&self, types: &Types, kind: CodeKind, headers: usize) -> Scope {
+        let mut scope = Scope::new(kind);
         for (path, header) in &self.headers[..headers] {
             scope.add(types, path, Ty::Header(*header), true);
         }
-        if place != Place::Parser {
+        if kind != CodeKind::Parser {
             for stack in &self.stacks {
                 for at in 0..stack.size {
                     scope.add(types, &format!("{}[{at}]", stack.path), Ty::Header(stack.header), true);
@@ -146,7 +146,7 @@ fn function(
 ) -> Function {
     let result = types.scalar(rng);
     let params: Vec<(Ty, bool)> = (0..1 + rng.below(3)).map(|_| (types.scalar(rng), rng.one_in(4))).collect();
-    let mut scope = Scope::new(Place::Function);
+    let mut scope = Scope::new(CodeKind::Function);
     scope.functions.clone_from(&names.functions);
     let mut written = Vec::new();
     for (at, (ty, inout)) in params.iter().enumerate() {
@@ -174,7 +174,7 @@ fn checksums(rng: &mut Rng, types: &Types, names: &Names, text: &mut Text) {
             found = Some((path, sum.name.clone(), fields));
         }
     }
-    let mut scope = names.scope(types, Place::Control, names.headers.len());
+    let mut scope = names.scope(types, CodeKind::Control, names.headers.len());
     scope.vars.retain(|var| !var.path.starts_with("standard_metadata"));
     for (control, call) in [("V", "verify_checksum"), ("C", "update_checksum")] {
         text.open(format!("control {control}(inout headers_t hdr, inout meta_t meta) {{"));

@@ -1,4 +1,4 @@
-//! What code at some place may name.
+//! What code may name.
 
 use crate::types::{Ty, Types};
 use millrace_pipeline::arbitrary::Rng;
@@ -28,9 +28,9 @@ pub(crate) struct Stack {
     pub(crate) size: u32,
 }
 
-/// What a place is, and so what may be written there.
+/// What code belongs to, and so what may be written in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum CodeKind {
     Function,
     Parser,
     Action,
@@ -40,7 +40,7 @@ pub(crate) enum Place {
 /// Names that can be used.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    pub(crate) place: Place,
+    pub(crate) kind: CodeKind,
     pub(crate) vars: Vec<Var>,
     pub(crate) functions: Vec<Function>,
     pub(crate) stacks: Vec<Stack>,
@@ -49,8 +49,8 @@ pub(crate) struct Scope {
 }
 
 impl Scope {
-    pub(crate) fn new(place: Place) -> Scope {
-        Scope { place, vars: Vec::new(), functions: Vec::new(), stacks: Vec::new(), loops: 0 }
+    pub(crate) fn new(kind: CodeKind) -> Scope {
+        Scope { kind, vars: Vec::new(), functions: Vec::new(), stacks: Vec::new(), loops: 0 }
     }
 
     /// Adds a variable, and its fields when it has some.

@@ -1,7 +1,7 @@
 //! Statements.
 
 use crate::expr::Exprs;
-use crate::scope::{Place, Scope, Text};
+use crate::scope::{CodeKind, Scope, Text};
 use crate::types::{Ty, Types};
 use millrace_pipeline::arbitrary::Rng;
 
@@ -85,23 +85,23 @@ impl Stmts<'_> {
     }
 
     fn one(&mut self, depth: u32) {
-        let place = self.scope.place;
+        let kind = self.scope.kind;
         match self.rng.below(24) {
             0..=5 => self.assign(),
             6 => self.assign_slice(),
             7 => self.declare(),
             8 | 9 if depth > 0 => self.branch(depth - 1),
-            10 if depth > 0 && place != Place::Parser => self.repeat(depth - 1),
-            11 if depth > 0 && place == Place::Control => self.switch(depth - 1),
+            10 if depth > 0 && kind != CodeKind::Parser => self.repeat(depth - 1),
+            11 if depth > 0 && kind == CodeKind::Control => self.switch(depth - 1),
             12 => self.copy(),
-            13 if matches!(place, Place::Control | Place::Action) => self.validity(),
+            13 if matches!(kind, CodeKind::Control | CodeKind::Action) => self.validity(),
             14 => self.stack(),
-            15 | 16 if matches!(place, Place::Control | Place::Action) => self.stateful(),
-            17 if place == Place::Control || place == Place::Action => self.ask(),
-            18 | 19 if place == Place::Control && self.scope.loops == 0 => self.apply(depth),
-            20 if place == Place::Control => self.call(),
+            15 | 16 if matches!(kind, CodeKind::Control | CodeKind::Action) => self.stateful(),
+            17 if kind == CodeKind::Control || kind == CodeKind::Action => self.ask(),
+            18 | 19 if kind == CodeKind::Control && self.scope.loops == 0 => self.apply(depth),
+            20 if kind == CodeKind::Control => self.call(),
             21 => self.leave(),
-            22 if matches!(place, Place::Control | Place::Action) => self.calculate(),
+            22 if matches!(kind, CodeKind::Control | CodeKind::Action) => self.calculate(),
             _ => self.assign(),
         }
     }
@@ -259,13 +259,13 @@ impl Stmts<'_> {
 
     fn stack(&mut self) {
         let Some(stack) = self.rng.pick(&self.scope.stacks).cloned() else { return };
-        match self.scope.place {
-            Place::Control | Place::Action => {
+        match self.scope.kind {
+            CodeKind::Control | CodeKind::Action => {
                 let method = ["push_front", "pop_front"][self.rng.below(2)];
                 let by = 1 + self.rng.below(stack.size as usize);
                 self.text.line(format!("{}.{method}({by});", stack.path));
             }
-            Place::Parser | Place::Function => {}
+            CodeKind::Parser | CodeKind::Function => {}
         }
     }
 
@@ -410,13 +410,13 @@ impl Stmts<'_> {
     }
 
     fn leave(&mut self) {
-        if self.rng.below(3) > 0 || self.scope.place == Place::Parser {
+        if self.rng.below(3) > 0 || self.scope.kind == CodeKind::Parser {
             return;
         }
         let cond = self.expr(Ty::Bool, 2);
-        let way = match (self.result, self.scope.place) {
+        let way = match (self.result, self.scope.kind) {
             (Some(ty), _) => format!("return {}", self.expr(ty, 2)),
-            (None, Place::Function) => "return".into(),
+            (None, CodeKind::Function) => "return".into(),
             (None, _) => ["exit", "return"][self.rng.below(2)].into(),
         };
         self.text.line(format!("if ({cond}) {{ {way}; }}"));

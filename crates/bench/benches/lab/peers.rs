@@ -2,7 +2,7 @@
 //! they may, and read nothing. Each kind has a thread.
 
 use super::DEVICE;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::*;
 use prost::Message;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -5,7 +5,7 @@ use crate::lab::{Client, Lab};
 use crate::{BATCH, Ids, LEAST, batch, ids, rate_of, resident};
 use millrace_chassis::{Making, Programs};
 use millrace_dataplane::EngineKind;
-use millrace_p4runtime::proto::v1::{CapabilitiesRequest, update};
+use millrace_p4runtime_api::v1::{CapabilitiesRequest, update};
 use std::net::TcpListener;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};

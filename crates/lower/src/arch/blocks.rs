@@ -7,34 +7,34 @@ use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::{Lower, code, fail, internal};
 use crate::objects::{Binding, BlockType, CtorValue, Object, ObjectId};
-use crate::place::Place;
+use crate::storage::Storage;
 use crate::types;
 
 /// Storage with its type, so that its fields have names.
 #[derive(Clone)]
 pub(super) struct Typed {
-    pub(super) place: Place,
+    pub(super) storage: Storage,
     pub(super) ty: Ty,
 }
 
 impl Typed {
     /// The field with that name, if the type has it.
-    pub(super) fn field(&self, cx: &Lowering<'_>, name: &str) -> Option<Place> {
+    pub(super) fn field(&self, cx: &Lowering<'_>, name: &str) -> Option<Storage> {
         let at = types::members(&cx.hir.types, self.ty).iter().position(|(n, _)| n == name)?;
-        self.place.member(at).cloned()
+        self.storage.member(at).cloned()
     }
 
     /// The slot of a field that is a scalar.
     pub(super) fn slot(&self, cx: &Lowering<'_>, name: &str) -> Option<SlotId> {
         match self.field(cx, name)? {
-            Place::Scalar(slot) => Some(slot),
+            Storage::Scalar(slot) => Some(slot),
             _ => None,
         }
     }
 
     /// What a parameter with this storage means.
     pub(super) fn binding(&self) -> Binding {
-        Binding::Place(self.place.clone())
+        Binding::Storage(self.storage.clone())
     }
 }
 
@@ -95,31 +95,31 @@ pub(super) fn storage(
     };
     let declared = &cx.hir.vars[var];
     let name = format!("{prefix}{}", declared.name);
-    let place = cx.allocate(declared.ty, &name, Home::Metadata, declared.span)?;
-    Ok(Typed { place, ty: declared.ty })
+    let storage = cx.allocate(declared.ty, &name, Home::Metadata, declared.span)?;
+    Ok(Typed { storage, ty: declared.ty })
 }
 
-/// A block of the package, and what its parameters are.
-pub(super) struct Plan {
+/// A block of the package with what its parameters are bound to.
+pub(super) struct BoundBlock {
     pub(super) object: ObjectId,
     pub(super) kind: BodyKind,
     pub(super) arguments: Vec<Binding>,
 }
 
-impl Plan {
+impl BoundBlock {
     /// A parser.
-    pub(super) fn parser(object: ObjectId, arguments: Vec<Binding>) -> Plan {
-        Plan { object, kind: BodyKind::Parser, arguments }
+    pub(super) fn parser(object: ObjectId, arguments: Vec<Binding>) -> BoundBlock {
+        BoundBlock { object, kind: BodyKind::Parser, arguments }
     }
 
     /// A control.
-    pub(super) fn control(object: ObjectId, arguments: Vec<Binding>) -> Plan {
-        Plan { object, kind: BodyKind::Control, arguments }
+    pub(super) fn control(object: ObjectId, arguments: Vec<Binding>) -> BoundBlock {
+        BoundBlock { object, kind: BodyKind::Control, arguments }
     }
 
     /// A deparser.
-    pub(super) fn deparser(object: ObjectId, arguments: Vec<Binding>) -> Plan {
-        Plan { object, kind: BodyKind::Deparser, arguments }
+    pub(super) fn deparser(object: ObjectId, arguments: Vec<Binding>) -> BoundBlock {
+        BoundBlock { object, kind: BodyKind::Deparser, arguments }
     }
 
     /// The body of the block.
@@ -136,7 +136,7 @@ impl Plan {
         before: impl FnOnce(&mut Code<'_, 'a>) -> Lower<()>,
         after: impl FnOnce(&mut Code<'_, 'a>) -> Lower<()>,
     ) -> Lower<BodyId> {
-        let Plan { object, kind, arguments } = self;
+        let BoundBlock { object, kind, arguments } = self;
         if kind == BodyKind::Parser {
             // Any parser can fail, and says why in this slot.
             cx.ir.intrinsic(Intrinsic::ParserError);

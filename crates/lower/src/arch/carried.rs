@@ -23,7 +23,7 @@ pub(super) struct Carried {
 impl Carried {
     /// Prepares to carry data of that storage.
     pub(super) fn new(cx: &mut Lowering<'_>, data: Typed, name: &str) -> Carried {
-        let value = Value::read(&data.place);
+        let value = Value::read(&data.storage);
         let packed = value.has_headers().then(|| {
             let mut types = Vec::new();
             value.for_each(&mut |e| types.push(e.ty(cx.ir.program())));
@@ -37,21 +37,21 @@ impl Carried {
         let mut slots: Vec<SlotId> = others.into_iter().collect();
         match &self.packed {
             Some(packed) => slots.extend(packed),
-            None => self.data.place.for_each_slot(&mut |slot| slots.push(slot)),
+            None => self.data.storage.for_each_slot(&mut |slot| slots.push(slot)),
         }
         cx.ir.program_mut().field_lists.push(FieldList { id, slots });
     }
 
     /// Where the data are made: they start as 0.
     pub(super) fn start(&self, code: &mut Code<'_, '_>) {
-        code.reset(&self.data.place);
+        code.reset(&self.data.storage);
     }
 
     /// Where the data are ready.
     pub(super) fn pack(&self, code: &mut Code<'_, '_>) {
         let Some(packed) = &self.packed else { return };
         let mut values = Vec::new();
-        let value = Value::read(&self.data.place);
+        let value = Value::read(&self.data.storage);
         value.for_each(&mut |e| values.push(e.clone()));
         for (slot, value) in packed.iter().zip(values) {
             code.assign(*slot, value);
@@ -62,8 +62,8 @@ impl Carried {
     pub(super) fn unpack(&self, code: &mut Code<'_, '_>) -> Lower<()> {
         let Some(packed) = &self.packed else { return Ok(()) };
         let mut slots = packed.iter().copied();
-        let value = Value::read(&self.data.place);
+        let value = Value::read(&self.data.storage);
         let value = value.map(&mut |e| slots.next().map_or(e, millrace_pipeline::Expr::Read));
-        code.store_place(&self.data.place, value)
+        code.store_in(&self.data.storage, value)
     }
 }

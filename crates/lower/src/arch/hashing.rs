@@ -7,7 +7,7 @@ use millrace_sema::hir::{self, ExprKind};
 
 use crate::code::Code;
 use crate::fail::Lower;
-use crate::place::{LValue, Place};
+use crate::storage::{LValue, Storage};
 use crate::types::{Shape, members};
 use crate::value::Value;
 
@@ -65,8 +65,8 @@ pub(super) fn data_items<'a>(
             value_items(code, data, items)
         }
         _ if code.is_path(data) => match code.access(data)? {
-            LValue::Place(place) => {
-                place_items(code, &place, items);
+            LValue::Storage(storage) => {
+                storage_items(code, &storage, items);
                 Ok(())
             }
             lvalue => {
@@ -98,13 +98,13 @@ pub(super) fn push_value(code: &Code<'_, '_>, value: &Value, items: &mut Vec<Dat
     }
 }
 
-fn place_items(code: &Code<'_, '_>, place: &Place, items: &mut Vec<DataItem>) {
-    match place {
-        Place::Header(header) => items.push(DataItem::Header(header.id)),
-        Place::Struct(members) | Place::Union(members) => {
-            members.iter().for_each(|p| place_items(code, p, items));
+fn storage_items(code: &Code<'_, '_>, storage: &Storage, items: &mut Vec<DataItem>) {
+    match storage {
+        Storage::Header(header) => items.push(DataItem::Header(header.id)),
+        Storage::Struct(members) | Storage::Union(members) => {
+            members.iter().for_each(|p| storage_items(code, p, items));
         }
-        Place::Stack(stack) => stack.elements.iter().for_each(|p| place_items(code, p, items)),
-        Place::Unit | Place::Scalar(_) => push_value(code, &Value::read(place), items),
+        Storage::Stack(stack) => stack.elements.iter().for_each(|p| storage_items(code, p, items)),
+        Storage::Unit | Storage::Scalar(_) => push_value(code, &Value::read(storage), items),
     }
 }

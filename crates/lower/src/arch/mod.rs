@@ -39,15 +39,15 @@ const DEFAULT_TABLE_SIZE: u64 = 1024;
 /// The architecture of a program, with what it keeps while the program is lowered.
 pub(crate) enum Architecture {
     /// The architecture of bmv2's simple_switch.
-    V1Model(v1model::State),
+    V1Model(v1model::V1Model),
     /// The Portable Switch Architecture.
     Psa(Portable),
     /// The Portable NIC Architecture.
-    Pna(pna::State),
+    Pna(pna::Pna),
     /// A packet filter, the user-space switch, or XDP.
-    Bpf(bpf::State),
+    Bpf(bpf::Bpf),
     /// The architecture of P4->NetFPGA.
-    Sume(sume::State),
+    Sume(sume::Sume),
 }
 
 /// What an extern object stands for.
@@ -83,11 +83,11 @@ impl Architecture {
     /// The architecture that declares a package with that name.
     pub(crate) fn of_package(name: &str) -> Option<Architecture> {
         Some(match name {
-            "V1Switch" => Architecture::V1Model(v1model::State::default()),
+            "V1Switch" => Architecture::V1Model(v1model::V1Model::default()),
             "PSA_Switch" => Architecture::Psa(Portable::new("PSA", "psa")),
-            "PNA_NIC" => Architecture::Pna(pna::State::new()),
-            "ebpfFilter" | "ubpf" | "xdp" => Architecture::Bpf(bpf::State::of_package(name)),
-            "SimpleSumeSwitch" => Architecture::Sume(sume::State::default()),
+            "PNA_NIC" => Architecture::Pna(pna::Pna::new()),
+            "ebpfFilter" | "ubpf" | "xdp" => Architecture::Bpf(bpf::Bpf::of_package(name)),
+            "SimpleSumeSwitch" => Architecture::Sume(sume::Sume::default()),
             _ => return None,
         })
     }
@@ -103,7 +103,7 @@ impl Architecture {
             Architecture::V1Model(_) => "v1model",
             Architecture::Psa(_) => "psa",
             Architecture::Pna(_) => "pna",
-            Architecture::Bpf(state) => state.name(),
+            Architecture::Bpf(model) => model.name(),
             Architecture::Sume(_) => "sume",
         }
     }
@@ -185,7 +185,7 @@ impl<'a> Code<'_, 'a> {
 
     /// Whether the actions of such a table are lowered now.
     pub(crate) fn is_learning(&self) -> bool {
-        matches!(&self.cx.arch, Architecture::Pna(state) if state.is_learning())
+        matches!(&self.cx.arch, Architecture::Pna(model) if model.is_learning())
     }
 
     /// The size of a table that does not say.

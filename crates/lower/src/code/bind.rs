@@ -12,7 +12,7 @@ use std::rc::Rc;
 use super::Code;
 use crate::fail::Lower;
 use crate::objects::{Binding, ObjectId};
-use crate::place::{Footprint, LValue, Place};
+use crate::storage::{Footprint, LValue, Storage};
 use crate::survey;
 use crate::types::Shape;
 use crate::value::Value;
@@ -50,7 +50,7 @@ pub(crate) struct Bound {
     /// One for each parameter.
     pub(crate) vars: Vec<(VarId, Binding)>,
     /// What is copied back at the end, in order.
-    pub(crate) copy_outs: Vec<(LValue, Place)>,
+    pub(crate) copy_outs: Vec<(LValue, Storage)>,
 }
 
 /// An argument that was looked at but not bound yet.
@@ -58,7 +58,7 @@ enum Seen {
     Done(Binding),
     In(LValue, bool),
     /// The last is storage that the value was copied to already.
-    OutOrInOut(LValue, bool, Option<Place>),
+    OutOrInOut(LValue, bool, Option<Storage>),
 }
 
 impl<'a> Code<'_, 'a> {
@@ -82,12 +82,12 @@ impl<'a> Code<'_, 'a> {
                     let lvalue = self.access(value)?;
                     if effects {
                         // What later arguments do must not show in this one.
-                        let place = self.param_storage(param, owner)?;
+                        let storage = self.param_storage(param, owner)?;
                         if arg.direction == Direction::InOut {
                             let value = self.load(&lvalue)?;
-                            self.store_place(&place, value)?;
+                            self.store_in(&storage, value)?;
                         }
-                        Seen::OutOrInOut(lvalue, false, Some(place))
+                        Seen::OutOrInOut(lvalue, false, Some(storage))
                     } else {
                         Seen::OutOrInOut(lvalue, alias.allows(value), None)
                     }
@@ -118,9 +118,9 @@ impl<'a> Code<'_, 'a> {
             if value.is_constant() {
                 return Ok(Seen::Done(Binding::Value(value)));
             }
-            let place = self.param_storage(param, owner)?;
-            self.store_place(&place, value)?;
-            return Ok(Seen::Done(Binding::Place(place)));
+            let storage = self.param_storage(param, owner)?;
+            self.store_in(&storage, value)?;
+            return Ok(Seen::Done(Binding::Storage(storage)));
         }
         let lvalue = if self.is_path(value) { self.access(value)? } else { LValue::Value(self.eval(value)?) };
         Ok(Seen::In(lvalue, alias.allows(value)))
@@ -155,7 +155,7 @@ impl<'a> Code<'_, 'a> {
         let mut written = Footprint::default();
         footprints.iter().for_each(|f| written.extend(f));
         let mut bound = Bound { vars: Vec::new(), copy_outs: Vec::new() };
-        let mut fresh: Vec<(usize, Place)> = Vec::new();
+        let mut fresh: Vec<(usize, Storage)> = Vec::new();
         for (i, (entry, &param)) in seen.into_iter().zip(params).enumerate() {
             let binding = match entry {
                 Seen::Done(binding) => binding,
@@ -164,28 +164,30 @@ impl<'a> Code<'_, 'a> {
                     let apart =
                         || footprints.iter().enumerate().all(|(j, f)| i == j || !f.meets(&footprints[i]));
                     match &lvalue {
-                        LValue::Place(place)
-                            if may_alias && place.can_stand_for_variable(self.cx.ir.program()) && apart() =>
+                        LValue::Storage(storage)
+                            if may_alias
+                                && storage.can_stand_for_variable(self.cx.ir.program())
+                                && apart() =>
                         {
                             if args[i].direction == Direction::Out {
-                                fresh.push((i, place.clone()));
+                                fresh.push((i, storage.clone()));
                             }
-                            Binding::Place(place.clone())
+                            Binding::Storage(storage.clone())
                         }
                         _ => {
-                            let (place, done) = match copied {
-                                Some(place) => (place, true),
+                            let (storage, done) = match copied {
+                                Some(storage) => (storage, true),
                                 None => (self.param_storage(param, owner)?, false),
                             };
-                            self.watch_copy(&lvalue, &place);
+                            self.watch_copy(&lvalue, &storage);
                             if args[i].direction == Direction::Out {
-                                fresh.push((i, place.clone()));
+                                fresh.push((i, storage.clone()));
                             } else if !done {
                                 let value = self.load(&lvalue)?;
-                                self.copying(|code| code.store_place(&place, value))?;
+                                self.copying(|code| code.store_in(&storage, value))?;
                             }
-                            bound.copy_outs.push((lvalue, place.clone()));
-                            Binding::Place(place)
+                            bound.copy_outs.push((lvalue, storage.clone()));
+                            Binding::Storage(storage)
                         }
                     }
                 }
@@ -193,8 +195,8 @@ impl<'a> Code<'_, 'a> {
             bound.vars.push((param, binding));
         }
         // Only when all arguments are read: an alias of an `out` argument loses what it held.
-        for (_, place) in fresh {
-            self.reset(&place);
+        for (_, storage) in fresh {
+            self.reset(&storage);
         }
         Ok(bound)
     }
@@ -207,11 +209,11 @@ impl<'a> Code<'_, 'a> {
         written: &Footprint,
         owner: Option<ObjectId>,
     ) -> Lower<Binding> {
-        if let (LValue::Place(place), true) = (&lvalue, may_alias) {
+        if let (LValue::Storage(storage), true) = (&lvalue, may_alias) {
             let mut read = Footprint::default();
-            read.add_value(&Value::read(place), self.cx.ir.program());
+            read.add_value(&Value::read(storage), self.cx.ir.program());
             if !read.meets(written) {
-                return Ok(Binding::Place(place.clone()));
+                return Ok(Binding::Storage(storage.clone()));
             }
         }
         let value = self.load(&lvalue)?;
@@ -227,17 +229,17 @@ impl<'a> Code<'_, 'a> {
                 return Ok(Binding::Value(value));
             }
         }
-        let place = self.param_storage(param, owner)?;
-        self.store_place(&place, value)?;
-        Ok(Binding::Place(place))
+        let storage = self.param_storage(param, owner)?;
+        self.store_in(&storage, value)?;
+        Ok(Binding::Storage(storage))
     }
 
     /// The storage of a parameter or variable.
-    pub(crate) fn param_storage(&mut self, var: VarId, owner: Option<ObjectId>) -> Lower<Place> {
+    pub(crate) fn param_storage(&mut self, var: VarId, owner: Option<ObjectId>) -> Lower<Storage> {
         if let Some(block) = owner.and_then(|o| self.cx.objects.block(o))
-            && let Some(place) = block.storage.get(&var)
+            && let Some(storage) = block.storage.get(&var)
         {
-            return Ok(place.clone());
+            return Ok(storage.clone());
         }
         let hir = self.cx.hir;
         let declared = &hir.vars[var];
@@ -247,11 +249,11 @@ impl<'a> Code<'_, 'a> {
         };
         let name = format!("{prefix}.{}", declared.name);
         // Whether other bodies (actions) use it shows at the end: see crate::homes.
-        let place = self.cx.allocate(declared.ty, &name, Home::Local, declared.span)?;
+        let storage = self.cx.allocate(declared.ty, &name, Home::Local, declared.span)?;
         if let Some(block) = owner.and_then(|o| self.cx.objects.block_mut(o)) {
-            block.storage.insert(var, place.clone());
+            block.storage.insert(var, storage.clone());
         }
-        Ok(place)
+        Ok(storage)
     }
 
     /// Evaluates expressions left to right, so that each has the value it had at its turn.

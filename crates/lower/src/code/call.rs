@@ -86,8 +86,8 @@ impl<'a> Code<'_, 'a> {
     fn leave(&mut self) -> Lower<()> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         self.continue_at(frame.ret);
-        for (lvalue, place) in &frame.copy_outs {
-            self.copying(|code| code.store(lvalue, Value::read(place)))?;
+        for (lvalue, storage) in &frame.copy_outs {
+            self.copying(|code| code.store(lvalue, Value::read(storage)))?;
         }
         Ok(())
     }
@@ -125,12 +125,12 @@ impl<'a> Code<'_, 'a> {
         }
         let result = match self.cx.shape(function.ret) {
             Shape::Unit => None,
-            _ => Some(self.temp_place(function.ret)?),
+            _ => Some(self.temp_storage(function.ret)?),
         };
         self.frame_mut().result = result.clone();
         self.stmts(&function.body)?;
         self.leave()?;
-        Ok(result.map_or(Value::Unit, |place| Value::read(&place)))
+        Ok(result.map_or(Value::Unit, |storage| Value::read(&storage)))
     }
 
     fn call_action(&mut self, id: ActionId, call: &'a Call) -> Lower<Value> {
@@ -154,9 +154,9 @@ impl<'a> Code<'_, 'a> {
         let alias = Alias::Except(self.cx.mentions(reference.action));
         let mut bound = self.bind(&bound, &reference.args, &alias, None)?;
         for (var, value) in data {
-            let place = self.temp_place(hir.vars[var].ty)?;
-            self.store_place(&place, value)?;
-            bound.vars.push((var, Binding::Place(place)));
+            let storage = self.temp_storage(hir.vars[var].ty)?;
+            self.store_in(&storage, value)?;
+            bound.vars.push((var, Binding::Storage(storage)));
         }
         let path = format!("{}.{}", self.name, action.name);
         let scope = Scope { block: self.scope(), is_block: false, this: self.frame().this };
@@ -267,12 +267,12 @@ impl<'a> Code<'_, 'a> {
         let binding = match (self.cx.shape(ty), value) {
             (Shape::CompileTime | Shape::List | Shape::Object, Some(value)) => Binding::Value(value),
             (_, value) => {
-                let place = self.param_storage(var, owner)?;
+                let storage = self.param_storage(var, owner)?;
                 match value {
-                    Some(value) => self.store_place(&place, value)?,
-                    None => self.reset(&place),
+                    Some(value) => self.store_in(&storage, value)?,
+                    None => self.reset(&storage),
                 }
-                Binding::Place(place)
+                Binding::Storage(storage)
             }
         };
         self.bind_var(var, binding);

@@ -155,15 +155,15 @@ impl<'a> Code<'_, 'a> {
             let chosen = if matches!(a, Value::Scalar(_)) { chosen } else { self.simple(chosen) };
             return Ok(Value::mux(&chosen, a, b));
         }
-        let result = self.temp_place(expr.ty)?;
+        let result = self.temp_storage(expr.ty)?;
         let (_, other) = self.branch(chosen);
         let join = self.block();
         let value = self.eval(then)?;
-        self.store_place(&result, value)?;
+        self.store_in(&result, value)?;
         self.body.goto(join);
         self.body.switch_to(other);
         let value = self.eval(els)?;
-        self.store_place(&result, value)?;
+        self.store_in(&result, value)?;
         self.continue_at(join);
         Ok(Value::read(&result))
     }

@@ -5,24 +5,24 @@ use millrace_sema::hir;
 
 use super::Code;
 use crate::fail::{Lower, internal};
-use crate::place::Place;
+use crate::storage::Storage;
 use crate::value::Value;
 
 impl<'a> Code<'_, 'a> {
     /// `setValid` and `setInvalid`.
     pub(crate) fn set_validity(&mut self, header: &'a hir::Expr, valid: bool) -> Lower<Value> {
         let lvalue = self.access(header)?;
-        self.each_place(&lvalue, &mut |code, place| match (place, valid) {
-            (Place::Header(header), true) => {
+        self.each_storage(&lvalue, &mut |code, storage| match (storage, valid) {
+            (Storage::Header(header), true) => {
                 code.make_valid(header, true);
                 Ok(())
             }
-            (Place::Header(header), false) => {
+            (Storage::Header(header), false) => {
                 code.make_invalid(header, true);
                 Ok(())
             }
-            (Place::Union(_), false) => {
-                code.reset(place);
+            (Storage::Union(_), false) => {
+                code.reset(storage);
                 Ok(())
             }
             _ => internal(code.span, "only headers are valid or invalid"),
@@ -33,12 +33,14 @@ impl<'a> Code<'_, 'a> {
     /// `stack.push_front(n)`: the elements move up, the first `n` become invalid.
     pub(crate) fn push_front(&mut self, stack: &'a hir::Expr, n: u32) -> Lower<Value> {
         let lvalue = self.access(stack)?;
-        self.each_place(&lvalue, &mut |code, place| {
-            let Place::Stack(stack) = place else { return internal(code.span, "a stack was expected here") };
+        self.each_storage(&lvalue, &mut |code, storage| {
+            let Storage::Stack(stack) = storage else {
+                return internal(code.span, "a stack was expected here");
+            };
             let size = stack.elements.len();
             let n = (n as usize).min(size);
             for i in (n..size).rev() {
-                code.store_place(&stack.elements[i], Value::read(&stack.elements[i - n]))?;
+                code.store_in(&stack.elements[i], Value::read(&stack.elements[i - n]))?;
             }
             for element in &stack.elements[..n] {
                 code.reset(element);
@@ -58,12 +60,14 @@ impl<'a> Code<'_, 'a> {
     /// `stack.pop_front(n)`: the elements move down, the last `n` become invalid.
     pub(crate) fn pop_front(&mut self, stack: &'a hir::Expr, n: u32) -> Lower<Value> {
         let lvalue = self.access(stack)?;
-        self.each_place(&lvalue, &mut |code, place| {
-            let Place::Stack(stack) = place else { return internal(code.span, "a stack was expected here") };
+        self.each_storage(&lvalue, &mut |code, storage| {
+            let Storage::Stack(stack) = storage else {
+                return internal(code.span, "a stack was expected here");
+            };
             let size = stack.elements.len();
             let n = (n as usize).min(size);
             for i in n..size {
-                code.store_place(&stack.elements[i - n], Value::read(&stack.elements[i]))?;
+                code.store_in(&stack.elements[i - n], Value::read(&stack.elements[i]))?;
             }
             for element in &stack.elements[size - n..] {
                 code.reset(element);

@@ -6,7 +6,7 @@ use millrace_sema::hir::{self, ExprKind};
 use super::Code;
 use crate::fail::{Lower, internal};
 use crate::objects::Binding;
-use crate::place::{LValue, Place};
+use crate::storage::{LValue, Storage};
 use crate::types;
 use crate::value::{Value, choose};
 
@@ -27,7 +27,7 @@ impl<'a> Code<'_, 'a> {
     pub(crate) fn access(&mut self, expr: &'a hir::Expr) -> Lower<LValue> {
         match &expr.kind {
             ExprKind::Var(var) => match self.binding(*var) {
-                Some(Binding::Place(place)) => Ok(LValue::Place(place.clone())),
+                Some(Binding::Storage(storage)) => Ok(LValue::Storage(storage.clone())),
                 Some(Binding::Value(value)) => Ok(LValue::Value(value.clone())),
                 _ => {
                     let name = &self.cx.hir.vars[*var].name;
@@ -79,7 +79,7 @@ impl<'a> Code<'_, 'a> {
     pub(crate) fn stack(&mut self, expr: &'a hir::Expr) -> Lower<(Vec<LValue>, Expr)> {
         let base = self.access(expr)?;
         let next = match &base {
-            LValue::Place(Place::Stack(stack)) => stack.next.map(Expr::Read),
+            LValue::Storage(Storage::Stack(stack)) => stack.next.map(Expr::Read),
             LValue::Value(Value::Stack(_, next)) => next.clone(),
             _ => None,
         };
@@ -90,8 +90,8 @@ impl<'a> Code<'_, 'a> {
     /// The member of a structure, header or union.
     pub(crate) fn member(&mut self, base: LValue, index: usize, expr: &'a hir::Expr) -> Lower<LValue> {
         match base {
-            LValue::Place(place) => match place.member(index) {
-                Some(member) => Ok(LValue::Place(member.clone())),
+            LValue::Storage(storage) => match storage.member(index) {
+                Some(member) => Ok(LValue::Storage(member.clone())),
                 None => internal(expr.span, "no such member"),
             },
             LValue::Value(value) => match value.member(index) {
@@ -114,13 +114,15 @@ impl<'a> Code<'_, 'a> {
     /// The elements of a stack, array or tuple.
     pub(crate) fn elements(&mut self, base: LValue, expr: &'a hir::Expr) -> Lower<Vec<LValue>> {
         match base {
-            LValue::Place(Place::Stack(stack)) => {
+            LValue::Storage(Storage::Stack(stack)) => {
                 // To choose one of them takes a few expressions for each.
                 self.cx.budget.visits += 4 * stack.elements.len();
                 self.cx.budget.check(expr.span)?;
-                Ok(stack.elements.iter().cloned().map(LValue::Place).collect())
+                Ok(stack.elements.iter().cloned().map(LValue::Storage).collect())
             }
-            LValue::Place(Place::Struct(members)) => Ok(members.iter().cloned().map(LValue::Place).collect()),
+            LValue::Storage(Storage::Struct(members)) => {
+                Ok(members.iter().cloned().map(LValue::Storage).collect())
+            }
             LValue::Value(Value::Stack(elements, _) | Value::Tuple(elements)) => {
                 Ok(elements.into_iter().map(LValue::Value).collect())
             }
@@ -144,8 +146,8 @@ impl<'a> Code<'_, 'a> {
     /// What an l-value holds now.
     pub(crate) fn load(&mut self, lvalue: &LValue) -> Lower<Value> {
         match lvalue {
-            LValue::Place(place) => {
-                let value = Value::read(place);
+            LValue::Storage(storage) => {
+                let value = Value::read(storage);
                 self.count_parts(&value);
                 Ok(value)
             }

@@ -30,7 +30,7 @@ use crate::context::Lowering;
 use crate::fail::{Lower, code, fail, internal};
 use crate::limits;
 use crate::objects::{Binding, ObjectId};
-use crate::place::{LValue, Place};
+use crate::storage::{LValue, Storage};
 use crate::value::{Value, is_trivial};
 
 /// A body under construction.
@@ -64,13 +64,13 @@ pub(crate) struct Frame {
     /// Where `return` goes (a parser: `accept`).
     pub(crate) ret: BlockId,
     /// Where the returned value goes.
-    result: Option<Place>,
+    result: Option<Storage>,
     /// Where `exit` goes, once somebody asked.
     exit: Option<BlockId>,
     /// The call.
     call: Span,
     /// What is copied to the caller's arguments at the end, in order.
-    copy_outs: Vec<(LValue, Place)>,
+    copy_outs: Vec<(LValue, Storage)>,
     /// The loops around the statement at hand.
     loops: Vec<Loop>,
     /// For names of storage.
@@ -246,8 +246,8 @@ impl<'c, 'a> Code<'c, 'a> {
     /// Ends the body at the block where the outermost code returns to, after its copy-outs.
     pub(crate) fn close(&mut self, end: BlockId) -> Lower<()> {
         self.body.switch_to(end);
-        for (lvalue, place) in self.frames[0].copy_outs.clone() {
-            self.copying(|code| code.store(&lvalue, Value::read(&place)))?;
+        for (lvalue, storage) in self.frames[0].copy_outs.clone() {
+            self.copying(|code| code.store(&lvalue, Value::read(&storage)))?;
         }
         self.body.end();
         Ok(())
@@ -316,8 +316,8 @@ impl<'c, 'a> Code<'c, 'a> {
                 let block = self.block();
                 let here = self.body.current();
                 self.body.switch_to(block);
-                for (lvalue, place) in self.frames[index].copy_outs.clone() {
-                    self.copying(|code| code.store(&lvalue, Value::read(&place)))?;
+                for (lvalue, storage) in self.frames[index].copy_outs.clone() {
+                    self.copying(|code| code.store(&lvalue, Value::read(&storage)))?;
                 }
                 match outer {
                     Some(outer) => self.body.goto(outer),
@@ -352,7 +352,7 @@ impl<'c, 'a> Code<'c, 'a> {
     }
 
     /// Storage for a value that only this body uses.
-    pub(crate) fn temp_place(&mut self, ty: Ty) -> Lower<Place> {
+    pub(crate) fn temp_storage(&mut self, ty: Ty) -> Lower<Storage> {
         let name = format!("{}.tmp", self.name);
         self.cx.allocate(ty, &name, Home::Local, self.span)
     }

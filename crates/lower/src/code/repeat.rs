@@ -5,7 +5,7 @@ use millrace_sema::hir::{self, ForCollection, Stmt};
 
 use super::{Code, Loop};
 use crate::fail::{Lower, internal};
-use crate::place::LValue;
+use crate::storage::LValue;
 use crate::types;
 use crate::value::Value;
 

@@ -6,7 +6,7 @@ use millrace_sema::hir::{self, Stmt, StmtKind};
 
 use super::Code;
 use crate::fail::{Lower, code, fail, internal};
-use crate::place::LValue;
+use crate::storage::LValue;
 use crate::survey;
 use crate::value::Value;
 
@@ -65,8 +65,8 @@ impl<'a> Code<'_, 'a> {
                 if let Some(value) = value {
                     let result = self.frame().result.clone();
                     let value = self.eval(value)?;
-                    if let Some(place) = result {
-                        self.store_place(&place, value)?;
+                    if let Some(storage) = result {
+                        self.store_in(&storage, value)?;
                     }
                 }
                 let ret = self.frame().ret;

@@ -4,14 +4,14 @@ use millrace_pipeline::{Case, Expr, HeaderId, Inst, Matcher, SlotId};
 
 use super::Code;
 use crate::fail::{Lower, internal};
-use crate::place::{Footprint, HeaderPlace, LValue, Place};
+use crate::storage::{Footprint, HeaderStorage, LValue, Storage};
 use crate::value::{Value, zero_scalar};
 
 impl<'a> Code<'_, 'a> {
     /// Writes a value to an l-value.
     pub(crate) fn store(&mut self, lvalue: &LValue, value: Value) -> Lower<()> {
         match lvalue {
-            LValue::Place(place) => self.store_place(place, value),
+            LValue::Storage(storage) => self.store_in(storage, value),
             LValue::Missing(_) => Ok(()),
             LValue::Value(_) => internal(self.span, "a value cannot be written to"),
             LValue::Slice(base, high, low) => {
@@ -31,7 +31,7 @@ impl<'a> Code<'_, 'a> {
         let scalars: Option<Vec<SlotId>> = alternatives
             .iter()
             .map(|a| match a {
-                LValue::Place(Place::Scalar(slot)) => Some(*slot),
+                LValue::Storage(Storage::Scalar(slot)) => Some(*slot),
                 _ => None,
             })
             .collect();
@@ -100,60 +100,60 @@ impl<'a> Code<'_, 'a> {
         Ok(())
     }
 
-    /// Runs code for the place or, for an element that is chosen at run time, for each place that it may be.
-    pub(crate) fn each_place(
+    /// Runs code for the storage or, for an element that is chosen at run time, for the storage of each that it may be.
+    pub(crate) fn each_storage(
         &mut self,
         lvalue: &LValue,
-        f: &mut dyn FnMut(&mut Self, &Place) -> Lower<()>,
+        f: &mut dyn FnMut(&mut Self, &Storage) -> Lower<()>,
     ) -> Lower<()> {
         match lvalue {
-            LValue::Place(place) => f(self, place),
+            LValue::Storage(storage) => f(self, storage),
             LValue::Missing(_) => Ok(()),
             LValue::Choice(index, alternatives) => {
-                self.each_alternative(index, alternatives, &mut |code, l| code.each_place(l, f))
+                self.each_alternative(index, alternatives, &mut |code, l| code.each_storage(l, f))
             }
             LValue::Slice(..) | LValue::Value(_) => internal(self.span, "storage was expected here"),
         }
     }
 
-    /// Writes a value to a place, all at once: the value is read as it was before.
-    pub(crate) fn store_place(&mut self, place: &Place, value: Value) -> Lower<()> {
+    /// Writes a value to storage, all at once: the value is read as it was before.
+    pub(crate) fn store_in(&mut self, storage: &Storage, value: Value) -> Lower<()> {
         let several = !matches!(value, Value::Scalar(_));
         if several && !value.is_constant() {
-            if value == Value::read(place) {
+            if value == Value::read(storage) {
                 return Ok(());
             }
             let (mut written, mut read) = (Footprint::default(), Footprint::default());
-            written.add_place(place);
+            written.add_storage(storage);
             read.add_value(&value, self.cx.ir.program());
             if written.meets(&read) {
                 let settled = self.settle(value);
-                return self.write(place, settled, true);
+                return self.write(storage, settled, true);
             }
         }
-        self.write(place, value, true)
+        self.write(storage, value, true)
     }
 
     /// Writes part after part. In a union that is written as a whole, the members do not invalidate each other.
-    fn write(&mut self, place: &Place, value: Value, alone: bool) -> Lower<()> {
-        match (place, value) {
-            (Place::Unit, _) => Ok(()),
-            (Place::Scalar(slot), Value::Scalar(value)) => {
+    fn write(&mut self, storage: &Storage, value: Value, alone: bool) -> Lower<()> {
+        match (storage, value) {
+            (Storage::Unit, _) => Ok(()),
+            (Storage::Scalar(slot), Value::Scalar(value)) => {
                 self.assign(*slot, value);
                 Ok(())
             }
-            (Place::Scalar(slot), Value::Int(number)) => {
+            (Storage::Scalar(slot), Value::Int(number)) => {
                 let width = self.cx.ir.program().slots[*slot].ty.bits().unwrap_or(1);
                 self.assign(*slot, Expr::Const(millrace_pipeline::Bits::from_bigint(width, &number)));
                 Ok(())
             }
-            (Place::Struct(places), Value::Tuple(values)) => {
-                places.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, true))
+            (Storage::Struct(parts), Value::Tuple(values)) => {
+                parts.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, true))
             }
-            (Place::Union(places), Value::Union(values)) => {
-                places.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, false))
+            (Storage::Union(parts), Value::Union(values)) => {
+                parts.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, false))
             }
-            (Place::Header(header), Value::Header(value)) => match value.valid {
+            (Storage::Header(header), Value::Header(value)) => match value.valid {
                 Expr::Bool(true) => self.write_header(header, value.fields, alone),
                 Expr::Bool(false) => {
                     self.push(Inst::SetInvalid(header.id));
@@ -170,7 +170,7 @@ impl<'a> Code<'_, 'a> {
                     Ok(())
                 }
             },
-            (Place::Stack(stack), Value::Stack(values, next)) => {
+            (Storage::Stack(stack), Value::Stack(values, next)) => {
                 let missing = stack.elements.len().saturating_sub(values.len());
                 stack.elements.iter().zip(values).try_for_each(|(p, v)| self.write(p, v, true))?;
                 let after = stack.elements.len() - missing;
@@ -186,13 +186,13 @@ impl<'a> Code<'_, 'a> {
         }
     }
 
-    fn write_header(&mut self, header: &HeaderPlace, fields: Vec<Value>, alone: bool) -> Lower<()> {
+    fn write_header(&mut self, header: &HeaderStorage, fields: Vec<Value>, alone: bool) -> Lower<()> {
         self.make_valid(header, alone);
         header.fields.iter().zip(fields).try_for_each(|(p, v)| self.write(p, v, true))
     }
 
     /// Makes a header valid, and the other members of its union invalid.
-    pub(crate) fn make_valid(&mut self, header: &HeaderPlace, alone: bool) {
+    pub(crate) fn make_valid(&mut self, header: &HeaderStorage, alone: bool) {
         self.push(Inst::SetValid(header.id));
         if alone {
             self.invalidate(&header.siblings);
@@ -200,7 +200,7 @@ impl<'a> Code<'_, 'a> {
     }
 
     /// Makes a header invalid, and with it the whole union that it is a member of.
-    pub(crate) fn make_invalid(&mut self, header: &HeaderPlace, alone: bool) {
+    pub(crate) fn make_invalid(&mut self, header: &HeaderStorage, alone: bool) {
         self.push(Inst::SetInvalid(header.id));
         if alone {
             self.invalidate(&header.siblings);
@@ -214,18 +214,18 @@ impl<'a> Code<'_, 'a> {
         }
     }
 
-    /// Gives a place what an uninitialised variable has: headers invalid, all else 0.
-    pub(crate) fn reset(&mut self, place: &Place) {
-        match place {
-            Place::Unit => {}
-            Place::Scalar(slot) => {
+    /// Gives storage what an uninitialised variable has: headers invalid, all else 0.
+    pub(crate) fn reset(&mut self, storage: &Storage) {
+        match storage {
+            Storage::Unit => {}
+            Storage::Scalar(slot) => {
                 let ty = self.cx.ir.program().slots[*slot].ty;
                 let zero = zero_scalar(ty, |w| self.cx.empty_varbit(w));
                 self.push(Inst::Assign { dst: *slot, value: zero });
             }
-            Place::Struct(members) | Place::Union(members) => members.iter().for_each(|p| self.reset(p)),
-            Place::Header(header) => self.push(Inst::SetInvalid(header.id)),
-            Place::Stack(stack) => {
+            Storage::Struct(members) | Storage::Union(members) => members.iter().for_each(|p| self.reset(p)),
+            Storage::Header(header) => self.push(Inst::SetInvalid(header.id)),
+            Storage::Stack(stack) => {
                 stack.elements.iter().for_each(|p| self.reset(p));
                 if let Some(next) = stack.next {
                     self.assign(next, Expr::bits(32, 0));

@@ -22,14 +22,14 @@ impl<'a> Code<'_, 'a> {
         let Some(run) = run else { return internal(span, "an application without a result") };
         let state = self.table(table)?;
         // An action may stand in the list more than once.
-        let mut places: HashMap<ActionId, Vec<usize>> = HashMap::new();
-        for (place, action) in state.actions.iter().enumerate() {
-            places.entry(*action).or_default().push(place);
+        let mut positions: HashMap<ActionId, Vec<usize>> = HashMap::new();
+        for (position, action) in state.actions.iter().enumerate() {
+            positions.entry(*action).or_default().push(position);
         }
         let mut list = Vec::new();
         for case in cases {
-            let places = case.labels.iter().filter_map(|label| places.get(label)).flatten();
-            let values = places.map(|place| Bits::new(16, *place as u128));
+            let positions = case.labels.iter().filter_map(|label| positions.get(label)).flatten();
+            let values = positions.map(|position| Bits::new(16, *position as u128));
             list.push((values.collect::<Vec<_>>(), case.body.as_slice()));
         }
         self.select_values(Expr::Read(run), list, default)

@@ -311,7 +311,7 @@ fn p4info_has_the_ids_of_p4c() {
 
 #[test]
 fn p4info_is_written_for_older_controllers_and_in_all_forms() {
-    use millrace_p4runtime::proto::config::P4Info;
+    use millrace_p4runtime_api::config::P4Info;
     use prost::Message;
     let folder = Folder::new("p4info-forms");
     let program = folder.file("basic.p4", BASIC);

@@ -1,9 +1,9 @@
 //! `run --grpc`: a controller of a switch that was started from the command line.
 
 use crate::common::{command, millrace};
-use millrace_p4runtime::proto::v1::entity::Entity as Kind;
-use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::entity::Entity as Kind;
+use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
+use millrace_p4runtime_api::v1::*;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ fn a_controller_finds_the_program_and_writes_to_it() {
         let config =
             calls.get_forwarding_pipeline_config(request).await.unwrap().into_inner().config.unwrap();
         let info = config.p4info.unwrap();
-        let id = |preamble: &Option<millrace_p4runtime::proto::p4::config::v1::Preamble>, name: &str| {
+        let id = |preamble: &Option<millrace_p4runtime_api::p4::config::v1::Preamble>, name: &str| {
             preamble.as_ref().filter(|of| of.name == name).map(|of| of.id)
         };
         let table = info.tables.iter().find_map(|of| id(&of.preamble, "RouterIngress.ipv4_lpm")).unwrap();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{CaptureStatus, DropSiteStatus, PortStatus, Process, QueueStatus, TableStatus};
+use millrace_observe_api::Process;
 use std::collections::HashSet;
 
 fn status() -> Arc<Status> {

@@ -2,10 +2,10 @@
 
 use super::table::{colors_message, counter_message, fields_messages};
 use super::{MAX_ENTITIES, Reader, Stop};
-use crate::proto::v1::{self, Index, entity::Entity};
 use crate::refusal::Refusal;
 use crate::write::{cells, meter_message};
 use millrace_dataplane::{Answered, MeterCell, ObjectRequest, Reply, Request};
+use millrace_p4runtime_api::v1::{self, Index, entity::Entity};
 use millrace_pipeline::semantics::Value;
 use millrace_state::{CounterRef, CounterValue};
 use std::ops::Range;

@@ -14,10 +14,10 @@ pub(crate) use queue::{Full, Queue, queue};
 pub(crate) use table::{match_messages, program_entry};
 
 use crate::forwarding::{Loaded, Lock};
-use crate::proto::v1::{Entity, ReadResponse, entity, packet_replication_engine_entry};
 use crate::refusal::Refusal;
 use crate::role_config::RoleConfig;
 use crate::write::Ports;
+use millrace_p4runtime_api::v1::{Entity, ReadResponse, entity, packet_replication_engine_entry};
 use tonic::Status;
 
 /// Most entities in one message.

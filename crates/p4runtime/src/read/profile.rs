@@ -2,9 +2,11 @@
 
 use super::table::call_message;
 use super::{MAX_ENTITIES, Reader, Stop};
-use crate::proto::v1::{ActionProfileGroup, ActionProfileMember, action_profile_group, entity::Entity};
 use crate::refusal::Refusal;
 use crate::shadow::FIRST_ONE_SHOT;
+use millrace_p4runtime_api::v1::{
+    ActionProfileGroup, ActionProfileMember, action_profile_group, entity::Entity,
+};
 use millrace_state::GroupMember;
 
 impl Reader<'_> {

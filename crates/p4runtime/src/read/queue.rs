@@ -6,7 +6,7 @@
 
 use crate::budget::Held;
 use crate::forwarding::Lock;
-use crate::proto::v1::ReadResponse;
+use millrace_p4runtime_api::v1::ReadResponse;
 use prost::Message;
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -244,11 +244,11 @@ impl Drop for Answers {
 mod tests {
     use super::*;
     use crate::forwarding::Forwarding;
-    use crate::proto::v1::{Entity, RegisterEntry, entity};
+    use millrace_p4runtime_api::v1::{Entity, RegisterEntry, entity};
     use tokio_stream::StreamExt;
 
     fn message(index: i64) -> ReadResponse {
-        let index = Some(crate::proto::v1::Index { index });
+        let index = Some(millrace_p4runtime_api::v1::Index { index });
         let entry = RegisterEntry { register_id: 1, index, data: None };
         ReadResponse { entities: vec![Entity { entity: Some(entity::Entity::RegisterEntry(entry)) }] }
     }

@@ -1,13 +1,13 @@
 //! Multicast groups and clone sessions.
 
 use super::{MAX_ENTITIES, Reader, Stop};
-use crate::proto::v1::{
-    self, PacketReplicationEngineEntry, entity::Entity, packet_replication_engine_entry::Type,
-    replica::PortKind,
-};
 use crate::refusal::Refusal;
 use crate::write::port_bytes;
 use millrace_dataplane::{Replica, Request, Session};
+use millrace_p4runtime_api::v1::{
+    self, PacketReplicationEngineEntry, entity::Entity, packet_replication_engine_entry::Type,
+    replica::PortKind,
+};
 
 impl Reader<'_> {
     pub(super) async fn multicast_groups(&self, request: v1::MulticastGroupEntry) -> Result<(), Stop> {

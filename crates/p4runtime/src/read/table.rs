@@ -2,13 +2,13 @@
 
 use super::{MAX_ENTITIES, Reader, Stop};
 use crate::catalog::{Catalog, TableInfo};
-use crate::proto::v1::{
-    self, Action, CounterData, FieldMatch, TableAction, TableEntry, action::Param, entity::Entity,
-    field_match, table_action, table_entry::IdleTimeout,
-};
 use crate::refusal::Refusal;
 use crate::shadow::Shadow;
 use crate::write::{Decoder, Direct, meter_message};
+use millrace_p4runtime_api::v1::{
+    self, Action, CounterData, FieldMatch, TableAction, TableEntry, action::Param, entity::Entity,
+    field_match, table_action, table_entry::IdleTimeout,
+};
 use millrace_pipeline::{ActionCall, EntryMatch};
 use millrace_state::{ColorCounts, CounterValue, EntryIndex, EntryView, Target};
 use prost::bytes::Bytes;

@@ -3,8 +3,8 @@
 use super::one_shot::Shots;
 use super::{Decoder, invalid};
 use crate::catalog::TableInfo;
-use crate::proto::v1;
 use crate::refusal::Refusal;
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::{ActionCall, Bits, ProfileId};
 
 #[derive(Clone, Debug)]

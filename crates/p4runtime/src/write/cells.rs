@@ -2,9 +2,9 @@
 
 use super::batch::{Change, Site};
 use super::{Decoder, Kind, Op, TablesOp, natural, only_modify};
-use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::Before;
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::{CounterId, DigestId};
 use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, ObjectWrite, Rate};
 use std::ops::Range;

@@ -4,9 +4,9 @@ use super::batch::Site;
 use super::cells::{clears, counter_value, meter_config};
 use super::{Decoder, Kind, Op, TablesOp, only_modify};
 use crate::catalog::TableInfo;
-use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::EntryKey;
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::TableId;
 use millrace_state::{ColorCounts, CounterRef, CounterValue, EntryIndex, EntryView, MeterConfig, Tables};
 

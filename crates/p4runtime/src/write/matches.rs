@@ -2,10 +2,10 @@
 
 use super::{Decoder, invalid};
 use crate::catalog::{FieldInfo, TableInfo};
-use crate::proto::v1;
-use crate::proto::v1::field_match::FieldMatchType;
 use crate::refusal::Refusal;
 use crate::shadow::EntryKey;
+use millrace_p4runtime_api::v1;
+use millrace_p4runtime_api::v1::field_match::FieldMatchType;
 use millrace_pipeline::{Bits, EntryMatch, MatchKind};
 
 impl Decoder<'_> {

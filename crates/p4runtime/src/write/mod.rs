@@ -23,10 +23,10 @@ pub(crate) use replication::{effective_copies, port_bytes};
 
 use crate::catalog::Catalog;
 use crate::forwarding::Loaded;
-use crate::proto::v1::write_request::Atomicity;
-use crate::proto::v1::{Update, entity::Entity, packet_replication_engine_entry, update};
 use crate::refusal::Refusal;
 use millrace_dataplane::{PortId, Request};
+use millrace_p4runtime_api::v1::write_request::Atomicity;
+use millrace_p4runtime_api::v1::{Update, entity::Entity, packet_replication_engine_entry, update};
 use millrace_state::ObjectWrite;
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;

@@ -4,10 +4,10 @@ use super::Decoder;
 use super::actions::ActionSpec;
 use super::profile::GroupSize;
 use crate::catalog::ProfileInfo;
-use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::{OneShot, Shadow, all};
 use millrace_dataplane::PortId;
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::{ProfileId, TableId};
 use millrace_state::{GroupMember, MemberWrite, Selection, Tables, Target};
 

@@ -3,11 +3,11 @@
 use super::batch::{Change, Site};
 use super::{Decoder, Kind, Op, TablesOp};
 use crate::catalog::ProfileInfo;
-use crate::proto::config::action_profile::SelectorSizeSemantics;
-use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::{Before, FIRST_ONE_SHOT, Group, Shadow, Watched, all};
 use millrace_dataplane::PortId;
+use millrace_p4runtime_api::config::action_profile::SelectorSizeSemantics;
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::ProfileId;
 use millrace_state::{GroupMember, MemberWrite, ProfileError, Tables};
 

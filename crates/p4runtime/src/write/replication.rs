@@ -2,11 +2,11 @@
 
 use super::batch::Change;
 use super::{Decoder, Kind, Op, Ports, metadata};
-use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::{Before, Shadow, put};
 use crate::value;
 use millrace_dataplane::{GroupWrite, MAX_GROUP_COPIES, PortId, Replica, Session};
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::Bits;
 use prost::bytes::Bytes;
 use std::collections::BTreeSet;

@@ -6,9 +6,9 @@ use super::direct::{DirectResources, set_direct};
 use super::one_shot::{forget_one_shot, one_shot_of, target};
 use super::{Decoder, Kind, Op, TablesOp, metadata, natural};
 use crate::catalog::TableInfo;
-use crate::proto::v1;
 use crate::refusal::Refusal;
 use crate::shadow::{Before, Cookie, EntryKey};
+use millrace_p4runtime_api::v1;
 use millrace_pipeline::{ActionCall, TableId};
 use millrace_state::{CounterRef, EntryIndex, EntryWrite};
 

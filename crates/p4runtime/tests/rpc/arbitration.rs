@@ -1,8 +1,8 @@
 //! Streams: who is the primary, who learns it, what ends a stream.
 
 use crate::common::{Client, DEVICE, Device, election};
-use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
+use millrace_p4runtime_api::v1::*;
 use tonic::Code;
 
 fn code(update: &MasterArbitrationUpdate) -> Code {

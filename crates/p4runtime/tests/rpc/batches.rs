@@ -1,9 +1,9 @@
 //! Batches: their atomicity, and what is said of each update.
 
 use crate::common::{Client, Device, Names, errors, update};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::write_request::Atomicity;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::write_request::Atomicity;
+use millrace_p4runtime_api::v1::*;
 use tonic::Code;
 
 async fn everything(client: &mut Client) -> Vec<Entity> {
@@ -38,7 +38,7 @@ fn updates(client: &Names) -> Vec<Update> {
     use update::Type::{Delete, Insert, Modify};
     let metadata = |entry: TableEntry| TableEntry { metadata: vec![9].into(), ..entry };
     let index = Some(Index { index: 3 });
-    let id = |list: &[Option<millrace_p4runtime::proto::config::Preamble>], name| {
+    let id = |list: &[Option<millrace_p4runtime_api::config::Preamble>], name| {
         crate::common::id(list.iter(), name)
     };
     let info = &client.info;

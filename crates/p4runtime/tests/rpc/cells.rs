@@ -1,8 +1,8 @@
 //! Counters, meters, registers and value sets.
 
 use crate::common::{Client, Device, exact, frame, id, leaving, ternary, update};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::*;
 use tonic::Code;
 
 fn at(index: i64) -> Option<Index> {

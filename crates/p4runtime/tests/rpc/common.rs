@@ -2,10 +2,10 @@
 
 use millrace_chassis::{Listener, empty_program};
 use millrace_dataplane::{Control, EngineKind, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
-use millrace_p4runtime::proto::p4::config::v1::P4Info;
-use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
-use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server, cpu_port};
+use millrace_p4runtime_api::p4::config::v1::P4Info;
+use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
+use millrace_p4runtime_api::v1::*;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -291,7 +291,7 @@ impl Names {
 }
 
 pub(crate) fn id<'a>(
-    preambles: impl Iterator<Item = &'a Option<millrace_p4runtime::proto::p4::config::v1::Preamble>>,
+    preambles: impl Iterator<Item = &'a Option<millrace_p4runtime_api::p4::config::v1::Preamble>>,
     name: &str,
 ) -> u32 {
     let mut preambles = preambles.flatten();
@@ -364,7 +364,7 @@ pub(crate) struct Refused {
 pub(crate) fn errors(status: &Status) -> Vec<Refused> {
     use prost::Message;
     assert_eq!(status.code(), Code::Unknown, "{status:?}");
-    let details = millrace_p4runtime::proto::google::rpc::Status::decode(status.details()).unwrap();
+    let details = millrace_p4runtime_api::google::rpc::Status::decode(status.details()).unwrap();
     assert_eq!((details.code, details.message.as_str()), (Code::Unknown as i32, status.message()));
     let each = details.details.iter().map(|any| {
         assert_eq!(any.type_url, "type.googleapis.com/p4.v1.Error");

@@ -2,7 +2,7 @@
 
 use crate::common::{Client, Device};
 use millrace_p4runtime::MAX_CONNECTIONS_OF_PEER;
-use millrace_p4runtime::proto::v1::CapabilitiesRequest;
+use millrace_p4runtime_api::v1::CapabilitiesRequest;
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn one_connection_too_many_takes_the_place_of_a_silent_one() {
     held.truncate(1);
     for _ in 0..100 {
         if let Ok(mut calls) =
-            millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient::connect(device.address()).await
+            millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient::connect(device.address()).await
             && calls.capabilities(CapabilitiesRequest::default()).await.is_ok()
         {
             return;

@@ -1,8 +1,8 @@
 //! Table entries: what is written comes back, what does not fit is refused with the code of the specification.
 
 use crate::common::{Client, Device, election, exact, frame, lpm, ternary};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::*;
 use tonic::Code;
 
 fn wildcard(table_id: u32) -> TableEntry {
@@ -385,7 +385,7 @@ async fn reads_of_many_entries_come_in_bounded_messages_and_stop_for_nobody() {
     assert_eq!(client.calls.read(elsewhere).await.unwrap_err().code(), Code::NotFound);
 }
 
-use millrace_p4runtime::proto::v1::Entity as Entity_;
+use millrace_p4runtime_api::v1::Entity as Entity_;
 
 #[tokio::test]
 async fn tables_may_belong_to_a_role() {

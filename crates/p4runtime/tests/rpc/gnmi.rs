@@ -8,8 +8,8 @@ use millrace_gnmi::proto::subscribe_response::Response as Told;
 use millrace_gnmi::proto::subscription_list::Mode;
 use millrace_gnmi::proto::typed_value::Value;
 use millrace_gnmi::proto::*;
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::{TableEntry, table_action};
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::{TableEntry, table_action};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -147,21 +147,21 @@ async fn a_port_that_is_switched_off_is_down_for_all() {
     let route = controller.route([10, 0, 0, 0], 8, 2);
     controller.insert(Entity::TableEntry(route)).await.unwrap();
     // A one-shot group whose members watch ports 1 and 2.
-    let watched = |port: u8| millrace_p4runtime::proto::v1::ActionProfileAction {
+    let watched = |port: u8| millrace_p4runtime_api::v1::ActionProfileAction {
         action: Some(controller.call("forward", &[&[port]])),
         weight: 1,
-        watch_kind: Some(millrace_p4runtime::proto::v1::action_profile_action::WatchKind::WatchPort(
+        watch_kind: Some(millrace_p4runtime_api::v1::action_profile_action::WatchKind::WatchPort(
             vec![port].into(),
         )),
     };
-    let group = millrace_p4runtime::proto::v1::ActionProfileActionSet {
+    let group = millrace_p4runtime_api::v1::ActionProfileActionSet {
         action_profile_actions: vec![watched(1), watched(2)],
         ..Default::default()
     };
     let ecmp = TableEntry {
         table_id: controller.table("ecmp"),
         r#match: vec![crate::common::lpm(1, &[40, 0, 0, 0], 8)],
-        action: Some(millrace_p4runtime::proto::v1::TableAction {
+        action: Some(millrace_p4runtime_api::v1::TableAction {
             r#type: Some(table_action::Type::ActionProfileActionSet(group)),
         }),
         ..TableEntry::default()

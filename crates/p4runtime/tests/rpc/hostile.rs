@@ -2,10 +2,10 @@
 
 use crate::common::{ALL, Client, DEVICE, Device, errors, update};
 use millrace_drivers::{FarEnd, MemoryPort, Next};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
-use millrace_p4runtime::proto::v1::*;
 use millrace_p4runtime::{MAX_CONNECTIONS_OF_PEER, MAX_STREAMS_OF_CONNECTION};
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
+use millrace_p4runtime_api::v1::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::Receiver;

@@ -1,9 +1,9 @@
 //! Streams: packets in and out, digests, idle entries, errors.
 
 use crate::common::{Client, Device, exact, frame, leaving};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::stream_message_response::Update as Heard;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::stream_message_response::Update as Heard;
+use millrace_p4runtime_api::v1::*;
 use std::time::{Duration, Instant};
 use tonic::Code;
 

@@ -1,12 +1,12 @@
 //! Setting and getting programs.
 
 use crate::common::{ALL, Client, DEVICE, Device, frame, leaving, update};
-use millrace_chassis::{Item, Report};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
-use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
-use millrace_p4runtime::proto::v1::*;
-use millrace_p4runtime::{KEEP_KEY, REPORT_KEY};
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::get_forwarding_pipeline_config_request::ResponseType;
+use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
+use millrace_p4runtime_api::v1::*;
+use millrace_p4runtime_api::{KEEP_KEY, REPORT_KEY};
+use millrace_swap_report::{Item, Report};
 use std::time::Duration;
 use tonic::Code;
 

@@ -4,8 +4,8 @@ use crate::batches::action_set;
 use crate::common::{ALL, Client, Device, Names, exact, frame, leaving, lpm};
 use millrace_chassis::Listener;
 use millrace_dataplane::{Moment, Request};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::*;
 use tonic::Code;
 
 fn member(client: &Names, profile: &str, member_id: u32, port: u8) -> Entity {

@@ -1,12 +1,13 @@
 //! Programs that come from somebody other than a controller.
 
 use crate::common::{ALL, Client, DEVICE, Device, frame, leaving};
-use millrace_chassis::{Candidate, MAX_WAITING_PROGRAMS, Making, Programs, Report};
+use millrace_chassis::{Candidate, MAX_WAITING_PROGRAMS, Making, Programs};
 use millrace_dataplane::{EngineKind, Keep, ObjectRequest, Request};
-use millrace_p4runtime::client::{self, swap};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::client::{self, swap};
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::get_forwarding_pipeline_config_request::ResponseType;
+use millrace_p4runtime_api::v1::*;
+use millrace_swap_report::Report;
 use std::time::{Duration, Instant};
 use tonic::Code;
 

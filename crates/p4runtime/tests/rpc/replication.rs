@@ -3,9 +3,9 @@
 use crate::common::{Device, frame, leaving};
 use millrace_chassis::Listener;
 use millrace_dataplane::Request;
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::packet_replication_engine_entry::Type;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::packet_replication_engine_entry::Type;
+use millrace_p4runtime_api::v1::*;
 use tonic::Code;
 
 pub(crate) fn replica(port: u8, instance: u32) -> Replica {

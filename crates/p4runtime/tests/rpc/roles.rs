@@ -1,11 +1,11 @@
 //! Roles with a config of Stratum's scheme: what they read and write, which packets they hear of, who sets the program.
 
 use crate::common::{Client, DEVICE, Device, election, frame};
-use millrace_p4runtime::proto::stratum::{P4RoleConfig, p4_role_config::PacketFilter};
-use millrace_p4runtime::proto::v1::entity::Entity;
-use millrace_p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
-use millrace_p4runtime::proto::v1::stream_message_response::Update as Heard;
-use millrace_p4runtime::proto::v1::*;
+use millrace_p4runtime_api::stratum::{P4RoleConfig, p4_role_config::PacketFilter};
+use millrace_p4runtime_api::v1::entity::Entity;
+use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
+use millrace_p4runtime_api::v1::stream_message_response::Update as Heard;
+use millrace_p4runtime_api::v1::*;
 use prost::Message;
 use prost_types::Any;
 use tonic::{Code, Status};

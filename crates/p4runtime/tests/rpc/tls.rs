@@ -2,9 +2,9 @@
 
 use crate::common::Device;
 use millrace_listen::ListenError;
-use millrace_p4runtime::proto::v1::CapabilitiesRequest;
-use millrace_p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime::{DeviceConfig, Listen, Server, StartError, Tls};
+use millrace_p4runtime_api::v1::CapabilitiesRequest;
+use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Identity};
 

@@ -1,6 +1,6 @@
 //! Bodies: blocks, instructions, terminators, and who may use a local slot.
 
-use super::{Place, Verifier};
+use super::{Location, Verifier};
 use crate::*;
 use cranelift_entity::{EntityRef, SecondaryMap, packed_option::PackedOption};
 
@@ -9,26 +9,26 @@ impl Verifier<'_> {
         let p = self.program;
         self.unique_names("body", p.bodies.values().map(|b| b.name.as_str()));
         let blocks: usize = p.bodies.values().map(|b| b.blocks.len()).sum();
-        self.at_most(Place::Program, "blocks", blocks as u64, limits::MAX_BLOCKS as u64);
+        self.at_most(Location::Program, "blocks", blocks as u64, limits::MAX_BLOCKS as u64);
         let insts: usize = p.bodies.values().flat_map(|b| b.blocks.values()).map(|b| b.insts.len()).sum();
-        self.at_most(Place::Program, "instructions", insts as u64, limits::MAX_INSTS as u64);
+        self.at_most(Location::Program, "instructions", insts as u64, limits::MAX_INSTS as u64);
         for body in p.bodies.values() {
-            self.require(body.blocks.is_valid(body.entry), Place::Body(body), || {
+            self.require(body.blocks.is_valid(body.entry), Location::Body(body), || {
                 format!("its entry {} does not exist", body.entry)
             });
             for (id, block) in &body.blocks {
                 for (index, inst) in block.insts.iter().enumerate() {
-                    let place = Place::Inst(body, id, index);
-                    self.allowed(place, body.kind, inst);
-                    self.inst(place, inst);
+                    let location = Location::Inst(body, id, index);
+                    self.allowed(location, body.kind, inst);
+                    self.inst(location, inst);
                 }
-                self.terminator(Place::Terminator(body, id), body, &block.term);
+                self.terminator(Location::Terminator(body, id), body, &block.term);
             }
         }
         self.locals();
     }
 
-    fn allowed(&mut self, place: Place<'_>, kind: BodyKind, inst: &Inst) {
+    fn allowed(&mut self, location: Location<'_>, kind: BodyKind, inst: &Inst) {
         let (wanted, what) = match inst {
             Inst::Extract(_) | Inst::ExtractVar { .. } => (BodyKind::Parser, "extracts"),
             Inst::Advance { .. } => (BodyKind::Parser, "advances"),
@@ -36,175 +36,175 @@ impl Verifier<'_> {
             Inst::Emit(_) => (BodyKind::Deparser, "emits"),
             _ => return,
         };
-        self.require(kind == wanted, place, || format!("only a {} {what}", wanted.name()));
+        self.require(kind == wanted, location, || format!("only a {} {what}", wanted.name()));
     }
 
-    fn inst(&mut self, place: Place<'_>, inst: &Inst) {
+    fn inst(&mut self, location: Location<'_>, inst: &Inst) {
         let p = self.program;
         match inst {
             Inst::Assign { dst, value } => {
-                if let Some(slot) = self.slot(place, *dst) {
-                    self.expr_of_type(place, value, slot.ty, "the value");
+                if let Some(slot) = self.slot(location, *dst) {
+                    self.expr_of_type(location, value, slot.ty, "the value");
                 }
             }
             Inst::SetValid(header) | Inst::SetInvalid(header) | Inst::Emit(header) => {
-                self.header(place, *header);
+                self.header(location, *header);
             }
-            Inst::Extract(header) => self.varbit_fields(place, *header, 0),
+            Inst::Extract(header) => self.varbit_fields(location, *header, 0),
             Inst::ExtractVar { header, bits } => {
-                self.varbit_fields(place, *header, 1);
-                self.expr_of_type(place, bits, Type::Bits(32), "the length");
+                self.varbit_fields(location, *header, 1);
+                self.expr_of_type(location, bits, Type::Bits(32), "the length");
             }
-            Inst::Advance { bits } => self.expr_of_type(place, bits, Type::Bits(32), "the distance"),
+            Inst::Advance { bits } => self.expr_of_type(location, bits, Type::Bits(32), "the distance"),
             Inst::Lookahead { dst, skip } => {
-                self.bits_slot(place, *dst);
-                self.at_most(place, "bits to skip", u64::from(*skip), u64::from(limits::MAX_VARBIT));
+                self.bits_slot(location, *dst);
+                self.at_most(location, "bits to skip", u64::from(*skip), u64::from(limits::MAX_VARBIT));
             }
             Inst::Count { counter, index } => {
-                self.exists(place, *counter, p.counters.is_valid(*counter));
-                self.bits_expr(place, index, "the index");
+                self.exists(location, *counter, p.counters.is_valid(*counter));
+                self.bits_expr(location, index, "the index");
             }
             Inst::CountDirect(table) => {
-                self.exists(place, *table, p.tables.is_valid(*table));
+                self.exists(location, *table, p.tables.is_valid(*table));
                 if let Some(table) = p.tables.get(*table) {
-                    self.require(table.direct_counter.is_some(), place, || {
+                    self.require(table.direct_counter.is_some(), location, || {
                         format!("table {} has no direct counter", table.name)
                     });
                 }
             }
             Inst::Meter { meter, index, color, dst } => {
-                self.exists(place, *meter, p.meters.is_valid(*meter));
-                self.bits_expr(place, index, "the index");
-                self.color(place, color, *dst);
+                self.exists(location, *meter, p.meters.is_valid(*meter));
+                self.bits_expr(location, index, "the index");
+                self.color(location, color, *dst);
             }
             Inst::MeterDirect { table, color, dst } => {
-                self.exists(place, *table, p.tables.is_valid(*table));
+                self.exists(location, *table, p.tables.is_valid(*table));
                 if let Some(table) = p.tables.get(*table) {
-                    self.require(table.direct_meter.is_some(), place, || {
+                    self.require(table.direct_meter.is_some(), location, || {
                         format!("table {} has no direct meter", table.name)
                     });
                 }
-                self.color(place, color, *dst);
+                self.color(location, color, *dst);
             }
             Inst::RegisterRead { dst, register, index } => {
-                self.bits_expr(place, index, "the index");
-                self.exists(place, *register, p.registers.is_valid(*register));
+                self.bits_expr(location, index, "the index");
+                self.exists(location, *register, p.registers.is_valid(*register));
                 if let Some(register) = p.registers.get(*register) {
-                    self.slot_of_type(place, *dst, Type::Bits(register.width));
+                    self.slot_of_type(location, *dst, Type::Bits(register.width));
                 }
             }
             Inst::RegisterWrite { register, index, value } => {
-                self.bits_expr(place, index, "the index");
-                self.exists(place, *register, p.registers.is_valid(*register));
+                self.bits_expr(location, index, "the index");
+                self.exists(location, *register, p.registers.is_valid(*register));
                 if let Some(register) = p.registers.get(*register) {
-                    self.expr_of_type(place, value, Type::Bits(register.width), "the value");
+                    self.expr_of_type(location, value, Type::Bits(register.width), "the value");
                 }
             }
             Inst::Hash { dst, algorithm, own, data } => {
-                self.bits_slot(place, *dst);
+                self.bits_slot(location, *dst);
                 if let Some(own) = own {
-                    self.exists(place, *own, p.hashes.is_valid(*own));
+                    self.exists(location, *own, p.hashes.is_valid(*own));
                     self.require(
                         p.hashes.get(*own).is_none_or(|own| own.algorithm == *algorithm),
-                        place,
+                        location,
                         || format!("{own} is not a hash by {}", algorithm.name()),
                     );
                 }
-                data.iter().for_each(|item| self.data_item(place, item));
+                data.iter().for_each(|item| self.data_item(location, item));
             }
             Inst::Random { dst, low, high } => {
-                if let Some(width) = self.bits_slot(place, *dst) {
-                    self.expr_of_type(place, low, Type::Bits(width), "the lowest number");
-                    self.expr_of_type(place, high, Type::Bits(width), "the highest number");
+                if let Some(width) = self.bits_slot(location, *dst) {
+                    self.expr_of_type(location, low, Type::Bits(width), "the lowest number");
+                    self.expr_of_type(location, high, Type::Bits(width), "the highest number");
                 }
             }
             Inst::Digest { digest, values } => {
-                self.exists(place, *digest, p.digests.is_valid(*digest));
+                self.exists(location, *digest, p.digests.is_valid(*digest));
                 if let Some(digest) = p.digests.get(*digest) {
                     let (given, wanted) = (values.len(), digest.members.len());
-                    self.require(given == wanted, place, || {
+                    self.require(given == wanted, location, || {
                         format!("{given} values for the {wanted} members of digest {}", digest.name)
                     });
                     for (value, (name, ty)) in values.iter().zip(&digest.members) {
-                        self.expr_of_type(place, value, *ty, name);
+                        self.expr_of_type(location, value, *ty, name);
                     }
                 }
             }
             Inst::Log { format: _, args } => args.iter().for_each(|arg| {
-                self.expr(place, arg);
+                self.expr(location, arg);
             }),
-            Inst::Assert { cond, text: _ } => self.expr_of_type(place, cond, Type::Bool, "the condition"),
+            Inst::Assert { cond, text: _ } => self.expr_of_type(location, cond, Type::Bool, "the condition"),
         }
     }
 
-    fn varbit_fields(&mut self, place: Place<'_>, header: HeaderId, wanted: usize) {
-        let Some(header) = self.header(place, header) else { return };
+    fn varbit_fields(&mut self, location: Location<'_>, header: HeaderId, wanted: usize) {
+        let Some(header) = self.header(location, header) else { return };
         let slots = &self.program.slots;
         let is_varbit = |f: &&SlotId| slots.get(**f).is_some_and(|s| matches!(s.ty, Type::Varbit(_)));
         let found = header.fields.iter().filter(is_varbit).count();
-        self.require(found == wanted, place, || {
+        self.require(found == wanted, location, || {
             format!("header {} has {found} varbit fields, not {wanted}", header.name)
         });
     }
 
-    fn exists(&mut self, place: Place<'_>, id: impl EntityRef + std::fmt::Display, exists: bool) {
-        self.require(exists, place, || format!("{id} does not exist"));
+    fn exists(&mut self, location: Location<'_>, id: impl EntityRef + std::fmt::Display, exists: bool) {
+        self.require(exists, location, || format!("{id} does not exist"));
     }
 
-    fn color(&mut self, place: Place<'_>, color: &Option<Expr>, dst: SlotId) {
+    fn color(&mut self, location: Location<'_>, color: &Option<Expr>, dst: SlotId) {
         if let Some(color) = color {
-            self.bits_expr(place, color, "the colour");
+            self.bits_expr(location, color, "the colour");
         }
-        self.bits_slot(place, dst);
+        self.bits_slot(location, dst);
     }
 
-    fn data_item(&mut self, place: Place<'_>, item: &DataItem) {
+    fn data_item(&mut self, location: Location<'_>, item: &DataItem) {
         match item {
             DataItem::Value(value) => {
-                let ty = self.expr(place, value);
-                self.require(ty != Some(Type::Bool), place, || "a truth value has no bits to hash".into());
+                let ty = self.expr(location, value);
+                self.require(ty != Some(Type::Bool), location, || "a truth value has no bits to hash".into());
             }
             DataItem::Header(header) => {
-                self.header(place, *header);
+                self.header(location, *header);
             }
             DataItem::Payload => {}
         }
     }
 
-    fn terminator(&mut self, place: Place<'_>, body: &Body, term: &Terminator) {
-        term.for_each_successor(&mut |to| self.exists(place, to, body.blocks.is_valid(to)));
+    fn terminator(&mut self, location: Location<'_>, body: &Body, term: &Terminator) {
+        term.for_each_successor(&mut |to| self.exists(location, to, body.blocks.is_valid(to)));
         match term {
             Terminator::Goto(_) | Terminator::End => {}
-            Terminator::Branch { cond, .. } => self.expr_of_type(place, cond, Type::Bool, "the condition"),
-            Terminator::Select { keys, cases, default: _ } => self.select(place, keys, cases),
+            Terminator::Branch { cond, .. } => self.expr_of_type(location, cond, Type::Bool, "the condition"),
+            Terminator::Select { keys, cases, default: _ } => self.select(location, keys, cases),
             Terminator::Apply { table, hit, action, .. } => {
-                self.require(body.kind == BodyKind::Control, place, || {
+                self.require(body.kind == BodyKind::Control, location, || {
                     "only a control applies tables".into()
                 });
-                self.exists(place, *table, self.program.tables.is_valid(*table));
+                self.exists(location, *table, self.program.tables.is_valid(*table));
                 if let Some(hit) = hit {
-                    self.slot_of_type(place, *hit, Type::Bool);
+                    self.slot_of_type(location, *hit, Type::Bool);
                 }
                 if let Some(action) = action {
-                    self.slot_of_type(place, *action, Type::Bits(16));
+                    self.slot_of_type(location, *action, Type::Bits(16));
                 }
             }
             Terminator::Reject => {
-                self.require(body.kind == BodyKind::Parser, place, || "only a parser rejects".into());
+                self.require(body.kind == BodyKind::Parser, location, || "only a parser rejects".into());
             }
             Terminator::Exit => {
-                self.require(body.kind == BodyKind::Action, place, || "only an action exits".into());
+                self.require(body.kind == BodyKind::Action, location, || "only an action exits".into());
             }
         }
     }
 
-    fn select(&mut self, place: Place<'_>, keys: &[Expr], cases: &[Case]) {
+    fn select(&mut self, location: Location<'_>, keys: &[Expr], cases: &[Case]) {
         let mut widths = Vec::new();
         for key in keys {
-            match self.expr(place, key) {
+            match self.expr(location, key) {
                 Some(Type::Bits(width)) => widths.push(width),
                 Some(Type::Bool) => widths.push(1),
-                Some(ty) => return self.report(place, format!("a key is {ty}")),
+                Some(ty) => return self.report(location, format!("a key is {ty}")),
                 None => return,
             }
         }
@@ -214,7 +214,7 @@ impl Verifier<'_> {
             for matcher in &case.matchers {
                 let count = match matcher {
                     Matcher::ValueSet(set) => {
-                        self.exists(place, *set, self.program.value_sets.is_valid(*set));
+                        self.exists(location, *set, self.program.value_sets.is_valid(*set));
                         self.program.value_sets.get(*set).map_or(1, |s| s.fields.len())
                     }
                     _ => 1,
@@ -224,26 +224,26 @@ impl Verifier<'_> {
                     break;
                 };
                 rest = after;
-                self.matcher(place, matcher, taken);
+                self.matcher(location, matcher, taken);
             }
-            self.require(fits && rest.is_empty(), place, || {
+            self.require(fits && rest.is_empty(), location, || {
                 format!("a case does not have a matcher for each of {} keys", keys.len())
             });
         }
     }
 
-    fn matcher(&mut self, place: Place<'_>, matcher: &Matcher, widths: &[u32]) {
+    fn matcher(&mut self, location: Location<'_>, matcher: &Matcher, widths: &[u32]) {
         match matcher {
             Matcher::Any => {}
-            Matcher::Value(a) => self.width_is(place, a, widths[0]),
+            Matcher::Value(a) => self.width_is(location, a, widths[0]),
             Matcher::Mask(a, b) | Matcher::Range(a, b) | Matcher::RangeSigned(a, b) => {
-                self.width_is(place, a, widths[0]);
-                self.width_is(place, b, widths[0]);
+                self.width_is(location, a, widths[0]);
+                self.width_is(location, b, widths[0]);
             }
             Matcher::ValueSet(set) => {
                 let Some(set) = self.program.value_sets.get(*set) else { return };
                 for ((field, width, _), key) in set.fields.iter().zip(widths) {
-                    self.require(width == key, place, || {
+                    self.require(width == key, location, || {
                         format!("field {field} of value set {} has {width} bits, the key {key}", set.name)
                     });
                 }
@@ -251,8 +251,8 @@ impl Verifier<'_> {
         }
     }
 
-    pub(super) fn width_is(&mut self, place: Place<'_>, bits: &Bits, width: u32) {
-        self.require(bits.width() == width, place, || format!("{bits} where {width} bits are wanted"));
+    pub(super) fn width_is(&mut self, location: Location<'_>, bits: &Bits, width: u32) {
+        self.require(bits.width() == width, location, || format!("{bits} where {width} bits are wanted"));
     }
 
     /// A local slot is named by one body only: by its code, the tables it applies, or as a parameter of its action.
@@ -281,7 +281,7 @@ impl Verifier<'_> {
         }
         match owner[slot].expand() {
             None => owner[slot] = body.into(),
-            Some(first) => self.require(first == body, Place::Body(user), || {
+            Some(first) => self.require(first == body, Location::Body(user), || {
                 format!("{} is local to body {}", found.name, p.bodies[first].name)
             }),
         }

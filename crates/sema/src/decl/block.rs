@@ -2,7 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::declarations::{BlockAst, BlockSource};
 use crate::hir::{self, Instance, Local, Ty, TyKind};
 use crate::limits::{MAX_INSTANTIATION_DEPTH, MAX_INSTANTIATIONS};
@@ -72,23 +72,23 @@ impl<'a> Checker<'a> {
                     locals.push(Local::Instance(id));
                 }
             }
-            Declaration::Action(d) if self.here.place == Place::ControlLocals => {
+            Declaration::Action(d) if self.here.context == CodeContext::ControlLocals => {
                 self.check_annotations(&d.annotations);
                 let id = self.action(d);
                 locals.push(Local::Action(id));
             }
-            Declaration::Table(d) if self.here.place == Place::ControlLocals => {
+            Declaration::Table(d) if self.here.context == CodeContext::ControlLocals => {
                 self.check_annotations(&d.annotations);
                 let id = self.table(d);
                 locals.push(Local::Table(id));
             }
-            Declaration::ValueSet(d) if self.here.place == Place::ParserLocals => {
+            Declaration::ValueSet(d) if self.here.context == CodeContext::ParserLocals => {
                 if let Some(id) = self.value_set(d) {
                     locals.push(Local::Instance(id));
                 }
             }
             other => {
-                let message = format!("this declaration cannot stand {}", self.here.place.describe());
+                let message = format!("this declaration cannot stand {}", self.here.context.describe());
                 self.error(codes::STATEMENT_NOT_ALLOWED, other.span(), message);
             }
         }

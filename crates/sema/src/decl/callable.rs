@@ -3,7 +3,7 @@
 use super::ParamOf;
 use crate::check::Checker;
 use crate::codes;
-use crate::context::{Here, Place};
+use crate::context::{CodeContext, Here};
 use crate::declarations::{FunctionSource, Source};
 use crate::hir::{self, ActionId, FunctionId, Stmt, Ty, TyKind, VarId};
 use crate::limits::{MAX_INSTANTIATION_DEPTH, MAX_INSTANTIATIONS};
@@ -16,9 +16,9 @@ type Checked = (Vec<VarId>, Ty, Vec<Stmt>);
 
 impl<'a> Checker<'a> {
     /// Surroundings for code of its own, which keep only how deep generic declarations are nested.
-    pub(crate) fn enter(&mut self, place: Place) -> Here {
+    pub(crate) fn enter(&mut self, context: CodeContext) -> Here {
         let here = Here {
-            place,
+            context,
             abstract_depth: self.here.abstract_depth,
             instantiation_depth: self.here.instantiation_depth,
             ..Here::default()
@@ -99,7 +99,7 @@ impl<'a> Checker<'a> {
 
     fn function_body(&mut self, index: usize, args: &[Ty]) -> Checked {
         let source = self.decls.functions[index].source;
-        let outer = self.enter(Place::Function);
+        let outer = self.enter(CodeContext::Function);
         let result =
             self.with_types(source.mark, &source.ast.type_params, args, |c| c.callable_body(source.ast));
         self.here = outer;
@@ -153,7 +153,7 @@ impl<'a> Checker<'a> {
         self.decls.actions.insert(id, Source { ast: d, mark: self.scopes.mark() });
         let constants = self.here.constants.clone();
         let control = self.here.control;
-        let outer = self.enter(Place::Action);
+        let outer = self.enter(CodeContext::Action);
         self.here.constants = constants;
         self.here.control = control;
         self.scopes.push();

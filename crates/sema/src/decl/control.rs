@@ -2,7 +2,7 @@
 
 use super::ParamOf;
 use crate::check::Checker;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::declarations::{BlockAst, Source};
 use crate::hir::{self, Ty, TyKind};
 use crate::scope::TypeEntity;
@@ -32,7 +32,7 @@ impl<'a> Checker<'a> {
         }
         self.begin_elaboration();
         self.decls.open_controls.push(id);
-        let outer = self.enter(Place::ControlLocals);
+        let outer = self.enter(CodeContext::ControlLocals);
         self.here.control = Some(id);
         self.scopes.push();
         self.hir.controls[id].params = self.declare_params(&d.header.params, ParamOf::Control);
@@ -43,7 +43,7 @@ impl<'a> Checker<'a> {
         for local in &d.locals {
             self.local_declaration(local, &mut locals);
         }
-        self.here.place = Place::ControlApply;
+        self.here.context = CodeContext::ControlApply;
         self.scopes.push();
         self.check_annotations(&d.apply.annotations);
         let body = self.statements(&d.apply.statements);

@@ -2,7 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
-use crate::context::{Here, Place};
+use crate::context::{CodeContext, Here};
 use crate::expr::Construction;
 use crate::hir::{self, ExternId, FunctionId, InstanceId, Ty, TyKind};
 use crate::scope::Entity;
@@ -160,7 +160,7 @@ impl<'a> Checker<'a> {
         mark: u32,
     ) -> FunctionId {
         let constants: HashSet<_> = self.here.constants.clone();
-        let outer: Here = self.enter(Place::AbstractMethod);
+        let outer: Here = self.enter(CodeContext::AbstractMethod);
         self.here.constants = constants;
         self.here.this = Some(self.hir.instances[instance].ty);
         let (vars, ret, body) = self.callable_body(f);

@@ -4,7 +4,7 @@ use super::ParamOf;
 use super::keyset::MatchedKey;
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::declarations::{BlockAst, Source};
 use crate::expr::article;
 use crate::hir::{self, ExprKind, KeySet, StateRef, Transition, Ty, TyKind};
@@ -41,7 +41,7 @@ impl<'a> Checker<'a> {
         }
         self.begin_elaboration();
         self.decls.open_parsers.push(id);
-        let outer = self.enter(Place::ParserLocals);
+        let outer = self.enter(CodeContext::ParserLocals);
         self.here.parser = Some(id);
         self.scopes.push();
         self.hir.parsers[id].params = self.declare_params(&d.header.params, ParamOf::Parser);
@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
             self.local_declaration(local, &mut locals);
         }
         let numbers = self.number_states(d);
-        self.here.place = Place::ParserState;
+        self.here.context = CodeContext::ParserState;
         let mut states = Vec::with_capacity(d.states.len());
         for state in &d.states {
             let state = self.state(state, &numbers);
@@ -107,7 +107,7 @@ impl<'a> Checker<'a> {
         numbers
     }
 
-    fn state(&mut self, state: &'a ast::State, numbers: &States) -> hir::State {
+    fn state(&mut self, state: &'a ast::ParserState, numbers: &States) -> hir::ParserState {
         self.check_annotations(&state.annotations);
         self.scopes.push();
         let body = self.statements(&state.statements);
@@ -125,7 +125,7 @@ impl<'a> Checker<'a> {
             Some(ast::Transition::Select(select)) => self.select(select, numbers),
         };
         self.scopes.pop();
-        hir::State {
+        hir::ParserState {
             name: state.name.to_string(),
             body,
             transition,
@@ -231,7 +231,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Reports a parser that can neither accept nor reject.
-    fn check_endless(&mut self, d: &'a ast::Parser, start: usize, states: &[hir::State]) {
+    fn check_endless(&mut self, d: &'a ast::Parser, start: usize, states: &[hir::ParserState]) {
         let mut seen = vec![false; states.len()];
         let mut open = vec![start];
         let mut rejects = false;

@@ -3,7 +3,7 @@
 use crate::annotation::name_of;
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::expr::{Param, Why};
 use crate::fold::is_literal;
 use crate::hir::{self, ActionId, ActionRef, Arg, Direction, Expr, TableId, TyKind};
@@ -34,7 +34,7 @@ impl<'a> Checker<'a> {
             span: d.name.span,
         });
         self.declare_or_report_shadow(&d.name, Entity::Table(id));
-        let outer = std::mem::replace(&mut self.here.place, Place::Table);
+        let outer = std::mem::replace(&mut self.here.context, CodeContext::Table);
         self.here.table = Some(id);
         self.check_repeated_properties(d);
         for property in &d.properties {
@@ -56,7 +56,7 @@ impl<'a> Checker<'a> {
             self.table_properties(id, d);
         }
         self.here.table = None;
-        self.here.place = outer;
+        self.here.context = outer;
         id
     }
 
@@ -120,9 +120,9 @@ impl<'a> Checker<'a> {
 
     fn table_key_expr(&mut self, e: &'a ast::Expr) -> Expr {
         // A key may apply another table or call a function.
-        let outer = std::mem::replace(&mut self.here.place, Place::ControlApply);
+        let outer = std::mem::replace(&mut self.here.context, CodeContext::ControlApply);
         let expr = self.check_expr(e, None);
-        self.here.place = outer;
+        self.here.context = outer;
         let fine = matches!(
             self.kind(expr.ty),
             TyKind::Bits(_)

@@ -3,7 +3,7 @@
 use super::{ArgMode, NamedType, Signature};
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::hir::{Call, Callee, Expr, ExprKind, Ty, TyKind};
 use crate::scope::{Entity, FunctionRef};
 use crate::wording::count;
@@ -153,7 +153,7 @@ impl<'a> Checker<'a> {
             self.error(codes::CANNOT_INFER, span, "the width of an argument is not known");
             return self.unknown(span);
         }
-        if self.here.place == Place::TopLevel && self.here.abstract_depth == 0 {
+        if self.here.context == CodeContext::TopLevel && self.here.abstract_depth == 0 {
             let message = "functions cannot be called at the top level";
             return self.fail(codes::CALL_NOT_ALLOWED, span, message);
         }
@@ -177,8 +177,8 @@ impl<'a> Checker<'a> {
                 format!("the action `{name}` takes no type arguments"),
             );
         }
-        if !matches!(self.here.place, Place::ControlApply | Place::Action) {
-            let message = format!("actions cannot be called {}", self.here.place.describe());
+        if !matches!(self.here.context, CodeContext::ControlApply | CodeContext::Action) {
+            let message = format!("actions cannot be called {}", self.here.context.describe());
             return self.fail(codes::CALL_NOT_ALLOWED, span, message);
         }
         let signature = self.action_signature(id);
@@ -361,7 +361,7 @@ impl<'a> Checker<'a> {
 
     /// Reports a call of an extern where nothing runs.
     pub(crate) fn extern_place(&mut self, span: Span) {
-        if self.here.place == Place::TopLevel && self.here.abstract_depth == 0 {
+        if self.here.context == CodeContext::TopLevel && self.here.abstract_depth == 0 {
             self.error(codes::CALL_NOT_ALLOWED, span, "nothing can be called at the top level");
         }
     }

@@ -3,7 +3,7 @@
 use super::ArgMode;
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::hir::{CtorArg, Instance, InstanceId, Local, Ty, TyKind};
 use crate::scope::TypeEntity;
 use millrace_syntax::ast::{self, Annotation, Argument, Declaration, Name};
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
             let at = first.first().map_or(c.span, Declaration::span);
             self.error(codes::ABSTRACT_METHOD, at, "only instances of externs can have an initialiser");
         }
-        if matches!(self.here.place, Place::ParserState | Place::ControlApply) {
+        if matches!(self.here.context, CodeContext::ParserState | CodeContext::ControlApply) {
             self.here.implied.push(Local::Instance(id));
         }
         Some(id)
@@ -75,39 +75,42 @@ impl<'a> Checker<'a> {
 
     /// Which instances may be made here (specification, appendix "Restrictions on compile time and run time calls").
     fn check_placement(&mut self, ty: Ty, c: &Construction<'a, '_>) -> Option<()> {
-        let place = self.here.place;
+        let context = self.here.context;
         let named = c.name.is_some();
         let allowed = match self.kind(ty) {
-            TyKind::Package(..) => place == Place::TopLevel,
-            TyKind::Parser(_) => match place {
-                Place::TopLevel => !named,
-                Place::ParserLocals => true,
+            TyKind::Package(..) => context == CodeContext::TopLevel,
+            TyKind::Parser(_) => match context {
+                CodeContext::TopLevel => !named,
+                CodeContext::ParserLocals => true,
                 _ => false,
             },
-            TyKind::Control(_) => match place {
-                Place::TopLevel => !named,
-                Place::ControlLocals => true,
+            TyKind::Control(_) => match context {
+                CodeContext::TopLevel => !named,
+                CodeContext::ControlLocals => true,
                 _ => false,
             },
-            _ => match place {
-                Place::TopLevel | Place::ParserLocals | Place::ControlLocals | Place::Table => true,
+            _ => match context {
+                CodeContext::TopLevel
+                | CodeContext::ParserLocals
+                | CodeContext::ControlLocals
+                | CodeContext::Table => true,
                 // One made in place, to call a method of it.
-                Place::ParserState | Place::ControlApply => !named,
-                Place::AbstractMethod | Place::Action | Place::Function => false,
+                CodeContext::ParserState | CodeContext::ControlApply => !named,
+                CodeContext::AbstractMethod | CodeContext::Action | CodeContext::Function => false,
             },
         };
         if allowed {
             return Some(());
         }
         let shown = self.show(ty);
-        let message = format!("`{shown}` cannot be instantiated {}", place.describe());
-        let help = match (self.kind(ty), place) {
+        let message = format!("`{shown}` cannot be instantiated {}", context.describe());
+        let help = match (self.kind(ty), context) {
             (TyKind::Package(..), _) => "a package is instantiated at the top level",
-            (TyKind::Parser(_), Place::TopLevel) => {
+            (TyKind::Parser(_), CodeContext::TopLevel) => {
                 "declare it in a parser, or make it an argument of a package"
             }
             (TyKind::Parser(_), _) => "a parser is instantiated among the declarations of a parser",
-            (TyKind::Control(_), Place::TopLevel) => {
+            (TyKind::Control(_), CodeContext::TopLevel) => {
                 "declare it in a control, or make it an argument of a package"
             }
             (TyKind::Control(_), _) => "a control is instantiated among the declarations of a control",

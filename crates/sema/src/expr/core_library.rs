@@ -32,9 +32,9 @@ impl<'a> Checker<'a> {
                 }
                 Some(self.typed(ExprKind::Bool(true), TyKind::Bool, span))
             }
-            "verify" if is_core_verify(declared) && !self.here.place.in_parser() => {
+            "verify" if is_core_verify(declared) && !self.here.context.in_parser() => {
                 let message =
-                    format!("`verify` can be called in parsers only, not {}", self.here.place.describe());
+                    format!("`verify` can be called in parsers only, not {}", self.here.context.describe());
                 Some(self.fail(codes::CALL_NOT_ALLOWED, span, message))
             }
             _ => None,

@@ -161,7 +161,7 @@ impl<'a> Checker<'a> {
 
     fn stack_member(&mut self, base: Expr, element: Ty, n: u32, name: &Name, span: Span) -> Expr {
         let is_stack = self.is_header(element);
-        let in_parser = self.here.place.in_parser();
+        let in_parser = self.here.context.in_parser();
         let needs_parser = |c: &mut Self| {
             let message = format!("`{name}` of a header stack has a meaning in parsers only");
             c.fail(codes::CALL_NOT_ALLOWED, span, message)

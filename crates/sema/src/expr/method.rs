@@ -3,7 +3,7 @@
 use super::{ArgMode, NamedType, Param, Signature};
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::hir::{Callee, Direction, Expr, ExprKind, ExternId, Local, StructKind, Ty, TyKind};
 use crate::scope::TypeEntity;
 use crate::types::SizeError;
@@ -215,8 +215,8 @@ impl<'a> Checker<'a> {
         if self.here.table == Some(id) {
             return self.fail(codes::RECURSION, span, "a table cannot apply itself");
         }
-        if self.here.place != Place::ControlApply {
-            let message = format!("tables cannot be applied {}", self.here.place.describe());
+        if self.here.context != CodeContext::ControlApply {
+            let message = format!("tables cannot be applied {}", self.here.context.describe());
             return self.fail(codes::CALL_NOT_ALLOWED, span, message);
         }
         if self.here.in_argument {
@@ -267,10 +267,10 @@ impl<'a> Checker<'a> {
             }
             _ => return self.unknown(span),
         };
-        let wanted = if is_parser { Place::ParserState } else { Place::ControlApply };
-        if self.here.place != wanted {
+        let wanted = if is_parser { CodeContext::ParserState } else { CodeContext::ControlApply };
+        if self.here.context != wanted {
             let what = if is_parser { "parsers" } else { "controls" };
-            let message = format!("{what} cannot be applied {}", self.here.place.describe());
+            let message = format!("{what} cannot be applied {}", self.here.context.describe());
             return self.fail(codes::CALL_NOT_ALLOWED, span, message);
         }
         let Some(checked) = self.check_args(&signature, args, ArgMode::Runtime, span) else {
@@ -317,10 +317,10 @@ impl<'a> Checker<'a> {
         args: &'a [Argument],
         span: Span,
     ) -> Expr {
-        let outer = self.here.place;
+        let outer = self.here.context;
         let locals = match outer {
-            Place::ParserState => Place::ParserLocals,
-            Place::ControlApply => Place::ControlLocals,
+            CodeContext::ParserState => CodeContext::ParserLocals,
+            CodeContext::ControlApply => CodeContext::ControlLocals,
             _ => {
                 let message = format!("nothing can be applied {}", outer.describe());
                 return self.fail(codes::CALL_NOT_ALLOWED, span, message);
@@ -337,7 +337,7 @@ impl<'a> Checker<'a> {
                 TypeEntity::Known(self.specialize(&entity, types))
             }
         };
-        self.here.place = locals;
+        self.here.context = locals;
         let made = self.construct(super::Construction {
             entity,
             type_name: name,
@@ -349,7 +349,7 @@ impl<'a> Checker<'a> {
             span,
             expected: None,
         });
-        self.here.place = outer;
+        self.here.context = outer;
         let Some(id) = made else {
             self.check_loose_args(args);
             return self.unknown(span);

@@ -87,7 +87,7 @@ pub struct Parser {
     /// Its local declarations in order.
     pub locals: Vec<Local>,
     /// Its states; a [`StateRef`] is an index here.
-    pub states: Vec<State>,
+    pub states: Vec<ParserState>,
     /// The state named `start`.
     pub start: usize,
     /// What stands before it.
@@ -98,7 +98,7 @@ pub struct Parser {
 
 /// A parser state.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct ParserState {
     /// Its name.
     pub name: String,
     /// Its statements (and variables, as [`StmtKind::Var`]).

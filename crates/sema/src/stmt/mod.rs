@@ -6,7 +6,7 @@ mod switch;
 
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::expr::Why;
 use crate::hir::{Expr, ExprKind, Stmt, StmtKind};
 use millrace_syntax::ast;
@@ -77,10 +77,10 @@ impl<'a> Checker<'a> {
                 if is_break { StmtKind::Break } else { StmtKind::Continue }
             }
             ast::StmtKind::Exit => {
-                if self.here.place.in_parser()
-                    || matches!(self.here.place, Place::Function | Place::AbstractMethod)
+                if self.here.context.in_parser()
+                    || matches!(self.here.context, CodeContext::Function | CodeContext::AbstractMethod)
                 {
-                    let message = format!("`exit` is not allowed {}", self.here.place.describe());
+                    let message = format!("`exit` is not allowed {}", self.here.context.describe());
                     self.error(codes::STATEMENT_NOT_ALLOWED, span, message);
                 }
                 StmtKind::Exit
@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
     }
 
     fn return_statement(&mut self, value: Option<&'a ast::Expr>, span: Span) -> Option<StmtKind> {
-        if self.here.place.in_parser() {
+        if self.here.context.in_parser() {
             self.error(codes::STATEMENT_NOT_ALLOWED, span, "`return` is not allowed in a parser");
             return None;
         }

@@ -2,7 +2,7 @@
 
 use crate::check::Checker;
 use crate::codes;
-use crate::context::Place;
+use crate::context::CodeContext;
 use crate::expr::Why;
 use crate::fold::is_literal;
 use crate::hir::{ActionId, Callee, Expr, ExprKind, Stmt, StmtKind, SwitchCase, TableId, Ty, TyKind};
@@ -21,7 +21,7 @@ impl<'a> Checker<'a> {
         cases: &'a [ast::SwitchCase],
         span: Span,
     ) -> Option<StmtKind> {
-        if self.here.place.in_parser() {
+        if self.here.context.in_parser() {
             self.error(
                 codes::STATEMENT_NOT_ALLOWED,
                 span,
@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
                 return None;
             }
         };
-        if self.here.place != Place::ControlApply {
+        if self.here.context != CodeContext::ControlApply {
             let message = "a table can be applied in the `apply` block of a control only";
             self.error(codes::BAD_SWITCH, span, message);
             return None;

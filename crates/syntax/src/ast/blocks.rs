@@ -28,14 +28,14 @@ pub struct Parser {
     /// Local constants, variables, instantiations and value sets.
     pub locals: Vec<Declaration>,
     /// States in order.
-    pub states: Vec<State>,
+    pub states: Vec<ParserState>,
     /// Whole declaration.
     pub span: Span,
 }
 
 /// `state s { ... transition ...; }`
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct ParserState {
     /// Annotations.
     pub annotations: Vec<Annotation>,
     /// Name.

@@ -1,8 +1,8 @@
 //! Parsers and controls (specification sections 13 and 14).
 
 use crate::ast::{
-    Annotation, Block, BlockType, Control, Declaration, Name, Parser as ParserDeclaration, Select,
-    SelectCase, State, Stmt, Transition, ValueSet,
+    Annotation, Block, BlockType, Control, Declaration, Name, Parser as ParserDeclaration, ParserState,
+    Select, SelectCase, Stmt, Transition, ValueSet,
 };
 use crate::intern::kw;
 use crate::token::{Token, TokenKind};
@@ -13,7 +13,7 @@ use super::{Parse, Parser};
 /// A local element of a parser.
 enum ParserElement {
     Local(Declaration),
-    State(State),
+    State(ParserState),
 }
 
 impl Parser<'_> {
@@ -103,7 +103,7 @@ impl Parser<'_> {
         Ok(Declaration::ValueSet(ValueSet { annotations, ty, size, name, span: self.since(start.span) }))
     }
 
-    fn state(&mut self, annotations: Vec<Annotation>, start: Token) -> Parse<State> {
+    fn state(&mut self, annotations: Vec<Annotation>, start: Token) -> Parse<ParserState> {
         self.bump();
         let name = self.name("the state's name")?;
         let open = self.expect(TokenKind::LBrace)?;
@@ -123,7 +123,7 @@ impl Parser<'_> {
             Ok(())
         });
         self.scopes.pop();
-        Ok(State { annotations, name, statements, transition, span: self.since(start.span) })
+        Ok(ParserState { annotations, name, statements, transition, span: self.since(start.span) })
     }
 
     fn transition(&mut self) -> Parse<Transition> {

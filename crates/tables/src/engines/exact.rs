@@ -24,7 +24,7 @@ use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
 use super::memory::NoMemory;
 use super::shape::LookupShape;
 use super::simd::Simd;
-use line::{Kind, Lines, Room, Slot};
+use line::{KeyPosition, Kind, Lines, Room};
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -40,7 +40,7 @@ pub struct Exact {
     /// Beyond this many keys the table grows.
     grow_at: usize,
     room: Room,
-    limbo: VecDeque<(Stamp, Slot)>,
+    limbo: VecDeque<(Stamp, KeyPosition)>,
 }
 
 /// The reading side. Clones read the same table.
@@ -90,7 +90,7 @@ impl Exact {
     /// The result of a key, 0 when it is not there.
     pub fn get(&self, key: &[u64]) -> u32 {
         let lines = self.lines.current();
-        lines.find(key).map_or(0, |slot| lines.result(slot))
+        lines.find(key).map_or(0, |position| lines.result(position))
     }
 
     /// Makes room for so many more keys, so that they come in without growing.
@@ -112,8 +112,8 @@ impl Exact {
         if key.len() != lines.limbs() || result == 0 {
             return Ok(());
         }
-        if let Some(slot) = lines.find(key) {
-            lines.set_result(slot, result);
+        if let Some(position) = lines.find(key) {
+            lines.set_result(position, result);
             return Ok(());
         }
         if self.len >= self.grow_at {
@@ -135,10 +135,10 @@ impl Exact {
         if key.len() != lines.limbs() {
             return false;
         }
-        let Some(slot) = lines.find(key) else { return false };
-        lines.unpublish(slot);
-        self.room.rest(slot);
-        self.limbo.push_back((self.lines.domain().stamp(), slot));
+        let Some(position) = lines.find(key) else { return false };
+        lines.unpublish(position);
+        self.room.rest(position);
+        self.limbo.push_back((self.lines.domain().stamp(), position));
         self.len -= 1;
         self.collect();
         true
@@ -146,10 +146,10 @@ impl Exact {
 
     /// Frees slots whose grace period is over.
     fn collect(&mut self) {
-        while let Some(&(stamp, slot)) = self.limbo.front()
+        while let Some(&(stamp, position)) = self.limbo.front()
             && self.lines.domain().passed(stamp)
         {
-            self.room.free(slot);
+            self.room.free(position);
             self.limbo.pop_front();
         }
     }

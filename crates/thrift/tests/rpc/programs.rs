@@ -1,8 +1,8 @@
 //! Another program, as bmv2 has it and with what there is.
 
 use crate::common::{Device, refused, table};
-use millrace_chassis::Report;
 use millrace_dataplane::Request;
+use millrace_swap_report::Report;
 use millrace_thrift_api::*;
 
 const ALL: &str = include_str!("../../../p4runtime/tests/programs/all.p4");

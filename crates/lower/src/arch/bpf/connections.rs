@@ -7,7 +7,7 @@
 use millrace_pipeline::{BinaryOp, DataItem, Expr, HashAlgorithm, Inst, Register, RegisterId, Type};
 use millrace_sema::hir::{self, Call};
 
-use super::{state, state_mut};
+use super::{model, model_mut};
 use crate::arch::hashing;
 use crate::code::Code;
 use crate::fail::{Lower, code as kind, fail};
@@ -31,7 +31,7 @@ pub(crate) struct Connections {
 }
 
 fn connections(code: &mut Code<'_, '_>) -> Connections {
-    if let Some(known) = state(code.cx).and_then(|s| s.connections) {
+    if let Some(known) = model(code.cx).and_then(|s| s.connections) {
         return known;
     }
     let mut register = |name: &str, width| {
@@ -40,8 +40,8 @@ fn connections(code: &mut Code<'_, '_>) -> Connections {
     };
     let made =
         Connections { key: register("key", 96), state: register("state", 2), server: register("server", 32) };
-    if let Some(state) = state_mut(code.cx) {
-        state.connections = Some(made);
+    if let Some(model) = model_mut(code.cx) {
+        model.connections = Some(made);
     }
     made
 }

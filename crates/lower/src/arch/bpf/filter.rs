@@ -4,7 +4,7 @@
 use millrace_pipeline::{Expr, Intrinsic, OnReject};
 use millrace_sema::hir;
 
-use crate::arch::blocks::{Plan, drop_by_default, storage};
+use crate::arch::blocks::{BoundBlock, drop_by_default, storage};
 use crate::context::Lowering;
 use crate::fail::Lower;
 use crate::objects::{Binding, ObjectId};
@@ -18,18 +18,18 @@ pub(super) fn assemble(
 ) -> Lower<()> {
     let headers = storage(cx, filter, 0, "", main)?;
     let accept = storage(cx, filter, 1, "", main)?;
-    if let crate::place::Place::Scalar(slot) = &accept.place {
+    if let crate::storage::Storage::Scalar(slot) = &accept.storage {
         cx.sites.watch(Some(*slot), Asks::With(0));
     }
     drop_by_default(cx, filter, "the packet was not accepted");
     cx.watch_states();
-    let parser = Plan::parser(parser, vec![Binding::PacketIn, headers.binding()]).lower(cx, main)?;
-    let slot = match accept.place {
-        crate::place::Place::Scalar(slot) => Some(slot),
+    let parser = BoundBlock::parser(parser, vec![Binding::PacketIn, headers.binding()]).lower(cx, main)?;
+    let slot = match accept.storage {
+        crate::storage::Storage::Scalar(slot) => Some(slot),
         _ => None,
     };
     let arguments = vec![headers.binding(), accept.binding()];
-    let filter = Plan::control(filter, arguments).lower_between(
+    let filter = BoundBlock::control(filter, arguments).lower_between(
         cx,
         main,
         |_| Ok(()),

@@ -3,7 +3,7 @@
 use millrace_pipeline::{DataItem, Expr, HashAlgorithm, Intrinsic, UnaryOp};
 use millrace_sema::hir::{self, Call};
 
-use super::{library, lookup3, state, state_mut, truncation};
+use super::{library, lookup3, model, model_mut, truncation};
 use crate::arch::portable::ones_complement_add;
 use crate::arch::{hashing, messages};
 use crate::code::Code;
@@ -42,7 +42,7 @@ pub(crate) fn call_function<'a>(code: &mut Code<'_, 'a>, name: &str, call: &'a C
         (_, args) => match library::call(code, name, args, call)? {
             Some(value) => value,
             None => {
-                let arch = state(code.cx).map_or("", |s| s.name());
+                let arch = model(code.cx).map_or("", |s| s.name());
                 let message = format!("{arch} has no extern function `{name}`");
                 return fail(kind::FOREIGN, call.span, message);
             }
@@ -81,7 +81,7 @@ fn replace<'a>(code: &mut Code<'_, 'a>, args: [&'a hir::Expr; 3]) -> Lower<Expr>
 
 /// `BPF_PERF_EVENT_OUTPUT()`: tells user space about the packet, by a digest with its port and length.
 fn perf_event(code: &mut Code<'_, '_>, call: &Call) -> Lower<Expr> {
-    let known = state(code.cx).and_then(|s| s.perf_event);
+    let known = model(code.cx).and_then(|s| s.perf_event);
     let digest = match known {
         Some(digest) => digest,
         None => {
@@ -91,8 +91,8 @@ fn perf_event(code: &mut Code<'_, '_>, call: &Call) -> Lower<Expr> {
             let members = members.map(|(name, role)| (name.to_owned(), role.ty())).to_vec();
             let digest = millrace_pipeline::Digest { name, receiver: 0, members };
             let digest = code.cx.ir.program_mut().digests.push(digest);
-            if let Some(state) = state_mut(code.cx) {
-                state.perf_event = Some(digest);
+            if let Some(model) = model_mut(code.cx) {
+                model.perf_event = Some(digest);
             }
             digest
         }

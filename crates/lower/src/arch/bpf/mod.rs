@@ -36,8 +36,8 @@ enum Kind {
     Xdp,
 }
 
-/// What is kept while a program is lowered.
-pub(crate) struct State {
+/// The packet filter, the user-space switch or XDP: what it keeps while a program is lowered.
+pub(crate) struct Bpf {
     kind: Kind,
     /// The standard metadata of ubpf, from the edition that has it on.
     standard: Option<Typed>,
@@ -51,15 +51,15 @@ pub(crate) struct State {
     perf_event: Option<ir::DigestId>,
 }
 
-impl State {
+impl Bpf {
     /// That of a package.
-    pub(super) fn of_package(name: &str) -> State {
+    pub(super) fn of_package(name: &str) -> Bpf {
         let kind = match name {
             "ubpf" => Kind::UserSpace,
             "xdp" => Kind::Xdp,
             _ => Kind::Filter,
         };
-        State { kind, standard: None, truncated: None, emission: None, connections: None, perf_event: None }
+        Bpf { kind, standard: None, truncated: None, emission: None, connections: None, perf_event: None }
     }
 
     /// The name of the architecture.
@@ -72,23 +72,23 @@ impl State {
     }
 }
 
-fn state<'a>(cx: &'a Lowering<'_>) -> Option<&'a State> {
+fn model<'a>(cx: &'a Lowering<'_>) -> Option<&'a Bpf> {
     match &cx.arch {
-        Architecture::Bpf(state) => Some(state),
+        Architecture::Bpf(model) => Some(model),
         _ => None,
     }
 }
 
-fn state_mut<'a>(cx: &'a mut Lowering<'_>) -> Option<&'a mut State> {
+fn model_mut<'a>(cx: &'a mut Lowering<'_>) -> Option<&'a mut Bpf> {
     match &mut cx.arch {
-        Architecture::Bpf(state) => Some(state),
+        Architecture::Bpf(model) => Some(model),
         _ => None,
     }
 }
 
 /// Lowers all blocks of the package.
 pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[ObjectId]) -> Lower<()> {
-    match (state(cx).map(|s| s.kind), blocks) {
+    match (model(cx).map(|s| s.kind), blocks) {
         (Some(Kind::Filter), &[parser, filter]) => filter::assemble(cx, main, parser, filter),
         (Some(Kind::UserSpace), &[parser, pipeline, deparser]) => {
             ubpf::assemble(cx, main, parser, pipeline, deparser)

@@ -5,11 +5,11 @@ use foldhash::{HashMap, HashMapExt};
 use millrace_pipeline::{Expr, HeaderId, Inst, Intrinsic, SlotId, Type};
 use millrace_sema::hir;
 
-use super::{state, state_mut};
+use super::{model, model_mut};
 use crate::arch::blocks::Typed;
 use crate::code::Code;
 use crate::fail::Lower;
-use crate::place::Place;
+use crate::storage::Storage;
 use crate::value::Value;
 
 /// How headers are emitted into a packet that may be cut.
@@ -33,12 +33,12 @@ pub(super) fn truncate<'a>(code: &mut Code<'_, 'a>, length: &'a hir::Expr) -> Lo
 
 /// Whether the packet is cut at all.
 fn truncated(code: &mut Code<'_, '_>) -> SlotId {
-    if let Some(known) = state(code.cx).and_then(|s| s.truncated) {
+    if let Some(known) = model(code.cx).and_then(|s| s.truncated) {
         return known;
     }
     let slot = code.cx.ir.metadata("truncated", Type::Bool);
-    if let Some(state) = state_mut(code.cx) {
-        state.truncated = Some(slot);
+    if let Some(model) = model_mut(code.cx) {
+        model.truncated = Some(slot);
     }
     slot
 }
@@ -57,26 +57,27 @@ pub(super) fn keep_parsed(code: &mut Code<'_, '_>, headers: &Typed) -> Lower<()>
         return Ok(());
     }
     let kept = code.cx.allocate(headers.ty, "parsed", millrace_pipeline::Home::Metadata, code.span)?;
-    code.store_place(&kept, Value::read(&headers.place))?;
+    code.store_in(&kept, Value::read(&headers.storage))?;
     let mut parsed = HashMap::new();
-    pair(&headers.place, &kept, &mut parsed);
+    pair(&headers.storage, &kept, &mut parsed);
     let offset = code.cx.ir.local("emitted", Type::Bits(32));
-    if let Some(state) = state_mut(code.cx) {
-        state.emission = Some(Emission { parsed, offset });
+    if let Some(model) = model_mut(code.cx) {
+        model.emission = Some(Emission { parsed, offset });
     }
     Ok(())
 }
 
-fn pair(place: &Place, kept: &Place, parsed: &mut HashMap<HeaderId, HeaderId>) {
-    match (place, kept) {
-        (Place::Header(header), Place::Header(kept)) => {
+fn pair(storage: &Storage, kept: &Storage, parsed: &mut HashMap<HeaderId, HeaderId>) {
+    match (storage, kept) {
+        (Storage::Header(header), Storage::Header(kept)) => {
             parsed.insert(header.id, kept.id);
         }
-        (Place::Struct(members), Place::Struct(kept)) | (Place::Union(members), Place::Union(kept)) => {
-            members.iter().zip(kept.iter()).for_each(|(place, kept)| pair(place, kept, parsed));
+        (Storage::Struct(members), Storage::Struct(kept))
+        | (Storage::Union(members), Storage::Union(kept)) => {
+            members.iter().zip(kept.iter()).for_each(|(storage, kept)| pair(storage, kept, parsed));
         }
-        (Place::Stack(stack), Place::Stack(kept)) => {
-            stack.elements.iter().zip(&kept.elements).for_each(|(place, kept)| pair(place, kept, parsed));
+        (Storage::Stack(stack), Storage::Stack(kept)) => {
+            stack.elements.iter().zip(&kept.elements).for_each(|(storage, kept)| pair(storage, kept, parsed));
         }
         _ => {}
     }
@@ -84,7 +85,7 @@ fn pair(place: &Place, kept: &Place, parsed: &mut HashMap<HeaderId, HeaderId>) {
 
 /// Emits a header.
 pub(crate) fn emit_header(code: &mut Code<'_, '_>, header: HeaderId) -> Lower<()> {
-    let emission = state(code.cx).and_then(|s| s.emission.clone());
+    let emission = model(code.cx).and_then(|s| s.emission.clone());
     let length = code.cx.ir.program().intrinsics.get(Intrinsic::Truncate);
     let (Some(Emission { parsed, offset }), Some(length)) = (emission, length) else {
         code.push(Inst::Emit(header));

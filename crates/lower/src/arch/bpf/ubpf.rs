@@ -5,8 +5,8 @@
 use millrace_pipeline::{Expr, Intrinsic, OnReject};
 use millrace_sema::hir;
 
-use super::{state, state_mut, truncation};
-use crate::arch::blocks::{Plan, Typed, params, storage};
+use super::{model, model_mut, truncation};
+use crate::arch::blocks::{BoundBlock, Typed, params, storage};
 use crate::arch::fill::Fills;
 use crate::arch::objects::enum_number;
 use crate::code::Code;
@@ -33,15 +33,15 @@ pub(super) fn assemble(
     let sent = ["PASS", "REDIRECT"].map(|name| enum_number(cx, "ubpf_action", name));
     let action = standard.as_ref().and_then(|standard| standard.slot(cx, "output_action"));
     cx.sites.watch(action, Asks::Without(sent.into_iter().flatten().collect()));
-    if let Some(state) = state_mut(cx) {
-        state.standard = standard.clone();
+    if let Some(model) = model_mut(cx) {
+        model.standard = standard.clone();
     }
     let mut arguments = vec![headers.binding(), user.binding()];
     arguments.extend(standard.as_ref().map(Typed::binding));
     let of_parser = [vec![Binding::PacketIn], arguments.clone()].concat();
 
     // The pipeline first: whether it cuts packets shows in what the parser has to keep.
-    let pipeline = Plan::control(pipeline, arguments).lower_between(
+    let pipeline = BoundBlock::control(pipeline, arguments).lower_between(
         cx,
         main,
         |_| Ok(()),
@@ -50,7 +50,7 @@ pub(super) fn assemble(
             Ok(())
         },
     )?;
-    let parser = Plan::parser(parser, of_parser).lower_between(
+    let parser = BoundBlock::parser(parser, of_parser).lower_between(
         cx,
         main,
         |code| {
@@ -60,7 +60,8 @@ pub(super) fn assemble(
         },
         |code| truncation::keep_parsed(code, &headers),
     )?;
-    let deparser = Plan::deparser(deparser, vec![Binding::PacketOut, headers.binding()]).lower(cx, main)?;
+    let deparser =
+        BoundBlock::deparser(deparser, vec![Binding::PacketOut, headers.binding()]).lower(cx, main)?;
     if let Some(standard) = &standard {
         let mut fills = Fills::default();
         for (field, role) in
@@ -79,7 +80,7 @@ pub(super) fn assemble(
 
 /// Packets start with the action `PASS`.
 fn pass(code: &mut Code<'_, '_>) {
-    let standard = state(code.cx).and_then(|s| s.standard.clone());
+    let standard = model(code.cx).and_then(|s| s.standard.clone());
     let action = standard.and_then(|s| s.slot(code.cx, "output_action"));
     if let (Some(action), Some(pass)) = (action, enum_number(code.cx, "ubpf_action", "PASS")) {
         code.assign(action, Expr::bits(ENUM_BITS, pass));
@@ -90,7 +91,7 @@ fn pass(code: &mut Code<'_, '_>) {
 fn leave(code: &mut Code<'_, '_>) {
     let drop = code.cx.ir.intrinsic(Intrinsic::Drop);
     let mut dropped = Expr::Read(drop);
-    if let Some(standard) = state(code.cx).and_then(|s| s.standard.clone()) {
+    if let Some(standard) = model(code.cx).and_then(|s| s.standard.clone()) {
         let action = standard.slot(code.cx, "output_action");
         let is = |code: &Code<'_, '_>, name: &str| match (action, enum_number(code.cx, "ubpf_action", name)) {
             (Some(action), Some(number)) => Expr::Read(action).eq(Expr::bits(ENUM_BITS, number)),

@@ -5,7 +5,7 @@
 use millrace_pipeline::{Expr, Intrinsic, OnReject};
 use millrace_sema::hir;
 
-use crate::arch::blocks::{Plan, Typed, drop_by_default, storage};
+use crate::arch::blocks::{BoundBlock, Typed, drop_by_default, storage};
 use crate::arch::fill::Fills;
 use crate::arch::objects::enum_number;
 use crate::code::Code;
@@ -30,9 +30,9 @@ pub(super) fn assemble(
     cx.sites.watch(action, Asks::Without(sent.into_iter().flatten().collect()));
     drop_by_default(cx, switch, "no action was chosen");
     cx.watch_states();
-    let parser = Plan::parser(parser, vec![Binding::PacketIn, headers.binding()]).lower(cx, main)?;
+    let parser = BoundBlock::parser(parser, vec![Binding::PacketIn, headers.binding()]).lower(cx, main)?;
     let arguments = vec![headers.binding(), input.binding(), output.binding()];
-    let switch = Plan::control(switch, arguments).lower_between(
+    let switch = BoundBlock::control(switch, arguments).lower_between(
         cx,
         main,
         |_| Ok(()),
@@ -41,7 +41,8 @@ pub(super) fn assemble(
             Ok(())
         },
     )?;
-    let deparser = Plan::deparser(deparser, vec![headers.binding(), Binding::PacketOut]).lower(cx, main)?;
+    let deparser =
+        BoundBlock::deparser(deparser, vec![headers.binding(), Binding::PacketOut]).lower(cx, main)?;
     let mut fills = Fills::default();
     fills.add(input.slot(cx, "input_port"), |cx| Expr::Read(cx.ir.intrinsic(Intrinsic::IngressPort)));
     fills.write(cx, switch);

@@ -75,7 +75,7 @@ fn fate(code: &mut Code<'_, '_>, drop: bool, recirculate: bool) {
     let slot = code.cx.ir.intrinsic(Intrinsic::Drop);
     code.assign(slot, Expr::Bool(drop));
     let known = match &code.cx.arch {
-        Architecture::Pna(state) => state.recirculate,
+        Architecture::Pna(model) => model.recirculate,
         _ => None,
     };
     if let Some(slot) = known {
@@ -85,14 +85,14 @@ fn fate(code: &mut Code<'_, '_>, drop: bool, recirculate: bool) {
 
 /// The slot that says so; programs that never recirculate have none.
 fn recirculation(code: &mut Code<'_, '_>) -> SlotId {
-    if let Architecture::Pna(state) = &code.cx.arch
-        && let Some(slot) = state.recirculate
+    if let Architecture::Pna(model) = &code.cx.arch
+        && let Some(slot) = model.recirculate
     {
         return slot;
     }
     let slot = code.cx.ir.metadata("recirculate", Type::Bool);
-    if let Architecture::Pna(state) = &mut code.cx.arch {
-        state.recirculate = Some(slot);
+    if let Architecture::Pna(model) = &mut code.cx.arch {
+        model.recirculate = Some(slot);
     }
     slot
 }

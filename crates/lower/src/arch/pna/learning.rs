@@ -118,7 +118,7 @@ fn data_width(cx: &Lowering<'_>, ty: hir::Ty, table: &hir::Table) -> Lower<u32> 
 /// The table whose actions are lowered now.
 fn current(code: &Code<'_, '_>) -> Option<Rc<Learned>> {
     match &code.cx.arch {
-        Architecture::Pna(state) => state.learning.clone(),
+        Architecture::Pna(model) => model.learning.clone(),
         _ => None,
     }
 }
@@ -126,7 +126,7 @@ fn current(code: &Code<'_, '_>) -> Option<Rc<Learned>> {
 /// Says which table's actions are lowered from now on; gives the one before.
 pub(crate) fn enter(code: &mut Code<'_, '_>, learned: Option<Rc<Learned>>) -> Option<Rc<Learned>> {
     match &mut code.cx.arch {
-        Architecture::Pna(state) => std::mem::replace(&mut state.learning, learned),
+        Architecture::Pna(model) => std::mem::replace(&mut model.learning, learned),
         _ => None,
     }
 }
@@ -144,16 +144,16 @@ fn now(code: &mut Code<'_, '_>) -> Expr {
 /// How long entries of each profile live without being restarted, in nanoseconds, for the control plane to set; 0:
 /// for ever.
 fn lifetimes(code: &mut Code<'_, '_>) -> RegisterId {
-    if let Architecture::Pna(state) = &code.cx.arch
-        && let Some(known) = state.lifetimes
+    if let Architecture::Pna(model) = &code.cx.arch
+        && let Some(known) = model.lifetimes
     {
         return known;
     }
     let name = code.cx.object_name("register", "expire_times");
     let made = Register { name, width: TIME_BITS, size: PROFILES, initial: None };
     let made = code.cx.ir.program_mut().registers.push(made);
-    if let Architecture::Pna(state) = &mut code.cx.arch {
-        state.lifetimes = Some(made);
+    if let Architecture::Pna(model) = &mut code.cx.arch {
+        model.lifetimes = Some(made);
     }
     made
 }
@@ -378,16 +378,16 @@ fn renew(code: &mut Code<'_, '_>, learned: &Learned, restart: Expr, profile: Opt
 }
 
 fn flow_ids(code: &mut Code<'_, '_>) -> RegisterId {
-    if let Architecture::Pna(state) = &code.cx.arch
-        && let Some(known) = state.flow_ids
+    if let Architecture::Pna(model) = &code.cx.arch
+        && let Some(known) = model.flow_ids
     {
         return known;
     }
     let name = code.cx.object_name("register", "flow_ids");
     let made = Register { name, width: 32, size: 1, initial: None };
     let made = code.cx.ir.program_mut().registers.push(made);
-    if let Architecture::Pna(state) = &mut code.cx.arch {
-        state.flow_ids = Some(made);
+    if let Architecture::Pna(model) = &mut code.cx.arch {
+        model.flow_ids = Some(made);
     }
     made
 }

@@ -98,8 +98,8 @@ pub(super) fn leave(code: &mut Code<'_, '_>, output: &Typed) {
 
 /// The end of the deparser.
 pub(super) fn leave_deparser(code: &mut Code<'_, '_>) {
-    let Architecture::Pna(state) = &code.cx.arch else { return };
-    if let Some(wanted) = state.recirculate {
+    let Architecture::Pna(model) = &code.cx.arch else { return };
+    if let Some(wanted) = model.recirculate {
         let recirculate = code.cx.ir.intrinsic(Intrinsic::Recirculate);
         let list = code.cx.ir.intrinsic(Intrinsic::RecirculateList);
         code.assign(recirculate, Expr::Read(wanted));

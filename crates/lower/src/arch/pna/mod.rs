@@ -12,7 +12,7 @@ use millrace_pipeline as ir;
 use millrace_sema::hir::{self, Call};
 use std::rc::Rc;
 
-use super::blocks::{Plan, storage};
+use super::blocks::{BoundBlock, storage};
 use super::portable::{self, Portable};
 use super::{Resource, objects};
 use crate::code::Code;
@@ -27,8 +27,8 @@ pub(crate) use portable::table_properties;
 use learning::Learned;
 use metadata::Told;
 
-/// What is kept while a program is lowered.
-pub(crate) struct State {
+/// The Portable NIC Architecture: what it keeps while a program is lowered.
+pub(crate) struct Pna {
     pub(super) portable: Portable,
     /// Whether the packet goes back to the start.
     recirculate: Option<ir::SlotId>,
@@ -40,10 +40,10 @@ pub(crate) struct State {
     flow_ids: Option<ir::RegisterId>,
 }
 
-impl State {
+impl Pna {
     /// Nothing yet.
-    pub(super) fn new() -> State {
-        State {
+    pub(super) fn new() -> Pna {
+        Pna {
             portable: Portable::new("PNA", "pna"),
             recirculate: None,
             learning: None,
@@ -81,16 +81,16 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
         let pre_output = storage(cx, pre, 3, "pre.", main)?;
         let arguments =
             vec![pre_headers.binding(), pre_user.binding(), pre_input.binding(), pre_output.binding()];
-        let body = Plan::control(pre, arguments).lower(cx, main)?;
+        let body = BoundBlock::control(pre, arguments).lower(cx, main)?;
         told.block(body, pre_input);
         ingress.push(body);
     }
     let arguments = vec![Binding::PacketIn, headers.binding(), user.binding(), of_parser.binding()];
-    let parser = Plan::parser(parser, arguments).lower(cx, main)?;
+    let parser = BoundBlock::parser(parser, arguments).lower(cx, main)?;
     told.block(parser, of_parser);
     ingress.push(parser);
     let arguments = vec![headers.binding(), user.binding(), input.binding(), output.binding()];
-    let control = Plan::control(control, arguments).lower_between(
+    let control = BoundBlock::control(control, arguments).lower_between(
         cx,
         main,
         |code| {
@@ -105,7 +105,7 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
     told.block(control, input);
     ingress.push(control);
     let arguments = vec![Binding::PacketOut, headers.binding(), user.binding(), output.binding()];
-    let deparser = Plan::deparser(deparser, arguments).lower_between(
+    let deparser = BoundBlock::deparser(deparser, arguments).lower_between(
         cx,
         main,
         |_| Ok(()),

@@ -41,7 +41,7 @@ impl Portable {
 fn portable<'a>(cx: &'a Lowering<'_>) -> Option<&'a Portable> {
     match &cx.arch {
         Architecture::Psa(portable) => Some(portable),
-        Architecture::Pna(state) => Some(&state.portable),
+        Architecture::Pna(model) => Some(&model.portable),
         _ => None,
     }
 }
@@ -49,7 +49,7 @@ fn portable<'a>(cx: &'a Lowering<'_>) -> Option<&'a Portable> {
 fn portable_mut<'a>(cx: &'a mut Lowering<'_>) -> Option<&'a mut Portable> {
     match &mut cx.arch {
         Architecture::Psa(portable) => Some(portable),
-        Architecture::Pna(state) => Some(&mut state.portable),
+        Architecture::Pna(model) => Some(&mut model.portable),
         _ => None,
     }
 }

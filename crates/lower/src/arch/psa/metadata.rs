@@ -9,7 +9,7 @@ use crate::arch::objects::enum_number;
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::Lower;
-use crate::place::Place;
+use crate::storage::Storage;
 use crate::types::ENUM_BITS;
 use crate::value::Value;
 
@@ -124,8 +124,8 @@ fn ingress_port(cx: &mut Lowering<'_>, kept: Option<SlotId>) -> Expr {
 /// What ingress starts with where that is not 0: the packet is dropped unless the program says otherwise.
 pub(super) fn start_ingress(code: &mut Code<'_, '_>, output: &Typed) -> Lower<()> {
     match output.field(code.cx, "drop") {
-        Some(place @ Place::Scalar(_)) => {
-            code.copying(|code| code.store_place(&place, Value::Scalar(Expr::Bool(true))))
+        Some(storage @ Storage::Scalar(_)) => {
+            code.copying(|code| code.store_in(&storage, Value::Scalar(Expr::Bool(true))))
         }
         _ => Ok(()),
     }

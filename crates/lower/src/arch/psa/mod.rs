@@ -12,7 +12,7 @@ mod metadata;
 use millrace_pipeline::{self as ir, Expr};
 use millrace_sema::hir::{self, Call};
 
-use super::blocks::{Plan, Typed, drop_by_default, storage};
+use super::blocks::{BoundBlock, Typed, drop_by_default, storage};
 use super::carried::Carried;
 use super::messages;
 use crate::code::Code;
@@ -125,12 +125,12 @@ fn lower_ingress(
         own.resubmit.unpack(code)?;
         own.recirculate.unpack(code)
     };
-    let parser = Plan::parser(parser, arguments).lower_between(cx, main, unpack, |_| Ok(()))?;
+    let parser = BoundBlock::parser(parser, arguments).lower_between(cx, main, unpack, |_| Ok(()))?;
 
     let arguments =
         vec![own.headers.binding(), own.user.binding(), own.input.binding(), own.output.binding()];
     let start = |code: &mut Code<'_, '_>| metadata::start_ingress(code, &own.output);
-    let control = Plan::control(control, arguments).lower_between(cx, main, start, |_| Ok(()))?;
+    let control = BoundBlock::control(control, arguments).lower_between(cx, main, start, |_| Ok(()))?;
 
     let arguments = vec![
         Binding::PacketOut,
@@ -151,7 +151,7 @@ fn lower_ingress(
         metadata::leave_ingress(code, &own.output);
         Ok(())
     };
-    let deparser = Plan::deparser(deparser, arguments).lower_between(cx, main, start, leave)?;
+    let deparser = BoundBlock::deparser(deparser, arguments).lower_between(cx, main, start, leave)?;
     Ok([parser, control, deparser])
 }
 
@@ -176,11 +176,11 @@ fn lower_egress(
         own.clone_from_ingress.unpack(code)?;
         own.clone_from_egress.unpack(code)
     };
-    let parser = Plan::parser(parser, arguments).lower_between(cx, main, unpack, |_| Ok(()))?;
+    let parser = BoundBlock::parser(parser, arguments).lower_between(cx, main, unpack, |_| Ok(()))?;
 
     let arguments =
         vec![own.headers.binding(), own.user.binding(), own.input.binding(), own.output.binding()];
-    let control = Plan::control(control, arguments).lower(cx, main)?;
+    let control = BoundBlock::control(control, arguments).lower(cx, main)?;
 
     let arguments = vec![
         Binding::PacketOut,
@@ -201,7 +201,7 @@ fn lower_egress(
         metadata::leave_egress(code, &own.output);
         Ok(())
     };
-    let deparser = Plan::deparser(deparser, arguments).lower_between(cx, main, start, leave)?;
+    let deparser = BoundBlock::deparser(deparser, arguments).lower_between(cx, main, start, leave)?;
     Ok([parser, control, deparser])
 }
 

@@ -132,8 +132,8 @@ fn register(
     width: u32,
     call: &Call,
 ) -> Lower<RegisterId> {
-    if let Architecture::Sume(state) = &code.cx.arch
-        && let Some(known) = state.arrays.get(array)
+    if let Architecture::Sume(model) = &code.cx.arch
+        && let Some(known) = model.arrays.get(array)
     {
         return Ok(*known);
     }
@@ -145,8 +145,8 @@ fn register(
     };
     let name = code.cx.object_name("register", array);
     let made = code.cx.ir.program_mut().registers.push(Register { name, width, size, initial: None });
-    if let Architecture::Sume(state) = &mut code.cx.arch {
-        state.arrays.insert(array.to_owned(), made);
+    if let Architecture::Sume(model) = &mut code.cx.arch {
+        model.arrays.insert(array.to_owned(), made);
     }
     Ok(made)
 }

@@ -10,7 +10,7 @@ use foldhash::HashMap;
 use millrace_pipeline::{Expr, Intrinsic, OnReject, RegisterId};
 use millrace_sema::hir::{self, Call};
 
-use super::blocks::{Plan, Typed, drop_by_default, storage};
+use super::blocks::{BoundBlock, Typed, drop_by_default, storage};
 use super::fill::Fills;
 use super::{Resource, messages};
 use crate::code::Code;
@@ -22,9 +22,9 @@ use crate::value::Value;
 
 pub(crate) use atoms::call_function;
 
-/// What is kept while a program is lowered.
+/// The architecture of P4->NetFPGA: what it keeps while a program is lowered.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct Sume {
     /// Register arrays by the names in the functions that use them.
     arrays: HashMap<String, RegisterId>,
 }
@@ -54,9 +54,9 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
     cx.sites.watch(drop, Asks::Without(vec![0]));
     drop_by_default(cx, pipe, "no destination port");
     cx.watch_states();
-    let parser = Plan::parser(parser, with(Binding::PacketIn)).lower(cx, main)?;
-    let pipe = Plan::control(pipe, shared()).lower(cx, main)?;
-    let deparser = Plan::deparser(deparser, with(Binding::PacketOut)).lower_between(
+    let parser = BoundBlock::parser(parser, with(Binding::PacketIn)).lower(cx, main)?;
+    let pipe = BoundBlock::control(pipe, shared()).lower(cx, main)?;
+    let deparser = BoundBlock::deparser(deparser, with(Binding::PacketOut)).lower_between(
         cx,
         main,
         |_| Ok(()),
@@ -96,7 +96,7 @@ fn send_digest(
     let Some(wanted) = sume.slot(code.cx, "send_dig_to_cpu") else { return };
     let wanted = Expr::Read(wanted).slice(0, 0, code.cx.ir.program()).eq(Expr::bits(1, 1));
     let (_, join) = code.branch(wanted);
-    messages::send_digest(code, digest, &Value::read(&digest_data.place));
+    messages::send_digest(code, digest, &Value::read(&digest_data.storage));
     code.continue_at(join);
 }
 

@@ -119,8 +119,8 @@ pub(super) fn verify<'a>(code: &mut Code<'_, 'a>, call: &'a Call, payload: bool)
     let width = code.width(args.checksum.ty);
     let found = compute(code, args.algorithm, args.data, payload, width)?;
     let (_, same) = code.branch(found.ne(wanted));
-    if let Some(place) = standard_field(code.cx, "checksum_error") {
-        code.store_place(&place, Value::Scalar(Expr::bits(1, 1)))?;
+    if let Some(storage) = standard_field(code.cx, "checksum_error") {
+        code.store_in(&storage, Value::Scalar(Expr::bits(1, 1)))?;
     }
     code.body.goto(same);
     code.body.switch_to(same);

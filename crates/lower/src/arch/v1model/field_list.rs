@@ -7,21 +7,21 @@ use millrace_syntax::ast::{Annotation, AnnotationBody, AnnotationToken, Annotati
 use num_traits::ToPrimitive;
 use std::collections::BTreeMap;
 
-use super::state_mut;
+use super::model_mut;
 use crate::arch::blocks::params;
 use crate::code::Code;
 use crate::context::Lowering;
 use crate::fail::{Lower, code, fail, internal};
 use crate::names::is_called;
 use crate::objects::ObjectId;
-use crate::place::{LValue, Place};
+use crate::storage::{LValue, Storage};
 use crate::types;
 
 /// Numbers in `@field_list` are `bit<8>`; lists that calls name come after them.
 const FIRST_OWN_LIST: u32 = 256;
 
 /// Declares the lists of the user's metadata.
-pub(super) fn declare(cx: &mut Lowering<'_>, parser: ObjectId, user: &Place) -> Lower<()> {
+pub(super) fn declare(cx: &mut Lowering<'_>, parser: ObjectId, user: &Storage) -> Lower<()> {
     let Some(var) = params(cx, parser).get(2) else { return Ok(()) };
     let mut lists = BTreeMap::new();
     collect(cx, user, cx.hir.vars[*var].ty, &mut lists)?;
@@ -30,10 +30,15 @@ pub(super) fn declare(cx: &mut Lowering<'_>, parser: ObjectId, user: &Place) -> 
     Ok(())
 }
 
-fn collect(cx: &Lowering<'_>, place: &Place, ty: Ty, lists: &mut BTreeMap<u32, Vec<SlotId>>) -> Lower<()> {
+fn collect(
+    cx: &Lowering<'_>,
+    storage: &Storage,
+    ty: Ty,
+    lists: &mut BTreeMap<u32, Vec<SlotId>>,
+) -> Lower<()> {
     let TyKind::Struct(id) = cx.hir.types.kind(ty) else { return Ok(()) };
     for (i, field) in cx.hir.types.structs[*id].fields.iter().enumerate() {
-        let Some(member) = place.member(i) else { continue };
+        let Some(member) = storage.member(i) else { continue };
         for annotation in field.annotations.iter().filter(|a| is_called(a, "field_list")) {
             for number in numbers(cx.hir, annotation)? {
                 let list = lists.entry(number).or_default();
@@ -101,10 +106,10 @@ pub(super) fn named_by<'a>(code: &mut Code<'_, 'a>, data: &'a hir::Expr) -> Lowe
     {
         return Ok(list.id);
     }
-    let id = match state_mut(&mut code.cx.arch) {
-        Some(state) => {
-            state.lists += 1;
-            FIRST_OWN_LIST + state.lists
+    let id = match model_mut(&mut code.cx.arch) {
+        Some(model) => {
+            model.lists += 1;
+            FIRST_OWN_LIST + model.lists
         }
         None => return internal(code.span, "lists of fields are v1model's"),
     };
@@ -119,9 +124,9 @@ fn name_slots<'a>(code: &mut Code<'_, 'a>, data: &'a hir::Expr, slots: &mut Vec<
         _ if code.is_path(data) && types::members(&code.cx.hir.types, data.ty).is_empty()
             || matches!(code.cx.shape(data.ty), types::Shape::Struct) && code.is_path(data) =>
         {
-            if let LValue::Place(place) = code.access(data)? {
+            if let LValue::Storage(storage) = code.access(data)? {
                 let program = code.cx.ir.program();
-                place.for_each_slot(&mut |slot| {
+                storage.for_each_slot(&mut |slot| {
                     let kept = !matches!(program.slots[slot].home, Home::Header { .. });
                     if kept && !slots.contains(&slot) {
                         slots.push(slot);

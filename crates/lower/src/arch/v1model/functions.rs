@@ -5,11 +5,11 @@ use millrace_sema::Constant;
 use millrace_sema::hir::{self, Arg, Call, Ty, TyKind};
 
 use super::drop_port::drop_port;
-use super::{checksum, field_list, state, state_mut};
+use super::{checksum, field_list, model, model_mut};
 use crate::arch::messages;
 use crate::code::Code;
 use crate::fail::{Lower, code as kind, fail, internal};
-use crate::place::LValue;
+use crate::storage::LValue;
 use crate::types;
 use crate::value::Value;
 
@@ -67,8 +67,8 @@ fn mark_to_drop<'a>(
 ) -> Lower<Value> {
     let (target, ty) = match standard {
         Some(standard) => (code.access(standard)?, standard.ty),
-        None => match state(&code.cx.arch).and_then(|s| s.standard.as_ref()) {
-            Some(standard) => (LValue::Place(standard.place.clone()), standard.ty),
+        None => match model(&code.cx.arch).and_then(|s| s.standard.as_ref()) {
+            Some(standard) => (LValue::Storage(standard.storage.clone()), standard.ty),
             None => return internal(call.span, "no standard metadata"),
         },
     };
@@ -78,12 +78,12 @@ fn mark_to_drop<'a>(
         let members = types::members(&code.cx.hir.types, ty);
         let Some(at) = members.iter().position(|(n, _)| n == name) else { continue };
         let width = code.width(members[at].1);
-        let LValue::Place(place) = &target else {
-            return internal(call.span, "standard metadata that is not in one place");
+        let LValue::Storage(storage) = &target else {
+            return internal(call.span, "standard metadata that is not in one storage");
         };
-        if let Some(field) = place.member(at) {
+        if let Some(field) = storage.member(at) {
             let (field, value) = (field.clone(), Value::Scalar(value(width)));
-            code.copying(|code| code.store_place(&field, value))?;
+            code.copying(|code| code.store_in(&field, value))?;
         }
     }
     Ok(Value::Unit)
@@ -125,7 +125,7 @@ fn digest<'a>(
 }
 
 fn digest_kind(code: &mut Code<'_, '_>, ty: Ty, receiver: u32, call: &Call) -> Lower<DigestId> {
-    if let Some(id) = state(&code.cx.arch).and_then(|s| s.digests.get(&(ty, receiver))) {
+    if let Some(id) = model(&code.cx.arch).and_then(|s| s.digests.get(&(ty, receiver))) {
         return Ok(*id);
     }
     let name = match code.cx.hir.types.kind(ty) {
@@ -134,8 +134,8 @@ fn digest_kind(code: &mut Code<'_, '_>, ty: Ty, receiver: u32, call: &Call) -> L
         _ => format!("digest_{}", code.cx.ir.program().digests.len()),
     };
     let id = messages::digest(code.cx, &name, receiver, ty, call.span)?;
-    if let Some(state) = state_mut(&mut code.cx.arch) {
-        state.digests.insert((ty, receiver), id);
+    if let Some(model) = model_mut(&mut code.cx.arch) {
+        model.digests.insert((ty, receiver), id);
     }
     Ok(id)
 }

@@ -18,20 +18,20 @@ use millrace_pipeline::{self as ir, Home};
 use millrace_sema::hir::{self, Ty};
 
 use super::Architecture;
-use super::blocks::{Plan, Typed, params};
+use super::blocks::{BoundBlock, Typed, params};
 use crate::context::Lowering;
 use crate::fail::{Lower, code, fail};
 use crate::objects::{Binding, ObjectId};
-use crate::place::Place;
 use crate::sites::Asks;
+use crate::storage::Storage;
 
 pub use drop_port::{check_port, set_drop_port};
 pub(crate) use functions::call_function;
 pub(crate) use objects::{call_method, create_resource, table_properties};
 
-/// What is kept while a program is lowered.
+/// The v1model: what it keeps while a program is lowered.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct V1Model {
     /// `standard_metadata`.
     standard: Option<Typed>,
     /// Digests by the type sent and the receiver.
@@ -40,16 +40,16 @@ pub(crate) struct State {
     lists: u32,
 }
 
-fn state(arch: &Architecture) -> Option<&State> {
+fn model(arch: &Architecture) -> Option<&V1Model> {
     match arch {
-        Architecture::V1Model(state) => Some(state),
+        Architecture::V1Model(model) => Some(model),
         _ => None,
     }
 }
 
-fn state_mut(arch: &mut Architecture) -> Option<&mut State> {
+fn model_mut(arch: &mut Architecture) -> Option<&mut V1Model> {
     match arch {
-        Architecture::V1Model(state) => Some(state),
+        Architecture::V1Model(model) => Some(model),
         _ => None,
     }
 }
@@ -67,19 +67,20 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
         return fail(code::FOREIGN, main.span, "`V1Switch` takes six blocks");
     };
     let shared = share(cx, parser, ingress, main)?;
-    field_list::declare(cx, parser, &shared.user.place)?;
+    field_list::declare(cx, parser, &shared.user.storage)?;
     let (headers, user, standard) = (&shared.headers, &shared.user, &shared.standard);
     let all = || vec![headers.binding(), user.binding(), standard.binding()];
     let some = || vec![headers.binding(), user.binding()];
     let of_parser = vec![Binding::PacketIn, headers.binding(), user.binding(), standard.binding()];
     let of_deparser = vec![Binding::PacketOut, headers.binding()];
-    let parser = Plan::parser(parser, of_parser).lower(cx, main)?;
-    let verify = Plan::control(verify, some()).lower(cx, main)?;
+    let parser = BoundBlock::parser(parser, of_parser).lower(cx, main)?;
+    let verify = BoundBlock::control(verify, some()).lower(cx, main)?;
     let ingress =
-        Plan::control(ingress, all()).lower_between(cx, main, |_| Ok(()), metadata::leave_ingress)?;
-    let egress = Plan::control(egress, all()).lower_between(cx, main, |_| Ok(()), metadata::leave_egress)?;
-    let compute = Plan::control(compute, some()).lower(cx, main)?;
-    let deparser = Plan::deparser(deparser, of_deparser).lower(cx, main)?;
+        BoundBlock::control(ingress, all()).lower_between(cx, main, |_| Ok(()), metadata::leave_ingress)?;
+    let egress =
+        BoundBlock::control(egress, all()).lower_between(cx, main, |_| Ok(()), metadata::leave_egress)?;
+    let compute = BoundBlock::control(compute, some()).lower(cx, main)?;
+    let deparser = BoundBlock::deparser(deparser, of_deparser).lower(cx, main)?;
     metadata::fill_at_start(cx, parser, egress);
     let program = cx.ir.program_mut();
     program.ingress = vec![parser, verify, ingress];
@@ -103,8 +104,8 @@ fn share(cx: &mut Lowering<'_>, parser: ObjectId, ingress: ObjectId, main: &hir:
         (name(0, "headers"), name(1, "meta"), name(2, "standard_metadata"));
     let mut storage = |var: hir::VarId, name: &str| -> Lower<Typed> {
         let declared = &hir.vars[var];
-        let place = cx.allocate(declared.ty, name, Home::Metadata, declared.span)?;
-        Ok(Typed { place, ty: declared.ty })
+        let storage = cx.allocate(declared.ty, name, Home::Metadata, declared.span)?;
+        Ok(Typed { storage, ty: declared.ty })
     };
     let shared = Shared {
         headers: storage(headers, &headers_name)?,
@@ -114,18 +115,18 @@ fn share(cx: &mut Lowering<'_>, parser: ObjectId, ingress: ObjectId, main: &hir:
     metadata::give_roles(cx, &shared.standard);
     let spec = shared.standard.slot(cx, "egress_spec");
     cx.sites.watch(spec, Asks::With(drop_port::DROP_PORT));
-    if let Some(state) = state_mut(&mut cx.arch) {
-        state.standard = Some(shared.standard.clone());
+    if let Some(model) = model_mut(&mut cx.arch) {
+        model.standard = Some(shared.standard.clone());
     }
     Ok(shared)
 }
 
 /// The storage of a field of `standard_metadata`.
-fn standard_field(cx: &Lowering<'_>, name: &str) -> Option<Place> {
-    state(&cx.arch)?.standard.as_ref()?.field(cx, name)
+fn standard_field(cx: &Lowering<'_>, name: &str) -> Option<Storage> {
+    model(&cx.arch)?.standard.as_ref()?.field(cx, name)
 }
 
 /// The slot of a field of `standard_metadata`.
 fn standard_slot(cx: &Lowering<'_>, name: &str) -> Option<ir::SlotId> {
-    state(&cx.arch)?.standard.as_ref()?.slot(cx, name)
+    model(&cx.arch)?.standard.as_ref()?.slot(cx, name)
 }

@@ -26,9 +26,9 @@ pub(super) enum Kind {
 
 /// Where a key is: a line, and the slot in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
+pub(super) struct KeyPosition {
     line: u32,
-    place: u32,
+    slot: u32,
     /// The record of a wide key.
     record: u32,
 }
@@ -167,8 +167,8 @@ impl Lines {
         (number != 0).then(|| self.buckets() + number - 1)
     }
 
-    /// The slot of a key.
-    pub(super) fn find(&self, key: &[u64]) -> Option<Slot> {
+    /// The position of a key.
+    pub(super) fn find(&self, key: &[u64]) -> Option<KeyPosition> {
         if key.len() != self.limbs() {
             return None;
         }
@@ -178,11 +178,11 @@ impl Lines {
             let control = self.control(line);
             let mut used = control & ((1 << SLOT_BITS) - 1);
             while used != 0 {
-                let place = used.trailing_zeros();
+                let slot = used.trailing_zeros();
                 used &= used - 1;
-                let slot = Slot { line, place, record: self.record(line, place) };
-                if self.holds(slot, key, tag) {
-                    return Some(slot);
+                let position = KeyPosition { line, slot, record: self.record(line, slot) };
+                if self.holds(position, key, tag) {
+                    return Some(position);
                 }
             }
             line = self.next(control)?;
@@ -190,18 +190,18 @@ impl Lines {
     }
 
     #[inline(always)]
-    fn holds(&self, slot: Slot, key: &[u64], tag: u16) -> bool {
-        let start = slot.line as usize * LINE;
+    fn holds(&self, position: KeyPosition, key: &[u64], tag: u16) -> bool {
+        let start = position.line as usize * LINE;
         let limb = |at: usize| self.cells[at].load(Ordering::Relaxed);
         match self.kind {
-            Kind::One => limb(start + slot.place as usize) == key[0],
+            Kind::One => limb(start + position.slot as usize) == key[0],
             Kind::Two => {
-                let at = start + 2 * slot.place as usize;
+                let at = start + 2 * position.slot as usize;
                 limb(at) == key[0] && limb(at + 1) == key[1]
             }
             Kind::Tags(limbs) => {
-                let found = limb(start + slot.place as usize / 4) >> (slot.place % 4 * 16);
-                let at = slot.record as usize * (limbs + 1);
+                let found = limb(start + position.slot as usize / 4) >> (position.slot % 4 * 16);
+                let at = position.record as usize * (limbs + 1);
                 found as u16 == tag
                     && key.iter().zip(&self.records[at..]).all(|(a, b)| *a == b.load(Ordering::Relaxed))
             }
@@ -222,34 +222,34 @@ impl Lines {
         cell.store(rest | u64::from(word) << shift, Ordering::Release);
     }
 
-    fn result_byte(&self, place: u32) -> usize {
+    fn result_byte(&self, slot: u32) -> usize {
         let start = match self.kind {
             Kind::One => Line::ONE.results as usize,
             Kind::Two => Line::TWO.results as usize,
             Kind::Tags(_) => 20,
         };
-        start + 4 * place as usize
+        start + 4 * slot as usize
     }
 
-    fn record(&self, line: u32, place: u32) -> u32 {
-        if let Kind::Tags(_) = self.kind { self.word(line, self.result_byte(place)) } else { 0 }
+    fn record(&self, line: u32, slot: u32) -> u32 {
+        if let Kind::Tags(_) = self.kind { self.word(line, self.result_byte(slot)) } else { 0 }
     }
 
     fn record_result(&self, record: u32) -> &AtomicU64 {
         &self.records[record as usize * (self.limbs() + 1) + self.limbs()]
     }
 
-    pub(super) fn result(&self, slot: Slot) -> u32 {
+    pub(super) fn result(&self, position: KeyPosition) -> u32 {
         match self.kind {
-            Kind::Tags(_) => self.record_result(slot.record).load(Ordering::Acquire) as u32,
-            Kind::One | Kind::Two => self.word(slot.line, self.result_byte(slot.place)),
+            Kind::Tags(_) => self.record_result(position.record).load(Ordering::Acquire) as u32,
+            Kind::One | Kind::Two => self.word(position.line, self.result_byte(position.slot)),
         }
     }
 
-    pub(super) fn set_result(&self, slot: Slot, result: u32) {
+    pub(super) fn set_result(&self, position: KeyPosition, result: u32) {
         match self.kind {
-            Kind::Tags(_) => self.record_result(slot.record).store(result.into(), Ordering::Release),
-            Kind::One | Kind::Two => self.set_word(slot.line, self.result_byte(slot.place), result),
+            Kind::Tags(_) => self.record_result(position.record).store(result.into(), Ordering::Release),
+            Kind::One | Kind::Two => self.set_word(position.line, self.result_byte(position.slot), result),
         }
     }
 
@@ -258,7 +258,7 @@ impl Lines {
         let (bucket, tag) = self.place(key);
         let mut line = bucket;
         let all = (1u32 << self.kind.slots()) - 1;
-        let place = loop {
+        let slot = loop {
             let control = self.control(line);
             let free = all & !control & !u32::from(room.resting[line as usize]);
             if free != 0 {
@@ -276,10 +276,10 @@ impl Lines {
         };
         let start = line as usize * LINE;
         match self.kind {
-            Kind::One => self.cells[start + place as usize].store(key[0], Ordering::Relaxed),
+            Kind::One => self.cells[start + slot as usize].store(key[0], Ordering::Relaxed),
             Kind::Two => {
-                self.cells[start + 2 * place as usize].store(key[0], Ordering::Relaxed);
-                self.cells[start + 2 * place as usize + 1].store(key[1], Ordering::Relaxed);
+                self.cells[start + 2 * slot as usize].store(key[0], Ordering::Relaxed);
+                self.cells[start + 2 * slot as usize + 1].store(key[1], Ordering::Relaxed);
             }
             Kind::Tags(limbs) => {
                 let Some(record) = room.record() else { return false };
@@ -288,23 +288,23 @@ impl Lines {
                     to.store(*from, Ordering::Relaxed);
                 }
                 self.records[at + limbs].store(result.into(), Ordering::Relaxed);
-                let (byte, shift) = (place as usize / 2 * 4, place % 2 * 16);
+                let (byte, shift) = (slot as usize / 2 * 4, slot % 2 * 16);
                 let tags = self.word(line, byte) & !(0xffff << shift) | u32::from(tag) << shift;
                 self.set_word(line, byte, tags);
-                self.set_word(line, self.result_byte(place), record);
+                self.set_word(line, self.result_byte(slot), record);
             }
         }
         if self.records.is_empty() {
-            self.set_word(line, self.result_byte(place), result);
+            self.set_word(line, self.result_byte(slot), result);
         }
         // Readers see the bit only after all that it stands for.
-        self.set_word(line, CONTROL, self.control(line) | 1 << place);
+        self.set_word(line, CONTROL, self.control(line) | 1 << slot);
         true
     }
 
     /// Hides a slot from readers that come from now on.
-    pub(super) fn unpublish(&self, slot: Slot) {
-        self.set_word(slot.line, CONTROL, self.control(slot.line) & !(1 << slot.place));
+    pub(super) fn unpublish(&self, position: KeyPosition) {
+        self.set_word(position.line, CONTROL, self.control(position.line) & !(1 << position.slot));
     }
 
     /// All keys with their results.
@@ -314,15 +314,15 @@ impl Lines {
         for line in 0..self.count() as u32 {
             let mut used = self.control(line) & ((1 << SLOT_BITS) - 1);
             while used != 0 {
-                let place = used.trailing_zeros();
+                let slot = used.trailing_zeros();
                 used &= used - 1;
-                let slot = Slot { line, place, record: self.record(line, place) };
+                let position = KeyPosition { line, slot, record: self.record(line, slot) };
                 let from = match self.kind {
-                    Kind::Tags(_) => &self.records[slot.record as usize * (limbs + 1)..],
-                    Kind::One | Kind::Two => &self.cells[line as usize * LINE + limbs * place as usize..],
+                    Kind::Tags(_) => &self.records[position.record as usize * (limbs + 1)..],
+                    Kind::One | Kind::Two => &self.cells[line as usize * LINE + limbs * slot as usize..],
                 };
                 key.iter_mut().zip(from).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
-                visit(&key, self.result(slot));
+                visit(&key, self.result(position));
             }
         }
     }
@@ -333,24 +333,24 @@ impl Lines {
         self.cells.as_ptr().wrapping_add(line as usize * LINE).cast()
     }
 
-    /// The result of slot `place`, which the reader found in use.
+    /// The result of a slot that the reader found in use.
     #[inline(always)]
-    pub(super) fn found(&self, line: u32, place: u32) -> u32 {
-        self.word(line, self.result_byte(place))
+    pub(super) fn found(&self, line: u32, slot: u32) -> u32 {
+        self.word(line, self.result_byte(slot))
     }
 }
 
 impl Room {
     /// Keeps a slot that was unpublished from being used.
-    pub(super) fn rest(&mut self, slot: Slot) {
-        self.resting[slot.line as usize] |= 1 << slot.place;
+    pub(super) fn rest(&mut self, position: KeyPosition) {
+        self.resting[position.line as usize] |= 1 << position.slot;
     }
 
     /// Gives a slot free that no reader holds any more.
-    pub(super) fn free(&mut self, slot: Slot) {
-        self.resting[slot.line as usize] &= !(1 << slot.place);
+    pub(super) fn free(&mut self, position: KeyPosition) {
+        self.resting[position.line as usize] &= !(1 << position.slot);
         if self.max_records > 0 {
-            self.free_records.push(slot.record);
+            self.free_records.push(position.record);
         }
     }
 

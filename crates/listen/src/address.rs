@@ -10,7 +10,7 @@ const MAX_NAME: usize = 253;
 /// Where a server listens, or where it is reached: a machine and a port, either of which may be left out. Without a
 /// machine it is this one, reached by nobody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Address {
     host: Host,
     port: Option<u16>,
 }
@@ -21,9 +21,9 @@ enum Host {
     Name(String),
 }
 
-/// Why a text names no place.
+/// Why a text is no address, or the address of nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlaceError {
+pub enum AddressError {
     /// It has another form.
     Form(String),
     /// The number after the colon, or alone, is no port.
@@ -34,42 +34,42 @@ pub enum PlaceError {
     Unknown(String, String),
 }
 
-impl fmt::Display for PlaceError {
+impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlaceError::Form(text) => {
+            AddressError::Form(text) => {
                 write!(
                     f,
                     "`{text}` is no address to listen on, as in 9559 (of this machine), 127.0.0.1:9559 or [::1]:9559"
                 )
             }
-            PlaceError::Port(text) => write!(f, "`{text}` is no port: 0 to {}", u16::MAX),
-            PlaceError::Unix(text) => {
+            AddressError::Port(text) => write!(f, "`{text}` is no port: 0 to {}", u16::MAX),
+            AddressError::Unix(text) => {
                 write!(f, "`{text}` is no address to listen on: sockets of the file system are not served")
             }
-            PlaceError::Unknown(name, reason) => {
+            AddressError::Unknown(name, reason) => {
                 write!(f, "`{name}` is no address to listen on: {reason}")
             }
         }
     }
 }
 
-impl std::error::Error for PlaceError {}
+impl std::error::Error for AddressError {}
 
-impl FromStr for Place {
-    type Err = PlaceError;
+impl FromStr for Address {
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Place, PlaceError> {
-        let form = || PlaceError::Form(text.escape_debug().to_string());
+    fn from_str(text: &str) -> Result<Address, AddressError> {
+        let form = || AddressError::Form(text.escape_debug().to_string());
         if text.starts_with("unix:") {
-            return Err(PlaceError::Unix(text.escape_debug().to_string()));
+            return Err(AddressError::Unix(text.escape_debug().to_string()));
         }
         // A number alone is a port: the system would take it for an address, 9559 for 0.0.37.87.
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Ok(Place { host: Host::Address(Ipv4Addr::LOCALHOST.into()), port: Some(port(text)?) });
+            return Ok(Address { host: Host::Address(Ipv4Addr::LOCALHOST.into()), port: Some(port(text)?) });
         }
         if let Ok(address) = text.parse::<IpAddr>() {
-            return Ok(Place { host: Host::Address(address), port: None });
+            return Ok(Address { host: Host::Address(address), port: None });
         }
         if let Some(rest) = text.strip_prefix('[') {
             let (address, rest) = rest.split_once(']').ok_or_else(form)?;
@@ -79,7 +79,7 @@ impl FromStr for Place {
                 None if rest.is_empty() => None,
                 None => return Err(form()),
             };
-            return Ok(Place { host, port });
+            return Ok(Address { host, port });
         }
         let (name, number) = match text.split_once(':') {
             Some((name, number)) => (name, Some(port(number)?)),
@@ -93,16 +93,16 @@ impl FromStr for Place {
                 Err(_) => return Err(form()),
             },
         };
-        Ok(Place { host, port: number })
+        Ok(Address { host, port: number })
     }
 }
 
-impl Place {
+impl Address {
     /// The address. A name is looked up; `localhost` is 127.0.0.1.
     ///
     /// # Errors
-    /// [`PlaceError::Unknown`].
-    pub fn resolve(&self, default_port: u16) -> Result<SocketAddr, PlaceError> {
+    /// [`AddressError::Unknown`].
+    pub fn resolve(&self, default_port: u16) -> Result<SocketAddr, AddressError> {
         let port = self.port.unwrap_or(default_port);
         let name = match &self.host {
             Host::Address(address) => return Ok((*address, port).into()),
@@ -111,7 +111,7 @@ impl Place {
             }
             Host::Name(name) => name,
         };
-        let unknown = |reason: String| PlaceError::Unknown(name.clone(), reason);
+        let unknown = |reason: String| AddressError::Unknown(name.clone(), reason);
         let mut found =
             (name.as_str(), port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
         found.next().ok_or_else(|| unknown("it has no address".to_owned()))
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.host, self.port) {
             (Host::Address(IpAddr::V6(address)), Some(port)) => write!(f, "[{address}]:{port}"),
@@ -141,11 +141,11 @@ impl fmt::Display for Place {
     }
 }
 
-fn port(text: &str) -> Result<u16, PlaceError> {
+fn port(text: &str) -> Result<u16, AddressError> {
     // A plus sign would parse as a number too.
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = is_number.then(|| text.parse().ok()).flatten();
-    number.ok_or_else(|| PlaceError::Port(text.escape_debug().to_string()))
+    number.ok_or_else(|| AddressError::Port(text.escape_debug().to_string()))
 }
 
 /// Labels of letters, digits, `-` and `_`, at least one of which has a letter: numbers and dots alone are an address that
@@ -164,11 +164,11 @@ mod tests {
     use super::*;
 
     fn resolved(text: &str) -> String {
-        text.parse::<Place>().unwrap().resolve(1000).unwrap().to_string()
+        text.parse::<Address>().unwrap().resolve(1000).unwrap().to_string()
     }
 
     #[test]
-    fn a_place_has_one_form_for_all() {
+    fn an_address_has_one_form_for_all() {
         for (text, address) in [
             ("9559", "127.0.0.1:9559"),
             (":9559", "127.0.0.1:9559"),
@@ -187,17 +187,17 @@ mod tests {
         ] {
             assert_eq!(resolved(text), address, "{text}");
         }
-        let name: Place = "switch-1.example:9559".parse().unwrap();
+        let name: Address = "switch-1.example:9559".parse().unwrap();
         assert_eq!(
             (name.host(), name.to_string()),
             ("switch-1.example".into(), "switch-1.example:9559".into())
         );
-        assert_eq!("[::1]:5".parse::<Place>().unwrap().to_string(), "[::1]:5");
+        assert_eq!("[::1]:5".parse::<Address>().unwrap().to_string(), "[::1]:5");
     }
 
     #[test]
     fn nonsense_is_refused() {
-        let refused = |text: &str| text.parse::<Place>().unwrap_err();
+        let refused = |text: &str| text.parse::<Address>().unwrap_err();
         for text in [
             "",
             ":",
@@ -214,16 +214,16 @@ mod tests {
             "a/b",
         ] {
             let error = refused(text);
-            assert!(matches!(error, PlaceError::Form(_) | PlaceError::Port(_)), "{text}: {error:?}");
+            assert!(matches!(error, AddressError::Form(_) | AddressError::Port(_)), "{text}: {error:?}");
             assert!(!error.to_string().contains('\x1b'), "{error}");
         }
         for text in
             ["65536", ":65536", "localhost:65536", "127.0.0.1:x", "[::1]:-1", "a:+1", "99999999999999999999"]
         {
-            assert!(matches!(refused(text), PlaceError::Port(_)), "{text}");
+            assert!(matches!(refused(text), AddressError::Port(_)), "{text}");
         }
         assert!(refused("unix:/run/millrace").to_string().contains("file system"));
         let long = format!("{}:1", "a".repeat(300));
-        assert!(long.parse::<Place>().is_err());
+        assert!(long.parse::<Address>().is_err());
     }
 }

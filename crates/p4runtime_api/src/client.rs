@@ -1,13 +1,13 @@
-//! The other side of the server: a client that brings a switch another program.
+//! A client that brings a switch another program: `millrace swap`.
 
-use crate::proto::v1::p4_runtime_client::P4RuntimeClient;
-use crate::proto::v1::{
+use crate::v1::p4_runtime_client::P4RuntimeClient;
+use crate::v1::{
     ForwardingPipelineConfig, MasterArbitrationUpdate, SetForwardingPipelineConfigRequest,
-    StreamMessageRequest, set_forwarding_pipeline_config_request::Action, stream_message_request,
-    stream_message_response,
+    StreamMessageRequest, StreamMessageResponse, set_forwarding_pipeline_config_request::Action,
+    stream_message_request, stream_message_response,
 };
-use crate::{KEEP_KEY, REPORT_KEY};
-use millrace_chassis::Report;
+use crate::{KEEP_KEY, REPORT_KEY, election};
+use millrace_swap_report::Report;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -82,7 +82,7 @@ async fn swap_program(device: &Device, program: Vec<u8>, keep: &str) -> Result<R
     };
     let mut request = Request::new(SetForwardingPipelineConfigRequest {
         device_id: device.device_id,
-        election_id: Some(crate::arbitration::message(election)),
+        election_id: Some(election::message(election)),
         action: Action::ReconcileAndCommit.into(),
         config: Some(ForwardingPipelineConfig {
             p4_device_config: program.into(),
@@ -123,14 +123,11 @@ fn endpoint(device: &Device) -> Result<Endpoint, tonic::transport::Error> {
 async fn become_primary(
     client: &mut P4RuntimeClient<Channel>,
     device_id: u64,
-) -> Result<
-    (mpsc::Sender<StreamMessageRequest>, tonic::Streaming<crate::proto::v1::StreamMessageResponse>),
-    String,
-> {
+) -> Result<(mpsc::Sender<StreamMessageRequest>, tonic::Streaming<StreamMessageResponse>), String> {
     let (sender, messages) = mpsc::channel(1);
     let update = MasterArbitrationUpdate {
         device_id,
-        election_id: Some(crate::arbitration::message(FIRST_ELECTION)),
+        election_id: Some(election::message(FIRST_ELECTION)),
         ..MasterArbitrationUpdate::default()
     };
     let first = StreamMessageRequest { update: Some(stream_message_request::Update::Arbitration(update)) };
@@ -144,7 +141,7 @@ async fn become_primary(
         if is_primary {
             return Ok((sender, stream));
         }
-        let election = update.election_id.as_ref().map_or(FIRST_ELECTION, crate::arbitration::number);
+        let election = update.election_id.as_ref().map_or(FIRST_ELECTION, election::number);
         return Err(in_the_way(election));
     }
     Err("the switch ended the stream".into())

@@ -1,6 +1,6 @@
 //! What is shown: two moments of a switch as lines and lists of words.
 
-use crate::status::{PortStatus, Status, TableStatus};
+use millrace_observe_api::{PortStatus, Status, TableStatus};
 use millrace_printable::printable_line;
 use std::fmt::Write;
 
@@ -314,12 +314,12 @@ fn uptime(seconds: u64) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::status::{CaptureStatus, Distribution, QueueStatus};
+    use millrace_observe_api::{CaptureStatus, Distribution, DropSiteStatus, Process, QueueStatus};
 
     /// A switch with two ports and a table, so many seconds after it started.
-    pub(in crate::top) fn status(seconds: u64) -> Status {
+    pub(crate) fn status(seconds: u64) -> Status {
         let port = |port, rate: u64| PortStatus {
             port,
             up: port == 0,
@@ -340,7 +340,7 @@ pub(super) mod tests {
             now_ns: seconds * 1_000_000_000,
             ports: vec![port(0, 10), port(1, 1_234_567)],
             drops: [("ingress_drop".into(), 3 * seconds), ("assert".into(), 0)].into(),
-            drop_sites: vec![crate::DropSiteStatus {
+            drop_sites: vec![DropSiteStatus {
                 place: "a.p4:7".into(),
                 request: "mark_to_drop".into(),
                 packets: 3 * seconds,
@@ -370,7 +370,7 @@ pub(super) mod tests {
                 lost: 0,
                 error: None,
             }],
-            process: crate::Process { resident_bytes: 120_000_000, ..Default::default() },
+            process: Process { resident_bytes: 120_000_000, ..Default::default() },
         }
     }
 

@@ -1,4 +1,10 @@
-//! The terminal view of a running switch.
+//! The terminal view of a running switch: `millrace top`.
+//!
+//! [`run`] asks a switch once a second over HTTP ([`Client`]) and shows what it hears until a key ends it; [`once`] is one page
+//! of it as text. A [`View`] has the words of two moments, a [`Screen`] draws them.
+//!
+//! It promises that names, which come from the switch, never control the terminal. It never links a switch: a client needs
+//! neither a data path nor a code generator.
 
 mod screen;
 mod view;
@@ -6,8 +12,7 @@ mod view;
 pub use screen::Screen;
 pub use view::{List, Order, View};
 
-use crate::client::{Client, ClientError};
-use crate::status::Status;
+use millrace_observe_api::{Client, ClientError, Status};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::fmt;
 use std::io;

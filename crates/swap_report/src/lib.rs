@@ -1,6 +1,7 @@
-//! What a change of programs kept and dropped, as clients are told.
+//! What a hot swap kept and dropped: a [`Report`], which servers of a switch send to their clients as JSON.
+//!
+//! It never links a switch: a client that reads it needs neither a data path nor a code generator.
 
-use millrace_state::Carried;
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of a report: clients take no large metadata.
@@ -35,31 +36,10 @@ pub struct Item {
 }
 
 impl Report {
-    /// Objects of the switch that moved, were copied, or had no place.
-    pub fn add(&mut self, carried: &[Carried]) {
-        for of in carried {
-            self.item(&of.kind.to_string(), &of.name, of.what, of.count, of.dropped.clone());
-        }
-    }
-
-    /// The settings of a digest.
-    pub fn add_digest(&mut self, name: &str, kept: bool) {
-        let reason = (!kept).then(|| "it is not in the new program".to_owned());
-        self.item("digest", name, "settings", 1, reason);
-    }
-
-    /// Multicast groups and clone sessions belong to no program; so many were kept.
-    pub fn add_replication(&mut self, groups: usize, sessions: usize) {
-        for (what, count) in [("multicast groups", groups), ("clone sessions", sessions)] {
-            if count > 0 {
-                self.item("replication", "", what, count as u64, None);
-            }
-        }
-    }
-
-    fn item(&mut self, kind: &str, name: &str, what: &str, count: u64, reason: Option<String>) {
-        let list = if reason.is_some() { &mut self.dropped } else { &mut self.kept };
-        list.push(Item { kind: kind.into(), name: name.into(), what: what.into(), count, reason });
+    /// Adds an object: it was dropped if there is a reason for that.
+    pub fn add(&mut self, item: Item) {
+        let list = if item.reason.is_some() { &mut self.dropped } else { &mut self.kept };
+        list.push(item);
     }
 
     /// The name of something that was dropped.
@@ -90,7 +70,8 @@ mod tests {
         let mut report = Report::default();
         for number in 0..1000 {
             let reason = (number % 2 == 0).then(|| "it is not in the new program".to_owned());
-            report.item("table", &format!("ingress.table_{number}"), "entries", number, reason);
+            let name = format!("ingress.table_{number}");
+            report.add(Item { kind: "table".into(), name, what: "entries".into(), count: number, reason });
         }
         let text = report.to_json();
         assert!(text.len() <= MAX_REPORT);

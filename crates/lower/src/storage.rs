@@ -1,4 +1,4 @@
-//! Where values live: trees of slots and headers.
+//! Storage: trees of slots and headers, in which values live; l-values, which name storage.
 
 use foldhash::HashSet;
 use millrace_pipeline::{Expr, HeaderId, Home, Program, SlotId};
@@ -9,37 +9,37 @@ use crate::value::Value;
 
 /// The storage of one variable or of a part of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum Storage {
     /// No bits.
     Unit,
     /// One slot.
     Scalar(SlotId),
     /// A structure or tuple.
-    Struct(Rc<[Place]>),
+    Struct(Rc<[Storage]>),
     /// A header.
-    Header(Rc<HeaderPlace>),
+    Header(Rc<HeaderStorage>),
     /// A header union: its members are headers that know each other.
-    Union(Rc<[Place]>),
+    Union(Rc<[Storage]>),
     /// A stack of headers or unions, or an array.
-    Stack(Rc<StackPlace>),
+    Stack(Rc<StackStorage>),
 }
 
 /// A header.
 #[derive(Debug, PartialEq)]
-pub(crate) struct HeaderPlace {
+pub(crate) struct HeaderStorage {
     /// The header.
     pub(crate) id: HeaderId,
     /// Its fields.
-    pub(crate) fields: Vec<Place>,
+    pub(crate) fields: Vec<Storage>,
     /// The other members of its union: they become invalid when this becomes valid.
     pub(crate) siblings: Vec<HeaderId>,
 }
 
 /// A stack.
 #[derive(Debug, PartialEq)]
-pub(crate) struct StackPlace {
+pub(crate) struct StackStorage {
     /// Lowest index first.
-    pub(crate) elements: Vec<Place>,
+    pub(crate) elements: Vec<Storage>,
     /// `nextIndex`; none for an array of other things than headers.
     pub(crate) next: Option<SlotId>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct StackPlace {
 #[derive(Clone, Debug)]
 pub(crate) enum LValue {
     /// Storage.
-    Place(Place),
+    Storage(Storage),
     /// That element whose number the index is; none of them when it is larger. The index is pure and stable.
     Choice(Expr, Vec<LValue>),
     /// Bits high to low of another.
@@ -67,24 +67,24 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// Adds all storage of a place.
-    pub(crate) fn add_place(&mut self, place: &Place) {
-        match place {
-            Place::Unit => {}
-            Place::Scalar(slot) => {
+    /// Adds all slots and headers of it.
+    pub(crate) fn add_storage(&mut self, storage: &Storage) {
+        match storage {
+            Storage::Unit => {}
+            Storage::Scalar(slot) => {
                 self.slots.insert(*slot);
             }
-            Place::Struct(members) | Place::Union(members) => {
-                members.iter().for_each(|p| self.add_place(p));
+            Storage::Struct(members) | Storage::Union(members) => {
+                members.iter().for_each(|p| self.add_storage(p));
             }
-            Place::Header(header) => {
+            Storage::Header(header) => {
                 self.headers.insert(header.id);
                 self.headers.extend(&header.siblings);
-                header.fields.iter().for_each(|p| self.add_place(p));
+                header.fields.iter().for_each(|p| self.add_storage(p));
             }
-            Place::Stack(stack) => {
+            Storage::Stack(stack) => {
                 self.slots.extend(stack.next);
-                stack.elements.iter().for_each(|p| self.add_place(p));
+                stack.elements.iter().for_each(|p| self.add_storage(p));
             }
         }
     }
@@ -92,7 +92,7 @@ impl Footprint {
     /// Adds what a write to an l-value can change.
     pub(crate) fn add_lvalue(&mut self, lvalue: &LValue) {
         match lvalue {
-            LValue::Place(place) => self.add_place(place),
+            LValue::Storage(storage) => self.add_storage(storage),
             LValue::Choice(_, alternatives) => alternatives.iter().for_each(|l| self.add_lvalue(l)),
             LValue::Slice(base, _, _) => self.add_lvalue(base),
             LValue::Value(_) | LValue::Missing(_) => {}
@@ -134,23 +134,23 @@ impl Footprint {
     }
 }
 
-impl Place {
-    /// Whether a name for this place behaves as a variable of its own would, as long as nothing else touches it. A
+impl Storage {
+    /// Whether a name for this storage behaves as a variable of its own would, as long as nothing else touches it. A
     /// field of a header does not: while the header is invalid it loses what is written.
     pub(crate) fn can_stand_for_variable(&self, program: &Program) -> bool {
         match self {
-            Place::Unit | Place::Header(_) | Place::Union(_) => true,
-            Place::Scalar(slot) => !matches!(program.slots[*slot].home, Home::Header { .. }),
-            Place::Struct(members) => members.iter().all(|p| p.can_stand_for_variable(program)),
-            Place::Stack(stack) => stack.elements.iter().all(|p| p.can_stand_for_variable(program)),
+            Storage::Unit | Storage::Header(_) | Storage::Union(_) => true,
+            Storage::Scalar(slot) => !matches!(program.slots[*slot].home, Home::Header { .. }),
+            Storage::Struct(members) => members.iter().all(|p| p.can_stand_for_variable(program)),
+            Storage::Stack(stack) => stack.elements.iter().all(|p| p.can_stand_for_variable(program)),
         }
     }
 
     /// The member with that number of a structure, header or union.
-    pub(crate) fn member(&self, index: usize) -> Option<&Place> {
+    pub(crate) fn member(&self, index: usize) -> Option<&Storage> {
         match self {
-            Place::Struct(members) | Place::Union(members) => members.get(index),
-            Place::Header(header) => header.fields.get(index),
+            Storage::Struct(members) | Storage::Union(members) => members.get(index),
+            Storage::Header(header) => header.fields.get(index),
             _ => None,
         }
     }
@@ -158,11 +158,13 @@ impl Place {
     /// Calls `f` with every slot, but not `nextIndex`.
     pub(crate) fn for_each_slot(&self, f: &mut impl FnMut(SlotId)) {
         match self {
-            Place::Unit => {}
-            Place::Scalar(slot) => f(*slot),
-            Place::Struct(members) | Place::Union(members) => members.iter().for_each(|p| p.for_each_slot(f)),
-            Place::Header(header) => header.fields.iter().for_each(|p| p.for_each_slot(f)),
-            Place::Stack(stack) => stack.elements.iter().for_each(|p| p.for_each_slot(f)),
+            Storage::Unit => {}
+            Storage::Scalar(slot) => f(*slot),
+            Storage::Struct(members) | Storage::Union(members) => {
+                members.iter().for_each(|p| p.for_each_slot(f))
+            }
+            Storage::Header(header) => header.fields.iter().for_each(|p| p.for_each_slot(f)),
+            Storage::Stack(stack) => stack.elements.iter().for_each(|p| p.for_each_slot(f)),
         }
     }
 }

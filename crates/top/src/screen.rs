@@ -1,6 +1,6 @@
 //! The view on a terminal.
 
-use super::view::{List, Order, ShownPort, View};
+use crate::view::{List, Order, ShownPort, View};
 use millrace_printable::printable_line;
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
@@ -119,8 +119,8 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, list: &List, state: &mut TableSt
 
 #[cfg(test)]
 mod tests {
-    use super::super::view::tests::status;
     use super::*;
+    use crate::view::tests::status;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

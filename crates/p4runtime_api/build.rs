@@ -1,4 +1,4 @@
-//! Makes the service from the interface definitions, without an installed `protoc`. Its messages are those of `millrace-messages`.
+//! Makes the client and the server of the service from the interface definitions, without an installed `protoc`. Its messages are those of `millrace-messages`.
 
 use std::io::Error;
 

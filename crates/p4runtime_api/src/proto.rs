@@ -1,4 +1,4 @@
-//! The messages of P4Runtime 1.5.0 and the service, which reads and writes them by `tonic_prost`.
+//! The messages of P4Runtime 1.5.0, and the service with its client and its server, which reads and writes them by `tonic_prost`.
 
 #![allow(missing_docs, unreachable_pub, clippy::all, rustdoc::all)]
 

@@ -34,9 +34,9 @@ pub(crate) struct Header {
     pub(crate) span: Span,
 }
 
-/// A field.
+/// A field of an instance.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FieldRef {
     pub(crate) header: Header,
     pub(crate) field: Field,
     /// Where it is kept, if that is not in the instance: a path and its width.
@@ -44,7 +44,7 @@ pub(crate) struct Place {
     pub(crate) span: Span,
 }
 
-impl Place {
+impl FieldRef {
     pub(crate) fn number(&self) -> Number {
         Number { width: self.field.width, signed: self.field.signed }
     }
@@ -106,7 +106,7 @@ impl<'a> Translator<'a> {
     }
 
     /// The field that a reference means.
-    pub(crate) fn place(&mut self, reference: &Reference, scope: &Scope<'a, '_>) -> Option<Place> {
+    pub(crate) fn field_ref(&mut self, reference: &Reference, scope: &Scope<'a, '_>) -> Option<FieldRef> {
         let header = self.header(reference, scope)?;
         let Some(field) = &reference.field else {
             let message = format!("a field is expected here, `{}` is a header", reference.name);
@@ -122,7 +122,7 @@ impl<'a> Translator<'a> {
     }
 
     /// A field of a header.
-    pub(crate) fn field_of(&mut self, header: Header, field: &str, span: Span) -> Option<Place> {
+    pub(crate) fn field_of(&mut self, header: Header, field: &str, span: Span) -> Option<FieldRef> {
         let instance = self.model.instances.get(&*header.instance)?;
         let layout = self.model.layout(instance);
         let Some(found) = layout.field(field).cloned() else {
@@ -147,7 +147,7 @@ impl<'a> Translator<'a> {
             _ => None,
         };
         let span = header.span;
-        Some(Place { header, field: found, stored, span })
+        Some(FieldRef { header, field: found, stored, span })
     }
 
     /// `hdr.x`, `hdr.x[1]`, `hdr.x.next`, `meta.x`
@@ -170,72 +170,75 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn place_expr(&mut self, place: &Place) -> (Expr, u32) {
-        match &place.stored {
+    fn field_expr(&mut self, reference: &FieldRef) -> (Expr, u32) {
+        match &reference.stored {
             Some((path, width)) => {
                 let path: Vec<&str> = path.iter().map(|p| &**p).collect();
-                (self.tree.path(&path, place.span), *width)
+                (self.tree.path(&path, reference.span), *width)
             }
             None => {
-                let header = self.header_expr(&place.header);
-                (self.tree.member(header, place.field.name.clone(), place.span), place.field.width)
+                let header = self.header_expr(&reference.header);
+                (
+                    self.tree.member(header, reference.field.name.clone(), reference.span),
+                    reference.field.width,
+                )
             }
         }
     }
 
     /// The field as it can be passed on to be written; none if its width is not that which the program declares.
-    pub(crate) fn direct(&mut self, place: &Place) -> Option<Expr> {
-        let (expr, width) = self.place_expr(place);
-        (width == place.field.width).then_some(expr)
+    pub(crate) fn direct(&mut self, reference: &FieldRef) -> Option<Expr> {
+        let (expr, width) = self.field_expr(reference);
+        (width == reference.field.width).then_some(expr)
     }
 
     /// The field's value.
-    pub(crate) fn read(&mut self, place: &Place) -> Value {
-        let (expr, width) = self.place_expr(place);
-        if place.field.varies {
+    pub(crate) fn read(&mut self, reference: &FieldRef) -> Value {
+        let (expr, width) = self.field_expr(reference);
+        if reference.field.varies {
             return Value::Varbit { expr };
         }
-        let Number { width: declared, signed } = place.number();
+        let Number { width: declared, signed } = reference.number();
         let expr = self.cast(expr, Number { width, signed }, Number { width: declared, signed });
         Value::Num { expr, width: declared, signed }
     }
 
     /// The field's value as an expression.
-    pub(crate) fn read_expr(&mut self, place: &Place) -> Expr {
-        let (expr, width) = self.place_expr(place);
-        if place.field.varies {
+    pub(crate) fn read_expr(&mut self, reference: &FieldRef) -> Expr {
+        let (expr, width) = self.field_expr(reference);
+        if reference.field.varies {
             return expr;
         }
-        let signed = place.field.signed;
-        self.cast(expr, Number { width, signed }, place.number())
+        let signed = reference.field.signed;
+        self.cast(expr, Number { width, signed }, reference.number())
     }
 
     /// Sets a field to an expression of its own type.
-    pub(crate) fn write(&mut self, place: &Place, value: Expr, out: &mut Vec<Stmt>) {
-        let (target, width) = self.place_expr(place);
-        let stored = Number { width, signed: place.field.signed };
-        let value = self.cast(value, place.number(), stored);
-        out.push(tree::assign(target, value, place.span));
+    pub(crate) fn write(&mut self, reference: &FieldRef, value: Expr, out: &mut Vec<Stmt>) {
+        let (target, width) = self.field_expr(reference);
+        let stored = Number { width, signed: reference.field.signed };
+        let value = self.cast(value, reference.number(), stored);
+        out.push(tree::assign(target, value, reference.span));
     }
 
     /// Sets a field to a value, converted as the field's type asks.
-    pub(crate) fn set(&mut self, place: &Place, value: Value, out: &mut Vec<Stmt>) {
-        if place.field.varies {
+    pub(crate) fn set(&mut self, reference: &FieldRef, value: Value, out: &mut Vec<Stmt>) {
+        if reference.field.varies {
             match value {
                 Value::Varbit { expr } => {
-                    let (target, _) = self.place_expr(place);
-                    out.push(tree::assign(target, expr, place.span));
+                    let (target, _) = self.field_expr(reference);
+                    out.push(tree::assign(target, expr, reference.span));
                 }
                 Value::Error(_) => {}
                 other => self.type_error(other.span(), "a field of varying length is copied as a whole"),
             }
             return;
         }
-        let value = if place.field.saturating {
-            self.saturate(value, place.number(), out)
+        let value = if reference.field.saturating {
+            self.saturate(value, reference.number(), out)
         } else {
-            self.convert(value, place.number())
+            self.convert(value, reference.number())
         };
-        self.write(place, value, out);
+        self.write(reference, value, out);
     }
 }

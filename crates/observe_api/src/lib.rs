@@ -1,0 +1,20 @@
+//! What a running switch tells of itself over HTTP: the [`Status`] of one moment, as JSON has it, and a [`Client`] that asks
+//! for it and switches captures and the log.
+//!
+//! ```no_run
+//! let client = millrace_observe_api::Client::new(([127, 0, 0, 1], 9560).into());
+//! println!("{} runs", client.status().unwrap().program);
+//! ```
+//!
+//! The server is in `millrace_observe`, the terminal view in `millrace_top`.
+//!
+//! It never links a switch: a client needs neither a data path nor a code generator.
+
+mod client;
+mod status;
+
+pub use client::{Client, ClientError};
+pub use status::{
+    CaptureStatus, Distribution, DropSiteStatus, LogStatus, PortStatus, Process, QueueStatus, Status,
+    TableStatus,
+};
