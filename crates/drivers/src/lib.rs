@@ -6,7 +6,7 @@
 //! promises that nothing on this path waits, locks or, in steady state, allocates; that a frame that cannot be sent is given
 //! back, not lost; and that every frame lost is counted ([`PortStatistics`]).
 //!
-//! A driver never looks inside a frame, with one exception that the wire demands: the `packet` driver finishes what a
+//! A driver never looks inside a frame, with one exception that the wire demands: `packet` and `tap` finish what a
 //! local sender left to the hardware (checksums, segmentation, a VLAN tag kept aside), so that the switch sees the
 //! frames that a cable would carry.
 
@@ -21,6 +21,7 @@ mod memory_port;
 #[cfg(test)]
 mod netns;
 pub mod null;
+mod offload;
 mod open;
 mod pcap;
 mod port;

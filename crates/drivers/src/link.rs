@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::offload::HEADER_LEN;
 use crate::port::PortError;
 use std::fs::File;
 use std::io;
@@ -110,13 +111,39 @@ impl LinkName {
         control(control_socket()?.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)
     }
 
-    /// Makes the open tun device a tap interface of this name, of whole Ethernet frames and nothing else; or one queue of it, if it
-    /// has several.
+    /// Makes the open tun device a tap interface of this name, of whole Ethernet frames, each after an offload header; or one queue
+    /// of it, if it has several.
     pub(crate) fn attach_tap(&self, device: &File, has_several: bool) -> io::Result<()> {
         let mut request = self.request();
         let queues = if has_several { libc::IFF_MULTI_QUEUE } else { 0 };
-        request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | queues) as libc::c_short;
-        control(device.as_raw_fd(), libc::TUNSETIFF, &mut request)
+        request.ifr_ifru.ifru_flags =
+            (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR | queues) as libc::c_short;
+        control(device.as_raw_fd(), libc::TUNSETIFF, &mut request)?;
+        // A persistent interface may have another length from its last user.
+        let length = HEADER_LEN as libc::c_int;
+        // SAFETY: the kernel reads one int at the pointer, which lives beyond the call.
+        answer(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const length) })
+    }
+
+    /// Has the senders on a tap interface leave checksums and segmentation to who reads its frames, as far as the kernel can. Not
+    /// those of a persistent interface: that would hold for its next user too.
+    pub(crate) fn leave_offloads(&self, device: &File) -> io::Result<()> {
+        let mut request = self.request();
+        control(device.as_raw_fd(), libc::TUNGETIFF, &mut request)?;
+        // SAFETY: the kernel filled in this member for this request. The flags are those of 16 bits.
+        if i32::from(unsafe { request.ifr_ifru.ifru_flags }) & libc::IFF_PERSIST != 0 {
+            return Ok(());
+        }
+        let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+        // Older kernels do not know those of UDP, and refuse all then.
+        let udp = libc::TUN_F_USO4 | libc::TUN_F_USO6;
+        let set = |offloads: libc::c_uint| {
+            // SAFETY: this request has a number for its argument.
+            answer(unsafe {
+                libc::ioctl(device.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offloads))
+            })
+        };
+        set(tcp | udp).or_else(|_| set(tcp))
     }
 
     /// The flags of the interface, and the request that they are the answer to.
@@ -170,10 +197,12 @@ pub(crate) fn names() -> Vec<String> {
 fn control(descriptor: RawFd, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
     // SAFETY: every request used here reads and writes one ifreq, and SIOCETHTOOL the structure that this points to; both live
     // beyond the call.
-    match unsafe { libc::ioctl(descriptor, what, std::ptr::from_mut(request)) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+    answer(unsafe { libc::ioctl(descriptor, what, std::ptr::from_mut(request)) })
+}
+
+/// The error of a call that says -1.
+fn answer(result: libc::c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Some socket: requests on interfaces go through any.

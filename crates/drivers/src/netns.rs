@@ -2,7 +2,12 @@
 
 #![allow(unsafe_code)]
 
+use crate::port::{PortStatistics, QueuePair};
+use millrace_frames::{Batch, Packet, PacketPool};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -114,4 +119,71 @@ pub(crate) fn wait_until_up(interface: &str) {
         assert!(Instant::now() < deadline, "{interface} does not come up");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Connects two ports, frame for frame, until told to stop. Gives their statistics, and the longest frame, which is no longer than
+/// `limit`. `seen` sees a port after each burst.
+pub(crate) fn cross_connect<Q: QueuePair>(
+    [mut left, mut right]: [Q; 2],
+    limit: usize,
+    mut seen: impl FnMut(&Q),
+    stop: &AtomicBool,
+) -> ([PortStatistics; 2], usize) {
+    let mut longest = 0;
+    let mut pool = PacketPool::new(1024);
+    let mut batch = Batch::new();
+    while !stop.load(Ordering::Relaxed) {
+        for _ in 0..2 {
+            left.receive(&mut batch, &mut pool).unwrap();
+            seen(&left);
+            longest = batch.packets().iter().map(Packet::len).fold(longest, usize::max);
+            assert!(longest <= limit, "no frame longer than the link's");
+            right.transmit(&mut batch, &mut pool).unwrap();
+            right.flush().unwrap();
+            batch.recycle(&mut pool);
+            std::mem::swap(&mut left, &mut right);
+        }
+    }
+    ([left.statistics(), right.statistics()], longest)
+}
+
+/// The client, 10.8.0.1 and fd00::1, sends much over TCP and one datagram to the server, which has 2 in its addresses.
+pub(crate) fn exchange(client: &Host, server: &Host) {
+    const AMOUNT: usize = 16 << 20;
+    for (at, to) in [("10.8.0.2:80", "10.8.0.2:80"), ("[fd00::2]:80", "[fd00::2]:80")] {
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let received = server.start(move || {
+            let listener = TcpListener::bind(at).unwrap();
+            ready.send(()).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            let mut data = Vec::new();
+            stream.read_to_end(&mut data).map(|_| data)
+        });
+        is_ready.recv().unwrap();
+        let sent = client.start(move || {
+            let data: Vec<u8> = (0..AMOUNT).map(|at| (at / 7) as u8).collect();
+            let mut stream = TcpStream::connect_timeout(&to.parse().unwrap(), Duration::from_secs(10))?;
+            stream.set_write_timeout(Some(Duration::from_secs(20)))?;
+            stream.write_all(&data)?;
+            std::io::Result::Ok(data)
+        });
+        let sent = sent.wait().unwrap();
+        assert!(received.wait().unwrap() == sent, "the bytes arrive over {at}");
+    }
+
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let datagram = server.start(move || {
+        let socket = UdpSocket::bind("10.8.0.2:53").unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        ready.send(()).unwrap();
+        let mut data = [0; 100];
+        socket.recv(&mut data).map(|length| data[..length].to_vec())
+    });
+    is_ready.recv().unwrap();
+    client
+        .start(|| UdpSocket::bind("10.8.0.1:0").and_then(|socket| socket.send_to(b"odd", "10.8.0.2:53")))
+        .wait()
+        .unwrap();
+    assert_eq!(datagram.wait().unwrap(), b"odd");
 }

@@ -1,7 +1,7 @@
 //! The trait of a queue pair, which every driver has.
 
 use crate::spec::nearest;
-use millrace_frames::{Batch, MemoryError, PacketPool};
+use millrace_frames::{Batch, MemoryError, Packet, PacketPool};
 use std::fmt;
 use std::io;
 use std::ops::AddAssign;
@@ -141,6 +141,24 @@ impl AddAssign for PortStatistics {
         self.tx_packets += other.tx_packets;
         self.tx_bytes += other.tx_bytes;
         self.tx_refused += other.tx_refused;
+    }
+}
+
+/// Adds a packet that has arrived to the batch and counts it.
+#[inline]
+pub(crate) fn deliver(
+    packet: Packet,
+    batch: &mut Batch,
+    pool: &mut PacketPool,
+    statistics: &mut PortStatistics,
+) {
+    let length = packet.len() as u64;
+    match batch.push(packet) {
+        Ok(_) => {
+            statistics.rx_packets += 1;
+            statistics.rx_bytes += length;
+        }
+        Err(packet) => pool.put(packet),
     }
 }
 

@@ -1,18 +1,25 @@
 //! The `tap` driver: a tap interface that is made for the switch and goes with it.
 //!
-//! The kernel finishes checksums and segmentation and puts VLAN tags back before a frame is read here. One system call
-//! a frame: this driver is for a few hosts on one machine, not for speed. A persistent tap interface of the name is
-//! used as it is; for several queue pairs it has to be one of several queues (`multi_queue` of `ip tuntap`).
+//! One system call a frame: this driver is for a few hosts on one machine, not for speed. What a sender on this machine
+//! leaves to the hardware (checksums, segmentation of TCP and UDP) crosses in one piece of up to 64 KiB, and is finished
+//! here as in the `packet` driver. The kernel puts VLAN tags back before a frame is read.
+//!
+//! A persistent tap interface of the name is used as it is, and its senders finish their frames themselves. For several
+//! queue pairs it has to be one of several queues (`multi_queue` of `ip tuntap`).
 //!
 //! With several queue pairs the kernel gives the frames of a flow to the pair that last sent a frame of it, so that both directions are
 //! with one worker; to any one, always the same, while none has.
 
 use crate::device::{Device, MAX_QUEUES, check_queues};
 use crate::link::LinkName;
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
-use millrace_frames::{Batch, PacketPool};
+use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation};
+use crate::port::{
+    PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver, wall_clock_ns,
+};
+use millrace_frames::{Batch, Packet, PacketPool};
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -27,6 +34,7 @@ pub struct TapDevice {
 struct TapQueue {
     name: LinkName,
     device: File,
+    large: Cutter,
     statistics: PortStatistics,
 }
 
@@ -56,7 +64,15 @@ impl TapDevice {
                 .map_err(|error| PortError::system("open /dev/net/tun", error))?;
             // A persistent interface has the flag or has it not, and is refused to who asks for the other kind.
             self.link.attach_tap(&device, queues > 1).map_err(|error| refused("make", error))?;
-            opened.push(TapQueue { name: self.link.clone(), device, statistics: PortStatistics::default() });
+            opened.push(TapQueue {
+                name: self.link.clone(),
+                device,
+                large: Cutter::new(),
+                statistics: PortStatistics::default(),
+            });
+        }
+        if let Some(queue) = opened.first() {
+            self.link.leave_offloads(&queue.device).map_err(|error| refused("set up", error))?;
         }
         self.link.bring_up().map_err(|error| refused("bring up", error))?;
         Ok(opened)
@@ -78,11 +94,53 @@ impl Device for TapDevice {
     }
 }
 
+/// What became of a frame that was read.
+enum Taken {
+    Packet,
+    Large(Segmentation, Range<usize>),
+    Error,
+}
+
 impl TapQueue {
+    /// Reads a frame into the packet, or to `large` if it is to be cut.
+    fn read(&mut self, packet: &mut Packet) -> io::Result<Taken> {
+        let mut header = [0; HEADER_LEN];
+        let (device, buffer) = (&mut self.device, self.large.buffer());
+        let mut length = 0;
+        let fits = packet.fill(|frame| {
+            // What the packet has no room for goes to the buffer, where its beginning finds room too.
+            let room = frame.len().min(buffer.len());
+            let (start, rest) = buffer.split_at_mut(room);
+            let limit = frame.len() + rest.len();
+            let mut places = [&mut header[..], &mut *frame, rest].map(IoSliceMut::new);
+            length = device.read_vectored(&mut places)?.saturating_sub(HEADER_LEN);
+            // Of a frame that fills all there may be more.
+            if length == limit {
+                length = 0;
+            }
+            if Offload::parse(&header).is_segmented() {
+                let first = length.min(room);
+                start[..first].copy_from_slice(&frame[..first]);
+            }
+            io::Result::Ok(length)
+        })?;
+        let offload = Offload::parse(&header);
+        if !offload.is_segmented() {
+            let finished = fits && length > 0 && offload.finish_checksum(packet.data_mut());
+            return Ok(if finished { Taken::Packet } else { Taken::Error });
+        }
+        let frame = buffer.get(..length).unwrap_or_default();
+        let plan = Segmentation::plan(&offload, frame);
+        Ok(plan.map_or(Taken::Error, |plan| Taken::Large(plan, 0..length)))
+    }
+
     fn error(&self, what: &str, error: io::Error) -> PortError {
         PortError::system(format!("{what} {}", self.name.as_str()), error)
     }
 }
+
+/// The offload header of a frame that is whole.
+const NOTHING_LEFT: &[u8] = &[0; HEADER_LEN];
 
 /// Answers that concern one frame, or a while, and not the port: the queue is full, the interface is down (EIO), the
 /// frame is too short for an Ethernet header or longer than the kernel takes.
@@ -97,27 +155,13 @@ fn refuses_frame(error: &io::Error) -> bool {
 impl QueuePair for TapQueue {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let mut now_ns = None;
-        while !batch.is_full() {
+        loop {
+            if !self.large.cut(batch, pool, &mut self.statistics) || batch.is_full() {
+                return Ok(Received::More);
+            }
             let Some(mut packet) = pool.take() else { return Ok(Received::More) };
-            // One byte more than a frame may have tells a longer one.
-            let mut excess = [0];
-            let device = &mut self.device;
-            let read = packet.fill(|frame| {
-                device.read_vectored(&mut [IoSliceMut::new(frame), IoSliceMut::new(&mut excess)])
-            });
-            match read {
-                Ok(true) => {
-                    self.statistics.rx_packets += 1;
-                    self.statistics.rx_bytes += packet.len() as u64;
-                    packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
-                    if let Err(packet) = batch.push(packet) {
-                        pool.put(packet);
-                    }
-                }
-                Ok(false) => {
-                    self.statistics.rx_errors += 1;
-                    pool.put(packet);
-                }
+            let taken = match self.read(&mut packet) {
+                Ok(taken) => taken,
                 Err(error) => {
                     pool.put(packet);
                     return match error.kind() {
@@ -128,9 +172,23 @@ impl QueuePair for TapQueue {
                         _ => Err(self.error("receive from", error)),
                     };
                 }
+            };
+            let timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
+            match taken {
+                Taken::Packet => {
+                    packet.timestamp_ns = timestamp_ns;
+                    deliver(packet, batch, pool, &mut self.statistics);
+                }
+                Taken::Large(plan, place) => {
+                    self.large.start(Cutting { plan, place, vlan: None, timestamp_ns });
+                    pool.put(packet);
+                }
+                Taken::Error => {
+                    self.statistics.rx_errors += 1;
+                    pool.put(packet);
+                }
             }
         }
-        Ok(Received::More)
     }
 
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
@@ -140,7 +198,7 @@ impl QueuePair for TapQueue {
             if broken.is_some() {
                 return false;
             }
-            match self.device.write(packet.data()) {
+            match self.device.write_vectored(&[NOTHING_LEFT, packet.data()].map(IoSlice::new)) {
                 Ok(_) => {
                     self.statistics.tx_packets += 1;
                     self.statistics.tx_bytes += packet.len() as u64;
@@ -186,9 +244,10 @@ impl QueuePair for TapQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netns::{in_fresh_namespace, ip};
-    use millrace_frames::Packet;
+    use crate::netns::{Host, cross_connect, exchange, in_fresh_namespace, ip};
     use std::net::UdpSocket;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
     /// Receives until a frame is there that is wanted, or fails after a second.
@@ -249,6 +308,49 @@ mod tests {
             batch.push(Packet::from_frame(&frame).unwrap()).unwrap();
             assert_eq!(port.transmit(&mut batch, &mut pool).unwrap().refused, 1);
             assert_eq!(port.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
+        });
+    }
+
+    #[test]
+    fn hosts_leave_checksums_and_segmentation_to_the_switch() {
+        hosts_talk("hosts_leave_checksums", |name| TapDevice::new(name).unwrap(), true);
+    }
+
+    #[test]
+    fn senders_on_a_persistent_interface_finish_their_frames() {
+        let persistent = |name: &str| {
+            ip(&format!("tuntap add dev {name} mode tap"));
+            TapDevice::new(name).unwrap()
+        };
+        hosts_talk("senders_on_a_persistent_interface", persistent, false);
+    }
+
+    /// Two hosts with a tap interface each, and a wire between these. Frames come larger than a cable takes them, or not.
+    fn hosts_talk(test: &str, device: impl Fn(&str) -> TapDevice + Send + 'static, come_large: bool) {
+        in_fresh_namespace(test, move || {
+            let (client, server) = (Host::new(), Host::new());
+            let queues = ["mr0", "mr1"].map(|name| device(name).queues(1).unwrap().remove(0));
+            for (host, number) in [(&client, 1), (&server, 2)] {
+                let interface = format!("mr{}", number - 1);
+                host.adopt(&interface, &format!("fd00::{number}/64"));
+                host.start(move || ip(&format!("addr add 10.8.0.{number}/24 dev {interface}"))).wait();
+            }
+            let stop = Arc::new(AtomicBool::new(false));
+            let wire = std::thread::spawn({
+                let stop = Arc::clone(&stop);
+                move || {
+                    let mut is_large = false;
+                    let seen = |queue: &TapQueue| is_large |= queue.large.is_cutting();
+                    (cross_connect(queues, 1514, seen, &stop), is_large)
+                }
+            });
+            exchange(&client, &server);
+            stop.store(true, Ordering::Relaxed);
+            let ((statistics, longest), is_large) = wire.join().unwrap();
+            for port in statistics {
+                assert_eq!(port.rx_errors, 0, "{statistics:?}");
+            }
+            assert_eq!((longest, is_large), (1514, come_large));
         });
     }
 

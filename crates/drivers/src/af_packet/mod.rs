@@ -11,16 +11,15 @@
 
 mod device;
 mod fanout;
-mod offload;
 mod ring;
 #[cfg(test)]
 mod tests;
 
 use crate::link::{LinkName, changes};
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation, VLAN_TAG, insert_vlan};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver};
 use fanout::{Group, admit};
-use millrace_frames::{Batch, MAX_FRAME, Packet, PacketPool};
-use offload::{HEADER_LEN, Offload, Segmentation};
+use millrace_frames::{Batch, Packet, PacketPool};
 use ring::{Arrival, Refused, RingSocket};
 use std::cell::Cell;
 use std::io;
@@ -29,12 +28,8 @@ use std::time::{Duration, Instant};
 
 pub use device::PacketDevice;
 
-/// Longest frame before segmentation. The kernel makes 64 KiB unless an operator asks for more.
-const MAX_WHOLE: usize = 256 * 1024;
-
 /// An Ethernet header, which the kernel wants on every frame that it sends.
 const ETHERNET_HEADER: usize = 14;
-const VLAN_TAG: usize = 4;
 
 /// Between two questions to the link that frames cause: for its MTU because of long ones, or whether it is still down.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -61,19 +56,10 @@ pub(crate) struct PacketQueue {
     max_send: usize,
     /// Frames are in the sending ring that the kernel was not yet asked for, or did not take.
     unsent: bool,
-    /// The frame that is being cut into segments; its bytes are in `whole`.
-    cutting: Option<Cutting>,
-    /// An offload header and a frame that outgrew its slot or is being cut.
-    whole: Box<[u8]>,
+    /// Has an offload header, and a frame that outgrew its slot or is being cut.
+    large: Cutter,
     statistics: PortStatistics,
     missed: Cell<u64>,
-}
-
-struct Cutting {
-    plan: Segmentation,
-    length: usize,
-    vlan: Option<(u16, u16)>,
-    timestamp_ns: u64,
 }
 
 /// What became of a frame at the head of the ring.
@@ -116,8 +102,7 @@ impl PacketQueue {
             ring,
             group,
             unsent: false,
-            cutting: None,
-            whole: vec![0; HEADER_LEN + MAX_WHOLE].into(),
+            large: Cutter::new(),
             statistics: PortStatistics::default(),
             missed: Cell::new(0),
         };
@@ -125,12 +110,13 @@ impl PacketQueue {
         Ok(queue)
     }
 
-    /// Moves the frame at the head of the ring into the packet, or into `whole` if it is to be cut.
+    /// Moves the frame at the head of the ring into the packet, or to `large` if it is to be cut.
     fn take(&mut self, arrival: &Arrival, packet: &mut Packet) -> Taken {
         let (offload, length) = if arrival.is_queued {
-            let Ok(received) = self.ring.receive_large(&mut self.whole) else { return Taken::Error };
-            let Some((header, _)) = self.whole.split_first_chunk() else { return Taken::Error };
-            if received < HEADER_LEN || received > self.whole.len() {
+            let whole = self.large.buffer();
+            let Ok(received) = self.ring.receive_large(whole) else { return Taken::Error };
+            let Some((header, _)) = whole.split_first_chunk() else { return Taken::Error };
+            if received < HEADER_LEN || received > whole.len() {
                 return Taken::Error;
             }
             (Offload::parse(header), received - HEADER_LEN)
@@ -144,12 +130,13 @@ impl PacketQueue {
                 let set = packet.set_frame(frame).is_ok();
                 return finish(packet, set, &offload, arrival.vlan);
             }
-            // Fits: a slot is smaller than `whole`.
+            // Fits: a slot is smaller than the buffer.
             let length = frame.len();
-            self.whole[HEADER_LEN..HEADER_LEN + length].copy_from_slice(frame);
+            self.large.buffer()[HEADER_LEN..HEADER_LEN + length].copy_from_slice(frame);
             (offload, length)
         };
-        let frame = &self.whole[HEADER_LEN..HEADER_LEN + length];
+        let place = HEADER_LEN..HEADER_LEN + length;
+        let frame = &self.large.buffer()[place.clone()];
         if !offload.is_segmented() {
             let set = packet.set_frame(frame).is_ok();
             return finish(packet, set, &offload, arrival.vlan);
@@ -157,36 +144,12 @@ impl PacketQueue {
         match Segmentation::plan(&offload, frame) {
             Some(plan) => Taken::Cutting(Cutting {
                 plan,
-                length,
+                place,
                 vlan: arrival.vlan,
                 timestamp_ns: arrival.timestamp_ns,
             }),
             None => Taken::Error,
         }
-    }
-
-    /// Moves segments of the frame that is being cut into the batch. Returns false when batch or pool ended first.
-    fn cut(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> bool {
-        let Some(cutting) = &mut self.cutting else { return true };
-        let frame = &self.whole[HEADER_LEN..HEADER_LEN + cutting.length];
-        while let Some(length) = cutting.plan.next_len() {
-            if batch.is_full() {
-                return false;
-            }
-            let Some(mut packet) = pool.take() else { return false };
-            let written = length <= MAX_FRAME
-                && packet.extend(length).is_ok_and(|segment| cutting.plan.write_next(frame, segment))
-                && cutting.vlan.is_none_or(|tag| insert_vlan(&mut packet, tag));
-            if !written {
-                self.statistics.rx_errors += 1;
-                pool.put(packet);
-                break;
-            }
-            packet.timestamp_ns = cutting.timestamp_ns;
-            deliver(packet, batch, pool, &mut self.statistics);
-        }
-        self.cutting = None;
-        true
     }
 
     /// Some link of the system has changed: this interface may have another MTU, or be gone.
@@ -299,34 +262,10 @@ fn finish(packet: &mut Packet, set: bool, offload: &Offload, vlan: Option<(u16, 
     if finished { Taken::Packet } else { Taken::Error }
 }
 
-/// Puts a VLAN tag after the addresses. Returns false when there are none or the frame is too long already.
-fn insert_vlan(packet: &mut Packet, (tpid, tci): (u16, u16)) -> bool {
-    const ADDRESSES: usize = 12;
-    if packet.len() < ADDRESSES || packet.push(VLAN_TAG).is_err() {
-        return false;
-    }
-    let frame = packet.data_mut();
-    frame.copy_within(VLAN_TAG..VLAN_TAG + ADDRESSES, 0);
-    frame[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
-    frame[ADDRESSES + 2..ADDRESSES + 4].copy_from_slice(&tci.to_be_bytes());
-    true
-}
-
-fn deliver(packet: Packet, batch: &mut Batch, pool: &mut PacketPool, statistics: &mut PortStatistics) {
-    let length = packet.len() as u64;
-    match batch.push(packet) {
-        Ok(_) => {
-            statistics.rx_packets += 1;
-            statistics.rx_bytes += length;
-        }
-        Err(packet) => pool.put(packet),
-    }
-}
-
 impl QueuePair for PacketQueue {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         loop {
-            if !self.cut(batch, pool) {
+            if !self.large.cut(batch, pool, &mut self.statistics) {
                 return Ok(Received::More);
             }
             let Some(arrival) = self.ring.arrival() else {
@@ -351,7 +290,7 @@ impl QueuePair for PacketQueue {
                     deliver(packet, batch, pool, &mut self.statistics);
                 }
                 Taken::Cutting(cutting) => {
-                    self.cutting = Some(cutting);
+                    self.large.start(cutting);
                     pool.put(packet);
                 }
                 Taken::Error => {

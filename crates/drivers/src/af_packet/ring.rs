@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use super::offload::HEADER_LEN;
+use crate::offload::HEADER_LEN;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;

@@ -1,10 +1,8 @@
 //! The driver on veth pairs, in network namespaces of the tests' own. Skipped without root.
 
 use super::*;
-use crate::netns::{Host, in_fresh_namespace, ip, veth_pair, wait_until_up};
+use crate::netns::{Host, cross_connect, exchange, in_fresh_namespace, ip, veth_pair, wait_until_up};
 use crate::port::PortError;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -282,34 +280,6 @@ fn errors_name_the_interface() {
     );
 }
 
-/// Connects two ports, frame for frame, until told to stop; their links get another MTU when they are open. Gives their
-/// statistics, and the longest frame.
-fn cross_connect(
-    names: [&str; 2],
-    mtu: usize,
-    opened: impl FnOnce(),
-    stop: &AtomicBool,
-) -> Result<([PortStatistics; 2], usize), PortError> {
-    let [mut left, mut right] = [open(names[0])?, open(names[1])?];
-    names.iter().for_each(|name| drop(ip(&format!("link set {name} mtu {mtu}"))));
-    opened();
-    let mut longest = 0;
-    let mut pool = PacketPool::new(1024);
-    let mut batch = Batch::new();
-    while !stop.load(Ordering::Relaxed) {
-        for _ in 0..2 {
-            left.receive(&mut batch, &mut pool)?;
-            longest = batch.packets().iter().map(|packet| packet.len()).fold(longest, usize::max);
-            assert!(longest <= mtu + 14, "no frame longer than the link's");
-            right.transmit(&mut batch, &mut pool)?;
-            right.flush()?;
-            batch.recycle(&mut pool);
-            std::mem::swap(&mut left, &mut right);
-        }
-    }
-    Ok(([left.statistics(), right.statistics()], longest))
-}
-
 #[test]
 fn tcp_and_udp_pass_with_all_offloads_on() {
     hosts_talk("tcp_and_udp_pass", 1500);
@@ -323,7 +293,6 @@ fn tcp_uses_an_mtu_that_was_raised_while_the_ports_were_open() {
 /// Two hosts with every offload that the kernel switches on by itself, and a wire made of two ports between them, whose
 /// links get another MTU after the ports were opened.
 fn hosts_talk(test: &str, mtu: usize) {
-    const AMOUNT: usize = 16 << 20;
     in_fresh_namespace(test, move || {
         let (client, server) = (Host::new(), Host::new());
         for (host, port, inside) in [(&client, "p0", "h0"), (&server, "p1", "h1")] {
@@ -339,52 +308,21 @@ fn hosts_talk(test: &str, mtu: usize) {
         let (opened, are_open) = std::sync::mpsc::channel();
         let wire = std::thread::spawn({
             let stop = Arc::clone(&stop);
-            move || cross_connect(["p0", "p1"], mtu, move || opened.send(()).unwrap(), &stop)
+            move || {
+                let ports = ["p0", "p1"].map(|name| open(name).unwrap());
+                ["p0", "p1"].iter().for_each(|name| drop(ip(&format!("link set {name} mtu {mtu}"))));
+                opened.send(()).unwrap();
+                cross_connect(ports, mtu + 14, |_| (), &stop)
+            }
         });
         are_open.recv().unwrap();
         for (host, inside) in [(&client, "h0"), (&server, "h1")] {
             host.start(move || ip(&format!("link set {inside} mtu {mtu}"))).wait();
         }
 
-        for (at, to) in [("10.8.0.2:80", "10.8.0.2:80"), ("[fd00::2]:80", "[fd00::2]:80")] {
-            let (ready, is_ready) = std::sync::mpsc::channel();
-            let received = server.start(move || {
-                let listener = TcpListener::bind(at).unwrap();
-                ready.send(()).unwrap();
-                let (mut stream, _) = listener.accept().unwrap();
-                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-                let mut data = Vec::new();
-                stream.read_to_end(&mut data).map(|_| data)
-            });
-            is_ready.recv().unwrap();
-            let sent = client.start(move || {
-                let data: Vec<u8> = (0..AMOUNT).map(|at| (at / 7) as u8).collect();
-                let mut stream = TcpStream::connect_timeout(&to.parse().unwrap(), Duration::from_secs(10))?;
-                stream.set_write_timeout(Some(Duration::from_secs(20)))?;
-                stream.write_all(&data)?;
-                std::io::Result::Ok(data)
-            });
-            let sent = sent.wait().unwrap();
-            assert!(received.wait().unwrap() == sent, "the bytes arrive over {at}");
-        }
-
-        let (ready, is_ready) = std::sync::mpsc::channel();
-        let datagram = server.start(move || {
-            let socket = UdpSocket::bind("10.8.0.2:53").unwrap();
-            socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-            ready.send(()).unwrap();
-            let mut data = [0; 100];
-            socket.recv(&mut data).map(|length| data[..length].to_vec())
-        });
-        is_ready.recv().unwrap();
-        client
-            .start(|| UdpSocket::bind("10.8.0.1:0").and_then(|socket| socket.send_to(b"odd", "10.8.0.2:53")))
-            .wait()
-            .unwrap();
-        assert_eq!(datagram.wait().unwrap(), b"odd");
-
+        exchange(&client, &server);
         stop.store(true, Ordering::Relaxed);
-        let (statistics, longest) = wire.join().unwrap().unwrap();
+        let (statistics, longest) = wire.join().unwrap();
         for port in statistics {
             assert_eq!(port.rx_errors, 0, "{statistics:?}");
         }

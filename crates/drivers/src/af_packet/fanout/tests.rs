@@ -6,6 +6,9 @@ use crate::link::note_change;
 use crate::netns::{in_fresh_namespace, ip, veth_pair};
 use crate::port::{PortStatistics, QueuePair, Transmitted};
 use millrace_frames::{Batch, PacketPool};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const FLOWS: u8 = 200;
@@ -140,6 +143,56 @@ fn flows_stay_with_their_queues_when_rings_are_changed() {
         send_flows(&mut a, &mut pool, 2, 9000);
         let after = receive_all(&mut b, &mut pool, 400);
         assert_eq!(queues_of_flows(&after, 2), before);
+    });
+}
+
+#[test]
+fn no_frame_comes_twice_while_queues_open_and_change_their_rings() {
+    in_fresh_namespace("no_frame_comes_twice", || {
+        veth_pair("va", "vb");
+        let stop = Arc::new(AtomicBool::new(false));
+        // Frames that are numbered in four bytes, as fast as they go.
+        let sender = std::thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                let mut a = open("va").unwrap();
+                let mut pool = PacketPool::new(100);
+                let mut numbers = 0..u32::MAX;
+                while !stop.load(Ordering::Relaxed) {
+                    let numbered = numbers.by_ref().take(20).map(|number| {
+                        let mut frame = datagram(number as u8 % FLOWS, 0, 60);
+                        frame[NUMBER_AT..NUMBER_AT + 4].copy_from_slice(&number.to_be_bytes());
+                        frame
+                    });
+                    send(&mut a, &mut pool, &numbered.collect::<Vec<_>>());
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            }
+        });
+        let mut pool = PacketPool::new(500);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        for _ in 0..5 {
+            ip("link set vb mtu 1500");
+            let mut seen = HashSet::new();
+            let mut b = queues("vb", 3);
+            ip("link set vb mtu 9216");
+            note_change();
+            let mut batch = Batch::new();
+            let is_small = |queue: &PacketQueue| queue.ring.is_small_for(9216);
+            while b.iter().any(is_small) || seen.len() < 2000 {
+                assert!(Instant::now() < deadline, "{} frames", seen.len());
+                for queue in &mut b {
+                    queue.receive(&mut batch, &mut pool).unwrap();
+                    for packet in batch.packets() {
+                        let number = &packet.data()[NUMBER_AT..NUMBER_AT + 4];
+                        assert!(seen.insert(number.to_vec()), "frame {number:?} came twice");
+                    }
+                    batch.recycle(&mut pool);
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        sender.join().unwrap();
     });
 }
 

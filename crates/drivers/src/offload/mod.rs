@@ -1,12 +1,21 @@
 //! What a local sender leaves to the hardware, finished in software.
 //!
-//! A frame that never met a cable (from a host over a veth pair, say) can reach a packet socket with a checksum that is
+//! A frame that never met a cable (from a host over a veth pair, say) can reach a packet socket or a tap interface with a checksum that is
 //! only begun, as one piece of up to 64 KiB that the hardware would have cut into segments, or with its VLAN tag kept
 //! aside. The kernel says so in a virtio network header (virtio 1.2, section 5.1.6) before the frame. What is done
 //! here is what the hardware would have done, so that the switch sees the frames of a cable, and nothing more.
 
+mod cut;
+
+pub(crate) use cut::{Cutter, Cutting};
+
+use millrace_frames::Packet;
+
+/// Bytes of a VLAN tag.
+pub(crate) const VLAN_TAG: usize = 4;
+
 /// Bytes of the header before each frame.
-pub(super) const HEADER_LEN: usize = 10;
+pub(crate) const HEADER_LEN: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const GSO_NONE: u8 = 0;
@@ -21,7 +30,7 @@ const TCP_CWR: u8 = 0x80;
 
 /// What is left to do on one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Offload {
+pub(crate) struct Offload {
     flags: u8,
     gso_type: u8,
     gso_size: u16,
@@ -31,7 +40,7 @@ pub(super) struct Offload {
 
 impl Offload {
     /// Reads the header, which the kernel writes in the byte order of the machine.
-    pub(super) fn parse(header: &[u8; HEADER_LEN]) -> Offload {
+    pub(crate) fn parse(header: &[u8; HEADER_LEN]) -> Offload {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         Offload {
             flags: header[0],
@@ -44,17 +53,30 @@ impl Offload {
     }
 
     /// Whether the frame is to be cut into segments.
-    pub(super) fn is_segmented(&self) -> bool {
+    pub(crate) fn is_segmented(&self) -> bool {
         self.gso_type & !GSO_ECN != GSO_NONE
     }
 
     /// Finishes the checksum of a whole frame, if it is only begun. Returns false when the header makes no sense.
-    pub(super) fn finish_checksum(&self, frame: &mut [u8]) -> bool {
+    pub(crate) fn finish_checksum(&self, frame: &mut [u8]) -> bool {
         if self.flags & NEEDS_CHECKSUM == 0 {
             return true;
         }
         finish_checksum(frame, self.checksum_start.into(), self.checksum_offset.into())
     }
+}
+
+/// Puts a VLAN tag after the addresses. Returns false when there are none or the frame is too long already.
+pub(crate) fn insert_vlan(packet: &mut Packet, (tpid, tci): (u16, u16)) -> bool {
+    const ADDRESSES: usize = 12;
+    if packet.len() < ADDRESSES || packet.push(VLAN_TAG).is_err() {
+        return false;
+    }
+    let frame = packet.data_mut();
+    frame.copy_within(VLAN_TAG..VLAN_TAG + ADDRESSES, 0);
+    frame[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
+    frame[ADDRESSES + 2..ADDRESSES + 4].copy_from_slice(&tci.to_be_bytes());
+    true
 }
 
 /// The sum of a checksum-to-be stands in its field (that of the pseudo header); completes it over all from `start`.
@@ -70,11 +92,16 @@ fn finish_checksum(frame: &mut [u8], start: usize, offset: usize) -> bool {
     true
 }
 
-/// The sum of 16-bit words of RFC 1071; a last odd byte counts as the high one of a word.
+/// The sum of 16-bit words of RFC 1071, folded; a last odd byte counts as the high one of a word.
+///
+/// Words of 32 bits in the order of the machine have the same sum once it is folded, with its bytes swapped where the machine's are
+/// (section 2 there), and the processor adds many of them at a time. Frames are far too short for the sum to overflow.
 fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks_exact(2);
-    let odd = words.remainder().first().map_or(0, |&byte| u64::from(byte) << 8);
-    words.map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u64>() + odd
+    let (words, rest) = bytes.as_chunks();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let whole: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
+    u64::from(u16::from_be(fold(whole + u64::from(u32::from_ne_bytes(last)))))
 }
 
 fn fold(mut sum: u64) -> u16 {
@@ -86,7 +113,7 @@ fn fold(mut sum: u64) -> u16 {
 
 /// How to cut one frame into segments, and how far that has come. The frame itself stays with the caller.
 #[derive(Debug)]
-pub(super) struct Segmentation {
+pub(crate) struct Segmentation {
     tcp: bool,
     ip6: bool,
     /// Where the IP header starts.
@@ -106,7 +133,7 @@ pub(super) struct Segmentation {
 
 impl Segmentation {
     /// Plans the cutting of a frame; `None` when the frame is not what its offload header says.
-    pub(super) fn plan(offload: &Offload, frame: &[u8]) -> Option<Segmentation> {
+    pub(crate) fn plan(offload: &Offload, frame: &[u8]) -> Option<Segmentation> {
         let (tcp, versions): (bool, &[u16]) = match offload.gso_type & !GSO_ECN {
             GSO_TCP4 => (true, &[ETHERTYPE_IP4]),
             GSO_TCP6 => (true, &[ETHERTYPE_IP6]),
@@ -142,14 +169,14 @@ impl Segmentation {
     }
 
     /// The length of the next segment's frame, `None` after the last.
-    pub(super) fn next_len(&self) -> Option<usize> {
+    pub(crate) fn next_len(&self) -> Option<usize> {
         let left = self.total - self.payload - self.done;
         (left > 0).then(|| self.payload + left.min(self.segment_size))
     }
 
     /// Writes the next segment of `frame` into `segment`, which has the length of [`Segmentation::next_len`].
     /// Returns false when it has not, or the headers are not sound.
-    pub(super) fn write_next(&mut self, frame: &[u8], segment: &mut [u8]) -> bool {
+    pub(crate) fn write_next(&mut self, frame: &[u8], segment: &mut [u8]) -> bool {
         if Some(segment.len()) != self.next_len() || frame.len() != self.total {
             return false;
         }
@@ -306,6 +333,17 @@ mod tests {
         assert_eq!(bytes[..2], [0xff, 0xff]);
         assert!(!finish_checksum(&mut bytes, 3, 1));
         assert!(!finish_checksum(&mut bytes, 70_000, 0));
+    }
+
+    #[test]
+    fn the_sum_is_that_of_rfc_1071() {
+        let bytes: Vec<u8> = (0..64u32).map(|at| (at * 89 + 201) as u8).collect();
+        for length in 0..bytes.len() {
+            let word = |word: &[u8]| u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low));
+            let mut expected: u32 = bytes[..length].chunks(2).map(word).sum();
+            expected = (expected >> 16) + (expected & 0xffff);
+            assert_eq!(fold(sum(&bytes[..length])), expected as u16, "{length} bytes");
+        }
     }
 
     #[test]
