@@ -3,14 +3,14 @@
 //! A field is read with one access of 1, 2, 4 or 8 bytes where that covers it, which may read up to 7 bytes after it
 //! (see [`millrace_frames::TAILROOM`]). What was read is remembered, so that fields of one word share its load.
 
-use super::Gen;
+use super::packet::PacketAccess;
 use super::values::{Form, Num};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use millrace_pipeline::HeaderId;
 
 /// What an address belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Base {
+pub(super) enum Base {
     /// The start of the packet.
     Packet,
     /// Where a header is.
@@ -20,12 +20,12 @@ pub(crate) enum Base {
 }
 
 /// Of accesses that cannot fault, aligned or not.
-pub(crate) fn plain() -> MemFlagsData {
+pub(super) fn plain() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
 /// Of loads from memory that nothing changes while a batch runs: they may be done once, before the loop.
-pub(crate) fn constant_memory() -> MemFlagsData {
+pub(super) fn constant_memory() -> MemFlagsData {
     plain().with_readonly().with_can_move()
 }
 
@@ -35,7 +35,7 @@ fn access(bytes: u32) -> u32 {
 }
 
 /// Accesses of 8, 4, 2 and 1 bytes that cover those from `at` to `end`: where, and how many.
-pub(crate) fn words(mut at: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
+pub(super) fn words(mut at: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
     std::iter::from_fn(move || {
         let size = [8, 4, 2, 1].into_iter().find(|size| at + size <= end)?;
         at += size;
@@ -43,9 +43,9 @@ pub(crate) fn words(mut at: u32, end: u32) -> impl Iterator<Item = (u32, u32)> {
     })
 }
 
-impl Gen<'_> {
+impl PacketAccess<'_> {
     /// Bytes in memory order, the first lowest.
-    pub(crate) fn load_raw(&mut self, base: Base, address: Value, offset: u32, size: u32) -> Value {
+    pub(super) fn load_raw(&mut self, base: Base, address: Value, offset: u32, size: u32) -> Value {
         if base != Base::Other
             && let Some(value) = self.cache.loads.get(&(base, offset, size))
         {
@@ -53,42 +53,40 @@ impl Gen<'_> {
         }
         let at = offset as i32;
         let value = match size {
-            1 => self.b.ins().uload8(types::I64, plain(), address, at),
-            2 => self.b.ins().uload16(types::I64, plain(), address, at),
-            4 => self.b.ins().uload32(plain(), address, at),
-            _ => self.b.ins().load(types::I64, plain(), address, at),
+            1 => self.e.ins().uload8(types::I64, plain(), address, at),
+            2 => self.e.ins().uload16(types::I64, plain(), address, at),
+            4 => self.e.ins().uload32(plain(), address, at),
+            _ => self.e.ins().load(types::I64, plain(), address, at),
         };
         if base != Base::Other {
             self.cache.loads.insert((base, offset, size), value);
         }
-        self.widths.insert(value, 8 * size);
+        self.e.widths.insert(value, 8 * size);
         value
     }
 
-    pub(crate) fn store_raw(&mut self, base: Base, address: Value, offset: u32, size: u32, value: Value) {
+    pub(super) fn store_raw(&mut self, base: Base, address: Value, offset: u32, size: u32, value: Value) {
         let at = offset as i32;
         match size {
-            1 => self.b.ins().istore8(plain(), value, address, at),
-            2 => self.b.ins().istore16(plain(), value, address, at),
-            4 => self.b.ins().istore32(plain(), value, address, at),
-            _ => self.b.ins().store(plain(), value, address, at),
+            1 => self.e.ins().istore8(plain(), value, address, at),
+            2 => self.e.ins().istore16(plain(), value, address, at),
+            4 => self.e.ins().istore32(plain(), value, address, at),
+            _ => self.e.ins().store(plain(), value, address, at),
         };
         if base != Base::Other {
-            self.update_sums(base, offset, size, value);
-            let overlaps = |other: u32, bytes: u32| other < offset + size && offset < other + bytes;
-            self.cache.loads.retain(|(whose, other, bytes), _| *whose == base && !overlaps(*other, *bytes));
+            self.cache.stored(&mut self.e, base, offset, size, value);
         }
     }
 
     /// The number in `width` bits from bit `bit` on.
-    pub(crate) fn load_bits(&mut self, base: Base, address: Value, bit: u32, width: u32) -> Num {
+    pub(super) fn load_bits(&mut self, base: Base, address: Value, bit: u32, width: u32) -> Num {
         if width > 64 {
             let limbs = (0..millrace_midend::limbs(width))
                 .map(|at| {
                     let below = 64 * at as u32;
                     let bits = (width - below).min(64);
                     let part = self.load_bits(base, address, bit + width - below - bits, bits);
-                    self.low(&part)
+                    self.e.low(&part)
                 })
                 .collect();
             return Num::limbs(width, limbs);
@@ -100,27 +98,27 @@ impl Gen<'_> {
             let low_bits = end - 8 * (first + 8);
             let high = self.load_bits(base, address, bit, width - low_bits);
             let low = self.load_bits(base, address, 8 * (first + 8), low_bits);
-            let (high, low) = (self.low(&high), self.low(&low));
-            let high = self.shl(high, low_bits);
-            return Num::one(width, self.b.ins().bor(high, low));
+            let (high, low) = (self.e.low(&high), self.e.low(&low));
+            let high = self.e.shl(high, low_bits);
+            return Num::one(width, self.e.ins().bor(high, low));
         }
         let size = access(bytes);
         let raw = self.load_raw(base, address, first, size);
         if bit.is_multiple_of(8) && width == 8 * size && size > 1 {
             return Num { width, form: Form::Swapped(raw) };
         }
-        let value = self.swap(raw, 8 * size);
-        let shifted = self.shr(value, 8 * size - (end - 8 * first));
-        let cut = if bit.is_multiple_of(8) { shifted } else { self.and(shifted, ones(width)) };
-        self.widths.insert(cut, width);
+        let value = self.e.swap(raw, 8 * size);
+        let shifted = self.e.shr(value, 8 * size - (end - 8 * first));
+        let cut = if bit.is_multiple_of(8) { shifted } else { self.e.and(shifted, ones(width)) };
+        self.e.widths.insert(cut, width);
         Num::one(width, cut)
     }
 
     /// Writes a number to the bits from `bit` on.
-    pub(crate) fn store_bits(&mut self, base: Base, address: Value, bit: u32, num: &Num) {
+    pub(super) fn store_bits(&mut self, base: Base, address: Value, bit: u32, num: &Num) {
         let width = num.width;
         if width > 64 {
-            let limbs = self.limbs(num);
+            let limbs = self.e.limbs(num);
             for (at, limb) in limbs.into_iter().enumerate() {
                 let below = 64 * at as u32;
                 let bits = (width - below).min(64);
@@ -135,9 +133,9 @@ impl Gen<'_> {
         }
         if bytes > 8 {
             let low_bits = end - 8 * (first + 8);
-            let limb = self.low(num);
-            let high = self.shr(limb, low_bits);
-            let low = self.and(limb, ones(low_bits));
+            let limb = self.e.low(num);
+            let high = self.e.shr(limb, low_bits);
+            let low = self.e.and(limb, ones(low_bits));
             self.store_bits(base, address, bit, &Num::one(width - low_bits, high));
             self.store_bits(base, address, 8 * (first + 8), &Num::one(low_bits, low));
             return;
@@ -145,12 +143,12 @@ impl Gen<'_> {
         let size = access(bytes);
         let shift = 8 * size - (end - 8 * first);
         let raw = self.load_raw(base, address, first, size);
-        let old = self.swap(raw, 8 * size);
-        let kept = self.and(old, !(ones(width) << shift));
-        let limb = self.low(num);
-        let new = self.shl(limb, shift);
-        let merged = self.b.ins().bor(kept, new);
-        let swapped = self.swap(merged, 8 * size);
+        let old = self.e.swap(raw, 8 * size);
+        let kept = self.e.and(old, !(ones(width) << shift));
+        let limb = self.e.low(num);
+        let new = self.e.shl(limb, shift);
+        let merged = self.e.ins().bor(kept, new);
+        let swapped = self.e.swap(merged, 8 * size);
         self.store_raw(base, address, first, size, swapped);
     }
 
@@ -159,8 +157,8 @@ impl Gen<'_> {
         if let Form::Swapped(raw) = num.form {
             return self.store_reversed(base, address, first, bytes, raw);
         }
-        let limb = self.low(num);
-        let raw = self.swap(limb, num.width);
+        let limb = self.e.low(num);
+        let raw = self.e.swap(limb, num.width);
         self.store_reversed(base, address, first, bytes, raw);
     }
 
@@ -176,7 +174,7 @@ impl Gen<'_> {
         let mut done = 0;
         for size in [4, 2, 1] {
             if bytes & size != 0 {
-                let part = self.shr(raw, 8 * done);
+                let part = self.e.shr(raw, 8 * done);
                 self.store_raw(base, address, first + done, size, part);
                 done += size;
             }
@@ -185,6 +183,6 @@ impl Gen<'_> {
 }
 
 /// So many ones, at most 64.
-pub(crate) fn ones(bits: u32) -> u64 {
+pub(super) fn ones(bits: u32) -> u64 {
     u64::MAX >> (64 - bits)
 }

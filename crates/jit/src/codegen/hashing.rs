@@ -1,42 +1,38 @@
 //! Hashes and checksums.
 
-use super::Gen;
+use super::cache::Sum;
 use super::fields::{Base, ones};
+use super::ops::Operations;
 use super::values::{Form, Num, Val};
 use crate::runtime::{Helper, Writer, hasher_number};
-use crate::stage::{MAX_SUMS, Stage};
-use cranelift_codegen::ir::{InstBuilder, Value, types};
-use millrace_frames::MAX_BATCH;
-use millrace_midend::cfg::Op;
+use cranelift_codegen::ir::{InstBuilder, Value};
+use millrace_midend::cfg::{Cfg, Op};
 use millrace_midend::facts::HeaderPlace;
-use millrace_midend::specialise::NodeId;
+use millrace_midend::specialise::{NodeId, Specialised};
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
-
-/// A sum of words of the packet as they lie there, which stores to them keep up to date: what a checksum over them was
-/// verified with is most of what the new checksum is computed from.
-#[derive(Clone, Debug)]
-pub(crate) struct Sum {
-    /// The words: what they belong to, where they are, how many bytes they have.
-    words: Vec<(Base, u32, u32)>,
-    total: Value,
-}
-
-impl Sum {
-    /// Whether words of it belong there.
-    pub(crate) fn is_of(&self, base: Base) -> bool {
-        self.words.iter().any(|(own, _, _)| *own == base)
-    }
-}
 
 /// Whether a hash is a one's complement sum.
 fn sums(algorithm: HashAlgorithm) -> bool {
     matches!(algorithm, HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum)
 }
 
-/// Where the arrays of kept sums are in the stage memory.
-fn sum_arrays(stage: &Stage) -> impl Iterator<Item = u32> {
-    (stage.sums..).step_by(8 * MAX_BATCH)
+/// Whether a checksum is computed at a node or after it.
+pub(super) fn sums_after(cfg: &Cfg, special: &Specialised, node: NodeId) -> bool {
+    let (mut seen, mut waiting) = (FxHashSet::from_iter([node]), vec![node]);
+    while let Some(node) = waiting.pop() {
+        let node = &special.nodes[node];
+        let ops = &cfg.blocks[node.block].ops;
+        if ops.iter().any(|op| matches!(op, Op::Inst(Inst::Hash { algorithm, .. }) if sums(*algorithm))) {
+            return true;
+        }
+        node.term.for_each_target(&mut |to| {
+            if seen.insert(*to) {
+                waiting.push(*to);
+            }
+        });
+    }
+    false
 }
 
 /// Bytes that are put together in stack memory for a hash, at most.
@@ -46,7 +42,7 @@ const MAX_STATIC: u32 = 1024;
 /// 16-bit words.
 const FOLD: u64 = 0x0001_0001_0001_0001;
 
-impl Gen<'_> {
+impl Operations<'_> {
     /// The hash of data by an algorithm, or the hash of its own, as a number of the algorithm's width.
     pub(super) fn hash(&mut self, how: (HashAlgorithm, Option<HashId>), data: &[DataItem]) -> Num {
         match self.static_items(data) {
@@ -57,12 +53,12 @@ impl Gen<'_> {
 
     /// What computes a hash, for helpers.
     fn hasher(&mut self, (algorithm, own): (HashAlgorithm, Option<HashId>)) -> Value {
-        self.int(hasher_number(algorithm, own))
+        self.e().int(hasher_number(algorithm, own))
     }
 
     /// The parts of data whose length is known here, and the bits of all.
     fn static_items(&mut self, data: &[DataItem]) -> Option<(Vec<Expr>, u32)> {
-        let p = self.s.program;
+        let p = self.slots.program;
         let mut items = Vec::new();
         for item in data {
             match item {
@@ -70,8 +66,8 @@ impl Gen<'_> {
                 DataItem::Value(Expr::Read(slot)) if self.is_in_packet(*slot) => {
                     items.push(Expr::Read(*slot))
                 }
-                DataItem::Value(expr) => items.push(millrace_midend::simplify(p, expr, &self.facts)),
-                DataItem::Header(header) => match self.facts.place(*header) {
+                DataItem::Value(expr) => items.push(millrace_midend::simplify(p, expr, &self.slots.facts)),
+                DataItem::Header(header) => match self.slots.facts.place(*header) {
                     HeaderPlace::Invalid => {}
                     HeaderPlace::Unknown | HeaderPlace::Maybe => return None,
                     HeaderPlace::At(_) | HeaderPlace::Pointed | HeaderPlace::Stored => {
@@ -93,9 +89,9 @@ impl Gen<'_> {
     }
 
     fn is_in_packet(&self, slot: SlotId) -> bool {
-        match self.s.program.slots[slot].home {
+        match self.slots.program.slots[slot].home {
             Home::Header { header, .. } => {
-                matches!(self.facts.place(header), HeaderPlace::At(_) | HeaderPlace::Pointed)
+                matches!(self.slots.facts.place(header), HeaderPlace::At(_) | HeaderPlace::Pointed)
             }
             Home::Metadata | Home::Local => false,
         }
@@ -115,21 +111,21 @@ impl Gen<'_> {
             return Num { width: 16, form };
         }
         let bytes = bits.div_ceil(8);
-        let buffer = self.buffer(3, bytes + 16);
-        let zero = self.int(0);
+        let buffer = self.e().buffer(3, bytes + 16);
+        let zero = self.e().int(0);
         for at in (0..bytes + 8).step_by(8) {
-            self.store_word(zero, buffer, at);
+            self.e().store_word(zero, buffer, at);
         }
         let mut at = 0;
         for item in items {
             let val = self.eval(&item);
-            let num = self.bits_of(val);
-            self.store_bits(Base::Other, buffer, at, &num);
+            let num = self.e().bits_of(val);
+            self.packet().store_bits(Base::Other, buffer, at, &num);
             at += num.width;
         }
-        let (host, hasher) = (self.host(), self.hasher(how));
-        let bytes = self.int(u64::from(bytes));
-        let hash = self.call(Helper::Hash, &[host, hasher, buffer, bytes]);
+        let (host, hasher) = (self.packet().host(), self.hasher(how));
+        let bytes = self.e().int(u64::from(bytes));
+        let hash = self.e().call(Helper::Hash, &[host, hasher, buffer, bytes]);
         Num::one(algorithm.width(), hash)
     }
 
@@ -146,99 +142,20 @@ impl Gen<'_> {
         }
         let places: Vec<(Base, u32, u32)> =
             words.iter().map(|(base, _, at, size)| (*base, *at, *size)).collect();
-        if let Some(sum) = self.cache.sums.iter().find(|sum| sum.words == places) {
+        if let Some(sum) = self.packet().cache.sums.iter().find(|sum| sum.words == places) {
             return Some(sum.total);
         }
         let mut total = None;
         for (base, address, at, size) in words {
-            let word = self.load_raw(base, address, at, size);
+            let word = self.packet().load_raw(base, address, at, size);
             total = Some(match total {
                 None => word,
-                Some(total) => self.b.ins().iadd(total, word),
+                Some(total) => self.ins().iadd(total, word),
             });
         }
         let total = total?;
-        self.cache.sums.push(Sum { words: places, total });
+        self.packet().cache.sums.push(Sum { words: places, total });
         Some(total)
-    }
-
-    /// Keeps the sums over a packet that starts to wait for a node, where one path leads to it and a checksum comes
-    /// after it.
-    pub(super) fn save_sums(&mut self, node: NodeId, stage: &Stage, memory: Value, offset: Value) {
-        if self.cache.sums.is_empty() || self.waits_for.get(&node) != Some(&1) || !self.sums_after(node) {
-            return;
-        }
-        let sums: Vec<Sum> = std::mem::take(&mut self.cache.sums).into_iter().take(MAX_SUMS).collect();
-        let offset = self.shl(offset, 1);
-        let address = self.b.ins().iadd(memory, offset);
-        for (sum, at) in sums.iter().zip(sum_arrays(stage)) {
-            self.store_word(sum.total, address, at);
-        }
-        self.kept_sums.insert(node, sums);
-    }
-
-    /// The reverse of [`Gen::save_sums`]; `address` is the packet's in an array of `u32`.
-    pub(super) fn restore_sums(&mut self, node: NodeId, stage: &Stage, address: Value) {
-        let Some(sums) = self.kept_sums.remove(&node) else { return };
-        let memory = self.loop_env.stage;
-        let offset = self.b.ins().isub(address, memory);
-        let address = self.b.ins().iadd(address, offset);
-        for (mut sum, at) in sums.into_iter().zip(sum_arrays(stage)) {
-            sum.total = self.load_word(types::I64, address, at);
-            self.cache.sums.push(sum);
-        }
-    }
-
-    /// Whether a checksum is computed at a node or after it.
-    fn sums_after(&self, node: NodeId) -> bool {
-        let (mut seen, mut waiting) = (FxHashSet::from_iter([node]), vec![node]);
-        while let Some(node) = waiting.pop() {
-            let node = &self.special.nodes[node];
-            let ops = &self.cfg.blocks[node.block].ops;
-            if ops.iter().any(|op| matches!(op, Op::Inst(Inst::Hash { algorithm, .. }) if sums(*algorithm))) {
-                return true;
-            }
-            node.term.for_each_target(&mut |to| {
-                if seen.insert(*to) {
-                    waiting.push(*to);
-                }
-            });
-        }
-        false
-    }
-
-    /// Bytes of the packet are about to be stored: sums over them change by the difference, or are forgotten.
-    pub(super) fn update_sums(&mut self, base: Base, offset: u32, size: u32, value: Value) {
-        let mut sums = std::mem::take(&mut self.cache.sums);
-        sums.retain_mut(|sum| {
-            let overlaps = |(other, at, bytes): &&(Base, u32, u32)| {
-                *other != base || (*at < offset + size && offset < *at + *bytes)
-            };
-            let mut hit = sum.words.iter().filter(overlaps);
-            let Some((other, at, bytes)) = hit.next().copied() else { return true };
-            let inside = other == base && at <= offset && offset + size <= at + bytes;
-            if hit.next().is_some() || !inside {
-                return false;
-            }
-            let above = 8 * (offset - at);
-            let old = match self.cache.loads.get(&(base, offset, size)).copied() {
-                Some(old) => old,
-                None => match self.cache.loads.get(&(base, at, bytes)).copied() {
-                    Some(word) => {
-                        let low = self.shr(word, above);
-                        self.and(low, ones(8 * size))
-                    }
-                    None => return false,
-                },
-            };
-            let clean = self.widths.get(&value).is_some_and(|bits| *bits <= 8 * size);
-            let new = if clean { value } else { self.and(value, ones(8 * size)) };
-            let (old, new) = (self.shl(old, above), self.shl(new, above));
-            let without = self.b.ins().isub(sum.total, old);
-            sum.total = self.b.ins().iadd(without, new);
-            true
-        });
-        self.cache.sums = sums;
     }
 
     /// Byte ranges in the packet that fields cover, each an even number of bytes at an even place of the data.
@@ -246,13 +163,13 @@ impl Gen<'_> {
         let mut pieces: Vec<(Base, u32, u32)> = Vec::new();
         for item in items {
             let Expr::Read(slot) = item else { return None };
-            let Home::Header { header, offset } = self.s.program.slots[*slot].home else { return None };
-            let (base, bit) = match self.facts.place(header) {
+            let Home::Header { header, offset } = self.slots.program.slots[*slot].home else { return None };
+            let (base, bit) = match self.slots.facts.place(header) {
                 HeaderPlace::At(at) => (Base::Packet, 8 * at + offset),
                 HeaderPlace::Pointed => (Base::Header(header), offset),
                 _ => return None,
             };
-            let width = millrace_midend::type_width(self.s.program.slots[*slot].ty);
+            let width = millrace_midend::type_width(self.slots.program.slots[*slot].ty);
             match pieces.last_mut() {
                 Some((last, start, bits)) if *last == base && *start + *bits == bit => *bits += width,
                 _ => pieces.push((base, bit, width)),
@@ -264,8 +181,8 @@ impl Gen<'_> {
                 .into_iter()
                 .map(|(base, start, bits)| {
                     let address = match base {
-                        Base::Header(header) => self.pointer(header),
-                        _ => self.data(),
+                        Base::Header(header) => self.slots.pointer(header),
+                        _ => self.packet().data(),
                     };
                     (base, address, start / 8, bits / 8)
                 })
@@ -277,11 +194,11 @@ impl Gen<'_> {
     fn sum_of_values(&mut self, items: &[Expr]) -> Value {
         let nums = items.iter().map(|item| {
             let val = self.eval(item);
-            self.bits_of(val)
+            self.e().bits_of(val)
         });
         let nums = nums.collect();
-        let words = self.in_units(nums, 16);
-        let zero = self.int(0);
+        let words = self.e().in_units(nums, 16);
+        let zero = self.e().int(0);
         words.iter().fold(zero, |total, num| self.add_words(total, num))
     }
 
@@ -289,12 +206,12 @@ impl Gen<'_> {
     fn add_words(&mut self, total: Value, num: &Num) -> Value {
         let mut total = total;
         let mut left = num.width;
-        for limb in self.limbs(num) {
-            let low = if left > 32 { self.and(limb, ones(32)) } else { limb };
-            total = self.b.ins().iadd(total, low);
+        for limb in self.e().limbs(num) {
+            let low = if left > 32 { self.e().and(limb, ones(32)) } else { limb };
+            total = self.ins().iadd(total, low);
             if left > 32 {
-                let high = self.shr(limb, 32);
-                total = self.b.ins().iadd(total, high);
+                let high = self.e().shr(limb, 32);
+                total = self.ins().iadd(total, high);
             }
             left = left.saturating_sub(64);
         }
@@ -306,14 +223,14 @@ impl Gen<'_> {
     fn folded(&mut self, algorithm: HashAlgorithm, sum: Value) -> Value {
         // The highest 16 bits of the product are the sum of the words, with what its lower parts carry: that is the
         // end-around carry, see the test.
-        let all = self.int(FOLD);
-        let product = self.b.ins().imul(sum, all);
-        let mut sum = self.shr(product, 48);
+        let all = self.e().int(FOLD);
+        let product = self.ins().imul(sum, all);
+        let mut sum = self.e().shr(product, 48);
         if algorithm == HashAlgorithm::Csum16 {
-            let ones = self.int(0xffff);
-            sum = self.b.ins().bxor(sum, ones);
+            let ones = self.e().int(0xffff);
+            sum = self.ins().bxor(sum, ones);
         }
-        self.widths.insert(sum, 16);
+        self.e().widths.insert(sum, 16);
         sum
     }
 
@@ -328,54 +245,59 @@ impl Gen<'_> {
                 }
                 DataItem::Header(header) => self.append_header(Writer::Hash, *header),
                 DataItem::Payload => {
-                    let (host, data, len, cursor) = (self.host(), self.data(), self.length(), self.cursor());
-                    self.call(Helper::WriterPayload, &[host, data, len, cursor]);
+                    let (host, data, len, cursor) = (
+                        self.packet().host(),
+                        self.packet().data(),
+                        self.packet().length(),
+                        self.slots.cursor(),
+                    );
+                    self.e().call(Helper::WriterPayload, &[host, data, len, cursor]);
                 }
             }
         }
-        let (host, hasher) = (self.host(), self.hasher(how));
-        let hash = self.call(Helper::WriterHash, &[host, hasher]);
+        let (host, hasher) = (self.packet().host(), self.hasher(how));
+        let hash = self.e().call(Helper::WriterHash, &[host, hasher]);
         Num::one(how.0.width(), hash)
     }
 
     /// A writer starts again, empty.
     pub(super) fn start_writer(&mut self, writer: Writer) {
-        let (host, writer) = (self.host(), self.int(writer as u64));
-        self.call(Helper::WriterStart, &[host, writer]);
+        let (host, writer) = (self.packet().host(), self.e().int(writer as u64));
+        self.e().call(Helper::WriterStart, &[host, writer]);
     }
 
     /// Appends a value to a writer.
     fn append(&mut self, to: Writer, val: Val) {
-        let (host, to) = (self.host(), self.int(to as u64));
+        let (host, to) = (self.packet().host(), self.e().int(to as u64));
         match val {
             Val::Varbit(pointer) => {
-                self.call(Helper::WriterVarbit, &[host, to, pointer]);
+                self.e().call(Helper::WriterVarbit, &[host, to, pointer]);
             }
             other => {
-                let num = self.bits_of(other);
-                let width = self.int(u64::from(num.width));
-                let limbs = self.spill_number(0, &num);
-                self.call(Helper::WriterBits, &[host, to, width, limbs]);
+                let num = self.e().bits_of(other);
+                let width = self.e().int(u64::from(num.width));
+                let limbs = self.e().spill_number(0, &num);
+                self.e().call(Helper::WriterBits, &[host, to, width, limbs]);
             }
         }
     }
 
     /// Appends a header to a writer; nothing when it is invalid.
     pub(super) fn append_header(&mut self, to: Writer, header: HeaderId) {
-        if self.facts.place(header) == HeaderPlace::Invalid {
+        if self.slots.facts.place(header) == HeaderPlace::Invalid {
             return;
         }
-        let after = self.b.create_block();
-        self.enter_if_valid(header, after, &[]);
+        let after = self.e().new_block();
+        self.slots.enter_if_valid(header, after, &[]);
         // What is loaded or computed inside holds only there.
-        let cache = self.cache.clone();
-        for field in &self.s.program.headers[header].fields {
-            let val = self.read(*field);
+        let cache = self.packet().cache.clone();
+        for field in &self.slots.program.headers[header].fields {
+            let val = self.slots.read(*field);
             self.append(to, val);
         }
-        self.cache = cache;
-        self.b.ins().jump(after, &[]);
-        self.start(after);
+        self.packet().cache = cache;
+        self.ins().jump(after, &[]);
+        self.e().start(after);
     }
 }
 

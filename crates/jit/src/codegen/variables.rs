@@ -4,8 +4,6 @@
 //! quickly then moves each argument on each edge, from stack memory to stack memory: these moves were two thirds of
 //! such code. So in such code each variable has a word in a frame, and edges need not move it.
 
-use super::fields::plain;
-use super::{Gen, SlotVar};
 use cranelift_codegen::ir::{
     InstBuilder, StackSlot, StackSlotData, StackSlotKind, Type as ClifType, Value, types,
 };
@@ -18,7 +16,7 @@ use millrace_pipeline::*;
 
 /// A variable of the function.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Var {
+pub(super) enum Var {
     /// Cranelift finds out which value it has.
     Value(Variable),
     /// It has a word of the frame, of that type, at that many bytes.
@@ -72,25 +70,76 @@ impl Brought {
     }
 }
 
-/// The variables that are no slots.
-pub(super) struct Vars {
+/// A variable that is no slot, by what it holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PacketVar {
     /// The packet's place counted from the end of the last one, in bytes: below 0.
-    pub(super) before_end: Var,
-    pub(super) context: Var,
-    pub(super) data: Var,
-    pub(super) len: Var,
-    pub(super) cursor: Var,
-    pub(super) parsed: Var,
+    BeforeEnd,
+    Context,
+    Data,
+    Len,
+    Cursor,
+    Parsed,
     /// The port to send to, or the parser's error.
-    pub(super) out: Var,
-    /// The record of the action that the last lookup gave, and its slot (0: a miss).
-    pub(super) record: Var,
-    pub(super) found: Var,
-    pub(super) steps: Var,
-    pub(super) valid: Vec<Var>,
-    pub(super) pointer: Vec<Var>,
-    /// The entry (plus one) that each table with direct objects hit last.
-    pub(super) entries: Vec<Var>,
+    Out,
+    /// The record of the action that the last lookup gave.
+    Record,
+    /// The slot of that record (0: a miss).
+    Found,
+    Steps,
+    /// Whether a header is valid.
+    Valid(HeaderId),
+    /// Where a header is.
+    Pointer(HeaderId),
+    /// The entry (plus one) that a table with direct objects hit last.
+    Entry(TableId),
+}
+
+/// The variables that are no slots, as [`PacketVar`] names them.
+pub(super) struct Vars {
+    before_end: Var,
+    context: Var,
+    data: Var,
+    len: Var,
+    cursor: Var,
+    parsed: Var,
+    out: Var,
+    record: Var,
+    found: Var,
+    steps: Var,
+    /// For each header whether it is valid, and where it is.
+    headers: Vec<(Var, Var)>,
+    entries: Vec<Var>,
+}
+
+impl Vars {
+    pub(super) fn of(&self, which: PacketVar) -> Var {
+        match which {
+            PacketVar::BeforeEnd => self.before_end,
+            PacketVar::Context => self.context,
+            PacketVar::Data => self.data,
+            PacketVar::Len => self.len,
+            PacketVar::Cursor => self.cursor,
+            PacketVar::Parsed => self.parsed,
+            PacketVar::Out => self.out,
+            PacketVar::Record => self.record,
+            PacketVar::Found => self.found,
+            PacketVar::Steps => self.steps,
+            PacketVar::Valid(header) => self.headers[header.index()].0,
+            PacketVar::Pointer(header) => self.headers[header.index()].1,
+            PacketVar::Entry(table) => self.entries[table.index()],
+        }
+    }
+}
+
+/// The variable of a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SlotVar {
+    Flag(Var),
+    One(Var),
+    Two(Var, Var),
+    /// In the context.
+    Memory,
 }
 
 /// Gives variables their places.
@@ -112,8 +161,7 @@ impl<'a, 'b> Places<'a, 'b> {
     /// The variables that are no slots.
     pub(super) fn vars(&mut self, program: &Program) -> Vars {
         let all = self.kept.always;
-        let headers = 0..program.headers.len();
-        Vars {
+        let mut vars = Vars {
             before_end: self.word(all),
             context: self.word(all),
             data: self.word(all),
@@ -125,12 +173,18 @@ impl<'a, 'b> Places<'a, 'b> {
             record: self.word(false),
             found: self.word(false),
             steps: self.word(self.kept.live.steps),
-            valid: headers.clone().map(|header| self.word(self.kept.flags.contains(header))).collect(),
-            pointer: headers.map(|header| self.word(self.kept.pointers.contains(header))).collect(),
-            entries: (0..program.tables.len())
-                .map(|table| self.word(self.kept.live.entries.contains(table)))
-                .collect(),
-        }
+            headers: Vec::new(),
+            entries: Vec::new(),
+        };
+        let headers = 0..program.headers.len();
+        let valid: Vec<Var> =
+            headers.clone().map(|header| self.word(self.kept.flags.contains(header))).collect();
+        let pointers = headers.map(|header| self.word(self.kept.pointers.contains(header)));
+        vars.headers = valid.into_iter().zip(pointers).collect();
+        vars.entries = (0..program.tables.len())
+            .map(|table| self.word(self.kept.live.entries.contains(table)))
+            .collect();
+        vars
     }
 
     /// The variables of slots.
@@ -165,33 +219,5 @@ impl<'a, 'b> Places<'a, 'b> {
         let at = self.bytes;
         self.bytes += 8;
         Var::Kept(ty, at)
-    }
-}
-
-impl Gen<'_> {
-    /// The value of a variable.
-    pub(super) fn get(&mut self, var: Var) -> Value {
-        match var {
-            Var::Value(variable) => self.b.use_var(variable),
-            Var::Kept(ty, at) => match self.cache.kept.get(&at) {
-                Some(value) => *value,
-                None => {
-                    let value = self.b.ins().load(ty, plain(), self.frame, at as i32);
-                    self.cache.kept.insert(at, value);
-                    value
-                }
-            },
-        }
-    }
-
-    /// Gives a variable a value.
-    pub(super) fn set(&mut self, var: Var, value: Value) {
-        match var {
-            Var::Value(variable) => self.b.def_var(variable, value),
-            Var::Kept(_, at) => {
-                self.b.ins().store(plain(), value, self.frame, at as i32);
-                self.cache.kept.insert(at, value);
-            }
-        }
     }
 }
