@@ -29,6 +29,7 @@ mod spec;
 mod stream;
 mod tap;
 mod wait;
+mod xdp;
 
 pub use af_packet::PacketDevice;
 pub use capture::{
@@ -48,3 +49,4 @@ pub use spec::{DRIVERS, Driver, InterfaceSpec, PortSpec, SpecError};
 pub use stream::StreamPort;
 pub use tap::TapDevice;
 pub use wait::wait_readable;
+pub use xdp::XdpDevice;

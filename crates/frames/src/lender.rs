@@ -51,16 +51,14 @@ impl Lender {
         unsafe { Slot::again(&self.region, at) }.map(Packet::within)
     }
 
-    /// Takes a slot out of use that a device may still write to although it is closed. The memory stays until all slots of
-    /// the region are taken back or out of use.
+    /// Takes so many slots out of use, which a device may still reach although it is closed: nobody has them any more. The
+    /// memory stays until all other slots of the region are let go.
     ///
     /// # Safety
-    /// A lender of the same region has lent the slot, and no lender has taken it back since.
-    pub unsafe fn retire(&self, at: u32) {
-        // SAFETY: as the caller promises; the bytes of the slot are not reached.
-        if let Some(slot) = unsafe { Slot::again(&self.region, at) } {
-            slot.retire();
-        }
+    /// Lenders of the region have lent as many slots more than they have taken back, and take none of them back.
+    pub unsafe fn retire(&self, slots: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.region.let_go(slots) };
     }
 }
 
@@ -143,7 +141,7 @@ mod tests {
                 drop(packet);
             } else {
                 // SAFETY: it was lent once.
-                unsafe { lender.retire(place.at) };
+                unsafe { lender.retire(1) };
                 assert!(!freed.load(Ordering::SeqCst));
                 drop(lender);
             }

@@ -170,6 +170,15 @@ impl Region {
         self.shared.layout
     }
 
+    /// Lets go of what so many forgotten slots keep of the region.
+    ///
+    /// # Safety
+    /// So many slots were [forgotten](Slot::forget), and none of them is made again.
+    pub(crate) unsafe fn let_go(&self, slots: usize) {
+        // SAFETY: each forgotten slot has left a count, and this region has another one.
+        (0..slots).for_each(|_| unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self.shared)) });
+    }
+
     /// The same region for one who lends its slots to a device.
     pub(crate) fn again(&self) -> Region {
         Region { shared: Arc::clone(&self.shared) }
@@ -308,13 +317,6 @@ impl Slot {
         }
         // SAFETY: `forget` left one count of the region for this slot, which is its again; the slot lies in the region.
         Some(unsafe { Slot { shared: std::ptr::read(shared), start: shared.start.add(start) } })
-    }
-
-    /// Takes the slot out of use: its region has one less, for as long as it is there.
-    pub(crate) fn retire(self) {
-        let slot = std::mem::ManuallyDrop::new(self);
-        // SAFETY: the slot is not used any more, and its destructor does not run.
-        drop(unsafe { std::ptr::read(&slot.shared) });
     }
 
     /// Whether it is of this region.
