@@ -260,10 +260,38 @@ fn answer(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Has the interface of a number take frames for all addresses, for as long as the descriptor is open.
+pub(crate) fn promiscuous(index: i32) -> io::Result<OwnedFd> {
+    // Of no protocol: it receives nothing.
+    let holder = socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+    let request = libc::packet_mreq {
+        mr_ifindex: index,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    let length = size_of::<libc::packet_mreq>() as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes at the request, which has as many.
+    let set = unsafe {
+        libc::setsockopt(
+            holder.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            std::ptr::from_ref(&request).cast(),
+            length,
+        )
+    };
+    if set == 0 { Ok(holder) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Some socket: requests on interfaces go through any.
 fn control_socket() -> io::Result<OwnedFd> {
+    socket(libc::AF_INET, libc::SOCK_DGRAM)
+}
+
+fn socket(family: i32, kind: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes no pointers.
-    let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let descriptor = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }

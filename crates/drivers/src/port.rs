@@ -49,7 +49,7 @@ pub trait QueuePair: Send {
         0
     }
 
-    /// How the port was opened, where that could be better or takes something from others; for whoever starts a switch.
+    /// How the device was opened, where that could be otherwise; for whoever starts a switch.
     fn remark(&self) -> Option<String> {
         None
     }

@@ -33,7 +33,7 @@ pub(super) struct Channel {
 pub(super) struct Traits {
     /// The network card itself reads and writes slots.
     pub(super) is_zero_copy: bool,
-    /// They come from senders of this machine, which leave checksums to a card that is not there.
+    /// They may come from senders of this machine, which leave checksums to a card that is not there.
     pub(super) is_local: bool,
 }
 

@@ -3,12 +3,13 @@
 use super::DRIVER;
 use super::arguments::{Arguments, MAX_SOCKETS, Mode};
 use super::channel::{Channel, Traits};
-use super::interface::{ETHERNET_HEADER, Interface, VLAN_TAG};
+use super::interface::{ETHERNET_HEADER, Interface};
 use super::memory::{Part, layout_for, longest_frame};
-use super::program::{AttachError, Hook, Program};
+use super::program::{AttachError, Hold, Hook, Program};
 use super::queue::{Parts, XdpQueue, any_of};
 use super::socket::{Placing, Socket};
 use crate::device::Device;
+use crate::offload::VLAN_TAG;
 use crate::port::{PortError, QueuePair};
 use std::io;
 use std::sync::Arc;
@@ -29,6 +30,9 @@ pub struct XdpDevice {
     /// Ports of the switch, which share the memory for frames.
     ports: usize,
 }
+
+/// Drivers of interfaces whose other end may be on the same machine, by the names that they have for ethtool.
+const LOCAL: [&str; 3] = ["veth", "tun", "virtio_net"];
 
 /// The sockets of one queue pair, with the entries of their rings.
 type Sockets = Vec<(u32, Socket)>;
@@ -83,14 +87,16 @@ impl XdpDevice {
         let Some(Found { program, placing, hook, sockets }) = found else {
             return Err(self.refused(refusals.join("; ")));
         };
-        let is_local = link.driver_name().is_ok_and(|driver| driver == "veth");
+        let is_local = link.driver_name().is_ok_and(|driver| LOCAL.contains(&driver.as_str()));
         let remark = self.remark(hook, placing, is_local, &refusals);
         for (queue, (_, socket)) in divided.iter().flatten().zip(sockets.iter().flatten()) {
             program
                 .put_socket(*queue, socket.descriptor())
                 .map_err(|error| interface.error("take", error))?;
         }
-        let program = Arc::new(program);
+        let promiscuous =
+            interface.promiscuous().map_err(|error| interface.error("make promiscuous the", error))?;
+        let hold = Arc::new(Hold::new(program, promiscuous));
         let mut opened = Vec::with_capacity(pairs);
         for (part, sockets) in parts.into_iter().zip(sockets) {
             let any = match sockets.len() {
@@ -109,7 +115,7 @@ impl XdpDevice {
                 part,
                 any,
                 remark: remark.clone(),
-                program: Arc::clone(&program),
+                hold: Arc::clone(&hold),
             }));
         }
         Ok(opened)

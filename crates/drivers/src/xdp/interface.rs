@@ -1,13 +1,14 @@
 //! The interface of an open port as it changes: up or down, longer or shorter frames, gone.
 
 use crate::link::{LinkName, changes};
+use crate::offload::VLAN_TAG;
 use crate::port::PortError;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// An Ethernet header, which every frame has, and a tag.
+/// An Ethernet header, which every frame has.
 pub(super) const ETHERNET_HEADER: usize = 14;
-pub(super) const VLAN_TAG: usize = 4;
 
 /// Between two questions whether a link is still down.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -47,6 +48,11 @@ impl Interface {
     /// Its number.
     pub(super) fn index(&self) -> u32 {
         self.index.unsigned_abs()
+    }
+
+    /// Has it take frames for all addresses, for as long as the descriptor is open.
+    pub(super) fn promiscuous(&self) -> io::Result<OwnedFd> {
+        crate::link::promiscuous(self.index)
     }
 
     /// Longest frame that the link takes.

@@ -10,6 +10,20 @@ use std::fmt;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
+/// What all sockets of an interface need, until the last of them is closed.
+#[derive(Debug)]
+pub(super) struct Hold {
+    _program: Program,
+    /// The interface takes frames for all addresses.
+    _promiscuous: OwnedFd,
+}
+
+impl Hold {
+    pub(super) fn new(program: Program, promiscuous: OwnedFd) -> Hold {
+        Hold { _program: program, _promiscuous: promiscuous }
+    }
+}
+
 /// Where the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hook {

@@ -3,7 +3,7 @@
 use super::channel::{Channel, Sending};
 use super::interface::{ETHERNET_HEADER, Interface};
 use super::memory::Part;
-use super::program::Program;
+use super::program::Hold;
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) struct XdpQueue {
     any: Option<OwnedFd>,
     remark: String,
     /// After the sockets.
-    _program: Arc<Program>,
+    _hold: Arc<Hold>,
 }
 
 /// What a queue pair is made of.
@@ -35,12 +35,12 @@ pub(super) struct Parts {
     pub(super) part: Part,
     pub(super) any: Option<OwnedFd>,
     pub(super) remark: String,
-    pub(super) program: Arc<Program>,
+    pub(super) hold: Arc<Hold>,
 }
 
 impl XdpQueue {
     pub(super) fn new(parts: Parts) -> XdpQueue {
-        let Parts { interface, channels, part, any, remark, program } = parts;
+        let Parts { interface, channels, part, any, remark, hold } = parts;
         let mut queue = XdpQueue {
             interface,
             channels,
@@ -50,7 +50,7 @@ impl XdpQueue {
             statistics: PortStatistics::default(),
             any,
             remark,
-            _program: program,
+            _hold: hold,
         };
         queue.refill();
         queue

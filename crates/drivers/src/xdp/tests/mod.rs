@@ -66,13 +66,14 @@ fn frames_pass_in_native_and_generic_mode() {
             let mut a = packet("va");
             let mut b = open(&format!("vb,mode={mode}")).unwrap();
             let remark = b.remark().unwrap();
-            let taken = format!("taken by XDP in {mode} mode, with one copy of each frame; the kernel's own stack sees no frame of vb");
+            let taken = format!(
+                "taken by XDP in {mode} mode, with one copy of each frame; the kernel's own stack sees no frame of vb"
+            );
             assert!(remark.starts_with(&taken), "{remark}");
             assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
             let there: Vec<Vec<u8>> = (0..60).map(|mark| frame(mark, 14 + usize::from(mark) * 24)).collect();
             assert_eq!(send(&mut a, &mut pool, &there), Transmitted { sent: 60, refused: 0 });
             assert_eq!(receive(&mut b, &mut pool, 60), there, "{mode}");
-            assert_eq!(receive(&mut a, &mut pool, 0), [vec![0; 0]; 0]);
             assert_eq!(send(&mut b, &mut pool, &there), Transmitted { sent: 60, refused: 0 });
             assert_eq!(receive(&mut a, &mut pool, 60), there, "{mode}");
             let bytes: u64 = there.iter().map(|frame| frame.len() as u64).sum();
@@ -208,6 +209,7 @@ fn all_queues_are_taken_by_one_pair_or_several() {
         for pairs in [1, 2] {
             let mut queues = XdpDevice::new("vb,mode=native", 1).unwrap().queues(pairs).unwrap();
             assert_eq!((queues.len(), programs("vb")), (pairs, 1));
+            assert!(ip("-d link show dev vb").contains(" promiscuity 1 "));
             let mut came = vec![Vec::new(); 2];
             for round in 0..20 {
                 for (number, sender) in senders.iter_mut().enumerate() {
@@ -233,6 +235,7 @@ fn all_queues_are_taken_by_one_pair_or_several() {
             assert!(came.iter().all(Vec::is_empty));
         }
         assert_eq!(programs("vb"), 0);
+        assert!(ip("-d link show dev vb").contains(" promiscuity 0 "));
     });
 }
 
@@ -249,7 +252,9 @@ fn frames_of_other_queues_go_on_to_the_kernel() {
         }
         assert_eq!(receive(&mut second, &mut pool, 1), [frame(1, 60)]);
         assert_eq!(receive(&mut kernel, &mut pool, 1), [frame(0, 60)]);
-        assert_eq!(receive(&mut kernel, &mut pool, 0), [vec![0; 0]; 0]);
+        let mut batch = Batch::new();
+        kernel.receive(&mut batch, &mut pool).unwrap();
+        assert!(batch.is_empty(), "the kernel does not see what the socket has");
     });
 }
 
