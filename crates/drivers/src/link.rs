@@ -99,11 +99,11 @@ impl LinkName {
         Ok(Some(speed).filter(|speed| !matches!(*speed, 0 | 0xffff | u32::MAX)))
     }
 
-    /// How many receive queues it has; one where its driver does not say.
-    pub(crate) fn receive_queues(&self) -> io::Result<u32> {
+    /// How many receive queues it has; none where its driver does not say.
+    pub(crate) fn receive_queues(&self) -> io::Result<Option<u32>> {
         let mut channels = EthtoolChannels { cmd: ETHTOOL_GCHANNELS, ..EthtoolChannels::default() };
         let of_driver = self.ask_driver(&mut channels)?;
-        Ok(if of_driver { channels.rx_count.saturating_add(channels.combined_count).max(1) } else { 1 })
+        Ok(of_driver.then(|| channels.rx_count.saturating_add(channels.combined_count).max(1)))
     }
 
     /// The name of its driver, as in `veth`.

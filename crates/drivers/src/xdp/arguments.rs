@@ -7,6 +7,9 @@ use crate::port::PortError;
 /// Most receive queues of an interface that a port takes.
 pub(super) const MAX_SOCKETS: usize = 64;
 
+/// The largest number of a queue.
+const MAX_QUEUE: u32 = 4095;
+
 /// How frames come from the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -63,9 +66,13 @@ impl Arguments {
                     }
                 }
                 Some(("queue", number)) => {
-                    let parsed = number.parse().ok().filter(|_| number.bytes().all(|b| b.is_ascii_digit()));
+                    // A plus sign would parse as a number too.
+                    let digits = Some(number).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+                    let parsed =
+                        digits.and_then(|text| text.parse().ok()).filter(|number| *number <= MAX_QUEUE);
                     let Some(number) = parsed else {
-                        return Err(wrong(format!("`{number}` is not the number of a queue")));
+                        let reason = format!("`{number}` is not the number of a queue (0 to {MAX_QUEUE})");
+                        return Err(wrong(reason));
                     };
                     if !queues.contains(&number) {
                         queues.push(number);
@@ -114,6 +121,7 @@ mod tests {
             ("eth0,mode=copy,mode=native", "xdp: `mode=` is given twice"),
             ("eth0,queue=x", "xdp: `x` is not the number of a queue"),
             ("eth0,queue=+1", "xdp: `+1` is not the number of a queue"),
+            ("eth0,queue=4096", "xdp: `4096` is not the number of a queue (0 to 4095)"),
             ("eth0,generic", "xdp: `generic` is neither `mode=MODE` nor `queue=NUMBER`"),
             (&many, "xdp: a port has at most 64 queues of an interface, not 65"),
         ] {

@@ -60,6 +60,12 @@ impl XdpDevice {
         let link = &self.arguments.link;
         let interface = Interface::find(link)?;
         let numbers = self.numbers().map_err(|error| interface.error("ask", error))?;
+        if let Ok(Some(count)) = link.receive_queues()
+            && let Some(absent) = numbers.iter().find(|number| **number >= count)
+        {
+            let reason = format!("it has no receive queue {absent}, but 0 to {}", count.saturating_sub(1));
+            return Err(self.refused(reason));
+        }
         if numbers.len() > MAX_SOCKETS {
             return Err(self.refused(format!(
                 "it has {} receive queues, and a port takes at most {MAX_SOCKETS}: `ethtool -L {} combined \
@@ -124,7 +130,11 @@ impl XdpDevice {
     /// The receive queues that are taken.
     fn numbers(&self) -> io::Result<Vec<u32>> {
         let Arguments { link, queues, .. } = &self.arguments;
-        if queues.is_empty() { Ok((0..link.receive_queues()?).collect()) } else { Ok(queues.clone()) }
+        if queues.is_empty() {
+            Ok((0..link.receive_queues()?.unwrap_or(1)).collect())
+        } else {
+            Ok(queues.clone())
+        }
     }
 
     /// The best mode that works, with its program and sockets; why others do not is added to the refusals.

@@ -205,7 +205,14 @@ fn all_queues_are_taken_by_one_pair_or_several() {
         veth_pair_of_two_queues("va", "vb");
         let mut pool = PacketPool::new(200);
         let mut senders = XdpDevice::new("va,mode=native", 1).unwrap().queues(2).unwrap();
-        assert!(XdpDevice::new("vb", 1).unwrap().queues(3).is_err(), "there are two");
+        let message = |args, pairs| match XdpDevice::new(args, 1).unwrap().queues(pairs) {
+            Ok(_) => panic!("{args} opens"),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(message("vb", 3), "xdp:vb opens to 1 to 2 queue pairs, not 3");
+        assert_eq!(message("vb", 0), "xdp:vb opens to 1 to 2 queue pairs, not 0");
+        let absent = "xdp: cannot take interface vb: it has no receive queue 2, but 0 to 1";
+        assert_eq!(message("vb,queue=1,queue=2", 1), absent);
         for pairs in [1, 2] {
             let mut queues = XdpDevice::new("vb,mode=native", 1).unwrap().queues(pairs).unwrap();
             assert_eq!((queues.len(), programs("vb")), (pairs, 1));
