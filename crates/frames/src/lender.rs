@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_stays_while_a_slot_is_lent_and_no_longer() {
+    fn a_region_stays_while_a_slot_is_lent_and_no_longer() {
         for takes_back in [true, false] {
             let (region, freed, _) = region(2);
             let lender = region.lender();
