@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Fewest entries of a ring.
 const MIN_RING: usize = 64;
 
-/// So long a queue may be busy with a socket that is closed: the kernel frees it a moment later, when it finds the time.
+/// So long a socket that is closed may keep its queue and its locked memory: the kernel frees them when it finds the time.
 const FREE_TIME: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
@@ -30,6 +30,9 @@ pub struct XdpDevice {
     /// Ports of the switch, which share the memory for frames.
     ports: usize,
 }
+
+const PERMISSION_HINT: &str = " (run as root, or give the executable the capabilities: setcap \
+     cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep FILE)";
 
 /// Drivers of interfaces whose other end may be on the same machine, by the names that they have for ethtool.
 const LOCAL: [&str; 3] = ["veth", "tun", "virtio_net"];
@@ -154,12 +157,15 @@ impl XdpDevice {
             Mode::Generic => &[(Hook::Generic, &both[1..])],
         };
         let numbers = divided.iter().flatten().max().map_or(1, |last| last.saturating_add(1));
+        // Used again for the next mode: what the kernel has locked for a socket that is closed counts for a while.
+        let mut prepared = None;
         for (hook, placings) in tried {
             let program = match Program::attach(interface.index(), *hook, numbers) {
                 Ok(program) => program,
                 // No other mode is better off.
                 Err(error) if matches!(error, AttachError::Taken(_)) || error.is_permission() => {
-                    return Err(self.refused(with_hint(&error.to_string(), error.is_permission())));
+                    let hint = if error.is_permission() { PERMISSION_HINT } else { "" };
+                    return Err(self.refused(format!("{error}{hint}")));
                 }
                 Err(error) => {
                     refusals.push(format!("{}: {error}", hook_name(*hook)));
@@ -167,23 +173,46 @@ impl XdpDevice {
                 }
             };
             for placing in *placings {
-                match open_sockets(interface, divided, parts, *placing) {
-                    Ok(sockets) => {
-                        return Ok(Some(Found { program, placing: *placing, hook: *hook, sockets }));
-                    }
-                    Err((what, error)) => {
+                let sockets = match prepared.take() {
+                    Some(sockets) => sockets,
+                    None => self.prepare(divided, parts)?,
+                };
+                match bind_all(interface, divided, &sockets, *placing) {
+                    Ok(()) => return Ok(Some(Found { program, placing: *placing, hook: *hook, sockets })),
+                    Err((bound, error)) => {
                         let name = match placing {
                             Placing::ZeroCopy => "zero copy",
                             Placing::Copy => hook_name(*hook),
                         };
-                        let error =
-                            with_hint(&error.to_string(), error.kind() == io::ErrorKind::PermissionDenied);
-                        refusals.push(format!("{name}: cannot {what} it: {error}"));
+                        refusals.push(format!("{name}: cannot bind to it: {error}"));
+                        // A socket is bound once.
+                        prepared = (bound == 0).then_some(sockets);
                     }
                 }
             }
         }
         Ok(None)
+    }
+
+    /// Opens the sockets of all queue pairs. They do nothing yet.
+    fn prepare(&self, divided: &[Vec<u32>], parts: &[Part]) -> Result<Vec<Sockets>, PortError> {
+        let pair = |(numbers, part): (&Vec<u32>, &Part)| -> io::Result<Sockets> {
+            // A half of the slots is for frames to come, the other for those on their way.
+            let share = (part.slots() / 2 / numbers.len().max(1)).max(MIN_RING);
+            let entries = 1u32 << share.ilog2();
+            let open = |_| Ok((entries, patiently(libc::ENOBUFS, || Socket::prepare(&part.piece, entries))?));
+            numbers.iter().map(open).collect()
+        };
+        divided.iter().zip(parts).map(pair).collect::<io::Result<_>>().map_err(|error| {
+            let hint = match error.raw_os_error() {
+                Some(libc::EPERM) => PERMISSION_HINT,
+                Some(libc::ENOBUFS) => {
+                    " (memory for frames is locked: `ulimit -l` is too low, or give cap_ipc_lock too)"
+                }
+                _ => "",
+            };
+            self.refused(format!("no XDP socket for it: {error}{hint}"))
+        })
     }
 
     /// How the interface was taken, and why not in a better mode.
@@ -237,46 +266,30 @@ fn hook_name(hook: Hook) -> &'static str {
     }
 }
 
-fn with_hint(error: &str, is_permission: bool) -> String {
-    if !is_permission {
-        return error.to_owned();
-    }
-    format!(
-        "{error} (run as root, or give the executable the capabilities: setcap \
-         cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep FILE)"
-    )
-}
-
-/// Opens the sockets of all queue pairs and binds them.
-fn open_sockets(
+/// Binds the sockets of all queue pairs; an error has how many are bound.
+fn bind_all(
     interface: &Interface,
     divided: &[Vec<u32>],
-    parts: &[Part],
+    sockets: &[Sockets],
     placing: Placing,
-) -> Result<Vec<Sockets>, (&'static str, io::Error)> {
-    let pair = |(numbers, part): (&Vec<u32>, &Part)| {
-        // A half of the slots is for frames to come, the other for those on their way.
-        let share = (part.slots() / 2 / numbers.len().max(1)).max(MIN_RING);
-        let entries = 1u32 << share.ilog2();
-        let open = |queue: &u32| {
-            let socket = Socket::prepare(&part.piece, entries)?;
-            bind(&socket, interface.index(), *queue, placing).map_err(|error| ("bind to", error))?;
-            Ok((entries, socket))
-        };
-        numbers.iter().map(open).collect()
-    };
-    divided.iter().zip(parts).map(pair).collect()
+) -> Result<(), (usize, io::Error)> {
+    let numbers = divided.iter().flatten();
+    for (bound, (queue, (_, socket))) in numbers.zip(sockets.iter().flatten()).enumerate() {
+        patiently(libc::EBUSY, || socket.bind(interface.index(), *queue, placing))
+            .map_err(|error| (bound, error))?;
+    }
+    Ok(())
 }
 
-/// Binds a socket to a queue, as soon as the kernel has freed the one that had it before.
-fn bind(socket: &Socket, ifindex: u32, queue: u32, placing: Placing) -> io::Result<()> {
+/// Tries something again for a while that a socket may keep from working which is closed.
+fn patiently<T>(code: i32, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let deadline = Instant::now() + FREE_TIME;
     loop {
-        match socket.bind(ifindex, queue, placing) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline => {
+        match attempt() {
+            Err(error) if error.raw_os_error() == Some(code) && Instant::now() < deadline => {
                 std::thread::sleep(LOOK_AGAIN);
             }
-            bound => return bound,
+            done => return done,
         }
     }
 }

@@ -89,13 +89,12 @@ pub(super) struct Rings {
 }
 
 impl Socket {
-    /// Opens a socket over the memory, with rings of so many entries, a power of two. It does nothing yet. The first value of an
-    /// error says what was to be done.
-    pub(super) fn prepare(memory: &Piece, entries: u32) -> Result<Socket, (&'static str, io::Error)> {
+    /// Opens a socket over the memory, with rings of so many entries, a power of two. It does nothing yet.
+    pub(super) fn prepare(memory: &Piece, entries: u32) -> io::Result<Socket> {
         // SAFETY: takes no pointers.
         let descriptor = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if descriptor < 0 {
-            return Err(("open an XDP socket for", io::Error::last_os_error()));
+            return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was just opened and nobody else has it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
@@ -109,15 +108,15 @@ impl Socket {
             flags: 0,
             metadata_length: 0,
         };
-        set_option(socket, libc::XDP_UMEM_REG, &umem).map_err(|error| ("register memory for", error))?;
+        set_option(socket, libc::XDP_UMEM_REG, &umem)?;
         for ring in
             [libc::XDP_UMEM_FILL_RING, libc::XDP_UMEM_COMPLETION_RING, libc::XDP_RX_RING, libc::XDP_TX_RING]
         {
-            set_option(socket, ring, &entries).map_err(|error| ("make a ring for", error))?;
+            set_option(socket, ring, &entries)?;
         }
         // Otherwise a request sends 32 frames, and the next one the next 32.
         let _ = set_option(socket, XDP_MAX_TX_SKB_BUDGET, &entries);
-        let rings = Rings::map(socket, entries).map_err(|error| ("map the rings of", error))?;
+        let rings = Rings::map(socket, entries)?;
         Ok(Socket { descriptor, rings })
     }
 
