@@ -156,6 +156,35 @@ fn frames_are_forwarded_in_order_where_they_lie() {
 }
 
 #[test]
+fn a_port_that_closes_gives_the_slots_of_other_ports_back() {
+    in_fresh_namespace("a_port_that_closes_gives_slots_back", || {
+        for (end, is_gone) in [("1", false), ("2", true)] {
+            let names = ["a", "b", "c", "d"].map(|name| format!("{name}{end}"));
+            veth_pair(&names[0], &names[1]);
+            veth_pair(&names[2], &names[3]);
+            let mut pool = PacketPool::new(200);
+            let open = |name: &str| XdpDevice::new(name, 2).unwrap().queues(1).unwrap().remove(0);
+            let [mut b, mut c] = [&names[1], &names[2]].map(|name| open(name));
+            let frames: Vec<_> = (0..60).map(numbered).collect();
+            assert_eq!(send(&mut packet(&names[0]), &mut pool, &frames).sent, 60);
+            let mut batch = Batch::new();
+            while batch.len() < 60 {
+                b.receive(&mut batch, &mut pool).unwrap();
+            }
+            // They wait in the ring of a port that closes, whose interface may be gone.
+            assert_eq!(c.transmit(&mut batch, &mut pool).unwrap(), Transmitted { sent: 60, refused: 0 });
+            assert_eq!(c.in_flight(), 60);
+            if is_gone {
+                ip(&format!("link del {}", names[2]));
+            }
+            drop(c);
+            let lent = b.channels[0].entries() as usize;
+            assert_eq!(b.part.pool.available() + lent, b.part.slots(), "gone: {is_gone}");
+        }
+    });
+}
+
+#[test]
 fn frames_that_nobody_fetches_in_time_are_counted() {
     in_fresh_namespace("frames_that_nobody_fetches_are_counted", || {
         const FRAMES: u32 = 5000;
