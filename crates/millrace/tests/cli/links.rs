@@ -323,6 +323,15 @@ fn an_interface_is_taken_by_xdp_and_given_back() {
         let line = "port open port=\"0@xdp:va0,queue=0\" remark=\"taken by XDP in native mode, ";
         assert!(told.contains(line), "{told}");
     }
+    // Nothing is left by a switch that is killed, and the next one starts.
+    for _ in 0..2 {
+        let mut switch = namespace.start(&program);
+        switch.hears("Thrift: 127.0.0.1:").unwrap();
+        assert!(has_program());
+        switch.signal("KILL");
+        switch.ended();
+        assert!(!has_program());
+    }
     let said = namespace.millrace(&["run", "programs/l2_switch.p4", "-i", "0@va0", "-i", "1@xdp:va0"]);
     assert!(said.err.contains("the interface is port 0 already"), "{}", said.err);
     let said = namespace.millrace(&["run", "programs/l2_switch.p4", "-i", "0@xdp:va0,mode=zerocopy"]);
