@@ -299,6 +299,12 @@ fn an_interface_is_taken_by_xdp_and_given_back() {
     if !is_root("an_interface_is_taken_by_xdp_and_given_back") {
         return;
     }
+    let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();
+    if !protocols.lines().any(|line| line.starts_with("XDP ")) {
+        return println!(
+            "an_interface_is_taken_by_xdp_and_given_back: skipped, the kernel has no sockets for XDP"
+        );
+    }
     let Some(namespace) = Namespace::new("xdp") else { return };
     namespace.pair("va0", "vb0");
     let has_program = || {

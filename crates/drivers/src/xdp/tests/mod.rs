@@ -13,6 +13,14 @@ use std::time::{Duration, Instant};
 
 const MODES: [&str; 2] = ["native", "generic"];
 
+/// Runs a test in a fresh network namespace, if the kernel has sockets for XDP and lets this process use them.
+fn in_namespace(test: &str, body: impl FnOnce() + Send + 'static) {
+    match bpf::socket_map(1) {
+        Ok(_) => in_fresh_namespace(test, body),
+        Err(error) => println!("{test}: skipped, XDP: {error}"),
+    }
+}
+
 fn open(args: &str) -> Result<XdpQueue, PortError> {
     Ok(XdpDevice::new(args, 1)?.queues(1)?.remove(0))
 }
@@ -59,7 +67,7 @@ fn receive(port: &mut dyn QueuePair, pool: &mut PacketPool, count: usize) -> Vec
 
 #[test]
 fn frames_pass_in_native_and_generic_mode() {
-    in_fresh_namespace("frames_pass_in_native_and_generic_mode", || {
+    in_namespace("frames_pass_in_native_and_generic_mode", || {
         veth_pair("va", "vb");
         for mode in MODES {
             let mut pool = PacketPool::new(200);
@@ -110,7 +118,7 @@ fn programs(interface: &str) -> usize {
 
 #[test]
 fn frames_are_forwarded_in_order_where_they_lie() {
-    in_fresh_namespace("frames_are_forwarded_in_order", || {
+    in_namespace("frames_are_forwarded_in_order", || {
         const FRAMES: u32 = 20_000;
         for (mode, way) in [("native", 0), ("generic", 1)] {
             let names = ["a", "b", "c", "d"].map(|end| format!("v{way}{end}"));
@@ -157,7 +165,7 @@ fn frames_are_forwarded_in_order_where_they_lie() {
 
 #[test]
 fn a_port_that_closes_gives_the_slots_of_other_ports_back() {
-    in_fresh_namespace("a_port_that_closes_gives_slots_back", || {
+    in_namespace("a_port_that_closes_gives_slots_back", || {
         for (end, is_gone) in [("1", false), ("2", true)] {
             let names = ["a", "b", "c", "d"].map(|name| format!("{name}{end}"));
             veth_pair(&names[0], &names[1]);
@@ -186,7 +194,7 @@ fn a_port_that_closes_gives_the_slots_of_other_ports_back() {
 
 #[test]
 fn frames_that_nobody_fetches_in_time_are_counted() {
-    in_fresh_namespace("frames_that_nobody_fetches_are_counted", || {
+    in_namespace("frames_that_nobody_fetches_are_counted", || {
         const FRAMES: u32 = 5000;
         veth_pair("va", "vb");
         for mode in MODES {
@@ -230,7 +238,7 @@ fn veth_pair_of_two_queues(one: &str, other: &str) {
 
 #[test]
 fn all_queues_are_taken_by_one_pair_or_several() {
-    in_fresh_namespace("all_queues_are_taken", || {
+    in_namespace("all_queues_are_taken", || {
         veth_pair_of_two_queues("va", "vb");
         let mut pool = PacketPool::new(200);
         let mut senders = XdpDevice::new("va,mode=native", 1).unwrap().queues(2).unwrap();
@@ -277,7 +285,7 @@ fn all_queues_are_taken_by_one_pair_or_several() {
 
 #[test]
 fn frames_of_other_queues_go_on_to_the_kernel() {
-    in_fresh_namespace("frames_of_other_queues_go_on", || {
+    in_namespace("frames_of_other_queues_go_on", || {
         veth_pair_of_two_queues("va", "vb");
         let mut pool = PacketPool::new(200);
         let mut senders = XdpDevice::new("va,mode=native", 1).unwrap().queues(2).unwrap();
@@ -296,7 +304,7 @@ fn frames_of_other_queues_go_on_to_the_kernel() {
 
 #[test]
 fn frames_that_the_link_does_not_take_are_refused() {
-    in_fresh_namespace("frames_that_the_link_does_not_take", || {
+    in_namespace("frames_that_the_link_does_not_take", || {
         veth_pair("va", "vb");
         let mut pool = PacketPool::new(200);
         let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
@@ -309,7 +317,7 @@ fn frames_that_the_link_does_not_take_are_refused() {
 
 #[test]
 fn longer_frames_have_larger_slots_up_to_a_page() {
-    in_fresh_namespace("longer_frames_have_larger_slots", || {
+    in_namespace("longer_frames_have_larger_slots", || {
         veth_pair("va", "vb");
         let mut pool = PacketPool::new(200);
         // 4096 bytes less 256 before and 16 after the frame, its header and a tag.
@@ -334,7 +342,7 @@ fn longer_frames_have_larger_slots_up_to_a_page() {
 
 #[test]
 fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
-    in_fresh_namespace("an_interface_that_goes_away", || {
+    in_namespace("an_interface_that_goes_away", || {
         for mode in MODES {
             veth_pair("va", "vb");
             let mut pool = PacketPool::new(200);
@@ -362,7 +370,7 @@ fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
 
 #[test]
 fn a_program_of_somebody_else_is_left_alone() {
-    in_fresh_namespace("a_program_of_somebody_else", || {
+    in_namespace("a_program_of_somebody_else", || {
         veth_pair("va", "vb");
         let index = LinkName::new(DRIVER, "vb").unwrap().index().unwrap().unsigned_abs();
         let message = |args| open(args).err().map(|error| error.to_string()).unwrap_or_default();
@@ -387,7 +395,7 @@ fn a_program_of_somebody_else_is_left_alone() {
 
 #[test]
 fn a_program_that_outlived_its_switch_is_replaced() {
-    in_fresh_namespace("a_program_that_outlived_its_switch", || {
+    in_namespace("a_program_that_outlived_its_switch", || {
         veth_pair("va", "vb");
         let index = LinkName::new(DRIVER, "vb").unwrap().index().unwrap().unsigned_abs();
         for mode in [netlink::XDP_FLAGS_DRV_MODE, netlink::XDP_FLAGS_SKB_MODE] {
@@ -445,7 +453,7 @@ fn job(name: &str) -> std::process::Command {
 #[test]
 fn a_switch_that_is_killed_leaves_nothing() {
     use std::io::{BufRead, BufReader};
-    in_fresh_namespace("a_switch_that_is_killed_leaves_nothing", || {
+    in_namespace("a_switch_that_is_killed_leaves_nothing", || {
         veth_pair("va", "vb");
         for _ in 0..3 {
             let mut process = job("hold").stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -465,7 +473,7 @@ fn a_switch_that_is_killed_leaves_nothing() {
 
 #[test]
 fn a_port_that_is_closed_leaves_no_descriptor_and_no_mapping() {
-    in_fresh_namespace("a_port_that_is_closed_leaves_no_descriptor", || {
+    in_namespace("a_port_that_is_closed_leaves_no_descriptor", || {
         veth_pair_of_two_queues("va", "vb");
         let done = job("reopen").output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout).into_owned();
