@@ -7,8 +7,8 @@
 //! back, not lost; and that every frame lost is counted ([`PortStatistics`]).
 //!
 //! A driver never looks inside a frame, with one exception that the wire demands: `packet` and `tap` finish what a
-//! local sender left to the hardware (checksums, segmentation, a VLAN tag kept aside), so that the switch sees the
-//! frames that a cable would carry.
+//! local sender left to the hardware (checksums, segmentation, a VLAN tag kept aside), and `xdp` checksums of senders at the other
+//! end of a veth, so that the switch sees the frames that a cable would carry.
 
 mod af_packet;
 mod capture;
@@ -29,6 +29,7 @@ mod spec;
 mod stream;
 mod tap;
 mod wait;
+mod xdp;
 
 pub use af_packet::PacketDevice;
 pub use capture::{
@@ -48,3 +49,4 @@ pub use spec::{DRIVERS, Driver, InterfaceSpec, PortSpec, SpecError};
 pub use stream::StreamPort;
 pub use tap::TapDevice;
 pub use wait::wait_readable;
+pub use xdp::XdpDevice;

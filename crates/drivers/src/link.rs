@@ -91,17 +91,39 @@ impl LinkName {
     /// The speed of the link in millions of bits per second; none where the driver does not know one, as without a carrier.
     pub(crate) fn speed_mbps(&self) -> io::Result<Option<u32>> {
         let mut command = EthtoolCommand { cmd: ETHTOOL_GSET, ..EthtoolCommand::default() };
-        let mut request = self.request();
-        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut command).cast();
-        match control(control_socket()?.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &mut request) {
-            Ok(()) => {}
-            // Not an Ethernet driver, or one without this call.
-            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(None),
-            Err(error) => return Err(error),
+        if !self.ask_driver(&mut command)? {
+            return Ok(None);
         }
         let speed = u32::from(command.speed_hi) << 16 | u32::from(command.speed);
         // 0 and all ones (of half a word or a whole one) mean that it is not known.
         Ok(Some(speed).filter(|speed| !matches!(*speed, 0 | 0xffff | u32::MAX)))
+    }
+
+    /// How many receive queues it has; none where its driver does not say.
+    pub(crate) fn receive_queues(&self) -> io::Result<Option<u32>> {
+        let mut channels = EthtoolChannels { cmd: ETHTOOL_GCHANNELS, ..EthtoolChannels::default() };
+        let of_driver = self.ask_driver(&mut channels)?;
+        Ok(of_driver.then(|| channels.rx_count.saturating_add(channels.combined_count).max(1)))
+    }
+
+    /// The name of its driver, as in `veth`.
+    pub(crate) fn driver_name(&self) -> io::Result<String> {
+        let mut info = EthtoolDriverInfo { cmd: ETHTOOL_GDRVINFO, ..EthtoolDriverInfo::default() };
+        self.ask_driver(&mut info)?;
+        let name = info.driver.split(|byte| *byte == 0).next().unwrap_or_default();
+        Ok(String::from_utf8_lossy(name).into_owned())
+    }
+
+    /// Has the driver of the interface answer in the structure of a request of ethtool; false when it does not know the request.
+    pub(crate) fn ask_driver<T>(&self, command: &mut T) -> io::Result<bool> {
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(command).cast();
+        match control(control_socket()?.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &mut request) {
+            Ok(()) => Ok(true),
+            // Not an Ethernet driver, or one without this call.
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Brings the interface up.
@@ -163,6 +185,39 @@ impl LinkName {
 /// `ETHTOOL_GSET` of linux/ethtool.h, which all drivers that know a speed answer.
 const ETHTOOL_GSET: u32 = 1;
 
+/// `ETHTOOL_GDRVINFO` and `ETHTOOL_GCHANNELS` of linux/ethtool.h.
+const ETHTOOL_GDRVINFO: u32 = 3;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
+
+/// `struct ethtool_drvinfo` of linux/ethtool.h: the name, and what else the kernel says.
+#[repr(C)]
+struct EthtoolDriverInfo {
+    cmd: u32,
+    driver: [u8; 32],
+    others: [u8; 160],
+}
+
+impl Default for EthtoolDriverInfo {
+    fn default() -> EthtoolDriverInfo {
+        EthtoolDriverInfo { cmd: 0, driver: [0; 32], others: [0; 160] }
+    }
+}
+
+/// `struct ethtool_channels` of linux/ethtool.h.
+#[repr(C)]
+#[derive(Default)]
+struct EthtoolChannels {
+    cmd: u32,
+    max_rx: u32,
+    max_tx: u32,
+    max_other: u32,
+    max_combined: u32,
+    rx_count: u32,
+    tx_count: u32,
+    other_count: u32,
+    combined_count: u32,
+}
+
 /// `struct ethtool_cmd` of linux/ethtool.h.
 #[repr(C)]
 #[derive(Default)]
@@ -205,10 +260,38 @@ fn answer(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Has the interface of a number take frames for all addresses, for as long as the descriptor is open.
+pub(crate) fn promiscuous(index: i32) -> io::Result<OwnedFd> {
+    // Of no protocol: it receives nothing.
+    let holder = socket(libc::AF_PACKET, libc::SOCK_RAW)?;
+    let request = libc::packet_mreq {
+        mr_ifindex: index,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    let length = size_of::<libc::packet_mreq>() as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes at the request, which has as many.
+    let set = unsafe {
+        libc::setsockopt(
+            holder.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            std::ptr::from_ref(&request).cast(),
+            length,
+        )
+    };
+    if set == 0 { Ok(holder) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Some socket: requests on interfaces go through any.
 fn control_socket() -> io::Result<OwnedFd> {
+    socket(libc::AF_INET, libc::SOCK_DGRAM)
+}
+
+fn socket(family: i32, kind: i32) -> io::Result<OwnedFd> {
     // SAFETY: takes no pointers.
-    let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let descriptor = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, 0) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -239,6 +322,7 @@ mod tests {
         assert!(names().contains(&"lo".to_owned()));
         // The kernel writes so many bytes.
         assert_eq!(size_of::<EthtoolCommand>(), 44);
+        assert_eq!((size_of::<EthtoolDriverInfo>(), size_of::<EthtoolChannels>()), (196, 36));
         let absent = LinkName::new("packet", "no-such-link").unwrap();
         assert_eq!(absent.index().unwrap_err().raw_os_error(), Some(libc::ENODEV));
     }

@@ -111,10 +111,12 @@ impl Links {
         let is_same = |name: &LinkName| {
             name.as_str() == wanted.as_str() || index.is_some() && name.index().ok() == index
         };
+        // A tap interface is made, or was for the purpose.
+        let is_tap = |spec: &InterfaceSpec| spec.driver == Driver::Tap;
         let links = self.lock();
         let user = links
             .iter()
-            .find(|link| link.spec.driver == interface.driver && link.name.as_ref().is_some_and(is_same));
+            .find(|link| is_tap(&link.spec) == is_tap(interface) && link.name.as_ref().is_some_and(is_same));
         user.map(|link| link.port)
     }
 
@@ -133,8 +135,7 @@ impl Link {
 
     /// The name of an interface; none of what is no interface.
     fn name(interface: &InterfaceSpec) -> Option<LinkName> {
-        let has_link = matches!(interface.driver, Driver::Packet | Driver::Tap);
-        has_link.then(|| LinkName::new(interface.driver.name(), &interface.args).ok()).flatten()
+        LinkName::new(interface.driver.name(), interface.link()?).ok()
     }
 
     fn now(&self) -> PortLink {
@@ -291,6 +292,7 @@ mod tests {
             let spec = |text: &str| text.parse::<InterfaceSpec>().unwrap();
             assert_eq!(links.user_of(&spec("packet:p4rx0")), Some(0));
             assert_eq!(links.user_of(&spec("other")), Some(0));
+            assert_eq!(links.user_of(&spec("xdp:p4rx0,queue=1")), Some(0));
             for free in ["p4rx1", "tap:p4rx0", "null:-", "gone2"] {
                 assert_eq!(links.user_of(&spec(free)), None, "{free}");
             }

@@ -112,6 +112,29 @@ pub(crate) fn veth_pair(one: &str, other: &str) {
     wait_until_up(other);
 }
 
+/// Has this end of a veth send frames as a cable carries them, like `ethtool -K INTERFACE tx off txvlan off`.
+pub(crate) fn finish_frames(interface: &str) {
+    /// `struct ethtool_value` of linux/ethtool.h.
+    #[repr(C)]
+    struct Value {
+        command: u32,
+        data: u32,
+    }
+    const ETHTOOL_STXCSUM: u32 = 0x17;
+    const ETHTOOL_GFLAGS: u32 = 0x25;
+    const ETHTOOL_SFLAGS: u32 = 0x26;
+    const ETH_FLAG_TXVLAN: u32 = 1 << 7;
+    let name = crate::link::LinkName::new("test", interface).expect("a name");
+    let ask = |command, data| {
+        let mut value = Value { command, data };
+        assert!(name.ask_driver(&mut value).expect("veth knows it"));
+        value.data
+    };
+    ask(ETHTOOL_STXCSUM, 0);
+    let flags = ask(ETHTOOL_GFLAGS, 0);
+    ask(ETHTOOL_SFLAGS, flags & !ETH_FLAG_TXVLAN);
+}
+
 /// Waits until the kernel has noticed that a link is up; until then it loses what is sent there.
 pub(crate) fn wait_until_up(interface: &str) {
     let deadline = Instant::now() + Duration::from_secs(5);

@@ -8,6 +8,7 @@ use crate::port::{PortError, QueuePair};
 use crate::spec::{Driver, InterfaceSpec};
 use crate::stream::StreamPort;
 use crate::tap::TapDevice;
+use crate::xdp::XdpDevice;
 
 /// The device of the driver that the name of a port asks for. Capture files are opened, interfaces are not yet.
 ///
@@ -27,6 +28,7 @@ pub fn device_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn D
     Ok(match interface.driver {
         Driver::Packet => Box::new(PacketDevice::new(args, ports)?),
         Driver::Tap => Box::new(TapDevice::new(args)?),
+        Driver::Xdp => Box::new(XdpDevice::new(args, ports)?),
         Driver::Null => Box::new(NullDevice::new(args)?),
         Driver::Stream => Box::new(SingleQueue::new(name, StreamPort::open(args)?)),
         Driver::Pcap => Box::new(SingleQueue::new(name, PcapPort::open(args)?)),

@@ -49,6 +49,11 @@ pub trait QueuePair: Send {
         0
     }
 
+    /// How the device was opened, where that could be otherwise; for whoever starts a switch.
+    fn remark(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the link is known to be down, so that frames are refused for that.
     fn is_link_down(&self) -> bool {
         false
@@ -129,6 +134,8 @@ pub struct PortStatistics {
     pub tx_bytes: u64,
     /// Frames refused.
     pub tx_refused: u64,
+    /// Frames sent that were first copied to where the port sends from, by a port that sends others from where they lie.
+    pub tx_copied: u64,
 }
 
 impl AddAssign for PortStatistics {
@@ -141,6 +148,7 @@ impl AddAssign for PortStatistics {
         self.tx_packets += other.tx_packets;
         self.tx_bytes += other.tx_bytes;
         self.tx_refused += other.tx_refused;
+        self.tx_copied += other.tx_copied;
     }
 }
 

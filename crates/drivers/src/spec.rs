@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The drivers by name, with how their arguments look.
-pub const DRIVERS: [(Driver, &str, &str); 5] = [
+pub const DRIVERS: [(Driver, &str, &str); 6] = [
     (Driver::Null, "null", "null:TRACE[,passes=N] or null:-"),
     (Driver::Packet, "packet", "packet:INTERFACE"),
     (Driver::Pcap, "pcap", "pcap:IN[,OUT]"),
     (Driver::Stream, "stream", "stream:IN[,OUT]"),
     (Driver::Tap, "tap", "tap:NAME"),
+    (Driver::Xdp, "xdp", "xdp:INTERFACE[,mode=native|generic|copy|zerocopy][,queue=N]..."),
 ];
 
 /// A port driver.
@@ -25,6 +26,8 @@ pub enum Driver {
     Stream,
     /// A tap interface made for the purpose.
     Tap,
+    /// A Linux interface that the switch takes for itself, through AF_XDP.
+    Xdp,
 }
 
 impl Driver {
@@ -36,12 +39,13 @@ impl Driver {
             Driver::Packet => "packet",
             Driver::Stream => "stream",
             Driver::Tap => "tap",
+            Driver::Xdp => "xdp",
         }
     }
 }
 
 /// What a port is connected to: a driver and its arguments, `[DRIVER:]ARGS`. A bare name is a Linux interface with the best
-/// driver there is, for now `packet`.
+/// driver that leaves it to the kernel and its tools too: `packet`. `xdp`, which takes it from them, is asked for by name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InterfaceSpec {
     /// The driver.
@@ -101,6 +105,17 @@ impl fmt::Display for SpecError {
 }
 
 impl std::error::Error for SpecError {}
+
+impl InterfaceSpec {
+    /// The Linux interface that it is or will be; none of what is no interface (capture files).
+    pub fn link(&self) -> Option<&str> {
+        match self.driver {
+            Driver::Packet | Driver::Tap => Some(&self.args),
+            Driver::Xdp => Some(crate::xdp::interface(&self.args)),
+            Driver::Null | Driver::Pcap | Driver::Stream => None,
+        }
+    }
+}
 
 impl FromStr for InterfaceSpec {
     type Err = SpecError;
@@ -175,6 +190,7 @@ mod tests {
             ("511@packet:veth0", 511, Driver::Packet, "veth0"),
             ("65535@tap:mr0", 65535, Driver::Tap, "mr0"),
             ("1@pcap:in.pcap,out.pcap", 1, Driver::Pcap, "in.pcap,out.pcap"),
+            ("2@xdp:veth0,mode=copy", 2, Driver::Xdp, "veth0,mode=copy"),
             ("1@pcap:a:b@c.pcap", 1, Driver::Pcap, "a:b@c.pcap"),
         ];
         for (text, number, driver, args) in cases {
@@ -182,6 +198,9 @@ mod tests {
             assert_eq!(port(text), Ok(PortSpec { port: number, interface }), "{text}");
         }
         assert_eq!(port("0@veth0").unwrap().to_string(), "0@packet:veth0");
+        let link = |text| port(text).unwrap().interface.link().map(str::to_owned);
+        assert_eq!(link("0@xdp:veth0,mode=copy").as_deref(), Some("veth0"));
+        assert_eq!((link("0@veth0").as_deref(), link("0@pcap:veth0")), (Some("veth0"), None));
     }
 
     #[test]
@@ -198,11 +217,11 @@ mod tests {
         assert_eq!(message("0@pcap:"), "nothing follows `pcap:`: pcap:IN[,OUT] is expected");
         assert_eq!(
             message("0@Pacp:in.pcap"),
-            "there is no port driver `Pacp`, did you mean `pcap`? (known: null, packet, pcap, stream, tap)"
+            "there is no port driver `Pacp`, did you mean `pcap`? (known: null, packet, pcap, stream, tap, xdp)"
         );
         assert_eq!(
             message("0@dpdk:x"),
-            "there is no port driver `dpdk` (known: null, packet, pcap, stream, tap)"
+            "there is no port driver `dpdk` (known: null, packet, pcap, stream, tap, xdp)"
         );
     }
 }

@@ -6,18 +6,20 @@
 //! copies them.
 //!
 //! A [`Region`] is the memory: its slots have the size that was chosen for it, a driver may supply it, and it outlives the
-//! worker and the device for as long as any packet of it is somewhere.
+//! worker and the device for as long as any packet of it is somewhere. A [`Lender`] lends its packets to a device.
 //!
 //! It promises that a slot has one owner at any time, that a slot let go anywhere finds its region without a lock, and that
 //! nothing allocates while packets go from a [`PacketPool`] into batches and back.
 
 mod burst;
+mod lender;
 mod memory;
 mod packet;
 mod pool;
 mod region;
 
 pub use burst::{Burst, Footprint, Place, TAILROOM};
+pub use lender::Lender;
 pub use memory::{Memory, MemoryError};
 pub use packet::{FrameLengthError, HEADROOM, MAX_FRAME, Packet};
 pub use pool::{Batch, MAX_BATCH, PacketPool};

@@ -152,10 +152,15 @@ impl Packet {
     /// Where the frame lies; none without [`HEADROOM`] bytes before it.
     #[inline]
     pub(crate) fn place(&self) -> Option<Place> {
+        (self.start as usize >= HEADROOM).then_some(self.lies())
+    }
+
+    /// Where the frame lies.
+    #[inline]
+    pub(crate) fn lies(&self) -> Place {
         let at = self.slot.offset() + self.start as usize;
         // A memory has at most 4 GiB.
-        let place = Place { at: at as u32, len: self.end - self.start };
-        (self.start as usize >= HEADROOM).then_some(place)
+        Place { at: at as u32, len: self.end - self.start }
     }
 
     /// Whether what lies at a place may be this packet's frame: it is in its slot, and not longer than [`MAX_FRAME`].

@@ -169,6 +169,20 @@ impl Region {
     pub fn layout(&self) -> SlotLayout {
         self.shared.layout
     }
+
+    /// Lets go of what so many forgotten slots keep of the region.
+    ///
+    /// # Safety
+    /// So many slots were [forgotten](Slot::forget), and none of them is made again.
+    pub(crate) unsafe fn let_go(&self, slots: usize) {
+        // SAFETY: each forgotten slot has left a count, and this region has another one.
+        (0..slots).for_each(|_| unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self.shared)) });
+    }
+
+    /// The same region for one who lends its slots to a device.
+    pub(crate) fn again(&self) -> Region {
+        Region { shared: Arc::clone(&self.shared) }
+    }
 }
 
 /// The bytes of so many slots, if they can be a region.
@@ -281,6 +295,34 @@ impl Slot {
     #[inline]
     pub(crate) fn memory(&self) -> (NonNull<u8>, usize) {
         (self.shared.start, self.shared.size)
+    }
+
+    /// Lets go of the slot without returning it. It keeps the region until [`Slot::again`] makes it again.
+    #[inline]
+    pub(crate) fn forget(self) {
+        std::mem::forget(self);
+    }
+
+    /// The slot of a region in which a byte lies; none where the region has no slot.
+    ///
+    /// # Safety
+    /// The slot was [forgotten](Slot::forget), and not made again since. Nobody reaches its bytes.
+    #[inline]
+    pub(crate) unsafe fn again(region: &Region, at: u32) -> Option<Slot> {
+        let shared = &region.shared;
+        // A region has at most 4 GiB.
+        let start = (at - at % shared.layout.size as u32) as usize;
+        if start + shared.layout.size > shared.size {
+            return None;
+        }
+        // SAFETY: `forget` left one count of the region for this slot, which is its again; the slot lies in the region.
+        Some(unsafe { Slot { shared: std::ptr::read(shared), start: shared.start.add(start) } })
+    }
+
+    /// Whether it is of this region.
+    #[inline]
+    pub(crate) fn is_of(&self, region: &Region) -> bool {
+        Arc::ptr_eq(&self.shared, &region.shared)
     }
 
     /// Where it starts in its region.

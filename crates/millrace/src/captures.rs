@@ -33,6 +33,9 @@ pub(crate) fn open(
         let interface = spec.interface.clone();
         let opened = opener.open(move || millrace_drivers::open_among(&interface, among))?;
         let port = opened.map_err(|error| Failure::failed(spec, error))?;
+        if let Some(remark) = port.remark() {
+            info!(port = spec.to_string(), remark, "port open");
+        }
         let number = PortId::from(spec.port);
         ports.push((number, captures.watch(number, &spec.interface, port)));
     }

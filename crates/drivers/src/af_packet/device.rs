@@ -26,7 +26,7 @@ impl PacketDevice {
     }
 
     /// Opens to so many queue pairs, of which none receives a frame before all are there.
-    pub(super) fn queues(&self, queues: usize) -> Result<Vec<PacketQueue>, PortError> {
+    pub(crate) fn queues(&self, queues: usize) -> Result<Vec<PacketQueue>, PortError> {
         check_queues(self, queues)?;
         let bytes = ring_bytes(self.ports.saturating_mul(queues));
         if queues == 1 {

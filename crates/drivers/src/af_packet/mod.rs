@@ -351,6 +351,11 @@ impl QueuePair for PacketQueue {
         self.ring.unsent()
     }
 
+    fn remark(&self) -> Option<String> {
+        let name = self.name.as_str();
+        Some(format!("{name} stays with the kernel's own stack too; xdp:{name} is faster and takes it"))
+    }
+
     fn is_link_down(&self) -> bool {
         self.down_at.is_some()
     }

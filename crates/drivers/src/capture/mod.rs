@@ -10,7 +10,7 @@ mod tap;
 mod writer;
 
 use crate::port::QueuePair;
-use crate::spec::{Driver, InterfaceSpec};
+use crate::spec::InterfaceSpec;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -169,10 +169,7 @@ impl Captures {
         interface: &InterfaceSpec,
         port: Box<dyn QueuePair>,
     ) -> Box<dyn QueuePair> {
-        let name = match interface.driver {
-            Driver::Packet | Driver::Tap => interface.args.clone(),
-            Driver::Null | Driver::Pcap | Driver::Stream => String::new(),
-        };
+        let name = interface.link().unwrap_or_default().to_owned();
         let ports = &mut self.lock().ports;
         let is_free = |name: &str| !ports.values().any(|other| other.name == name);
         let name = match check_name(&name).is_ok() && is_free(&name) {

@@ -5,8 +5,10 @@
 //! aside. The kernel says so in a virtio network header (virtio 1.2, section 5.1.6) before the frame. What is done
 //! here is what the hardware would have done, so that the switch sees the frames of a cable, and nothing more.
 
+mod begun;
 mod cut;
 
+pub(crate) use begun::finish_begun;
 pub(crate) use cut::{Cutter, Cutting};
 
 use millrace_frames::Packet;

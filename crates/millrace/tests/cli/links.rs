@@ -293,3 +293,58 @@ fn what_is_captured_is_what_a_full_disk_took() {
         .unwrap();
     assert_eq!((&off["packets"], &off["lost"]), (&json!(captured.len()), &json!(lost)));
 }
+
+#[test]
+fn an_interface_is_taken_by_xdp_and_given_back() {
+    if !is_root("an_interface_is_taken_by_xdp_and_given_back") {
+        return;
+    }
+    let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();
+    if !protocols.lines().any(|line| line.starts_with("XDP ")) {
+        return println!(
+            "an_interface_is_taken_by_xdp_and_given_back: skipped, the kernel has no sockets for XDP"
+        );
+    }
+    let Some(namespace) = Namespace::new("xdp") else { return };
+    namespace.pair("va0", "vb0");
+    let has_program = || {
+        let shown = namespace.command("ip").args(["link", "show", "dev", "va0"]).output().unwrap();
+        String::from_utf8_lossy(&shown.stdout).contains("prog/xdp")
+    };
+    let folder = Folder::new("xdp");
+    let program = ["run", "programs/l2_switch.p4", "-i", "0@xdp:va0,queue=0", "--thrift", "0"];
+    // Once as root and once as a user who may not do anything with programs of the kernel.
+    for user in [&[][..], &["--user", "nobody"]] {
+        let log = folder.path(&format!("log{}", user.len()));
+        let mut switch = namespace.start(&[&program[..], user, &["--log", &log]].concat());
+        let thrift = switch.hears("Thrift: 127.0.0.1:").unwrap();
+        assert!(has_program());
+        let shown = shell(&namespace, &thrift, "port_add va0 1\\n");
+        assert!(!shown.is_empty());
+        assert_eq!(switch.hears("port 1@va0 is not added: ").unwrap(), "va0 is port 0 already");
+        switch.signal("TERM");
+        assert_eq!(switch.ended().code, 0);
+        assert!(!has_program());
+        let told = std::fs::read_to_string(log).unwrap();
+        let line = "port open port=\"0@xdp:va0,queue=0\" remark=\"taken by XDP in native mode, ";
+        assert!(told.contains(line), "{told}");
+    }
+    // Nothing is left by a switch that is killed, and the next one starts.
+    for _ in 0..2 {
+        let mut switch = namespace.start(&program);
+        switch.hears("Thrift: 127.0.0.1:").unwrap();
+        assert!(has_program());
+        switch.signal("KILL");
+        switch.ended();
+        assert!(!has_program());
+    }
+    let said = namespace.millrace(&["run", "programs/l2_switch.p4", "-i", "0@va0", "-i", "1@xdp:va0"]);
+    assert!(said.err.contains("the interface is port 0 already"), "{}", said.err);
+    let said = namespace.millrace(&["run", "programs/l2_switch.p4", "-i", "0@xdp:va0,mode=zerocopy"]);
+    assert!(
+        said.err.contains("0@xdp:va0,mode=zerocopy: xdp: cannot take interface va0: zero copy: "),
+        "{}",
+        said.err
+    );
+    assert!(!has_program());
+}
