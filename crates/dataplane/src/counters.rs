@@ -139,8 +139,9 @@ impl Counters {
 
     pub(crate) fn sent(&mut self, port: PortId, bytes: usize) {
         let counters = self.ports.entry(port);
-        counters.tx_packets += 1;
-        counters.tx_bytes += bytes as u64;
+        // One that was refused may have been counted here before it was sent: only the sum is not below 0.
+        counters.tx_packets = counters.tx_packets.wrapping_add(1);
+        counters.tx_bytes = counters.tx_bytes.wrapping_add(bytes as u64);
     }
 
     /// A packet that the port did not take was not sent after all.

@@ -92,10 +92,13 @@ pub(crate) struct Queues {
 /// When the next packet of each queue may leave, for all workers that have queues of one port and class: together they keep its
 /// rate. Looked up when a worker makes its queue.
 #[derive(Clone, Debug, Default)]
-struct Paces(Arc<Mutex<BTreeMap<(PortId, u8), Arc<AtomicU64>>>>);
+struct Paces(Arc<Mutex<BTreeMap<(PortId, u8), Pace>>>);
+
+/// A time in nanoseconds.
+type Pace = Arc<AtomicU64>;
 
 impl Paces {
-    fn of(&self, port: PortId, priority: u8) -> Arc<AtomicU64> {
+    fn of(&self, port: PortId, priority: u8) -> Pace {
         let mut paces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(paces.entry((port, priority)).or_default())
     }
@@ -151,7 +154,7 @@ struct Queue {
     setting: Setting,
     packets: VecDeque<(Departure, u64, u32)>,
     /// The earliest time at which the next packet may leave, from whichever worker.
-    free_at_ns: Arc<AtomicU64>,
+    free_at_ns: Pace,
     /// Packets that found no room.
     dropped: u64,
 }
@@ -432,7 +435,7 @@ impl Queues {
 }
 
 impl Queue {
-    fn new(setting: Setting, free_at_ns: Arc<AtomicU64>) -> Queue {
+    fn new(setting: Setting, free_at_ns: Pace) -> Queue {
         Queue { setting, packets: VecDeque::new(), free_at_ns, dropped: 0 }
     }
 

@@ -351,7 +351,7 @@ impl Worker {
         // There is at least one.
         let mut leader = made.next().ok_or(RunError::Workers(0))?;
         made.for_each(|worker| leader.followers.push(worker));
-        leader.followers.start().map_err(RunError::System)?;
+        leader.followers.start(&leader.mailbox.control().clone()).map_err(RunError::System)?;
         leader.mailbox.lead(workers);
         Ok(leader)
     }

@@ -110,7 +110,7 @@ impl Noted {
                     shared.registers[id].write(index, &crate::pack::limbs(&value));
                 }
                 ObjectUndo::Registers(id, before) => shared.registers[id].restore(&before),
-                ObjectUndo::Meter(id, index, before) => drop(shared.meters[id].put(index, *before)),
+                ObjectUndo::Meter(id, index, before) => _ = shared.meters[id].put(index, *before),
                 ObjectUndo::Meters(id, before) => shared.meters[id].restore(&before),
                 ObjectUndo::Values(id, before) => own.value_sets[id] = *before,
             }

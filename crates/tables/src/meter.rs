@@ -359,8 +359,8 @@ impl MeterArray {
     /// All meters, for [`MeterArray::restore`]; of those that were never configured nothing.
     pub fn snapshot(&self) -> Vec<(u64, Meter)> {
         let chunks = (0..).step_by(CHUNK).zip(&self.cells.chunks);
-        let configured = chunks.filter_map(|(first, chunk)| Some((first, chunk.get()?)));
-        let meters = |(first, chunk): (u64, &Box<[Shared]>)| {
+        let configured = chunks.filter_map(|(first, chunk)| Some((first, &**chunk.get()?)));
+        let meters = |(first, chunk): (u64, &[Shared])| {
             let meters = chunk.iter().map(Shared::look);
             (first..self.size).zip(meters).collect::<Vec<_>>()
         };
@@ -473,8 +473,8 @@ mod tests {
         meters.configure(7, config(0, packets, 0, packets + packets / 2)).unwrap();
         let mut other = meters.share();
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..packets).for_each(|_| drop(other.execute(7, 0, 100, Green))));
-            (0..packets).for_each(|_| drop(meters.execute(7, 0, 100, Green)));
+            scope.spawn(|| (0..packets).for_each(|_| _ = other.execute(7, 0, 100, Green)));
+            (0..packets).for_each(|_| _ = meters.execute(7, 0, 100, Green));
         });
         let counted = |packets| CounterValue { packets, bytes: 100 * packets };
         let expected = [packets, packets / 2, packets / 2].map(counted);

@@ -218,7 +218,7 @@ mod tests {
         let rounds = if cfg!(miri) { 100 } else { 50_000_u64 };
         std::thread::scope(|scope| {
             let writer = cells.share();
-            scope.spawn(move || (1..=rounds).for_each(|value| drop(writer.write(1, &[value, !value]))));
+            scope.spawn(move || (1..=rounds).for_each(|value| _ = writer.write(1, &[value, !value])));
             let mut seen = 0;
             while seen < rounds {
                 let ([low, high], _) = read(&cells, 1);

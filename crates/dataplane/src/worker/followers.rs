@@ -31,6 +31,7 @@ pub(crate) type Loan = SyncSender<Box<Worker>>;
 #[derive(Default)]
 pub(super) struct Followers {
     /// Here, in their order: before they run, and while the leader works on their switches.
+    #[expect(clippy::vec_box, reason = "workers come and go by channels, as boxes")]
     here: Vec<Box<Worker>>,
     threads: Vec<Follower>,
 }
@@ -58,18 +59,19 @@ impl Followers {
         self.len() == 0
     }
 
-    /// Starts a thread for each, which waits until the worker is given back.
+    /// Starts a thread for each, which waits until the worker is given back. `leader` wakes the leader.
     ///
     /// # Errors
     /// The system has no thread; those that there are end.
-    pub(super) fn start(&mut self) -> io::Result<()> {
+    pub(super) fn start(&mut self, leader: &Control) -> io::Result<()> {
         let mut threads = Vec::new();
         for worker in &self.here {
             let (back, returned) = sync_channel(1);
             let is_done = Arc::new(AtomicBool::new(false));
             let (control, done) = (worker.control(), Arc::clone(&is_done));
-            let name = format!("worker {}", worker.seat.number);
-            let thread = thread::Builder::new().name(name).spawn(move || follow(&returned, &done))?;
+            let (name, leader) = (format!("worker {}", worker.seat.number), leader.clone());
+            let thread =
+                thread::Builder::new().name(name).spawn(move || follow(&returned, &done, &leader))?;
             threads.push(Follower { control, back, is_done, thread });
         }
         self.threads = threads;
@@ -131,7 +133,7 @@ impl Followers {
 }
 
 /// Forwards with the worker that comes, until it is to stop. None: the leader has gone.
-fn follow(returned: &Receiver<Box<Worker>>, is_done: &AtomicBool) -> Option<Box<Worker>> {
+fn follow(returned: &Receiver<Box<Worker>>, is_done: &AtomicBool, leader: &Control) -> Option<Box<Worker>> {
     let mut worker = returned.recv().ok()?;
     if let Some(processor) = worker.seat.processors.get(worker.seat.number) {
         super::pin(*processor);
@@ -150,7 +152,11 @@ fn follow(returned: &Receiver<Box<Worker>>, is_done: &AtomicBool) -> Option<Box<
             };
         }
         worker.round();
-        is_done.store(worker.has_ended(), Ordering::Release);
+        let has_ended = worker.has_ended();
+        if is_done.swap(has_ended, Ordering::AcqRel) != has_ended && has_ended {
+            // It may have ended before, and waits for this.
+            leader.wake();
+        }
     }
     Some(worker)
 }
