@@ -41,6 +41,8 @@ metadata i_drop: bool
 metadata i_perr: bit<16>
 counter "of_flow" size 256 packets_and_bytes
 register "last": bit<32> size 256
+register "total": bit<32> size 1
+metadata total: bit<32>
 value_set "special" (kind: bit<8> exact) size 4
 action nop () = nop
 table "flows" { key flow: exact = h.flow action nop default nop() size 300 direct_counter "hits" packets at_hit }
@@ -63,6 +65,11 @@ body control forward {
 block0:
     count "of_flow", h.flow
     register_write "last", h.flow, h.number
+    atomic_begin 8w0
+    register_read total, "total", 8w0
+    total = add(total, 32w1)
+    register_write "total", 8w0, total
+    atomic_end
     apply flows, next = block1, exit = block1
 block1:
     select (h.kind) {
@@ -236,6 +243,10 @@ fn flows_keep_their_order_and_every_packet_is_counted_once() {
             .map(|flow| tables.counter_value(CounterRef::Indexed(counter), flow).unwrap().packets)
             .sum();
         assert_eq!(counted, from.rx_packets);
+        // A register that each packet reads and writes: no increment of another worker is lost.
+        let total = program.registers.keys().nth(1).unwrap();
+        let value = summary.switch.state().register_value(total, 0).unwrap();
+        assert_eq!(value, Bits::new(32, from.rx_packets.into()));
     }
 }
 

@@ -96,6 +96,11 @@ impl Interp {
                 let event = Event::Register { register: *register, index, value: &value, written: true };
                 world.observer.event(event, &context.phv);
             }
+            Inst::AtomicBegin { index } => {
+                let index = index.as_ref().map(|index| self.number(index, context));
+                world.state.begin_atomic(index);
+            }
+            Inst::AtomicEnd => world.state.end_atomic(),
             Inst::Hash { dst, algorithm, own, data } => {
                 let data = self.hashed(data, context);
                 let hash = match own {

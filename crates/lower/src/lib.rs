@@ -127,6 +127,7 @@ fn lower_program(hir: &hir::Program, name: &str, sources: Option<&SourceMap>) ->
     cx.assemble(declared, &arguments)?;
     let mut program = cx.ir.finish();
     homes::settle(&mut program);
+    pipeline::passes::make_atomic(&mut program);
     cx.sites.finish(&mut program);
     Ok(program)
 }

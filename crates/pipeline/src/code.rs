@@ -131,6 +131,14 @@ pub enum Inst {
         /// Of the register's width.
         value: Expr,
     },
+    /// Starts an atomic section: until it ends, no other worker runs one of the same name. The name is the value of `index`; a
+    /// section without one excludes all others, and then no section of the program has one. A section that is open ends first.
+    AtomicBegin {
+        /// An unsigned `Bits`.
+        index: Option<Expr>,
+    },
+    /// Ends the section that is open, if there is one. The end of the packet's batch ends it too.
+    AtomicEnd,
     /// Hashes the data. The result is cut or zero-extended to the width of `dst`.
     Hash {
         /// A `Bits`.

@@ -4,6 +4,7 @@
 //!
 //! All passes take verified programs. Slots, headers and objects keep their numbers; blocks do not.
 
+mod atomic;
 mod blocks;
 mod constants;
 mod copies;
@@ -12,6 +13,7 @@ mod dead;
 mod forward;
 mod validity;
 
+pub use atomic::make_atomic;
 pub use blocks::{merge_blocks, remove_unreachable_blocks};
 pub use constants::fold_constants;
 pub use copies::propagate_copies;

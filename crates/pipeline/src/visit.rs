@@ -112,6 +112,7 @@ impl Inst {
             | Inst::Extract(_)
             | Inst::Lookahead { .. }
             | Inst::Emit(_)
+            | Inst::AtomicEnd
             | Inst::CountDirect(_) => {}
             Inst::Assign { value: e, .. }
             | Inst::ExtractVar { bits: e, .. }
@@ -123,7 +124,7 @@ impl Inst {
                 f(index);
                 color.iter().for_each(f);
             }
-            Inst::MeterDirect { color, .. } => color.iter().for_each(f),
+            Inst::MeterDirect { color: of, .. } | Inst::AtomicBegin { index: of } => of.iter().for_each(f),
             Inst::RegisterWrite { index, value, .. } => {
                 f(index);
                 f(value);
@@ -150,6 +151,7 @@ impl Inst {
             | Inst::Extract(_)
             | Inst::Lookahead { .. }
             | Inst::Emit(_)
+            | Inst::AtomicEnd
             | Inst::CountDirect(_) => {}
             Inst::Assign { value: e, .. }
             | Inst::ExtractVar { bits: e, .. }
@@ -161,7 +163,9 @@ impl Inst {
                 f(index);
                 color.iter_mut().for_each(f);
             }
-            Inst::MeterDirect { color, .. } => color.iter_mut().for_each(f),
+            Inst::MeterDirect { color: of, .. } | Inst::AtomicBegin { index: of } => {
+                of.iter_mut().for_each(f)
+            }
             Inst::RegisterWrite { index, value, .. } => {
                 f(index);
                 f(value);

@@ -134,6 +134,7 @@ fn inst_words(program: &Program, inst: &Inst) -> u64 {
         Inst::Advance { .. } => 1,
         Inst::Lookahead { dst, .. } => slot_words(program, *dst),
         Inst::Count { .. } | Inst::CountDirect(_) | Inst::Meter { .. } | Inst::MeterDirect { .. } => CELL,
+        Inst::AtomicBegin { .. } | Inst::AtomicEnd => CELL,
         Inst::RegisterRead { register, .. } | Inst::RegisterWrite { register, .. } => {
             CELL + words_of(program.registers[*register].width)
         }

@@ -236,6 +236,8 @@ impl State {
     /// No batch runs until the next starts. Until then whoever writes tables never waits for this worker.
     #[inline]
     pub fn end_batch(&mut self) {
+        // A packet that left in the middle of a section left it open.
+        self.end_atomic();
         self.own.worker.sleep();
     }
 

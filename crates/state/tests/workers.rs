@@ -137,6 +137,31 @@ fn a_register_has_one_value_for_all_workers() {
 }
 
 #[test]
+fn sections_of_one_name_exclude_one_another() {
+    let (mut states, narrow) = (two(), RegisterId::from_u32(0));
+    for name in [Some(1), None] {
+        states[0].reset_register(narrow);
+        both(&mut states, |state| {
+            for _ in 0..PACKETS {
+                state.begin_atomic(name);
+                let seen = state.register_read(narrow, 1).to_u64().unwrap();
+                state.register_write(narrow, 1, &Bits::new(48, u128::from(seen) + 1));
+                state.end_atomic();
+            }
+        });
+        assert_eq!(states[1].register_value(narrow, 1), Ok(Bits::new(48, 2 * u128::from(PACKETS))));
+    }
+    // A section that its packet left open ends with the batch, and at the latest when the next begins.
+    let [one, other] = &mut states;
+    one.begin_atomic(Some(1));
+    one.end_batch();
+    other.begin_atomic(Some(1));
+    other.begin_atomic(Some(1));
+    other.end_atomic();
+    one.begin_atomic(Some(1));
+}
+
+#[test]
 fn a_write_to_a_table_is_met_by_all_workers() {
     let (mut states, table) = (two(), TableId::from_u32(0));
     states[0].tables().insert(table, &entry(9, 1), 0).unwrap();

@@ -54,6 +54,39 @@ impl CellLock {
     }
 }
 
+/// Locks that are found by a number: those of atomic sections, each alone on its cache line.
+#[derive(Default)]
+pub struct CellLocks([Alone; LOCKS]);
+
+const LOCKS: usize = 32;
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Alone(CellLock);
+
+impl std::fmt::Debug for CellLocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CellLocks")
+    }
+}
+
+impl CellLocks {
+    /// Waits until no other thread holds the lock of a number; gives what [`CellLocks::release`] takes. Numbers share locks.
+    pub fn hold(&self, number: u64) -> usize {
+        let at = (number % LOCKS as u64) as usize;
+        // Released by number.
+        std::mem::forget(self.0[at].0.hold());
+        at
+    }
+
+    /// Releases a lock that the caller holds.
+    pub fn release(&self, at: usize) {
+        if let Some(lock) = self.0.get(at) {
+            drop(Held(&lock.0));
+        }
+    }
+}
+
 impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {

@@ -42,6 +42,7 @@ mod value_set;
 
 pub use action::{ActionCall, ActionDataId};
 pub use attached::AttachedPart;
+pub use cell_lock::CellLocks;
 pub use counter::{CounterArray, CounterKind, CounterPart, CounterValue};
 pub use entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
 pub use error::{MeterError, ProfileError, SpecError, TableError};

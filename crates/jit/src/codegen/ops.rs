@@ -240,6 +240,16 @@ impl<'a> Operations<'a> {
                 let register = self.e().int(u64::from(register.as_u32()));
                 self.e().call(Helper::RegisterWrite, &[host, register, index, value]);
             }
+            Inst::AtomicBegin { index } => {
+                let index = index.as_ref().map(|index| self.index(index));
+                let (host, is_named) = (self.packet().host(), self.e().int(index.is_some().into()));
+                let index = index.unwrap_or(is_named);
+                self.e().call(Helper::AtomicBegin, &[host, is_named, index]);
+            }
+            Inst::AtomicEnd => {
+                let host = self.packet().host();
+                self.e().call(Helper::AtomicEnd, &[host]);
+            }
             Inst::Hash { dst, algorithm, own, data } => {
                 let hash = self.hash((*algorithm, *own), data);
                 let val = self.slots.as_type(*dst, hash);

@@ -53,6 +53,8 @@ helpers! {
     MeterDirect = meter_direct;
     RegisterRead = register_read;
     RegisterWrite = register_write;
+    AtomicBegin = atomic_begin;
+    AtomicEnd = atomic_end;
     Random = random;
     ValueSet = value_set;
     InLines = in_lines;
@@ -401,6 +403,18 @@ unsafe extern "C" fn register_write(to: *mut Host<'static>, id: u64, index: u64,
         let width = host.program().registers[id].width;
         host.state.register_write_limbs(id, index, limbs(value, u64::from(width)));
     }
+    0
+}
+
+unsafe extern "C" fn atomic_begin(to: *mut Host<'static>, is_named: u64, index: u64) -> u64 {
+    // SAFETY: the host.
+    unsafe { host(to) }.state.begin_atomic((is_named != 0).then_some(index));
+    0
+}
+
+unsafe extern "C" fn atomic_end(to: *mut Host<'static>) -> u64 {
+    // SAFETY: the host.
+    unsafe { host(to) }.state.end_atomic();
     0
 }
 

@@ -195,7 +195,9 @@ impl Generator {
         let color = if self.rng.one_in(2) { Some(self.expr(scope, Type::Bits(8), 1)) } else { None };
         let register = RegisterId::from_u32(self.rng.below(2) as u32);
         let width = self.b.program().registers[register].width;
-        Some(match self.rng.below(9) {
+        Some(match self.rng.below(11) {
+            9 => Inst::AtomicBegin { index: self.rng.one_in(2).then_some(index) },
+            10 => Inst::AtomicEnd,
             0 => Inst::Count { counter: CounterId::from_u32(self.rng.below(2) as u32), index },
             1 => Inst::Meter { meter: MeterId::from_u32(0), index, color, dst: self.bits_slot(scope)?.0 },
             2 => Inst::RegisterRead { dst: self.slot(scope, Type::Bits(width))?, register, index },

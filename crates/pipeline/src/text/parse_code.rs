@@ -180,6 +180,9 @@ impl<'t> Parser<'t> {
                     value: self.comma(Parser::expr)?,
                 }
             }
+            "atomic_begin" => Inst::AtomicBegin { index: Some(self.expr()?) },
+            "atomic_begin_all" => Inst::AtomicBegin { index: None },
+            "atomic_end" => Inst::AtomicEnd,
             "hash" => {
                 let dst = self.slot()?;
                 let algorithm = self.comma(Parser::algorithm)?;
@@ -371,6 +374,9 @@ fn is_mnemonic(word: &str) -> bool {
             | "meter_direct"
             | "register_read"
             | "register_write"
+            | "atomic_begin"
+            | "atomic_begin_all"
+            | "atomic_end"
             | "hash"
             | "random"
             | "digest"

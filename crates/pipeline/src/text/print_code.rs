@@ -70,6 +70,9 @@ impl Printer<'_> {
                 let register = name(p.registers.get(*register).map(|x| &x.name), register);
                 format!("register_write {register}, {}, {}", self.expr(index), self.expr(value))
             }
+            Inst::AtomicBegin { index: None } => "atomic_begin_all".into(),
+            Inst::AtomicBegin { index: Some(index) } => format!("atomic_begin {}", self.expr(index)),
+            Inst::AtomicEnd => "atomic_end".into(),
             Inst::Hash { dst, algorithm, own, data } => {
                 let items: Vec<String> = data
                     .iter()

@@ -100,6 +100,12 @@ impl Verifier<'_> {
                     self.expr_of_type(location, value, Type::Bits(register.width), "the value");
                 }
             }
+            Inst::AtomicBegin { index } => {
+                if let Some(index) = index {
+                    self.bits_expr(location, index, "the index");
+                }
+            }
+            Inst::AtomicEnd => {}
             Inst::Hash { dst, algorithm, own, data } => {
                 self.bits_slot(location, *dst);
                 if let Some(own) = own {

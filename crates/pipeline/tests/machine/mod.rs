@@ -318,6 +318,12 @@ impl Machine<'_> {
                 let value = self.registers.get(&cell).cloned().unwrap_or_else(|| Bits::new(width, 5));
                 self.write(*dst, Value::Bits(value));
             }
+            Inst::AtomicBegin { index } => {
+                self.event("a section begins", &index.iter().collect::<Vec<_>>());
+            }
+            Inst::AtomicEnd => {
+                self.event("a section ends", &[]);
+            }
             Inst::RegisterWrite { register, index, value } => {
                 self.event(&format!("{register}"), &[index, value]);
                 let cell = (*register, self.eval(index).as_bits().to_u64_saturating() % 4);
