@@ -39,6 +39,13 @@ impl Verifier<'_> {
         self.require(kind == wanted, location, || format!("only a {} {what}", wanted.name()));
     }
 
+    /// A cell of a register; gives its width.
+    fn cell(&mut self, location: Location<'_>, register: RegisterId, index: &Expr) -> Option<u32> {
+        self.bits_expr(location, index, "the index");
+        self.exists(location, register, self.program.registers.is_valid(register));
+        self.program.registers.get(register).map(|register| register.width)
+    }
+
     fn inst(&mut self, location: Location<'_>, inst: &Inst) {
         let p = self.program;
         match inst {
@@ -87,17 +94,13 @@ impl Verifier<'_> {
                 self.color(location, color, *dst);
             }
             Inst::RegisterRead { dst, register, index } => {
-                self.bits_expr(location, index, "the index");
-                self.exists(location, *register, p.registers.is_valid(*register));
-                if let Some(register) = p.registers.get(*register) {
-                    self.slot_of_type(location, *dst, Type::Bits(register.width));
+                if let Some(width) = self.cell(location, *register, index) {
+                    self.slot_of_type(location, *dst, Type::Bits(width));
                 }
             }
             Inst::RegisterWrite { register, index, value } => {
-                self.bits_expr(location, index, "the index");
-                self.exists(location, *register, p.registers.is_valid(*register));
-                if let Some(register) = p.registers.get(*register) {
-                    self.expr_of_type(location, value, Type::Bits(register.width), "the value");
+                if let Some(width) = self.cell(location, *register, index) {
+                    self.expr_of_type(location, value, Type::Bits(width), "the value");
                 }
             }
             Inst::AtomicBegin { index } => {
