@@ -89,7 +89,9 @@ class Capture:
 
 
 class Lab:
-    def __init__(self):
+    def __init__(self, queues=1):
+        """`queues`: receive queues of each interface of the switch."""
+        self.queues = str(queues)
         tag = f"mr{os.getpid()}"
         self.switch_ns = f"{tag}s"
         self.hosts = [f"{tag}h{n}" for n in range(PORTS)]
@@ -113,7 +115,8 @@ class Lab:
             call("ip", "-n", namespace, "link", "set", "lo", "up")
         self.quiet(self.switch_ns)
         for n, host in enumerate(self.hosts):
-            call("ip", "-n", self.switch_ns, "link", "add", f"s{n}", "type", "veth", "peer", "name", "eth0", "netns", host)
+            call("ip", "-n", self.switch_ns, "link", "add", f"s{n}", "numrxqueues", self.queues, "numtxqueues", self.queues,
+                 "type", "veth", "peer", "name", "eth0", "netns", host)
             call("ip", "-n", host, "link", "set", "eth0", "address", host_mac(n))
             for namespace, interface in (self.switch_ns, f"s{n}"), (host, "eth0"):
                 # Without this the kernel hands on segments larger than a frame, with checksums still to be filled in.

@@ -21,13 +21,15 @@ mod relay;
 mod report;
 mod spread;
 mod streams;
+mod waiting;
 
 pub(crate) use control::Message;
 pub use control::{Control, MAX_REQUESTS, Pause, PostError, RequestError};
 pub use followers::MAX_WORKERS;
 pub use ports::PortsError;
-pub use report::{PortReport, Report, ReportError};
+pub use report::{PortReport, Report, ReportError, WorkerReport};
 pub use spread::Spread;
+pub use waiting::{POLL_TIME, Polling};
 
 use crate::links;
 use crate::outcome::Outcome;
@@ -39,14 +41,13 @@ use leaving::Leaving;
 use live::LivePort;
 pub(crate) use live::LivePorts;
 use mailbox::{Mailbox, Waker};
-use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, wait_readable};
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource};
 use millrace_frames::{self as frames, Batch, MAX_BATCH, MAX_FRAME, PacketPool};
 use millrace_pipeline::Program;
 use pace::Pace;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -125,6 +126,8 @@ pub struct Summary {
     pub failed: Vec<(PortId, PortError)>,
     /// Notices that nobody took in time.
     pub lost_notices: u64,
+    /// What each worker did, the leading one first.
+    pub workers: Vec<WorkerReport>,
 }
 
 impl Summary {
@@ -142,6 +145,7 @@ impl Summary {
             }
         }
         self.lost_notices += other.lost_notices;
+        self.workers.extend(other.workers);
         self.switch.add_counts(&other.switch);
     }
 }
@@ -339,8 +343,10 @@ impl Worker {
         let wakers: Vec<Waker> = mailboxes.iter().map(Mailbox::waker).collect();
         let mut live: Vec<LivePorts> = (0..workers).map(|_| LivePorts::default()).collect();
         for (number, pairs) in ports {
+            let own = pairs.len();
             let pairs = relay::for_each_worker(pairs, &wakers, spread);
-            live.iter_mut().zip(pairs).for_each(|(live, pair)| live.push(number, pair));
+            let workers = live.iter_mut().zip(pairs).enumerate();
+            workers.for_each(|(worker, (live, pair))| live.push(number, pair, worker < own));
         }
         let switches = std::iter::once(switch).chain(others);
         let parts = mailboxes.into_iter().zip(live);
@@ -384,6 +390,11 @@ impl Worker {
     /// Has the workers run on these processors, the leading one on the first: those that threads may be put on are numbered from 0.
     pub fn run_on(&mut self, processors: Vec<usize>) {
         self.seat.processors = processors;
+    }
+
+    /// Has the workers wait for packets like that.
+    pub fn poll(&mut self, polling: Polling) {
+        self.mailbox.idleness.polling = polling;
     }
 
     /// Does something with this worker and its followers, between two rounds of all.
@@ -450,12 +461,13 @@ impl Worker {
 
     /// Gives the followers what the leader was set up with, and has them run.
     fn set_followers_up(&mut self) {
-        let Worker { switch, listener, followers, seat, .. } = self;
+        let Worker { switch, listener, followers, seat, mailbox, .. } = self;
         for follower in followers.all() {
             follower.switch.set_up_as(switch);
             follower.listener.notices = listener.notices.clone();
             follower.listener.of_packets = listener.of_packets;
             follower.seat.processors = seat.processors.clone();
+            follower.mailbox.idleness.polling = mailbox.idleness.polling;
         }
         followers.give_back();
     }
@@ -469,6 +481,8 @@ impl Worker {
         let is_alone = self.seat.number == 0 && self.followers.is_empty();
         if busy {
             self.mailbox.is_awake();
+        } else if self.mailbox.idleness.goes_on() {
+            std::hint::spin_loop();
         } else if is_alone || self.mailbox.may_sleep() {
             self.wait();
             self.mailbox.is_awake();
@@ -482,7 +496,9 @@ impl Worker {
 
     fn summary(mut self) -> Summary {
         self.flush();
+        let workers = vec![WorkerReport::of(&self)];
         Summary {
+            workers,
             ports: self.ports.iter().map(|port| (port.id, port.port.statistics())).collect(),
             switch: self.switch,
             failed: self.failed,
@@ -684,30 +700,4 @@ impl Worker {
             Err(TrySendError::Disconnected(_)) => self.listener.notices = None,
         }
     }
-
-    /// Waits until a frame or a request comes or a queued packet may leave.
-    fn wait(&mut self) {
-        self.pace.rest();
-        let held = self.streams.held();
-        let ports = self.ports.iter().filter(|port| !(port.ended || held.is_some() && port.is_stamped));
-        let mut descriptors: Vec<RawFd> = vec![self.mailbox.poll_fd()];
-        for live in ports {
-            match live.port.poll_fd() {
-                Some(fd) => descriptors.push(fd),
-                // A port without a descriptor never makes its worker wait.
-                None => return,
-            }
-        }
-        let next = self.switch.next_departure_ns();
-        let timeout = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
-        let timeout = links::or_until_free(&self.switch, timeout);
-        let timeout = timeout.into_iter().chain(held).min();
-        if wait_readable(&descriptors, timeout).is_err() {
-            std::thread::sleep(FALLBACK_WAIT);
-        }
-        self.mailbox.look();
-    }
 }
-
-/// How long a worker sleeps when it cannot wait for its descriptors.
-const FALLBACK_WAIT: Duration = Duration::from_millis(1);

@@ -32,7 +32,8 @@ impl AddedPorts {
         }
         let port = millrace_drivers::open_among(&interface, self.links.len() + 1)
             .map_err(|error| error.to_string())?;
-        let port = self.captures.watch(number, &interface, port);
+        let port = self.captures.watch(number, &interface, [port]).pop();
+        let port = port.ok_or("the port has no queue pair")?;
         let capture = (!capture.is_empty()).then_some(capture);
         if capture.is_some() || self.captures_all {
             let started = self.captures.start(number, capture).map_err(|error| {

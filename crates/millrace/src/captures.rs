@@ -1,6 +1,7 @@
 //! The ports of a run, and what is captured of them.
 
 use crate::cli::CaptureArgs;
+use crate::cores::WorkerArgs;
 use crate::findings::Failure;
 use crate::output::tell_line;
 use crate::privileges::Opener;
@@ -10,34 +11,40 @@ use std::path::Path;
 use std::sync::Arc;
 use tracing::{info, warn};
 
-/// Open ports with their numbers.
-pub(crate) type Ports = Vec<(PortId, Box<dyn QueuePair>)>;
+/// A port with its number, open: one queue pair, or one for each worker.
+pub(crate) type OpenPort = (PortId, Vec<Box<dyn QueuePair>>);
 
 /// The folder of captures, if there is one.
 pub(crate) fn folder(args: &CaptureArgs) -> Option<&Path> {
     args.pcap.as_deref().or(args.pcap_dir.as_deref())
 }
 
-/// Opens ports, such that they can be captured.
+/// Opens ports for these workers, such that they can be captured.
 pub(crate) fn open(
     args: &CaptureArgs,
+    workers: &WorkerArgs,
     specs: &[PortSpec],
     opener: &Opener,
-) -> Result<(Arc<Captures>, Ports), Failure> {
+) -> Result<(Arc<Captures>, Vec<OpenPort>), Failure> {
     let folder = folder(args);
     let made = Captures::new(folder, args.pcap_max.saturating_mul(1 << 20));
     let captures = made.map_err(|error| Failure::Failed(error.to_string()))?;
-    let mut ports = Ports::new();
+    let mut ports = Vec::new();
     let among = specs.len();
     for spec in specs {
         let interface = spec.interface.clone();
-        let opened = opener.open(move || millrace_drivers::open_among(&interface, among))?;
-        let port = opened.map_err(|error| Failure::failed(spec, error))?;
-        if let Some(remark) = port.remark() {
-            info!(port = spec.to_string(), remark, "port open");
+        let failed = |error| Failure::failed(spec, error);
+        let device = opener.open(move || millrace_drivers::device_among(&interface, among))?;
+        let device = device.map_err(failed)?;
+        let queues = workers.queue_pairs(device.max_queues());
+        let pairs = opener.open(move || device.open(queues))?.map_err(failed)?;
+        for (queue_pair, pair) in pairs.iter().enumerate() {
+            if let Some(remark) = pair.remark() {
+                info!(port = spec.to_string(), queue_pair, remark, "port open");
+            }
         }
         let number = PortId::from(spec.port);
-        ports.push((number, captures.watch(number, &spec.interface, port)));
+        ports.push((number, captures.watch(number, &spec.interface, pairs)));
     }
     Ok((Arc::new(captures), ports))
 }

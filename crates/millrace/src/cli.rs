@@ -1,5 +1,6 @@
 //! The command line as it is written.
 
+use crate::cores::WorkerArgs;
 use crate::examples;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, TopArgs};
 use crate::output::Colour;
@@ -298,6 +299,8 @@ pub(crate) struct RunArgs {
     /// The port number that means drop to the program, in place of the one of its architecture (v1model: 511)
     #[arg(long, value_name = "N")]
     pub(crate) drop_port: Option<u32>,
+    #[command(flatten)]
+    pub(crate) workers: WorkerArgs,
     #[command(flatten)]
     pub(crate) queues: QueueArgs,
     #[command(flatten)]

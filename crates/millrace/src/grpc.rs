@@ -1,12 +1,12 @@
 //! The P4Runtime options of `millrace run`.
 
+use crate::captures::OpenPort;
 use crate::cli::GrpcArgs;
 use crate::findings::Failure;
 use crate::output::note_line;
 use millrace_chassis::Pipeline;
 use millrace_dataplane::PortId;
 use millrace_describe::image::Image;
-use millrace_drivers::QueuePair;
 use millrace_listen::{Address, Admission, P4RUNTIME, Service};
 use millrace_p4runtime::{CpuLink, Listen, Tls};
 use millrace_syntax::read_file;
@@ -57,11 +57,11 @@ pub(crate) fn pipeline(image: Image) -> Result<Pipeline, Failure> {
 /// Adds the port of the controller.
 pub(crate) fn cpu_port(
     args: &GrpcArgs,
-    ports: &mut Vec<(PortId, Box<dyn QueuePair>)>,
+    ports: &mut Vec<OpenPort>,
 ) -> Result<Option<(PortId, CpuLink)>, Failure> {
     let Some(number) = args.cpu_port else { return Ok(None) };
     let (port, link) =
         millrace_p4runtime::cpu_port().map_err(|error| Failure::failed("the CPU port", error))?;
-    ports.push((number, Box::new(port)));
+    ports.push((number, vec![Box::new(port)]));
     Ok(Some((number, link)))
 }

@@ -11,6 +11,7 @@ mod captures;
 mod check;
 mod cli;
 mod compile;
+mod cores;
 mod demo;
 mod entries;
 mod examples;

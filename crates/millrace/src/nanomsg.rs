@@ -1,6 +1,6 @@
 //! What a switch has over nanomsg: listeners at addresses as nanomsg writes them, and ports of a peer.
 
-use crate::captures::Ports;
+use crate::captures::OpenPort;
 use crate::cli::PacketInArgs;
 use crate::findings::Failure;
 use crate::grpc;
@@ -49,14 +49,14 @@ pub(crate) fn packet_in(
     args: &PacketInArgs,
     program: &Program,
     cpu_port: Option<PortId>,
-) -> Result<(Option<PacketIn>, Ports), Failure> {
-    let Some(address) = &args.packet_in else { return Ok((None, Ports::new())) };
+) -> Result<(Option<PacketIn>, Vec<OpenPort>), Failure> {
+    let Some(address) = &args.packet_in else { return Ok((None, Vec::new())) };
     let listener = listener(&PACKET_IN, address, args.packet_in_allow_remote)?;
     let numbers = (0..args.packet_in_ports).take_while(|number| check_port(program, *number).is_ok());
     let numbers = numbers.filter(|number| Some(*number) != cpu_port);
     let (waiting, made) = millrace_thrift::packet_in(listener, numbers)
         .map_err(|error| Failure::failed("--packet-in", error))?;
-    let ports = made.into_iter().map(|(number, port)| (number, Box::new(port) as Box<dyn QueuePair>));
+    let ports = made.into_iter().map(|(number, port)| (number, vec![Box::new(port) as Box<dyn QueuePair>]));
     Ok((Some(waiting), ports.collect()))
 }
 

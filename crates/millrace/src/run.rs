@@ -58,6 +58,7 @@ pub(crate) struct Ended {
 
 /// Runs a switch until it is told to end, also without a program, and without ports.
 pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Failure> {
+    args.workers.check()?;
     let log = logging::start(&args.log)?;
     let listen = grpc::listen(&args.grpc)?;
     let Brought { name, program, pipeline, json } = bring(args, listen.is_some(), findings)?;
@@ -77,12 +78,14 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         let text = opener.open(move || read(&path))??;
         load_text(&mut switch, entries, &text, findings)?;
     }
-    let (captures, mut ports) = captures::open(&args.captures, &args.ports, &opener)?;
+    let (captures, mut ports) = captures::open(&args.captures, &args.workers, &args.ports, &opener)?;
     drop(opener);
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
     let numbers = ports.iter().map(|(port, _)| *port).collect();
-    let worker = Worker::new(switch, ports).map_err(|error| Failure::Failed(error.to_string()))?;
+    args.workers.tell(&ports);
+    let worker = Worker::with_followers(switch, ports, args.workers.count(), args.workers.spread());
+    let worker = worker.map_err(|error| Failure::Failed(error.to_string()))?;
     let mut signals = signals(&log).map_err(|error| Failure::failed("signals", error))?;
     let stopping = signals.handle();
     let mut instance = Instance::new(worker);
@@ -215,6 +218,8 @@ fn making(args: &RunArgs) -> Making {
 
 fn set_up(instance: &mut Instance, args: &RunArgs, name: &str) {
     let worker = instance.worker_mut();
+    worker.run_on(args.workers.processors().to_vec());
+    worker.poll(args.workers.polling());
     if let Some(seconds) = args.streams_after {
         worker.replay_streams_after(Duration::from_secs(seconds));
     }
@@ -389,9 +394,11 @@ fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
         object.insert("digests".into(), (*digests).into());
         object.insert("lost_notices".into(), summary.lost_notices.into());
         object.insert("failed_ports".into(), failed.collect());
+        object.insert("workers".into(), statistics::workers_json(&summary.workers));
         say_line(Value::from(object));
     } else {
         say(statistics::text(&summary.switch, &summary.ports));
+        say(statistics::workers_text(&summary.workers));
         if *digests > 0 {
             say_line(format_args!("{digests} digests"));
         }

@@ -1,6 +1,6 @@
 //! What a switch counted, as a table and as JSON.
 
-use millrace_dataplane::{PortId, Switch};
+use millrace_dataplane::{PortId, Switch, WorkerReport};
 use millrace_drivers::PortStatistics;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -112,6 +112,29 @@ pub(crate) fn json(switch: &Switch, drivers: &[(PortId, PortStatistics)]) -> Map
         losses.map(|loss| json!({ "port": loss.port, "reason": loss.reason, "packets": loss.count }));
     object.insert("losses".into(), losses.collect());
     object
+}
+
+/// How many packets each of several workers had.
+pub(crate) fn workers_text(workers: &[WorkerReport]) -> String {
+    let mut text = String::new();
+    for (number, worker) in workers.iter().enumerate().filter(|_| workers.len() > 1) {
+        let _ = write!(text, "worker {number}");
+        if let Some(processor) = worker.processor {
+            let _ = write!(text, " on processor {processor}");
+        }
+        let _ = writeln!(text, ": {} packets", worker.rx_packets);
+    }
+    text
+}
+
+/// The same as JSON, with the ports of whose devices each worker has a queue pair.
+pub(crate) fn workers_json(workers: &[WorkerReport]) -> Value {
+    let one = |worker: &WorkerReport| {
+        json!({
+            "processor": worker.processor, "rx_packets": worker.rx_packets, "queue_pairs": worker.queue_pairs,
+        })
+    };
+    workers.iter().map(one).collect()
 }
 
 #[cfg(test)]

@@ -70,7 +70,8 @@ impl Collector {
             queues: report.queues.iter().map(status::queue).collect(),
             bursts: status::distribution(&report.bursts),
             latency_ns: status::distribution(&report.latency),
-            lost_notices: report.lost_notices,
+            lost_notices: report.workers.iter().map(|worker| worker.lost_notices).sum(),
+            workers: report.workers.iter().map(status::worker).collect(),
             captures: self.captures.status().into_iter().map(status::capture).collect(),
             process: process::now(self.started),
         })

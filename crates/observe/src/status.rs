@@ -1,9 +1,9 @@
 //! The parts of a status, each from what its part of the switch reports.
 
-use millrace_dataplane::{DropSite, Histogram, PortReport, QueueReport, RANGES, Report};
+use millrace_dataplane::{DropSite, Histogram, PortReport, QueueReport, RANGES, Report, WorkerReport};
 use millrace_drivers::{PortLink, PortStatistics};
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, PortStatus, QueueStatus, TableStatus,
+    CaptureStatus, Distribution, DropSiteStatus, PortStatus, QueueStatus, TableStatus, WorkerStatus,
 };
 
 pub(crate) fn port(report: &PortReport, far_end: Option<&PortLink>) -> PortStatus {
@@ -68,6 +68,15 @@ pub(crate) fn tables(report: &Report) -> Vec<TableStatus> {
 pub(crate) fn queue(report: &QueueReport) -> QueueStatus {
     let QueueReport { port, priority, packets, depth, dropped } = *report;
     QueueStatus { port, priority, packets, max_packets: depth, drops: dropped }
+}
+
+pub(crate) fn worker(report: &WorkerReport) -> WorkerStatus {
+    let WorkerReport { processor, rx_packets, queue_pairs, .. } = report;
+    WorkerStatus {
+        processor: processor.and_then(|processor| processor.try_into().ok()),
+        rx_packets: *rx_packets,
+        queue_pairs: queue_pairs.clone(),
+    }
 }
 
 pub(crate) fn distribution(histogram: &Histogram) -> Distribution {

@@ -1,6 +1,6 @@
 //! Clients that hold connections, say little, or ask for captures where there are pipes.
 
-use millrace_drivers::{Captures, DEFAULT_CAPTURE_FILE, null::NullPort};
+use millrace_drivers::{Captures, DEFAULT_CAPTURE_FILE, QueuePair, null::NullPort};
 use millrace_frames::{Batch, PacketPool};
 use millrace_observe::server::{MAX_CONNECTIONS, MAX_REQUEST, REQUEST_TIME};
 use millrace_observe::{Listen, Server, Shown};
@@ -21,7 +21,8 @@ impl Watched {
         let quiet = Quiet::start();
         let captures = Arc::new(Captures::new(folder, DEFAULT_CAPTURE_FILE).unwrap());
         let interface = "null:-".parse().unwrap();
-        let mut port = captures.watch(1, &interface, Box::new(NullPort::open("-").unwrap()));
+        let pair: Box<dyn QueuePair> = Box::new(NullPort::open("-").unwrap());
+        let mut port = captures.watch(1, &interface, [pair]).remove(0);
         port.receive(&mut Batch::new(), &mut PacketPool::new(1)).unwrap();
         let listen = Listen { address: ([127, 0, 0, 1], 0).into(), allow_remote: false, hosts: Vec::new() };
         let server = Server::start(listen, Shown::new(quiet.control.clone(), captures)).unwrap();

@@ -16,5 +16,5 @@ mod status;
 pub use client::{Client, ClientError};
 pub use status::{
     CaptureStatus, Distribution, DropSiteStatus, LogStatus, PortStatus, Process, QueueStatus, Status,
-    TableStatus,
+    TableStatus, WorkerStatus,
 };

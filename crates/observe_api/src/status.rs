@@ -31,6 +31,9 @@ pub struct Status {
     pub latency_ns: Distribution,
     /// Digests and lines of the program's log that came too fast for whoever takes them.
     pub lost_notices: u64,
+    /// The threads that forward, the leading one first.
+    #[serde(default)]
+    pub workers: Vec<WorkerStatus>,
     /// The captures that are on.
     pub captures: Vec<CaptureStatus>,
     /// The process of the switch.
@@ -144,6 +147,17 @@ pub struct QueueStatus {
     pub max_packets: u32,
     /// Packets that it had no room for.
     pub drops: u64,
+}
+
+/// A thread that forwards.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// The processor that it runs on alone; none: where the system has it run.
+    pub processor: Option<u32>,
+    /// Packets that it has switched.
+    pub rx_packets: u64,
+    /// The ports of whose devices it has a queue pair; frames of other ports reach it through the first worker.
+    pub queue_pairs: Vec<u32>,
 }
 
 /// How often numbers of each size came.

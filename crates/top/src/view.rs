@@ -61,7 +61,10 @@ impl View {
         };
         let (ports, shown_ports) = ports(before, now, order, &rate);
         View {
-            summary: summary(before, now).iter().map(|line| printable_line(line).into_owned()).collect(),
+            summary: summary(before, now, &rate)
+                .iter()
+                .map(|line| printable_line(line).into_owned())
+                .collect(),
             ports: ports.printable(),
             shown_ports,
             tables: tables(before, now, order, &rate).printable(),
@@ -125,14 +128,14 @@ impl List {
 
 type Rate<'a> = &'a dyn Fn(u64, u64) -> f64;
 
-fn summary(before: Option<&Status>, now: &Status) -> Vec<String> {
+fn summary(before: Option<&Status>, now: &Status, rate: Rate<'_>) -> Vec<String> {
     let bursts = before.map_or_else(|| now.bursts.clone(), |before| now.bursts.since(&before.bursts));
     let latency =
         before.map_or_else(|| now.latency_ns.clone(), |before| now.latency_ns.since(&before.latency_ns));
     let words = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| format!("{number:.1}"));
     let time = |part| latency.quantile(part).map_or_else(|| "-".to_owned(), duration);
     let tables: u64 = now.tables.iter().map(|table| table.bytes).sum();
-    vec![
+    let mut lines = vec![
         format!(
             "millrace {}  {} ({})  up {}",
             now.version,
@@ -149,7 +152,18 @@ fn summary(before: Option<&Status>, now: &Status) -> Vec<String> {
             time(0.9),
             time(0.99)
         ),
-    ]
+    ];
+    if now.workers.len() > 1 {
+        let earlier = |number: usize| before.and_then(|before| before.workers.get(number));
+        let each = now.workers.iter().enumerate().map(|(number, worker)| {
+            let before = earlier(number).map_or(0, |worker| worker.rx_packets);
+            let processor =
+                worker.processor.map_or_else(|| "-".to_owned(), |processor| processor.to_string());
+            format!("{processor}: {} pps", scaled(rate(worker.rx_packets, before)))
+        });
+        lines.push(format!("workers by processor  {}", each.collect::<Vec<_>>().join("  ")));
+    }
+    lines
 }
 
 fn ports(before: Option<&Status>, now: &Status, order: Order, rate: Rate<'_>) -> (List, Vec<ShownPort>) {
@@ -316,7 +330,9 @@ fn uptime(seconds: u64) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use millrace_observe_api::{CaptureStatus, Distribution, DropSiteStatus, Process, QueueStatus};
+    use millrace_observe_api::{
+        CaptureStatus, Distribution, DropSiteStatus, Process, QueueStatus, WorkerStatus,
+    };
 
     /// A switch with two ports and a table, so many seconds after it started.
     pub(crate) fn status(seconds: u64) -> Status {
@@ -362,6 +378,7 @@ pub(crate) mod tests {
                 ranges: [vec![0; 13], vec![seconds]].concat(),
             },
             lost_notices: 0,
+            workers: Vec::new(),
             captures: vec![CaptureStatus {
                 port: 1,
                 incoming: "eth1_in.pcap".into(),
@@ -401,6 +418,16 @@ queue  packets  size  drops
         let by_rate = View::new(Some(&before), &now, Order::Rate);
         assert_eq!(by_rate.ports.rows[0][0], "1");
         assert_eq!(by_rate.shown_ports[0].number, 1);
+    }
+
+    #[test]
+    fn several_workers_have_a_line() {
+        let worker = |processor, rx_packets| WorkerStatus { processor, rx_packets, queue_pairs: vec![0, 1] };
+        let (mut before, mut now) = (status(60), status(62));
+        before.workers = vec![worker(Some(4), 100), worker(None, 0)];
+        now.workers = vec![worker(Some(4), 300), worker(None, 5_000)];
+        let text = View::new(Some(&before), &now, Order::Number).to_text();
+        assert!(text.contains("\nworkers by processor  4: 100 pps  -: 2.50k pps\n"), "{text}");
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(crate) struct LivePort {
     /// Frames carry times by which they are to be ordered ([`TimeSource::Stamped`]).
     pub(super) is_stamped: bool,
     pub(crate) sending: Batch,
+    /// The pair is one of the device, and no path to another worker's.
+    pub(super) is_of_device: bool,
     /// Most packets that it keeps until their frames have left ([`QueuePair::max_kept`]).
     pub(super) keeps: usize,
 }
@@ -31,10 +33,11 @@ pub(crate) struct LivePorts {
 
 impl LivePorts {
     /// One more port, with a number that no other has.
-    pub(super) fn push(&mut self, id: PortId, port: Box<dyn QueuePair>) {
+    pub(super) fn push(&mut self, id: PortId, port: Box<dyn QueuePair>, is_of_device: bool) {
         let is_stamped = port.time_source() == TimeSource::Stamped;
         let keeps = port.max_kept();
-        self.ports.push(LivePort { id, port, ended: false, is_stamped, sending: Batch::new(), keeps });
+        let sending = Batch::new();
+        self.ports.push(LivePort { id, port, ended: false, is_stamped, sending, is_of_device, keeps });
         self.list();
     }
 
@@ -97,7 +100,7 @@ mod tests {
         let found = |ports: &LivePorts| [0, 1, 5, 7, LISTED - 1, LISTED, 70_000].map(|id| ports.find(id));
         assert_eq!(found(&ports), [None; 7]);
         for id in [5, 1, 70_000, LISTED] {
-            ports.push(id, Box::new(NullPort::open("-").unwrap()));
+            ports.push(id, Box::new(NullPort::open("-").unwrap()), true);
         }
         assert_eq!(found(&ports), [None, Some(1), Some(0), None, None, Some(3), Some(2)]);
         assert_eq!(ports.remove(0).id, 5);

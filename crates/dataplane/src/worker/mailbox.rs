@@ -2,6 +2,7 @@
 
 use super::control::{Control, MAX_REQUESTS, Message, Pause};
 use super::report::Report;
+use super::waiting::Idleness;
 use super::{Worker, ports};
 use crate::migration;
 use crate::requests::{self, Request};
@@ -29,6 +30,7 @@ pub(super) struct Mailbox {
     asleep: Arc<AtomicBool>,
     /// It looks once more before it sleeps.
     is_drowsy: bool,
+    pub(super) idleness: Idleness,
 }
 
 /// Wakes a worker for what another thread has put where it looks in each round.
@@ -69,7 +71,15 @@ impl Mailbox {
         wake.set_nonblocking(true)?;
         let (sender, messages) = sync_channel(MAX_REQUESTS);
         let (control, asleep) = (Control::new(sender, wake), Arc::default());
-        Ok(Mailbox { messages, control, awake, pauses: 0, asleep, is_drowsy: false })
+        Ok(Mailbox {
+            messages,
+            control,
+            awake,
+            pauses: 0,
+            asleep,
+            is_drowsy: false,
+            idleness: Idleness::default(),
+        })
     }
 
     /// The worker leads so many, itself included: handles that are asked for from now on say so.
@@ -96,6 +106,7 @@ impl Mailbox {
 
     /// The worker is at work.
     pub(super) fn is_awake(&mut self) {
+        self.idleness.ends();
         if std::mem::take(&mut self.is_drowsy) {
             self.asleep.store(false, Ordering::Relaxed);
         }

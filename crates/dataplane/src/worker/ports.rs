@@ -71,7 +71,8 @@ pub(super) fn add(worker: &mut Worker, id: PortId, port: Box<dyn QueuePair>) -> 
         for (worker, pair) in workers.iter_mut().zip(pairs) {
             worker.switch.add_port(id);
             worker.streams.any |= pair.time_source() == TimeSource::Stamped;
-            worker.ports.push(id, pair);
+            let is_of_device = worker.seat.number == 0;
+            worker.ports.push(id, pair, is_of_device);
         }
         Ok(())
     })

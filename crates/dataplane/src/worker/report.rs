@@ -36,8 +36,35 @@ pub struct Report {
     pub bursts: Histogram,
     /// Nanoseconds from the arrival of a packet until it was on its way out, of some packets.
     pub latency: Histogram,
+    /// The workers, the leading one first.
+    pub workers: Vec<WorkerReport>,
+}
+
+/// A worker at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerReport {
+    /// The processor that it runs on alone; none: where the system has it run.
+    pub processor: Option<usize>,
+    /// Packets that it has switched.
+    pub rx_packets: u64,
+    /// The ports of whose devices it has a queue pair, by number. Frames of others reach it through the worker that has one.
+    pub queue_pairs: Vec<PortId>,
     /// Digests and lines of the log that nobody took in time.
     pub lost_notices: u64,
+}
+
+impl WorkerReport {
+    pub(super) fn of(worker: &Worker) -> WorkerReport {
+        let of_device = worker.ports.iter().filter(|live| live.is_of_device);
+        let mut queue_pairs: Vec<PortId> = of_device.map(|live| live.id).collect();
+        queue_pairs.sort_unstable();
+        WorkerReport {
+            processor: worker.seat.processors.get(worker.seat.number).copied(),
+            rx_packets: worker.switch.counters().ports().map(|(_, port)| port.rx_packets).sum(),
+            queue_pairs,
+            lost_notices: worker.listener.lost,
+        }
+    }
 }
 
 /// A port at one moment.
@@ -112,7 +139,7 @@ impl Report {
         self.queues.sort_by_key(|queue| (queue.port, queue.priority));
         self.bursts.append(&other.bursts);
         self.latency.append(&other.latency);
-        self.lost_notices += other.lost_notices;
+        self.workers.extend(other.workers);
     }
 
     /// What a worker tells between two rounds.
@@ -144,7 +171,7 @@ impl Report {
             queues: switch.traffic.queues.report().collect(),
             bursts: worker.bursts.sizes,
             latency: worker.bursts.latency,
-            lost_notices: worker.listener.lost,
+            workers: vec![WorkerReport::of(worker)],
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A port that may be captured is [`Captures::watch`]ed. While its capture is off that costs one relaxed load a burst.
 //! While it is on the worker copies frames into two rings of a fixed size, one for each direction, which a thread writes
-//! to files: `NAME_in.pcap` and `NAME_out.pcap`, with times in nanoseconds. The worker never waits for the disk; frames
+//! to files: `NAME_in.pcap` and `NAME_out.pcap`, with times in nanoseconds. Each queue pair of the port has rings of its own, and all of
+//! one direction go to one file, in the order in which the thread finds their frames. The worker never waits for the disk; frames
 //! that find no room are left out, and counted. (With a port that replays a capture time stands still, so there it does
 //! wait, and the files are whole.)
 
@@ -20,11 +21,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
-use tap::{Lane, Tap, WatchedPort};
+use tap::{Lane, Room, Tap, WatchedPort};
 pub use writer::CAPTURE_END_TIME;
 use writer::{Writer, WriterEnded};
 
-/// Bytes that wait for the disk, of each direction of a port.
+/// Bytes that wait for the disk, of each direction of a queue pair.
 pub const CAPTURE_RING: usize = 4 << 20;
 /// Longest name of a capture, in bytes.
 pub const MAX_CAPTURE_NAME: usize = 128;
@@ -53,7 +54,8 @@ struct Known {
 #[derive(Debug)]
 struct Watched {
     name: String,
-    tap: Tap,
+    /// Of each queue pair.
+    taps: Vec<Tap>,
     /// While its capture is on.
     active: Option<Active>,
 }
@@ -65,7 +67,7 @@ struct Active {
     files: [u64; 2],
 }
 
-/// What is counted of one direction: by the worker what it took and left out, by the thread that writes what is in the file.
+/// What is counted of one direction: by the workers what they took and left out, by the thread that writes what is in the file.
 #[derive(Debug, Default)]
 struct Counts {
     taken: AtomicU64,
@@ -161,14 +163,14 @@ impl Captures {
         Ok(Captures { folder: folder.map(Path::to_owned), max_file, known: Mutex::default(), writer })
     }
 
-    /// Makes a port one that can be captured. Its files are named after its interface where it is one, as in bmv2, else
-    /// `portN`.
-    pub fn watch(
+    /// Makes a port one that can be captured: all its queue pairs. Its files are named after its interface where it is one, as in
+    /// bmv2, else `portN`.
+    pub fn watch<P: IntoIterator<Item = Box<dyn QueuePair>>>(
         &self,
         number: u32,
         interface: &InterfaceSpec,
-        port: Box<dyn QueuePair>,
-    ) -> Box<dyn QueuePair> {
+        pairs: P,
+    ) -> Vec<Box<dyn QueuePair>> {
         let name = interface.link().unwrap_or_default().to_owned();
         let ports = &mut self.lock().ports;
         let is_free = |name: &str| !ports.values().any(|other| other.name == name);
@@ -176,9 +178,9 @@ impl Captures {
             true => name,
             false => format!("port{number}"),
         };
-        let (port, tap) = WatchedPort::new(port);
-        ports.insert(number, Watched { name, tap, active: None });
-        Box::new(port)
+        let (pairs, taps): (Vec<_>, _) = pairs.into_iter().map(WatchedPort::new).unzip();
+        ports.insert(number, Watched { name, taps, active: None });
+        pairs.into_iter().map(|pair| Box::new(pair) as Box<dyn QueuePair>).collect()
     }
 
     /// A port is not there any more. Its capture ends, if it is on; how, is given then.
@@ -222,11 +224,17 @@ impl Captures {
         let files = [create(&incoming)?, create(&outgoing)?];
         let counts: [Arc<Counts>; 2] = Default::default();
         let [file_in, file_out] = files;
-        let (in_lane, in_id) = self.lane(file_in, &counts[0])?;
-        let (out_lane, out_id) = self.lane(file_out, &counts[1])?;
+        let pairs = watched.taps.len();
+        let (in_lanes, in_id) = self.lanes(file_in, &counts[0], pairs)?;
+        let (out_lanes, out_id) = self.lanes(file_out, &counts[1], pairs)?;
         let status = CaptureStatus { port: number, incoming, outgoing, packets: 0, lost: 0, error: None };
         if let Some(watched) = ports.get_mut(&number) {
-            watched.tap.set(Some([in_lane, out_lane]));
+            let lanes = in_lanes.into_iter().zip(out_lanes);
+            watched
+                .taps
+                .iter()
+                .zip(lanes)
+                .for_each(|(tap, (incoming, outgoing))| tap.set(Some([incoming, outgoing])));
             watched.active = Some(Active { status: status.clone(), counts, files: [in_id, out_id] });
         }
         Ok(status)
@@ -242,7 +250,7 @@ impl Captures {
             let mut known = self.lock();
             let watched = known.ports.get_mut(&number).ok_or(CaptureError::NoPort(number))?;
             let active = watched.active.take().ok_or(CaptureError::Off(number))?;
-            watched.tap.set(None);
+            watched.taps.iter().for_each(|tap| tap.set(None));
             known.ending.push(active.status.incoming.clone());
             active
         };
@@ -277,10 +285,18 @@ impl Captures {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lane(&self, file: File, counts: &Arc<Counts>) -> Result<(Lane, u64), CaptureError> {
-        let (bytes, written) = rtrb::RingBuffer::new(CAPTURE_RING);
+    /// A lane for each of so many queue pairs, all to one file.
+    fn lanes(
+        &self,
+        file: File,
+        counts: &Arc<Counts>,
+        pairs: usize,
+    ) -> Result<(Vec<Lane>, u64), CaptureError> {
+        let rings = (0..pairs).map(|_| rtrb::RingBuffer::new(CAPTURE_RING));
+        let (lanes, written): (Vec<_>, Vec<_>) = rings.unzip();
         let id = self.writer.add(file, written, Arc::clone(counts))?;
-        Ok((Lane::new(bytes, Arc::clone(counts), self.max_file), id))
+        let room = Room::of(self.max_file);
+        Ok((lanes.into_iter().map(|bytes| Lane::new(bytes, Arc::clone(counts), &room)).collect(), id))
     }
 }
 

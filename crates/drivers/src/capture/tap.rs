@@ -46,43 +46,60 @@ impl Tap {
     }
 }
 
-/// One direction of a capture.
+/// Bytes that a file may still grow by, of all that is written to it.
+#[derive(Clone, Debug)]
+pub(super) struct Room(Arc<AtomicU64>);
+
+impl Room {
+    /// Of a file with so many bytes at most.
+    pub(super) fn of(max_file: u64) -> Room {
+        Room(Arc::new(AtomicU64::new(max_file.saturating_sub(FILE_HEADER_BYTES))))
+    }
+
+    /// Takes so many bytes, if there are as many.
+    fn take(&self, bytes: u64) -> bool {
+        let less = |room: u64| room.checked_sub(bytes);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+}
+
+/// One direction of a capture, of one queue pair.
 #[derive(Debug)]
 pub(super) struct Lane {
     bytes: Producer<u8>,
     counts: Arc<Counts>,
-    /// Bytes that the file may still grow by.
-    room: u64,
+    room: Room,
     /// Whether the disk took nothing for so long that it is not waited for any more.
     is_late: bool,
 }
 
 impl Lane {
-    pub(super) fn new(bytes: Producer<u8>, counts: Arc<Counts>, max_file: u64) -> Lane {
-        Lane { bytes, counts, room: max_file.saturating_sub(FILE_HEADER_BYTES), is_late: false }
+    pub(super) fn new(bytes: Producer<u8>, counts: Arc<Counts>, room: &Room) -> Lane {
+        Lane { bytes, counts, room: room.clone(), is_late: false }
     }
 
     /// Copies frames, each with its time. `may_wait`: until there is room; else those that find none are left out.
     pub(super) fn put<'p>(&mut self, packets: impl Iterator<Item = (&'p Packet, u64)>, may_wait: bool) {
+        let (mut taken, mut lost) = (0, 0);
         for (packet, time_ns) in packets {
             let record = RECORD_HEADER_BYTES + packet.len();
             if may_wait && !self.is_late && self.bytes.slots() < record {
                 self.wait(record);
             }
             let header = record_header(Endianness::Little, 1, time_ns, packet.len());
-            let fits = record as u64 <= self.room && self.bytes.slots() >= record;
-            // There is room for both.
-            let taken = fits
-                && !self.bytes.is_abandoned()
+            let has_place = self.bytes.slots() >= record && !self.bytes.is_abandoned();
+            // There is room for both parts.
+            let is_taken = has_place
+                && self.room.take(record as u64)
                 && self.bytes.push_entire_slice(&header).is_ok()
                 && self.bytes.push_entire_slice(packet.data()).is_ok();
-            let count = if taken {
-                self.room -= record as u64;
-                &self.counts.taken
-            } else {
-                &self.counts.lost
-            };
-            add_one(count);
+            *(if is_taken { &mut taken } else { &mut lost }) += 1;
+        }
+        // Workers of other queue pairs count there too.
+        for (count, more) in [(&self.counts.taken, taken), (&self.counts.lost, lost)] {
+            if more > 0 {
+                count.fetch_add(more, Ordering::Relaxed);
+            }
         }
     }
 }
@@ -97,11 +114,6 @@ impl Lane {
             self.is_late = begun.elapsed() > CAPTURE_END_TIME;
         }
     }
-}
-
-/// Only one thread writes the number.
-fn add_one(count: &AtomicU64) {
-    count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
 impl WatchedPort {

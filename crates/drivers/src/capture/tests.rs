@@ -89,6 +89,16 @@ fn read(path: &Path) -> Vec<(u64, Vec<u8>)> {
     .collect()
 }
 
+/// A port with one queue pair.
+fn watch(
+    captures: &Captures,
+    number: u32,
+    interface: &InterfaceSpec,
+    pair: Box<dyn QueuePair>,
+) -> Box<dyn QueuePair> {
+    captures.watch(number, interface, [pair]).pop().unwrap()
+}
+
 fn pass(port: &mut dyn QueuePair, limit: usize) {
     let (mut pool, mut batch) = (PacketPool::new(64), Batch::with_limit(limit));
     port.receive(&mut batch, &mut pool).unwrap();
@@ -102,7 +112,7 @@ fn frames_are_captured_while_the_capture_is_on() {
     let frames: Vec<(u64, Vec<u8>)> =
         (1..=4).map(|number| (1_700_000_000_000_000_000 + number, vec![number as u8; 60])).collect();
     let given: Vec<(u64, &[u8])> = frames.iter().map(|(time, frame)| (*time, frame.as_slice())).collect();
-    let mut port = captures.watch(3, &interface("veth0"), source(TimeSource::Simulated, &given));
+    let mut port = watch(&captures, 3, &interface("veth0"), source(TimeSource::Simulated, &given));
     pass(&mut *port, 1);
     let status = captures.start(3, None).unwrap();
     assert_eq!(status.incoming, folder.0.join("veth0_in.pcap"));
@@ -123,7 +133,7 @@ fn frames_are_captured_while_the_capture_is_on() {
 fn frames_that_go_out_have_the_time_of_now() {
     let folder = Folder::new("now");
     let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
-    let mut port = captures.watch(0, &interface("null:-"), source(TimeSource::Wall, &[(5, &[1; 14])]));
+    let mut port = watch(&captures, 0, &interface("null:-"), source(TimeSource::Wall, &[(5, &[1; 14])]));
     let status = captures.start(0, None).unwrap();
     assert_eq!(status.incoming, folder.0.join("port0_in.pcap"));
     pass(&mut *port, 1);
@@ -136,7 +146,7 @@ fn frames_that_go_out_have_the_time_of_now() {
 fn what_the_disk_is_too_slow_for_is_counted() {
     let counts = Arc::new(Counts::default());
     let (bytes, mut written) = rtrb::RingBuffer::new(100);
-    let mut lane = Lane::new(bytes, Arc::clone(&counts), DEFAULT_CAPTURE_FILE);
+    let mut lane = Lane::new(bytes, Arc::clone(&counts), &Room::of(DEFAULT_CAPTURE_FILE));
     let packet = Packet::from_frame(&[7; 30]).unwrap();
     let read = |counts: &Counts| (counts.taken.load(Ordering::Relaxed), counts.lost.load(Ordering::Relaxed));
     // A record has 46 bytes: the third finds 8.
@@ -160,7 +170,7 @@ fn a_replay_waits_for_the_disk() {
     let frame = vec![9; 9000];
     let count = 2 * CAPTURE_RING / 9000;
     let frames: Vec<(u64, &[u8])> = (0..count as u64).map(|time| (time, frame.as_slice())).collect();
-    let mut port = captures.watch(0, &interface("pcap:x"), source(TimeSource::Simulated, &frames));
+    let mut port = watch(&captures, 0, &interface("pcap:x"), source(TimeSource::Simulated, &frames));
     let status = captures.start(0, Some("big")).unwrap();
     (0..count.div_ceil(64)).for_each(|_| pass(&mut *port, 64));
     assert_eq!(captures.stop(0).unwrap().lost, 0);
@@ -173,7 +183,7 @@ fn files_have_a_largest_size() {
     // The header has 24 bytes, a record of this frame 116.
     let captures = Captures::new(Some(&folder.0), 24 + 2 * 116).unwrap();
     let frames: [(u64, &[u8]); 3] = [(1, &[0; 100]); 3];
-    let mut port = captures.watch(0, &interface("pcap:x"), source(TimeSource::Simulated, &frames));
+    let mut port = watch(&captures, 0, &interface("pcap:x"), source(TimeSource::Simulated, &frames));
     let status = captures.start(0, None).unwrap();
     pass(&mut *port, 64);
     let ended = captures.stop(0).unwrap();
@@ -187,8 +197,8 @@ fn files_have_a_largest_size() {
 fn names_stay_in_the_folder() {
     let folder = Folder::new("names");
     let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
-    captures.watch(0, &interface("veth0"), source(TimeSource::Wall, &[]));
-    captures.watch(1, &interface("tap:veth0"), source(TimeSource::Wall, &[]));
+    watch(&captures, 0, &interface("veth0"), source(TimeSource::Wall, &[]));
+    watch(&captures, 1, &interface("tap:veth0"), source(TimeSource::Wall, &[]));
     let long = "x".repeat(MAX_CAPTURE_NAME + 1);
     for name in ["", "..", ".hidden", "a/b", "/etc/passwd", "../x", "a\0b", "a b", "ä", &long] {
         let error = captures.start(0, Some(name)).unwrap_err();
@@ -204,7 +214,7 @@ fn names_stay_in_the_folder() {
     std::os::unix::fs::symlink("/dev/null", folder.0.join("link_out.pcap")).unwrap();
     assert!(matches!(captures.start(1, Some("link")), Err(CaptureError::File(..))));
     let none = Captures::new(None, DEFAULT_CAPTURE_FILE).unwrap();
-    none.watch(0, &interface("veth0"), source(TimeSource::Wall, &[]));
+    watch(&none, 0, &interface("veth0"), source(TimeSource::Wall, &[]));
     assert!(matches!(none.start(0, None), Err(CaptureError::NoFolder)));
 }
 
@@ -213,7 +223,7 @@ fn a_port_that_is_gone_leaves_whole_files_and_its_name() {
     let folder = Folder::new("gone");
     let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
     let frames: [(u64, &[u8]); 1] = [(7, &[3; 14])];
-    let mut port = captures.watch(0, &interface("veth0"), source(TimeSource::Wall, &frames));
+    let mut port = watch(&captures, 0, &interface("veth0"), source(TimeSource::Wall, &frames));
     let status = captures.start(0, None).unwrap();
     pass(&mut *port, 1);
     drop(port);
@@ -223,7 +233,7 @@ fn a_port_that_is_gone_leaves_whole_files_and_its_name() {
     assert!(captures.ports().is_empty() && captures.status().is_empty());
     assert!(matches!(captures.start(0, None), Err(CaptureError::NoPort(0))));
     assert!(captures.forget(0).unwrap().is_none());
-    captures.watch(1, &interface("veth0"), source(TimeSource::Wall, &[]));
+    watch(&captures, 1, &interface("veth0"), source(TimeSource::Wall, &[]));
     assert_eq!(captures.start(1, None).unwrap().incoming, status.incoming);
 }
 
@@ -233,7 +243,7 @@ fn a_full_disk_is_told() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let (bytes, written) = rtrb::RingBuffer::new(1000);
     let counts = Arc::new(Counts::default());
-    let id = writer.add(full, written, Arc::clone(&counts)).unwrap();
+    let id = writer.add(full, vec![written], Arc::clone(&counts)).unwrap();
     writer.finish(id, Instant::now() + CAPTURE_END_TIME).unwrap().unwrap();
     assert!(counts.error.get().unwrap().contains("No space left"), "{counts:?}");
     assert!(bytes.is_abandoned());
@@ -244,7 +254,7 @@ fn a_full_disk_is_told() {
 fn what_is_no_file_is_not_opened() {
     let folder = Folder::new("pipe");
     let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
-    captures.watch(0, &interface("veth0"), source(TimeSource::Wall, &[]));
+    watch(&captures, 0, &interface("veth0"), source(TimeSource::Wall, &[]));
     let pipe = folder.0.join("veth0_out.pcap");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let begun = Instant::now();
@@ -274,12 +284,53 @@ fn the_end_waits_for_no_writer_longer_than_its_time() {
     let begun = Instant::now();
     let writer = Writer::start().unwrap();
     let (mut bytes, written) = rtrb::RingBuffer::new(1 << 20);
-    let id = writer.add(std::os::fd::OwnedFd::from(pipe).into(), written, Arc::default()).unwrap();
-    bytes.push_entire_slice(&[7; 1 << 20]).unwrap();
+    let id = writer.add(std::os::fd::OwnedFd::from(pipe).into(), vec![written], Arc::default()).unwrap();
+    let frame = (1 << 20) - 16;
+    bytes.push_entire_slice(&crate::pcap::record_header(pcap_file::Endianness::Little, 1, 7, frame)).unwrap();
+    bytes.push_entire_slice(&vec![7; frame]).unwrap();
     let ended = writer.finish(id, begun + Duration::from_millis(300)).unwrap();
     assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
     assert!(begun.elapsed() < CAPTURE_END_TIME);
     drop(writer);
     assert!(begun.elapsed() < CAPTURE_END_TIME + Duration::from_secs(2));
     drop(unread);
+}
+
+/// Several workers capture into one file: every frame is there, whole, and each queue pair's are in their order.
+#[test]
+fn all_queue_pairs_of_a_port_are_captured() {
+    let folder = Folder::new("pairs");
+    let captures = Captures::new(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
+    let count = 2000u64;
+    let frames: Vec<Vec<Vec<u8>>> = (0..3u8)
+        .map(|pair| {
+            (0..count)
+                .map(|number| {
+                    [&[pair][..], &number.to_le_bytes(), &vec![pair; number as usize % 700]].concat()
+                })
+                .collect()
+        })
+        .collect();
+    let pairs = frames.iter().map(|frames| {
+        let timed: Vec<(u64, &[u8])> = (0..).zip(frames.iter().map(Vec::as_slice)).collect();
+        // Those of a replay wait for the disk.
+        source(TimeSource::Simulated, &timed)
+    });
+    let pairs = captures.watch(4, &interface("veth9"), pairs);
+    let status = captures.start(4, None).unwrap();
+    std::thread::scope(|scope| {
+        for mut pair in pairs {
+            scope.spawn(move || (0..count.div_ceil(8)).for_each(|_| pass(&mut *pair, 8)));
+        }
+    });
+    let ended = captures.stop(4).unwrap();
+    assert_eq!((ended.packets, ended.lost), (2 * 3 * count, 0));
+    for path in [&status.incoming, &status.outgoing] {
+        let read = read(path);
+        for (pair, frames) in (0..).zip(&frames) {
+            let mine = read.iter().map(|(_, frame)| frame).filter(|frame| frame[0] == pair);
+            assert!(mine.eq(frames), "{pair}");
+        }
+        assert_eq!(read.len(), 3 * count as usize);
+    }
 }

@@ -31,7 +31,7 @@ pub(super) struct Writer {
 pub(super) struct WriterEnded;
 
 enum Job {
-    Add(u64, File, Consumer<u8>, Arc<Counts>),
+    Add(u64, File, Vec<Consumer<u8>>, Arc<Counts>),
     Finish(u64, SyncSender<()>),
 }
 
@@ -39,10 +39,9 @@ enum Job {
 struct Writing {
     id: u64,
     file: File,
-    /// None once the file could not be written: whoever fills the ring sees that nobody empties it.
-    bytes: Option<Consumer<u8>>,
+    /// The ring of each queue pair. None once the file could not be written: whoever fills them sees that nobody empties them.
+    rings: Vec<Consumer<u8>>,
     counts: Arc<Counts>,
-    records: Records,
     /// The length of the file up to its last whole record.
     whole: u64,
 }
@@ -58,15 +57,15 @@ impl Writer {
         Ok(Writer { jobs: Some(jobs), next: AtomicU64::new(0), ended: Mutex::new(ended) })
     }
 
-    /// Writes what comes to a file from now on, and gives the number to end that with.
+    /// Writes what comes in these rings to a file from now on, and gives the number to end that with.
     pub(super) fn add(
         &self,
         file: File,
-        bytes: Consumer<u8>,
+        rings: Vec<Consumer<u8>>,
         counts: Arc<Counts>,
     ) -> Result<u64, WriterEnded> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        self.send(Job::Add(id, file, bytes, counts))?;
+        self.send(Job::Add(id, file, rings, counts))?;
         Ok(id)
     }
 
@@ -110,7 +109,7 @@ fn work(jobs: &Receiver<Job>) {
             false => jobs.recv_timeout(rest),
         };
         match job {
-            Ok(Job::Add(id, file, bytes, counts)) => files.push(Writing::new(id, file, bytes, counts)),
+            Ok(Job::Add(id, file, rings, counts)) => files.push(Writing::new(id, file, rings, counts)),
             Ok(Job::Finish(id, answer)) => {
                 let at = files.iter().position(|file| file.id == id);
                 at.into_iter().for_each(|at| files.swap_remove(at).end());
@@ -127,18 +126,11 @@ fn work(jobs: &Receiver<Job>) {
 }
 
 impl Writing {
-    fn new(id: u64, mut file: File, bytes: Consumer<u8>, counts: Arc<Counts>) -> Writing {
+    fn new(id: u64, mut file: File, rings: Vec<Consumer<u8>>, counts: Arc<Counts>) -> Writing {
         let (endianness, ts_resolution) = (Endianness::Little, TsResolution::NanoSecond);
         let header = file_header(PcapHeader { endianness, ts_resolution, ..PcapHeader::default() });
         let written = write_header(&header, &mut file);
-        let mut writing = Writing {
-            id,
-            file,
-            bytes: Some(bytes),
-            counts,
-            records: Records::default(),
-            whole: FILE_HEADER_BYTES,
-        };
+        let mut writing = Writing { id, file, rings, counts, whole: FILE_HEADER_BYTES };
         if let Err(error) = written {
             writing.whole = 0;
             writing.fail(&error);
@@ -148,30 +140,33 @@ impl Writing {
 
     /// Writes what has come; says whether there was something.
     fn write(&mut self) -> bool {
-        let Some(bytes) = &mut self.bytes else { return false };
-        let Ok(chunk) = bytes.read_chunk(bytes.slots()) else { return false };
-        if chunk.is_empty() {
-            return false;
-        }
-        let (first, second) = chunk.as_slices();
-        let mut failed = None;
-        for part in [first, second] {
-            if failed.is_none() {
-                let (written, error) = write_some(&mut self.file, part);
-                let (records, bytes) = self.records.pass(&part[..written]);
-                self.whole += bytes;
-                add(&self.counts.written, records);
-                failed = error;
+        let Writing { file, rings, counts, whole, .. } = self;
+        let (mut any, mut failed) = (false, None);
+        for ring in rings.iter_mut() {
+            let bytes = whole_records(ring);
+            if let (Ok(chunk), true) = (ring.read_chunk(bytes), failed.is_none() && bytes > 0) {
+                any = true;
+                let mut passed = Records::default();
+                let (first, second) = chunk.as_slices();
+                for part in [first, second] {
+                    if failed.is_none() {
+                        let (written, error) = write_some(file, part);
+                        let (records, bytes) = passed.pass(&part[..written]);
+                        *whole += bytes;
+                        add(&counts.written, records);
+                        failed = error;
+                    }
+                }
+                chunk.commit_all();
             }
         }
-        chunk.commit_all();
         failed.iter().for_each(|error| self.fail(error));
-        true
+        any
     }
 
     /// Nothing more is written; a record that is there in part is taken away, so that the file can be read.
     fn fail(&mut self, error: &io::Error) {
-        self.bytes = None;
+        self.rings.clear();
         let _ = self.counts.error.set(error.to_string());
         // A file that cannot be cut either ends in the middle of a record.
         let _ = self.file.set_len(self.whole);
@@ -180,6 +175,17 @@ impl Writing {
     fn end(mut self) {
         self.write();
     }
+}
+
+/// How many bytes at the start of a ring are whole records: a worker may be in the middle of the next one, and before its end those of
+/// other rings may come.
+fn whole_records(ring: &mut Consumer<u8>) -> usize {
+    let Ok(chunk) = ring.read_chunk(ring.slots()) else { return 0 };
+    let (first, second) = chunk.as_slices();
+    let mut records = Records::default();
+    let bytes: u64 = [first, second].into_iter().map(|part| records.pass(part).1).sum();
+    // No more than there are.
+    bytes as usize
 }
 
 /// Writes as much as can be written: how much that was, and why not more.
@@ -201,7 +207,7 @@ fn add(count: &AtomicU64, more: u64) {
     count.store(count.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
-/// Where in the records of a file the bytes are that are written.
+/// Where in the records of a capture its bytes are.
 #[derive(Debug, Default)]
 struct Records {
     header: [u8; RECORD_HEADER_BYTES],
@@ -278,8 +284,8 @@ mod tests {
         let counts = Arc::<Counts>::default();
         let (_, bytes) = rtrb::RingBuffer::new(64);
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let writing = Writing::new(0, full, bytes, Arc::clone(&counts));
-        assert!(writing.bytes.is_none());
+        let writing = Writing::new(0, full, vec![bytes], Arc::clone(&counts));
+        assert!(writing.rings.is_empty());
         assert!(counts.error.get().unwrap().contains("No space left"), "{counts:?}");
     }
 }

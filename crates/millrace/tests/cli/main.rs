@@ -17,3 +17,4 @@ mod stand_in_live;
 mod stf;
 mod swap;
 mod trace;
+mod workers;

@@ -53,6 +53,7 @@ fn status() -> Arc<Status> {
         bursts: Distribution { count: 3, sum: 67, ranges: vec![1, 1, 0, 0, 0, 0, 1] },
         latency_ns: Distribution { count: 6, sum: 1_500_000_000, ranges },
         lost_notices: 61,
+        workers: Vec::new(),
         captures: vec![CaptureStatus {
             port: 3,
             incoming: String::new(),
