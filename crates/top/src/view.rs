@@ -362,6 +362,7 @@ pub(crate) mod tests {
                 ranges: [vec![0; 13], vec![seconds]].concat(),
             },
             lost_notices: 0,
+            inputs: Vec::new(),
             captures: vec![CaptureStatus {
                 port: 1,
                 incoming: "eth1_in.pcap".into(),
