@@ -11,6 +11,7 @@
 //! end of a veth, so that the switch sees the frames that a cable would carry.
 
 mod af_packet;
+mod alarm;
 mod capture;
 mod capture_file;
 mod device;
@@ -32,6 +33,7 @@ mod wait;
 mod xdp;
 
 pub use af_packet::PacketDevice;
+pub use alarm::Alarm;
 pub use capture::{
     CAPTURE_END_TIME, CAPTURE_RING, CaptureError, CaptureStatus, Captures, DEFAULT_CAPTURE_FILE,
     MAX_CAPTURE_FILE, MAX_CAPTURE_NAME,

@@ -4,6 +4,7 @@ use crate::process::{self, Started};
 use crate::status;
 use millrace_dataplane::{Control, DropReason, ReportError};
 use millrace_drivers::{Captures, Links, PortLink};
+use millrace_inputs::InputsStatus;
 use millrace_observe_api::Status;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,13 +23,19 @@ pub(crate) struct Collector {
     control: Control,
     captures: Arc<Captures>,
     links: Links,
+    inputs: InputsStatus,
     started: Started,
     last: Option<(Instant, Arc<Status>)>,
 }
 
 impl Collector {
-    pub(crate) fn new(control: Control, captures: Arc<Captures>, links: Links) -> Collector {
-        Collector { control, captures, links, started: Started::now(), last: None }
+    pub(crate) fn new(
+        control: Control,
+        captures: Arc<Captures>,
+        links: Links,
+        inputs: InputsStatus,
+    ) -> Collector {
+        Collector { control, captures, links, inputs, started: Started::now(), last: None }
     }
 
     /// The status of now, or of a moment ago. Waits for the worker to end its round, and for whoever writes tables.
@@ -73,6 +80,7 @@ impl Collector {
             lost_notices: report.workers.iter().map(|worker| worker.lost_notices).sum(),
             workers: report.workers.iter().map(status::worker).collect(),
             captures: self.captures.status().into_iter().map(status::capture).collect(),
+            inputs: self.inputs.now().into_iter().map(status::step).collect(),
             process: process::now(self.started),
         })
     }

@@ -1,7 +1,8 @@
 //! A status as metrics for Prometheus, in the OpenMetrics text format 1.0.0.
 
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, PortStatus, QueueStatus, Status, TableStatus,
+    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueueStatus, Status, StepStatus,
+    TableStatus,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -56,6 +57,7 @@ impl Collector for Metrics {
         let help = "Digests and log lines of the program that came too fast to be taken";
         out.counters("millrace_notices_lost", help, None, vec![(vec![], status.lost_notices)])?;
         captures(&mut out, status)?;
+        inputs(&mut out, status)?;
         process(&mut out, status)
     }
 }
@@ -162,6 +164,37 @@ fn captures(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.counters("millrace_capture_packets", help, None, each(|capture| capture.packets))?;
     let help = "Packets left out of the capture";
     out.counters("millrace_capture_lost", help, None, each(|capture| capture.lost))
+}
+
+fn inputs(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let labels = |step: &StepStatus| {
+        vec![
+            ("port", step.port.to_string()),
+            ("direction", step.direction.clone()),
+            ("step", step.step.to_string()),
+            ("plugin", step.plugin.clone()),
+        ]
+    };
+    let packets = status.inputs.iter().flat_map(|step| {
+        let results = [("passed", step.passed), ("accounted", step.accounted), ("dropped", step.dropped)];
+        results.map(|(result, count)| ([labels(step), vec![("result", result.to_owned())]].concat(), count))
+    });
+    let help = "Packets at this step of the chain of a port; an account lets those go on that it counts";
+    out.counters("millrace_input_packets", help, None, packets.collect())?;
+    let of_flows = |number: fn(&FlowStatus) -> u64| -> Samples {
+        let each = status.inputs.iter().filter_map(|step| Some((labels(step), number(step.flows.as_ref()?))));
+        each.collect()
+    };
+    out.gauges(
+        "millrace_input_flows",
+        "Flows that are in the table of the step",
+        None,
+        of_flows(|flows| flows.flows),
+    )?;
+    let help = "Records of flows that are in the file of the step";
+    out.counters("millrace_input_flow_records", help, None, of_flows(|flows| flows.records))?;
+    let help = "Records of flows that came too fast, or could not be written";
+    out.counters("millrace_input_flow_records_lost", help, None, of_flows(|flows| flows.lost))
 }
 
 fn process(out: &mut Families<'_>, status: &Status) -> fmt::Result {

@@ -28,6 +28,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use millrace_dataplane::{Control, ReportError};
 use millrace_drivers::{CaptureError, Captures, Links};
+use millrace_inputs::InputsStatus;
 use millrace_listen::{Admission, ListenError, METRICS};
 use millrace_observe_api::{LogStatus, Status};
 use std::convert::Infallible;
@@ -82,6 +83,8 @@ pub struct Shown {
     pub captures: Arc<Captures>,
     /// What its ports are connected to.
     pub links: Links,
+    /// The steps of the chains of its ports.
+    pub inputs: InputsStatus,
     /// Its log.
     pub log: Box<dyn Log>,
 }
@@ -89,7 +92,8 @@ pub struct Shown {
 impl Shown {
     /// A switch without interfaces whose links are known, and without a log.
     pub fn new(control: Control, captures: Arc<Captures>) -> Shown {
-        Shown { control, captures, links: Links::default(), log: Box::new(NoLog) }
+        let (links, inputs) = (Links::default(), InputsStatus::default());
+        Shown { control, captures, links, inputs, log: Box::new(NoLog) }
     }
 }
 
@@ -140,7 +144,7 @@ impl Server {
     /// # Errors
     /// [`StartError`].
     pub fn start(listen: Listen, shown: Shown) -> Result<Server, StartError> {
-        let Shown { control, captures, links, log } = shown;
+        let Shown { control, captures, links, inputs, log } = shown;
         let Listen { address, allow_remote, hosts } = listen;
         let listener = millrace_listen::bind(&METRICS, address, Admission::Anybody, allow_remote)
             .map_err(StartError::Listen)?;
@@ -152,7 +156,7 @@ impl Server {
             .build()
             .map_err(StartError::System)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let collector = Mutex::new(Collector::new(control, Arc::clone(&captures), links));
+        let collector = Mutex::new(Collector::new(control, Arc::clone(&captures), links, inputs));
         let shared = Arc::new(Shared { collector, captures, log, guard: Guard::new(&hosts) });
         let serve = async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };

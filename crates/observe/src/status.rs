@@ -3,7 +3,8 @@
 use millrace_dataplane::{DropSite, Histogram, PortReport, QueueReport, RANGES, Report, WorkerReport};
 use millrace_drivers::{PortLink, PortStatistics};
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, PortStatus, QueueStatus, TableStatus, WorkerStatus,
+    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueueStatus, StepStatus,
+    TableStatus, WorkerStatus,
 };
 
 pub(crate) fn port(report: &PortReport, far_end: Option<&PortLink>) -> PortStatus {
@@ -92,6 +93,25 @@ pub(crate) fn capture(capture: millrace_drivers::CaptureStatus) -> CaptureStatus
         packets: capture.packets,
         lost: capture.lost,
         error: capture.error,
+    }
+}
+
+pub(crate) fn step(status: millrace_inputs::StepStatus) -> StepStatus {
+    let millrace_inputs::StepStatus { place, packets, passed, accounted, dropped, flows } = status;
+    let flows = flows.map(|flows| {
+        let millrace_inputs::FlowStatus { file, flows, records, lost, error } = flows;
+        FlowStatus { file, flows, records, lost, error }
+    });
+    StepStatus {
+        port: place.port,
+        direction: place.direction().to_owned(),
+        step: place.step as u64,
+        plugin: place.plugin.to_owned(),
+        packets,
+        passed,
+        accounted,
+        dropped,
+        flows,
     }
 }
 

@@ -36,6 +36,9 @@ pub struct Status {
     pub workers: Vec<WorkerStatus>,
     /// The captures that are on.
     pub captures: Vec<CaptureStatus>,
+    /// The steps of the chains of ports.
+    #[serde(default)]
+    pub inputs: Vec<StepStatus>,
     /// The process of the switch.
     pub process: Process,
 }
@@ -82,6 +85,46 @@ pub struct PortStatus {
     pub tx_drops: u64,
     /// Packets that the link did not take; they are among the drops.
     pub tx_refused: u64,
+}
+
+/// A step of the chain of a port, before or after the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepStatus {
+    /// The port.
+    pub port: u32,
+    /// `input` or `output`.
+    pub direction: String,
+    /// Its number in the chain, from 1.
+    pub step: u64,
+    /// The name of the plugin.
+    pub plugin: String,
+    /// Packets that came to it.
+    pub packets: u64,
+    /// Those that went on.
+    pub passed: u64,
+    /// Those that it counted in flows.
+    pub accounted: u64,
+    /// Those that it dropped.
+    pub dropped: u64,
+    /// Its flows, if it has an account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowStatus>,
+}
+
+/// The flows of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowStatus {
+    /// Where they are told.
+    pub file: String,
+    /// Flows that are in the table now.
+    pub flows: u64,
+    /// Records that are in the file.
+    pub records: u64,
+    /// Records that are not, because they came too fast or the file cannot be written.
+    pub lost: u64,
+    /// Why the file is not written any more.
+    #[serde(default)]
+    pub error: Option<String>,
 }
 
 /// A place of the program that asked for packets to be dropped.

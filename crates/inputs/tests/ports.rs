@@ -1,0 +1,197 @@
+//! Chains on queue pairs: what goes on, what is counted, what is told of flows.
+
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair, Received};
+use millrace_frames::{Batch, PacketPool};
+use millrace_inputs::{Inputs, PortChain};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Frames that come, and those that have left.
+#[derive(Clone, Default)]
+struct Wire {
+    coming: Vec<Vec<u8>>,
+    at: usize,
+    left: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl FarEnd for Wire {
+    fn next(&mut self) -> Next<'_> {
+        self.at += 1;
+        self.coming.get(self.at - 1).map_or(Next::End, |frame| Next::Frame(frame))
+    }
+
+    fn take(&mut self, frame: &[u8]) -> bool {
+        self.left.lock().unwrap().push(frame.to_vec());
+        true
+    }
+}
+
+/// Ethernet, IPv4 from 10.0.0.`host`, UDP to a port; `number` tells frames apart.
+fn udp(host: u8, port: u16, number: u8) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, host, 10, 9, 9, 9, 0x80, 0]);
+    frame.extend(port.to_be_bytes());
+    frame.extend([0, 26, 0, 0, number]);
+    frame.resize(60, 0);
+    frame
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("millrace-inputs-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(chains: &[(&str, bool)]) -> Inputs {
+    let chains = chains.iter().map(|(text, is_output)| PortChain::parse(text, *is_output).unwrap());
+    let mut inputs = Inputs::open(chains.collect()).unwrap();
+    inputs.start().unwrap();
+    inputs
+}
+
+/// Takes all that comes, in batches of at most `limit`, and sends it again.
+fn relay(mut port: Box<dyn QueuePair>, limit: usize) -> Vec<Vec<u8>> {
+    let mut pool = PacketPool::new(2 * limit);
+    let mut batch = Batch::with_limit(limit);
+    let mut received = Vec::new();
+    loop {
+        let result = port.receive(&mut batch, &mut pool).unwrap();
+        received.extend(batch.packets().iter().map(|packet| packet.data().to_vec()));
+        port.transmit(&mut batch, &mut pool).unwrap();
+        assert!(batch.is_empty() && pool.available() == 2 * limit, "no packet is lost to the pool");
+        if result == Received::End {
+            return received;
+        }
+    }
+}
+
+#[test]
+fn both_directions_pass_their_chains_and_all_is_counted() {
+    let frames: Vec<Vec<u8>> = (0..150).map(|number| udp(1, 50 + u16::from(number % 5), number)).collect();
+    for limit in [1, 7, 64] {
+        let mut inputs = open(&[
+            ("3:filter \"udp dst portrange 50-52\" | sample 1/3", false),
+            ("3:filter \"not udp port 51\"", true),
+        ]);
+        let wire = Wire { coming: frames.clone(), ..Wire::default() };
+        let left = Arc::clone(&wire.left);
+        let port = inputs.wrap(3, Box::new(MemoryPort::new(wire))).unwrap();
+        let received = relay(port, limit);
+        // Ports 50, 51, 52, 50, ...: every third one is 50 again.
+        let selected: Vec<_> = frames.iter().filter(|frame| frame[37] < 53).step_by(3).cloned().collect();
+        assert_eq!(received, selected);
+        assert!(received.iter().all(|frame| frame[37] == 50));
+        assert_eq!(*left.lock().unwrap(), selected);
+        let counts: Vec<_> = inputs
+            .status()
+            .iter()
+            .map(|step| (step.place.step, step.place.plugin, step.packets, step.passed, step.dropped))
+            .collect();
+        assert_eq!(counts, [(1, "filter", 150, 90, 60), (2, "sample", 90, 30, 60), (1, "filter", 30, 30, 0)]);
+    }
+}
+
+#[test]
+fn what_is_not_selected_is_told_as_flows() {
+    let folder = Folder::new("flows");
+    let (rest, sent) = (folder.path("rest.json"), folder.path("sent.ipfix"));
+    let input = format!("0:filter \"udp port 53\" else account {rest} flows=2");
+    let output = format!("0:account {sent}");
+    let mut inputs = open(&[(&input, false), (&output, true)]);
+    // Flows of three hosts to port 80 with 1, 2 and 3 packets, and one to port 53.
+    let frames = [
+        udp(1, 80, 0),
+        udp(2, 80, 1),
+        udp(1, 53, 2),
+        udp(2, 80, 3),
+        udp(3, 80, 4),
+        udp(3, 80, 5),
+        udp(3, 80, 6),
+    ];
+    let wire = Wire { coming: frames.to_vec(), ..Wire::default() };
+    let port = inputs.wrap(0, Box::new(MemoryPort::new(wire))).unwrap();
+    assert_eq!(relay(port, 64), [frames[2].clone()]);
+    inputs.finish();
+    let text = std::fs::read_to_string(&rest).unwrap();
+    let told: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> = told
+        .iter()
+        .map(|flow| {
+            (
+                flow["source"].as_str().unwrap(),
+                flow["packets"].as_u64().unwrap(),
+                flow["bytes"].as_u64().unwrap(),
+                flow["end"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [("10.0.0.1", 1, 60, "evicted"), ("10.0.0.2", 2, 120, "end"), ("10.0.0.3", 3, 180, "end")]
+    );
+    // A header, the templates (two of 13 elements, one of 11), and a set of one record of 52 bytes.
+    let templates = 4 + 2 * (4 + 13 * 4) + 4 + 11 * 4;
+    assert_eq!(std::fs::read(&sent).unwrap().len(), 16 + templates + 4 + 52);
+    let status = inputs.status();
+    assert_eq!((status[0].packets, status[0].passed, status[0].accounted, status[0].dropped), (7, 1, 6, 0));
+    let flows = status[0].flows.as_ref().unwrap();
+    assert_eq!((flows.flows, flows.records, flows.lost, &flows.error), (0, 3, 0, &None));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_said_and_packets_go_on() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let mut inputs = open(&[("0:account /dev/full", false)]);
+    let wire = Wire { coming: vec![udp(1, 80, 0)], ..Wire::default() };
+    let port = inputs.wrap(0, Box::new(MemoryPort::new(wire))).unwrap();
+    assert_eq!(relay(port, 64).len(), 1);
+    inputs.finish();
+    let flows = inputs.status().remove(0).flows.unwrap();
+    assert_eq!((flows.records, flows.lost), (0, 1));
+    assert!(flows.error.unwrap().contains("No space left"));
+}
+
+#[test]
+fn a_port_without_a_chain_is_what_it_was() {
+    let mut inputs = open(&[("1:filter \"tcp\"", false)]);
+    let wire = Wire { coming: vec![udp(1, 80, 0)], ..Wire::default() };
+    let port: Box<dyn QueuePair> = Box::new(MemoryPort::new(wire));
+    let address = std::ptr::from_ref(&*port).cast::<u8>();
+    let port = inputs.wrap(0, port).unwrap();
+    assert_eq!(address, std::ptr::from_ref(&*port).cast::<u8>());
+}
+
+#[test]
+fn two_accounts_of_one_file_and_two_chains_of_a_port_are_refused() {
+    let folder = Folder::new("twice");
+    let file = folder.path("flows.json");
+    let parse = |text: &str| PortChain::parse(text, false).unwrap();
+    let refused = |chains: Vec<PortChain>| match Inputs::open(chains) {
+        Ok(_) => panic!("they are taken"),
+        Err(error) => error.to_string(),
+    };
+    let twice = parse(&format!("0:account {file} | account {file}"));
+    assert_eq!(refused(vec![twice]), format!("{file} is the file of two accounts"));
+    let chains = vec![parse("4:sample 1/2"), parse("4:sample 1/3")];
+    assert_eq!(refused(chains), "port 4 has two chains for its input");
+    let never = folder.path("never.json");
+    let chains = vec![parse(&format!("0:account {never}")), parse("1:prefix dst \"10.0.0.1/8\"")];
+    assert!(refused(chains).contains("bits beyond its prefix"));
+    assert!(!std::path::Path::new(&never).exists(), "a file was made though a list is wrong");
+}
