@@ -1,4 +1,5 @@
-//! Port drivers: capture files, Linux interfaces, tap interfaces, a loopback in memory, and captures of what passes.
+//! Port drivers: capture files, Linux interfaces, tap interfaces, devices of DPDK (with the feature `dpdk`), a loopback in memory, and captures
+//! of what passes.
 //!
 //! A driver makes a [`Device`], which opens to one or several queue pairs, one for each worker.
 //! A [`QueuePair`] takes and gives frames in batches ([`Batch`](millrace_frames::Batch)) of packets
@@ -15,6 +16,8 @@ mod alarm;
 mod capture;
 mod capture_file;
 mod device;
+#[cfg(feature = "dpdk")]
+mod dpdk;
 mod fault;
 mod link;
 mod link_watch;
@@ -40,6 +43,8 @@ pub use capture::{
 };
 pub use capture_file::{CaptureFile, CaptureFileError, MAX_INTERFACES, MAX_RECORD, Record};
 pub use device::{Device, MAX_QUEUES, SingleQueue};
+#[cfg(feature = "dpdk")]
+pub use dpdk::DpdkDevice;
 pub use fault::{FaultInjector, Faults};
 pub use link_watch::{LinkState, LinkWatch, Links, PortLink};
 pub use memory_port::{FarEnd, MemoryPort, Next};

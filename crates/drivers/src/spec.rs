@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The drivers by name, with how their arguments look.
-pub const DRIVERS: [(Driver, &str, &str); 6] = [
+pub const DRIVERS: [(Driver, &str, &str); 7] = [
+    (Driver::Dpdk, "dpdk", "dpdk:DEVICE[,mtu=N][,ARGUMENT]..."),
     (Driver::Null, "null", "null:TRACE[,passes=N] or null:-"),
     (Driver::Packet, "packet", "packet:INTERFACE"),
     (Driver::Pcap, "pcap", "pcap:IN[,OUT]"),
@@ -16,6 +17,8 @@ pub const DRIVERS: [(Driver, &str, &str); 6] = [
 /// A port driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Driver {
+    /// A device of DPDK, where the build has it.
+    Dpdk,
     /// A capture from memory, over and over.
     Null,
     /// Capture files.
@@ -34,6 +37,7 @@ impl Driver {
     /// The name before the colon.
     pub fn name(self) -> &'static str {
         match self {
+            Driver::Dpdk => "dpdk",
             Driver::Null => "null",
             Driver::Pcap => "pcap",
             Driver::Packet => "packet",
@@ -112,7 +116,7 @@ impl InterfaceSpec {
         match self.driver {
             Driver::Packet | Driver::Tap => Some(&self.args),
             Driver::Xdp => Some(crate::xdp::interface(&self.args)),
-            Driver::Null | Driver::Pcap | Driver::Stream => None,
+            Driver::Dpdk | Driver::Null | Driver::Pcap | Driver::Stream => None,
         }
     }
 }
@@ -191,6 +195,7 @@ mod tests {
             ("65535@tap:mr0", 65535, Driver::Tap, "mr0"),
             ("1@pcap:in.pcap,out.pcap", 1, Driver::Pcap, "in.pcap,out.pcap"),
             ("2@xdp:veth0,mode=copy", 2, Driver::Xdp, "veth0,mode=copy"),
+            ("3@dpdk:0000:03:00.0", 3, Driver::Dpdk, "0000:03:00.0"),
             ("1@pcap:a:b@c.pcap", 1, Driver::Pcap, "a:b@c.pcap"),
         ];
         for (text, number, driver, args) in cases {
@@ -217,11 +222,11 @@ mod tests {
         assert_eq!(message("0@pcap:"), "nothing follows `pcap:`: pcap:IN[,OUT] is expected");
         assert_eq!(
             message("0@Pacp:in.pcap"),
-            "there is no port driver `Pacp`, did you mean `pcap`? (known: null, packet, pcap, stream, tap, xdp)"
+            "there is no port driver `Pacp`, did you mean `pcap`? (known: dpdk, null, packet, pcap, stream, tap, xdp)"
         );
         assert_eq!(
-            message("0@dpdk:x"),
-            "there is no port driver `dpdk` (known: null, packet, pcap, stream, tap, xdp)"
+            message("0@netmap:x"),
+            "there is no port driver `netmap` (known: dpdk, null, packet, pcap, stream, tap, xdp)"
         );
     }
 }

@@ -30,11 +30,11 @@ const NONE: u32 = u32::MAX;
 /// How a region is divided.
 ///
 /// ```text
-///  | headroom | frames | tailroom, 16 bytes |     `size` bytes from one slot to the next
+///  | headroom | frames | tailroom, 16 bytes |     `size` bytes
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotLayout {
-    /// Bytes from one slot to the next.
+    /// Bytes of a slot.
     pub size: usize,
     /// Bytes before a received frame. With fewer than [`HEADROOM`] a worker copies the frames instead of switching them
     /// where they lie.
@@ -64,7 +64,7 @@ pub enum RegionError {
         /// The layout that was asked for.
         layout: SlotLayout,
     },
-    /// The slots have more than [`MAX_REGION`] bytes together.
+    /// The slots have more than [`MAX_REGION`] bytes together, with what lies between them.
     TooLarge {
         /// So many slots were asked for.
         slots: usize,
@@ -105,6 +105,9 @@ pub struct Region {
 struct Shared {
     start: NonNull<u8>,
     size: usize,
+    slots: usize,
+    /// Bytes from one slot to the next.
+    stride: usize,
     layout: SlotLayout,
     /// What a packet may use of a slot, and the longest frame that it can receive.
     room: usize,
@@ -158,10 +161,33 @@ impl Region {
         layout: SlotLayout,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Region, RegionError> {
-        let size = check(slots, layout)?;
+        // SAFETY: as the caller promises; nothing lies between the slots.
+        unsafe { Region::apart(start, slots, layout, layout.size, owner) }
+    }
+
+    /// As [`Region::over`], with so many bytes from the start of one slot to that of the next, at least the size of a slot.
+    /// The bytes between two slots are the driver's own, as for what its device has to know of each.
+    ///
+    /// # Safety
+    /// As for [`Region::over`], of slots that lie so.
+    ///
+    /// # Errors
+    /// [`RegionError`]; the owner is dropped.
+    pub unsafe fn apart(
+        start: NonNull<u8>,
+        slots: usize,
+        layout: SlotLayout,
+        stride: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Region, RegionError> {
+        let stride = stride.max(layout.size);
+        check(slots, layout)?;
+        let size = slots.checked_mul(stride).filter(|length| *length <= MAX_REGION);
+        let size =
+            size.ok_or(RegionError::TooLarge { slots, layout })? - (stride - layout.size).min(slots * stride);
         let returned = Returned::new(slots);
         let (room, longest) = (layout.size - TAILROOM, layout.longest_frame());
-        let shared = Shared { start, size, layout, room, longest, returned, _owner: owner };
+        let shared = Shared { start, size, slots, stride, layout, room, longest, returned, _owner: owner };
         Ok(Region { shared: Arc::new(shared) })
     }
 
@@ -218,7 +244,7 @@ unsafe impl Sync for Slot {}
 
 impl Slots {
     pub(crate) fn new(region: Region) -> Slots {
-        let limit = region.shared.size / region.shared.layout.size;
+        let limit = region.shared.slots;
         Slots { region, free: Vec::new(), made: 0, limit }
     }
 
@@ -262,7 +288,7 @@ impl Slots {
         let shared = &self.region.shared;
         let of_number = |number: usize| {
             // SAFETY: the region has so many slots.
-            let start = unsafe { shared.start.add(number * shared.layout.size) };
+            let start = unsafe { shared.start.add(number * shared.stride) };
             Slot { shared: Arc::clone(shared), start }
         };
         self.free.extend(shared.returned.take_all().map(|number| of_number(number as usize)));
@@ -311,7 +337,7 @@ impl Slot {
     pub(crate) unsafe fn again(region: &Region, at: u32) -> Option<Slot> {
         let shared = &region.shared;
         // A region has at most 4 GiB.
-        let start = (at - at % shared.layout.size as u32) as usize;
+        let start = (at - at % shared.stride as u32) as usize;
         if start + shared.layout.size > shared.size {
             return None;
         }
@@ -376,7 +402,7 @@ impl Drop for Slot {
     #[cold]
     fn drop(&mut self) {
         // A region has fewer slots than bytes, which are fewer than 4 GiB.
-        let number = self.offset() / self.shared.layout.size;
+        let number = self.offset() / self.shared.stride;
         self.shared.returned.put(number as u32);
     }
 }
@@ -515,6 +541,39 @@ mod tests {
             }
             assert_eq!(freed.load(Ordering::SeqCst), 1);
         }
+    }
+
+    #[test]
+    fn slots_may_lie_apart() {
+        let mut memory = Box::new(Memory::zeroed(4 * 2112).unwrap());
+        memory.fill(0x5a);
+        let start = memory.start();
+        let kept = Arc::new(memory);
+        // SAFETY: four slots of 2048 bytes, the first at 0, with 64 bytes between two of them.
+        let region = unsafe { Region::apart(start, 4, SMALL, 2112, Box::new(Arc::clone(&kept))) }.unwrap();
+        let lender = region.lender();
+        let mut slots = Slots::new(region);
+        let mut held: Vec<Slot> = std::iter::from_fn(|| slots.take()).collect();
+        assert_eq!(held.iter().map(Slot::offset).collect::<Vec<_>>(), [0, 2112, 4224, 6336]);
+        held.iter_mut().for_each(|slot| slot.bytes_mut().fill(1));
+        let packet = crate::Packet::within(held.remove(2));
+        let place = lender.lend(packet).unwrap();
+        assert_eq!(place.at, 4224 + 256);
+        // SAFETY: it was lent once, and is taken back once, by its last byte.
+        let packet = unsafe { lender.take_back(4224 + 2047) }.unwrap();
+        assert_eq!(packet.lies(), place);
+        // SAFETY: no slot begins at 4 * 2112.
+        assert!(unsafe { lender.take_back(4 * 2112) }.is_none());
+        drop((packet, held));
+        assert_eq!(slots.available(), 4);
+        assert!(
+            (0..3).all(|gap| kept[gap * 2112 + 2048..][..64] == [0x5a; 64]),
+            "the bytes between are untouched"
+        );
+        let stride = MAX_REGION / 4 + 1;
+        // SAFETY: it is refused.
+        let refused = unsafe { Region::apart(start, 4, SMALL, stride, Box::new(())) };
+        assert!(matches!(refused, Err(RegionError::TooLarge { .. })));
     }
 
     #[test]

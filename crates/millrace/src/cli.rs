@@ -283,7 +283,7 @@ pub(crate) struct RunArgs {
     /// The program, or an image of one; without one and without --grpc a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
-    /// A port: 0@eth0, 0@packet:eth0, 0@xdp:eth0, 0@tap:mr0, 0@pcap:IN,OUT, 0@stream:IN,OUT, 0@null:TRACE
+    /// A port: 0@eth0, 0@packet:eth0, 0@xdp:eth0, 0@tap:mr0, 0@dpdk:DEVICE, 0@pcap:IN,OUT, 0@stream:IN,OUT, 0@null:TRACE
     #[arg(short = 'i', value_name = "PORT@IFACE")]
     pub(crate) ports: Vec<PortSpec>,
     /// Takes the first frames of streams after so many seconds, and goes on after their end

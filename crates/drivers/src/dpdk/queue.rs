@@ -1,0 +1,317 @@
+//! A queue pair of a device, for one worker.
+
+#![allow(unsafe_code)]
+
+use super::device::{ETHERNET_HEADER, Port};
+use super::eal;
+use super::memory::{Piece, Pieces};
+use super::shim::{self, Frame, TAG_ASIDE, WHOLE};
+use crate::offload::{finish_begun, insert_vlan};
+use crate::port::{
+    PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver, wall_clock_ns,
+};
+use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+/// The EtherType of a VLAN tag.
+const VLAN: u16 = 0x8100;
+
+/// A queue pair. What DPDK has of its memory, and what it has of other ports', is in `memory.rs`.
+pub(super) struct DpdkQueue {
+    number: u16,
+    piece: Arc<Piece>,
+    /// The slots of the piece that were dropped as packets; none are taken from here but to be lent again.
+    slots: Option<PacketPool>,
+    pieces: Pieces,
+    frames: Box<[Frame; MAX_BATCH]>,
+    handed: Vec<Handed>,
+    longest: usize,
+    is_local: bool,
+    is_down: bool,
+    statistics: PortStatistics,
+    remark: String,
+    /// Closed with the last queue pair.
+    port: Arc<Port>,
+}
+
+// SAFETY: `frames` has pointers within a call alone. Everything else goes from one thread to another by itself.
+unsafe impl Send for DpdkQueue {}
+
+/// What a queue pair is made of.
+pub(super) struct Parts {
+    pub(super) port: Arc<Port>,
+    pub(super) number: u16,
+    pub(super) piece: Arc<Piece>,
+    pub(super) slots: PacketPool,
+    /// The longest frame that the link takes.
+    pub(super) longest: usize,
+    pub(super) is_local: bool,
+    pub(super) remark: String,
+}
+
+/// What became of a packet that is to be sent, before the device was asked.
+enum Handed {
+    /// It is not for this link, or there is no mbuf for a copy.
+    Refused(Packet),
+    /// It is lent.
+    Lent { ingress_port: u16, timestamp_ns: u64 },
+    /// A copy of it is an mbuf.
+    Copied(Packet),
+}
+
+impl DpdkQueue {
+    pub(super) fn new(parts: Parts) -> DpdkQueue {
+        let Parts { port, number, piece, slots, longest, is_local, remark } = parts;
+        DpdkQueue {
+            number,
+            piece,
+            slots: Some(slots),
+            pieces: Pieces::default(),
+            frames: Box::new([Frame::NONE; MAX_BATCH]),
+            handed: Vec::with_capacity(MAX_BATCH),
+            longest,
+            is_local,
+            is_down: false,
+            statistics: PortStatistics::default(),
+            remark,
+            port,
+        }
+    }
+
+    /// Gives the mbufs of packets that were dropped to the pool of DPDK.
+    #[inline]
+    pub(super) fn refill(&mut self) {
+        if let Some(slots) = &mut self.slots {
+            self.piece.refill(slots);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn piece(&self) -> &Arc<Piece> {
+        &self.piece
+    }
+
+    /// The piece in which a frame lies.
+    #[inline]
+    fn piece_of<'p>(own: &'p Piece, pieces: &'p Pieces, data: *const u8) -> Option<&'p Piece> {
+        if own.has(data) { Some(own) } else { pieces.of(data) }
+    }
+
+    /// The packet of a frame that has come, where it lies or copied; none, and it is counted, when it is lost.
+    #[inline]
+    fn packet(&mut self, frame: Frame, pool: &mut PacketPool) -> Option<Packet> {
+        let piece = match frame.flags & WHOLE {
+            0 => None,
+            _ => Self::piece_of(&self.piece, &self.pieces, frame.data),
+        };
+        let packet = match piece {
+            // SAFETY: the device has handed the mbuf over, it has no other user, and its frame lies in its own room, so that it
+            // is an mbuf of this piece.
+            Some(piece) => unsafe { piece.packet(frame.mbuf, frame.data, frame.length) },
+            None => self.copy(frame, pool),
+        };
+        let mut packet = packet?;
+        let is_right = !packet.is_empty()
+            && packet.len() <= packet.longest_received()
+            && (frame.flags & TAG_ASIDE == 0 || insert_vlan(&mut packet, (VLAN, frame.tag)));
+        if !is_right {
+            self.statistics.rx_errors += 1;
+            return None;
+        }
+        if self.is_local {
+            finish_begun(packet.data_mut());
+        }
+        Some(packet)
+    }
+
+    /// A copy of a frame in memory that is not shared with DPDK, or in several mbufs.
+    #[cold]
+    fn copy(&mut self, frame: Frame, pool: &mut PacketPool) -> Option<Packet> {
+        let packet = pool.take();
+        let copied = packet.map(|mut packet| {
+            let length = packet.fill(|room| {
+                // SAFETY: the mbufs are the driver's, and there is so much room.
+                let used =
+                    unsafe { shim::millrace_copy_out(frame.mbuf, room.as_mut_ptr(), room.len() as u32) };
+                Ok::<_, std::convert::Infallible>(used as usize)
+            });
+            // A frame that does not fit leaves an empty one.
+            let Ok(_) = length;
+            packet
+        });
+        // SAFETY: the device has handed the mbuf over, and it is not used after this.
+        unsafe { shim::millrace_frame_free(frame.mbuf) };
+        if copied.is_none() {
+            self.statistics.rx_missed += 1;
+        }
+        copied
+    }
+
+    /// Makes an mbuf of a packet.
+    #[inline]
+    fn hand_on(&self, packet: Packet, frame: &mut Frame) -> Handed {
+        if !(ETHERNET_HEADER..=self.longest).contains(&packet.len()) {
+            return Handed::Refused(packet);
+        }
+        let data = packet.data().as_ptr();
+        let (length, ingress_port, timestamp_ns) =
+            (packet.len() as u32, packet.ingress_port, packet.timestamp_ns);
+        let packet = match Self::piece_of(&self.piece, &self.pieces, data) {
+            Some(piece) => match piece.lend(packet) {
+                Ok(mbuf) => {
+                    *frame = Frame { mbuf, data: data.cast_mut(), length, tag: 0, flags: 0 };
+                    return Handed::Lent { ingress_port, timestamp_ns };
+                }
+                Err(packet) => packet,
+            },
+            None => packet,
+        };
+        // SAFETY: the pool is there, the packet has so many bytes, and the frame is there for the answer.
+        let copied = unsafe {
+            let from = packet.data().as_ptr();
+            shim::millrace_copy_in(self.piece.pool(), from, length, &raw mut *frame)
+        };
+        if copied == 0 { Handed::Copied(packet) } else { Handed::Refused(packet) }
+    }
+
+    /// The packet of a lent mbuf that the device did not take.
+    #[cold]
+    fn take_back(&self, frame: Frame, ingress_port: u16, timestamp_ns: u64) -> Option<Packet> {
+        let piece = Self::piece_of(&self.piece, &self.pieces, frame.data)?;
+        // SAFETY: it was lent for this call, and the device did not take it.
+        let mut packet = unsafe { piece.packet(frame.mbuf, frame.data, frame.length) }?;
+        (packet.ingress_port, packet.timestamp_ns) = (ingress_port, timestamp_ns);
+        Some(packet)
+    }
+}
+
+impl QueuePair for DpdkQueue {
+    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        eal::enter();
+        self.pieces.refresh();
+        self.refill();
+        let room = batch.room().min(MAX_BATCH);
+        // SAFETY: there is room for so many frames, and this is the only user of the queue.
+        let count = unsafe {
+            shim::millrace_receive(self.port.id(), self.number, self.frames.as_mut_ptr(), room as u16)
+        };
+        let count = (count as usize).min(room);
+        if count == 0 {
+            return Ok(if room == 0 { Received::More } else { Received::Idle });
+        }
+        let now_ns = wall_clock_ns();
+        for at in 0..count {
+            if let Some(mut packet) = self.packet(self.frames[at], pool) {
+                packet.timestamp_ns = now_ns;
+                deliver(packet, batch, pool, &mut self.statistics);
+            }
+        }
+        Ok(if count == room { Received::More } else { Received::Idle })
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        eal::enter();
+        self.pieces.refresh();
+        let mut handed = std::mem::take(&mut self.handed);
+        let mut ready = 0;
+        for packet in batch.drain() {
+            let mut frame = Frame::NONE;
+            let became = self.hand_on(packet, &mut frame);
+            if !matches!(became, Handed::Refused(_)) {
+                self.frames[ready] = frame;
+                ready += 1;
+            }
+            handed.push(became);
+        }
+        // SAFETY: so many mbufs, which nobody else has and whose slots are lent; this is the only user of the queue.
+        let sent =
+            unsafe { shim::millrace_send(self.port.id(), self.number, self.frames.as_ptr(), ready as u16) };
+        let sent = (sent as usize).min(ready);
+        let (mut at, mut refused) = (0, 0);
+        for became in handed.drain(..) {
+            let frame = self.frames[at.min(MAX_BATCH - 1)];
+            let back = match became {
+                Handed::Refused(packet) => Some(packet),
+                handed => {
+                    let is_sent = at < sent;
+                    at += 1;
+                    if is_sent {
+                        self.statistics.tx_packets += 1;
+                        self.statistics.tx_bytes += u64::from(frame.length);
+                        if let Handed::Copied(packet) = handed {
+                            self.statistics.tx_copied += 1;
+                            pool.put(packet);
+                        }
+                        continue;
+                    }
+                    match handed {
+                        Handed::Lent { ingress_port, timestamp_ns } => {
+                            self.take_back(frame, ingress_port, timestamp_ns)
+                        }
+                        Handed::Copied(packet) => {
+                            // SAFETY: the mbuf of the copy, which the device did not take.
+                            unsafe { shim::millrace_frame_free(frame.mbuf) };
+                            Some(packet)
+                        }
+                        Handed::Refused(packet) => Some(packet),
+                    }
+                }
+            };
+            refused += 1;
+            // It was in the batch before.
+            if let Some(packet) = back
+                && let Err(packet) = batch.push(packet)
+            {
+                pool.put(packet);
+            }
+        }
+        self.handed = handed;
+        self.statistics.tx_refused += refused as u64;
+        self.is_down = refused > 0 && !self.port.is_up();
+        Ok(Transmitted { sent, refused })
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn is_link_down(&self) -> bool {
+        self.is_down
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn time_source(&self) -> TimeSource {
+        TimeSource::Wall
+    }
+
+    fn next_arrival_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        let mut statistics = self.statistics;
+        // The device counts them for all of its queues.
+        if self.number == 0 {
+            let (missed, wrong) = self.port.lost();
+            statistics.rx_missed += missed;
+            statistics.rx_errors += wrong;
+        }
+        statistics
+    }
+
+    fn remark(&self) -> Option<String> {
+        Some(self.remark.clone())
+    }
+}
+
+impl Drop for DpdkQueue {
+    fn drop(&mut self) {
+        if let Some(slots) = self.slots.take() {
+            self.port.give_back(Arc::clone(&self.piece), slots);
+        }
+    }
+}
