@@ -7,11 +7,10 @@
 
 mod lab;
 
-use lab::{Client, Lab, Traffic, compile, frames, image, programs, switch};
+use lab::{Client, Lab, Traffic, compile, files, frames, image, switch};
 use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
 use millrace_p4runtime_api::{KEEP_KEY, REPORT_KEY};
 use millrace_swap_report::Report;
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tonic::Request;
@@ -93,30 +92,6 @@ fn main() {
     assert!(changed.contains(from), "the actions of ipv4_lpm");
     let copied = changed.replacen(from, "actions = { drop; set_nhop; }", 1);
     measure("router, 100k routes copied", &source, &copied, &entries, &packets);
-}
-
-fn files(name: &str) -> (String, String, String) {
-    let read = |extension: &str| {
-        let path = programs().join(format!("{name}.{extension}"));
-        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    };
-    // What is above a subscriber's rate would be dropped.
-    let mut entries: Vec<String> =
-        read("entries").lines().filter(|line| !line.starts_with("meter_")).map(str::to_owned).collect();
-    let packets = read("stf");
-    if name == "l2_switch" {
-        entries.extend(learned(&packets, &entries));
-    }
-    (read("p4"), entries.join("\n") + "\n", packets)
-}
-
-/// Entries for the stations that send, as a controller makes them: without it the switch tells it of each frame.
-fn learned(packets: &str, known: &[String]) -> BTreeSet<String> {
-    let entry = |(_, frame): (_, Vec<u8>)| {
-        let station: Vec<String> = frame.get(6..12)?.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some(format!("table_add smac NoAction {} =>", station.join(":")))
-    };
-    frames(packets).into_iter().filter_map(entry).filter(|entry| !known.contains(entry)).collect()
 }
 
 /// Routes that none of the frames takes.

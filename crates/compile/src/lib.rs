@@ -10,7 +10,7 @@
 //!
 //! It never runs a program and never says anything itself: who calls shows what was found.
 
-use millrace_lower::{advice, is_foreign, lower_from};
+use millrace_lower::{advice, advice_for_workers, is_foreign, lower_from};
 use millrace_p4_14::{LIBRARY, translate};
 use millrace_pipeline::{Program, verify};
 use millrace_sema::hir;
@@ -181,6 +181,13 @@ impl Checked {
         verify(&program)
             .map_err(|broken| LowerError::Broken(broken.iter().map(ToString::to_string).collect()))?;
         Ok(Arc::new(program))
+    }
+
+    /// Finds also what several workers of one switch mean for the program.
+    pub fn find_for_workers(&mut self) {
+        if !self.errors {
+            self.add(advice_for_workers(&self.typed));
+        }
     }
 
     /// Lowers a program without errors too, only to find out what is wrong with it: a `select` on a value that is not known, two

@@ -23,6 +23,10 @@ pub(crate) mod code {
     pub(crate) const READ_ONLY: &str = "read-only";
     /// A list of fields to keep has no field.
     pub(crate) const EMPTY_LIST: &str = "empty-field-list";
+    /// A register that is read and then written, by several workers.
+    pub(crate) const SHARED_REGISTER: &str = "shared-register";
+    /// Random numbers of several workers.
+    pub(crate) const OWN_RANDOM: &str = "own-random";
     /// The typed program contradicts itself: a fault of the compiler, not of the source.
     pub(crate) const INTERNAL: &str = "internal";
 }

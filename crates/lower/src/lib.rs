@@ -26,6 +26,7 @@ mod names;
 mod objects;
 mod packet;
 mod parser;
+mod several;
 mod show;
 mod sites;
 mod storage;
@@ -92,6 +93,11 @@ pub fn advice(program: &hir::Program) -> Diagnostics {
         Some(Architecture::V1Model(_)) => arch::v1model_advice(program),
         _ => Diagnostics::new(),
     }
+}
+
+/// Warnings of what several workers of one switch mean for a program that the checker found right.
+pub fn advice_for_workers(program: &hir::Program) -> Diagnostics {
+    several::advice(program)
 }
 
 /// Whether a finding of [`lower`] says that the program is not for a switch of ours (no `main`, a package or an extern of

@@ -13,7 +13,7 @@ pub(crate) fn check(args: &CheckArgs, findings: &mut Findings) -> Result<(), Fai
         return Err(Failure::Usage("standard input (`-`) can be read once".into()));
     }
     if let [path] = args.paths.as_slice() {
-        find_all(path, &args.source, findings)?;
+        find_all(path, &args.source, args.cores, findings)?;
         if args.json {
             say_line(json!({ "ok": true, "diagnostics": findings.list() }));
         }
@@ -22,7 +22,7 @@ pub(crate) fn check(args: &CheckArgs, findings: &mut Findings) -> Result<(), Fai
     let mut files = Vec::new();
     let mut ok = true;
     for path in &args.paths {
-        let failure = find_all(path, &args.source, findings).err();
+        let failure = find_all(path, &args.source, args.cores, findings).err();
         failure.iter().for_each(Failure::show);
         let error = match &failure {
             Some(Failure::Failed(message) | Failure::Usage(message)) => Some(message),

@@ -7,7 +7,7 @@ use crate::output::Colour;
 use crate::p4info::Form;
 use crate::swap::SwapArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use millrace_dataplane::{DEFAULT_PACKET_MEMORY, EngineKind, QueueConfig};
+use millrace_dataplane::{DEFAULT_PACKET_MEMORY, EngineKind, MAX_WORKERS, QueueConfig};
 use millrace_drivers::{DEFAULT_CAPTURE_FILE, PortSpec};
 use millrace_listen::Address;
 use std::path::PathBuf;
@@ -189,6 +189,9 @@ pub(crate) struct CheckArgs {
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+    /// Warns also of what so many workers mean for the programs, as `run --cores` has them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MAX_WORKERS as i64))]
+    pub(crate) cores: u32,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,

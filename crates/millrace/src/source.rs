@@ -152,8 +152,13 @@ pub(crate) fn load(
     show(read(path, args), findings)
 }
 
-/// Finds all that is wrong with a program or image, from a file or from standard input, and shows it.
-pub(crate) fn find_all(path: &Path, args: &SourceArgs, findings: &mut Findings) -> Result<(), Failure> {
+/// Finds all that is wrong with a program or image, from a file or from standard input, for so many workers, and shows it.
+pub(crate) fn find_all(
+    path: &Path,
+    args: &SourceArgs,
+    workers: u32,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
     let mut checked = if path == Path::new(STANDARD_INPUT) {
         match read_input(args)? {
             Input::Image(_) => return Ok(()),
@@ -169,6 +174,9 @@ pub(crate) fn find_all(path: &Path, args: &SourceArgs, findings: &mut Findings) 
     };
     findings.set_form(args.diagnostics);
     checked.find_all();
+    if workers > 1 {
+        checked.find_for_workers();
+    }
     show(checked, findings).map(drop)
 }
 

@@ -14,7 +14,7 @@ use millrace_frames::{Batch, PacketPool};
 use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime_api::v1::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,6 +31,31 @@ const PORTS: std::ops::Range<PortId> = 0..16;
 
 pub(crate) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
+}
+
+/// A program: its text, its entries, and its test with the frames. Stations that send are known.
+pub(crate) fn files(name: &str) -> (String, String, String) {
+    let read = |extension: &str| {
+        let path = programs().join(format!("{name}.{extension}"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    // What is above a subscriber's rate would be dropped.
+    let mut entries: Vec<String> =
+        read("entries").lines().filter(|line| !line.starts_with("meter_")).map(str::to_owned).collect();
+    let packets = read("stf");
+    if name == "l2_switch" {
+        entries.extend(learned(&packets, &entries));
+    }
+    (read("p4"), entries.join("\n") + "\n", packets)
+}
+
+/// Entries for the stations that send, as a controller makes them: without it the switch tells it of each frame.
+fn learned(packets: &str, known: &[String]) -> BTreeSet<String> {
+    let entry = |(_, frame): (_, Vec<u8>)| {
+        let station: Vec<String> = frame.get(6..12)?.iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(format!("table_add smac NoAction {} =>", station.join(":")))
+    };
+    frames(packets).into_iter().filter_map(entry).filter(|entry| !known.contains(entry)).collect()
 }
 
 pub(crate) fn compile(source: &str) -> Pipeline {
@@ -281,7 +306,7 @@ impl Lab {
 }
 
 /// The frames over and over, some thousands of them, as a capture file.
-fn capture(frames: &[Vec<u8>]) -> PathBuf {
+pub(crate) fn capture(frames: &[Vec<u8>]) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Relaxed);
     let path = std::env::temp_dir().join(format!("millrace-lab-{}-{number}.pcap", std::process::id()));

@@ -374,3 +374,51 @@ control MyComputeChecksum(inout headers hdr, inout metadata meta) { apply {} }
 control MyDeparser(packet_out packet, in headers hdr) { apply { packet.emit(hdr.ipv4); } }
 V1Switch(MyParser(), MyVerifyChecksum(), MyIngress(), MyEgress(), MyComputeChecksum(), MyDeparser()) main;
 "#;
+
+#[test]
+fn what_several_workers_mean_is_said_when_it_is_asked_for() {
+    let folder = Folder::new("check-workers");
+    let program = folder.file(
+        "cells.p4",
+        "#include <v1model.p4>
+struct none {}
+register<bit<32>>(16) last;
+parser p(packet_in b, out none h, inout none m, inout standard_metadata_t s) {
+    state start { transition accept; }
+}
+control empty(inout none h, inout none m) { apply {} }
+control i(inout none h, inout none m, inout standard_metadata_t s) {
+    register<bit<32>>(16) seen;
+    apply {
+        bit<32> count;
+        seen.read(count, 1);
+        last.write(0, count);
+        seen.write(1, count + 1);
+        random(count, 0, 9);
+        last.read(count, 0);
+    }
+}
+control e(inout none h, inout none m, inout standard_metadata_t s) { apply {} }
+control d(packet_out b, in none h) { apply {} }
+V1Switch(p(), empty(), i(), e(), empty(), d()) main;
+",
+    );
+    let codes = |args: &[&str]| {
+        let said = millrace(&[&["check", "--json", &program], args].concat()).json();
+        let found = said["diagnostics"].as_array().unwrap().clone();
+        found
+            .iter()
+            .map(|one| (one["code"].clone(), one["line"].clone(), one["column"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&[]), []);
+    assert_eq!(codes(&["--cores", "1"]), []);
+    // A register that is written before it is read loses nothing.
+    let expected = [("shared-register", 14, 9), ("own-random", 15, 9)];
+    assert_eq!(
+        codes(&["--cores", "2"]),
+        expected.map(|(code, line, column)| (json!(code), json!(line), json!(column)))
+    );
+    let said = millrace(&["check", "--cores", "65", &program]);
+    assert!(said.code == 2 && said.err.contains("1..=64"), "{}", said.err);
+}
