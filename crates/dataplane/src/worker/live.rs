@@ -19,6 +19,8 @@ pub(crate) struct LivePort {
     pub(crate) sending: Batch,
     /// Most packets that it keeps until their frames have left ([`QueuePair::max_kept`]).
     pub(super) keeps: usize,
+    /// When its last packet came, by the clock of the switch, if that was asked.
+    pub(super) latest_ns: u64,
 }
 
 /// At most as many as a switch has, in the order in which they came.
@@ -34,7 +36,15 @@ impl LivePorts {
     pub(super) fn push(&mut self, id: PortId, port: Box<dyn QueuePair>) {
         let is_stamped = port.time_source() == TimeSource::Stamped;
         let keeps = port.max_kept();
-        self.ports.push(LivePort { id, port, ended: false, is_stamped, sending: Batch::new(), keeps });
+        self.ports.push(LivePort {
+            id,
+            port,
+            ended: false,
+            is_stamped,
+            sending: Batch::new(),
+            keeps,
+            latest_ns: 0,
+        });
         self.list();
     }
 
