@@ -10,7 +10,7 @@ use crate::flight::{Departure, Origin, Passed};
 use crate::queues::{MAX_PRIORITIES, Waiting};
 use crate::switch::Switch;
 use crate::{DropReason, PortId, egress, ingress};
-use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, mark};
+use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, Times, mark};
 use millrace_frames::{Burst, MAX_BATCH};
 use millrace_midend::Verdict;
 use millrace_pipeline::PacketPath;
@@ -21,8 +21,8 @@ enum Left {
     /// It is to be sent.
     Forward(PortId, Vec<u8>),
     Dropped(Loss, Option<PortId>),
-    /// It has passed ingress; its storage, and its number in the burst.
-    AfterIngress(Context, usize),
+    /// It has passed ingress; its storage.
+    AfterIngress(Context),
     /// It has passed egress, for that port; its storage.
     AfterEgress(PortId, Context),
     /// It has passed egress, wholly or but for what it asks for, and is to wait in the queue of that class.
@@ -52,7 +52,12 @@ pub(crate) struct Arrivals {
     blocks: Vec<[u8; BLOCK]>,
     /// How many blocks of each.
     each: usize,
+    /// When each came, where that makes a difference.
+    times: Vec<u64>,
 }
+
+/// The times of packets whose program does not look at them.
+const NO_TIMES: &[u64; MAX_BATCH] = &[0; MAX_BATCH];
 
 /// What is copied at once of a frame that may be needed again.
 const BLOCK: usize = 32;
@@ -79,6 +84,7 @@ pub(crate) fn pass(
     switch: &mut Switch,
     port: PortId,
     burst: &mut Burst<'_>,
+    times: &[u64],
     mut sent: impl FnMut(PortId, Output<'_>),
 ) {
     switch.traffic.turns.begin();
@@ -87,8 +93,9 @@ pub(crate) fn pass(
         let mut sent = |port, output: Output<'_>| {
             sent(port, Output { number: output.number.map(|number| first + number), ..output });
         };
-        if !run_ahead(switch, port, &mut part, &mut sent) {
-            one_by_one(switch, port, &part, &mut sent);
+        let times = times.get(first..).unwrap_or(&[]);
+        if !run_ahead(switch, port, &mut part, times, &mut sent) {
+            one_by_one(switch, port, &part, times, &mut sent);
         }
     }
 }
@@ -98,10 +105,11 @@ fn one_by_one(
     switch: &mut Switch,
     port: PortId,
     burst: &Burst<'_>,
+    times: &[u64],
     sent: &mut impl FnMut(PortId, Output<'_>),
 ) {
-    let frames = (0..burst.places().len()).filter_map(|number| Some((port, burst.frame(number)?)));
-    let mut outcome = switch.inject_batch(frames, 0);
+    let frame = |number| Some((port, burst.frame(number)?, times.get(number).copied()));
+    let mut outcome = switch.inject_each((0..burst.places().len()).filter_map(frame), 0);
     outcome.digests.drain(..).for_each(|message| switch.forwarder.effects.send(message));
     outcome.log.drain(..).for_each(|line| switch.forwarder.effects.say(line));
     outcome.outputs().for_each(|(port, frame)| sent(port, Output::elsewhere(frame)));
@@ -112,6 +120,7 @@ fn run_ahead(
     switch: &mut Switch,
     port: PortId,
     burst: &mut Burst<'_>,
+    times: &[u64],
     sent: &mut impl FnMut(PortId, Output<'_>),
 ) -> bool {
     let classes = switch.traffic.queues.classes();
@@ -128,7 +137,7 @@ fn run_ahead(
             return false;
         }
     };
-    let reads_time = bursts.reads_time();
+    let reads_time = switch.forwarder.reads_time;
     if reads_time || !switch.clock.is_real() {
         switch.now_ns = switch.clock.now_ns();
     }
@@ -136,9 +145,13 @@ fn run_ahead(
         switch.arrivals.keep(burst, bursts.footprint().within);
     }
     let (packets, bytes) = (burst.places().len(), burst.bytes());
+    let each = match reads_time {
+        true => switch.arrivals.note_times(packets, times, switch.now_ns),
+        false => NO_TIMES.get(..packets).unwrap_or(&[]),
+    };
     let Some(batch) = Batch::new(burst.reborrow(), port) else { return false };
     let mut host = bursts.host(&mut switch.forwarder.state);
-    let mut ran = bursts.run(batch, &mut host, switch.now_ns);
+    let mut ran = bursts.run(batch, &mut host, Times { each, now_ns: switch.now_ns });
 
     if ran.results.len() < packets {
         // A table has changed its form between the look and the run, or frames have less headroom than the code takes.
@@ -213,7 +226,7 @@ fn send_by_class(
     known: &mut KnownCounters<'_>,
     dropped: &mut u64,
     sent: &mut impl FnMut(PortId, Output<'_>),
-) -> Option<Vec<Left>> {
+) -> Option<Vec<(usize, Left)>> {
     let is_simple = |outcome: &Outcome| matches!(outcome.verdict(), Verdict::Forward | Verdict::IngressDrop);
     if !results.outcomes().iter().all(is_simple) {
         return None;
@@ -239,20 +252,25 @@ fn send_by_class(
             let (port, bytes) = (results.outcomes()[at].number(), results.bytes(at));
             match known.sent(u64::from(port), bytes.len() as u32) {
                 true => sent(port, Output { bytes, number: Some(at) }),
-                false => left.push(Left::Forward(port, bytes.to_vec())),
+                false => left.push((at, Left::Forward(port, bytes.to_vec()))),
             }
         }
     }
     Some(left)
 }
 
-/// What the packets of a burst need from number `first` on. Those that ingress drops before the first one that needs
+/// The packets of a burst from number `first` on, with what they need. Those that ingress drops before the first one that needs
 /// something are counted.
-fn leave(ran: &mut Ran<'_>, first: usize, known: &mut KnownCounters<'_>, dropped: &mut u64) -> Vec<Left> {
-    let mut left = Vec::with_capacity(ran.results.len() - first);
+fn leave(
+    ran: &mut Ran<'_>,
+    first: usize,
+    known: &mut KnownCounters<'_>,
+    dropped: &mut u64,
+) -> Vec<(usize, Left)> {
+    let mut left: Vec<(usize, Left)> = Vec::with_capacity(ran.results.len() - first);
     for (at, outcome) in ran.results.outcomes().iter().enumerate().skip(first) {
         let number = outcome.number();
-        left.push(match outcome.verdict() {
+        let one = match outcome.verdict() {
             Verdict::IngressDrop if left.is_empty() => {
                 *dropped += 1;
                 known.dropped_at(outcome.drop_site(), 1);
@@ -263,7 +281,7 @@ fn leave(ran: &mut Ran<'_>, first: usize, known: &mut KnownCounters<'_>, dropped
                 Left::Queued(number, outcome.class(), passed, ran.context(at))
             }
             Verdict::Forward => Left::Forward(number, ran.results.bytes(at).to_vec()),
-            Verdict::Stopped => Left::AfterIngress(ran.context(at), at),
+            Verdict::Stopped => Left::AfterIngress(ran.context(at)),
             Verdict::StoppedAfterEgress => Left::AfterEgress(number, ran.context(at)),
             Verdict::EgressDrop => {
                 Left::Dropped(Loss::at(DropReason::EgressDrop, outcome.drop_site()), Some(number))
@@ -272,12 +290,22 @@ fn leave(ran: &mut Ran<'_>, first: usize, known: &mut KnownCounters<'_>, dropped
                 let loss = loss(other, number, outcome.drop_site());
                 Left::Dropped(loss.unwrap_or(DropReason::StepLimit.into()), None)
             }
-        });
+        };
+        left.push((at, one));
     }
     left
 }
 
 impl Arrivals {
+    /// Notes when each of so many frames came. Later than now, or not known, is now.
+    #[inline]
+    fn note_times(&mut self, packets: usize, times: &[u64], now_ns: u64) -> &[u64] {
+        self.times.clear();
+        self.times.extend(times.iter().take(packets).map(|time| now_ns.min(*time)));
+        self.times.resize(packets, now_ns);
+        &self.times
+    }
+
     /// Keeps the first `written` bytes of each frame, before the program runs.
     #[inline]
     fn keep(&mut self, burst: &Burst<'_>, written: usize) {
@@ -313,7 +341,7 @@ impl Arrivals {
 fn finish_left(
     switch: &mut Switch,
     port: PortId,
-    left: Vec<Left>,
+    left: Vec<(usize, Left)>,
     burst: &Burst<'_>,
     sent: &mut impl FnMut(PortId, Output<'_>),
 ) {
@@ -322,9 +350,11 @@ fn finish_left(
     let mut later = Waiting::default();
     mark(Mark::Replication);
     switch.traffic.budget.start_batch();
-    for left in left {
-        let origin = switch.origin(port, None);
-        let arrival = arrival_of(switch, &left, burst);
+    for (number, left) in left {
+        let known = switch.arrivals.times.get(number).filter(|_| switch.forwarder.reads_time);
+        let time_ns = known.copied().unwrap_or(switch.now_ns);
+        let origin = switch.origin(port, time_ns, None);
+        let arrival = arrival_of(switch, &left, number, burst);
         if switch.traffic.turns.look() {
             leave_for_later(switch, Rest { left, arrival, origin });
             continue;
@@ -355,10 +385,10 @@ fn finish_left(
 }
 
 /// The bytes of a packet as they came in, if they may be needed.
-fn arrival_of(switch: &Switch, left: &Left, burst: &Burst<'_>) -> Vec<u8> {
+fn arrival_of(switch: &Switch, left: &Left, number: usize, burst: &Burst<'_>) -> Vec<u8> {
     match left {
-        Left::AfterIngress(context, number) if ingress::wants_arrival_of(switch, context) => {
-            switch.arrivals.frame(*number, burst)
+        Left::AfterIngress(context) if ingress::wants_arrival_of(switch, context) => {
+            switch.arrivals.frame(number, burst)
         }
         _ => Vec::new(),
     }
@@ -369,7 +399,7 @@ fn bytes_of(switch: &Switch, rest: &Rest) -> usize {
     let len = match &rest.left {
         Left::Forward(_, bytes) => bytes.len(),
         Left::Dropped(..) => 0,
-        Left::AfterIngress(context, _) | Left::AfterEgress(_, context) | Left::Queued(_, _, _, context) => {
+        Left::AfterIngress(context) | Left::AfterEgress(_, context) | Left::Queued(_, _, _, context) => {
             context.len()
         }
     };
@@ -402,7 +432,7 @@ fn go_on_from(switch: &mut Switch, left: Left, arrival: Vec<u8>, origin: Origin)
     match left {
         Left::Forward(to, bytes) => egress::finish_frame(switch, to, bytes, &origin),
         Left::Dropped(loss, to) => switch.drop_packet(loss, &origin, to),
-        Left::AfterIngress(mut context, _) => {
+        Left::AfterIngress(mut context) => {
             switch.charge(&origin, switch.forwarder.weights.ingress, &mut context);
             ingress::after_ingress(switch, context, arrival, origin);
         }

@@ -106,7 +106,7 @@ pub(crate) fn clone_ingress(switch: &mut Switch, context: &Context, received: &[
     let mut parsed_bits = 0;
     if !program.deparse_at_ingress {
         switch.forwarder.tracer.enter(journey, clone.bytes().len());
-        let parsed = switch.forwarder.run_parser(&mut clone, switch.now_ns);
+        let parsed = switch.forwarder.run_parser(&mut clone, origin.time_ns);
         switch.charge(&origin_of_clone, switch.forwarder.weights.ingress, &mut clone);
         switch.forwarder.tracer.enter_again(origin.journey);
         match parsed {

@@ -37,7 +37,9 @@ pub(crate) fn egress(switch: &mut Switch, departure: Departure, stay: QueueStay)
     context.set(&program, Intrinsic::Priority, u64::from(priority));
     describe_departure(switch, &mut context, length, path, (port, rid), stay);
 
-    let ran = run_egress(switch, &mut context, &mut origin, parsed_bits);
+    // What has not waited is policed at the time at which it came, as in a burst.
+    let time_ns = if stay.waited || path == PacketPath::EgressClone { switch.now_ns } else { origin.time_ns };
+    let ran = run_egress(switch, &mut context, &mut origin, parsed_bits, time_ns);
     switch.charge(&origin, switch.forwarder.weights.egress, &mut context);
     if let Err(reason) = ran {
         switch.forwarder.engines.take_back(context);
@@ -134,18 +136,19 @@ fn describe_departure(
     set(Intrinsic::EgressTimestamp, switch.now_ns);
 }
 
-/// Runs egress and makes the clones that it asks for; says why the packet is dropped. A packet that is not has its
+/// Runs egress at a time and makes the clones that it asks for; says why the packet is dropped. A packet that is not has its
 /// other requests in its storage.
-pub(crate) fn run_egress(
+fn run_egress(
     switch: &mut Switch,
     context: &mut Context,
     origin: &mut Origin,
     parsed_bits: u64,
+    time_ns: u64,
 ) -> Result<(), Loss> {
-    let mut ended = switch.forwarder.run(Stage::Egress, context, switch.now_ns)?;
+    let mut ended = switch.forwarder.run(Stage::Egress, context, time_ns)?;
     while ended.verdict == Verdict::CloneBeforeDeparser {
         copies::clone_egress(switch, context, origin, parsed_bits);
-        ended = switch.forwarder.run(Stage::Tail(ended.number), context, switch.now_ns)?;
+        ended = switch.forwarder.run(Stage::Tail(ended.number), context, time_ns)?;
     }
     if ended.verdict == Verdict::Forward {
         // Nothing was asked for, and the storage has not been written.

@@ -15,7 +15,7 @@ pub(crate) struct Journeying(pub(crate) u16);
 pub(crate) struct Origin {
     /// The port that it came in on.
     pub(crate) port: PortId,
-    /// When it came in.
+    /// When it came in, or began ingress again.
     pub(crate) time_ns: u64,
     /// How often it, or what it was copied from, has begun ingress or was cloned in egress.
     pub(crate) passes: u32,
@@ -74,6 +74,8 @@ pub(crate) struct QueueStay {
     pub(crate) dequeue_depth: u32,
     /// Which queue, counted from that of the highest class.
     pub(crate) queue: u32,
+    /// Whether it waited in one.
+    pub(crate) waited: bool,
 }
 
 impl QueueStay {

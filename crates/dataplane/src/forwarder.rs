@@ -3,7 +3,7 @@
 use crate::DropReason;
 use crate::drops::{Loss, loss};
 use crate::tracer::Tracer;
-use millrace_engine::{Context, Ended, Engines, Observer, Stage, Weights, World};
+use millrace_engine::{Context, Ended, Engines, Observer, Stage, Weights, World, shows_time};
 use millrace_pipeline::*;
 use millrace_state::{Effects, State};
 use std::sync::Arc;
@@ -19,31 +19,34 @@ pub(crate) struct Forwarder {
     pub(crate) tracer: Tracer,
     /// What the stages of the program weigh.
     pub(crate) weights: Weights,
+    /// Whether the times of packets make a difference to it.
+    pub(crate) reads_time: bool,
 }
 
 impl Forwarder {
     pub(crate) fn new(engines: Engines, state: State) -> Forwarder {
         let program = Arc::clone(state.program());
         let (weights, tracer) = (engines.weights(), Tracer::off(&program));
-        Forwarder { program, engines, state, effects: Effects::default(), tracer, weights }
+        let reads_time = shows_time(&program);
+        Forwarder { program, engines, state, effects: Effects::default(), tracer, weights, reads_time }
     }
 
     /// Runs ingress over a packet; says why the packet is dropped.
-    pub(crate) fn run_ingress(&mut self, context: &mut Context, now_ns: u64) -> Result<(), Loss> {
-        self.run(Stage::Ingress, context, now_ns).map(drop)
+    pub(crate) fn run_ingress(&mut self, context: &mut Context, time_ns: u64) -> Result<(), Loss> {
+        self.run(Stage::Ingress, context, time_ns).map(drop)
     }
 
     /// Runs ingress up to its parser; gives the bits of valid headers after it, or why the packet is dropped.
-    pub(crate) fn run_parser(&mut self, context: &mut Context, now_ns: u64) -> Result<u64, Loss> {
-        self.run(Stage::Parser, context, now_ns)?;
+    pub(crate) fn run_parser(&mut self, context: &mut Context, time_ns: u64) -> Result<u64, Loss> {
+        self.run(Stage::Parser, context, time_ns)?;
         Ok(context.header_bits(&self.program))
     }
 
-    /// Runs a stage of the program over a packet; says why the packet is dropped.
-    pub(crate) fn run(&mut self, stage: Stage, context: &mut Context, now_ns: u64) -> Result<Ended, Loss> {
+    /// Runs a stage of the program over a packet at a time; says why the packet is dropped.
+    pub(crate) fn run(&mut self, stage: Stage, context: &mut Context, time_ns: u64) -> Result<Ended, Loss> {
         let mut world = World {
             state: &mut self.state,
-            now_ns,
+            now_ns: time_ns,
             effects: &mut self.effects,
             observer: &mut self.tracer as &mut dyn Observer,
         };

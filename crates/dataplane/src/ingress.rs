@@ -21,7 +21,7 @@ pub(crate) fn ingress(switch: &mut Switch, arrival: Arrival) {
     let mut context = switch.forwarder.engines.context(&bytes);
     kept.restore(&program, &mut context);
     describe_arrival(&program, &mut context, &origin, path);
-    let ran = switch.forwarder.run_ingress(&mut context, switch.now_ns);
+    let ran = switch.forwarder.run_ingress(&mut context, origin.time_ns);
     switch.charge(&origin, switch.forwarder.weights.ingress, &mut context);
     match ran {
         Ok(()) => after_ingress(switch, context, bytes, origin),

@@ -258,7 +258,7 @@ impl Queues {
         // Links with or without room: who empties all queues takes what comes of it.
         let (departure, enqueued_ns, _) = queues.find_map(|queue| queue.packets.pop_front())?;
         self.queued -= 1;
-        Some((departure, QueueStay::none(enqueued_ns)))
+        Some((departure, QueueStay { waited: true, ..QueueStay::none(enqueued_ns) }))
     }
 
     /// The next packet that may leave now.
@@ -285,7 +285,8 @@ impl Queues {
         let (departure, enqueued_ns, enqueue_depth) = queue.packets.pop_front()?;
         let dequeue_depth = queue.packets.len() as u32;
         self.queued -= 1;
-        Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number }))
+        let waited = true;
+        Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number, waited }))
     }
 
     /// Whether packets wait only for the link of their port.

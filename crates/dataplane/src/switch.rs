@@ -338,11 +338,20 @@ impl Switch {
         packets: impl IntoIterator<Item = (PortId, &'a [u8])>,
         time_ns: u64,
     ) -> Outcome {
+        self.inject_each(packets.into_iter().map(|(port, bytes)| (port, bytes, None)), time_ns)
+    }
+
+    /// As [`Switch::inject_batch`]; each packet with the time at which it came, none: now.
+    pub(crate) fn inject_each<'a>(
+        &mut self,
+        packets: impl IntoIterator<Item = (PortId, &'a [u8], Option<u64>)>,
+        time_ns: u64,
+    ) -> Outcome {
         self.traffic.turns.begin();
         self.traffic.budget.start_batch();
         self.let_time_pass(time_ns);
-        for (port, bytes) in packets {
-            self.receive(port, bytes);
+        for (port, bytes, came_ns) in packets {
+            self.receive(port, bytes, came_ns);
         }
         self.process();
         self.take_outcome()
@@ -350,13 +359,22 @@ impl Switch {
 
     /// As [`Switch::inject`], with the story of the packet. A simulated clock moves as far as queues need to run empty.
     pub fn inject_traced(&mut self, port: PortId, bytes: &[u8], time_ns: u64) -> (Outcome, Trace) {
+        self.inject_one_traced((port, bytes, None), time_ns)
+    }
+
+    /// As [`Switch::inject_traced`]; the packet with the time at which it came, none: now.
+    pub(crate) fn inject_one_traced(
+        &mut self,
+        (port, bytes, came_ns): (PortId, &[u8], Option<u64>),
+        time_ns: u64,
+    ) -> (Outcome, Trace) {
         self.traffic.turns.begin();
         self.traffic.budget.start_batch();
         self.let_time_pass(time_ns);
         self.forwarder.tracer.start(port, self.now_ns, bytes);
         // Only the interpreter tells its steps; both engines work on the same objects.
         self.forwarder.engines.use_interp(true);
-        self.receive(port, bytes);
+        self.receive(port, bytes, came_ns);
         self.process();
         while let (Some(next), Clock::Simulated(_)) = (self.traffic.queues.next_departure_ns(), &self.clock) {
             self.let_time_pass(next);
@@ -409,7 +427,25 @@ impl Switch {
         burst: &mut Burst<'_>,
         sent: impl FnMut(PortId, Output<'_>),
     ) {
-        burst::pass(self, port, burst, sent);
+        burst::pass(self, port, burst, &[], sent);
+    }
+
+    /// As [`Switch::switch_burst`], of frames that came at these times of the switch's clock, in nanoseconds: what the program is
+    /// told, and what meters and idle timeouts count with. A time after now is now, as is one that is missing.
+    #[inline]
+    pub fn switch_burst_at(
+        &mut self,
+        port: PortId,
+        burst: &mut Burst<'_>,
+        times: &[u64],
+        sent: impl FnMut(PortId, Output<'_>),
+    ) {
+        burst::pass(self, port, burst, times, sent);
+    }
+
+    /// Whether the times at which packets came make a difference to the program.
+    pub fn reads_time(&self) -> bool {
+        self.forwarder.reads_time
     }
 
     /// What [`Switch::switch_burst`] may change of a frame and its surroundings.

@@ -96,7 +96,7 @@ mod tests {
         assert!(!switch.traffic.holds_back(3));
         // A turn that is over at once.
         for port in [3, 5] {
-            switch.receive(port, &[1, 2]);
+            switch.receive(port, &[1, 2], None);
         }
         let turns = &mut switch.traffic.turns;
         (turns.is_over, turns.are_taken) = (true, true);

@@ -9,6 +9,7 @@
 //! follows them (0 is the time of the first frame), and it ends when all inputs have: the same captures give the same
 //! output, to the byte and the nanosecond.
 
+mod arrivals;
 mod bursts;
 mod control;
 mod followers;
@@ -35,6 +36,7 @@ use crate::links;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
 use crate::{Clock, DigestMessage, DropReason, PortId, Trace};
+use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
 use leaving::Leaving;
@@ -212,6 +214,8 @@ struct Packets {
     received: Batch,
     /// Where its frames lie.
     places: Vec<frames::Place>,
+    /// When its frames came.
+    arrivals: Arrivals,
     leaving: Leaving,
     outgoing: Outgoing,
 }
@@ -368,6 +372,7 @@ impl Worker {
             pool: PacketPool::new(pool_size(live.len(), live.kept())),
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
             places: Vec::with_capacity(MAX_BATCH),
+            arrivals: Arrivals::default(),
             leaving: Leaving::default(),
             outgoing: Outgoing::default(),
         };
@@ -604,27 +609,35 @@ impl Worker {
             };
             self.packets.received.set_limit(limit);
         }
-        if self.listener.of_packets {
+        let tells = self.listener.of_packets;
+        let left_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
+        let Worker { switch, ports, packets, simulated, .. } = self;
+        let Packets { pool, received, places, arrivals, leaving, outgoing } = packets;
+        let times = match simulated.is_none() && (switch.reads_time() || tells) {
+            true => arrivals.of(received.packets(), &switch.clock, switch.now_ns, &mut ports[at].latest_ns),
+            false => arrivals.all_now(),
+        };
+        if tells {
             return self.switch_telling(from, time_ns);
         }
-        let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
-        let Worker { switch, ports, packets, .. } = self;
-        let Packets { pool, received, places, leaving, outgoing } = packets;
         let Some(mut burst) = received.burst(places) else {
-            return self.switch_copies(from, time_ns);
+            return self.switch_copies(from);
         };
         let memory = burst.addresses();
-        switch.switch_burst(from, &mut burst, |port, output| leaving.note(port, output, &memory));
-        leaving.hand_on(received, time_ns, outgoing, (ports, pool));
+        switch.switch_burst_at(from, &mut burst, times, |port, output| leaving.note(port, output, &memory));
+        leaving.hand_on(received, left_ns, outgoing, (ports, pool));
         self.hand_over();
         let (digests, log) = self.switch.take_messages();
         self.tell_messages(digests, log);
     }
 
     /// Switches the batch that came from a port, whose packets cannot be switched where they lie.
-    fn switch_copies(&mut self, from: PortId, time_ns: u64) {
-        let frames = self.packets.received.packets().iter().map(|packet| (from, packet.data()));
-        let outcome = self.switch.inject_batch(frames, time_ns);
+    fn switch_copies(&mut self, from: PortId) {
+        let Packets { received, arrivals, .. } = &self.packets;
+        let frames = received.packets().iter().enumerate();
+        let frames = frames.map(|(number, packet)| (from, packet.data(), arrivals.time(number)));
+        // The clock is where it has to be.
+        let outcome = self.switch.inject_each(frames, 0);
         self.packets.received.recycle(&mut self.packets.pool);
         self.dispatch(outcome);
     }
@@ -634,8 +647,9 @@ impl Worker {
         let frames: Vec<Vec<u8>> =
             self.packets.received.packets().iter().map(|packet| packet.data().to_vec()).collect();
         self.packets.received.recycle(&mut self.packets.pool);
-        for frame in &frames {
-            let (outcome, story) = self.switch.inject_traced(from, frame, time_ns);
+        for (number, frame) in frames.iter().enumerate() {
+            let came_ns = self.packets.arrivals.time(number);
+            let (outcome, story) = self.switch.inject_one_traced((from, frame, came_ns), time_ns);
             self.tell(Notice::Story(Box::new(story)));
             self.dispatch(outcome);
         }

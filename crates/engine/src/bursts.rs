@@ -2,11 +2,11 @@
 
 use crate::background::{Client, Coming};
 use crate::context::{Kept, Spare};
-use crate::{Context, Settings, schedule, time};
+use crate::{Context, Settings, schedule};
 use millrace_frames::{Footprint, MAX_BATCH};
 use millrace_jit::sampling::Sampler;
 use millrace_jit::{
-    Batch, Compiled, Contexts, Effort, Host, JitError, Options, Outcomes, Results, Statistics, Storage,
+    Batch, Compiled, Contexts, Effort, Host, JitError, Options, Outcomes, Results, Statistics, Storage, Times,
 };
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Plan, Site};
@@ -24,8 +24,6 @@ pub(crate) struct BurstCode {
     contexts: Contexts,
     /// Whether what came in has to be kept: for clones of it, and for packets that start again.
     keeps_arrivals: bool,
-    /// Whether the time of a burst makes a difference.
-    reads_time: bool,
     options: Options,
     /// How hard code is tried to be made where there is no time to wait.
     effort: Effort,
@@ -84,7 +82,6 @@ impl BurstCode {
             contexts: code.contexts(MAX_BATCH),
             code: Arc::new(code),
             keeps_arrivals: may_keep.iter().any(|role| may_set(program, *role)),
-            reads_time: time::shows(program),
             options,
             effort: Effort::Soon,
             settings: settings.clone(),
@@ -120,14 +117,13 @@ impl BurstCode {
     /// Everything that one run needs.
     #[inline]
     pub(crate) fn view<'e>(&'e mut self, outcomes: &'e mut Outcomes, spare: &'e mut Spare) -> Bursts<'e> {
-        let BurstCode { code, contexts, keeps_arrivals, reads_time, settings, .. } = self;
+        let BurstCode { code, contexts, keeps_arrivals, settings, .. } = self;
         Bursts {
             code,
             contexts,
             outcomes,
             spare,
             keeps_arrivals: *keeps_arrivals,
-            reads_time: *reads_time,
             by_class: settings.by_class,
         }
     }
@@ -255,7 +251,6 @@ pub struct Bursts<'e> {
     outcomes: &'e mut Outcomes,
     spare: &'e mut Spare,
     keeps_arrivals: bool,
-    reads_time: bool,
     by_class: bool,
 }
 
@@ -275,12 +270,6 @@ impl<'e> Bursts<'e> {
         self.keeps_arrivals
     }
 
-    /// Whether the time of a burst makes a difference.
-    #[inline]
-    pub fn reads_time(&self) -> bool {
-        self.reads_time
-    }
-
     /// What the code may change of a frame.
     #[inline]
     pub fn footprint(&self) -> Footprint {
@@ -296,15 +285,15 @@ impl<'e> Bursts<'e> {
         self.code.host(state)
     }
 
-    /// Runs the code over a batch. Fewer results than packets: a table has changed its form meanwhile, or frames have less
+    /// Runs the code over a batch, which has a time for each packet. Fewer results than packets: a table has changed its form meanwhile, or frames have less
     /// headroom than the code takes, and nothing is done.
     #[inline]
-    pub fn run<'r>(self, batch: Batch<'r>, host: &'r mut Host<'_>, now_ns: u64) -> Ran<'r>
+    pub fn run<'r>(self, batch: Batch<'r>, host: &'r mut Host<'_>, times: Times<'_>) -> Ran<'r>
     where
         'e: 'r,
     {
         let Bursts { code, contexts, outcomes, spare, by_class, .. } = self;
-        let results = batch.run(code, host, contexts, outcomes, now_ns);
+        let results = batch.run(code, host, contexts, outcomes, times);
         Ran { results, contexts, spare, by_class }
     }
 }

@@ -7,7 +7,7 @@ use crate::{Compiler, Context, Ended, Engine, EngineError, Settings, Stage};
 use millrace_frames::{Burst, HEADROOM, Place};
 use millrace_interp::{Observer, World};
 use millrace_jit::{
-    Batch, Compiled, Contexts, Effort, JitError, Options, Outcomes, SlotPlaces, Statistics, Storage,
+    Batch, Compiled, Contexts, Effort, JitError, Options, Outcomes, SlotPlaces, Statistics, Storage, Times,
 };
 use millrace_midend::order::{Order, may_set};
 use millrace_midend::{Cancel, Plan, Verdict};
@@ -219,8 +219,8 @@ impl Code {
         // Every packet in a buffer of its own lies so.
         debug_assert!(batch.is_some(), "a buffer without room");
         contexts.exchange(&mut context.storage);
-        let results =
-            batch.map(|batch| batch.run(code, &mut host, contexts, &mut self.outcomes, world.now_ns));
+        let times = Times { each: &[world.now_ns], now_ns: world.now_ns };
+        let results = batch.map(|batch| batch.run(code, &mut host, contexts, &mut self.outcomes, times));
         let mut ended = Ended::of(Verdict::StepLimit);
         let mut moved = false;
         if let Some(results) = results

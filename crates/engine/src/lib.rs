@@ -39,7 +39,8 @@ pub use context::Context;
 pub use engines::{EngineKind, Engines, Settings, Weights};
 pub use interpreted::Interpreted;
 pub use stage::{Ended, Engine, EngineError, Stage};
+pub use time::shows as shows_time;
 
 pub use millrace_interp::{Event, Observer, Phv, Unobserved, World};
 pub use millrace_jit::sampling::{Mark, Sampler, Samples, mark};
-pub use millrace_jit::{Batch, Effort, Host, Outcome, Results, Statistics};
+pub use millrace_jit::{Batch, Effort, Host, Outcome, Results, Statistics, Times};

@@ -1,4 +1,4 @@
-//! Whether a program can tell what time it is: then the clock is read for each burst.
+//! Whether a program can tell what time it is: then each packet is given the time at which it came.
 
 use millrace_pipeline::*;
 
@@ -12,7 +12,7 @@ const TIMES: [Intrinsic; 4] = [
 
 /// Whether something that a program reads or keeps depends on the time: what the switch tells it, meters, and entries that
 /// age.
-pub(crate) fn shows(program: &Program) -> bool {
+pub fn shows(program: &Program) -> bool {
     let is_time = |slot: SlotId| TIMES.iter().any(|role| program.intrinsics.get(*role) == Some(slot));
     let reads_time = |expr: &Expr| {
         let mut found = false;

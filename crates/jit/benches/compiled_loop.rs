@@ -134,6 +134,7 @@ unsafe extern "C" fn lookup(
     n: u64,
     slots: *mut u32,
     _: *mut u32,
+    _: *const i32,
 ) -> u64 {
     // SAFETY: room for `n` results; the action slot of all is 1.
     unsafe { std::slice::from_raw_parts_mut(slots, n as usize) }.fill(1);
@@ -221,6 +222,7 @@ impl Case {
         let mut outcomes = [Outcome::default(); MAX_BATCH];
         let mut moved = [Moved { data: std::ptr::null_mut(), len: 0 }; MAX_BATCH];
         let mut lookups = vec![LookupCounts::default(); program.tables.len()];
+        let times = [0u64; MAX_BATCH];
         let place =
             |number: usize| Place { at: (number * stride + HEADROOM) as u32, len: self.packet.len() as u32 };
         let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
@@ -236,6 +238,7 @@ impl Case {
             moved: moved.as_mut_ptr(),
             lookups: lookups.as_mut_ptr(),
             port: 0,
+            times_end: times.as_ptr_range().end,
             now_ns: 0,
         };
         let start = Instant::now();

@@ -68,7 +68,8 @@ pub const MISSED: u32 = 1 << 31;
 
 /// Looks up `n` keys, each `ceil(bits/64)` limbs, and as many selector inputs, of their own limbs. Writes for each the
 /// action slot (0: the default action, at a miss; with [`MISSED`]: what a default group selected) and, unless `entries` is
-/// null, the entry plus one (0: a miss). What it returns means nothing.
+/// null, the entry plus one (0: a miss). `packets` says of which packet each key is, where entries may have idle timeouts: its
+/// place counted from the end of the last one, in bytes; of other tables it is null. What it returns means nothing.
 pub type LookupBatch = unsafe extern "C" fn(
     host: *mut c_void,
     table: *const c_void,
@@ -77,6 +78,7 @@ pub type LookupBatch = unsafe extern "C" fn(
     n: u64,
     slots: *mut u32,
     entries: *mut u32,
+    packets: *const i32,
 ) -> u64;
 
 /// A table as compiled code sees it.
@@ -146,6 +148,8 @@ pub struct Env {
     pub lookups: *mut LookupCounts,
     /// The port that all packets came in on.
     pub port: u64,
-    /// The time of the batch in nanoseconds.
+    /// The end of the times of arrival in nanoseconds, one for each packet.
+    pub times_end: *const u64,
+    /// The time at which the batch is worked on, in nanoseconds: not before any of them.
     pub now_ns: u64,
 }

@@ -30,11 +30,22 @@ pub struct Batch<'m> {
     port: u32,
 }
 
+/// When the packets of a batch came, and when they are worked on, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Times<'t> {
+    /// The time of arrival of each packet: what the program is told, and what meters and idle timeouts count with.
+    pub each: &'t [u64],
+    /// The time at which all of them meet their queue and egress, not before any of the others.
+    pub now_ns: u64,
+}
+
 /// The packets of a batch as compiled code takes them.
 pub(crate) struct Packets<'b> {
     pub(crate) memory: NonNull<u8>,
     pub(crate) places: &'b [Place],
     pub(crate) port: u32,
+    /// As many as places.
+    pub(crate) times: Times<'b>,
     pub(crate) outcomes: &'b mut Outcomes,
 }
 
@@ -69,7 +80,7 @@ impl<'m> Batch<'m> {
         (burst.places().len() <= MAX_BATCH).then_some(Batch { burst, port })
     }
 
-    /// Runs code over the packets, as many as there are contexts. Packets beyond are left out of the results, as are all
+    /// Runs code over the packets, as many as there are contexts and times. Packets beyond are left out of the results, as are all
     /// when the code does not [fit](Compiled::fits) the tables or takes more [headroom](Compiled::headroom) than the burst has.
     #[inline]
     pub fn run<'r>(
@@ -78,19 +89,20 @@ impl<'m> Batch<'m> {
         host: &'r mut Host<'_>,
         contexts: &mut Contexts,
         outcomes: &'r mut Outcomes,
-        now_ns: u64,
+        times: Times<'_>,
     ) -> Results<'r>
     where
         'm: 'r,
     {
         let Batch { burst, port } = self;
         let (memory, places) = (burst.memory(), burst.places());
-        let places = &places[..places.len().min(contexts.len())];
+        let places = &places[..places.len().min(contexts.len()).min(times.each.len())];
+        let times = Times { each: &times.each[..places.len()], ..times };
         let fits = compiled.headroom() <= burst.headroom();
-        let packets = Packets { memory, places, port, outcomes };
+        let packets = Packets { memory, places, port, times, outcomes };
         // SAFETY: the burst lends each packet with its headroom and tailroom, to the batch alone, and the code takes no more
         // headroom than that.
-        let ran = fits && unsafe { compiled.run(host, contexts, packets, now_ns) };
+        let ran = fits && unsafe { compiled.run(host, contexts, packets) };
         let count = if ran { places.len() } else { 0 };
         Results {
             outcomes: &outcomes.words[..count],

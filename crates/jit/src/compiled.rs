@@ -263,13 +263,13 @@ impl Compiled {
         host: &mut Host<'_>,
         contexts: &mut Contexts,
         mut packets: Packets<'_>,
-        now_ns: u64,
     ) -> bool {
-        host.start(now_ns);
+        host.start(packets.times.each);
         if !contexts.tables.refresh(host.state, &self.shapes) {
             return false;
         }
         debug_assert!(packets.places.len() <= MAX_BATCH.min(contexts.len()));
+        debug_assert_eq!(packets.places.len(), packets.times.each.len());
         let tables = contexts.tables.start();
         let (contexts, stage) = contexts.memory();
         let lookups = host.state.lookup_counts_mut().as_mut_ptr();
@@ -285,7 +285,8 @@ impl Compiled {
             moved: packets.moved(),
             lookups,
             port: u64::from(packets.port),
-            now_ns,
+            times_end: packets.times.each.as_ptr_range().end,
+            now_ns: packets.times.now_ns,
         };
         // SAFETY: the caller promises the packets; `host`, `contexts` and outcomes are borrowed, and the tables are as the
         // code takes them, until the worker's next quiescent point.

@@ -26,7 +26,7 @@ mod storage;
 mod tables;
 
 pub use abi::{Outcome, Shape};
-pub use batch::{Batch, Outcomes, Results};
+pub use batch::{Batch, Outcomes, Results, Times};
 pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;
 pub use layout::{Layout, MAX_CONTEXT};

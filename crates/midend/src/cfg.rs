@@ -164,7 +164,9 @@ impl Op {
 pub enum Input {
     /// The port of arrival.
     Port,
-    /// The time of the batch.
+    /// When the packet came.
+    Arrival,
+    /// When the batch is worked on.
     Now,
     /// The length of the packet.
     Length,

@@ -176,6 +176,7 @@ impl Printer<'_> {
             Op::Input { dst, input } => {
                 let input = match input {
                     Input::Port => "port",
+                    Input::Arrival => "arrival",
                     Input::Now => "now",
                     Input::Length => "length",
                     Input::LengthNow => "length_now",

@@ -60,11 +60,12 @@ impl Switch {
         self.now_ns = self.clock.now_ns();
     }
 
-    /// A packet enters the switch.
-    pub(crate) fn receive(&mut self, port: PortId, bytes: &[u8]) {
+    /// A packet enters the switch that came at a time; none: now.
+    pub(crate) fn receive(&mut self, port: PortId, bytes: &[u8], came_ns: Option<u64>) {
         let path = PacketPath::Normal;
         let journey = self.forwarder.tracer.open(JourneyKind::Ingress, None, path, (port, 0));
-        let origin = self.origin(port, journey);
+        let time_ns = came_ns.map_or(self.now_ns, |came| came.min(self.now_ns));
+        let origin = self.origin(port, time_ns, journey);
         if let Some(reason) = self.ports.closed(port, &mut self.ledger.counters) {
             return self.drop_packet(reason, &origin, None);
         }
@@ -78,10 +79,10 @@ impl Switch {
         self.traffic.input.push_back(Arrival { bytes: bytes.to_vec(), path, origin, kept: Kept::default() });
     }
 
-    /// What goes with a packet that comes in now.
-    pub(crate) fn origin(&mut self, port: PortId, journey: Option<JourneyId>) -> Origin {
+    /// What goes with a packet that came in at a time.
+    pub(crate) fn origin(&mut self, port: PortId, time_ns: u64, journey: Option<JourneyId>) -> Origin {
         let steps = self.traffic.budget.set_out();
-        Origin { port, time_ns: self.now_ns, passes: 1, budget: MAX_COPIES, steps, journey }
+        Origin { port, time_ns, passes: 1, budget: MAX_COPIES, steps, journey }
     }
 
     /// Works until nothing is left that can go on now, or the turn is over.

@@ -21,6 +21,8 @@ pub(crate) struct LivePort {
     pub(super) is_of_device: bool,
     /// Most packets that it keeps until their frames have left ([`QueuePair::max_kept`]).
     pub(super) keeps: usize,
+    /// When its last packet came, by the clock of the switch, if that was asked.
+    pub(super) latest_ns: u64,
 }
 
 /// At most as many as a switch has, in the order in which they came.
@@ -36,8 +38,16 @@ impl LivePorts {
     pub(super) fn push(&mut self, id: PortId, port: Box<dyn QueuePair>, is_of_device: bool) {
         let is_stamped = port.time_source() == TimeSource::Stamped;
         let keeps = port.max_kept();
-        let sending = Batch::new();
-        self.ports.push(LivePort { id, port, ended: false, is_stamped, sending, is_of_device, keeps });
+        self.ports.push(LivePort {
+            id,
+            port,
+            ended: false,
+            is_stamped,
+            sending: Batch::new(),
+            is_of_device,
+            keeps,
+            latest_ns: 0,
+        });
         self.list();
     }
 

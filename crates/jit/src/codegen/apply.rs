@@ -59,11 +59,20 @@ impl Gen<'_> {
         let keys = self.e().words_in_memory(0, &key);
         let inputs = self.selector_inputs(table);
         let inputs = if inputs.is_empty() { self.e().int(0) } else { self.e().numbers_in_memory(1, &inputs) };
-        let results = self.e().buffer(2, 8);
+        // The action slot, the entry, and which packet it is.
+        let results = self.e().buffer(2, 12);
         let has_entries = has_entries(self.program, table);
         let entries = if has_entries { self.e().plus(results, 4) } else { self.e().int(0) };
         let one = self.e().int(1);
-        self.of_table(table).by_call(keys, inputs, one, results, entries);
+        let packets = match self.program.tables[table].idle_timeout {
+            true => {
+                let before_end = self.packet().get(PacketVar::BeforeEnd);
+                self.ins().istore32(plain(), before_end, results, 8);
+                self.e().plus(results, 8)
+            }
+            false => self.e().int(0),
+        };
+        self.of_table(table).by_call(keys, inputs, one, results, [entries, packets]);
         let found = self.ins().uload32(plain(), results, 0);
         if has_entries {
             let entry = self.ins().uload32(plain(), results, 4);
@@ -153,7 +162,11 @@ impl Gen<'_> {
         let entries =
             if has_entries { self.e().plus(memory, i64::from(stage.entries)) } else { self.e().int(0) };
         let number = self.e().shr(bytes, 2);
-        self.of_table(table).by_call(keys, inputs, number, slots, entries);
+        let packets = match self.program.tables[table].idle_timeout {
+            true => self.e().plus(memory, i64::from(stage.waiting)),
+            false => self.e().int(0),
+        };
+        self.of_table(table).by_call(keys, inputs, number, slots, [entries, packets]);
         self.packet().load_loop_env();
         let memory = self.packet().loop_env.stage;
         // The loop, its condition at the end, from the first waiting packet to the end of the last.

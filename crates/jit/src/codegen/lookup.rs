@@ -268,11 +268,19 @@ impl<'a> TableLookup<'_, 'a> {
         self.e().load_element(start, entry, 4)
     }
 
-    pub(super) fn by_call(&mut self, keys: Value, inputs: Value, count: Value, slots: Value, entries: Value) {
+    /// Calls [`TableEnv::lookup`]; the last two arguments may be null.
+    pub(super) fn by_call(
+        &mut self,
+        keys: Value,
+        inputs: Value,
+        count: Value,
+        slots: Value,
+        [entries, packets]: [Value; 2],
+    ) {
         let lookup = self.field(offset_of!(TableEnv, lookup));
         let argument = self.field(offset_of!(TableEnv, table));
         let host = self.packet.host();
-        self.e().call_address(lookup, &[host, argument, keys, inputs, count, slots, entries]);
+        self.e().call_address(lookup, &[host, argument, keys, inputs, count, slots, entries, packets]);
     }
 
     /// The lookup gave an action slot. What a default group selected has a record of its own and is a miss.

@@ -66,6 +66,7 @@ impl<'a> Operations<'a> {
                 let (value, width) = match input {
                     Input::Port => (self.packet().port(), 32),
                     Input::Out => (self.packet().get(PacketVar::Out), 32),
+                    Input::Arrival => (self.packet().arrival(), 64),
                     Input::Now => (self.packet().now(), 64),
                     Input::Length => (self.packet().length(), 64),
                     Input::LengthNow => (self.slots.length_now(), 64),
@@ -209,9 +210,10 @@ impl<'a> Operations<'a> {
             Inst::Meter { meter, index, color, dst } => {
                 let index = self.index(index);
                 let color = self.color(color.as_ref());
-                let (host, length) = (self.packet().host(), self.packet().length());
+                let (host, length, time) =
+                    (self.packet().host(), self.packet().length(), self.packet().arrival());
                 let meter = self.e().int(u64::from(meter.as_u32()));
-                let color = self.e().call(Helper::Meter, &[host, meter, index, length, color]);
+                let color = self.e().call(Helper::Meter, &[host, meter, index, length, color, time]);
                 let val = self.slots.as_type(*dst, Num::one(8, color));
                 self.slots.write(*dst, val);
             }
@@ -314,9 +316,9 @@ impl<'a> Operations<'a> {
 
     fn meter_direct(&mut self, table: TableId, color: Value) -> Value {
         let entry = self.entry(table);
-        let (host, length) = (self.packet().host(), self.packet().length());
+        let (host, length, time) = (self.packet().host(), self.packet().length(), self.packet().arrival());
         let table = self.e().int(u64::from(table.as_u32()));
-        self.e().call(Helper::MeterDirect, &[host, table, entry, length, color])
+        self.e().call(Helper::MeterDirect, &[host, table, entry, length, color, time])
     }
 
     /// What a table does by itself at a hit. (At a miss the helpers do nothing, and the slot keeps its value.)

@@ -221,8 +221,18 @@ impl<'a> PacketAccess<'a> {
         self.e.ins().load(types::I64, constant_memory(), self.env, offset_of!(abi::Env, host) as i32)
     }
 
+    /// The time at which the batch is worked on.
     pub(super) fn now(&mut self) -> Value {
-        self.e.ins().load(types::I64, constant_memory(), self.env, offset_of!(abi::Env, now_ns) as i32)
+        self.env_field(offset_of!(abi::Env, now_ns))
+    }
+
+    /// The packet's time of arrival.
+    pub(super) fn arrival(&mut self) -> Value {
+        const { assert!(size_of::<u64>() as u32 == PLACE) };
+        let before_end = self.get(PacketVar::BeforeEnd);
+        let times_end = self.env_field(offset_of!(abi::Env, times_end));
+        let time = self.e.ins().iadd(times_end, before_end);
+        self.e.ins().load(types::I64, constant_memory(), time, 0)
     }
 
     /// The bytes of the packet.

@@ -360,10 +360,17 @@ fn color(number: u64) -> Color {
     }
 }
 
-unsafe extern "C" fn meter(to: *mut Host<'static>, id: u64, index: u64, bytes: u64, before: u64) -> u64 {
+unsafe extern "C" fn meter(
+    to: *mut Host<'static>,
+    id: u64,
+    index: u64,
+    bytes: u64,
+    before: u64,
+    time_ns: u64,
+) -> u64 {
     // SAFETY: the host.
     let host = unsafe { host(to) };
-    host.state.meter(MeterId::from_u32(id as u32), index, host.now_ns, bytes, color(before)) as u64
+    host.state.meter(MeterId::from_u32(id as u32), index, time_ns, bytes, color(before)) as u64
 }
 
 unsafe extern "C" fn meter_direct(
@@ -372,13 +379,14 @@ unsafe extern "C" fn meter_direct(
     entry: u64,
     bytes: u64,
     before: u64,
+    time_ns: u64,
 ) -> u64 {
     // SAFETY: the host.
     let host = unsafe { host(to) };
     match Host::entry(entry) {
         Some(entry) => {
             let table = TableId::from_u32(id as u32);
-            host.state.meter_direct(table, entry, host.now_ns, bytes, color(before)) as u64
+            host.state.meter_direct(table, entry, time_ns, bytes, color(before)) as u64
         }
         None => Color::Green as u64,
     }

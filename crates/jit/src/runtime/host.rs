@@ -12,7 +12,8 @@ use millrace_state::{DigestMessage, Effects, EntryIndex, State, format_log};
 /// What compiled code works with while it runs.
 pub struct Host<'a> {
     pub(crate) state: &'a mut State,
-    pub(crate) now_ns: u64,
+    /// The end of the times of the batch, one for each packet.
+    times_end: *const u64,
     pub(crate) effects: Effects,
     texts: &'a Texts,
     pub(crate) layout: &'a Layout,
@@ -28,7 +29,7 @@ impl<'a> Host<'a> {
     pub(crate) fn new(state: &'a mut State, texts: &'a Texts, layout: &'a Layout) -> Host<'a> {
         Host {
             state,
-            now_ns: 0,
+            times_end: std::ptr::null(),
             effects: Effects::default(),
             texts,
             layout,
@@ -42,11 +43,20 @@ impl<'a> Host<'a> {
         self.state.program()
     }
 
-    /// A batch starts at that time; packets that moved in the last one are gone.
-    pub(crate) fn start(&mut self, now_ns: u64) {
-        self.now_ns = now_ns;
+    /// A batch starts whose packets came at these times; packets that moved in the last one are gone.
+    pub(crate) fn start(&mut self, times: &[u64]) {
+        self.times_end = times.as_ptr_range().end;
         self.moved.clear();
         self.state.start_batch();
+    }
+
+    /// When a packet of the batch came.
+    ///
+    /// # Safety
+    /// The batch runs, and has a packet whose place is so many bytes from the end of the last one's.
+    pub(crate) unsafe fn arrival(&self, before_end: i32) -> u64 {
+        // SAFETY: the times of a batch that runs are borrowed; each takes as many bytes as a place.
+        unsafe { *self.times_end.byte_offset(before_end as isize) }
     }
 
     /// The program's objects.

@@ -64,6 +64,7 @@ unsafe extern "C" fn slots(
     n: u64,
     slots: *mut u32,
     _: *mut u32,
+    _: *const i32,
 ) -> u64 {
     // SAFETY: the host that `Env` holds, the reader that its tables name, `n` keys, and room for as many results.
     unsafe {
@@ -84,6 +85,7 @@ unsafe extern "C" fn entries(
     n: u64,
     slots: *mut u32,
     entries: *mut u32,
+    packets: *const i32,
 ) -> u64 {
     let id = TableId::new(table as usize);
     // SAFETY: the host that `Env` holds, which nothing else uses now, `n` keys, and room for as many results.
@@ -92,7 +94,7 @@ unsafe extern "C" fn entries(
         let reader = host.state.reader(id);
         let keys = slice::from_raw_parts(keys, n as usize * reader.limbs());
         let slots = slice::from_raw_parts_mut(slots, n as usize);
-        lookup_entries(host, id, keys, slots, entries);
+        lookup_entries(host, id, keys, slots, (entries, packets));
     }
     0
 }
@@ -106,6 +108,7 @@ unsafe extern "C" fn selected(
     n: u64,
     slots: *mut u32,
     entries: *mut u32,
+    packets: *const i32,
 ) -> u64 {
     let id = TableId::new(table as usize);
     // SAFETY: the host that `Env` holds, which nothing else uses now, `n` keys and inputs, and room for as many
@@ -116,7 +119,7 @@ unsafe extern "C" fn selected(
         let keys = slice::from_raw_parts(keys, n as usize * reader.limbs());
         let slots = slice::from_raw_parts_mut(slots, n as usize);
         if reader.gives_entries() {
-            lookup_entries(host, id, keys, slots, entries);
+            lookup_entries(host, id, keys, slots, (entries, packets));
         } else {
             reader.lookup(host.state.worker(), keys, slots);
         }
@@ -139,13 +142,14 @@ unsafe extern "C" fn selected(
 /// Looks up keys of a table that gives entries. Notes their hits, for idle timeouts.
 ///
 /// # Safety
-/// `entries` is null or has room for as many as `slots`.
+/// `entries` is null or has room for as many as `slots`. For a table with idle timeouts `packets` has as many: packets of the
+/// batch that runs, as [`LookupBatch`] has it.
 unsafe fn lookup_entries(
     host: &mut Host<'_>,
     id: TableId,
     keys: &[u64],
     slots: &mut [u32],
-    entries: *mut u32,
+    (entries, packets): (*mut u32, *const i32),
 ) {
     host.state.reader(id).lookup(host.state.worker(), keys, slots);
     if !entries.is_null() {
@@ -155,8 +159,10 @@ unsafe fn lookup_entries(
         }
     }
     if host.program().tables[id].idle_timeout {
-        for found in slots.iter().filter(|found| **found != 0) {
-            host.state.record(id, EntryIndex(*found), host.now_ns);
+        for (at, found) in slots.iter().enumerate().filter(|(_, found)| **found != 0) {
+            // SAFETY: the caller promises packets of the batch.
+            let time_ns = unsafe { host.arrival(*packets.add(at)) };
+            host.state.record(id, EntryIndex(*found), time_ns);
         }
     }
     host.state.reader(id).slots(slots);

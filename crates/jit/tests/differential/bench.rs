@@ -2,7 +2,7 @@
 
 use millrace_frames::{Burst, HEADROOM, Place, TAILROOM};
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
-use millrace_jit::{Batch, Compiled, Contexts, Effort, Options, Outcomes, shapes};
+use millrace_jit::{Batch, Compiled, Contexts, Effort, Options, Outcomes, Times, shapes};
 use millrace_midend::{Footprint, Plan, Start, Verdict};
 use millrace_pipeline::*;
 use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
@@ -25,8 +25,13 @@ pub(crate) struct Bench {
     arrival: bool,
     /// Of the interpreter and of compiled code.
     states: [State; 2],
+    /// When the first packet of a batch comes.
     now_ns: u64,
+    /// The time between two packets of a batch.
+    apart_ns: u64,
     failures: Vec<String>,
+    /// The packets of the last batch as compiled code left them, but for those that it dropped.
+    pub(crate) left: Vec<Vec<u8>>,
 }
 
 /// What a packet came to.
@@ -67,8 +72,23 @@ impl Bench {
             arrival,
             states,
             now_ns: 0,
+            apart_ns: 0,
             failures: Vec::new(),
+            left: Vec::new(),
             program,
+        })
+    }
+
+    /// From now on packets of a batch come so long after one another.
+    pub(crate) fn set_apart(&mut self, apart_ns: u64) {
+        self.apart_ns = apart_ns;
+    }
+
+    /// How many entries of a table are idle for too long at a time, in both.
+    pub(crate) fn expired(&mut self, table: &str, now_ns: u64) -> [usize; 2] {
+        self.states.each_mut().map(|state| {
+            let table = state.table_named(table).expect("a table");
+            state.tables().expired(table, now_ns).count()
         })
     }
 
@@ -80,7 +100,7 @@ impl Bench {
     pub(crate) fn packets(&mut self, batch: &[Vec<u8>]) {
         let mut effects = Effects::default();
         let interpreted: Vec<Outcome> =
-            batch.iter().map(|bytes| self.interpret(bytes.clone(), &mut effects)).collect();
+            (0..).zip(batch).map(|(at, bytes)| self.interpret(at, bytes.clone(), &mut effects)).collect();
         let (ran, own_effects) = self.run(batch);
         for (at, (wanted, found)) in interpreted.iter().zip(&ran).enumerate() {
             if wanted.verdict != found.verdict {
@@ -106,17 +126,23 @@ impl Bench {
         }
     }
 
-    fn interpret(&mut self, bytes: Vec<u8>, effects: &mut Effects) -> Outcome {
+    /// When a packet of a batch comes.
+    fn time_of(&self, number: u64) -> u64 {
+        self.now_ns + number * self.apart_ns
+    }
+
+    fn interpret(&mut self, number: u64, bytes: Vec<u8>, effects: &mut Effects) -> Outcome {
+        let now_ns = self.time_of(number);
         let p = &self.program;
         let mut context = Context::new(p, bytes);
         if self.arrival {
             context.set(p, Intrinsic::IngressPort, 7);
-            context.set(p, Intrinsic::IngressTimestamp, self.now_ns);
+            context.set(p, Intrinsic::IngressTimestamp, now_ns);
             context.set(p, Intrinsic::PacketLength, context.length() as u64);
         }
         for body in p.ingress.iter().chain(&p.egress) {
             let state = &mut self.states[0];
-            let mut world = World { state, now_ns: self.now_ns, effects, observer: &mut Unobserved };
+            let mut world = World { state, now_ns, effects, observer: &mut Unobserved };
             let verdict = match self.interp.run(*body, &mut context, &mut world) {
                 Ending::Done => continue,
                 Ending::Rejected { code } if p.on_reject == OnReject::Drop => {
@@ -162,10 +188,12 @@ impl Bench {
             (0..batch.len()).for_each(|at| self.contexts.storage.clear(at));
         }
         self.look_up_as_now();
+        let each: Vec<u64> = (0..batch.len() as u64).map(|at| self.time_of(at)).collect();
+        let times = Times { each: &each, now_ns: self.time_of(batch.len() as u64) };
         let mut host = self.compiled.host(&mut self.states[1]);
         let burst = Burst::new(&mut memory, &places, HEADROOM).expect("packets with room on both sides");
         let ran = Batch::new(burst, 7).expect("a batch");
-        let results = ran.run(&self.compiled, &mut host, &mut self.contexts, &mut self.outcomes, self.now_ns);
+        let results = ran.run(&self.compiled, &mut host, &mut self.contexts, &mut self.outcomes, times);
         let p = &self.program;
         let outcomes = results
             .outcomes()
@@ -191,6 +219,9 @@ impl Bench {
                 Outcome { verdict: (verdict, outcome.number()), storage }
             })
             .collect();
+        let stopped =
+            (0..).zip(results.outcomes()).filter(|(_, outcome)| outcome.verdict() == Verdict::Stopped);
+        self.left = stopped.map(|(at, _)| results.bytes(at).to_vec()).collect();
         let effects = host.take_effects();
         for (Place { at, len }, bytes) in places.iter().zip(batch) {
             let buffer = &memory[*at as usize - HEADROOM..(at + len) as usize + TAILROOM];
@@ -264,6 +295,19 @@ impl Bench {
                         priority: 0,
                         target: target(right),
                         idle_timeout_ns: 0,
+                    };
+                    state.tables().insert(table, &entry, 0).expect("an entry");
+                }
+                // Of a table's first action, which has no arguments; ten seconds old at most, where entries age.
+                "first" => {
+                    let (table, keys) = rest.split_once(' ').expect("keys");
+                    let table = state.table_named(table).expect("a table");
+                    let ages = self.program.tables[table].idle_timeout;
+                    let entry = EntryWrite {
+                        matches: bits_list(keys).into_iter().map(EntryMatch::Exact).collect(),
+                        priority: 0,
+                        target: Target::Action(ActionCall { action: 0, args: Vec::new() }),
+                        idle_timeout_ns: if ages { 10_000_000_000 } else { 0 },
                     };
                     state.tables().insert(table, &entry, 0).expect("an entry");
                 }

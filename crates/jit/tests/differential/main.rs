@@ -3,6 +3,7 @@
 
 mod bench;
 mod exact;
+mod times;
 mod wide;
 
 use bench::{Bench, in_both_ways};
@@ -78,6 +79,7 @@ fn random_programs() {
             let program =
                 if staged.is_empty() { program.clone() } else { bench::without_memory(program.clone()) };
             let Some(mut bench) = Bench::new(program.clone(), start, staged, effort) else { continue };
+            bench.set_apart(seed * 1_000_003);
             for _ in 0..6 {
                 let batch: Vec<Vec<u8>> = (0..rng.below(9)).map(|_| packet(&mut rng)).collect();
                 bench.packets(&batch);

@@ -175,7 +175,7 @@ impl Builder<'_> {
     fn arrival(&mut self, next: CfgId) -> CfgId {
         let mut ops = Vec::new();
         self.input(Intrinsic::IngressPort, Input::Port, &mut ops);
-        self.input(Intrinsic::IngressTimestamp, Input::Now, &mut ops);
+        self.input(Intrinsic::IngressTimestamp, Input::Arrival, &mut ops);
         self.input(Intrinsic::PacketLength, Input::Length, &mut ops);
         if self.program.bodies.keys().any(|body| self.work.counts(body)) {
             ops.push(Op::ForgetSteps);
