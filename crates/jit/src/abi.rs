@@ -148,8 +148,16 @@ pub struct Env {
     pub lookups: *mut LookupCounts,
     /// The port that all packets came in on.
     pub port: u64,
-    /// The end of the times of arrival in nanoseconds, one for each packet.
-    pub times_end: *const u64,
-    /// The time at which the batch is worked on, in nanoseconds: not before any of them.
+    /// When the packets came.
+    pub times: EnvTimes,
+}
+
+/// The times of a batch, in nanoseconds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct EnvTimes {
+    /// The end of the times of arrival, one for each packet.
+    pub each_end: *const u64,
+    /// The time at which the batch is worked on: not before any of them.
     pub now_ns: u64,
 }

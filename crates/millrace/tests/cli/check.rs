@@ -394,6 +394,7 @@ control i(inout none h, inout none m, inout standard_metadata_t s) {
         seen.read(count, 1);
         last.write(0, count);
         seen.write(1, count + 1);
+        if (count > 4) { seen.write(1, 0); }
         random(count, 0, 9);
         last.read(count, 0);
     }
@@ -413,8 +414,8 @@ V1Switch(p(), empty(), i(), e(), empty(), d()) main;
     };
     assert_eq!(codes(&[]), []);
     assert_eq!(codes(&["--cores", "1"]), []);
-    // A register that is written before it is read loses nothing.
-    let expected = [("shared-register", 14, 9), ("own-random", 15, 9)];
+    // Statements that follow one another are one step, and a register that is written before it is read loses nothing.
+    let expected = [("shared-register", 15, 26), ("own-random", 16, 9)];
     assert_eq!(
         codes(&["--cores", "2"]),
         expected.map(|(code, line, column)| (json!(code), json!(line), json!(column)))
