@@ -140,7 +140,10 @@ fn lost(register: &str, read: Span, write: Span) -> Diagnostic {
     Diagnostic::warning(code::SHARED_REGISTER, write, message)
         .with_label("what was written meanwhile is lost")
         .with_secondary(read, "it is read here")
-        .with_help("have one action do both; or a counter, which counts for all workers; or have all packets that share a cell go to one worker, with `--spread`")
+        .with_help(
+            "have one action do both; or a counter, which counts for all workers; or have all packets that share \
+             a cell go to one worker, with `--spread`",
+        )
 }
 
 fn random(place: Span) -> Diagnostic {
