@@ -97,7 +97,7 @@ fn both_directions_pass_their_chains_and_all_is_counted() {
         assert!(received.iter().all(|frame| frame[37] == 50));
         assert_eq!(*left.lock().unwrap(), selected);
         let counts: Vec<_> = inputs
-            .status()
+            .end()
             .iter()
             .map(|step| (step.place.step, step.place.plugin, step.packets, step.passed, step.dropped))
             .collect();
@@ -125,7 +125,7 @@ fn what_is_not_selected_is_told_as_flows() {
     let wire = Wire { coming: frames.to_vec(), ..Wire::default() };
     let port = inputs.wrap(0, Box::new(MemoryPort::new(wire))).unwrap();
     assert_eq!(relay(port, 64), [frames[2].clone()]);
-    inputs.finish();
+    let status = inputs.end();
     let text = std::fs::read_to_string(&rest).unwrap();
     let told: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let told: Vec<_> = told
@@ -146,7 +146,6 @@ fn what_is_not_selected_is_told_as_flows() {
     // A header, the templates (two of 13 elements, one of 11), and a set of one record of 52 bytes.
     let templates = 4 + 2 * (4 + 13 * 4) + 4 + 11 * 4;
     assert_eq!(std::fs::read(&sent).unwrap().len(), 16 + templates + 4 + 52);
-    let status = inputs.status();
     assert_eq!((status[0].packets, status[0].passed, status[0].accounted, status[0].dropped), (7, 1, 6, 0));
     let flows = status[0].flows.as_ref().unwrap();
     assert_eq!((flows.flows, flows.records, flows.lost, &flows.error), (0, 3, 0, &None));
@@ -161,8 +160,7 @@ fn a_file_that_cannot_be_written_is_said_and_packets_go_on() {
     let wire = Wire { coming: vec![udp(1, 80, 0)], ..Wire::default() };
     let port = inputs.wrap(0, Box::new(MemoryPort::new(wire))).unwrap();
     assert_eq!(relay(port, 64).len(), 1);
-    inputs.finish();
-    let flows = inputs.status().remove(0).flows.unwrap();
+    let flows = inputs.end().remove(0).flows.unwrap();
     assert_eq!((flows.records, flows.lost), (0, 1));
     assert!(flows.error.unwrap().contains("No space left"));
 }

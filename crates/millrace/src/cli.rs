@@ -1,6 +1,7 @@
 //! The command line as it is written.
 
 use crate::examples;
+use crate::inputs::InputArgs;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, TopArgs};
 use crate::output::Colour;
 use crate::p4info::Form;
@@ -184,8 +185,11 @@ impl Engine {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The programs, or images of some; `-` is standard input
-    #[arg(value_name = "PROG", required = true)]
+    #[arg(value_name = "PROG", required_unless_present = "input")]
     pub(crate) paths: Vec<PathBuf>,
+    /// A chain of plugins to check, as `run` has it for --input and --output: filter "udp port 53" | sample 1/100
+    #[arg(long, value_name = "CHAIN")]
+    pub(crate) input: Vec<String>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// One JSON object on standard output
@@ -308,6 +312,8 @@ pub(crate) struct RunArgs {
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
     /// Runs as that user once ports and files are open; started by root, without all but two of its capabilities in any case
     #[arg(long, value_name = "USER[:GROUP]")]
     pub(crate) user: Option<String>,

@@ -10,11 +10,12 @@ use crate::privileges::{Opener, Privileges};
 use crate::source::load_any;
 use crate::stories::Stories;
 use crate::terminal::Terminal;
-use crate::{captures, demo, grpc, logging, nanomsg, observe, progress, statistics, thrift};
+use crate::{captures, demo, grpc, inputs, logging, nanomsg, observe, progress, statistics, thrift};
 use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
 use millrace_dataplane::{Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
 use millrace_drivers::Links;
+use millrace_inputs::StepStatus;
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Shown;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server};
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
 pub(crate) struct Ended {
     summary: Summary,
     digests: u64,
+    inputs: Vec<StepStatus>,
 }
 
 /// Runs a switch until it is told to end, also without a program, and without ports.
@@ -77,7 +79,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         let text = opener.open(move || read(&path))??;
         load_text(&mut switch, entries, &text, findings)?;
     }
-    let (captures, mut ports) = captures::open(&args.captures, &args.ports, &opener)?;
+    let (inputs, captures, mut ports) = inputs::open_ports(args, &opener)?;
     drop(opener);
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
@@ -94,6 +96,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         control: control.clone(),
         captures: Arc::clone(&captures),
         links: links.clone(),
+        inputs: inputs.shown(),
         log: Box::new(LogOfSwitch { log: log.clone(), control: control.clone(), args: args.log.clone() }),
     })?;
     let device = Device { numbers, links: links.clone(), cpu_port, pipeline };
@@ -152,7 +155,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         lost_at_ports = summary.ports.iter().map(|(_, port)| port.rx_missed + port.rx_errors).sum::<u64>(),
         "end"
     );
-    Ok(Ended { summary, digests: terminal.digests() })
+    Ok(Ended { summary, digests: terminal.digests(), inputs: inputs.end() })
 }
 
 /// The program that the switch begins with.
@@ -379,19 +382,21 @@ fn show_status(control: &Control, end: &Receiver<()>) {
 }
 
 fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
-    let Ended { summary, digests } = ended;
+    let Ended { summary, digests, inputs } = ended;
     let ok = summary.failed.is_empty();
     if args.running.json {
         let mut object = statistics::json(&summary.switch, &summary.ports);
         let failed =
             summary.failed.iter().map(|(port, error)| json!({ "port": port, "error": error.to_string() }));
         object.insert("ok".into(), ok.into());
+        object.insert("inputs".into(), inputs::json(inputs));
         object.insert("digests".into(), (*digests).into());
         object.insert("lost_notices".into(), summary.lost_notices.into());
         object.insert("failed_ports".into(), failed.collect());
         say_line(Value::from(object));
     } else {
         say(statistics::text(&summary.switch, &summary.ports));
+        say(inputs::text(inputs));
         if *digests > 0 {
             say_line(format_args!("{digests} digests"));
         }
