@@ -14,11 +14,12 @@
 //! ```
 
 use crate::classes::{Class, KEY_FIELDS, KeyField, List, Side};
-use crate::error::TextError;
+use crate::error::{InputError, TextError};
 use crate::filter::Filter;
 use crate::flows::{
     AccountSpec, DEFAULT_ACTIVE, DEFAULT_FLOWS, DEFAULT_INACTIVE, Format, MAX_FLOWS, MAX_TIMEOUT, Timeouts,
 };
+use crate::selector::Selector;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -58,6 +59,21 @@ pub(crate) enum Sampling {
     Packets,
     Random(u64),
     Flows,
+}
+
+impl Chain {
+    /// Reads its lists too, and says what is wrong with them. No file is made.
+    ///
+    /// # Errors
+    /// [`InputError`].
+    pub fn check(&self) -> Result<(), InputError> {
+        for step in &self.steps {
+            if let Some(selector) = &step.selector {
+                Selector::open(selector, step.account.is_some())?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl StepSpec {

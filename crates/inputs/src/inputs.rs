@@ -110,11 +110,6 @@ impl Inputs {
         Ok(())
     }
 
-    /// The ports that have chains.
-    pub fn ports(&self) -> impl Iterator<Item = u32> {
-        self.chains.keys().map(|(port, _)| *port)
-    }
-
     /// Starts the thread that writes flows, if there are accounts.
     ///
     /// # Errors
@@ -161,11 +156,6 @@ impl Inputs {
         Ok(Some(Steps::new(steps)))
     }
 
-    /// What all steps have counted so far.
-    pub fn status(&self) -> Vec<StepStatus> {
-        self.shown().now()
-    }
-
     /// The counters of all steps, for another thread.
     pub fn shown(&self) -> InputsStatus {
         let of_chain = |((port, is_output), chain): (&(u32, bool), &Opened)| -> Vec<ShownStep> {
@@ -179,9 +169,11 @@ impl Inputs {
         InputsStatus(self.chains.iter().flat_map(of_chain).collect())
     }
 
-    /// Waits until the files of flows are whole; the ports are to be gone.
-    pub fn finish(&mut self) {
-        self.writer = None;
+    /// Waits until the files of flows are whole, and says what all steps have counted. The ports are to be gone.
+    pub fn end(self) -> Vec<StepStatus> {
+        let shown = self.shown();
+        drop(self);
+        shown.now()
     }
 }
 

@@ -1,10 +1,12 @@
 //! Chains on queue pairs: what goes on, what is counted, what is told of flows.
 
-use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair, Received};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair, Received, wait_readable};
 use millrace_frames::{Batch, PacketPool};
 use millrace_inputs::{Inputs, PortChain};
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 /// Frames that come, and those that have left.
 #[derive(Clone, Default)]
@@ -97,7 +99,7 @@ fn both_directions_pass_their_chains_and_all_is_counted() {
         assert!(received.iter().all(|frame| frame[37] == 50));
         assert_eq!(*left.lock().unwrap(), selected);
         let counts: Vec<_> = inputs
-            .status()
+            .end()
             .iter()
             .map(|step| (step.place.step, step.place.plugin, step.packets, step.passed, step.dropped))
             .collect();
@@ -125,7 +127,7 @@ fn what_is_not_selected_is_told_as_flows() {
     let wire = Wire { coming: frames.to_vec(), ..Wire::default() };
     let port = inputs.wrap(0, Box::new(MemoryPort::new(wire))).unwrap();
     assert_eq!(relay(port, 64), [frames[2].clone()]);
-    inputs.finish();
+    let status = inputs.end();
     let text = std::fs::read_to_string(&rest).unwrap();
     let told: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let told: Vec<_> = told
@@ -146,10 +148,48 @@ fn what_is_not_selected_is_told_as_flows() {
     // A header, the templates (two of 13 elements, one of 11), and a set of one record of 52 bytes.
     let templates = 4 + 2 * (4 + 13 * 4) + 4 + 11 * 4;
     assert_eq!(std::fs::read(&sent).unwrap().len(), 16 + templates + 4 + 52);
-    let status = inputs.status();
     assert_eq!((status[0].packets, status[0].passed, status[0].accounted, status[0].dropped), (7, 1, 6, 0));
     let flows = status[0].flows.as_ref().unwrap();
     assert_eq!((flows.flows, flows.records, flows.lost, &flows.error), (0, 3, 0, &None));
+}
+
+/// Nothing comes, and there is no end.
+struct Quiet(std::io::PipeReader);
+
+impl FarEnd for Quiet {
+    fn next(&mut self) -> Next<'_> {
+        Next::None
+    }
+
+    fn take(&mut self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        Some(self.0.as_raw_fd())
+    }
+}
+
+/// What a worker does that has nothing to do: it waits for the descriptor of its port.
+#[test]
+fn a_flow_that_ends_while_nothing_comes_is_told() {
+    let folder = Folder::new("quiet");
+    let file = folder.path("flows.json");
+    let mut inputs = open(&[(&format!("0:account {file} inactive=1"), true)]);
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let mut port = inputs.wrap(0, Box::new(MemoryPort::new(Quiet(reader)))).unwrap();
+    let mut pool = PacketPool::new(8);
+    let mut batch = Batch::new();
+    batch.add(&mut pool).unwrap().set_frame(&udp(1, 80, 0)).unwrap();
+    port.transmit(&mut batch, &mut pool).unwrap();
+    let start = Instant::now();
+    while std::fs::read_to_string(&file).unwrap().is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(20), "nothing is told");
+        wait_readable(&[port.poll_fd().unwrap()], Some(Duration::from_millis(2500))).unwrap();
+        assert_eq!(port.receive(&mut batch, &mut pool).unwrap(), Received::Idle);
+    }
+    assert!(start.elapsed() >= Duration::from_secs(1));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"idle\""));
 }
 
 #[test]
@@ -161,8 +201,7 @@ fn a_file_that_cannot_be_written_is_said_and_packets_go_on() {
     let wire = Wire { coming: vec![udp(1, 80, 0)], ..Wire::default() };
     let port = inputs.wrap(0, Box::new(MemoryPort::new(wire))).unwrap();
     assert_eq!(relay(port, 64).len(), 1);
-    inputs.finish();
-    let flows = inputs.status().remove(0).flows.unwrap();
+    let flows = inputs.end().remove(0).flows.unwrap();
     assert_eq!((flows.records, flows.lost), (0, 1));
     assert!(flows.error.unwrap().contains("No space left"));
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::CheckArgs;
 use crate::findings::{Failure, Findings};
+use crate::inputs;
 use crate::output::say_line;
 use crate::source::{STANDARD_INPUT, find_all};
 use serde_json::json;
@@ -12,6 +13,7 @@ pub(crate) fn check(args: &CheckArgs, findings: &mut Findings) -> Result<(), Fai
     if args.paths.iter().filter(|path| *path == Path::new(STANDARD_INPUT)).count() > 1 {
         return Err(Failure::Usage("standard input (`-`) can be read once".into()));
     }
+    inputs::check(&args.input)?;
     if let [path] = args.paths.as_slice() {
         find_all(path, &args.source, args.cores, findings)?;
         if args.json {

@@ -2,6 +2,7 @@
 
 use crate::cores::WorkerArgs;
 use crate::examples;
+use crate::inputs::InputArgs;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, TopArgs};
 use crate::output::Colour;
 use crate::p4info::Form;
@@ -185,8 +186,11 @@ impl Engine {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The programs, or images of some; `-` is standard input
-    #[arg(value_name = "PROG", required = true)]
+    #[arg(value_name = "PROG", required_unless_present = "input")]
     pub(crate) paths: Vec<PathBuf>,
+    /// A chain of plugins to check, as `run` has it for --input and --output: filter "udp port 53" | sample 1/100
+    #[arg(long, value_name = "CHAIN")]
+    pub(crate) input: Vec<String>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// Warns also of what so many workers mean for the programs, as `run --cores` has them
@@ -314,6 +318,8 @@ pub(crate) struct RunArgs {
     pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
     /// Runs as that user once ports and files are open; started by root, without all but two of its capabilities in any case
     #[arg(long, value_name = "USER[:GROUP]")]
     pub(crate) user: Option<String>,

@@ -11,7 +11,8 @@ pub(crate) const CHECK: &str = "\
 Examples:
   millrace check router.p4
   millrace check --std p4-14 -I include old.p4
-  millrace check router.p4 --json | jq .diagnostics";
+  millrace check router.p4 --json | jq .diagnostics
+  millrace check --input 'filter \"tcp[13] & 2 != 0\" | account syn.json'";
 
 pub(crate) const P4INFO: &str = "\
 Examples:
@@ -35,7 +36,8 @@ Examples:
   millrace run router.p4 --entries router.entries -i 0@pcap:in.pcap,out.pcap
   sudo millrace run router.p4 --entries router.entries -i 0@eth0 -i 1@eth1 --metrics 9560
   sudo millrace run -i 0@eth0 -i 1@eth1 --grpc 9559 --cpu-port 510
-  sudo millrace run router.p4 -i 0@tap:mr0 --thrift 9090 --user nobody --log switch.log";
+  sudo millrace run router.p4 -i 0@tap:mr0 --thrift 9090 --user nobody --log switch.log
+  sudo millrace run router.p4 -i 0@eth0 --input '0:filter \"not port 22\" else account rest.json | sample 1/10 flows'";
 
 pub(crate) const SWAP: &str = "\
 Examples:

@@ -18,6 +18,7 @@ mod examples;
 mod findings;
 mod frame;
 mod grpc;
+mod inputs;
 mod log_file;
 mod logging;
 mod nanomsg;

@@ -10,11 +10,12 @@ use crate::privileges::{Opener, Privileges};
 use crate::source::load_any;
 use crate::stories::Stories;
 use crate::terminal::Terminal;
-use crate::{captures, demo, grpc, logging, nanomsg, observe, progress, statistics, thrift};
+use crate::{captures, demo, grpc, inputs, logging, nanomsg, observe, progress, statistics, thrift};
 use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
 use millrace_dataplane::{Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
 use millrace_drivers::Links;
+use millrace_inputs::StepStatus;
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Shown;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server};
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
 pub(crate) struct Ended {
     summary: Summary,
     digests: u64,
+    inputs: Vec<StepStatus>,
 }
 
 /// Runs a switch until it is told to end, also without a program, and without ports.
@@ -73,12 +75,8 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         warn!(program = name, reason, "the interpreter runs the program");
     }
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
-    if let Some(entries) = &args.entries {
-        let path = entries.clone();
-        let text = opener.open(move || read(&path))??;
-        load_text(&mut switch, entries, &text, findings)?;
-    }
-    let (captures, mut ports) = captures::open(&args.captures, &args.workers, &args.ports, &opener)?;
+    load_entries(args, &mut switch, &opener, findings)?;
+    let (inputs, captures, mut ports) = inputs::open_ports(args, &opener)?;
     drop(opener);
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
@@ -97,6 +95,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         control: control.clone(),
         captures: Arc::clone(&captures),
         links: links.clone(),
+        inputs: inputs.shown(),
         log: Box::new(LogOfSwitch { log: log.clone(), control: control.clone(), args: args.log.clone() }),
     })?;
     let device = Device { numbers, links: links.clone(), cpu_port, pipeline };
@@ -155,7 +154,20 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         lost_at_ports = summary.ports.iter().map(|(_, port)| port.rx_missed + port.rx_errors).sum::<u64>(),
         "end"
     );
-    Ok(Ended { summary, digests: terminal.digests() })
+    Ok(Ended { summary, digests: terminal.digests(), inputs: inputs.end() })
+}
+
+/// Gives the switch the entries of the command line.
+fn load_entries(
+    args: &RunArgs,
+    switch: &mut Switch,
+    opener: &Opener,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    let Some(entries) = &args.entries else { return Ok(()) };
+    let path = entries.clone();
+    let text = opener.open(move || read(&path))??;
+    load_text(switch, entries, &text, findings)
 }
 
 /// The program that the switch begins with.
@@ -384,13 +396,14 @@ fn show_status(control: &Control, end: &Receiver<()>) {
 }
 
 fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
-    let Ended { summary, digests } = ended;
+    let Ended { summary, digests, inputs } = ended;
     let ok = summary.failed.is_empty();
     if args.running.json {
         let mut object = statistics::json(&summary.switch, &summary.ports);
         let failed =
             summary.failed.iter().map(|(port, error)| json!({ "port": port, "error": error.to_string() }));
         object.insert("ok".into(), ok.into());
+        object.insert("inputs".into(), inputs::json(inputs));
         object.insert("digests".into(), (*digests).into());
         object.insert("lost_notices".into(), summary.lost_notices.into());
         object.insert("failed_ports".into(), failed.collect());
@@ -399,6 +412,7 @@ fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
     } else {
         say(statistics::text(&summary.switch, &summary.ports));
         say(statistics::workers_text(&summary.workers));
+        say(inputs::text(inputs));
         if *digests > 0 {
             say_line(format_args!("{digests} digests"));
         }

@@ -6,6 +6,7 @@ mod entries;
 mod exposure;
 mod grpc;
 mod image;
+mod inputs;
 mod links;
 mod live;
 mod log;
