@@ -50,7 +50,7 @@ mod worker;
 
 pub use budget::{DEFAULT_PACKET_MEMORY, MAX_BATCH_COPIES, MIN_PACKET_MEMORY};
 pub use burst::Output;
-pub use clock::Clock;
+pub use clock::{Clock, ClockError, ClockSpec, Followed};
 pub use counters::{Counters, PortCounters};
 pub use drops::DropReason;
 pub use histogram::{Histogram, RANGES};

@@ -94,6 +94,8 @@ pub enum RunError {
     Workers(usize),
     /// Ports that replay captures have one worker: the order of all frames is theirs.
     Simulated,
+    /// Ports that replay captures have the time of these.
+    Clock,
     /// The operating system refused something.
     System(io::Error),
 }
@@ -110,6 +112,9 @@ impl fmt::Display for RunError {
             RunError::Simulated => f.write_str(
                 "ports that replay captures have one worker, which takes the frames of all in the order of their times",
             ),
+            RunError::Clock => {
+                f.write_str("ports that replay captures bring their own time: leave the clock out")
+            }
             RunError::System(error) => write!(f, "cannot make a worker: {error}"),
         }
     }
@@ -304,7 +309,7 @@ fn pool_size(ports: usize, kept: usize) -> usize {
 
 impl Worker {
     /// A worker for a switch over these ports. The switch gets their numbers as those it knows, and their clock: a
-    /// simulated one if all of them replay captures.
+    /// simulated one if all of them replay captures, else that which it follows, or the machine's monotonic one.
     ///
     /// # Errors
     /// [`RunError`].
@@ -332,7 +337,12 @@ impl Worker {
         if simulated && workers > 1 {
             return Err(RunError::Simulated);
         }
-        let clock = if simulated { Clock::simulated() } else { Clock::real() };
+        let clock = match (&switch.clock, simulated) {
+            (Clock::Followed(_), true) => return Err(RunError::Clock),
+            (followed @ Clock::Followed(_), false) => followed.clone(),
+            (_, true) => Clock::simulated(),
+            (_, false) => Clock::real(),
+        };
         switch.connect(numbers, clock).map_err(RunError::Switch)?;
         if !simulated {
             switch.take_turns();

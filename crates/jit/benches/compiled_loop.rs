@@ -6,7 +6,7 @@
 //! around lookups.
 
 use millrace_frames::{HEADROOM, MAX_BATCH, Place, TAILROOM};
-use millrace_jit::abi::{Env, EnvTimes, Moved, TableEnv};
+use millrace_jit::abi::{Env, Moved, TableEnv, TimesEnv};
 use millrace_jit::{Compiled, Options, Outcome, Shape, listing};
 use millrace_midend::{Plan, Verdict};
 use millrace_pipeline::{Program, SlotId, TableId, passes};
@@ -238,7 +238,7 @@ impl Case {
             moved: moved.as_mut_ptr(),
             lookups: lookups.as_mut_ptr(),
             port: 0,
-            times: EnvTimes { each_end: times.as_ptr_range().end, now_ns: 0 },
+            times: TimesEnv { end: times.as_ptr_range().end, now_ns: 0 },
         };
         let start = Instant::now();
         for batch in 0..batches {

@@ -121,6 +121,16 @@ pub enum Shape {
     Lines(u32),
 }
 
+/// Times of a batch, in nanoseconds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct TimesEnv {
+    /// The end of the times of arrival, one for each packet.
+    pub end: *const u64,
+    /// The time at which the batch is worked on: not before any of them.
+    pub now_ns: u64,
+}
+
 /// What surrounds a batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -148,16 +158,6 @@ pub struct Env {
     pub lookups: *mut LookupCounts,
     /// The port that all packets came in on.
     pub port: u64,
-    /// When the packets came.
-    pub times: EnvTimes,
-}
-
-/// The times of a batch, in nanoseconds.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct EnvTimes {
-    /// The end of the times of arrival, one for each packet.
-    pub each_end: *const u64,
-    /// The time at which the batch is worked on: not before any of them.
-    pub now_ns: u64,
+    /// When its packets came, and when it is worked on.
+    pub times: TimesEnv,
 }

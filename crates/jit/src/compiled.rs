@@ -1,6 +1,6 @@
 //! A program as machine code, and running it.
 
-use crate::abi::{Env, EnvTimes, Shape};
+use crate::abi::{Env, Shape, TimesEnv};
 use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
@@ -285,7 +285,7 @@ impl Compiled {
             moved: packets.moved(),
             lookups,
             port: u64::from(packets.port),
-            times: EnvTimes { each_end: packets.times.each.as_ptr_range().end, now_ns: packets.times.now_ns },
+            times: TimesEnv { end: packets.times.each.as_ptr_range().end, now_ns: packets.times.now_ns },
         };
         // SAFETY: the caller promises the packets; `host`, `contexts` and outcomes are borrowed, and the tables are as the
         // code takes them, until the worker's next quiescent point.

@@ -8,7 +8,7 @@ use crate::output::Colour;
 use crate::p4info::Form;
 use crate::swap::SwapArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use millrace_dataplane::{DEFAULT_PACKET_MEMORY, EngineKind, MAX_WORKERS, QueueConfig};
+use millrace_dataplane::{ClockSpec, DEFAULT_PACKET_MEMORY, EngineKind, MAX_WORKERS, QueueConfig};
 use millrace_drivers::{DEFAULT_CAPTURE_FILE, PortSpec};
 use millrace_listen::Address;
 use std::path::PathBuf;
@@ -306,6 +306,9 @@ pub(crate) struct RunArgs {
     /// The port number that means drop to the program, in place of the one of its architecture (v1model: 511)
     #[arg(long, value_name = "N")]
     pub(crate) drop_port: Option<u32>,
+    /// What the time is: monotonic (from the start on), system (the wall clock), ptp:/dev/ptp0 (a PTP hardware clock)
+    #[arg(long, value_name = "CLOCK", default_value_t)]
+    pub(crate) clock: ClockSpec,
     #[command(flatten)]
     pub(crate) workers: WorkerArgs,
     #[command(flatten)]

@@ -13,7 +13,9 @@ use crate::terminal::Terminal;
 use crate::{captures, demo, grpc, inputs, logging, nanomsg, observe, progress, statistics, thrift};
 use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
-use millrace_dataplane::{Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
+use millrace_dataplane::{
+    Clock, ClockSpec, Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker,
+};
 use millrace_drivers::Links;
 use millrace_inputs::StepStatus;
 use millrace_listen::{Address, P4RUNTIME};
@@ -69,8 +71,8 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let opener = Opener::start()?;
     privileges.give_up()?;
     let (packet_in, of_peer) = nanomsg::packet_in(&args.packet_in, &program, args.grpc.cpu_port)?;
-    let mut switch =
-        Switch::new(program, config(args)).map_err(|error| Failure::Failed(error.to_string()))?;
+    let config = SwitchConfig { clock: clock(args, &opener)?, ..config(args) };
+    let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
     if let Some(reason) = switch.without_code() {
         warn!(program = name, reason, "the interpreter runs the program");
     }
@@ -202,6 +204,13 @@ fn bring(args: &RunArgs, has_controllers: bool, findings: &mut Findings) -> Resu
         (program, None)
     };
     Ok(Brought { name: program.name.clone(), program, pipeline, json })
+}
+
+/// The clock that was asked for.
+fn clock(args: &RunArgs, opener: &Opener) -> Result<Clock, Failure> {
+    let spec = args.clock.clone();
+    let opened = opener.open(move || Clock::open(&spec))?;
+    opened.map_err(|error| Failure::Failed(error.to_string()))
 }
 
 fn config(args: &RunArgs) -> SwitchConfig {

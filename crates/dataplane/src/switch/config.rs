@@ -27,7 +27,7 @@ pub struct SwitchConfig {
     /// Bytes that packets may take while they wait in the switch, with all their copies; at least
     /// [`crate::MIN_PACKET_MEMORY`].
     pub packet_memory: usize,
-    /// The clock.
+    /// The clock. A worker has its own, unless this one [is followed](Clock::Followed).
     pub clock: Clock,
     /// Where the program's random numbers start.
     pub seed: u64,

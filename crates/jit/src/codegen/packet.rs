@@ -230,7 +230,7 @@ impl<'a> PacketAccess<'a> {
     pub(super) fn arrival(&mut self) -> Value {
         const { assert!(size_of::<u64>() as u32 == PLACE) };
         let before_end = self.get(PacketVar::BeforeEnd);
-        let times_end = self.env_field(offset_of!(abi::Env, times.each_end));
+        let times_end = self.env_field(offset_of!(abi::Env, times.end));
         let time = self.e.ins().iadd(times_end, before_end);
         self.e.ins().load(types::I64, constant_memory(), time, 0)
     }
