@@ -115,7 +115,7 @@ impl Selector {
                     let number = mixed(*state);
                     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
                     // The high bits of the product are a number below `every`, each as likely as any other.
-                    (number >> 32) * u64::from(*every) >> 32 == 0
+                    ((number >> 32) * u64::from(*every)) >> 32 == 0
                 };
                 (bits(set).fold(0, |pass, at| pass | u64::from(is_taken()) << at), None)
             }
