@@ -57,3 +57,75 @@ impl fmt::Display for Filter {
         self.0.fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn refusal(expression: &str) -> String {
+        Filter::compile(expression).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn limits_are_said() {
+        assert!(refusal(&" ".repeat(MAX_EXPRESSION + 1)).starts_with("an expression has at most 4096 bytes"));
+        assert!(
+            refusal(&format!("{}ip", "!".repeat(MAX_NESTING + 1)))
+                .starts_with("an expression has at most 64")
+        );
+        let nested = |levels: usize| format!("{}ip{}", "(".repeat(levels), ")".repeat(levels));
+        assert!(Filter::compile(&nested(MAX_NESTING)).is_ok());
+        assert!(refusal(&nested(MAX_NESTING + 1)).starts_with("an expression has at most 64 parentheses"));
+        let many = vec!["port 1"; 400].join(" or ");
+        assert!(refusal(&many).starts_with("the expression takes more than 4096 instructions"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (expression, wanted) in [
+            (
+                "host example.org",
+                "`example.org` is no address; names of hosts are not looked up\n  host example.org\n       ^^^^^^^^^^^",
+            ),
+            ("net 10.0.0.1/8", "10.0.0.1 has bits beyond its prefix\n  net 10.0.0.1/8\n      ^^^^^^^^^^"),
+            ("port 70000", "a port is at most 65535, not 70000\n  port 70000\n       ^^^^^"),
+            ("tcp[0:3] = 1", "1, 2 or 4 bytes were expected\n  tcp[0:3] = 1\n        ^"),
+            ("ip[0] / 0 = 1", "a division by zero\n  ip[0] / 0 = 1\n          ^"),
+            (
+                "tcp and",
+                "a primitive was expected, as `host`, `net`, `port`, `tcp` or `vlan`\n  tcp and\n         ^",
+            ),
+            ("(tcp", "`)` was expected\n  (tcp\n      ^"),
+            (
+                "gateway 10.0.0.1",
+                "there is no `gateway`: names are not looked up\n  gateway 10.0.0.1\n  ^^^^^^^",
+            ),
+        ] {
+            assert_eq!(refusal(expression), wanted);
+        }
+    }
+
+    const WORDS: [&str; 34] = [
+        "ip", "tcp", "port", "host", "net", "src", "dst", "or", "and", "not", "(", ")", "[", "]", ":",
+        "10.0.0.1", "80", "1-2", "::1", "/", "8", "len", "&", "=", "<", "-", "vlan", "mpls", "ether",
+        "proto", "\\tcp", "0x", "mask", "é",
+    ];
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_fail(
+            words in proptest::collection::vec(proptest::sample::select(&WORDS[..]), 0..40),
+            gap in proptest::sample::select(&["", " "][..]),
+            frame in proptest::collection::vec(any::<u8>(), 0..80),
+        ) {
+            match Filter::compile(&words.join(gap)) {
+                Ok(filter) => {
+                    prop_assert!(filter.instructions() <= MAX_INSTRUCTIONS);
+                    filter.selects(&frame);
+                }
+                Err(error) => prop_assert!(!error.to_string().is_empty()),
+            }
+        }
+    }
+}

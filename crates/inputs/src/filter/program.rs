@@ -160,21 +160,37 @@ impl Program {
     /// None when something was read beyond the end of the frame, or divided by zero.
     #[inline]
     fn result(&self, frame: &[u8]) -> Option<bool> {
-        let (mut a, mut x) = (0u32, 0u32);
-        let mut memory = [0u32; MEMORY];
         let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         let mut at = 0usize;
         // Ends: `at` grows with each round, and there is an end.
         loop {
+            at = match self.0.get(at)? {
+                Instruction::IfField { field, test, value, to } => {
+                    to.of(test.holds(field.read(frame)?, *value))
+                }
+                Instruction::IfLength { test, value, to } => to.of(test.holds(length, *value)),
+                Instruction::End(is_selected) => return Some(*is_selected),
+                // Most filters have tests alone, which need no registers.
+                _ => return self.computed(at, frame),
+            };
+        }
+    }
+
+    /// The same from an instruction on, with registers and memory, of which nothing has been used before.
+    #[inline(never)]
+    fn computed(&self, mut at: usize, frame: &[u8]) -> Option<bool> {
+        let (mut a, mut x) = (0u32, 0u32);
+        let mut memory = [0u32; MEMORY];
+        let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+        loop {
             let instruction = self.0.get(at)?;
-            let branch = |holds: bool, to: &Targets| usize::from(if holds { to.yes } else { to.no });
             at += 1;
             match instruction {
                 Instruction::IfField { field, test, value, to } => {
-                    at = branch(test.holds(field.read(frame)?, *value), to);
+                    at = to.of(test.holds(field.read(frame)?, *value))
                 }
-                Instruction::IfLength { test, value, to } => at = branch(test.holds(length, *value), to),
-                Instruction::If { test, to } => at = branch(test.holds(a, x), to),
+                Instruction::IfLength { test, value, to } => at = to.of(test.holds(length, *value)),
+                Instruction::If { test, to } => at = to.of(test.holds(a, x)),
                 Instruction::Load(field) => a = field.read(frame)?,
                 Instruction::LoadAtX { at, width } => a = read(frame, x.checked_add(*at)?, *width)?,
                 Instruction::Number(number) => a = *number,
@@ -187,6 +203,13 @@ impl Program {
                 Instruction::End(is_selected) => return Some(*is_selected),
             }
         }
+    }
+}
+
+impl Targets {
+    #[inline]
+    fn of(self, holds: bool) -> usize {
+        usize::from(if holds { self.yes } else { self.no })
     }
 }
 

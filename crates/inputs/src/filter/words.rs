@@ -98,7 +98,7 @@ fn word(text: &str, is_index: bool) -> Result<(Kind, usize), Refused> {
         };
     }
     if text.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        let mut length = end(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        let mut length = end(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
         // `icmp-echo` is a name, `len-4` is not.
         if let Some(short) = text[..length].find('-')
             && !is_dashed(&text[..length])
