@@ -14,7 +14,7 @@ use crate::{captures, demo, grpc, logging, nanomsg, observe, progress, statistic
 use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
 use millrace_dataplane::{
-    Clock, ClockSpec, Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker,
+    Clock, Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker,
 };
 use millrace_drivers::Links;
 use millrace_listen::{Address, P4RUNTIME};
