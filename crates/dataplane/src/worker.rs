@@ -461,10 +461,12 @@ impl Worker {
                 // It is to stop.
                 continue;
             }
-            self.round();
+            let busy = self.round();
+            // Before it sleeps: nothing comes any more that would wake it.
             if self.has_ended() && !self.streams.go_on && self.followers.are_done() {
                 break;
             }
+            self.rest_after(busy);
         }
         let others = std::mem::take(&mut self.followers).end();
         // What they have handed over leaves.
@@ -487,12 +489,17 @@ impl Worker {
         followers.give_back();
     }
 
-    /// Takes a batch from each port, and sleeps where there is nothing to do.
-    fn round(&mut self) {
+    /// Takes a batch from each port; says whether there was anything to do.
+    fn round(&mut self) -> bool {
         let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
         self.flush();
         self.complete();
         self.bursts.left();
+        busy
+    }
+
+    /// Sleeps after a round in which there was nothing to do.
+    fn rest_after(&mut self, busy: bool) {
         let is_alone = self.seat.number == 0 && self.followers.is_empty();
         if busy {
             self.mailbox.is_awake();

@@ -151,12 +151,13 @@ fn follow(returned: &Receiver<Box<Worker>>, is_done: &AtomicBool, leader: &Contr
                 Err(unwanted) => unwanted.0,
             };
         }
-        worker.round();
+        let busy = worker.round();
         let has_ended = worker.has_ended();
         if is_done.swap(has_ended, Ordering::AcqRel) != has_ended && has_ended {
             // It may have ended before, and waits for this.
             leader.wake();
         }
+        worker.rest_after(busy);
     }
     Some(worker)
 }

@@ -326,7 +326,7 @@ fn an_interface_is_taken_by_xdp_and_given_back() {
         assert_eq!(switch.ended().code, 0);
         assert!(!has_program());
         let told = std::fs::read_to_string(log).unwrap();
-        let line = "port open port=\"0@xdp:va0,queue=0\" remark=\"taken by XDP in native mode, ";
+        let line = "port open port=\"0@xdp:va0,queue=0\" queue_pair=0 remark=\"taken by XDP in native mode, ";
         assert!(told.contains(line), "{told}");
     }
     // Nothing is left by a switch that is killed, and the next one starts.
