@@ -161,9 +161,11 @@ fn controllers_have_all_workers_follow() {
     assert!(said.contains("s0"), "{said}");
     let numbers =
         || status()["ports"].as_array().unwrap().iter().map(|port| port["port"].clone()).collect::<Vec<_>>();
-    assert!(numbers().contains(&5.into()) && numbers().contains(&510.into()), "{:?}", numbers());
+    // A status is made a few times a second at most.
+    wait_for("the port is there", || numbers().contains(&5.into()) && numbers().contains(&510.into()));
     let said = shell("port_remove 5\\n");
-    assert!(!numbers().contains(&5.into()), "{said}");
+    assert!(said.contains("RuntimeCmd"), "{said}");
+    wait_for("the port is gone", || !numbers().contains(&5.into()));
     all_move("both workers forward after that");
 
     // What both receive is in one file.
