@@ -53,7 +53,7 @@ async fn what_cannot_be_had_is_an_error_and_the_switch_goes_on() {
         "register<bit<32>>(67108864)",
         "register<bit<4096>>(2097152)",
         "counter(67108864, CounterType.packets_and_bytes)",
-        "meter(8388608, MeterType.bytes)",
+        "meter(7340032, MeterType.bytes)",
     ] {
         // Each array is below its limit, and so are they together; the system has no memory for them.
         let status = client.set(Action::VerifyAndSave, &arrays(4, declaration)).await.unwrap_err();
