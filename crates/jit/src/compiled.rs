@@ -7,6 +7,7 @@ use crate::contexts::Contexts;
 use crate::layout::Layout;
 use crate::limits::{MAX_LIVE, MAX_SPEED};
 use crate::memory::CodeMemory;
+use crate::prefetch::{Unknown, turn_loads_into_requests};
 use crate::runtime::{Host, Texts};
 use crate::sampling::Sampler;
 use crate::site::Sites;
@@ -185,8 +186,11 @@ impl Compiled {
         let code = context
             .compile(&*isa, &mut Default::default())
             .map_err(|error| JitError::Codegen(format!("{:?}", error.inner)))?;
-        let memory =
-            CodeMemory::new(code.code_buffer()).map_err(|error| JitError::Machine(error.to_string()))?;
+        let mut bytes = code.code_buffer().to_vec();
+        let traps = code.buffer.traps().iter().map(|trap| (trap.offset, trap.code));
+        turn_loads_into_requests(&mut bytes, traps)
+            .map_err(|Unknown(at)| JitError::Codegen(format!("no load of a byte at {at:#x}")))?;
+        let memory = CodeMemory::new(&bytes).map_err(|error| JitError::Machine(error.to_string()))?;
         let ranges = code.buffer.get_srclocs_sorted().iter();
         let sites = Sites::new(ranges.map(|of| (of.start..of.end, of.loc)));
         let statistics = Statistics {
@@ -194,7 +198,7 @@ impl Compiled {
             codegen: start.elapsed(),
             effort,
             nodes,
-            bytes: code.code_buffer().len(),
+            bytes: bytes.len(),
         };
         let Parts { layout, shapes, stage_bytes, .. } = parts;
         Ok(Compiled { layout, shapes, texts, stage_bytes, footprint, stays, memory, sites, statistics })
@@ -375,7 +379,7 @@ impl Parts {
         let layout = Arc::new(Layout::new(program).ok_or(JitError::ContextSize)?);
         let records = program.tables.values().map(|table| record_layout(program, table)).collect();
         let staged = if stages_tables { options.staged.as_slice() } else { &[] };
-        let (stages, stage_bytes) = stages(program, staged, &options.far);
+        let (stages, stage_bytes) = stages(program, staged, &options.far, &options.shapes);
         Ok(Parts {
             layout,
             records,

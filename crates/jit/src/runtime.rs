@@ -3,13 +3,11 @@
 mod helpers;
 mod host;
 mod lookup;
-mod prefetch;
 mod writer;
 
 pub(crate) use helpers::{Helper, WideOp, empty_varbit, hasher_number};
 pub use host::Host;
 pub(crate) use lookup::lookup_of;
-pub(crate) use prefetch::prefetch_routine;
 pub(crate) use writer::bits_of;
 
 use std::sync::Arc;

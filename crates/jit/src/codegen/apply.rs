@@ -123,7 +123,12 @@ impl Gen<'_> {
         let address = self.ins().iadd(memory, offset);
         let inputs = self.selector_inputs(table);
         let inputs: Vec<Value> = inputs.iter().flat_map(|num| self.e().limbs(num)).collect();
-        store_waiting(self.e(), &key, memory, offset, stage.keys);
+        match key.as_slice() {
+            [key] if stage.by_loads => {
+                self.ins().istore32(plain(), *key, address, stage.keys as i32);
+            }
+            _ => store_waiting(self.e(), &key, memory, offset, stage.keys),
+        }
         store_waiting(self.e(), &inputs, memory, offset, stage.inputs);
         // Which packet waits.
         let before_end = self.packet().get(PacketVar::BeforeEnd);
@@ -153,20 +158,9 @@ impl Gen<'_> {
         let any = self.e().not_zero(bytes);
         self.ins().brif(any, some, &[], done, &[]);
         self.e().start(some);
-        let has_entries = has_entries(self.program, table);
-        self.packet().load_loop_env();
-        let memory = self.packet().loop_env.stage;
-        let [keys, inputs, slots] = [stage.keys, stage.inputs, stage.slots].map(i64::from);
-        let (keys, inputs, slots) =
-            (self.e().plus(memory, keys), self.e().plus(memory, inputs), self.e().plus(memory, slots));
-        let entries =
-            if has_entries { self.e().plus(memory, i64::from(stage.entries)) } else { self.e().int(0) };
-        let number = self.e().shr(bytes, 2);
-        let packets = match self.program.tables[table].idle_timeout {
-            true => self.e().plus(memory, i64::from(stage.waiting)),
-            false => self.e().int(0),
-        };
-        self.of_table(table).by_call(keys, inputs, number, slots, [entries, packets]);
+        if !stage.by_loads {
+            self.lookup_of_all(table, stage, bytes);
+        }
         self.packet().load_loop_env();
         let memory = self.packet().loop_env.stage;
         // The loop, its condition at the end, from the first waiting packet to the end of the last.
@@ -181,11 +175,18 @@ impl Gen<'_> {
         self.packet().set(PacketVar::BeforeEnd, before_end);
         self.packet().find_context();
         self.packet().find_packet();
-        let found = self.ins().uload32(plain(), address, stage.slots as i32);
-        if has_entries {
-            let entry = self.ins().uload32(plain(), address, stage.entries as i32);
-            self.packet().set(PacketVar::Entry(table), entry);
-        }
+        let found = if stage.by_loads {
+            let key = self.ins().uload32(plain(), address, stage.keys as i32);
+            self.of_table(table).by_loads(&[key])
+        } else {
+            if has_entries(self.program, table) {
+                let entry = self.ins().uload32(plain(), address, stage.entries as i32);
+                self.packet().set(PacketVar::Entry(table), entry);
+            }
+            Some(self.ins().uload32(plain(), address, stage.slots as i32))
+        };
+        // Never: a stage is by loads only where the shape of its table is.
+        let found = found.ok_or_else(|| JitError::Codegen("a staged table without loads".into()))?;
         self.of_table(table).found(found);
         let phase = stage.phase;
         self.walk.ends.insert(phase, next);
@@ -202,6 +203,25 @@ impl Gen<'_> {
         self.e().b.seal_block(first);
         self.start_anew(done);
         Ok(())
+    }
+
+    /// Calls for the lookup of all keys that wait, which take so many bytes in an array of `u32`.
+    fn lookup_of_all(&mut self, table: TableId, stage: &Stage, bytes: Value) {
+        self.packet().load_loop_env();
+        let memory = self.packet().loop_env.stage;
+        let [keys, inputs, slots] = [stage.keys, stage.inputs, stage.slots].map(i64::from);
+        let (keys, inputs, slots) =
+            (self.e().plus(memory, keys), self.e().plus(memory, inputs), self.e().plus(memory, slots));
+        let entries = match has_entries(self.program, table) {
+            true => self.e().plus(memory, i64::from(stage.entries)),
+            false => self.e().int(0),
+        };
+        let number = self.e().shr(bytes, 2);
+        let packets = match self.program.tables[table].idle_timeout {
+            true => self.e().plus(memory, i64::from(stage.waiting)),
+            false => self.e().int(0),
+        };
+        self.of_table(table).by_call(keys, inputs, number, slots, [entries, packets]);
     }
 
     /// Goes on where the packet waited.

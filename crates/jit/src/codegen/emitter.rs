@@ -1,13 +1,14 @@
 //! Instructions on single values, memory for operands, and calls out of compiled code.
 
 use super::fields::plain;
-use crate::runtime::{Helper, prefetch_routine};
+use crate::prefetch;
+use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, InstBuilder, InstructionData, Opcode, SigRef, Signature, StackSlot, StackSlotData,
     StackSlotKind, Type as ClifType, Value, types,
 };
-use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
+use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder};
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,6 @@ pub(super) struct Emitter<'a> {
     pub(super) widths: FxHashMap<Value, u32>,
     /// Of helpers, by the number of their arguments.
     signatures: FxHashMap<usize, SigRef>,
-    prefetch_signature: Option<SigRef>,
     target: TargetFrontendConfig,
     /// Stack memory for the operands of one operation, grown to what is needed.
     scratch: Vec<StackSlot>,
@@ -34,7 +34,6 @@ impl<'a> Emitter<'a> {
             b,
             widths: FxHashMap::default(),
             signatures: FxHashMap::default(),
-            prefetch_signature: None,
             target,
             scratch: Vec::new(),
         }
@@ -231,13 +230,7 @@ impl<'a> Emitter<'a> {
 
     /// Asks for the cache line at an address, which need not be valid.
     pub(super) fn prefetch(&mut self, address: Value) {
-        let signature = *self.prefetch_signature.get_or_insert_with(|| {
-            let mut signature = Signature::new(CallConv::PreserveAll);
-            signature.params.push(AbiParam::new(types::I64));
-            self.b.import_signature(signature)
-        });
-        let routine = self.int(prefetch_routine() as u64);
-        self.ins().call_indirect(signature, routine, &[address]);
+        self.ins().sload8(prefetch::LOADED, prefetch::flags(), address, 0);
     }
 
     fn signature(&mut self, params: usize) -> SigRef {
