@@ -493,6 +493,10 @@ fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
 }
 
 fn native(effort: Effort) -> Result<OwnedTargetIsa, JitError> {
+    if cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))) {
+        let why = format!("it is made for x86-64 and aarch64, and this is {}", std::env::consts::ARCH);
+        return Err(JitError::Machine(why));
+    }
     let builder = cranelift_native::builder().map_err(|why| JitError::Machine(why.into()))?;
     builder.finish(flags(effort)?).map_err(|error| JitError::Machine(error.to_string()))
 }

@@ -18,6 +18,10 @@ extern "C" fn prefetch(address: *const u8) {
     std::arch::naked_asm!("prfm pldl1keep, [x0]", "ret")
 }
 
+/// Never called: there is no compiled code on other processors.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+extern "C" fn prefetch(_: *const u8) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
