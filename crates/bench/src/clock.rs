@@ -53,10 +53,10 @@ impl Stopwatch {
 }
 
 /// The counter of the machine, when it has one and lets us.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 struct InstructionCounter(perf_event::Counter);
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 impl InstructionCounter {
     fn start() -> Option<InstructionCounter> {
         let mut counter =
@@ -70,10 +70,10 @@ impl InstructionCounter {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 struct InstructionCounter;
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 impl InstructionCounter {
     fn start() -> Option<InstructionCounter> {
         None

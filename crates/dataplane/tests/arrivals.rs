@@ -100,15 +100,13 @@ fn burst(switch: &mut Switch, packets: &[(u64, Vec<u8>)]) -> Vec<(PortId, Vec<u8
     sent
 }
 
-const ENGINES: [EngineKind; 2] = [EngineKind::Interp, EngineKind::Jit];
-
 /// RFC 2698 with a packet a second, committed and peak: at 0.4 s there are 0.4 committed and 1.4 peak tokens, at 0.8 s 0.8 of each,
 /// at 1.2 s 1 and 1.2, at 1.6 s 0.4 and 0.6, at 2 s 0.8 and 1.
 #[test]
 fn packets_of_one_burst_are_policed_as_they_came() {
     const APART: u64 = 400_000_000;
     let now = 9_000_000_000;
-    for engine in ENGINES {
+    for &engine in EngineKind::HERE {
         let mut switch = switch(engine, Clock::simulated(), 1);
         switch.advance_to(now);
         // More than a batch, of which the rest has come now.
@@ -128,7 +126,7 @@ fn packets_of_one_burst_are_policed_as_they_came() {
 #[test]
 fn copies_have_the_time_of_their_original_and_a_second_pass_has_its_own() {
     let (came, now) = (1_000_000_000, 3_000_000_000);
-    for engine in ENGINES {
+    for &engine in EngineKind::HERE {
         let mut switch = switch(engine, Clock::simulated(), 1);
         switch.advance_to(now);
         let sent = burst(&mut switch, &[(came, packet(2)), (came, packet(1)), (now + 1, packet(0))]);
@@ -190,7 +188,7 @@ impl QueuePair for Stamped {
 /// With 1000 packets a second: stamps are wall-clock times, which the worker makes times of its switch.
 #[test]
 fn a_worker_polices_by_the_stamps_of_a_port() {
-    for engine in ENGINES {
+    for &engine in EngineKind::HERE {
         for tells in [false, true] {
             let cases = [
                 // Those of one moment: the bucket has two.

@@ -31,8 +31,6 @@ block2: end
 }
 ";
 
-const ENGINES: [EngineKind; 2] = [EngineKind::Interp, EngineKind::Jit];
-
 fn program(source: &str) -> Arc<Program> {
     let program = text::parse(source).unwrap_or_else(|error| panic!("{error}"));
     verify::verify(&program).unwrap();
@@ -56,7 +54,7 @@ fn dropped(outcome: &Outcome, reason: DropReason) -> usize {
 fn packets_that_wait_share_a_budget_of_bytes() {
     let mut long = vec![0; 9000];
     long[..2].copy_from_slice(&[3, 1]);
-    let outcomes = ENGINES.map(|engine| {
+    let outcomes = EngineKind::HERE.iter().map(|&engine| {
         let config = SwitchConfig { engine, packet_memory: MIN_PACKET_MEMORY, ..SwitchConfig::default() };
         let mut switch = switch(THROUGH, 120, config);
         let frames = || (0..64).map(|_| (0, long.as_slice()));
@@ -69,13 +67,13 @@ fn packets_that_wait_share_a_budget_of_bytes() {
         assert_eq!(switch.inject_batch(frames(), 0), outcome);
         outcome
     });
-    let [interpreted, compiled] = outcomes;
-    assert_eq!(interpreted, compiled);
+    let outcomes: Vec<Outcome> = outcomes.collect();
+    assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
 }
 
 #[test]
 fn the_copies_of_a_packet_share_its_steps() {
-    let outcomes = ENGINES.map(|engine| {
+    let outcomes = EngineKind::HERE.iter().map(|&engine| {
         let mut switch = switch(HEAVY, 1000, SwitchConfig { engine, ..SwitchConfig::default() });
         let outcome = switch.inject(0, &[0], 0);
         // 8388608 steps: 255 copies leave some, the next one takes the last of them.
@@ -84,8 +82,8 @@ fn the_copies_of_a_packet_share_its_steps() {
         assert_eq!(switch.inject(0, &[0], 0).sent.len(), 256);
         outcome
     });
-    let [interpreted, compiled] = outcomes;
-    assert_eq!(interpreted, compiled);
+    let outcomes: Vec<Outcome> = outcomes.collect();
+    assert!(outcomes.iter().all(|outcome| *outcome == outcomes[0]));
 }
 
 /// Gives packets at once, and takes everything.
@@ -111,7 +109,7 @@ impl FarEnd for Burst {
 #[test]
 fn a_batch_with_many_copies_keeps_nobody_waiting() {
     const COPIES: u64 = 32 * 2000;
-    for engine in ENGINES {
+    for &engine in EngineKind::HERE {
         let switch = switch(THROUGH, 2000, SwitchConfig { engine, ..SwitchConfig::default() });
         let worker = Worker::new(switch, vec![(0, Box::new(MemoryPort::new(Burst(32))))]).unwrap();
         let control = worker.control();

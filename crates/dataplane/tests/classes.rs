@@ -56,7 +56,7 @@ fn tags(frames: &[Vec<u8>]) -> Vec<u8> {
 #[test]
 fn the_highest_class_of_a_burst_leaves_first() {
     let packets = [[1, 0, 0, 10], [1, 0, 3, 11], [2, 0, 1, 12], [1, 1, 3, 13], [1, 0, 2, 14], [1, 0, 3, 15]];
-    for engine in [EngineKind::Jit, EngineKind::Interp] {
+    for &engine in EngineKind::HERE {
         let mut switch = switch(engine, 1024, false);
         let sent = burst(&mut switch, &packets);
         assert_eq!(tags(&sent[&1]), [11, 15, 14, 10], "{engine:?}");
@@ -77,7 +77,8 @@ fn bursts_of_all_kinds_leave_as_packets_one_by_one_do() {
         ((u64::from(seed) * u64::from(below)) >> 32) as u8
     };
     for (depth, clones) in [(1024, false), (1024, true), (8, false)] {
-        let mut switches = [EngineKind::Jit, EngineKind::Interp].map(|engine| switch(engine, depth, clones));
+        let mut switches =
+            [EngineKind::Fastest, EngineKind::Interp].map(|engine| switch(engine, depth, clones));
         for round in 0..200 {
             let kinds = if round % 2 == 0 { 7 } else { 2 };
             let packets: Vec<[u8; 4]> =
@@ -115,7 +116,7 @@ impl FarEnd for Wire {
 /// Packets that overtake others of their burst leave too, with their own bytes, and all packets go back to the pool.
 #[test]
 fn a_worker_sends_the_highest_class_of_a_burst_first() {
-    for engine in [EngineKind::Jit, EngineKind::Interp] {
+    for &engine in EngineKind::HERE {
         let (taken, sent) = channel();
         let port = |frames: Vec<Vec<u8>>| {
             let wire = Wire { frames: frames.into_iter(), last: Vec::new(), taken: taken.clone() };

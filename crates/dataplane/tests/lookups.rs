@@ -68,8 +68,11 @@ fn lookups_and_misses_are_counted_in_every_way() {
     // Of five packets two have no `a`, and two no route; of the three with one `a`, two are not in the list.
     let expected = Some(vec![[5, 2], [5, 2], [3, 2]]);
     assert_eq!(counted(EngineKind::Interp, false, one_by_one), expected);
-    assert_eq!(counted(EngineKind::Jit, true, one_by_one), expected);
-    assert_eq!(counted(EngineKind::Interp, true, at_once), expected);
-    assert_eq!(counted(EngineKind::Jit, true, at_once), expected);
-    assert_eq!(counted(EngineKind::Jit, false, at_once), None);
+    for &engine in EngineKind::HERE {
+        assert_eq!(counted(engine, true, one_by_one), expected);
+        assert_eq!(counted(engine, true, at_once), expected);
+    }
+    if EngineKind::HERE.contains(&EngineKind::Jit) {
+        assert_eq!(counted(EngineKind::Jit, false, at_once), None);
+    }
 }

@@ -30,7 +30,7 @@ impl Alarm {
         let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
         let time = libc::timespec {
             tv_sec: libc::time_t::try_from(interval.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: interval.subsec_nanos().into(),
+            tv_nsec: interval.subsec_nanos() as libc::c_long,
         };
         let setting = libc::itimerspec { it_interval: time, it_value: time };
         // SAFETY: the first pointer is to a structure that lives until the call returns, the second may be null.

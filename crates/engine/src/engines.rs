@@ -7,7 +7,7 @@ use crate::{Compiler, Context, Ended, Engine, EngineError, Hold, Interpreted, St
 use millrace_frames::Footprint;
 use millrace_interp::{Observer, World};
 use millrace_jit::sampling::Sampler;
-use millrace_jit::{JitError, Statistics};
+use millrace_jit::{HAS_CODE_GENERATOR, JitError, Statistics};
 use millrace_midend::{Cancel, Site};
 use millrace_pipeline::{Program, Type};
 use millrace_state::State;
@@ -330,6 +330,12 @@ fn slot_bytes(ty: Type) -> usize {
 }
 
 impl EngineKind {
+    /// Those that this processor has: machine code only where there is a code generator for it.
+    pub const HERE: &[EngineKind] = match HAS_CODE_GENERATOR {
+        true => &[EngineKind::Interp, EngineKind::Jit],
+        false => &[EngineKind::Interp],
+    };
+
     /// `interp`, `jit` or `fastest`.
     pub fn name(self) -> &'static str {
         match self {

@@ -32,6 +32,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Whether there is machine code for this processor.
+pub const HAS_CODE_GENERATOR: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+
 /// How to compile.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -497,6 +500,10 @@ fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
 }
 
 fn native(effort: Effort) -> Result<OwnedTargetIsa, JitError> {
+    if !HAS_CODE_GENERATOR {
+        let why = format!("it is made for x86-64 and aarch64, and this is {}", std::env::consts::ARCH);
+        return Err(JitError::Machine(why));
+    }
     let builder = cranelift_native::builder().map_err(|why| JitError::Machine(why.into()))?;
     builder.finish(flags(effort)?).map_err(|error| JitError::Machine(error.to_string()))
 }

@@ -28,7 +28,7 @@ mod tables;
 
 pub use abi::{Outcome, Shape};
 pub use batch::{Batch, Outcomes, Results, Times};
-pub use compiled::{Compiled, Effort, JitError, Listing, Options, Statistics, listing};
+pub use compiled::{Compiled, Effort, HAS_CODE_GENERATOR, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;
 pub use layout::{Layout, MAX_CONTEXT};
 pub use millrace_frames::MAX_BATCH;

@@ -63,25 +63,31 @@ impl Drop for CodeMemory {
     }
 }
 
-/// Makes new code visible to instruction fetch; x86-64 does so by itself.
+/// Makes new code visible to instruction fetch, of all threads; x86-64 does so by itself.
+///
+/// # Safety
+/// The memory is mapped and readable, and starts at a page.
 unsafe fn clear_instruction_cache(start: *const u8, bytes: usize) {
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: cache maintenance by address over memory that is mapped (Arm ARM, B2.4.4).
+    // SAFETY: cache maintenance by address over memory that is mapped, by lines of which CTR_EL0 has the smallest sizes (Arm
+    // ARM, B2.4.4). The system call takes no pointers; it has the processors of other threads drop what they had fetched.
+    // Linux before 4.16 does not know it, and drops that as well where a thread comes back from the kernel.
     unsafe {
-        let line = 4; // the smallest line that the architecture has, in bytes
-        let end = start.add(bytes);
-        let mut at = start;
-        while at < end {
-            std::arch::asm!("dc cvau, {0}", in(reg) at);
-            at = at.add(line);
+        let lines: usize;
+        std::arch::asm!("mrs {0}, ctr_el0", out(reg) lines, options(nomem, nostack, preserves_flags));
+        let (data_line, code_line) = (4 << (lines >> 16 & 15), 4 << (lines & 15));
+        for at in (0..bytes).step_by(data_line) {
+            std::arch::asm!("dc cvau, {0}", in(reg) start.add(at), options(nostack, preserves_flags));
         }
-        std::arch::asm!("dsb ish");
-        at = start;
-        while at < end {
-            std::arch::asm!("ic ivau, {0}", in(reg) at);
-            at = at.add(line);
+        std::arch::asm!("dsb ish", options(nostack, preserves_flags));
+        for at in (0..bytes).step_by(code_line) {
+            std::arch::asm!("ic ivau, {0}", in(reg) start.add(at), options(nostack, preserves_flags));
         }
-        std::arch::asm!("dsb ish", "isb");
+        std::arch::asm!("dsb ish", "isb", options(nostack, preserves_flags));
+        // MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE and MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE of linux/membarrier.h.
+        for command in [1 << 6, 1 << 5] {
+            libc::syscall(libc::SYS_membarrier, command, 0, 0);
+        }
     }
     #[cfg(not(target_arch = "aarch64"))]
     let _ = (start, bytes);

@@ -46,7 +46,9 @@ pub fn mark(mark: Mark) {
 
 /// Samples the thread that made it. One at a time in a process.
 #[derive(Debug)]
-pub struct Sampler(#[cfg(target_os = "linux")] linux::Timer);
+pub struct Sampler(
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))] linux::Timer,
+);
 
 impl Sampler {
     /// Starts, for code that lies at these addresses.
@@ -66,14 +68,14 @@ impl Sampler {
 
     /// Stops, and tells what was found.
     pub fn stop(self) -> Samples {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
         return self.0.stop();
-        #[cfg(not(target_os = "linux"))]
+        #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
         Samples::default()
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux {
     use super::{MARK, Mark, Samples};
     use std::io;
@@ -145,7 +147,7 @@ mod linux {
                 let timer = Timer { timer, before };
                 let every = libc::timespec {
                     tv_sec: interval.as_secs() as libc::time_t,
-                    tv_nsec: libc::c_long::from(interval.subsec_nanos()),
+                    tv_nsec: interval.subsec_nanos() as libc::c_long,
                 };
                 let spec = libc::itimerspec { it_interval: every, it_value: every };
                 check(libc::timer_settime(timer.timer, 0, &spec, null_mut()))?;
@@ -223,11 +225,6 @@ mod linux {
     #[cfg(target_arch = "aarch64")]
     fn registers(context: &libc::ucontext_t) -> (usize, usize) {
         (context.uc_mcontext.pc as usize, context.uc_mcontext.sp as usize)
-    }
-
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    fn registers(_: &libc::ucontext_t) -> (usize, usize) {
-        (0, 0)
     }
 }
 

@@ -223,7 +223,7 @@ fn config(args: &RunArgs) -> SwitchConfig {
         engine: args.running.engine.kind(),
         queues,
         count_lookups: args.metrics.metrics.is_some(),
-        packet_memory: (args.queues.packet_memory as usize) << 20,
+        packet_memory: (args.queues.packet_memory as usize).saturating_mul(1 << 20),
         ..SwitchConfig::default()
     }
 }

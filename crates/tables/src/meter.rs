@@ -236,7 +236,7 @@ impl MeterArray {
     /// [`SpecError::TooLarge`] when the number of meters or their memory is above its limit; [`SpecError::NoMemory`].
     pub fn new(unit: MeterUnit, size: u64) -> Result<MeterArray, SpecError> {
         check_cells("the number of meters", size, METER_BYTES)?;
-        let counts = Cells::zeroed(size as usize * COUNTS)?;
+        let counts = Cells::zeroed((size as usize).saturating_mul(COUNTS))?;
         let mut chunks = Vec::new();
         let count = (size as usize).div_ceil(CHUNK);
         chunks.try_reserve_exact(count).map_err(|_| NoMemory { bytes: count * size_of::<usize>() })?;

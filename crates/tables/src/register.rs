@@ -53,7 +53,7 @@ impl RegisterArray {
         let limbs_per_cell = width.div_ceil(64) as usize;
         check_cells("the number of registers", size, limbs_per_cell as u64 * 8)?;
         let locks = (limbs_per_cell > 1).then(|| Box::new([const { CellLock::new() }; LOCKS]));
-        let cells = Limbs { limbs: Cells::zeroed(size as usize * limbs_per_cell)?, locks };
+        let cells = Limbs { limbs: Cells::zeroed((size as usize).saturating_mul(limbs_per_cell))?, locks };
         Ok(RegisterArray { width, size, limbs_per_cell, cells: Arc::new(cells) })
     }
 

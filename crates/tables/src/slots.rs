@@ -118,7 +118,7 @@ impl Slots {
         empty_group: Option<ActionCall>,
         room: u32,
     ) -> Result<Slots, NoMemory> {
-        let cells = Cells::zeroed((room as usize + 1) * layout.words())?;
+        let cells = Cells::zeroed((room as usize + 1).saturating_mul(layout.words()))?;
         let slots = Slots {
             default: Arc::new(default),
             empty_group: empty_group.map(Arc::new),

@@ -37,12 +37,12 @@ unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T: Copy> Ring<T> {
     /// Maps a ring of a socket. `T` has any bytes as a value, and is the kernel's entry.
-    fn map(socket: RawFd, at: libc::off_t, offsets: Offsets, size: u32) -> io::Result<Ring<T>> {
+    fn map(socket: RawFd, at: libc::off64_t, offsets: Offsets, size: u32) -> io::Result<Ring<T>> {
         let length = offsets.entries + size as usize * size_of::<T>();
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, socket, at) };
+        let start = unsafe { libc::mmap64(std::ptr::null_mut(), length, access, flags, socket, at) };
         match NonNull::new(start.cast::<u8>()) {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
                 Ok(Ring { start, length, offsets, size, entries: PhantomData })
@@ -96,7 +96,7 @@ pub(super) struct ToKernel<T> {
 impl<T: Copy> ToKernel<T> {
     pub(super) fn map(
         socket: RawFd,
-        at: libc::off_t,
+        at: libc::off64_t,
         offsets: Offsets,
         size: u32,
     ) -> io::Result<ToKernel<T>> {
@@ -163,7 +163,7 @@ pub(super) struct FromKernel<T> {
 impl<T: Copy> FromKernel<T> {
     pub(super) fn map(
         socket: RawFd,
-        at: libc::off_t,
+        at: libc::off64_t,
         offsets: Offsets,
         size: u32,
     ) -> io::Result<FromKernel<T>> {

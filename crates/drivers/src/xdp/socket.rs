@@ -181,12 +181,19 @@ impl Rings {
             flags: ring.flags as usize,
             entries: ring.entries as usize,
         };
+        // Of 64 bits on every processor; the last two do not fit in less, and the second is no negative number.
+        let (receiving, sending) = (libc::XDP_PGOFF_RX_RING as libc::off64_t, libc::XDP_PGOFF_TX_RING as u32);
         let (fill, completion) = (libc::XDP_UMEM_PGOFF_FILL_RING, libc::XDP_UMEM_PGOFF_COMPLETION_RING);
         Ok(Rings {
-            receiving: FromKernel::map(socket, libc::XDP_PGOFF_RX_RING, of(offsets.receiving), entries)?,
-            fill: ToKernel::map(socket, fill as libc::off_t, of(offsets.fill), entries)?,
-            sending: ToKernel::map(socket, libc::XDP_PGOFF_TX_RING, of(offsets.sending), entries)?,
-            completion: FromKernel::map(socket, completion as libc::off_t, of(offsets.completion), entries)?,
+            receiving: FromKernel::map(socket, receiving, of(offsets.receiving), entries)?,
+            fill: ToKernel::map(socket, fill as libc::off64_t, of(offsets.fill), entries)?,
+            sending: ToKernel::map(socket, sending.into(), of(offsets.sending), entries)?,
+            completion: FromKernel::map(
+                socket,
+                completion as libc::off64_t,
+                of(offsets.completion),
+                entries,
+            )?,
         })
     }
 }

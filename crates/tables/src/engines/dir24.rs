@@ -296,7 +296,9 @@ impl Dir24 {
                 Array::Narrow(Words::new(first_bits, low, AtomicU16::FLAG)?)
             }
             _ => {
-                let groups = self.most_groups.max(self.next_group).saturating_mul(2).saturating_add(1024);
+                // With addresses of 32 bits there is no room for all that may come; more groups then mean another copy.
+                let most = if cfg!(target_pointer_width = "32") { 0 } else { self.most_groups };
+                let groups = most.max(self.next_group).saturating_mul(2).saturating_add(1024);
                 Array::Wide(Words::new(first_bits, low, groups.min(MAX_GROUPS))?)
             }
         };

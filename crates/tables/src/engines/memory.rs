@@ -202,7 +202,7 @@ fn map(bytes: usize) -> Result<NonNull<u8>, NoMemory> {
     let start = start.cast::<u8>();
     let head = start.align_offset(HUGE);
     // The kernel unmaps whole pages, and a page that the table's last bytes share must stay.
-    let end = (head + bytes).next_multiple_of(4096).min(asked);
+    let end = (head + bytes).next_multiple_of(page()).min(asked);
     // SAFETY: both ends lie in the mapping just made and outside what is handed out. A refused munmap or madvise
     // leaves memory mapped or pages small, which is correct too.
     unsafe {
@@ -215,6 +215,12 @@ fn map(bytes: usize) -> Result<NonNull<u8>, NoMemory> {
         libc::madvise(start.add(head).cast(), bytes, libc::MADV_HUGEPAGE);
         NonNull::new(start.add(head)).ok_or(refused)
     }
+}
+
+/// The bytes of a page: 4 KiB, with kernels for aarch64 also 16 or 64.
+fn page() -> usize {
+    // SAFETY: takes no pointers.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(HUGE)
 }
 
 #[cfg(test)]

@@ -55,11 +55,12 @@ const OVERHANG: usize = 4;
 impl<T: Word> Words<T> {
     /// Zeros, with room for so many groups.
     pub(super) fn new(first_bits: u32, low: u32, groups: u32) -> Result<Words<T>, NoMemory> {
-        let groups = if low == 0 { 0 } else { (groups as usize) << low };
+        let groups = if low == 0 { Some(0) } else { (groups as usize).checked_mul(1 << low) };
+        let grouped = groups.and_then(|words| words.checked_add(OVERHANG));
         Ok(Words {
             first: Cells::zeroed((1 << first_bits) + OVERHANG)?,
             mask: (1 << first_bits) - 1,
-            groups: Cells::zeroed(groups + OVERHANG)?,
+            groups: Cells::zeroed(grouped.ok_or(NoMemory { bytes: usize::MAX })?)?,
             low,
         })
     }
