@@ -1,9 +1,9 @@
 //! Faults on purpose: a port whose received frames are lost, changed, cut and doubled by chance, for tests.
 
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use crate::around::Around;
+use crate::port::{PortError, QueuePair, Received, TimeSource};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::collections::VecDeque;
-use std::os::fd::RawFd;
 
 /// How often each fault happens to a received frame, in percent; 100 and above is always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,7 +89,17 @@ impl<P: QueuePair> FaultInjector<P> {
     }
 }
 
-impl<P: QueuePair> QueuePair for FaultInjector<P> {
+impl<P: QueuePair> Around for FaultInjector<P> {
+    type Inner = P;
+
+    fn inner(&self) -> &P {
+        &self.port
+    }
+
+    fn inner_mut(&mut self) -> &mut P {
+        &mut self.port
+    }
+
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         self.hand_over(batch);
         if batch.is_full() {
@@ -108,53 +118,20 @@ impl<P: QueuePair> QueuePair for FaultInjector<P> {
         }
     }
 
-    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        self.port.transmit(batch, pool)
-    }
-
-    fn flush(&mut self) -> Result<(), PortError> {
-        self.port.flush()
-    }
-
-    fn in_flight(&mut self) -> usize {
-        self.port.in_flight()
-    }
-
-    fn complete(&mut self, pool: &mut PacketPool) {
-        self.port.complete(pool);
-    }
-
-    fn max_kept(&self) -> usize {
-        self.port.max_kept()
-    }
-
-    fn is_link_down(&self) -> bool {
-        self.port.is_link_down()
-    }
-
-    fn poll_fd(&self) -> Option<RawFd> {
-        self.port.poll_fd()
-    }
-
-    fn time_source(&self) -> TimeSource {
-        self.port.time_source()
-    }
-
     fn next_arrival_ns(&mut self) -> Option<u64> {
         match self.waiting.front() {
-            Some(packet) if self.time_source() == TimeSource::Simulated => Some(packet.timestamp_ns),
+            Some(packet) if self.port.time_source() == TimeSource::Simulated => Some(packet.timestamp_ns),
             _ => self.port.next_arrival_ns(),
         }
-    }
-
-    fn statistics(&self) -> PortStatistics {
-        self.port.statistics()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{FaultInjector, Faults};
+    use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+    use millrace_frames::{Batch, PacketPool};
+    use std::os::fd::RawFd;
 
     /// Gives so many frames of 100 bytes, numbered by their first two, and takes all.
     struct Numbers {

@@ -19,9 +19,10 @@ pub(crate) struct AddedPorts {
     pub(crate) p4runtime: Option<Feed>,
 }
 
-/// A Linux interface, as `-i` of simple_switch has it. Nothing else: clients are not to name files.
+/// A Linux interface, as `-i` of simple_switch has it, or with its driver, as in `xdp:eth0`. Nothing else: clients are not to name files.
 fn interface(name: &str) -> InterfaceSpec {
-    InterfaceSpec { driver: Driver::Packet, args: name.to_owned() }
+    let with_driver = name.parse().ok().filter(|spec: &InterfaceSpec| spec.link().is_some());
+    with_driver.unwrap_or_else(|| InterfaceSpec { driver: Driver::Packet, args: name.to_owned() })
 }
 
 impl AddedPorts {
@@ -79,5 +80,22 @@ impl PortMaker for AddedPorts {
 
     fn refused(&self, number: PortId) {
         self.stop_capture(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interface;
+
+    #[test]
+    fn clients_name_interfaces_and_no_files() {
+        let named = |name| interface(name).to_string();
+        assert_eq!(named("eth0"), "packet:eth0");
+        assert_eq!(named("eth0:1"), "packet:eth0:1");
+        assert_eq!(named("xdp:eth0,mode=copy"), "xdp:eth0,mode=copy");
+        assert_eq!(named("tap:mr0"), "tap:mr0");
+        for file in ["pcap:in.pcap", "null:in.pcap", "stream:in.pcap", "dpdk:net_pcap0,rx_pcap=in.pcap"] {
+            assert_eq!(named(file), format!("packet:{file}"), "there is no interface of this name");
+        }
     }
 }
