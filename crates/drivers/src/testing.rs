@@ -62,8 +62,8 @@ pub(crate) fn wait_until(done: &mut dyn FnMut() -> bool) {
 /// What opens an interface.
 pub(crate) type Open<'o> = &'o dyn Fn(&str) -> Result<Box<dyn QueuePair>, PortError>;
 
-/// Frames of many lengths pass both ways over a veth pair whose other end `kernel` has, and are counted by kind. `copied`: of those
-/// sent, as many as the driver copies.
+/// Frames of many lengths pass in both directions over a veth pair whose other end `kernel` has, and are counted by kind.
+/// `copied`: of those sent, as many as the driver copies.
 pub(crate) fn frames_pass_both_ways(open: Open<'_>, kernel: Open<'_>, copied: u64) {
     veth_pair("va", "vb");
     let mut pool = PacketPool::new(200);
