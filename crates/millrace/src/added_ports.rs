@@ -19,7 +19,7 @@ pub(crate) struct AddedPorts {
     pub(crate) p4runtime: Option<Feed>,
 }
 
-/// A Linux interface, as `-i` of simple_switch has it, or with its driver, as in `xdp:eth0`. Nothing else: clients are not to name files.
+/// A Linux interface, as `-i` of simple_switch has it, or with its driver, as in `tap:mr0`. Nothing else: clients are not to name files.
 fn interface(name: &str) -> InterfaceSpec {
     let with_driver = name.parse().ok().filter(|spec: &InterfaceSpec| spec.link().is_some());
     with_driver.unwrap_or_else(|| InterfaceSpec { driver: Driver::Packet, args: name.to_owned() })
@@ -28,6 +28,10 @@ fn interface(name: &str) -> InterfaceSpec {
 impl AddedPorts {
     fn open_captured(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
         let interface = interface(name);
+        if interface.driver == Driver::Xdp {
+            // It would have to keep CAP_BPF and CAP_IPC_LOCK (privileges.rs) for whoever reaches Thrift.
+            return Err("`xdp` ports are there from the start: the switch has given up what it takes to make one".into());
+        }
         if let Some(user) = self.links.user_of(&interface) {
             return Err(format!("{name} is port {user} already"));
         }
