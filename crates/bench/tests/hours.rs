@@ -189,7 +189,7 @@ fn switch(engine: EngineKind) -> Switch {
     let config = SwitchConfig { engine, queues, ..SwitchConfig::default() };
     let mut switch = Switch::new(program, config).unwrap();
     // Two frames in five seconds of a flow, and bursts of three; queues are slower than the frames that come.
-    let set_up = "meter_array_set_rates I.rate 0.0000004:3 0.0000008:6\nset_queue_depth 12\nset_queue_rate 6 0\nset_queue_rate 7 1";
+    let set_up = "meter_array_set_rates I.rate 0.0000004:3 0.0000008:6\nset_queue_depth 12\nset_queue_rate 1";
     assert!(load(&mut switch, set_up).is_ok());
     switch
 }
