@@ -1,9 +1,9 @@
 //! Faults on purpose: a port whose received frames are lost, changed, cut and doubled by chance, for tests.
 
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use crate::around::Around;
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::collections::VecDeque;
-use std::os::fd::RawFd;
 
 /// How often each fault happens to a received frame, in percent; 100 and above is always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,8 @@ pub struct Faults {
     pub duplicate: u8,
 }
 
-/// A port with faults. The same seed makes the same faults happen to the same frames.
+/// A port with faults. The same seed makes the same faults happen to the same frames. A frame that is lost is counted as missed; those
+/// received are counted as they are after the faults, the doubles too.
 pub struct FaultInjector<P> {
     port: P,
     faults: Faults,
@@ -26,13 +27,17 @@ pub struct FaultInjector<P> {
     scratch: Batch,
     /// Frames that the last batch had no room for: doubles, and what came after them.
     waiting: VecDeque<Packet>,
+    /// Frames that were lost, and those that were handed over.
+    lost: u64,
+    handed: PortStatistics,
 }
 
 impl<P: QueuePair> FaultInjector<P> {
     /// Adds faults to a port.
     pub fn new(port: P, faults: Faults, seed: u64) -> FaultInjector<P> {
         let waiting = VecDeque::with_capacity(2 * MAX_BATCH);
-        FaultInjector { port, faults, random: seed, scratch: Batch::new(), waiting }
+        let handed = PortStatistics::default();
+        FaultInjector { port, faults, random: seed, scratch: Batch::new(), waiting, lost: 0, handed }
     }
 
     /// The port without the faults.
@@ -60,6 +65,7 @@ impl<P: QueuePair> FaultInjector<P> {
     /// Applies the faults to one frame.
     fn pass(&mut self, mut packet: Packet, pool: &mut PacketPool) {
         if self.happens(self.faults.drop) {
+            self.lost += 1;
             pool.put(packet);
             return;
         }
@@ -81,15 +87,28 @@ impl<P: QueuePair> FaultInjector<P> {
         while !batch.is_full()
             && let Some(packet) = self.waiting.pop_front()
         {
-            if let Err(packet) = batch.push(packet) {
-                self.waiting.push_front(packet);
-                return;
+            match batch.push(packet) {
+                Ok(packet) => self.handed.received(packet.data()),
+                Err(packet) => {
+                    self.waiting.push_front(packet);
+                    return;
+                }
             }
         }
     }
 }
 
-impl<P: QueuePair> QueuePair for FaultInjector<P> {
+impl<P: QueuePair> Around for FaultInjector<P> {
+    type Inner = P;
+
+    fn inner(&self) -> &P {
+        &self.port
+    }
+
+    fn inner_mut(&mut self) -> &mut P {
+        &mut self.port
+    }
+
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         self.hand_over(batch);
         if batch.is_full() {
@@ -108,53 +127,26 @@ impl<P: QueuePair> QueuePair for FaultInjector<P> {
         }
     }
 
-    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        self.port.transmit(batch, pool)
-    }
-
-    fn flush(&mut self) -> Result<(), PortError> {
-        self.port.flush()
-    }
-
-    fn in_flight(&mut self) -> usize {
-        self.port.in_flight()
-    }
-
-    fn complete(&mut self, pool: &mut PacketPool) {
-        self.port.complete(pool);
-    }
-
-    fn max_kept(&self) -> usize {
-        self.port.max_kept()
-    }
-
-    fn is_link_down(&self) -> bool {
-        self.port.is_link_down()
-    }
-
-    fn poll_fd(&self) -> Option<RawFd> {
-        self.port.poll_fd()
-    }
-
-    fn time_source(&self) -> TimeSource {
-        self.port.time_source()
-    }
-
     fn next_arrival_ns(&mut self) -> Option<u64> {
         match self.waiting.front() {
-            Some(packet) if self.time_source() == TimeSource::Simulated => Some(packet.timestamp_ns),
+            Some(packet) if self.port.time_source() == TimeSource::Simulated => Some(packet.timestamp_ns),
             _ => self.port.next_arrival_ns(),
         }
     }
 
     fn statistics(&self) -> PortStatistics {
-        self.port.statistics()
+        let PortStatistics { rx_packets, rx_bytes, rx_kinds, .. } = self.handed;
+        let inner = self.port.statistics();
+        PortStatistics { rx_packets, rx_bytes, rx_kinds, rx_missed: inner.rx_missed + self.lost, ..inner }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{FaultInjector, Faults};
+    use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+    use millrace_frames::{Batch, PacketPool};
+    use std::os::fd::RawFd;
 
     /// Gives so many frames of 100 bytes, numbered by their first two, and takes all.
     struct Numbers {
@@ -214,6 +206,11 @@ mod tests {
             batch.recycle(&mut pool);
             if received == Received::End {
                 assert_eq!(pool.available(), 300, "no packet is lost to the pool");
+                let counted = port.statistics();
+                assert_eq!(counted.rx_packets, frames.len() as u64);
+                assert_eq!(counted.rx_bytes, frames.iter().map(|frame| frame.len() as u64).sum());
+                let doubled = counted.rx_packets + counted.rx_missed - 1000;
+                assert!(doubled == 0 || faults.duplicate > 0, "{counted:?}");
                 return frames;
             }
         }

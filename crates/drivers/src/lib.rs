@@ -11,17 +11,22 @@
 //! local sender left to the hardware (checksums, segmentation, a VLAN tag kept aside), and `xdp` checksums of senders at the other
 //! end of a veth, so that the switch sees the frames that a cable would carry.
 
+mod addresses;
 mod af_packet;
 mod alarm;
+mod around;
 mod capture;
 mod capture_file;
 mod device;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod fault;
+mod kinds;
 mod link;
+mod link_counters;
 mod link_watch;
 mod memory_port;
+mod netlink;
 #[cfg(test)]
 mod netns;
 pub mod null;
@@ -32,11 +37,15 @@ mod port;
 mod spec;
 mod stream;
 mod tap;
+#[cfg(test)]
+mod testing;
 mod wait;
 mod xdp;
 
+pub use addresses::MAX_ADDRESSES;
 pub use af_packet::PacketDevice;
 pub use alarm::Alarm;
+pub use around::Around;
 pub use capture::{
     CAPTURE_END_TIME, CAPTURE_RING, CaptureError, CaptureStatus, Captures, DEFAULT_CAPTURE_FILE,
     MAX_CAPTURE_FILE, MAX_CAPTURE_NAME,
@@ -46,6 +55,8 @@ pub use device::{Device, MAX_QUEUES, SingleQueue};
 #[cfg(feature = "dpdk")]
 pub use dpdk::DpdkDevice;
 pub use fault::{FaultInjector, Faults};
+pub use kinds::{CHECK_SEQUENCE, FrameKinds, SIZES};
+pub use link_counters::{DirectionCounters, LinkCounters};
 pub use link_watch::{LinkState, LinkWatch, Links, PortLink};
 pub use memory_port::{FarEnd, MemoryPort, Next};
 pub use null::{NullDevice, NullPort};

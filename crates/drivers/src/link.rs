@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::addresses::{Addresses, Mac};
 use crate::offload::HEADER_LEN;
 use crate::port::PortError;
 use std::fs::File;
@@ -260,28 +261,49 @@ fn answer(result: libc::c_int) -> io::Result<()> {
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Has the interface of a number take frames for all addresses, for as long as the descriptor is open.
-pub(crate) fn promiscuous(index: i32) -> io::Result<OwnedFd> {
+/// Has the interface of a number take the frames for these addresses next to its own, or for all (none), for as long as the
+/// descriptor is open.
+pub(crate) fn hold_addresses(index: i32, addresses: Option<&Addresses>) -> io::Result<OwnedFd> {
     // Of no protocol: it receives nothing.
     let holder = socket(libc::AF_PACKET, libc::SOCK_RAW)?;
-    let request = libc::packet_mreq {
+    listen(holder.as_raw_fd(), index, addresses)?;
+    Ok(holder)
+}
+
+/// The same, for as long as this packet socket is open.
+pub(crate) fn listen(socket: RawFd, index: i32, addresses: Option<&Addresses>) -> io::Result<()> {
+    let Some(Addresses { allowed, all_groups }) = addresses else {
+        return add_membership(socket, index, libc::PACKET_MR_PROMISC, None);
+    };
+    if *all_groups {
+        add_membership(socket, index, libc::PACKET_MR_ALLMULTI, None)?;
+    }
+    for mac in allowed {
+        let kind = if mac[0] & 1 == 1 { libc::PACKET_MR_MULTICAST } else { libc::PACKET_MR_UNICAST };
+        add_membership(socket, index, kind, Some(*mac))?;
+    }
+    Ok(())
+}
+
+fn add_membership(socket: RawFd, index: i32, kind: i32, mac: Option<Mac>) -> io::Result<()> {
+    let mut request = libc::packet_mreq {
         mr_ifindex: index,
-        mr_type: libc::PACKET_MR_PROMISC as u16,
-        mr_alen: 0,
+        mr_type: kind as u16,
+        mr_alen: mac.map_or(0, |mac| mac.len() as u16),
         mr_address: [0; 8],
     };
+    request.mr_address[..6].copy_from_slice(&mac.unwrap_or_default());
     let length = size_of::<libc::packet_mreq>() as libc::socklen_t;
     // SAFETY: the kernel reads `length` bytes at the request, which has as many.
-    let set = unsafe {
+    answer(unsafe {
         libc::setsockopt(
-            holder.as_raw_fd(),
+            socket,
             libc::SOL_PACKET,
             libc::PACKET_ADD_MEMBERSHIP,
             std::ptr::from_ref(&request).cast(),
             length,
         )
-    };
-    if set == 0 { Ok(holder) } else { Err(io::Error::last_os_error()) }
+    })
 }
 
 /// Some socket: requests on interfaces go through any.

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 use crate::link::{LinkName, note_change};
+use crate::link_counters::LinkCounters;
 use crate::spec::{Driver, InterfaceSpec, PortSpec};
 use crate::wait::wait_readable;
 use std::io;
@@ -54,6 +55,8 @@ pub struct LinkState {
     pub speed_mbps: Option<u32>,
     /// The longest payload of a frame, in bytes.
     pub mtu: Option<u32>,
+    /// What it has counted since the switch has it; none of one that is gone.
+    pub counters: Option<LinkCounters>,
 }
 
 #[derive(Debug)]
@@ -66,6 +69,8 @@ struct Link {
     is_up: Option<bool>,
     /// The MTU that it had last; none while it is gone.
     mtu: Option<usize>,
+    /// The number of the interface, and what it had counted, when the switch took it.
+    before: Option<(i32, LinkCounters)>,
 }
 
 impl Links {
@@ -130,12 +135,21 @@ impl Link {
         let PortSpec { port, interface } = port;
         let name = Link::name(interface);
         let mtu = name.as_ref().and_then(|name| name.mtu().ok());
-        Link { port: *port, spec: interface.clone(), name, is_up, mtu }
+        let before = name.as_ref().and_then(|name| Some((name.index().ok()?, LinkCounters::of(name)?)));
+        Link { port: *port, spec: interface.clone(), name, is_up, mtu, before }
     }
 
     /// The name of an interface; none of what is no interface.
     fn name(interface: &InterfaceSpec) -> Option<LinkName> {
         LinkName::new(interface.driver.name(), interface.link()?).ok()
+    }
+
+    /// What the interface has counted since the switch has it. One that was made again counts from its beginning.
+    fn counters(&self, name: &LinkName) -> Option<LinkCounters> {
+        let now = LinkCounters::of(name)?;
+        let same = self.before.as_ref().filter(|(index, _)| name.index().ok() == Some(*index));
+        let counters = same.map_or(now, |(_, before)| now.since(before));
+        Some(if self.spec.driver == Driver::Tap { counters.turned() } else { counters })
     }
 
     fn now(&self) -> PortLink {
@@ -145,6 +159,7 @@ impl Link {
             mac: name.mac().ok().flatten(),
             speed_mbps: name.speed_mbps().ok().flatten(),
             mtu: name.mtu().ok().and_then(|mtu| u32::try_from(mtu).ok()),
+            counters: self.counters(name),
         });
         PortLink { port: self.port, spec: self.spec.clone(), link }
     }

@@ -37,33 +37,38 @@ pub enum Next<'a> {
 pub struct MemoryPort<F> {
     far_end: F,
     statistics: PortStatistics,
+    has_kinds: bool,
 }
 
 impl<F: FarEnd> MemoryPort<F> {
     /// A port with this far end.
     pub fn new(far_end: F) -> MemoryPort<F> {
-        MemoryPort { far_end, statistics: PortStatistics::default() }
+        MemoryPort { far_end, statistics: PortStatistics::default(), has_kinds: true }
     }
-}
 
-impl<F: FarEnd> QueuePair for MemoryPort<F> {
-    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+    /// A port with this far end that does not count frames by kind: what it does for a frame takes less time than to look at it.
+    pub fn without_kinds(far_end: F) -> MemoryPort<F> {
+        MemoryPort { has_kinds: false, ..MemoryPort::new(far_end) }
+    }
+
+    /// Adds the frames that have come to the batch.
+    fn take_frames(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Received {
         self.far_end.asked();
         let (mut now_ns, mut refused) = (None, false);
         loop {
             if batch.is_full() || pool.is_exhausted() {
-                return Ok(Received::More);
+                return Received::More;
             }
             let frame = match self.far_end.next() {
                 Next::Frame(frame) => frame,
                 // Far ends may keep one order over all ports. After a refused frame it can be the turn of a port that the
                 // worker asked earlier in this round, and nothing would wake the worker for it.
-                Next::None if refused => return Ok(Received::More),
-                Next::None => return Ok(Received::Idle),
-                Next::End => return Ok(Received::End),
+                Next::None if refused => return Received::More,
+                Next::None => return Received::Idle,
+                Next::End => return Received::End,
             };
             // There is room and a packet, so no frame is lost here.
-            let Some(packet) = batch.add(pool) else { return Ok(Received::More) };
+            let Some(packet) = batch.add(pool) else { return Received::More };
             packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
             if packet.set_frame(frame).is_err() {
                 self.statistics.rx_errors += 1;
@@ -75,6 +80,17 @@ impl<F: FarEnd> QueuePair for MemoryPort<F> {
             self.statistics.rx_bytes += frame.len() as u64;
         }
     }
+}
+
+impl<F: FarEnd> QueuePair for MemoryPort<F> {
+    fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        let before = batch.len();
+        let received = self.take_frames(batch, pool);
+        if self.has_kinds {
+            batch.packets()[before..].iter().for_each(|packet| self.statistics.rx_kinds.count(packet.data()));
+        }
+        Ok(received)
+    }
 
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
         let mut sent = 0;
@@ -84,6 +100,9 @@ impl<F: FarEnd> QueuePair for MemoryPort<F> {
             }
             self.statistics.tx_bytes += packet.len() as u64;
             sent += 1;
+        }
+        if self.has_kinds {
+            batch.packets()[..sent].iter().for_each(|packet| self.statistics.tx_kinds.count(packet.data()));
         }
         batch.recycle_first(sent, pool);
         self.statistics.tx_packets += sent as u64;

@@ -1,7 +1,9 @@
 //! From the name of a port to its device.
 
+use crate::addresses::{Addresses, FilteredDevice, Own};
 use crate::af_packet::PacketDevice;
 use crate::device::{Device, SingleQueue};
+use crate::link::LinkName;
 use crate::null::NullDevice;
 use crate::pcap::PcapPort;
 use crate::port::{PortError, QueuePair};
@@ -26,23 +28,45 @@ pub fn device_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn D
     let args = &interface.args;
     let name = interface.to_string();
     Ok(match interface.driver {
-        Driver::Dpdk => dpdk(args)?,
-        Driver::Packet => Box::new(PacketDevice::new(args, ports)?),
-        Driver::Tap => Box::new(TapDevice::new(args)?),
-        Driver::Xdp => Box::new(XdpDevice::new(args, ports)?),
+        Driver::Dpdk | Driver::Packet | Driver::Tap | Driver::Xdp => {
+            let (args, addresses) = Addresses::take(interface.driver.name(), args)?;
+            let (device, own): (Box<dyn Device>, _) = match interface.driver {
+                Driver::Dpdk => dpdk(&args, addresses.as_ref())?,
+                Driver::Tap => (Box::new(TapDevice::new(&args)?), own(interface)?),
+                Driver::Xdp => {
+                    let device = XdpDevice::new(&args, ports)?.for_addresses(addresses.clone());
+                    (Box::new(device), own(interface)?)
+                }
+                _ => {
+                    let device = PacketDevice::new(&args, ports)?.for_addresses(addresses.clone());
+                    (Box::new(device), own(interface)?)
+                }
+            };
+            match addresses {
+                None => device,
+                Some(addresses) => Box::new(FilteredDevice { device, name, own, addresses }),
+            }
+        }
         Driver::Null => Box::new(NullDevice::new(args)?),
         Driver::Stream => Box::new(SingleQueue::new(name, StreamPort::open(args)?)),
         Driver::Pcap => Box::new(SingleQueue::new(name, PcapPort::open(args)?)),
     })
 }
 
+/// The address of an interface.
+fn own(interface: &InterfaceSpec) -> Result<Own, PortError> {
+    LinkName::new(interface.driver.name(), interface.link().unwrap_or_default()).map(Own::Link)
+}
+
 #[cfg(feature = "dpdk")]
-fn dpdk(args: &str) -> Result<Box<dyn Device>, PortError> {
-    Ok(Box::new(crate::dpdk::DpdkDevice::new(args)?))
+fn dpdk(args: &str, addresses: Option<&Addresses>) -> Result<(Box<dyn Device>, Own), PortError> {
+    let device = crate::dpdk::DpdkDevice::new(args)?.for_addresses(addresses.cloned());
+    let own = Own::Known(device.mac());
+    Ok((Box::new(device), own))
 }
 
 #[cfg(not(feature = "dpdk"))]
-fn dpdk(_: &str) -> Result<Box<dyn Device>, PortError> {
+fn dpdk(_: &str, _: Option<&Addresses>) -> Result<(Box<dyn Device>, Own), PortError> {
     let reason =
         "this executable is built without it: `cargo build --release --features dpdk`, with DPDK's libraries";
     Err(PortError::Arguments { driver: Driver::Dpdk.name(), reason: reason.to_owned() })

@@ -154,8 +154,7 @@ impl Input {
                 statistics.rx_errors += 1;
                 pool.put(packet);
             } else if batch.push(packet).is_ok() {
-                statistics.rx_packets += 1;
-                statistics.rx_bytes += self.frame.len() as u64;
+                statistics.received(&self.frame);
                 statistics.rx_truncated += u64::from(original_length as usize > self.frame.len());
             }
             self.read_ahead();
@@ -281,8 +280,7 @@ impl QueuePair for PcapPort {
                 }
             }
             sent += 1;
-            self.statistics.tx_packets += 1;
-            self.statistics.tx_bytes += packet.len() as u64;
+            self.statistics.sent(packet.data());
         }
         batch.recycle_first(sent, pool);
         result.map(|()| Transmitted { sent, refused: 0 })

@@ -1,5 +1,6 @@
 //! The trait of a queue pair, which every driver has.
 
+use crate::kinds::{FrameKinds, Kind};
 use crate::spec::nearest;
 use millrace_frames::{Batch, MemoryError, Packet, PacketPool};
 use std::fmt;
@@ -126,6 +127,9 @@ pub struct PortStatistics {
     /// Frames that arrived and were dropped because they are longer than [`millrace_frames::MAX_FRAME`] or cannot be restored
     /// from what an offload of the sender made of them.
     pub rx_errors: u64,
+    /// Frames that arrived and were left out because they are not for this port ([`MAX_ADDRESSES`](crate::MAX_ADDRESSES)); they
+    /// are not among those received.
+    pub rx_filtered: u64,
     /// Frames that the input holds only the beginning of.
     pub rx_truncated: u64,
     /// Frames sent.
@@ -136,6 +140,40 @@ pub struct PortStatistics {
     pub tx_refused: u64,
     /// Frames sent that were first copied to where the port sends from, by a port that sends others from where they lie.
     pub tx_copied: u64,
+    /// The frames received by kind; nothing of a port that does not look.
+    pub rx_kinds: FrameKinds,
+    /// The frames sent by kind, or nothing.
+    pub tx_kinds: FrameKinds,
+}
+
+impl PortStatistics {
+    /// Counts a frame received.
+    #[inline]
+    pub fn received(&mut self, frame: &[u8]) {
+        self.rx_packets += 1;
+        self.rx_bytes += frame.len() as u64;
+        self.rx_kinds.count(frame);
+    }
+
+    /// The frames received and sent by kind; none where the port does not look at them.
+    pub fn kinds(&self) -> (Option<FrameKinds>, Option<FrameKinds>) {
+        let all = |kinds: FrameKinds, packets| (kinds.frames() == packets).then_some(kinds);
+        (all(self.rx_kinds, self.rx_packets), all(self.tx_kinds, self.tx_packets))
+    }
+
+    /// Counts a frame sent.
+    #[inline]
+    pub fn sent(&mut self, frame: &[u8]) {
+        self.sent_of(Kind::of(frame), frame.len());
+    }
+
+    /// The same of a frame that is not there any more: how it is counted, and its length.
+    #[inline]
+    pub(crate) fn sent_of(&mut self, kind: Kind, length: usize) {
+        self.tx_packets += 1;
+        self.tx_bytes += length as u64;
+        self.tx_kinds.add(kind);
+    }
 }
 
 impl AddAssign for PortStatistics {
@@ -144,11 +182,14 @@ impl AddAssign for PortStatistics {
         self.rx_bytes += other.rx_bytes;
         self.rx_missed += other.rx_missed;
         self.rx_errors += other.rx_errors;
+        self.rx_filtered += other.rx_filtered;
         self.rx_truncated += other.rx_truncated;
         self.tx_packets += other.tx_packets;
         self.tx_bytes += other.tx_bytes;
         self.tx_refused += other.tx_refused;
         self.tx_copied += other.tx_copied;
+        self.rx_kinds += other.rx_kinds;
+        self.tx_kinds += other.tx_kinds;
     }
 }
 
@@ -160,12 +201,8 @@ pub(crate) fn deliver(
     pool: &mut PacketPool,
     statistics: &mut PortStatistics,
 ) {
-    let length = packet.len() as u64;
     match batch.push(packet) {
-        Ok(_) => {
-            statistics.rx_packets += 1;
-            statistics.rx_bytes += length;
-        }
+        Ok(packet) => statistics.received(packet.data()),
         Err(packet) => pool.put(packet),
     }
 }

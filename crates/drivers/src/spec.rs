@@ -5,13 +5,17 @@ use std::str::FromStr;
 
 /// The drivers by name, with how their arguments look.
 pub const DRIVERS: [(Driver, &str, &str); 7] = [
-    (Driver::Dpdk, "dpdk", "dpdk:DEVICE[,mtu=N][,ARGUMENT]..."),
-    (Driver::Null, "null", "null:TRACE[,passes=N] or null:-"),
-    (Driver::Packet, "packet", "packet:INTERFACE"),
+    (Driver::Dpdk, "dpdk", "dpdk:DEVICE[,mtu=N][,promisc=on|off][,allow=MAC[+MAC]...][,ARGUMENT]..."),
+    (Driver::Null, "null", "null:TRACE[,passes=N][,kinds=on] or null:-"),
+    (Driver::Packet, "packet", "packet:INTERFACE[,promisc=on|off][,allow=MAC[+MAC]...]"),
     (Driver::Pcap, "pcap", "pcap:IN[,OUT]"),
     (Driver::Stream, "stream", "stream:IN[,OUT]"),
-    (Driver::Tap, "tap", "tap:NAME"),
-    (Driver::Xdp, "xdp", "xdp:INTERFACE[,mode=native|generic|copy|zerocopy][,queue=N]..."),
+    (Driver::Tap, "tap", "tap:NAME[,promisc=on|off][,allow=MAC[+MAC]...]"),
+    (
+        Driver::Xdp,
+        "xdp",
+        "xdp:INTERFACE[,mode=native|generic|copy|zerocopy][,queue=N]...[,promisc=on|off][,allow=MAC[+MAC]...]",
+    ),
 ];
 
 /// A port driver.
@@ -114,8 +118,7 @@ impl InterfaceSpec {
     /// The Linux interface that it is or will be; none of what is no interface (capture files).
     pub fn link(&self) -> Option<&str> {
         match self.driver {
-            Driver::Packet | Driver::Tap => Some(&self.args),
-            Driver::Xdp => Some(crate::xdp::interface(&self.args)),
+            Driver::Packet | Driver::Tap | Driver::Xdp => self.args.split(',').next(),
             Driver::Dpdk | Driver::Null | Driver::Pcap | Driver::Stream => None,
         }
     }
@@ -205,6 +208,7 @@ mod tests {
         assert_eq!(port("0@veth0").unwrap().to_string(), "0@packet:veth0");
         let link = |text| port(text).unwrap().interface.link().map(str::to_owned);
         assert_eq!(link("0@xdp:veth0,mode=copy").as_deref(), Some("veth0"));
+        assert_eq!(link("0@tap:mr0,promisc=off").as_deref(), Some("mr0"));
         assert_eq!((link("0@veth0").as_deref(), link("0@pcap:veth0")), (Some("veth0"), None));
     }
 

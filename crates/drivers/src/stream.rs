@@ -225,8 +225,7 @@ impl QueuePair for StreamPort {
                         self.statistics.rx_errors += 1;
                         pool.put(packet);
                     } else if batch.push(packet).is_ok() {
-                        self.statistics.rx_packets += 1;
-                        self.statistics.rx_bytes += length as u64;
+                        self.statistics.received(frame);
                         self.statistics.rx_truncated += u64::from(is_cut);
                     }
                 }
@@ -247,8 +246,7 @@ impl QueuePair for StreamPort {
                 }
             }
             sent += 1;
-            self.statistics.tx_packets += 1;
-            self.statistics.tx_bytes += packet.len() as u64;
+            self.statistics.sent(packet.data());
         }
         batch.recycle_first(sent, pool);
         result.map(|()| Transmitted { sent, refused: 0 })

@@ -200,8 +200,7 @@ impl QueuePair for TapQueue {
             }
             match self.device.write_vectored(&[NOTHING_LEFT, packet.data()].map(IoSlice::new)) {
                 Ok(_) => {
-                    self.statistics.tx_packets += 1;
-                    self.statistics.tx_bytes += packet.len() as u64;
+                    self.statistics.sent(packet.data());
                     true
                 }
                 Err(error) if refuses_frame(&error) => {

@@ -25,4 +25,4 @@ mod value;
 pub use path::{MAX_ELEMENTS, MAX_PATHS};
 pub use service::{DEFINITIONS, GNMI_VERSION, MAX_MESSAGE, Service, server};
 pub use subscribe::{MAX_SUBSCRIBERS, MAX_SUBSCRIPTIONS, MAX_TRACKED, MIN_INTERVAL, STALL};
-pub use target::{Change, Counters, Health, Interface, Setting, Snapshot, Target};
+pub use target::{Change, Counters, Health, Interface, Kinds, Setting, Snapshot, Target};

@@ -66,6 +66,29 @@ pub struct Counters {
     pub out_octets: u64,
     /// Frames for it that were dropped.
     pub out_discards: u64,
+    /// The frames received by kind; none where they are not looked at.
+    pub in_kinds: Option<Kinds>,
+    /// The frames sent by kind.
+    pub out_kinds: Option<Kinds>,
+    /// Frames received that were wrong or lost.
+    pub in_errors: u64,
+    /// Frames with a wrong check sequence, which are among these.
+    pub in_fcs_errors: u64,
+    /// Frames that could not be sent.
+    pub out_errors: u64,
+}
+
+/// Frames of one direction by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds {
+    /// To one station.
+    pub unicast: u64,
+    /// To a group.
+    pub multicast: u64,
+    /// To all.
+    pub broadcast: u64,
+    /// By size with the check sequence: below 64, 64, up to 127, 255, 511, 1023, 1518, and above.
+    pub sizes: [u64; 8],
 }
 
 /// What an operator says of an interface.

@@ -2,7 +2,7 @@
 
 use crate::path::Pattern;
 use crate::proto::{Path, PathElem};
-use crate::target::{Interface, Snapshot};
+use crate::target::{Counters, Interface, Snapshot};
 use std::sync::Arc;
 
 /// An element of a leaf's path.
@@ -128,16 +128,20 @@ fn interface_leaves(interface: &Interface, leaves: &mut Vec<Leaf>) {
     for (leaf, count) in [
         ("in-octets", counters.in_octets),
         ("in-pkts", counters.in_pkts),
-        // Clients of Stratum read frames of all kinds there, as its switch for bmv2 has them.
-        ("in-unicast-pkts", counters.in_pkts),
+        // Where nobody looks at the kind, frames of all kinds are there, as Stratum's switch for bmv2 has them.
+        ("in-unicast-pkts", counters.in_kinds.map_or(counters.in_pkts, |kinds| kinds.unicast)),
         ("in-discards", counters.in_discards),
+        ("in-errors", counters.in_errors),
+        ("in-fcs-errors", counters.in_fcs_errors),
         ("out-octets", counters.out_octets),
         ("out-pkts", counters.out_pkts),
-        ("out-unicast-pkts", counters.out_pkts),
+        ("out-unicast-pkts", counters.out_kinds.map_or(counters.out_pkts, |kinds| kinds.unicast)),
         ("out-discards", counters.out_discards),
+        ("out-errors", counters.out_errors),
     ] {
         entry.put(&["state", "counters", leaf], Value::Count(count));
     }
+    kind_leaves(counters, &mut entry);
     for place in ["config", "state"] {
         if let Some(mac) = &interface.mac {
             let bytes: Vec<String> = mac.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -146,6 +150,36 @@ fn interface_leaves(interface: &Interface, leaves: &mut Vec<Leaf>) {
         if let Some(speed) = interface.speed_mbps {
             entry.put(&["ethernet", place, "port-speed"], text(speed_name(speed)));
         }
+    }
+}
+
+/// Frames by kind, where somebody looks at it.
+fn kind_leaves(counters: &Counters, entry: &mut Entry<'_>) {
+    for (kinds, multicast, broadcast) in [
+        (counters.in_kinds, "in-multicast-pkts", "in-broadcast-pkts"),
+        (counters.out_kinds, "out-multicast-pkts", "out-broadcast-pkts"),
+    ] {
+        if let Some(kinds) = kinds {
+            entry.put(&["state", "counters", multicast], Value::Count(kinds.multicast));
+            entry.put(&["state", "counters", broadcast], Value::Count(kinds.broadcast));
+        }
+    }
+    let Some(kinds) = counters.in_kinds else { return };
+    // The model has no sizes of frames sent.
+    let [undersize, ranges @ .., oversize] = kinds.sizes;
+    for (leaf, count) in [("in-undersize-frames", undersize), ("in-oversize-frames", oversize)] {
+        entry.put(&["ethernet", "state", "counters", leaf], Value::Count(count));
+    }
+    let leaves = [
+        "in-frames-64-octets",
+        "in-frames-65-127-octets",
+        "in-frames-128-255-octets",
+        "in-frames-256-511-octets",
+        "in-frames-512-1023-octets",
+        "in-frames-1024-1518-octets",
+    ];
+    for (leaf, count) in leaves.into_iter().zip(ranges) {
+        entry.put(&["ethernet", "state", "counters", "in-distribution", leaf], Value::Count(count));
     }
 }
 

@@ -5,7 +5,7 @@ use crate::headers::Headers;
 use crate::selector::{Decided, Seen, Selector, bits};
 use crate::status::StepCounts;
 use millrace_drivers::{
-    Alarm, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns,
+    Alarm, Around, PortError, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns,
 };
 use millrace_frames::{Batch, Packet, PacketPool};
 use std::os::fd::RawFd;
@@ -122,7 +122,17 @@ fn keep(batch: &mut Batch, from: usize, set: u64, pool: &mut PacketPool) {
     });
 }
 
-impl QueuePair for ChainedPort {
+impl Around for ChainedPort {
+    type Inner = dyn QueuePair;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.port
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut *self.port
+    }
+
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let before = batch.len();
         let received = self.port.receive(batch, pool);
@@ -154,44 +164,8 @@ impl QueuePair for ChainedPort {
         self.port.transmit(batch, pool)
     }
 
-    fn flush(&mut self) -> Result<(), PortError> {
-        self.port.flush()
-    }
-
-    fn in_flight(&mut self) -> usize {
-        self.port.in_flight()
-    }
-
-    fn complete(&mut self, pool: &mut PacketPool) {
-        self.port.complete(pool);
-    }
-
-    fn max_kept(&self) -> usize {
-        self.port.max_kept()
-    }
-
-    fn remark(&self) -> Option<String> {
-        self.port.remark()
-    }
-
-    fn is_link_down(&self) -> bool {
-        self.port.is_link_down()
-    }
-
     fn poll_fd(&self) -> Option<RawFd> {
         let descriptor = self.port.poll_fd()?;
         Some(self.alarm.as_ref().map_or(descriptor, |alarm| alarm.with(descriptor)))
-    }
-
-    fn time_source(&self) -> TimeSource {
-        self.port.time_source()
-    }
-
-    fn next_arrival_ns(&mut self) -> Option<u64> {
-        self.port.next_arrival_ns()
-    }
-
-    fn statistics(&self) -> PortStatistics {
-        self.port.statistics()
     }
 }

@@ -19,14 +19,19 @@ pub(crate) struct AddedPorts {
     pub(crate) p4runtime: Option<Feed>,
 }
 
-/// A Linux interface, as `-i` of simple_switch has it. Nothing else: clients are not to name files.
+/// A Linux interface, as `-i` of simple_switch has it, or with its driver, as in `tap:mr0`. Nothing else: clients are not to name files.
 fn interface(name: &str) -> InterfaceSpec {
-    InterfaceSpec { driver: Driver::Packet, args: name.to_owned() }
+    let with_driver = name.parse().ok().filter(|spec: &InterfaceSpec| spec.link().is_some());
+    with_driver.unwrap_or_else(|| InterfaceSpec { driver: Driver::Packet, args: name.to_owned() })
 }
 
 impl AddedPorts {
     fn open_captured(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
         let interface = interface(name);
+        if interface.driver == Driver::Xdp {
+            // It would have to keep CAP_BPF and CAP_IPC_LOCK (privileges.rs) for whoever reaches Thrift.
+            return Err("`xdp` ports are there from the start: the switch has given up what it takes to make one".into());
+        }
         if let Some(user) = self.links.user_of(&interface) {
             return Err(format!("{name} is port {user} already"));
         }
@@ -79,5 +84,22 @@ impl PortMaker for AddedPorts {
 
     fn refused(&self, number: PortId) {
         self.stop_capture(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interface;
+
+    #[test]
+    fn clients_name_interfaces_and_no_files() {
+        let named = |name| interface(name).to_string();
+        assert_eq!(named("eth0"), "packet:eth0");
+        assert_eq!(named("eth0:1"), "packet:eth0:1");
+        assert_eq!(named("xdp:eth0,mode=copy"), "xdp:eth0,mode=copy");
+        assert_eq!(named("tap:mr0"), "tap:mr0");
+        for file in ["pcap:in.pcap", "null:in.pcap", "stream:in.pcap", "dpdk:net_pcap0,rx_pcap=in.pcap"] {
+            assert_eq!(named(file), format!("packet:{file}"), "there is no interface of this name");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What a switch counted, as a table and as JSON.
 
 use millrace_dataplane::{PortId, Switch, WorkerReport};
-use millrace_drivers::PortStatistics;
+use millrace_drivers::{FrameKinds, PortStatistics, SIZES};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -83,12 +83,17 @@ pub(crate) fn json(switch: &Switch, drivers: &[(PortId, PortStatistics)]) -> Map
             (object.as_object_mut(), drivers.iter().find(|(id, _)| *id == port))
         {
             for (name, count) in [
+                ("rx_filtered", s.rx_filtered),
                 ("rx_missed", s.rx_missed),
                 ("rx_errors", s.rx_errors),
                 ("rx_truncated", s.rx_truncated),
                 ("tx_refused", s.tx_refused),
             ] {
                 object.insert(name.into(), count.into());
+            }
+            let (rx, tx) = s.kinds();
+            for (name, kinds) in [("rx_kinds", rx), ("tx_kinds", tx)] {
+                object.extend(kinds.map(|kinds| (name.to_owned(), kinds_json(&kinds))));
             }
         }
         object
@@ -112,6 +117,14 @@ pub(crate) fn json(switch: &Switch, drivers: &[(PortId, PortStatistics)]) -> Map
         losses.map(|loss| json!({ "port": loss.port, "reason": loss.reason, "packets": loss.count }));
     object.insert("losses".into(), losses.collect());
     object
+}
+
+fn kinds_json(kinds: &FrameKinds) -> Value {
+    let sizes: Map<String, Value> =
+        SIZES.iter().zip(kinds.sizes).map(|(size, count)| ((*size).to_owned(), count.into())).collect();
+    json!({
+        "unicast": kinds.unicast(), "multicast": kinds.multicast, "broadcast": kinds.broadcast, "sizes": sizes,
+    })
 }
 
 /// How many packets each of several workers had.

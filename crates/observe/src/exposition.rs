@@ -1,5 +1,7 @@
 //! A status as metrics for Prometheus, in the OpenMetrics text format 1.0.0.
 
+mod kinds;
+
 use millrace_observe_api::{
     CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueueStatus, Status, StepStatus,
     TableStatus,
@@ -102,7 +104,8 @@ fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let help = "Packets and copies for the port that were dropped";
     counters("transmit_drops", help, None, |port| port.tx_drops)?;
     let help = "Packets that the link did not take, which are among the drops";
-    counters("transmit_refused", help, None, |port| port.tx_refused)
+    counters("transmit_refused", help, None, |port| port.tx_refused)?;
+    kinds::write(out, status)
 }
 
 fn drop_sites(out: &mut Families<'_>, status: &Status) -> fmt::Result {

@@ -1,16 +1,18 @@
 //! The parts of a status, each from what its part of the switch reports.
 
 use millrace_dataplane::{DropSite, Histogram, PortReport, QueueReport, RANGES, Report, WorkerReport};
-use millrace_drivers::{PortLink, PortStatistics};
+use millrace_drivers::{DirectionCounters, FrameKinds, LinkCounters, PortLink, PortStatistics, SIZES};
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueueStatus, StepStatus,
-    TableStatus, WorkerStatus,
+    CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, KindsStatus,
+    PortStatus, QueueStatus, StepStatus, TableStatus, WorkerStatus,
 };
+use std::collections::BTreeMap;
 
 pub(crate) fn port(report: &PortReport, far_end: Option<&PortLink>) -> PortStatus {
     let link = far_end.and_then(|far_end| far_end.link.as_ref());
     let PortReport { port, is_up, counters, driver } = *report;
-    let PortStatistics { rx_missed, rx_errors, rx_truncated, tx_refused, .. } = driver;
+    let PortStatistics { rx_missed, rx_errors, rx_filtered, rx_truncated, tx_refused, .. } = driver;
+    let (rx_kinds, tx_kinds) = driver.kinds();
     PortStatus {
         port,
         up: is_up && link.is_none_or(|link| link.is_up),
@@ -29,6 +31,41 @@ pub(crate) fn port(report: &PortReport, far_end: Option<&PortLink>) -> PortStatu
         tx_bytes: counters.tx_bytes,
         tx_drops: counters.tx_drops,
         tx_refused,
+        rx_filtered,
+        rx_kinds: rx_kinds.map(kinds),
+        tx_kinds: tx_kinds.map(kinds),
+        device: link.and_then(|link| link.counters.as_ref()).map(device),
+    }
+}
+
+fn kinds(counted: FrameKinds) -> KindsStatus {
+    let FrameKinds { multicast, broadcast, sizes } = counted;
+    KindsStatus { unicast: counted.unicast(), multicast, broadcast, sizes: by_size(sizes) }
+}
+
+fn by_size(counts: [u64; SIZES.len()]) -> BTreeMap<String, u64> {
+    SIZES.iter().map(|size| (*size).to_owned()).zip(counts).collect()
+}
+
+fn device(counters: &LinkCounters) -> DeviceStatus {
+    let direction = |of: DirectionCounters, sizes: Option<[u64; SIZES.len()]>| DeviceDirection {
+        packets: of.packets,
+        bytes: of.bytes,
+        errors: of.errors,
+        dropped: of.dropped,
+        sizes: sizes.map(by_size),
+    };
+    let errors = [
+        ("crc", counters.rx_crc_errors),
+        ("alignment", counters.rx_alignment_errors),
+        ("length", counters.rx_length_errors),
+        ("overrun", counters.rx_overruns),
+        ("missed", counters.rx_missed),
+    ];
+    DeviceStatus {
+        rx: direction(counters.rx, counters.rx_sizes),
+        tx: direction(counters.tx, counters.tx_sizes),
+        rx_errors: errors.map(|(kind, count)| (kind.to_owned(), count)).into(),
     }
 }
 

@@ -85,6 +85,58 @@ pub struct PortStatus {
     pub tx_drops: u64,
     /// Packets that the link did not take; they are among the drops.
     pub tx_refused: u64,
+    /// Packets that came to the interface and are not for this port; they are not among those taken.
+    #[serde(default)]
+    pub rx_filtered: u64,
+    /// The packets that came, by kind, where the port looks at them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_kinds: Option<KindsStatus>,
+    /// The packets sent, by kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx_kinds: Option<KindsStatus>,
+    /// What the device of its interface has counted since the switch has it, whoever takes and sends the frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceStatus>,
+}
+
+/// Frames of one direction by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindsStatus {
+    /// To the address of one station.
+    pub unicast: u64,
+    /// To the address of a group.
+    pub multicast: u64,
+    /// To the broadcast address.
+    pub broadcast: u64,
+    /// By size with the check sequence, as RFC 2819 has it, `65-127`; shorter ones are `0-63`, longer ones `1519-max`.
+    pub sizes: BTreeMap<String, u64>,
+}
+
+/// What a device has counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceStatus {
+    /// Received.
+    pub rx: DeviceDirection,
+    /// Sent.
+    pub tx: DeviceDirection,
+    /// Frames received that are wrong or lost, by kind: `crc`, `alignment`, `length`, `overrun`, `missed`.
+    pub rx_errors: BTreeMap<String, u64>,
+}
+
+/// What a device has counted in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceDirection {
+    /// Good frames.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Frames that were wrong.
+    pub errors: u64,
+    /// Frames that were dropped.
+    pub dropped: u64,
+    /// Frames by size, where the device counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<BTreeMap<String, u64>>,
 }
 
 /// A step of the chain of a port, before or after the program.

@@ -6,9 +6,9 @@
 
 use crate::device::{Event, PortState};
 use crate::forwarding::request;
-use millrace_dataplane::{Control, PortId, Request};
-use millrace_drivers::{LinkState, Links};
-use millrace_gnmi::{Change, Counters, Health, Interface, Setting, Snapshot, Target};
+use millrace_dataplane::{Control, PortId, PortReport, Request};
+use millrace_drivers::{FrameKinds, LinkState, Links};
+use millrace_gnmi::{Change, Counters, Health, Interface, Kinds, Setting, Snapshot, Target};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,6 +17,8 @@ use tonic::Status;
 
 /// For so long the answer of the worker is good for others who ask.
 const FRESH: Duration = Duration::from_millis(20);
+/// How long the workers may take to say what they have counted.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The ports of a device.
 pub(crate) struct Interfaces {
@@ -109,6 +111,16 @@ impl Interfaces {
         self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What each port has counted.
+    async fn counted(&self) -> Result<BTreeMap<PortId, PortReport>, Status> {
+        let control = self.control.clone();
+        // It waits for the workers.
+        let report = tokio::task::spawn_blocking(move || control.report(PATIENCE)).await;
+        let report = report.map_err(|error| Status::internal(error.to_string()))?;
+        let report = report.map_err(|error| Status::unavailable(error.to_string()))?;
+        Ok(report.ports.into_iter().map(|port| (port.port, port)).collect())
+    }
+
     /// Changes the record of a port, if there is one, and tells whoever waits for changes.
     fn change(&self, port: PortId, change: impl FnOnce(&mut Record)) {
         if let Some(record) = self.ports().get_mut(&port) {
@@ -139,6 +151,31 @@ impl Interfaces {
     }
 }
 
+/// The counters of a port: as the switch has them, its driver, and the device of its interface.
+fn counters(report: &PortReport, link: Option<&LinkState>) -> Counters {
+    let PortReport { counters, driver, .. } = report;
+    let device = link.and_then(|link| link.counters).unwrap_or_default();
+    let (in_kinds, out_kinds) = driver.kinds();
+    Counters {
+        in_pkts: counters.rx_packets,
+        in_octets: counters.rx_bytes,
+        in_discards: counters.rx_drops,
+        out_pkts: counters.tx_packets,
+        out_octets: counters.tx_bytes,
+        out_discards: counters.tx_drops,
+        in_kinds: in_kinds.map(kinds),
+        out_kinds: out_kinds.map(kinds),
+        in_errors: driver.rx_errors + driver.rx_missed + device.rx.errors,
+        in_fcs_errors: device.rx_crc_errors,
+        out_errors: device.tx.errors,
+    }
+}
+
+fn kinds(counted: FrameKinds) -> Kinds {
+    let FrameKinds { multicast, broadcast, sizes } = counted;
+    Kinds { unicast: counted.unicast(), multicast, broadcast, sizes }
+}
+
 #[tonic::async_trait]
 impl Target for Interfaces {
     async fn snapshot(&self) -> Result<Arc<Snapshot>, Status> {
@@ -150,14 +187,13 @@ impl Target for Interfaces {
         {
             return Ok(Arc::clone(snapshot));
         }
-        let counted: BTreeMap<_, _> = request(&self.control, Request::Ports).await?.into_iter().collect();
+        let counted = self.counted().await?;
         let links = self.links.now().into_iter().filter_map(|link| Some((link.port.into(), link.link?)));
         let links: BTreeMap<PortId, LinkState> = links.collect();
         let ports = self.ports();
         let mut names = names(ports.keys(), &links);
         let interface = |(port, record): (&PortId, &Record)| {
             let link = links.get(port);
-            let counted = counted.get(port).copied().unwrap_or_default();
             Interface {
                 name: names.remove(port).unwrap_or_default(),
                 port: *port,
@@ -167,14 +203,7 @@ impl Target for Interfaces {
                 health: record.health,
                 mac: link.and_then(|link| link.mac),
                 speed_mbps: link.and_then(|link| link.speed_mbps).map(u64::from),
-                counters: Counters {
-                    in_pkts: counted.rx_packets,
-                    in_octets: counted.rx_bytes,
-                    in_discards: counted.rx_drops,
-                    out_pkts: counted.tx_packets,
-                    out_octets: counted.tx_bytes,
-                    out_discards: counted.tx_drops,
-                },
+                counters: counted.get(port).map_or_else(Counters::default, |counted| counters(counted, link)),
             }
         };
         let interfaces = ports.iter().map(interface).collect();

@@ -12,7 +12,7 @@
 
 use super::mailbox::Waker;
 use super::spread::Spread;
-use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use millrace_drivers::{Around, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::os::fd::RawFd;
@@ -170,7 +170,17 @@ impl Relaying {
     }
 }
 
-impl QueuePair for Relaying {
+impl Around for Relaying {
+    type Inner = dyn QueuePair;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut *self.inner
+    }
+
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         self.came.set_limit(batch.room().max(1));
         let received = self.inner.receive(&mut self.came, pool);
@@ -180,10 +190,6 @@ impl QueuePair for Relaying {
             self.others.iter().for_each(|other| other.waker.wake_if_asleep());
         }
         received
-    }
-
-    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        self.inner.transmit(batch, pool)
     }
 
     fn flush(&mut self) -> Result<(), PortError> {
@@ -206,22 +212,10 @@ impl QueuePair for Relaying {
         self.inner.in_flight() + self.leaving.len() + waiting
     }
 
-    fn is_link_down(&self) -> bool {
-        self.inner.is_link_down()
-    }
-
     fn poll_fd(&self) -> Option<RawFd> {
         // What the device had no room for is tried again at once.
         let waits = !self.leaving.is_empty() || self.others.iter().any(|other| !other.from.is_empty());
         if waits { None } else { self.inner.poll_fd() }
-    }
-
-    fn time_source(&self) -> TimeSource {
-        self.inner.time_source()
-    }
-
-    fn next_arrival_ns(&mut self) -> Option<u64> {
-        self.inner.next_arrival_ns()
     }
 
     fn statistics(&self) -> PortStatistics {

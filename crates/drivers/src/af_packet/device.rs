@@ -3,6 +3,7 @@
 use super::PacketQueue;
 use super::fanout::{Group, admit};
 use super::ring::{RingSocket, ring_bytes};
+use crate::addresses::Addresses;
 use crate::device::{Device, MAX_QUEUES, check_queues};
 use crate::link::LinkName;
 use crate::port::{PortError, QueuePair};
@@ -14,6 +15,7 @@ pub struct PacketDevice {
     link: LinkName,
     /// Ports of the switch, which share the memory for frames.
     ports: usize,
+    addresses: Option<Addresses>,
 }
 
 impl PacketDevice {
@@ -22,7 +24,13 @@ impl PacketDevice {
     /// # Errors
     /// [`PortError::Arguments`] when that is not an interface name.
     pub fn new(name: &str, ports: usize) -> Result<PacketDevice, PortError> {
-        Ok(PacketDevice { name: format!("packet:{name}"), link: LinkName::new("packet", name)?, ports })
+        let link = LinkName::new("packet", name)?;
+        Ok(PacketDevice { name: format!("packet:{name}"), link, ports, addresses: None })
+    }
+
+    /// The same for frames to these addresses next to its own, or to all (none).
+    pub(crate) fn for_addresses(self, addresses: Option<Addresses>) -> PacketDevice {
+        PacketDevice { addresses, ..self }
     }
 
     /// Opens to so many queue pairs, of which none receives a frame before all are there.
@@ -30,14 +38,15 @@ impl PacketDevice {
         check_queues(self, queues)?;
         let bytes = ring_bytes(self.ports.saturating_mul(queues));
         if queues == 1 {
-            let alone = |ring: &RingSocket, index| ring.bind(index).map(|()| None);
-            return Ok(vec![PacketQueue::open(&self.link, bytes, alone)?]);
+            let alone = |ring: &RingSocket, index| ring.bind(index, self.addresses.as_ref()).map(|()| None);
+            return Ok(vec![PacketQueue::open(&self.link, bytes, self.addresses.clone(), alone)?]);
         }
         let mut opened: Vec<PacketQueue> = Vec::with_capacity(queues);
         for _ in 0..queues {
             let group = opened.first().and_then(|first| first.group);
-            let among = |ring: &RingSocket, index| Group::enter(group, ring, index).map(Some);
-            opened.push(PacketQueue::open(&self.link, bytes, among)?);
+            let addresses = self.addresses.as_ref();
+            let among = |ring: &RingSocket, index| Group::enter(group, ring, (index, addresses)).map(Some);
+            opened.push(PacketQueue::open(&self.link, bytes, self.addresses.clone(), among)?);
         }
         for queue in &opened {
             admit(&queue.ring).map_err(|(what, error)| queue.error(what, error))?;

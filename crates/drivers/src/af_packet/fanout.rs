@@ -10,6 +10,7 @@
 mod tests;
 
 use super::ring::{Refused, RingSocket, get_option, set_option};
+use crate::addresses::Addresses;
 use std::io;
 
 /// A group of sockets, by the number that the kernel gave it.
@@ -18,11 +19,15 @@ pub(super) struct Group(u16);
 
 impl Group {
     /// Binds a socket to an interface as one of the group, or of a new one. It takes no frames until [`admit`].
-    pub(super) fn enter(group: Option<Group>, ring: &RingSocket, index: i32) -> Result<Group, Refused> {
+    pub(super) fn enter(
+        group: Option<Group>,
+        ring: &RingSocket,
+        (index, addresses): (i32, Option<&Addresses>),
+    ) -> Result<Group, Refused> {
         let joining = |error| ("join the queues of", error);
         let nothing = [statement(libc::BPF_RET | libc::BPF_K, 0)];
         attach(ring, &nothing).map_err(joining)?;
-        ring.bind(index)?;
+        ring.bind(index, addresses)?;
         let (id, unique) = match group {
             Some(Group(id)) => (id, 0),
             None => (0, libc::PACKET_FANOUT_FLAG_UNIQUEID),

@@ -1,7 +1,8 @@
 //! The `packet` driver: a Linux interface through a packet socket with mapped rings.
 //!
 //! Frames are read from and written to memory shared with the kernel; a system call is needed only to send a round of
-//! frames and while nothing arrives. The interface is promiscuous as long as the port is open; frames that this machine
+//! frames and while nothing arrives. The interface is promiscuous as long as the port is open,
+//! unless it is asked otherwise (`addresses.rs`); frames that this machine
 //! itself sends through it are not received. With several queue pairs each has a socket, and the kernel divides the frames among
 //! them by flow.
 //!
@@ -15,6 +16,7 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
+use crate::addresses::Addresses;
 use crate::link::{LinkName, changes};
 use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation, VLAN_TAG, insert_vlan};
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver};
@@ -43,6 +45,8 @@ pub(crate) struct PacketQueue {
     group: Option<Group>,
     /// Bytes of each of its rings.
     ring_bytes: usize,
+    /// Of frames that the interface is to take next to those for its own; none: all.
+    addresses: Option<Addresses>,
     /// The one that is used as soon as nothing is left to be received from that: its slots are larger.
     next_ring: Option<RingSocket>,
     mtu: usize,
@@ -74,6 +78,7 @@ impl PacketQueue {
     fn open(
         name: &LinkName,
         ring_bytes: usize,
+        addresses: Option<Addresses>,
         enter: impl FnOnce(&RingSocket, i32) -> Result<Option<Group>, Refused>,
     ) -> Result<PacketQueue, PortError> {
         let refused =
@@ -92,6 +97,7 @@ impl PacketQueue {
         let mut queue = PacketQueue {
             max_send: max_send(mtu, &ring),
             ring_bytes,
+            addresses,
             next_ring: None,
             mtu,
             down_at: None,
@@ -203,8 +209,9 @@ impl PacketQueue {
         // In a group it enters before the other one leaves, and the kernel then gives it the share of that one: flows stay with
         // their queues. In between, they are divided among one more.
         let entered = match self.group {
-            None => next.bind(self.index),
-            Some(group) => Group::enter(Some(group), &next, self.index).and_then(|_| admit(&next)),
+            None => next.bind(self.index, self.addresses.as_ref()),
+            Some(group) => Group::enter(Some(group), &next, (self.index, self.addresses.as_ref()))
+                .and_then(|_| admit(&next)),
         };
         if entered.is_err() {
             return;
@@ -333,8 +340,7 @@ impl QueuePair for PacketQueue {
             }
             if sent {
                 self.unsent = true;
-                self.statistics.tx_packets += 1;
-                self.statistics.tx_bytes += packet.len() as u64;
+                self.statistics.sent(packet.data());
             } else {
                 self.statistics.tx_refused += 1;
             }

@@ -5,6 +5,8 @@
 
 #![allow(unsafe_code)]
 
+use crate::addresses::Addresses;
+use crate::link::listen;
 use crate::offload::HEADER_LEN;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -165,18 +167,11 @@ impl RingSocket {
         Ok(RingSocket { descriptor, memory, layout, slots, rx_at: 0, tx_at: 0, unsent: 0 })
     }
 
-    /// Receives from now on what comes to the interface of this number, in promiscuous mode.
-    pub(super) fn bind(&self, index: i32) -> Result<(), Refused> {
+    /// Receives from now on what comes to the interface of this number, which takes frames for these addresses, or for all (none).
+    pub(super) fn bind(&self, index: i32, addresses: Option<&Addresses>) -> Result<(), Refused> {
         let socket = self.descriptor.as_raw_fd();
         bind(socket, index).map_err(|error| ("bind to", error))?;
-        let promiscuous = libc::packet_mreq {
-            mr_ifindex: index,
-            mr_type: libc::PACKET_MR_PROMISC as u16,
-            mr_alen: 0,
-            mr_address: [0; 8],
-        };
-        set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &promiscuous)
-            .map_err(|error| ("make promiscuous", error))
+        listen(socket, index, addresses).map_err(|error| ("set the address filter of", error))
     }
 
     /// Whether frames of `mtu` bytes want larger slots.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::netns::{Host, cross_connect, exchange, in_fresh_namespace, ip, veth_pair, wait_until_up};
 use crate::port::PortError;
+use crate::testing::{self, frame, receive, send, wait_until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,93 +17,38 @@ fn open_among(name: &str, ports: usize) -> Result<PacketQueue, PortError> {
     Ok(PacketDevice::new(name, ports)?.queues(1)?.remove(0))
 }
 
-pub(super) fn frame(mark: u8, length: usize) -> Vec<u8> {
-    let mut frame = vec![mark; length];
-    // To everyone, from a local address, of an EtherType for experiments (IEEE 802).
-    frame[..14].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, mark, 0x88, 0xb5]);
-    frame
-}
-
-pub(super) fn send(port: &mut PacketQueue, pool: &mut PacketPool, frames: &[Vec<u8>]) -> Transmitted {
-    let mut batch = Batch::new();
-    for frame in frames {
-        let mut packet = pool.take().unwrap();
-        packet.set_frame(frame).unwrap();
-        batch.push(packet).unwrap();
-    }
-    let transmitted = port.transmit(&mut batch, pool).unwrap();
-    port.flush().unwrap();
-    assert_eq!(batch.len(), transmitted.refused);
-    batch.recycle(pool);
-    transmitted
-}
-
-/// Receives until so many frames are there, or for a second.
-fn receive(port: &mut PacketQueue, pool: &mut PacketPool, count: usize) -> Vec<Vec<u8>> {
-    let deadline = Instant::now() + Duration::from_secs(1);
-    let mut frames = Vec::new();
-    let mut batch = Batch::new();
-    while frames.len() < count && Instant::now() < deadline {
-        if port.receive(&mut batch, pool).unwrap() == Received::Idle && batch.is_empty() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        frames.extend(batch.packets().iter().map(|packet| packet.data().to_vec()));
-        batch.recycle(pool);
-    }
-    frames
+fn boxed(name: &str) -> Result<Box<dyn QueuePair>, PortError> {
+    Ok(Box::new(open(name)?))
 }
 
 #[test]
 fn frames_pass_both_ways_and_own_ones_are_not_received() {
-    in_fresh_namespace("frames_pass_both_ways", || {
-        veth_pair("va", "vb");
-        let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
-        assert_eq!(a.time_source(), TimeSource::Wall);
-        assert_eq!(a.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
-
-        let there: Vec<Vec<u8>> = (0..60).map(|mark| frame(mark, 14 + usize::from(mark) * 24)).collect();
-        assert_eq!(send(&mut a, &mut pool, &there), Transmitted { sent: 60, refused: 0 });
-        assert_eq!(receive(&mut b, &mut pool, 60), there);
-        assert_eq!(send(&mut b, &mut pool, &[frame(99, 60)]), Transmitted { sent: 1, refused: 0 });
-        assert_eq!(receive(&mut a, &mut pool, 1), [frame(99, 60)], "and nothing of what a itself sent");
-
-        let bytes: u64 = there.iter().map(|frame| frame.len() as u64).sum();
-        let expected = PortStatistics {
-            rx_packets: 60,
-            rx_bytes: bytes,
-            tx_packets: 1,
-            tx_bytes: 60,
-            ..PortStatistics::default()
-        };
-        assert_eq!(b.statistics(), expected);
-    });
+    in_fresh_namespace("frames_pass_both_ways", || testing::frames_pass_both_ways(&boxed, &boxed, 0));
 }
 
 #[test]
 fn frames_that_the_link_does_not_take_are_refused() {
     in_fresh_namespace("frames_that_the_link_does_not_take", || {
-        veth_pair("va", "vb");
-        let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
-        let frames = [frame(1, 1518), vec![0; 13], frame(2, 1519), frame(3, 64)];
-        assert_eq!(send(&mut a, &mut pool, &frames), Transmitted { sent: 2, refused: 2 });
-        assert_eq!(receive(&mut b, &mut pool, 2), [frame(1, 1518), frame(3, 64)]);
-        assert_eq!((a.statistics().tx_packets, a.statistics().tx_refused), (2, 2));
+        testing::frames_that_the_link_does_not_take_are_refused(&boxed);
     });
 }
 
 #[test]
 fn jumbo_frames_pass() {
-    in_fresh_namespace("jumbo_frames_pass", || {
-        veth_pair("va", "vb");
-        ip("link set va mtu 9216");
-        ip("link set vb mtu 9216");
-        let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
-        let frames = [frame(1, 9216), frame(2, 60), frame(3, 9000)];
-        assert_eq!(send(&mut a, &mut pool, &frames).sent, 3);
-        assert_eq!(receive(&mut b, &mut pool, 3), frames);
+    in_fresh_namespace("jumbo_frames_pass", || testing::long_frames_pass(&boxed, 9216));
+}
+
+#[test]
+fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
+    in_fresh_namespace("an_interface_that_goes_away", || {
+        testing::an_interface_goes_down_and_away(&boxed, &boxed);
+    });
+}
+
+#[test]
+fn frames_for_a_link_that_is_down_are_refused() {
+    in_fresh_namespace("frames_for_a_link_that_is_down", || {
+        testing::frames_for_a_link_that_is_down_are_refused(&boxed);
     });
 }
 
@@ -154,13 +100,6 @@ fn the_mtu_is_followed_while_the_port_is_open() {
             Transmitted { sent: 1, refused: 1 }
         );
     });
-}
-
-pub(super) fn wait_until(done: &mut dyn FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(1);
-    while !done() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 #[test]
@@ -222,44 +161,6 @@ fn a_port_recovers_when_its_own_link_is_up_again() {
             a.flush().unwrap();
         }
         assert_eq!(send(&mut a, &mut pool, &[frame(1, 60)]).sent, 1);
-    });
-}
-
-#[test]
-fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
-    in_fresh_namespace("an_interface_that_goes_away", || {
-        veth_pair("va", "vb");
-        let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
-        ip("link set vb down");
-        assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
-        ip("link set vb up");
-        wait_until_up("va");
-        send(&mut a, &mut pool, &[frame(1, 60)]);
-        assert_eq!(receive(&mut b, &mut pool, 1), [frame(1, 60)]);
-        ip("link del va");
-        let error = b.receive(&mut Batch::new(), &mut pool).unwrap_err();
-        assert!(error.to_string().starts_with("cannot use interface vb: No such device"), "{error}");
-    });
-}
-
-#[test]
-fn frames_for_a_link_that_is_down_are_refused() {
-    in_fresh_namespace("frames_for_a_link_that_is_down", || {
-        veth_pair("va", "vb");
-        let mut pool = PacketPool::new(200);
-        // The peer of `va` goes down: `va` has no carrier then. Nobody watches links here, so the port asks for itself.
-        ip("link set vb down");
-        let mut a = open("va").unwrap();
-        assert!(a.is_link_down());
-        assert_eq!(send(&mut a, &mut pool, &[frame(1, 60)]), Transmitted { sent: 0, refused: 1 });
-        ip("link set vb up");
-        wait_until_up("va");
-        let mut b = open("vb").unwrap();
-        std::thread::sleep(LOOK_AGAIN);
-        assert_eq!(send(&mut a, &mut pool, &[frame(2, 60)]), Transmitted { sent: 1, refused: 0 });
-        assert!(!a.is_link_down());
-        assert_eq!(receive(&mut b, &mut pool, 1), [frame(2, 60)]);
     });
 }
 

@@ -1,12 +1,12 @@
 //! The worker's side of a capture.
 
 use super::{CAPTURE_END_TIME, Counts};
+use crate::around::Around;
 use crate::pcap::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, record_header};
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
+use crate::port::{PortError, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
 use millrace_frames::{Batch, Packet, PacketPool};
 use pcap_file::Endianness;
 use rtrb::Producer;
-use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -144,7 +144,17 @@ impl WatchedPort {
     }
 }
 
-impl QueuePair for WatchedPort {
+impl Around for WatchedPort {
+    type Inner = dyn QueuePair;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.port
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut *self.port
+    }
+
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let before = batch.len();
         let received = self.port.receive(batch, pool);
@@ -165,41 +175,5 @@ impl QueuePair for WatchedPort {
             outgoing.put(packets, is_replay);
         }
         self.port.transmit(batch, pool)
-    }
-
-    fn flush(&mut self) -> Result<(), PortError> {
-        self.port.flush()
-    }
-
-    fn in_flight(&mut self) -> usize {
-        self.port.in_flight()
-    }
-
-    fn complete(&mut self, pool: &mut PacketPool) {
-        self.port.complete(pool);
-    }
-
-    fn max_kept(&self) -> usize {
-        self.port.max_kept()
-    }
-
-    fn is_link_down(&self) -> bool {
-        self.port.is_link_down()
-    }
-
-    fn poll_fd(&self) -> Option<RawFd> {
-        self.port.poll_fd()
-    }
-
-    fn time_source(&self) -> TimeSource {
-        self.port.time_source()
-    }
-
-    fn next_arrival_ns(&mut self) -> Option<u64> {
-        self.port.next_arrival_ns()
-    }
-
-    fn statistics(&self) -> PortStatistics {
-        self.port.statistics()
     }
 }

@@ -5,12 +5,13 @@
 use super::queue::{DpdkQueue, Parts};
 use super::shim::{self, SPREAD_BY_HASH, SPREAD_BY_RULE, Traits};
 use super::{DRIVER, eal, memory};
+use crate::addresses::{Addresses, Mac};
 use crate::device::{Device, MAX_QUEUES, check_queues};
 use crate::offload::VLAN_TAG;
 use crate::port::{PortError, QueuePair};
 use memory::Piece;
 use millrace_frames::{MAX_FRAME, PacketPool};
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) const ETHERNET_HEADER: usize = 14;
@@ -31,6 +32,7 @@ pub struct DpdkDevice {
     traits: Traits,
     mtu: u16,
     port: Port,
+    addresses: Option<Addresses>,
 }
 
 /// `NAME[,mtu=BYTES][,ARGUMENT]...`.
@@ -91,13 +93,26 @@ impl DpdkDevice {
         let port = Port::probe(&arguments)?;
         let traits = port.traits()?;
         let mtu = arguments.mtu.unwrap_or(traits.mtu).min((MAX_FRAME - AROUND) as u16);
-        Ok(DpdkDevice { name: format!("{DRIVER}:{args}"), traits, mtu, port })
+        Ok(DpdkDevice { name: format!("{DRIVER}:{args}"), traits, mtu, port, addresses: None })
+    }
+
+    /// The same for frames to these addresses next to its own, or to all (none).
+    pub(crate) fn for_addresses(self, addresses: Option<Addresses>) -> DpdkDevice {
+        DpdkDevice { addresses, ..self }
+    }
+
+    /// The address of the device.
+    pub(crate) fn mac(&self) -> Mac {
+        let mut mac = Mac::default();
+        // SAFETY: six bytes that live beyond the call. Without an answer they stay zero, which is nobody's address.
+        let _ = unsafe { shim::millrace_device_mac(self.port.id, &raw mut mac) };
+        mac
     }
 
     /// Opens to so many queue pairs.
     pub(super) fn queues(self, pairs: usize) -> Result<Vec<DpdkQueue>, PortError> {
         check_queues(&self, pairs)?;
-        let DpdkDevice { traits, mtu, mut port, .. } = self;
+        let DpdkDevice { traits, mtu, mut port, addresses, .. } = self;
         let longest = usize::from(mtu) + AROUND;
         let make = |_| Piece::new(longest, traits.socket);
         let pieces = (0..pairs).map(make).collect::<Result<Vec<_>, _>>();
@@ -111,6 +126,7 @@ impl DpdkDevice {
                 return Err(error);
             }
         };
+        port.listen(addresses.as_ref());
         let remark = remark(&traits, pairs, spread);
         let port = Arc::new(port);
         let queue = |(number, (piece, slots))| {
@@ -212,6 +228,18 @@ impl Port {
         // SAFETY: it is one of the literals there.
         let step = unsafe { CStr::from_ptr(step) };
         Err(self.refused(&step.to_string_lossy(), result))
+    }
+
+    /// Has the started device take frames for these addresses, or for all. What comes nevertheless is left out by whoever asks it.
+    fn listen(&self, addresses: Option<&Addresses>) {
+        let is_promiscuous = c_int::from(addresses.is_none());
+        let all_groups = c_int::from(addresses.is_none_or(|addresses| addresses.all_groups));
+        let macs = addresses.map_or(&[][..], |addresses| &addresses.allowed);
+        // SAFETY: so many addresses, which live beyond the call. A device that cannot filter gives all frames.
+        let _ = unsafe {
+            let count = macs.len() as c_uint;
+            shim::millrace_device_listen(self.id, is_promiscuous, all_groups, macs.as_ptr(), count)
+        };
     }
 
     fn refused(&self, step: &str, result: c_int) -> PortError {

@@ -6,6 +6,7 @@ use super::device::{ETHERNET_HEADER, Port};
 use super::eal;
 use super::memory::{Piece, Pieces};
 use super::shim::{self, Frame, TAG_ASIDE, WHOLE};
+use crate::kinds::Kind;
 use crate::offload::{finish_begun, insert_vlan};
 use crate::port::{
     PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver, wall_clock_ns,
@@ -55,7 +56,7 @@ enum Handed {
     /// It is not for this link, or there is no mbuf for a copy.
     Refused(Packet),
     /// It is lent.
-    Lent { ingress_port: u16, timestamp_ns: u64 },
+    Lent { ingress_port: u16, timestamp_ns: u64, kind: Kind },
     /// A copy of it is an mbuf.
     Copied(Packet),
 }
@@ -157,11 +158,12 @@ impl DpdkQueue {
         let data = packet.data().as_ptr();
         let (length, ingress_port, timestamp_ns) =
             (packet.len() as u32, packet.ingress_port, packet.timestamp_ns);
+        let kind = Kind::of(packet.data());
         let packet = match Self::piece_of(&self.piece, &self.pieces, data) {
             Some(piece) => match piece.lend(packet) {
                 Ok(mbuf) => {
                     *frame = Frame { mbuf, data: data.cast_mut(), length, tag: 0, flags: 0 };
-                    return Handed::Lent { ingress_port, timestamp_ns };
+                    return Handed::Lent { ingress_port, timestamp_ns, kind };
                 }
                 Err(packet) => packet,
             },
@@ -237,16 +239,22 @@ impl QueuePair for DpdkQueue {
                     let is_sent = at < sent;
                     at += 1;
                     if is_sent {
-                        self.statistics.tx_packets += 1;
-                        self.statistics.tx_bytes += u64::from(frame.length);
-                        if let Handed::Copied(packet) = handed {
-                            self.statistics.tx_copied += 1;
-                            pool.put(packet);
+                        match handed {
+                            Handed::Lent { kind, .. } => {
+                                self.statistics.sent_of(kind, frame.length as usize);
+                            }
+                            Handed::Copied(packet) => {
+                                self.statistics.sent(packet.data());
+                                self.statistics.tx_copied += 1;
+                                pool.put(packet);
+                            }
+                            // Taken above.
+                            Handed::Refused(packet) => pool.put(packet),
                         }
                         continue;
                     }
                     match handed {
-                        Handed::Lent { ingress_port, timestamp_ns } => {
+                        Handed::Lent { ingress_port, timestamp_ns, .. } => {
                             self.take_back(frame, ingress_port, timestamp_ns)
                         }
                         Handed::Copied(packet) => {

@@ -207,6 +207,9 @@ void millrace_frame_free(struct rte_mbuf *mbuf) { rte_pktmbuf_free(mbuf); }
 
 /* ---- Devices ---- */
 
+/* As in addresses.rs. */
+enum { MAX_ADDRESSES = 64 };
+
 struct millrace_device {
     uint16_t rx_queues;
     uint16_t tx_queues;
@@ -308,12 +311,48 @@ int millrace_device_start(uint16_t port, uint16_t pairs, uint16_t mtu, struct rt
     result = rte_eth_dev_start(port);
     if (result != 0)
         return result;
-    /* Where nothing but the frames of the port comes in there is nothing to switch on. */
-    (void)rte_eth_promiscuous_enable(port);
-    (void)rte_eth_allmulticast_enable(port);
     if (pairs > 1 && *spread == NOT_SPREAD && spread_by_rule(port, pairs))
         *spread = SPREAD_BY_RULE;
     return 0;
+}
+
+/* Has a started device take frames for these addresses next to its own, or for all of them. A device that cannot filter like that
+ * gives all frames, and 0 is the answer. */
+int millrace_device_listen(uint16_t port, int all_stations, int all_groups, const uint8_t (*macs)[RTE_ETHER_ADDR_LEN],
+                           unsigned count)
+{
+    struct rte_ether_addr groups[MAX_ADDRESSES], address;
+    unsigned group_count = 0;
+    int result = 0;
+
+    if (count > MAX_ADDRESSES)
+        return -EINVAL;
+    for (unsigned at = 0; at < count && result == 0; at++) {
+        memcpy(address.addr_bytes, macs[at], RTE_ETHER_ADDR_LEN);
+        if (rte_is_multicast_ether_addr(&address))
+            groups[group_count++] = address;
+        else
+            result = rte_eth_dev_mac_addr_add(port, &address, 0);
+    }
+    if (result == 0 && group_count != 0 && !all_groups)
+        result = rte_eth_dev_set_mc_addr_list(port, groups, group_count);
+    if (result == 0 && !all_stations)
+        result = rte_eth_promiscuous_disable(port);
+    /* Where nothing but the frames of the port comes in there is nothing to switch on. */
+    if (result != 0 || all_stations)
+        (void)rte_eth_promiscuous_enable(port);
+    if (result != 0 || all_stations || all_groups)
+        (void)rte_eth_allmulticast_enable(port);
+    return result == 0;
+}
+
+int millrace_device_mac(uint16_t port, uint8_t mac[RTE_ETHER_ADDR_LEN])
+{
+    struct rte_ether_addr address;
+    int result = rte_eth_macaddr_get(port, &address);
+    if (result == 0)
+        memcpy(mac, address.addr_bytes, RTE_ETHER_ADDR_LEN);
+    return result;
 }
 
 /* Stops a device, frees what waits in it and takes it away. */

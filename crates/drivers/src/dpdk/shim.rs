@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::addresses::Mac;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::io;
 use std::ptr::NonNull;
@@ -104,6 +105,14 @@ unsafe extern "C" {
         step: *mut *const c_char,
         spread: *mut c_int,
     ) -> c_int;
+    pub(super) fn millrace_device_listen(
+        port: u16,
+        all_stations: c_int,
+        all_groups: c_int,
+        macs: *const Mac,
+        count: c_uint,
+    ) -> c_int;
+    pub(super) fn millrace_device_mac(port: u16, mac: *mut Mac) -> c_int;
     pub(super) fn millrace_device_close(port: u16, pairs: u16);
     pub(super) fn millrace_device_lost(port: u16, lost: *mut u64) -> c_int;
     pub(super) fn millrace_device_is_up(port: u16) -> c_int;

@@ -17,6 +17,7 @@ pub struct NullDevice {
     name: String,
     trace: Arc<Trace>,
     passes: Option<u64>,
+    has_kinds: bool,
 }
 
 /// The far end of a [`NullPort`].
@@ -31,30 +32,37 @@ pub struct Loopback {
 }
 
 impl NullDevice {
-    /// Reads `TRACE`, `TRACE,passes=N` or, for a port that only takes frames, `-`.
+    /// Reads `TRACE`, `TRACE,passes=N` or, for a port that only takes frames, `-`. With `,kinds=on` at the end it counts frames by
+    /// kind too.
     ///
     /// # Errors
     /// [`PortError`]: arguments that are none of these, or a trace that cannot be read.
     pub fn new(args: &str) -> Result<NullDevice, PortError> {
         let wrong = || {
-            let reason = format!("TRACE, TRACE,passes=N or - is expected, not `{args}`");
+            let reason =
+                format!("TRACE, TRACE,passes=N or - is expected, then perhaps ,kinds=on, not `{args}`");
             PortError::Arguments { driver: "null", reason }
         };
-        let (path, passes) = match args.rsplit_once(",passes=") {
+        let (rest, has_kinds) = args.strip_suffix(",kinds=on").map_or((args, false), |rest| (rest, true));
+        let (path, passes) = match rest.rsplit_once(",passes=") {
             Some((path, passes)) => (path, Some(passes.parse().map_err(|_| wrong())?)),
-            None => (args, None),
+            None => (rest, None),
         };
         let trace = match path {
             "" => return Err(wrong()),
             "-" => Trace::default(),
             path => Trace::read(path)?,
         };
-        Ok(NullDevice { name: format!("null:{args}"), trace: Arc::new(trace), passes })
+        Ok(NullDevice { name: format!("null:{args}"), trace: Arc::new(trace), passes, has_kinds })
     }
 
     fn queue(&self, share: Share) -> NullPort {
         let trace = Arc::clone(&self.trace);
-        MemoryPort::new(Loopback { trace, share, next: share.queue, passes: self.passes })
+        let far_end = Loopback { trace, share, next: share.queue, passes: self.passes };
+        match self.has_kinds {
+            true => MemoryPort::new(far_end),
+            false => MemoryPort::without_kinds(far_end),
+        }
     }
 }
 

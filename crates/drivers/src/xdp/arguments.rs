@@ -40,11 +40,6 @@ pub(super) struct Arguments {
     pub(super) queues: Vec<u32>,
 }
 
-/// The interface of `INTERFACE[,OPTION]...`.
-pub(crate) fn interface(args: &str) -> &str {
-    args.split_once(',').map_or(args, |(interface, _)| interface)
-}
-
 impl Arguments {
     pub(super) fn parse(args: &str) -> Result<Arguments, PortError> {
         let wrong = |reason| PortError::Arguments { driver: DRIVER, reason };
@@ -108,8 +103,6 @@ mod tests {
         assert_eq!(parsed("eth0,mode=copy"), ("eth0".to_owned(), Mode::Copy, vec![]));
         let two = parsed("eth0,queue=3,mode=zerocopy,queue=0,queue=3");
         assert_eq!(two, ("eth0".to_owned(), Mode::ZeroCopy, vec![3, 0]));
-        assert_eq!(interface("eth0,queue=3"), "eth0");
-        assert_eq!(interface("eth0"), "eth0");
     }
 
     #[test]

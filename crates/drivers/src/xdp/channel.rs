@@ -148,8 +148,7 @@ impl Channel {
                 finish_begun(packet.data_mut());
             }
             packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
-            statistics.rx_packets += 1;
-            statistics.rx_bytes += u64::from(place.len);
+            statistics.received(packet.data());
             if let Err(packet) = batch.push(packet) {
                 // There was room.
                 part.pool.put(packet);

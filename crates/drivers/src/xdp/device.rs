@@ -8,6 +8,7 @@ use super::memory::{Part, layout_for, longest_frame};
 use super::program::{AttachError, Hold, Hook, Program};
 use super::queue::{Parts, XdpQueue, any_of};
 use super::socket::{Placing, Socket};
+use crate::addresses::Addresses;
 use crate::device::Device;
 use crate::offload::VLAN_TAG;
 use crate::port::{PortError, QueuePair};
@@ -29,6 +30,7 @@ pub struct XdpDevice {
     arguments: Arguments,
     /// Ports of the switch, which share the memory for frames.
     ports: usize,
+    addresses: Option<Addresses>,
 }
 
 const PERMISSION_HINT: &str = " (run as root, or give the executable the capabilities: setcap \
@@ -55,7 +57,13 @@ impl XdpDevice {
     /// # Errors
     /// [`PortError::Arguments`].
     pub fn new(args: &str, ports: usize) -> Result<XdpDevice, PortError> {
-        Ok(XdpDevice { name: format!("{DRIVER}:{args}"), arguments: Arguments::parse(args)?, ports })
+        let arguments = Arguments::parse(args)?;
+        Ok(XdpDevice { name: format!("{DRIVER}:{args}"), arguments, ports, addresses: None })
+    }
+
+    /// The same for frames to these addresses next to its own, or to all (none).
+    pub(crate) fn for_addresses(self, addresses: Option<Addresses>) -> XdpDevice {
+        XdpDevice { addresses, ..self }
     }
 
     /// Opens to so many queue pairs, which divide the receive queues of the interface among them.
@@ -103,9 +111,10 @@ impl XdpDevice {
                 .put_socket(*queue, socket.descriptor())
                 .map_err(|error| interface.error("take", error))?;
         }
-        let promiscuous =
-            interface.promiscuous().map_err(|error| interface.error("make promiscuous the", error))?;
-        let hold = Arc::new(Hold::new(program, promiscuous));
+        let addresses = interface
+            .hold_addresses(self.addresses.as_ref())
+            .map_err(|error| interface.error("set the address filter of", error))?;
+        let hold = Arc::new(Hold::new(program, addresses));
         let mut opened = Vec::with_capacity(pairs);
         for (part, sockets) in parts.into_iter().zip(sockets) {
             let any = match sockets.len() {

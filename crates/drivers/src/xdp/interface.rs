@@ -1,5 +1,6 @@
 //! The interface of an open port as it changes: up or down, longer or shorter frames, gone.
 
+use crate::addresses::Addresses;
 use crate::link::{LinkName, changes};
 use crate::offload::VLAN_TAG;
 use crate::port::PortError;
@@ -50,9 +51,9 @@ impl Interface {
         self.index.unsigned_abs()
     }
 
-    /// Has it take frames for all addresses, for as long as the descriptor is open.
-    pub(super) fn promiscuous(&self) -> io::Result<OwnedFd> {
-        crate::link::promiscuous(self.index)
+    /// Has it take frames for these addresses next to its own, or for all (none), for as long as the descriptor is open.
+    pub(super) fn hold_addresses(&self, addresses: Option<&Addresses>) -> io::Result<OwnedFd> {
+        crate::link::hold_addresses(self.index, addresses)
     }
 
     /// Longest frame that the link takes.

@@ -32,7 +32,6 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use arguments::interface;
 pub use device::XdpDevice;
 
 /// The name of the driver.

@@ -14,13 +14,13 @@ use std::os::fd::{OwnedFd, RawFd};
 #[derive(Debug)]
 pub(super) struct Hold {
     _program: Program,
-    /// The interface takes frames for all addresses.
-    _promiscuous: OwnedFd,
+    /// The interface takes frames for the addresses that are wanted.
+    _addresses: OwnedFd,
 }
 
 impl Hold {
-    pub(super) fn new(program: Program, promiscuous: OwnedFd) -> Hold {
-        Hold { _program: program, _promiscuous: promiscuous }
+    pub(super) fn new(program: Program, addresses: OwnedFd) -> Hold {
+        Hold { _program: program, _addresses: addresses }
     }
 }
 

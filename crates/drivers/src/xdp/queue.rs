@@ -4,6 +4,7 @@ use super::channel::{Channel, Sending};
 use super::interface::{ETHERNET_HEADER, Interface};
 use super::memory::Part;
 use super::program::Hold;
+use crate::kinds::Kind;
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::io;
@@ -91,7 +92,7 @@ impl XdpQueue {
     /// Hands on one packet; gives it back if it is refused.
     #[inline]
     fn send(&mut self, packet: Packet, pool: &mut PacketPool) -> Result<(), (Packet, Option<PortError>)> {
-        let length = packet.len();
+        let (kind, length) = (Kind::of(packet.data()), packet.len());
         if !self.fits(length) {
             return Err((packet, None));
         }
@@ -114,8 +115,7 @@ impl XdpQueue {
             }
             Sending::Refused(packet) => return Err((packet, None)),
         }
-        self.statistics.tx_packets += 1;
-        self.statistics.tx_bytes += length as u64;
+        self.statistics.sent_of(kind, length);
         Ok(())
     }
 }

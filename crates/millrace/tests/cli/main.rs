@@ -4,6 +4,7 @@ mod check;
 mod common;
 mod entries;
 mod exposure;
+mod faults;
 mod grpc;
 mod image;
 mod inputs;

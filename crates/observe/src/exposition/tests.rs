@@ -1,6 +1,14 @@
 use super::*;
-use millrace_observe_api::Process;
-use std::collections::HashSet;
+use millrace_observe_api::{DeviceDirection, DeviceStatus, KindsStatus, Process};
+use std::collections::{BTreeMap, HashSet};
+
+fn sizes(first: u64) -> BTreeMap<String, u64> {
+    [("64".to_owned(), first), ("65-127".to_owned(), first + 1)].into()
+}
+
+fn kinds(first: u64) -> KindsStatus {
+    KindsStatus { unicast: first, multicast: first + 1, broadcast: first + 2, sizes: sizes(first + 3) }
+}
 
 fn status() -> Arc<Status> {
     let port = PortStatus {
@@ -21,6 +29,20 @@ fn status() -> Arc<Status> {
         tx_bytes: 18,
         tx_drops: 19,
         tx_refused: 20,
+        rx_filtered: 24,
+        rx_kinds: Some(kinds(100)),
+        tx_kinds: Some(kinds(200)),
+        device: Some(DeviceStatus {
+            rx: DeviceDirection {
+                packets: 301,
+                bytes: 302,
+                errors: 303,
+                dropped: 304,
+                sizes: Some(sizes(310)),
+            },
+            tx: DeviceDirection { packets: 305, bytes: 306, errors: 307, dropped: 308, sizes: None },
+            rx_errors: [("crc".to_owned(), 309)].into(),
+        }),
     };
     let table = |name: &str, hits, misses| TableStatus {
         table: name.into(),
@@ -98,6 +120,17 @@ fn every_number_has_its_name_and_labels() {
         "millrace_port_transmit_bytes_total{port=\"3\"} 18",
         "millrace_port_transmit_drops_total{port=\"3\"} 19",
         "millrace_port_transmit_refused_total{port=\"3\"} 20",
+        "millrace_port_receive_filtered_total{port=\"3\"} 24",
+        "millrace_port_receive_kinds_total{port=\"3\",kind=\"unicast\"} 100",
+        "millrace_port_receive_kinds_total{port=\"3\",kind=\"multicast\"} 101",
+        "millrace_port_receive_sizes_total{port=\"3\",size=\"65-127\",counted_by=\"port\"} 104",
+        "millrace_port_receive_sizes_total{port=\"3\",size=\"64\",counted_by=\"device\"} 310",
+        "millrace_port_transmit_kinds_total{port=\"3\",kind=\"broadcast\"} 202",
+        "millrace_port_transmit_sizes_total{port=\"3\",size=\"64\",counted_by=\"port\"} 203",
+        "millrace_port_device_packets_total{port=\"3\",direction=\"receive\"} 301",
+        "millrace_port_device_errors_total{port=\"3\",direction=\"transmit\"} 307",
+        "millrace_port_device_drops_total{port=\"3\",direction=\"receive\"} 304",
+        "millrace_port_device_receive_errors_total{port=\"3\",kind=\"crc\"} 309",
         "millrace_drops_total{reason=\"ingress_drop\"} 31",
         "millrace_drops_total{reason=\"parser_error:NoMatch\"} 0",
         "millrace_table_entries{table=\"c.u\"} 21",

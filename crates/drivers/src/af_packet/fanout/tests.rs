@@ -1,10 +1,12 @@
 //! Interfaces with several queue pairs, in network namespaces of the tests' own. Skipped without root.
 
-use crate::af_packet::tests::{frame, open, send, wait_until};
+use crate::af_packet::tests::open;
 use crate::af_packet::{PacketDevice, PacketQueue};
+use crate::kinds::FrameKinds;
 use crate::link::note_change;
 use crate::netns::{in_fresh_namespace, ip, veth_pair};
 use crate::port::{PortStatistics, QueuePair, Transmitted};
+use crate::testing::{frame, send, wait_until};
 use millrace_frames::{Batch, PacketPool};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -97,7 +99,9 @@ fn each_frame_comes_once_and_those_of_a_flow_at_one_queue() {
         }
         let mut sum = PortStatistics::default();
         b.iter().for_each(|queue| sum += queue.statistics());
-        let expected = PortStatistics { rx_packets: 1000, rx_bytes: 60_000, ..PortStatistics::default() };
+        let all = FrameKinds { sizes: [0, 1000, 0, 0, 0, 0, 0, 0], ..FrameKinds::default() };
+        let expected =
+            PortStatistics { rx_packets: 1000, rx_bytes: 60_000, rx_kinds: all, ..PortStatistics::default() };
         assert_eq!(sum, expected);
     });
 }

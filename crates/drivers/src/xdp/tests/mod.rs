@@ -7,7 +7,8 @@ use super::*;
 use crate::af_packet::{PacketDevice, PacketQueue};
 use crate::link::LinkName;
 use crate::netns::{Host, in_fresh_namespace, ip, veth_pair, wait_until_up};
-use crate::port::{PortError, PortStatistics, QueuePair, Received, Transmitted};
+use crate::port::{PortError, PortStatistics, QueuePair, Transmitted};
+use crate::testing::{self, frame, receive, send};
 use millrace_frames::{Batch, PacketPool};
 use std::time::{Duration, Instant};
 
@@ -30,72 +31,61 @@ fn packet(name: &str) -> PacketQueue {
     PacketDevice::new(name, 1).unwrap().queues(1).unwrap().remove(0)
 }
 
-fn frame(mark: u8, length: usize) -> Vec<u8> {
-    let mut frame = vec![mark; length];
-    // To everyone, from a local address, of an EtherType for experiments (IEEE 802).
-    frame[..14].copy_from_slice(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, mark, 0x88, 0xb5]);
-    frame
+/// Checks in both modes, each in a namespace of its own.
+fn in_both_modes(test: &str, check: fn(&dyn Fn(&str) -> Result<Box<dyn QueuePair>, PortError>)) {
+    for mode in MODES {
+        in_namespace(test, move || {
+            check(&move |name| {
+                let queue = open(&format!("{name},mode={mode}"))?;
+                let taken = format!(
+                    "taken by XDP in {mode} mode, with one copy of each frame; the kernel's own stack sees no frame of {name}"
+                );
+                assert!(queue.remark().unwrap().starts_with(&taken), "{:?}", queue.remark());
+                Ok(Box::new(queue))
+            });
+        });
+    }
 }
 
-fn send(port: &mut dyn QueuePair, pool: &mut PacketPool, frames: &[Vec<u8>]) -> Transmitted {
-    let mut batch = Batch::new();
-    for frame in frames {
-        batch.add(pool).unwrap().set_frame(frame).unwrap();
-    }
-    let transmitted = port.transmit(&mut batch, pool).unwrap();
-    port.flush().unwrap();
-    port.complete(pool);
-    assert_eq!(batch.len(), transmitted.refused);
-    batch.recycle(pool);
-    transmitted
-}
-
-/// Receives until so many frames are there, or for a second.
-fn receive(port: &mut dyn QueuePair, pool: &mut PacketPool, count: usize) -> Vec<Vec<u8>> {
-    let deadline = Instant::now() + Duration::from_secs(1);
-    let mut frames = Vec::new();
-    let mut batch = Batch::new();
-    while frames.len() < count && Instant::now() < deadline {
-        if port.receive(&mut batch, pool).unwrap() == Received::Idle && batch.is_empty() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        frames.extend(batch.packets().iter().map(|packet| packet.data().to_vec()));
-        batch.recycle(pool);
-    }
-    frames
+/// The kernel's side, as what opens an interface.
+fn kernel(name: &str) -> Result<Box<dyn QueuePair>, PortError> {
+    Ok(Box::new(packet(name)))
 }
 
 #[test]
 fn frames_pass_in_native_and_generic_mode() {
-    in_namespace("frames_pass_in_native_and_generic_mode", || {
-        veth_pair("va", "vb");
-        for mode in MODES {
-            let mut pool = PacketPool::new(200);
-            let mut a = packet("va");
-            let mut b = open(&format!("vb,mode={mode}")).unwrap();
-            let remark = b.remark().unwrap();
-            let taken = format!(
-                "taken by XDP in {mode} mode, with one copy of each frame; the kernel's own stack sees no frame of vb"
-            );
-            assert!(remark.starts_with(&taken), "{remark}");
-            assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
-            let there: Vec<Vec<u8>> = (0..60).map(|mark| frame(mark, 14 + usize::from(mark) * 24)).collect();
-            assert_eq!(send(&mut a, &mut pool, &there), Transmitted { sent: 60, refused: 0 });
-            assert_eq!(receive(&mut b, &mut pool, 60), there, "{mode}");
-            assert_eq!(send(&mut b, &mut pool, &there), Transmitted { sent: 60, refused: 0 });
-            assert_eq!(receive(&mut a, &mut pool, 60), there, "{mode}");
-            let bytes: u64 = there.iter().map(|frame| frame.len() as u64).sum();
-            let expected = PortStatistics {
-                rx_packets: 60,
-                rx_bytes: bytes,
-                tx_packets: 60,
-                tx_bytes: bytes,
-                tx_copied: 60,
-                ..PortStatistics::default()
-            };
-            assert_eq!(b.statistics(), expected);
-            assert_eq!(b.in_flight(), 0);
-        }
+    in_both_modes("frames_pass_in_native_and_generic_mode", |open| {
+        testing::frames_pass_both_ways(open, &kernel, 60);
+    });
+}
+
+#[test]
+fn frames_that_the_link_does_not_take_are_refused() {
+    in_both_modes("frames_that_the_link_does_not_take", |open| {
+        testing::frames_that_the_link_does_not_take_are_refused(open);
+    });
+}
+
+#[test]
+fn long_frames_pass() {
+    // In native mode the other end of a veth has no longer ones.
+    in_both_modes("long_frames_pass", |open| testing::long_frames_pass(open, 3400));
+    in_namespace("long_frames_pass", || {
+        testing::long_frames_pass(&|name| Ok(Box::new(open(&format!("{name},mode=generic"))?)), LONGEST_MTU);
+    });
+}
+
+#[test]
+fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
+    in_both_modes("an_interface_that_goes_away", |open| {
+        testing::an_interface_goes_down_and_away(open, &kernel);
+    });
+}
+
+#[test]
+fn frames_for_a_link_that_is_down_are_refused() {
+    in_both_modes("frames_for_a_link_that_is_down", |open| {
+        testing::frames_for_a_link_that_is_down_are_refused(open);
     });
 }
 
@@ -302,69 +292,18 @@ fn frames_of_other_queues_go_on_to_the_kernel() {
     });
 }
 
-#[test]
-fn frames_that_the_link_does_not_take_are_refused() {
-    in_namespace("frames_that_the_link_does_not_take", || {
-        veth_pair("va", "vb");
-        let mut pool = PacketPool::new(200);
-        let (mut a, mut b) = (open("va").unwrap(), open("vb").unwrap());
-        let frames = [frame(1, 1518), vec![0; 13], frame(2, 1519), frame(3, 64)];
-        assert_eq!(send(&mut a, &mut pool, &frames), Transmitted { sent: 2, refused: 2 });
-        assert_eq!(receive(&mut b, &mut pool, 2), [frame(1, 1518), frame(3, 64)]);
-        assert_eq!((a.statistics().tx_packets, a.statistics().tx_refused), (2, 2));
-    });
-}
+/// 4096 bytes less 256 before and 16 after the frame, its header and a tag.
+const LONGEST_MTU: usize = 4096 - 256 - 16 - 18;
 
 #[test]
-fn longer_frames_have_larger_slots_up_to_a_page() {
-    in_namespace("longer_frames_have_larger_slots", || {
+fn slots_have_a_page_at_most() {
+    in_namespace("slots_have_a_page_at_most", || {
         veth_pair("va", "vb");
-        let mut pool = PacketPool::new(200);
-        // 4096 bytes less 256 before and 16 after the frame, its header and a tag.
-        let most = 4096 - 256 - 16 - 18;
-        for mtu in [most, most + 1] {
-            ip(&format!("link set va mtu {mtu}"));
-            ip(&format!("link set vb mtu {mtu}"));
-            let opened = open("vb,mode=generic");
-            if mtu > most {
-                let error = opened.err().unwrap().to_string();
-                let message = "xdp: cannot take interface vb: its MTU is 3807, and frames of more than 3806 do not fit a page";
-                assert_eq!(error, message);
-                continue;
-            }
-            let (mut a, mut b) = (open("va,mode=generic").unwrap(), opened.unwrap());
-            let frames = [frame(1, mtu + 14), frame(2, 60), frame(3, mtu + 18)];
-            assert_eq!(send(&mut a, &mut pool, &frames).sent, 3);
-            assert_eq!(receive(&mut b, &mut pool, 3), frames);
-        }
-    });
-}
-
-#[test]
-fn an_interface_that_goes_away_is_an_error_and_one_that_goes_down_is_not() {
-    in_namespace("an_interface_that_goes_away", || {
-        for mode in MODES {
-            veth_pair("va", "vb");
-            let mut pool = PacketPool::new(200);
-            let (mut a, mut b) = (packet("va"), open(&format!("vb,mode={mode}")).unwrap());
-            ip("link set vb down");
-            assert_eq!(b.receive(&mut Batch::new(), &mut pool).unwrap(), Received::Idle);
-            // Nobody watches links here: the answer of the kernel tells the port of it.
-            let refused = (0..100).map(|_| send(&mut b, &mut pool, &[frame(1, 60)]).refused).sum::<usize>();
-            assert!(refused >= 98 && b.is_link_down(), "{refused}");
-            ip("link set vb up");
-            wait_until_up("va");
-            wait_until_up("vb");
-            std::thread::sleep(Duration::from_millis(20));
-            send(&mut a, &mut pool, &[frame(1, 60)]);
-            assert_eq!(receive(&mut b, &mut pool, 1), [frame(1, 60)]);
-            assert_eq!(send(&mut b, &mut pool, &[frame(2, 60)]).sent, 1);
-            assert_eq!(receive(&mut a, &mut pool, 2).pop(), Some(frame(2, 60)));
-            ip("link del va");
-            let error = b.receive(&mut Batch::new(), &mut pool).unwrap_err();
-            assert!(error.to_string().starts_with("cannot use interface vb: No such device"), "{error}");
-            drop(b);
-        }
+        ip(&format!("link set vb mtu {}", LONGEST_MTU + 1));
+        let error = open("vb,mode=generic").err().unwrap().to_string();
+        let message =
+            "xdp: cannot take interface vb: its MTU is 3807, and frames of more than 3806 do not fit a page";
+        assert_eq!(error, message);
     });
 }
 
