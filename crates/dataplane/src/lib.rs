@@ -22,6 +22,7 @@
 //! It never knows a port driver by name, nor an architecture.
 
 mod budget;
+mod buffers;
 mod burst;
 mod clock;
 mod copies;
