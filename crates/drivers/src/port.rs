@@ -2,6 +2,7 @@
 
 use crate::spec::nearest;
 use millrace_frames::{Batch, MemoryError, Packet, PacketPool};
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::ops::AddAssign;
@@ -10,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A receive queue and a transmit queue of a port: frames come in and go out. A pair belongs to one worker; nothing in it waits or
 /// locks. A [`Device`](crate::Device) opens to one or several of them.
-pub trait QueuePair: Send {
+pub trait QueuePair: Any + Send {
     /// Adds frames that have arrived to the batch, up to its limit, in packets from the pool. It never waits.
     ///
     /// # Errors

@@ -1,10 +1,12 @@
 //! The parts of a status, each from what its part of the switch reports.
 
-use millrace_dataplane::{DropSite, Histogram, PortReport, QueueReport, RANGES, Report, WorkerReport};
+use millrace_dataplane::{
+    DropSite, Histogram, PortId, PortReport, QueueReport, RANGES, Report, WorkerReport,
+};
 use millrace_drivers::{PortLink, PortStatistics};
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueueStatus, StepStatus,
-    TableStatus, WorkerStatus,
+    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueuePairStatus, QueueStatus,
+    StepStatus, TableStatus, WorkerStatus,
 };
 
 pub(crate) fn port(report: &PortReport, far_end: Option<&PortLink>) -> PortStatus {
@@ -76,8 +78,12 @@ pub(crate) fn worker(report: &WorkerReport) -> WorkerStatus {
     WorkerStatus {
         processor: processor.and_then(|processor| processor.try_into().ok()),
         rx_packets: *rx_packets,
-        queue_pairs: queue_pairs.clone(),
+        queue_pairs: queue_pairs.iter().map(|(port, queue)| queue_pair(*port, *queue)).collect(),
     }
+}
+
+fn queue_pair(port: PortId, queue: usize) -> QueuePairStatus {
+    QueuePairStatus { port, queue: u32::try_from(queue).unwrap_or(u32::MAX) }
 }
 
 pub(crate) fn distribution(histogram: &Histogram) -> Distribution {

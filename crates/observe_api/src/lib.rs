@@ -15,6 +15,6 @@ mod status;
 
 pub use client::{Client, ClientError};
 pub use status::{
-    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, LogStatus, PortStatus, Process, QueueStatus,
-    Status, StepStatus, TableStatus, WorkerStatus,
+    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, LogStatus, PortStatus, Process, QueuePairStatus,
+    QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
 };
