@@ -34,6 +34,7 @@ pub enum Next<'a> {
 
 /// A port whose frames come from memory and go there. It counts them and gives them their times.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct MemoryPort<F> {
     far_end: F,
     statistics: PortStatistics,

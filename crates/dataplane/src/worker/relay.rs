@@ -61,6 +61,7 @@ struct Known {
 }
 
 /// A queue pair of the device, for the worker that has it, through which others reach the port too.
+#[repr(align(128))]
 struct Relaying {
     inner: Box<dyn QueuePair>,
     /// None: frames are for the worker that has the queue pair.
@@ -93,6 +94,7 @@ struct Other {
 }
 
 /// The port as a worker without a queue pair has it.
+#[repr(align(128))]
 struct Relayed {
     from: Consumer<Packet>,
     to: Producer<Packet>,
