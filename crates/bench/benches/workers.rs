@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::path::Path;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PROGRAMS: [&str; 7] =
     ["router", "l2_switch", "firewall", "nat", "l3_gateway_pppoe", "l3_gateway_vxlan", "l3_gateway_gtp"];
@@ -167,7 +167,9 @@ impl Lane<'_> {
             let pairs = Box::new(device).open(queues).expect("queue pairs");
             (port, if kind == Kind::TwoQueues { vec![Box::new(Both { pairs, next: 0 }) as _] } else { pairs })
         });
-        let switch = switch(self.pipeline, self.entries);
+        let mut switch = switch(self.pipeline, self.entries);
+        // Else another thread makes it, for which two workers leave less of two processors than one does.
+        switch.use_best_code().expect("the best code");
         let worker = Worker::with_followers(switch, ports.collect(), cores.len(), Spread::Symmetric);
         let mut worker = worker.unwrap_or_else(|error| panic!("{error}"));
         worker.run_on(cores.to_vec());
@@ -188,14 +190,22 @@ impl Lane<'_> {
     }
 }
 
+/// The number of a thread of this process, which gives itself its name when it starts.
 fn thread_named(name: &str) -> i32 {
-    let threads = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
-    let mut numbers = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
     let is_named = |number: &i32| {
         std::fs::read_to_string(format!("/proc/self/task/{number}/comm"))
             .is_ok_and(|comm| comm.trim_end() == name)
     };
-    numbers.find(is_named).expect("a thread of that name")
+    let begun = Instant::now();
+    loop {
+        let threads = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+        let mut numbers = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+        if let Some(number) = numbers.find(is_named) {
+            return number;
+        }
+        assert!(begun.elapsed() < PATIENCE, "a thread {name}");
+        std::thread::yield_now();
+    }
 }
 
 /// A switch that runs.

@@ -4,6 +4,7 @@
 //! (a copy, a second pass, a queue) comes back with its storage and goes on from there, in the place that it has in the
 //! order of the burst. Programs that could notice that a burst runs ahead ([`crate::order`]) go packet by packet.
 
+use crate::buffers::Buffers;
 use crate::counters::KnownCounters;
 use crate::drops::{Loss, loss};
 use crate::flight::{Departure, Origin, Passed};
@@ -13,7 +14,8 @@ use crate::{DropReason, PortId, egress, ingress};
 use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, Times, mark};
 use millrace_frames::{Burst, MAX_BATCH};
 use millrace_midend::Verdict;
-use millrace_pipeline::PacketPath;
+use millrace_pipeline::{PacketPath, Program};
+use std::sync::Arc;
 
 /// A packet of a burst from the first one on that needs the switch.
 #[derive(Debug)]
@@ -168,7 +170,7 @@ fn run_ahead(
                 Some(_) => 0,
             };
             match done < ran.results.len() {
-                true => leave(&mut ran, done, &mut known, &mut dropped),
+                true => leave(&mut ran, done, (&mut known, &mut dropped), &mut switch.buffers),
                 false => Vec::new(),
             }
         }
@@ -264,8 +266,8 @@ fn send_by_class(
 fn leave(
     ran: &mut Ran<'_>,
     first: usize,
-    known: &mut KnownCounters<'_>,
-    dropped: &mut u64,
+    (known, dropped): (&mut KnownCounters<'_>, &mut u64),
+    buffers: &mut Buffers,
 ) -> Vec<(usize, Left)> {
     let mut left: Vec<(usize, Left)> = Vec::with_capacity(ran.results.len() - first);
     for (at, outcome) in ran.results.outcomes().iter().enumerate().skip(first) {
@@ -280,7 +282,7 @@ fn leave(
                 let passed = if verdict == Verdict::Forward { Passed::All } else { Passed::Bodies };
                 Left::Queued(number, outcome.class(), passed, ran.context(at))
             }
-            Verdict::Forward => Left::Forward(number, ran.results.bytes(at).to_vec()),
+            Verdict::Forward => Left::Forward(number, buffers.copy(ran.results.bytes(at))),
             Verdict::Stopped => Left::AfterIngress(ran.context(at)),
             Verdict::StoppedAfterEgress => Left::AfterEgress(number, ran.context(at)),
             Verdict::EgressDrop => {
@@ -329,8 +331,8 @@ impl Arrivals {
     }
 
     /// A frame as it came in, from what was kept and what the program has not changed.
-    fn frame(&self, number: usize, burst: &Burst<'_>) -> Vec<u8> {
-        let mut frame = burst.frame(number).unwrap_or(&[]).to_vec();
+    fn frame(&self, number: usize, burst: &Burst<'_>, buffers: &mut Buffers) -> Vec<u8> {
+        let mut frame = buffers.copy(burst.frame(number).unwrap_or(&[]));
         let kept = self.blocks.iter().skip(number * self.each).take(self.each).flatten();
         frame.iter_mut().zip(kept).for_each(|(byte, kept)| *byte = *kept);
         frame
@@ -348,6 +350,8 @@ fn finish_left(
     // What a packet asks for in ingress happens in its own place, what it asks for in egress after the burst: there
     // the rest of the burst is in the queues already.
     let mut later = Waiting::default();
+    let held = Arc::clone(&switch.forwarder.program);
+    let program = &*held;
     mark(Mark::Replication);
     switch.traffic.budget.start_batch();
     for (number, left) in left {
@@ -360,16 +364,16 @@ fn finish_left(
             continue;
         }
         let passed_ingress = matches!(left, Left::AfterIngress(..));
-        go_on_from(switch, left, arrival, origin);
-        run_again(switch);
+        go_on_from(switch, program, left, arrival, origin);
+        run_again(switch, program);
         if passed_ingress {
             for _ in 0..switch.traffic.queues.waiting() {
                 if switch.traffic.turns.look() {
                     break;
                 }
                 let Some((departure, stay)) = switch.traffic.queues.pop_waiting() else { break };
-                egress::egress(switch, departure, stay);
-                run_again(switch);
+                egress::egress(switch, program, departure, stay);
+                run_again(switch, program);
             }
         }
         if !switch.traffic.turns.is_over() {
@@ -380,15 +384,16 @@ fn finish_left(
     switch.process();
     switch.ledger.outcome.outputs().for_each(|(port, frame)| sent(port, Output::elsewhere(frame)));
     switch.traffic.budget.release(switch.ledger.outcome.bytes());
+    switch.ledger.outcome.sent.drain(..).for_each(|sent| switch.buffers.take_back(sent.bytes));
     switch.ledger.outcome.clear();
     mark(Mark::Burst);
 }
 
 /// The bytes of a packet as they came in, if they may be needed.
-fn arrival_of(switch: &Switch, left: &Left, number: usize, burst: &Burst<'_>) -> Vec<u8> {
+fn arrival_of(switch: &mut Switch, left: &Left, number: usize, burst: &Burst<'_>) -> Vec<u8> {
     match left {
         Left::AfterIngress(context) if ingress::wants_arrival_of(switch, context) => {
-            switch.arrivals.frame(number, burst)
+            switch.arrivals.frame(number, burst, &mut switch.buffers)
         }
         _ => Vec::new(),
     }
@@ -421,26 +426,26 @@ fn leave_for_later(switch: &mut Switch, rest: Rest) {
 }
 
 /// Goes on with a packet that was left for later.
-pub(crate) fn go_on_with(switch: &mut Switch, rest: Rest) {
+pub(crate) fn go_on_with(switch: &mut Switch, program: &Program, rest: Rest) {
     switch.traffic.budget.release(bytes_of(switch, &rest));
-    go_on_from(switch, rest.left, rest.arrival, rest.origin);
+    go_on_from(switch, program, rest.left, rest.arrival, rest.origin);
 }
 
 /// Goes on with a packet where compiled code left it.
 #[inline(always)]
-fn go_on_from(switch: &mut Switch, left: Left, arrival: Vec<u8>, origin: Origin) {
+fn go_on_from(switch: &mut Switch, program: &Program, left: Left, arrival: Vec<u8>, origin: Origin) {
     match left {
         Left::Forward(to, bytes) => egress::finish_frame(switch, to, bytes, &origin),
         Left::Dropped(loss, to) => switch.drop_packet(loss, &origin, to),
         Left::AfterIngress(mut context) => {
             switch.charge(&origin, switch.forwarder.weights.ingress, &mut context);
-            ingress::after_ingress(switch, context, arrival, origin);
+            ingress::after_ingress(switch, program, context, arrival, origin);
         }
         Left::AfterEgress(to, mut context) => {
             let parsed_bits = context.parsed_bits();
             let weight = switch.forwarder.weights.ingress.saturating_add(switch.forwarder.weights.egress);
             switch.charge(&origin, weight, &mut context);
-            egress::after_egress(switch, context, to, origin, parsed_bits, None);
+            egress::after_egress(switch, program, context, to, origin, (parsed_bits, None));
         }
         Left::Queued(port, priority, passed, mut context) => {
             let parsed_bits = context.parsed_bits();
@@ -455,8 +460,9 @@ fn go_on_from(switch: &mut Switch, left: Left, arrival: Vec<u8>, origin: Origin)
     }
 }
 
-fn run_again(switch: &mut Switch) {
+fn run_again(switch: &mut Switch, program: &Program) {
     while !switch.traffic.again.is_empty() && !switch.traffic.turns.look() {
-        switch.traffic.again.pop_front().into_iter().for_each(|arrival| ingress::ingress(switch, arrival));
+        let Some(arrival) = switch.traffic.again.pop_front() else { break };
+        ingress::ingress(switch, program, arrival);
     }
 }

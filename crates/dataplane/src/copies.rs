@@ -49,14 +49,16 @@ impl Master {
 /// Makes the copies of a multicast group.
 pub(crate) fn multicast(switch: &mut Switch, master: Master, group: u32) {
     let journey = master.origin.journey;
-    let Some(copies) = switch.replicator.groups().copies(group) else {
-        return switch.drop_packet(DropReason::NoMulticastGroup, &master.origin, None);
-    };
-    if copies.is_empty() {
-        return switch.drop_packet(DropReason::EmptyMulticastGroup, &master.origin, None);
+    let mut copies = switch.replicator.list();
+    if !switch.replicator.groups().add_copies(group, &mut copies) {
+        switch.drop_packet(DropReason::NoMulticastGroup, &master.origin, None);
+    } else if copies.is_empty() {
+        switch.drop_packet(DropReason::EmptyMulticastGroup, &master.origin, None);
+    } else {
+        switch.forwarder.tracer.fate(journey, || Fate::Multicast { group, copies: copies.len() });
+        replicate(switch, master, &copies);
     }
-    switch.forwarder.tracer.fate(journey, || Fate::Multicast { group, copies: copies.len() });
-    replicate(switch, master, &copies);
+    switch.replicator.take_back(copies);
 }
 
 /// Puts copies before egress; those beyond the budget of the packet are dropped.
@@ -90,11 +92,16 @@ pub(crate) fn replicate(switch: &mut Switch, master: Master, copies: &[Replica])
 
 /// A clone of the packet as it came in. Where headers pass through the traffic manager, it is parsed again; all
 /// metadata but the field list starts again.
-pub(crate) fn clone_ingress(switch: &mut Switch, context: &Context, received: &[u8], origin: &mut Origin) {
-    let program = Arc::clone(&switch.forwarder.program);
+pub(crate) fn clone_ingress(
+    switch: &mut Switch,
+    program: &Program,
+    context: &Context,
+    received: &[u8],
+    origin: &mut Origin,
+) {
     let Some((number, session)) = clone_session(switch, context, origin) else { return };
     origin.budget /= 2;
-    let kept = Kept::of_list(&program, context, context.get(&program, Intrinsic::CloneList));
+    let kept = Kept::of_list(program, context, context.get(program, Intrinsic::CloneList));
     let path = PacketPath::IngressClone;
     let journey = switch.forwarder.tracer.open(JourneyKind::Reparse, origin.journey, path, (origin.port, 0));
     switch.forwarder.tracer.fate(origin.journey, || Fate::Cloned { session: number, reparse: journey });
@@ -102,7 +109,7 @@ pub(crate) fn clone_ingress(switch: &mut Switch, context: &Context, received: &[
 
     let length = session.truncate.map_or(received.len(), |length| received.len().min(length as usize));
     let mut clone = switch.forwarder.engines.context(&received[..length]);
-    describe_arrival(&program, &mut clone, origin, path);
+    describe_arrival(program, &mut clone, origin, path);
     let mut parsed_bits = 0;
     if !program.deparse_at_ingress {
         switch.forwarder.tracer.enter(journey, clone.bytes().len());
@@ -111,11 +118,14 @@ pub(crate) fn clone_ingress(switch: &mut Switch, context: &Context, received: &[
         switch.forwarder.tracer.enter_again(origin.journey);
         match parsed {
             Ok(bits) => parsed_bits = bits,
-            Err(reason) => return switch.drop_packet(reason, &origin_of_clone, None),
+            Err(reason) => {
+                switch.forwarder.engines.take_back(clone);
+                return switch.drop_packet(reason, &origin_of_clone, None);
+            }
         }
-        switch.forwarder.engines.reset_metadata(&program, &mut clone);
+        switch.forwarder.engines.reset_metadata(program, &mut clone);
     }
-    kept.restore(&program, &mut clone);
+    kept.restore(program, &mut clone);
     send_clone(switch, clone, path, origin_of_clone, parsed_bits, &session);
 }
 
@@ -145,24 +155,29 @@ pub(crate) fn send_clone(
     parsed_bits: u64,
     session: &Session,
 ) {
-    let mut copies: Vec<Replica> = Vec::new();
-    if let Some(group) = session.group {
-        match switch.replicator.groups().copies(group) {
-            Some(of_group) => copies.extend(of_group),
-            None => switch.drop_packet(DropReason::NoMulticastGroup, &origin, None),
-        }
+    let mut copies = switch.replicator.list();
+    if let Some(group) = session.group
+        && !switch.replicator.groups().add_copies(group, &mut copies)
+    {
+        switch.drop_packet(DropReason::NoMulticastGroup, &origin, None);
     }
     copies.extend(&session.copies);
     let (priority, truncate) = (session.class_of_service, session.truncate);
     let master = Master { context, path, origin, parsed_bits, priority, truncate };
     replicate(switch, master, &copies);
+    switch.replicator.take_back(copies);
 }
 
 /// Makes a clone of the packet as it is, if the program asks for one: with its headers where they pass through the
 /// traffic manager, else of its bytes. All metadata but the field list starts again.
-pub(crate) fn clone_egress(switch: &mut Switch, context: &Context, origin: &mut Origin, parsed_bits: u64) {
-    let program = Arc::clone(&switch.forwarder.program);
-    if context.get(&program, Intrinsic::Clone) == 0 {
+pub(crate) fn clone_egress(
+    switch: &mut Switch,
+    program: &Program,
+    context: &Context,
+    origin: &mut Origin,
+    parsed_bits: u64,
+) {
+    if context.get(program, Intrinsic::Clone) == 0 {
         return;
     }
     let Some((number, session)) = clone_session(switch, context, origin) else { return };
@@ -171,19 +186,19 @@ pub(crate) fn clone_egress(switch: &mut Switch, context: &Context, origin: &mut 
         return switch.drop_packet(DropReason::RecirculationLimit, origin, None);
     }
     switch.forwarder.tracer.fate(origin.journey, || Fate::Cloned { session: number, reparse: None });
-    let kept = Kept::of_list(&program, context, context.get(&program, Intrinsic::CloneList));
+    let kept = Kept::of_list(program, context, context.get(program, Intrinsic::CloneList));
     let mut clone = if program.deparse_at_ingress {
         let bytes = context.bytes();
         let length = session.truncate.map_or(bytes.len(), |length| bytes.len().min(length as usize));
         switch.forwarder.engines.context(&bytes[..length])
     } else {
         let mut clone = switch.forwarder.engines.copy(context);
-        switch.forwarder.engines.reset_metadata(&program, &mut clone);
+        switch.forwarder.engines.reset_metadata(program, &mut clone);
         clone
     };
-    kept.restore(&program, &mut clone);
-    clone.set(&program, Intrinsic::IngressPort, u64::from(origin.port));
-    clone.set(&program, Intrinsic::IngressTimestamp, origin.time_ns);
+    kept.restore(program, &mut clone);
+    clone.set(program, Intrinsic::IngressPort, u64::from(origin.port));
+    clone.set(program, Intrinsic::IngressTimestamp, origin.time_ns);
     let origin_of_clone = Origin { passes: origin.passes + 1, ..*origin };
     send_clone(switch, clone, PacketPath::EgressClone, origin_of_clone, parsed_bits, &session);
 }

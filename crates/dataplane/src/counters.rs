@@ -41,24 +41,23 @@ pub struct Counters {
     ports: Ports,
     drops: BTreeMap<DropReason, u64>,
     /// Packets that each place of the program wanted dropped, by its number.
-    sites: Vec<u64>,
+    sites: Vec<Sites>,
 }
 
 impl Counters {
     /// Those of a switch that runs this program.
     pub(crate) fn of(program: &Program) -> Counters {
-        Counters { sites: vec![0; program.drop_sites.len()], ..Counters::default() }
+        Counters { sites: Sites::of(program), ..Counters::default() }
     }
 
     /// Counts the places of another program from now on; those of the one before are forgotten.
     pub(crate) fn start_sites(&mut self, program: &Program) {
-        self.sites.clear();
-        self.sites.resize(program.drop_sites.len(), 0);
+        self.sites = Sites::of(program);
     }
 
     /// The places of the program that runs which have dropped something since it started.
     pub fn drop_sites<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = (&'a DropSite, u64)> {
-        let known = program.drop_sites.iter().zip(self.sites.iter().copied());
+        let known = program.drop_sites.iter().zip(self.sites.iter().flat_map(|sites| sites.0));
         known.filter(|(site, count)| *count > 0 && site.is_known())
     }
 
@@ -90,7 +89,8 @@ impl Counters {
         for (reason, count) in other.all_drops() {
             *self.drops.entry(reason).or_default() += count;
         }
-        for (site, count) in self.sites.iter_mut().zip(&other.sites) {
+        let sites = self.sites.iter_mut().flat_map(|sites| &mut sites.0);
+        for (site, count) in sites.zip(other.sites.iter().flat_map(|sites| &sites.0)) {
             *site += count;
         }
     }
@@ -167,7 +167,7 @@ impl Counters {
     /// exist have no counters.
     pub(crate) fn dropped(&mut self, loss: Loss, from: Option<PortId>, to: Option<PortId>) {
         *self.drops.entry(loss.reason).or_default() += 1;
-        if let Some(count) = loss.site.and_then(|site| self.sites.get_mut(usize::from(site))) {
+        if let Some(count) = loss.site.and_then(|site| site_of(&mut self.sites, site)) {
             *count += 1;
         }
         match (to.and_then(|port| self.ports.get_mut(port)), from) {
@@ -227,10 +227,32 @@ impl Dense {
     }
 }
 
+/// Counts of places of the program, in a pair of cache lines of their own: each worker writes its own all the time, and those of
+/// another may be next to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(align(128))]
+struct Sites([u64; SITES]);
+
+const SITES: usize = 16;
+
+impl Sites {
+    /// Zeros for all of a program.
+    fn of(program: &Program) -> Vec<Sites> {
+        vec![Sites::default(); program.drop_sites.len().div_ceil(SITES)]
+    }
+}
+
+/// The count of a place; none past the end.
+#[inline]
+fn site_of(sites: &mut [Sites], site: u16) -> Option<&mut u64> {
+    let site = usize::from(site);
+    sites.get_mut(site / SITES)?.0.get_mut(site % SITES)
+}
+
 /// The counters of ports that are known and have small numbers.
 pub(crate) struct KnownCounters<'c> {
     ports: &'c mut [Dense],
-    sites: &'c mut [u64],
+    sites: &'c mut [Sites],
 }
 
 impl KnownCounters<'_> {
@@ -251,7 +273,7 @@ impl KnownCounters<'_> {
     /// That place of the program wanted so many packets dropped.
     #[inline]
     pub(crate) fn dropped_at(&mut self, site: u16, packets: u64) {
-        if let Some(count) = self.sites.get_mut(usize::from(site)) {
+        if let Some(count) = site_of(self.sites, site) {
             *count += packets;
         }
     }

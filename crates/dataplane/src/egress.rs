@@ -10,19 +10,19 @@ use millrace_engine::{Context, Stage};
 use millrace_frames::MAX_FRAME;
 use millrace_midend::Verdict;
 use millrace_pipeline::*;
-use std::sync::Arc;
 
 /// A packet passes the bodies of egress, is cloned, and then dropped, recirculated or sent.
-pub(crate) fn egress(switch: &mut Switch, departure: Departure, stay: QueueStay) {
-    let program = Arc::clone(&switch.forwarder.program);
+pub(crate) fn egress(switch: &mut Switch, program: &Program, departure: Departure, stay: QueueStay) {
     let Departure { mut context, passed, path, mut origin, parsed_bits, port, rid, priority, truncate } =
         departure;
     switch.traffic.budget.release(switch.forwarder.weights.bytes_held(context.len()));
     match passed {
         Passed::Nothing => {}
-        Passed::Bodies => return after_egress(switch, context, port, origin, parsed_bits, truncate),
+        Passed::Bodies => {
+            return after_egress(switch, program, context, port, origin, (parsed_bits, truncate));
+        }
         Passed::All => {
-            let bytes = context.bytes().to_vec();
+            let bytes = switch.buffers.copy(context.bytes());
             switch.forwarder.engines.take_back(context);
             return finish_frame(switch, port, bytes, &origin);
         }
@@ -32,20 +32,20 @@ pub(crate) fn egress(switch: &mut Switch, departure: Departure, stay: QueueStay)
         switch.forwarder.engines.take_back(context);
         return switch.drop_packet(DropReason::JourneyLimit, &origin, Some(port));
     }
-    let length = length_now(&program, &context, parsed_bits);
+    let length = length_now(program, &context, parsed_bits);
     switch.forwarder.tracer.enter(origin.journey, length as usize);
-    context.set(&program, Intrinsic::Priority, u64::from(priority));
-    describe_departure(switch, &mut context, length, path, (port, rid), stay);
+    context.set(program, Intrinsic::Priority, u64::from(priority));
+    describe_departure(switch, program, &mut context, length, path, (port, rid), stay);
 
     // What has not waited is policed at the time at which it came, as in a burst.
     let time_ns = if stay.waited || path == PacketPath::EgressClone { switch.now_ns } else { origin.time_ns };
-    let ran = run_egress(switch, &mut context, &mut origin, parsed_bits, time_ns);
+    let ran = run_egress(switch, program, &mut context, &mut origin, parsed_bits, time_ns);
     switch.charge(&origin, switch.forwarder.weights.egress, &mut context);
     if let Err(reason) = ran {
         switch.forwarder.engines.take_back(context);
         return switch.drop_packet(reason, &origin, Some(port));
     }
-    send(switch, &program, context, port, origin, truncate);
+    send(switch, program, context, port, origin, truncate);
 }
 
 /// Cuts a packet that passed egress, and sends it or sends it back.
@@ -67,7 +67,7 @@ fn send(
     let whole = context.bytes();
     let limits = [truncate.map(u64::from), limit].into_iter().flatten();
     let limits = limits.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let bytes = whole[..limits.fold(whole.len(), usize::min)].to_vec();
+    let bytes = switch.buffers.copy(&whole[..limits.fold(whole.len(), usize::min)]);
     switch.forwarder.engines.take_back(context);
     if bytes.len() <= MAX_FRAME && recirculates {
         recirculate(switch, kept, bytes, origin);
@@ -87,31 +87,31 @@ pub(crate) fn finish_frame(switch: &mut Switch, port: PortId, bytes: Vec<u8>, or
 /// Goes on with a packet that compiled code has taken through egress.
 pub(crate) fn after_egress(
     switch: &mut Switch,
+    program: &Program,
     context: Context,
     port: PortId,
     mut origin: Origin,
-    parsed_bits: u64,
-    truncate: Option<u32>,
+    (parsed_bits, truncate): (u64, Option<u32>),
 ) {
-    match finish_egress(switch, &context, &mut origin, parsed_bits) {
-        Ok(()) => {
-            let program = Arc::clone(&switch.forwarder.program);
-            send(switch, &program, context, port, origin, truncate);
+    match finish_egress(switch, program, &context, &mut origin, parsed_bits) {
+        Ok(()) => send(switch, program, context, port, origin, truncate),
+        Err(reason) => {
+            switch.forwarder.engines.take_back(context);
+            switch.drop_packet(reason, &origin, Some(port));
         }
-        Err(reason) => switch.drop_packet(reason, &origin, Some(port)),
     }
 }
 
 /// What the switch tells a program about a packet before egress.
 fn describe_departure(
     switch: &Switch,
+    program: &Program,
     context: &mut Context,
     length: u64,
     path: PacketPath,
     (port, rid): (u32, u16),
     stay: QueueStay,
 ) {
-    let program = &*switch.forwarder.program;
     switch.forwarder.engines.reset_at_egress(program, context);
     let mut set = |role, value| context.set(program, role, value);
     for asked_in_egress in [
@@ -140,6 +140,7 @@ fn describe_departure(
 /// other requests in its storage.
 fn run_egress(
     switch: &mut Switch,
+    program: &Program,
     context: &mut Context,
     origin: &mut Origin,
     parsed_bits: u64,
@@ -147,28 +148,29 @@ fn run_egress(
 ) -> Result<(), Loss> {
     let mut ended = switch.forwarder.run(Stage::Egress, context, time_ns)?;
     while ended.verdict == Verdict::CloneBeforeDeparser {
-        copies::clone_egress(switch, context, origin, parsed_bits);
+        copies::clone_egress(switch, program, context, origin, parsed_bits);
         ended = switch.forwarder.run(Stage::Tail(ended.number), context, time_ns)?;
     }
     if ended.verdict == Verdict::Forward {
         // Nothing was asked for, and the storage has not been written.
         for role in [Intrinsic::Truncate, Intrinsic::Recirculate] {
-            context.set(&switch.forwarder.program, role, 0);
+            context.set(program, role, 0);
         }
         return Ok(());
     }
-    finish_egress(switch, context, origin, parsed_bits)
+    finish_egress(switch, program, context, origin, parsed_bits)
 }
 
 /// What egress leaves to the switch: a clone, if none was made before, and a drop.
-pub(crate) fn finish_egress(
+fn finish_egress(
     switch: &mut Switch,
+    program: &Program,
     context: &Context,
     origin: &mut Origin,
     parsed_bits: u64,
 ) -> Result<(), Loss> {
     if switch.forwarder.clones_after_egress() {
-        copies::clone_egress(switch, context, origin, parsed_bits);
+        copies::clone_egress(switch, program, context, origin, parsed_bits);
     }
     switch.forwarder.check_drop(context)
 }

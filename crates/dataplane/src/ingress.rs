@@ -9,23 +9,25 @@ use crate::switch::Switch;
 use crate::trace::Fate;
 use millrace_engine::Context;
 use millrace_pipeline::*;
-use std::sync::Arc;
 
 /// A packet passes the bodies of ingress.
-pub(crate) fn ingress(switch: &mut Switch, arrival: Arrival) {
-    let program = Arc::clone(&switch.forwarder.program);
+pub(crate) fn ingress(switch: &mut Switch, program: &Program, arrival: Arrival) {
     let Arrival { bytes, path, origin, kept } = arrival;
     switch.traffic.budget.release(bytes.len());
     switch.forwarder.tracer.enter(origin.journey, bytes.len());
     // Bodies change the bytes, and clones and resubmission want them as they were.
     let mut context = switch.forwarder.engines.context(&bytes);
-    kept.restore(&program, &mut context);
-    describe_arrival(&program, &mut context, &origin, path);
+    kept.restore(program, &mut context);
+    describe_arrival(program, &mut context, &origin, path);
     let ran = switch.forwarder.run_ingress(&mut context, origin.time_ns);
     switch.charge(&origin, switch.forwarder.weights.ingress, &mut context);
     match ran {
-        Ok(()) => after_ingress(switch, context, bytes, origin),
-        Err(reason) => switch.drop_packet(reason, &origin, None),
+        Ok(()) => after_ingress(switch, program, context, bytes, origin),
+        Err(reason) => {
+            switch.forwarder.engines.take_back(context);
+            switch.buffers.take_back(bytes);
+            switch.drop_packet(reason, &origin, None);
+        }
     }
 }
 
@@ -38,19 +40,20 @@ pub(crate) fn wants_arrival_of(switch: &Switch, context: &Context) -> bool {
 /// Clone, then resubmit, else multicast, else drop, else unicast. (Digests went out when they were made.)
 pub(crate) fn after_ingress(
     switch: &mut Switch,
+    program: &Program,
     mut context: Context,
     received: Vec<u8>,
     mut origin: Origin,
 ) {
-    let program = Arc::clone(&switch.forwarder.program);
     let parsed_bits = context.parsed_bits();
-    if context.get(&program, Intrinsic::Clone) != 0 {
-        copies::clone_ingress(switch, &context, &received, &mut origin);
+    if context.get(program, Intrinsic::Clone) != 0 {
+        copies::clone_ingress(switch, program, &context, &received, &mut origin);
     }
 
-    if context.get(&program, Intrinsic::Resubmit) != 0 {
-        let list = context.get(&program, Intrinsic::ResubmitList);
-        let kept = Kept::of_list(&program, &context, list);
+    if context.get(program, Intrinsic::Resubmit) != 0 {
+        let list = context.get(program, Intrinsic::ResubmitList);
+        let kept = Kept::of_list(program, &context, list);
+        switch.forwarder.engines.take_back(context);
         let again = Arrival { bytes: received, path: PacketPath::Resubmit, origin, kept };
         if let Some(journey) = switch.start_again(again) {
             switch.forwarder.tracer.fate(origin.journey, || Fate::Resubmitted { journey });
@@ -58,19 +61,20 @@ pub(crate) fn after_ingress(
         return;
     }
 
-    let group = context.get(&program, Intrinsic::MulticastGroup) as u32;
-    let drop = context.get(&program, Intrinsic::Drop) != 0;
+    switch.buffers.take_back(received);
+    let group = context.get(program, Intrinsic::MulticastGroup) as u32;
+    let drop = context.get(program, Intrinsic::Drop) != 0;
     if group == 0 && drop {
-        let loss = Loss::at(DropReason::IngressDrop, context.drop_site(&program));
+        let loss = Loss::at(DropReason::IngressDrop, context.drop_site(program));
         switch.forwarder.engines.take_back(context);
         return switch.drop_packet(loss, &origin, None);
     }
-    let port = context.get(&program, Intrinsic::EgressSpec) as u32;
-    let priority = context.get(&program, Intrinsic::Priority) as u8;
+    let port = context.get(program, Intrinsic::EgressSpec) as u32;
+    let priority = context.get(program, Intrinsic::Priority) as u8;
     if program.deparse_at_ingress {
-        context.unparse(&program);
+        context.unparse(program);
     }
-    let ports = context.get(&program, Intrinsic::EgressPorts);
+    let ports = context.get(program, Intrinsic::EgressPorts);
     let one = group == 0 && ports == 0;
     let path = if one { PacketPath::Normal } else { PacketPath::Replication };
     let master = Master { context, path, origin, parsed_bits, priority, truncate: None };

@@ -22,6 +22,7 @@
 //! It never knows a port driver by name, nor an architecture.
 
 mod budget;
+mod buffers;
 mod burst;
 mod clock;
 mod copies;
@@ -70,9 +71,9 @@ pub use requests::{
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, MAX_NOTICES, MAX_REQUESTS, MAX_WORKERS, Notice, POLL_TIME, Pause, Polling, PortReport,
-    PortsError, PostError, Report, ReportError, RequestError, RunError, Spread, Summary, Worker,
-    WorkerReport,
+    Control, MAX_DRAIN_TIME, MAX_NOTICES, MAX_REQUESTS, MAX_WORKERS, MoveError, Notice, POLL_TIME, Pause,
+    Polling, PortReport, PortsError, PostError, Report, ReportError, RequestError, RunError, Spread, Summary,
+    Worker, WorkerReport,
 };
 
 pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};

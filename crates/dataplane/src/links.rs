@@ -15,7 +15,7 @@ pub(crate) fn look(switch: &mut Switch, ports: &mut LivePorts) {
     if !switch.traffic.queues.are_to_wait() {
         return;
     }
-    for live in ports.iter_mut() {
+    for live in ports.iter_mut().filter(|live| live.sends) {
         let in_flight = live.port.in_flight() + live.sending.len();
         let room = LINK_FRAMES.saturating_sub(in_flight) as u32;
         switch.traffic.queues.set_room(live.id, (in_flight > 0).then_some(room));

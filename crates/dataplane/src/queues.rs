@@ -289,6 +289,14 @@ impl Queues {
         Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number, waited }))
     }
 
+    /// Whether a packet waits that came in on a port.
+    pub(crate) fn has_of(&self, port: PortId) -> bool {
+        let queues = self.ports.values().flat_map(|port| &port.queues);
+        let queued = queues.flat_map(|queue| &queue.packets).map(|(departure, ..)| departure);
+        let mut waiting = self.direct.iter().map(|(departure, _)| departure).chain(queued);
+        waiting.any(|departure| departure.origin.port == port)
+    }
+
     /// Whether packets wait only for the link of their port.
     pub(crate) fn wait_for_links(&self) -> bool {
         let mut held = self.ports.values().filter(|port| port.room == Some(0));

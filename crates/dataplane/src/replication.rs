@@ -381,6 +381,12 @@ impl Replication {
         self.sessions.get(&id).cloned()
     }
 
+    /// The same for another thread. Nothing is shared, so that no thread writes where another one counts who holds a session.
+    pub(crate) fn apart(&self) -> Replication {
+        let own = |(id, session): (&u32, &Arc<Session>)| (*id, Arc::new(Session::clone(session)));
+        Replication { sessions: self.sessions.iter().map(own).collect(), ..self.clone() }
+    }
+
     /// All clone sessions, by number.
     pub fn sessions(&self) -> impl Iterator<Item = (u32, &Session)> {
         self.sessions.iter().map(|(id, session)| (*id, &**session))
@@ -408,13 +414,20 @@ impl Replication {
 
     /// The copies that a group makes, in order; `None` when there is no such group.
     pub fn copies(&self, id: u32) -> Option<Vec<Replica>> {
-        let group = self.groups.get(&id)?;
+        let mut copies = Vec::new();
+        self.add_copies(id, &mut copies).then_some(copies)
+    }
+
+    /// Adds the copies that a group makes, in order; says whether there is such a group.
+    pub(crate) fn add_copies(&self, id: u32, to: &mut Vec<Replica>) -> bool {
+        let Some(group) = self.groups.get(&id) else { return false };
         let nodes = group.nodes.iter().filter_map(|handle| self.nodes.get(handle));
         let of_nodes = nodes.flat_map(|node| {
             let lags = node.lags.iter().filter_map(|lag| chosen(self.lags.get(lag)?));
             node.ports.iter().copied().chain(lags).map(|port| Replica { port, rid: node.rid })
         });
-        Some(of_nodes.chain(group.copies.iter().copied()).collect())
+        to.extend(of_nodes.chain(group.copies.iter().copied()));
+        true
     }
 
     fn node_copies(&self, group: &Group) -> usize {

@@ -1,6 +1,7 @@
 //! The replicator: multicast groups and clone sessions, and what undoes the writes to them.
 
 use crate::Replication;
+use crate::replication::Replica;
 
 /// Multicast groups and clone sessions of a switch.
 #[derive(Debug, Default)]
@@ -8,16 +9,29 @@ pub(crate) struct Replicator {
     groups: Replication,
     /// Whether writes note what undoes them, and the groups as they were before the first one.
     noted: Option<Option<Replication>>,
+    /// Room for the copies of a packet.
+    copies: Vec<Replica>,
 }
 
 impl Replicator {
     /// The same groups and sessions for one more worker.
     pub(crate) fn share(&self) -> Replicator {
-        Replicator { groups: self.groups.clone(), noted: None }
+        Replicator { groups: self.groups.apart(), ..Replicator::default() }
     }
 
     pub(crate) fn groups(&self) -> &Replication {
         &self.groups
+    }
+
+    /// An empty list for the copies of a packet, to be given back ([`Replicator::take_back`]).
+    pub(crate) fn list(&mut self) -> Vec<Replica> {
+        std::mem::take(&mut self.copies)
+    }
+
+    /// Keeps the memory of a list.
+    pub(crate) fn take_back(&mut self, mut list: Vec<Replica>) {
+        list.clear();
+        self.copies = list;
     }
 
     /// To be written.

@@ -7,6 +7,7 @@ mod ports;
 pub use config::{MAX_COPIES, MAX_PORTS, SwitchConfig, SwitchError};
 pub use ports::KnownPorts;
 
+use crate::buffers::Buffers;
 use crate::burst::{self, Arrivals, Output};
 use crate::counters::Counters;
 use crate::forwarder::Forwarder;
@@ -45,6 +46,8 @@ pub struct Switch {
     pub(crate) ports: Ports,
     /// The frames of the burst that is worked on as they came in, where they may be needed.
     pub(crate) arrivals: Arrivals,
+    /// Memory of frames that are done.
+    pub(crate) buffers: Buffers,
     pub(crate) clock: Clock,
     /// The time of the batch.
     pub(crate) now_ns: u64,
@@ -138,6 +141,7 @@ impl Switch {
             ledger,
             ports: Ports::any(),
             arrivals: Arrivals::default(),
+            buffers: Buffers::default(),
             now_ns: config.clock.now_ns(),
             clock: config.clock.clone(),
             max_passes: config.max_passes,
@@ -168,6 +172,7 @@ impl Switch {
             ledger: Ledger { counters, outcome: Outcome::default() },
             ports,
             arrivals: Arrivals::default(),
+            buffers: Buffers::default(),
             clock: self.clock.clone(),
             now_ns: self.now_ns,
             max_passes: self.max_passes,

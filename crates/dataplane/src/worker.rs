@@ -16,6 +16,7 @@ mod followers;
 mod leaving;
 mod live;
 mod mailbox;
+mod moves;
 mod pace;
 mod ports;
 mod relay;
@@ -27,6 +28,7 @@ mod waiting;
 pub(crate) use control::Message;
 pub use control::{Control, MAX_REQUESTS, Pause, PostError, RequestError};
 pub use followers::MAX_WORKERS;
+pub use moves::{MAX_DRAIN_TIME, MoveError};
 pub use ports::PortsError;
 pub use report::{PortReport, Report, ReportError, WorkerReport};
 pub use spread::Spread;
@@ -140,12 +142,7 @@ pub struct Summary {
 impl Summary {
     /// Adds how another worker of the same switch ended.
     fn add(&mut self, other: Summary) {
-        for (port, statistics) in other.ports {
-            match self.ports.iter_mut().find(|(known, _)| *known == port) {
-                Some((_, sum)) => *sum += statistics,
-                None => self.ports.push((port, statistics)),
-            }
-        }
+        other.ports.into_iter().for_each(|(port, statistics)| add(&mut self.ports, port, statistics));
         for (port, error) in other.failed {
             if self.failed.iter().all(|(failed, _)| *failed != port) {
                 self.failed.push((port, error));
@@ -154,6 +151,14 @@ impl Summary {
         self.lost_notices += other.lost_notices;
         self.workers.extend(other.workers);
         self.switch.add_counts(&other.switch);
+    }
+}
+
+/// Adds what one queue pair of a port has counted.
+fn add(ports: &mut Vec<(PortId, PortStatistics)>, port: PortId, statistics: PortStatistics) {
+    match ports.iter_mut().find(|(known, _)| *known == port) {
+        Some((_, sum)) => *sum += statistics,
+        None => ports.push((port, statistics)),
     }
 }
 
@@ -357,10 +362,10 @@ impl Worker {
         let wakers: Vec<Waker> = mailboxes.iter().map(Mailbox::waker).collect();
         let mut live: Vec<LivePorts> = (0..workers).map(|_| LivePorts::default()).collect();
         for (number, pairs) in ports {
-            let own = pairs.len();
-            let pairs = relay::for_each_worker(pairs, &wakers, spread);
-            let workers = live.iter_mut().zip(pairs).enumerate();
-            workers.for_each(|(worker, (live, pair))| live.push(number, pair, worker < own));
+            let accesses = relay::connect(relay::first_owners(pairs), &wakers, spread);
+            for (live, accesses) in live.iter_mut().zip(accesses) {
+                accesses.into_iter().for_each(|access| _ = live.push(number, access));
+            }
         }
         let switches = std::iter::once(switch).chain(others);
         let parts = mailboxes.into_iter().zip(live);
@@ -468,11 +473,12 @@ impl Worker {
             }
             self.rest_after(busy);
         }
-        let others = std::mem::take(&mut self.followers).end();
-        // What they have handed over leaves.
+        let mut others = std::mem::take(&mut self.followers).end();
+        // What one has handed over to another leaves.
         self.complete();
+        others.iter_mut().for_each(|other| other.complete());
         let mut summary = self.summary();
-        others.into_iter().for_each(|other| summary.add(other));
+        others.into_iter().for_each(|other| summary.add(other.summary()));
         summary
     }
 
@@ -519,13 +525,9 @@ impl Worker {
     fn summary(mut self) -> Summary {
         self.flush();
         let workers = vec![WorkerReport::of(&self)];
-        Summary {
-            workers,
-            ports: self.ports.iter().map(|port| (port.id, port.port.statistics())).collect(),
-            switch: self.switch,
-            failed: self.failed,
-            lost_notices: self.listener.lost,
-        }
+        let mut ports = Vec::new();
+        self.ports.iter().for_each(|live| add(&mut ports, live.id, live.statistics()));
+        Summary { workers, ports, switch: self.switch, failed: self.failed, lost_notices: self.listener.lost }
     }
 
     /// Whether no packet waits for anything.

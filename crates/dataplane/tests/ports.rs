@@ -107,12 +107,12 @@ fn a_port_that_is_added_sends_and_receives() {
         // From no port at all.
         let (control, running) = start(engine, Vec::new());
         let (one, host_1) = cable();
-        control.add_port(1, one).unwrap();
+        control.add_port(1, vec![one]).unwrap();
         host_1.send(&[1, 2, 0xa]);
         until_received(&control, 1, 1);
         assert_eq!(drops(&control, DropReason::UnknownPort), 1);
         let (two, host_2) = cable();
-        control.add_port(2, two).unwrap();
+        control.add_port(2, vec![two]).unwrap();
         assert_eq!(numbers(&control), [1, 2]);
         host_1.send(&[1, 2, 0xb]);
         assert_eq!(host_2.receive(), [1, 2, 0xb]);
@@ -166,7 +166,7 @@ fn there_are_packets_for_the_ports_that_were_added() {
     let (ports, hosts): (Vec<_>, Vec<_>) = (1..=4).map(|_| cable()).unzip();
     (0..64).for_each(|_| hosts[0].send(&[3, 6]));
     for (port, number) in ports.into_iter().rev().zip((1..=4).rev()) {
-        control.add_port(number, port).unwrap();
+        control.add_port(number, vec![port]).unwrap();
     }
     for host in &hosts {
         (0..64).for_each(|_| assert_eq!(host.receive(), [3, 6]));
@@ -180,14 +180,14 @@ fn a_refused_change_changes_nothing() {
     let ((one, host_1), (two, host_2)) = (cable(), cable());
     let (control, running) = start(EngineKind::Interp, vec![(1, one), (2, two)]);
     let (again, host_again) = cable();
-    assert_eq!(control.add_port(2, again), Err(PortsError::Taken(2)));
+    assert_eq!(control.add_port(2, vec![again]), Err(PortsError::Taken(2)));
     assert_eq!(
         host_again.receives.recv_timeout(PATIENCE),
         Err(RecvTimeoutError::Disconnected),
         "it is closed"
     );
     assert_eq!(control.remove_port(3), Err(PortsError::Unknown(3)));
-    assert_eq!(control.add_port(3, Box::new(Replay)), Err(PortsError::Simulated));
+    assert_eq!(control.add_port(3, vec![Box::new(Replay)]), Err(PortsError::Simulated));
     assert_eq!(numbers(&control), [1, 2]);
     host_1.send(&[1, 2, 0xa]);
     assert_eq!(host_2.receive(), [1, 2, 0xa]);
@@ -196,13 +196,13 @@ fn a_refused_change_changes_nothing() {
     let summary = end(&control, running);
     assert_eq!(summary.switch.counters().drops(DropReason::UnknownPort), 1);
     assert_eq!(control.remove_port(1), Err(PortsError::Ended));
-    assert_eq!(control.add_port(3, cable().0), Err(PortsError::Ended));
+    assert_eq!(control.add_port(3, vec![cable().0]), Err(PortsError::Ended));
 }
 
 #[test]
 fn a_replay_keeps_its_ports() {
     let (control, running) = start(EngineKind::Interp, vec![(1, Box::new(Replay))]);
-    assert_eq!(control.add_port(2, cable().0), Err(PortsError::Simulated));
+    assert_eq!(control.add_port(2, vec![cable().0]), Err(PortsError::Simulated));
     assert_eq!(control.remove_port(1), Err(PortsError::Simulated));
     end(&control, running);
 }
@@ -249,7 +249,7 @@ fn copies_for_a_port_that_was_removed_are_dropped_until_it_comes_back() {
         assert_eq!(host_2.receive(), [3, 6, 0xa]);
         assert_eq!(drops(&control, DropReason::UnknownPort), 1);
         let (three, host_3) = cable();
-        control.add_port(3, three).unwrap();
+        control.add_port(3, vec![three]).unwrap();
         host_1.send(&[3, 6, 0xb]);
         assert_eq!(host_2.receive(), [3, 6, 0xb]);
         assert_eq!(host_3.receive(), [3, 6, 0xb]);

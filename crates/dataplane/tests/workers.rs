@@ -2,8 +2,8 @@
 //! for all of them together while they forward.
 
 use millrace_dataplane::{
-    Control, EngineKind, GroupWrite, Keep, ObjectRequest, PortId, QueueSetting, QueueWrite, Replica, Request,
-    RunError, Spread, Summary, Switch, SwitchConfig, Worker,
+    Control, EngineKind, GroupWrite, Keep, MoveError, ObjectRequest, PortId, QueueSetting, QueueWrite,
+    Replica, Request, RunError, Spread, Summary, Switch, SwitchConfig, Worker, WorkerReport,
 };
 use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
 use millrace_pipeline::{Bits, EntryMatch, text};
@@ -114,6 +114,9 @@ type Output = Arc<Mutex<Vec<Vec<u8>>>>;
 /// Frames of all flows in turn, so many of each, of one kind; then an end, or nothing more.
 struct Source {
     kind: u8,
+    /// Of the flows it has each `of`-th, from this one on.
+    first: u64,
+    of: u64,
     next: u64,
     limit: u64,
     ends: bool,
@@ -128,6 +131,8 @@ struct Source {
 fn source(kind: u8, of_each: u64) -> Source {
     Source {
         kind,
+        first: 0,
+        of: 1,
         next: 0,
         limit: of_each * FLOWS as u64,
         ends: true,
@@ -140,13 +145,14 @@ fn source(kind: u8, of_each: u64) -> Source {
 
 impl FarEnd for Source {
     fn next(&mut self) -> Next<'_> {
-        if self.next == self.limit {
+        if self.next == self.limit / self.of {
             return if self.ends { Next::End } else { Next::None };
         }
         if self.holds.load(Ordering::Relaxed) {
             return Next::None;
         }
-        let (flow, number) = (self.next % FLOWS as u64, self.next / FLOWS as u64);
+        let flows = FLOWS as u64 / self.of;
+        let (flow, number) = (self.next % flows * self.of + self.first, self.next / flows);
         self.next += 1;
         self.given.store(self.next, Ordering::Relaxed);
         self.frame = frame(flow as u8, self.kind, number as u32);
@@ -156,6 +162,16 @@ impl FarEnd for Source {
     fn take(&mut self, frame: &[u8]) -> bool {
         self.output.lock().unwrap().push(frame.to_vec());
         true
+    }
+}
+
+/// Each flow of these frames in its order; some may be missing.
+fn check_ascending(frames: &[Vec<u8>]) {
+    let mut last: HashMap<u8, u32> = HashMap::new();
+    for frame in frames {
+        let (flow, number) = flow_of(frame);
+        let is_later = last.insert(flow, number).is_none_or(|before| before < number);
+        assert!(is_later, "flow {flow} is out of order");
     }
 }
 
@@ -228,14 +244,7 @@ fn flows_keep_their_order_and_every_packet_is_counted_once() {
         assert_eq!(from.rx_packets, to.tx_packets + drops);
         let output = output.lock().unwrap();
         assert_eq!(output.len() as u64, to.tx_packets);
-        let mut last: HashMap<u8, u32> = HashMap::new();
-        for frame in output.iter() {
-            let (flow, number) = flow_of(frame);
-            assert!(
-                last.insert(flow, number).is_none_or(|before| before < number),
-                "flow {flow} is out of order"
-            );
-        }
+        check_ascending(&output);
         // What the program counted, by all workers together.
         let counter = program.counters.keys().next().unwrap();
         let tables = handle.lock();
@@ -408,7 +417,7 @@ fn ports_come_and_go_for_all_workers() {
     for _ in 0..20 {
         let coming = Source { ends: false, ..source(0, 50) };
         let (total, before) = (coming.limit, received());
-        running.control.add_port(1, Box::new(MemoryPort::new(coming))).unwrap();
+        running.control.add_port(1, one(MemoryPort::new(coming))).unwrap();
         wait_until("its frames come", || received() > before);
         let statistics = running.control.remove_port(1).unwrap();
         assert!(statistics.rx_packets <= total && statistics.rx_packets > 0);
@@ -417,6 +426,88 @@ fn ports_come_and_go_for_all_workers() {
     let counters = summary.switch.counters();
     let drops: u64 = counters.all_drops().map(|(_, count)| count).sum();
     assert_eq!(counters.port(1).rx_packets, counters.port(2).tx_packets + drops);
+}
+
+/// Two queue pairs full of frames go from worker to worker, again and again: no frame is lost, none overtakes another of its flow.
+#[test]
+fn queue_pairs_change_their_workers_while_packets_pass() {
+    for own in [2, 1] {
+        let of_each = 3000;
+        // Each queue pair has flows of its own, which leave by one output, whichever worker has them.
+        let sources: Vec<Source> = (0..own)
+            .map(|pair| Source { first: pair as u64, of: own as u64, ..source(0, of_each) })
+            .collect();
+        let output = Output::default();
+        let sinks = (0..2).map(|_| Source { output: Arc::clone(&output), ..source(0, 0) });
+        let pairs = |far: Vec<Source>| far.into_iter().flat_map(|far| one(MemoryPort::new(far))).collect();
+        let running = run(switch(), vec![(1, pairs(sources)), (2, pairs(sinks.collect()))], 2);
+        let owners = |running: &Running| {
+            let workers = running.control.report(PATIENCE).map(|report| report.workers);
+            let has = |worker: &WorkerReport, pair| worker.queue_pairs.contains(&(1, pair));
+            workers.map(|workers| {
+                (0..own)
+                    .map(|pair| workers.iter().position(|worker| has(worker, pair)).unwrap())
+                    .collect::<Vec<_>>()
+            })
+        };
+        let mut moves = 0;
+        for turn in 0.. {
+            let (pair, to) = (turn % own, turn / own % 3 % 2);
+            match running.control.move_queue(1, pair, to) {
+                Ok(()) => {}
+                Err(MoveError::Ended) => break,
+                Err(error) => panic!("{error}"),
+            }
+            match owners(&running) {
+                Ok(owners) => assert_eq!(owners[pair], to),
+                Err(_) => break,
+            }
+            moves += 1;
+        }
+        let summary = running.end();
+        assert!(moves > 4, "{moves} moves");
+        let total = of_each * FLOWS as u64;
+        let (from, to) = (summary.switch.counters().port(1), summary.switch.counters().port(2));
+        let driver = summary.ports.iter().find(|(port, _)| *port == 1).unwrap().1;
+        assert_eq!(driver.rx_packets, total, "what was counted stays");
+        assert_eq!(driver.rx_missed + from.rx_packets, total);
+        assert_eq!(to.tx_packets, from.rx_packets);
+        if own == 2 {
+            assert_eq!(driver.rx_missed, 0);
+            check_order(&output.lock().unwrap(), of_each as u32);
+        } else {
+            // A ring that is full refuses, whoever has the queue pair.
+            check_ascending(&output.lock().unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_queue_pair_that_cannot_move_stays() {
+    let limited = Source { ends: false, ..source(0, 1) };
+    let ports = vec![
+        (1, one(MemoryPort::new(limited))),
+        (2, one(MemoryPort::new(Source { ends: false, ..source(0, 0) }))),
+    ];
+    let mut first = switch();
+    // The packets of one flow wait for hours.
+    first.set_queue_rate(1, Some(2), None).unwrap();
+    let running = run(first, ports, 2);
+    let control = &running.control;
+    wait_until("packets wait", || {
+        control.report(PATIENCE).unwrap().queues.iter().any(|queue| queue.packets > 1)
+    });
+    let refused = |port, queue, worker| control.move_queue(port, queue, worker).unwrap_err();
+    assert_eq!(refused(7, 0, 1), MoveError::UnknownPort(7));
+    assert_eq!(refused(1, 1, 1), MoveError::NoQueuePair { port: 1, queue: 1, of: 1 });
+    assert_eq!(refused(1, 0, 2), MoveError::NoWorker { worker: 2, of: 2 });
+    assert_eq!(refused(1, 0, 1), MoveError::Busy(1));
+    assert_eq!(control.move_queue(1, 0, 0), Ok(()), "it is there");
+    // Nothing that waits came in on it.
+    assert_eq!(control.move_queue(2, 0, 1), Ok(()));
+    let workers = control.report(PATIENCE).unwrap().workers;
+    assert_eq!((&workers[0].queue_pairs[..], &workers[1].queue_pairs[..]), (&[(1, 0)][..], &[(2, 0)][..]));
+    running.stop();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use millrace_frames::{Batch, PacketPool};
 use std::os::fd::RawFd;
 
 /// The far end of a [`MemoryPort`]: where its frames come from and where they go. Nothing in it waits.
-pub trait FarEnd: Send {
+pub trait FarEnd: Send + 'static {
     /// The port is asked for frames; [`FarEnd::next`] follows, as often as there is room.
     fn asked(&mut self) {}
 
@@ -34,6 +34,7 @@ pub enum Next<'a> {
 
 /// A port whose frames come from memory and go there. It counts them and gives them their times.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct MemoryPort<F> {
     far_end: F,
     statistics: PortStatistics,

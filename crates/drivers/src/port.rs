@@ -3,6 +3,7 @@
 use crate::kinds::{FrameKinds, Kind};
 use crate::spec::nearest;
 use millrace_frames::{Batch, MemoryError, Packet, PacketPool};
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::ops::AddAssign;
@@ -10,8 +11,9 @@ use std::os::fd::RawFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A receive queue and a transmit queue of a port: frames come in and go out. A pair belongs to one worker; nothing in it waits or
-/// locks. A [`Device`](crate::Device) opens to one or several of them.
-pub trait QueuePair: Send {
+/// locks. A [`Device`](crate::Device) opens to one or several of them. Each is alone on its pairs of cache lines (`align(128)`): it is
+/// written for each frame, and those of one device are made one after the other for different workers.
+pub trait QueuePair: Any + Send {
     /// Adds frames that have arrived to the batch, up to its limit, in packets from the pool. It never waits.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ pub struct TapDevice {
 }
 
 /// A queue pair of a tap interface.
+#[repr(align(128))]
 struct TapQueue {
     name: LinkName,
     device: File,

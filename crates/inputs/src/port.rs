@@ -81,6 +81,7 @@ impl Steps {
 }
 
 /// A queue pair whose packets pass chains.
+#[repr(align(128))]
 pub(crate) struct ChainedPort {
     port: Box<dyn QueuePair>,
     input: Option<Steps>,

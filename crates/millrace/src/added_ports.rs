@@ -1,9 +1,10 @@
 //! Ports that clients of Thrift add to a running switch.
 
 use crate::captures::stopped;
+use crate::cores::WorkerArgs;
 use crate::output::tell_line;
 use millrace_dataplane::PortId;
-use millrace_drivers::{Captures, Driver, InterfaceSpec, Links, PortSpec, QueuePair};
+use millrace_drivers::{Captures, Driver, InterfaceSpec, Links, PortError, PortSpec, QueuePair};
 use millrace_p4runtime::Feed;
 use millrace_thrift::PortMaker;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub(crate) struct AddedPorts {
     pub(crate) captures_all: bool,
     pub(crate) links: Links,
     pub(crate) p4runtime: Option<Feed>,
+    /// How many queue pairs ports have.
+    pub(crate) workers: WorkerArgs,
 }
 
 /// A Linux interface, as `-i` of simple_switch has it, or with its driver, as in `tap:mr0`. Nothing else: clients are not to name files.
@@ -26,19 +29,28 @@ fn interface(name: &str) -> InterfaceSpec {
 }
 
 impl AddedPorts {
-    fn open_captured(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
+    fn open_captured(
+        &self,
+        number: PortId,
+        name: &str,
+        capture: &str,
+    ) -> Result<Vec<Box<dyn QueuePair>>, String> {
         let interface = interface(name);
         if interface.driver == Driver::Xdp {
             // It would have to keep CAP_BPF and CAP_IPC_LOCK (privileges.rs) for whoever reaches Thrift.
-            return Err("`xdp` ports are there from the start: the switch has given up what it takes to make one".into());
+            return Err(
+                "`xdp` ports are there from the start: the switch has given up what it takes to make one"
+                    .into(),
+            );
         }
         if let Some(user) = self.links.user_of(&interface) {
             return Err(format!("{name} is port {user} already"));
         }
-        let port = millrace_drivers::open_among(&interface, self.links.len() + 1)
-            .map_err(|error| error.to_string())?;
-        let port = self.captures.watch(number, &interface, [port]).pop();
-        let port = port.ok_or("the port has no queue pair")?;
+        let failed = |error: PortError| error.to_string();
+        let device = millrace_drivers::device_among(&interface, self.links.len() + 1).map_err(failed)?;
+        let queues = self.workers.queue_pairs(device.max_queues());
+        let pairs = device.open(queues).map_err(failed)?;
+        let pairs = self.captures.watch(number, &interface, pairs);
         let capture = (!capture.is_empty()).then_some(capture);
         if capture.is_some() || self.captures_all {
             let started = self.captures.start(number, capture).map_err(|error| {
@@ -47,7 +59,7 @@ impl AddedPorts {
             })?;
             info!(port = number, file = %started.incoming.display(), "capture on");
         }
-        Ok(port)
+        Ok(pairs)
     }
 
     fn stop_capture(&self, number: PortId) {
@@ -58,7 +70,7 @@ impl AddedPorts {
 }
 
 impl PortMaker for AddedPorts {
-    fn open(&self, number: PortId, name: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
+    fn open(&self, number: PortId, name: &str, capture: &str) -> Result<Vec<Box<dyn QueuePair>>, String> {
         // Tools of bmv2 do not show why.
         self.open_captured(number, name, capture).inspect_err(|reason| {
             tell_line(format_args!("port {number}@{name} is not added: {reason}"));

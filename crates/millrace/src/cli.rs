@@ -3,7 +3,7 @@
 use crate::cores::WorkerArgs;
 use crate::examples;
 use crate::inputs::InputArgs;
-use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, TopArgs};
+use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, QueueCommand, TopArgs};
 use crate::output::Colour;
 use crate::p4info::Form;
 use crate::swap::SwapArgs;
@@ -72,6 +72,9 @@ pub(crate) enum Command {
     /// Says or changes what a running switch logs
     #[command(after_help = examples::LOG)]
     Log(LogCommand),
+    /// Says or changes which worker of a running switch has which queue pair
+    #[command(after_help = examples::QUEUE)]
+    Queue(QueueCommand),
 }
 
 impl Command {
@@ -89,6 +92,7 @@ impl Command {
             Command::Top(args) => args.json,
             Command::Capture(args) => args.json,
             Command::Log(args) => args.json,
+            Command::Queue(args) => args.json,
             // There it names a file, as in the tool of bmv2.
             Command::Shell(_) => false,
         }

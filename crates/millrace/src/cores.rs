@@ -9,10 +9,10 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use tracing::info;
+use tracing::{info, warn};
 
 /// The threads that forward.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Workers")]
 pub(crate) struct WorkerArgs {
     /// The processors that forward, as 0,2 or 0-3: a worker for each, which runs on it alone [default: one worker, anywhere]
@@ -166,6 +166,21 @@ impl WorkerArgs {
         }
     }
 
+    /// Nobody has asked for it: one worker takes all frames of these ports and hands most of them to others.
+    fn warn_of_spreading(&self, ports: &str) {
+        let workers = self.count();
+        let reason = format!(
+            "the device of port {ports} has fewer queue pairs than there are workers ({workers}): worker 0 receives and sends \
+             all its frames and hands those of other flows over, which is slower than one worker for a program that does \
+             little with a packet"
+        );
+        warn!(ports, workers, "{reason}");
+        note_line(format_args!(
+            "warning: {reason}; use a device with more queue pairs, one processor in `--cores`, or `--spread symmetric` if \
+             this is wanted"
+        ));
+    }
+
     /// Tells of several workers: where they run, and which of them get the frames of each port.
     pub(crate) fn tell(&self, ports: &[OpenPort]) {
         let Some(cores) = &self.cores else { return };
@@ -191,6 +206,9 @@ impl WorkerArgs {
                 names(&shared)
             ));
             info!(ports = names(&shared), %spread, "one queue pair, spread by worker 0");
+            if self.spread.is_none() {
+                self.warn_of_spreading(&names(&shared));
+            }
         }
     }
 }

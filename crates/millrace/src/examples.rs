@@ -71,6 +71,12 @@ Examples:
   millrace capture on 1 --name trouble --metrics 9561
   millrace capture off 1";
 
+pub(crate) const QUEUE: &str = "\
+Examples:
+  millrace queue                                          says the queue pairs of each worker
+  millrace queue 0 1 0                                    worker 0 has queue pair 1 of port 0 from now on
+  millrace queue 0 1 0 --metrics 9561";
+
 pub(crate) const LOG: &str = "\
 Examples:
   millrace log                                            says the level

@@ -73,6 +73,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Top(args) => observe::top(&args),
         Command::Capture(args) => observe::capture(&args),
         Command::Log(args) => observe::log(&args),
+        Command::Queue(args) => observe::queue(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

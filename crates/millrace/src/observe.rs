@@ -1,4 +1,4 @@
-//! `millrace top`, `millrace capture`, and the metrics of `millrace run`.
+//! `millrace top`, `millrace capture`, `millrace log`, `millrace queue`, and the metrics of `millrace run`.
 
 use crate::cli::LogLevel;
 use crate::findings::Failure;
@@ -7,7 +7,7 @@ use crate::output::{note_line, say, say_line};
 use clap::{Args, ValueEnum};
 use millrace_listen::{Address, Admission, METRICS};
 use millrace_observe::{Listen, Server, Shown};
-use millrace_observe_api::Client;
+use millrace_observe_api::{Client, WorkerStatus};
 use serde_json::json;
 use std::io::IsTerminal;
 use tracing::info;
@@ -71,6 +71,24 @@ pub(crate) struct LogCommand {
     /// What is at least that important is logged from now on; without it, the level is said
     #[arg(value_enum, value_name = "LEVEL")]
     level: Option<LogLevel>,
+    #[command(flatten)]
+    which: WhichArgs,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueueCommand {
+    /// The port; without it, the queue pairs of all workers are said
+    #[arg(value_name = "PORT", requires = "queue")]
+    port: Option<u32>,
+    /// The queue pair of its device, counted from 0
+    #[arg(value_name = "QUEUE", requires = "worker")]
+    queue: Option<u32>,
+    /// The worker that has it from now on, counted from 0
+    #[arg(value_name = "WORKER")]
+    worker: Option<u32>,
     #[command(flatten)]
     which: WhichArgs,
     /// One JSON object on standard output
@@ -149,4 +167,28 @@ pub(crate) fn log(args: &LogCommand) -> Result<(), Failure> {
         false => say_line(level),
     }
     Ok(())
+}
+
+/// `millrace queue`.
+pub(crate) fn queue(args: &QueueCommand) -> Result<(), Failure> {
+    let client = Client::new(address(&args.which.metrics, &METRICS)?);
+    let answer = match (args.port, args.queue, args.worker) {
+        (Some(port), Some(queue), Some(worker)) => client.move_queue(port, queue, worker),
+        _ => client.queues(),
+    };
+    let workers = answer.map_err(|error| Failure::Failed(error.to_string()))?;
+    match args.json {
+        true => say_line(json!({ "ok": true, "workers": workers })),
+        false => workers.iter().enumerate().for_each(|(number, worker)| say_line(queues_of(number, worker))),
+    }
+    Ok(())
+}
+
+/// `worker 0 on processor 2: port 0 queue 0, port 1 queue 0`
+fn queues_of(number: usize, worker: &WorkerStatus) -> String {
+    let processor =
+        worker.processor.map(|processor| format!(" on processor {processor}")).unwrap_or_default();
+    let pairs = worker.queue_pairs.iter().map(|pair| format!("port {} queue {}", pair.port, pair.queue));
+    let pairs = pairs.collect::<Vec<_>>().join(", ");
+    format!("worker {number}{processor}: {}", if pairs.is_empty() { "no queue pair" } else { &pairs })
 }

@@ -109,6 +109,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
                 captures_all: args.captures.pcap.is_some(),
                 links: links.clone(),
                 p4runtime: server.as_ref().map(Server::feed),
+                workers: args.workers.clone(),
             };
             let of_server = server.as_ref().map(Server::programs);
             let programs = of_server.unwrap_or_else(|| Programs::new(making(args), control.clone()));

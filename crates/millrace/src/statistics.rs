@@ -140,11 +140,13 @@ pub(crate) fn workers_text(workers: &[WorkerReport]) -> String {
     text
 }
 
-/// The same as JSON, with the ports of whose devices each worker has a queue pair.
+/// The same as JSON, with the queue pairs that each worker has.
 pub(crate) fn workers_json(workers: &[WorkerReport]) -> Value {
     let one = |worker: &WorkerReport| {
+        let pair = |(port, queue): &(PortId, usize)| json!({ "port": port, "queue": queue });
         json!({
-            "processor": worker.processor, "rx_packets": worker.rx_packets, "queue_pairs": worker.queue_pairs,
+            "processor": worker.processor, "rx_packets": worker.rx_packets,
+            "queue_pairs": worker.queue_pairs.iter().map(pair).collect::<Value>(),
         })
     };
     workers.iter().map(one).collect()

@@ -3,8 +3,8 @@
 mod kinds;
 
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueueStatus, Status, StepStatus,
-    TableStatus,
+    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueuePairStatus, QueueStatus,
+    Status, StepStatus, TableStatus, WorkerStatus,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -52,6 +52,7 @@ impl Collector for Metrics {
         drop_sites(&mut out, status)?;
         tables(&mut out, status)?;
         queues(&mut out, status)?;
+        workers(&mut out, status)?;
         out.histogram("millrace_burst_packets", "Packets of each burst", None, &status.bursts, 0..7, 1.0)?;
         let powers = SHORTEST..status.latency_ns.ranges.len().saturating_sub(1);
         let help = "From the arrival of a packet until it was on its way out, of one burst in 32";
@@ -156,6 +157,37 @@ fn queues(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.gauges("millrace_queue_max_packets", help, None, each(|queue| queue.max_packets.into()))?;
     let help = "Packets that the queue had no room for";
     out.counters("millrace_queue_drops", help, None, each(|queue| queue.drops))
+}
+
+fn workers(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let labels = |number: usize, worker: &WorkerStatus| {
+        let processor = worker.processor.map_or_else(String::new, |processor| processor.to_string());
+        vec![("worker", number.to_string()), ("processor", processor)]
+    };
+    let packets =
+        status.workers.iter().enumerate().map(|(number, worker)| (labels(number, worker), worker.rx_packets));
+    out.counters(
+        "millrace_worker_receive_packets",
+        "Packets that the worker has switched",
+        None,
+        packets.collect(),
+    )?;
+    let each = status.workers.iter().enumerate();
+    let pairs = each.flat_map(|(number, worker)| worker.queue_pairs.iter().map(move |pair| (number, pair)));
+    let one = |(number, pair): (usize, &QueuePairStatus)| {
+        let labels = vec![
+            ("worker", number.to_string()),
+            ("port", pair.port.to_string()),
+            ("queue", pair.queue.to_string()),
+        ];
+        (labels, 1)
+    };
+    out.gauges(
+        "millrace_worker_queue_pair",
+        "1: the worker has the queue pair of the port",
+        None,
+        pairs.map(one).collect(),
+    )
 }
 
 fn captures(out: &mut Families<'_>, status: &Status) -> fmt::Result {

@@ -7,10 +7,12 @@
 //! | `GET /captures` | the captures that are on, as JSON |
 //! | `PUT /captures/PORT`, with `?name=NAME` | switches the capture of a port on, to files of that name |
 //! | `DELETE /captures/PORT` | switches it off, once its files are whole |
+//! | `GET /queues` | the workers with the queue pairs that each has, as JSON |
+//! | `PUT /queues/PORT/QUEUE?worker=WORKER` | has that worker have a queue pair of a port, and answers as `GET` does |
 //! | `GET /log` | the level of the log, as JSON |
 //! | `PUT /log?level=LEVEL` | sets it, and answers as `GET` does |
 //!
-//! Captures and the log are switched from this machine only, and not by web pages: a request that says where it comes from
+//! Captures, the log and queue pairs are switched from this machine only, and not by web pages: a request that says where it comes from
 //! (`Origin`) is refused. So is every request for another host than this one (`Host`).
 
 use crate::collect::Collector;
@@ -22,11 +24,12 @@ use crate::status;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use millrace_dataplane::{Control, ReportError};
+use millrace_dataplane::{Control, MoveError, ReportError};
 use millrace_drivers::{CaptureError, Captures, Links};
 use millrace_inputs::InputsStatus;
 use millrace_listen::{Admission, ListenError, METRICS};
@@ -156,8 +159,8 @@ impl Server {
             .build()
             .map_err(StartError::System)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let collector = Mutex::new(Collector::new(control, Arc::clone(&captures), links, inputs));
-        let shared = Arc::new(Shared { collector, captures, log, guard: Guard::new(&hosts) });
+        let collector = Mutex::new(Collector::new(control.clone(), Arc::clone(&captures), links, inputs));
+        let shared = Arc::new(Shared { control, collector, captures, log, guard: Guard::new(&hosts) });
         let serve = async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             tokio::select! {
@@ -191,6 +194,7 @@ impl Drop for Server {
 }
 
 struct Shared {
+    control: Control,
     collector: Mutex<Collector>,
     captures: Arc<Captures>,
     log: Box<dyn Log>,
@@ -275,6 +279,9 @@ async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> 
         let is_on = head.method == Method::PUT;
         return blocking(move || shared.switch(port, name.as_deref(), is_on)).await;
     }
+    if let Some(pair) = path.strip_prefix("/queues/") {
+        return put_queue(shared, ends, &head, pair).await;
+    }
     if path == "/log" && head.method == Method::PUT {
         if let Err((status, reason)) = may_change(&head, ends.peer) {
             return text(status, &reason);
@@ -296,10 +303,36 @@ async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> 
         "/metrics" => blocking(move || shared.status(|status| typed(CONTENT_TYPE, metrics(status)))).await,
         "/status" => blocking(move || shared.status(|status| json(&**status))).await,
         "/captures" => blocking(move || shared.status(|status| json(&status.captures))).await,
+        "/queues" => blocking(move || shared.status(|status| json(&status.workers))).await,
         "/log" => json(&LogStatus { level: shared.log.level() }),
-        "/" => text(StatusCode::OK, "millrace: /metrics for Prometheus, /status, /captures and /log as JSON"),
-        _ => text(StatusCode::NOT_FOUND, "there are /metrics, /status, /captures and /log"),
+        "/" => text(
+            StatusCode::OK,
+            "millrace: /metrics for Prometheus, /status, /captures, /queues and /log as JSON",
+        ),
+        _ => text(StatusCode::NOT_FOUND, "there are /metrics, /status, /captures, /queues and /log"),
     }
+}
+
+/// Has another worker have a queue pair: `PORT/QUEUE`, with `?worker=WORKER`.
+async fn put_queue(shared: Arc<Shared>, ends: Ends, head: &Parts, pair: &str) -> Answer {
+    if head.method != Method::PUT {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "PUT moves a queue pair");
+    }
+    if let Err((status, reason)) = may_change(head, ends.peer) {
+        return text(status, &reason);
+    }
+    let Some((Ok(port), Ok(queue))) = pair.split_once('/').map(|(port, queue)| (port.parse(), queue.parse()))
+    else {
+        return text(
+            StatusCode::BAD_REQUEST,
+            &format!("`{pair}` is not the numbers of a port and a queue pair"),
+        );
+    };
+    let worker = head.uri.query().and_then(|query| query.strip_prefix("worker="));
+    let Some(worker) = worker.and_then(|worker| worker.parse().ok()) else {
+        return text(StatusCode::BAD_REQUEST, "`worker=WORKER` is expected, with the number of a worker");
+    };
+    blocking(move || shared.move_queue(port, queue, worker)).await
 }
 
 /// Does what may take a while on another thread than the one that answers.
@@ -315,6 +348,27 @@ impl Shared {
             Ok(status) => show(&status),
             Err(error @ (ReportError::Busy | ReportError::Ended)) => {
                 text(StatusCode::SERVICE_UNAVAILABLE, &error.to_string())
+            }
+        }
+    }
+
+    fn move_queue(&self, port: u32, queue: usize, worker: usize) -> Answer {
+        let moved = self.control.move_queue(port, queue, worker);
+        self.collector.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        match moved {
+            Ok(()) => {
+                info!(port, queue, worker, "queue pair moved");
+                self.status(|status| json(&status.workers))
+            }
+            Err(error) => {
+                let status = match error {
+                    MoveError::UnknownPort(_)
+                    | MoveError::NoQueuePair { .. }
+                    | MoveError::NoWorker { .. } => StatusCode::NOT_FOUND,
+                    MoveError::Busy(_) => StatusCode::CONFLICT,
+                    MoveError::NoMemory | MoveError::Ended => StatusCode::SERVICE_UNAVAILABLE,
+                };
+                text(status, &error.to_string())
             }
         }
     }

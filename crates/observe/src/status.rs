@@ -1,10 +1,12 @@
 //! The parts of a status, each from what its part of the switch reports.
 
-use millrace_dataplane::{DropSite, Histogram, PortReport, QueueReport, RANGES, Report, WorkerReport};
+use millrace_dataplane::{
+    DropSite, Histogram, PortId, PortReport, QueueReport, RANGES, Report, WorkerReport,
+};
 use millrace_drivers::{DirectionCounters, FrameKinds, LinkCounters, PortLink, PortStatistics, SIZES};
 use millrace_observe_api::{
     CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, KindsStatus,
-    PortStatus, QueueStatus, StepStatus, TableStatus, WorkerStatus,
+    PortStatus, QueuePairStatus, QueueStatus, StepStatus, TableStatus, WorkerStatus,
 };
 use std::collections::BTreeMap;
 
@@ -113,8 +115,12 @@ pub(crate) fn worker(report: &WorkerReport) -> WorkerStatus {
     WorkerStatus {
         processor: processor.and_then(|processor| processor.try_into().ok()),
         rx_packets: *rx_packets,
-        queue_pairs: queue_pairs.clone(),
+        queue_pairs: queue_pairs.iter().map(|(port, queue)| queue_pair(*port, *queue)).collect(),
     }
+}
+
+fn queue_pair(port: PortId, queue: usize) -> QueuePairStatus {
+    QueuePairStatus { port, queue: u32::try_from(queue).unwrap_or(u32::MAX) }
 }
 
 pub(crate) fn distribution(histogram: &Histogram) -> Distribution {

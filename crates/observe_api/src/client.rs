@@ -1,6 +1,6 @@
 //! Asking a running switch what it is like.
 
-use crate::status::{CaptureStatus, LogStatus, Status};
+use crate::status::{CaptureStatus, LogStatus, Status, WorkerStatus};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -82,6 +82,22 @@ impl Client {
     /// [`ClientError`].
     pub fn stop_capture(&self, port: u32) -> Result<CaptureStatus, ClientError> {
         self.ask(Method::DELETE, &format!("/captures/{port}"))
+    }
+
+    /// The workers with the queue pairs that each has, the first one first.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn queues(&self) -> Result<Vec<WorkerStatus>, ClientError> {
+        self.ask(Method::GET, "/queues")
+    }
+
+    /// Has a worker have a queue pair of a port from now on; gives the workers as they are then.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn move_queue(&self, port: u32, queue: u32, worker: u32) -> Result<Vec<WorkerStatus>, ClientError> {
+        self.ask(Method::PUT, &format!("/queues/{port}/{queue}?worker={worker}"))
     }
 
     /// The level of the log.

@@ -251,8 +251,17 @@ pub struct WorkerStatus {
     pub processor: Option<u32>,
     /// Packets that it has switched.
     pub rx_packets: u64,
-    /// The ports of whose devices it has a queue pair; frames of other ports reach it through the first worker.
-    pub queue_pairs: Vec<u32>,
+    /// The queue pairs of devices that it has; it reaches other ports through the worker that has one of theirs.
+    pub queue_pairs: Vec<QueuePairStatus>,
+}
+
+/// A queue pair of the device of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuePairStatus {
+    /// The port.
+    pub port: u32,
+    /// The number of the queue pair, from 0.
+    pub queue: u32,
 }
 
 /// How often numbers of each size came.

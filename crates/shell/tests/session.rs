@@ -15,8 +15,8 @@ const SESSION: &str = include_str!("../../../tests/thrift/session.txt");
 struct Loopbacks;
 
 impl PortMaker for Loopbacks {
-    fn open(&self, _: PortId, interface: &str, _: &str) -> Result<Box<dyn QueuePair>, String> {
-        if interface == "lo" { Ok(quiet_port()) } else { Err(format!("there is no {interface}")) }
+    fn open(&self, _: PortId, interface: &str, _: &str) -> Result<Vec<Box<dyn QueuePair>>, String> {
+        if interface == "lo" { Ok(vec![quiet_port()]) } else { Err(format!("there is no {interface}")) }
     }
 
     fn added(&self, _: PortId, _: &str) {}

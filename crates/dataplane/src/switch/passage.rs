@@ -11,6 +11,7 @@ use millrace_engine::Context;
 use millrace_frames::MAX_FRAME;
 use millrace_pipeline::PacketPath;
 use millrace_state::Effects;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long packets of a program that is to go may keep the next one waiting.
@@ -20,6 +21,7 @@ impl Switch {
     /// Lets all packets leave that wait. What a live switch cannot finish soon is dropped: the next program waits.
     pub(crate) fn run_empty(&mut self) {
         let begun = Instant::now();
+        let program = Arc::clone(&self.forwarder.program);
         self.now_ns = self.clock.now_ns();
         loop {
             self.traffic.take_up();
@@ -30,7 +32,7 @@ impl Switch {
                     self.drop_put_off();
                 }
             } else if let Some((departure, stay)) = self.traffic.queues.pop_any() {
-                egress::egress(self, departure, stay);
+                egress::egress(self, &program, departure, stay);
             } else {
                 break;
             }
@@ -76,7 +78,12 @@ impl Switch {
         if !self.traffic.budget.hold(bytes.len()) {
             return self.drop_packet(DropReason::PacketMemory, &origin, None);
         }
-        self.traffic.input.push_back(Arrival { bytes: bytes.to_vec(), path, origin, kept: Kept::default() });
+        self.traffic.input.push_back(Arrival {
+            bytes: self.buffers.copy(bytes),
+            path,
+            origin,
+            kept: Kept::default(),
+        });
     }
 
     /// What goes with a packet that came in at a time.
@@ -87,19 +94,21 @@ impl Switch {
 
     /// Works until nothing is left that can go on now, or the turn is over.
     pub(crate) fn process(&mut self) {
+        // Once for all of them: workers share the program, and with it the count of those that hold it.
+        let program = Arc::clone(&self.forwarder.program);
         self.now_ns = self.clock.now_ns();
         loop {
             if self.traffic.turns.look() {
                 return self.traffic.put_off();
             }
             if let Some(arrival) = self.traffic.next_arrival() {
-                ingress::ingress(self, arrival);
+                ingress::ingress(self, &program, arrival);
             } else if self.traffic.queues.waiting() == 0
                 && let Some(rest) = self.traffic.rest.pop_front()
             {
-                burst::go_on_with(self, rest);
+                burst::go_on_with(self, &program, rest);
             } else if let Some((departure, stay)) = self.traffic.queues.pop(self.now_ns) {
-                egress::egress(self, departure, stay);
+                egress::egress(self, &program, departure, stay);
             } else {
                 break;
             }

@@ -1,7 +1,8 @@
 //! The handle on a worker: requests that it answers between two rounds.
 
 use super::followers::Loan;
-use super::ports::{Added, PortsError};
+use super::moves::MoveError;
+use super::ports::{Added, PortsError, Removed};
 use super::report::{Report, ReportError};
 use crate::PortId;
 use crate::migration::Exchange;
@@ -134,12 +135,13 @@ impl Control {
         answered.wait()
     }
 
-    /// Has the worker go on with one more port, and waits until it does. A port that it does not take is closed.
+    /// Has the workers go on with one more port, which has one queue pair or one for each of them, and waits until they do. A port
+    /// that they do not take is closed.
     ///
     /// # Errors
-    /// [`PortsError`]; the worker's ports are as they were.
-    pub fn add_port(&self, number: PortId, port: Box<dyn QueuePair>) -> Result<(), PortsError> {
-        let added: Added = self.send(|to| Message::AddPort(number, port, to))?;
+    /// [`PortsError`]; the workers' ports are as they were.
+    pub fn add_port(&self, number: PortId, pairs: Vec<Box<dyn QueuePair>>) -> Result<(), PortsError> {
+        let added: Added = self.send(|to| Message::AddPort(number, pairs, to))?;
         added.map_err(|(error, _)| error)
     }
 
@@ -153,13 +155,22 @@ impl Control {
         let mut statistics = PortStatistics::default();
         // On this thread: the system may take its time, for which no packet of another port should wait.
         let begun = Instant::now();
-        for mut pair in pairs {
+        for (mut pair, before) in pairs {
             while pair.flush().is_ok() && pair.in_flight() > 0 && begun.elapsed() < PATIENCE {
                 std::thread::sleep(PAUSE);
             }
+            statistics += before;
             statistics += pair.statistics();
         }
         Ok(statistics)
+    }
+
+    /// Has that worker have a queue pair of a port's device from now on. Packets of a flow stay in their order, and none is lost.
+    ///
+    /// # Errors
+    /// [`MoveError`]; the queue pair stays with its worker.
+    pub fn move_queue(&self, port: PortId, queue: usize, worker: usize) -> Result<(), MoveError> {
+        self.send(|to| Message::MoveQueue { port, queue, worker, to })?
     }
 
     /// Has the worker tell what happens to each packet, or not any more, as [`Worker::tell_stories`] has it.
@@ -196,8 +207,15 @@ pub(crate) enum Message {
     Switch(Request),
     Report(Reply<Report>),
     Stories(bool, Reply<()>),
-    AddPort(PortId, Box<dyn QueuePair>, Reply<Added>),
-    RemovePort(PortId, Reply<Result<Vec<Box<dyn QueuePair>>, PortsError>>),
+    AddPort(PortId, Vec<Box<dyn QueuePair>>, Reply<Added>),
+    RemovePort(PortId, Reply<Result<Removed, PortsError>>),
+    /// A queue pair of a port goes to another worker.
+    MoveQueue {
+        port: PortId,
+        queue: usize,
+        worker: usize,
+        to: Reply<Result<(), MoveError>>,
+    },
     /// Another program with the objects of the one that runs.
     Exchange(Box<Exchange>),
     /// A [`Pause`] is over.

@@ -12,8 +12,8 @@
 //! follower at most, so neither can wait for the other in a circle. Nothing is shared that a lock would have to protect:
 //! whoever has a worker owns it.
 
+use super::Worker;
 use super::control::{Control, Message, RequestError};
-use super::{Summary, Worker};
 use crate::Switch;
 use std::io;
 use std::sync::Arc;
@@ -121,14 +121,14 @@ impl Followers {
         }
     }
 
-    /// Has them end, after the round that each is in, and gives what became of them.
-    pub(super) fn end(mut self) -> Vec<Summary> {
+    /// Has them end, after the round that each is in, and gives them back.
+    #[expect(clippy::vec_box, reason = "they come by channels, as boxes")]
+    pub(super) fn end(mut self) -> Vec<Box<Worker>> {
         self.give_back();
         self.threads.iter().for_each(|follower| follower.control.stop());
         let ended = self.threads.into_iter().map(|follower| follower.thread.join());
-        let threads: Vec<Box<Worker>> = ended.flat_map(|worker| worker.ok().flatten()).collect();
         // Those that never ran are here.
-        threads.into_iter().chain(self.here).map(|worker| worker.summary()).collect()
+        ended.filter_map(|worker| worker.ok().flatten()).chain(self.here).collect()
     }
 }
 

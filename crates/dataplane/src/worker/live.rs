@@ -1,7 +1,8 @@
 //! The ports of a worker, found by their numbers.
 
+use super::relay::Access;
 use crate::PortId;
-use millrace_drivers::{QueuePair, TimeSource};
+use millrace_drivers::{PortStatistics, QueuePair, TimeSource};
 use millrace_frames::Batch;
 use std::ops::{Deref, DerefMut};
 
@@ -17,15 +18,29 @@ pub(crate) struct LivePort {
     /// Frames carry times by which they are to be ordered ([`TimeSource::Stamped`]).
     pub(super) is_stamped: bool,
     pub(crate) sending: Batch,
-    /// The pair is one of the device, and no path to another worker's.
-    pub(super) is_of_device: bool,
+    /// The number of the device's queue pair; none: the port is reached through another worker's.
+    pub(super) queue: Option<usize>,
+    /// What leaves by the port goes here: to the first queue pair of a worker that has several.
+    pub(crate) sends: bool,
+    /// What was counted of the port before the worker's queue pair was what it is.
+    pub(super) before: PortStatistics,
     /// Most packets that it keeps until their frames have left ([`QueuePair::max_kept`]).
     pub(super) keeps: usize,
     /// When its last packet came, by the clock of the switch, if that was asked.
     pub(super) latest_ns: u64,
 }
 
-/// At most as many as a switch has, in the order in which they came.
+impl LivePort {
+    /// What its queue pair has counted.
+    pub(super) fn statistics(&self) -> PortStatistics {
+        let mut statistics = self.port.statistics();
+        statistics += self.before;
+        statistics
+    }
+}
+
+/// The queue pairs of a worker, in the order in which they came: mostly one for each port, of which there are at most as many as a
+/// switch has.
 #[derive(Default)]
 pub(crate) struct LivePorts {
     ports: Vec<LivePort>,
@@ -34,21 +49,26 @@ pub(crate) struct LivePorts {
 }
 
 impl LivePorts {
-    /// One more port, with a number that no other has.
-    pub(super) fn push(&mut self, id: PortId, port: Box<dyn QueuePair>, is_of_device: bool) {
+    /// One more queue pair, of that port.
+    pub(super) fn push(&mut self, id: PortId, access: Access) -> &mut LivePort {
+        let Access { queue, pair: port, past } = access;
         let is_stamped = port.time_source() == TimeSource::Stamped;
         let keeps = port.max_kept();
         self.ports.push(LivePort {
             id,
             port,
-            ended: false,
+            ended: past.has_ended,
             is_stamped,
             sending: Batch::new(),
-            is_of_device,
+            queue,
+            sends: false,
+            before: PortStatistics::default(),
             keeps,
-            latest_ns: 0,
+            latest_ns: past.latest_ns,
         });
         self.list();
+        let last = self.ports.len() - 1;
+        &mut self.ports[last]
     }
 
     pub(super) fn remove(&mut self, at: usize) -> LivePort {
@@ -62,7 +82,7 @@ impl LivePorts {
         self.ports.iter().fold(0, |kept, port| kept.saturating_add(port.keeps))
     }
 
-    /// The place of a port.
+    /// Where what leaves by a port goes.
     #[inline]
     pub(super) fn find(&self, id: PortId) -> Option<usize> {
         match self.places.get(id as usize) {
@@ -80,7 +100,12 @@ impl LivePorts {
             if self.places.len() <= number {
                 self.places.resize(number + 1, NONE);
             }
-            self.places[number] = at;
+            if self.places[number] == NONE {
+                self.places[number] = at;
+            }
+        }
+        for at in 0..self.ports.len() {
+            self.ports[at].sends = self.find(self.ports[at].id) == Some(at);
         }
     }
 }
@@ -102,18 +127,32 @@ impl DerefMut for LivePorts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::relay::Past;
     use millrace_drivers::NullPort;
 
     #[test]
     fn ports_are_found_as_they_come_and_go() {
         let mut ports = LivePorts::default();
+        let access = |queue| {
+            let pair = Box::new(NullPort::open("-").unwrap());
+            Access { queue: Some(queue), pair, past: Past::default() }
+        };
         let found = |ports: &LivePorts| [0, 1, 5, 7, LISTED - 1, LISTED, 70_000].map(|id| ports.find(id));
         assert_eq!(found(&ports), [None; 7]);
         for id in [5, 1, 70_000, LISTED] {
-            ports.push(id, Box::new(NullPort::open("-").unwrap()), true);
+            ports.push(id, access(0));
         }
         assert_eq!(found(&ports), [None, Some(1), Some(0), None, None, Some(3), Some(2)]);
         assert_eq!(ports.remove(0).id, 5);
         assert_eq!(found(&ports), [None, Some(0), None, None, None, Some(2), Some(1)]);
+        // Another queue pair of two of them.
+        for id in [1, LISTED] {
+            ports.push(id, access(1));
+        }
+        assert_eq!(found(&ports), [None, Some(0), None, None, None, Some(2), Some(1)]);
+        let sends = |ports: &LivePorts| ports.iter().map(|live| live.sends).collect::<Vec<_>>();
+        assert_eq!(sends(&ports), [true, true, true, false, false]);
+        ports.remove(0);
+        assert_eq!((ports.find(1), sends(&ports)), (Some(2), vec![true, true, true, false]));
     }
 }

@@ -3,7 +3,7 @@
 use super::control::{Control, MAX_REQUESTS, Message, Pause};
 use super::report::Report;
 use super::waiting::Idleness;
-use super::{Worker, ports};
+use super::{Worker, moves, ports};
 use crate::migration;
 use crate::requests::{self, Request};
 use std::io::{self, Read};
@@ -179,8 +179,11 @@ fn take(worker: &mut Worker, message: Message) {
             worker.followers.all().iter_mut().for_each(|follower| follower.listener.of_packets = tells);
             to.give(());
         }
-        Message::AddPort(id, port, to) => to.give(ports::add(worker, id, port)),
+        Message::AddPort(id, pairs, to) => to.give(ports::add(worker, id, pairs)),
         Message::RemovePort(id, to) => to.give(ports::remove(worker, id)),
+        Message::MoveQueue { port, queue, worker: number, to } => {
+            to.give(moves::move_queue(worker, port, queue, number));
+        }
         // Nobody leads a worker that takes messages here.
         Message::Lend(_) => {}
     }

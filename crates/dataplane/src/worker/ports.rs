@@ -1,12 +1,14 @@
 //! Ports that come and go while a worker runs, between two of its rounds.
 
+use super::RunError;
 use super::control::RequestError;
 use super::mailbox::Waker;
-use super::{Worker, pool_size, relay};
+use super::relay;
+use super::{Worker, pool_size};
 use crate::PortId;
 use crate::switch::MAX_PORTS;
-use millrace_drivers::{QueuePair, TimeSource};
-use millrace_frames::{MAX_BATCH, PacketPool};
+use millrace_drivers::{PortStatistics, QueuePair, TimeSource};
+use millrace_frames::PacketPool;
 use std::fmt;
 
 /// Why a worker's ports stay as they are.
@@ -21,6 +23,8 @@ pub enum PortsError {
     /// The port, or all ports that there are, replay captures in simulated time, which is the same each time because nothing
     /// comes in between.
     Simulated,
+    /// The port has so many queue pairs: neither one nor as many as there are workers.
+    QueuePairs(PortId, usize),
     /// The system has no memory for more packets.
     NoMemory,
     /// The worker has ended.
@@ -36,6 +40,7 @@ impl fmt::Display for PortsError {
             PortsError::Simulated => {
                 f.write_str("ports that replay captures cannot be added or removed, nor others added to them")
             }
+            PortsError::QueuePairs(port, pairs) => RunError::QueuePairs(*port, *pairs).fmt(f),
             PortsError::NoMemory => f.write_str("there is no memory for the packets of one more port"),
             PortsError::Ended => RequestError.fmt(f),
         }
@@ -44,8 +49,11 @@ impl fmt::Display for PortsError {
 
 impl std::error::Error for PortsError {}
 
-/// How a worker took a port: one that it does not take comes back, to be closed elsewhere.
-pub(super) type Added = Result<(), (PortsError, Box<dyn QueuePair>)>;
+/// How a worker took a port: the queue pairs of one that it does not take come back, to be closed elsewhere.
+pub(super) type Added = Result<(), (PortsError, Vec<Box<dyn QueuePair>>)>;
+
+/// What a worker had of a port: a queue pair, and what was counted before it was that.
+pub(super) type Removed = Vec<(Box<dyn QueuePair>, PortStatistics)>;
 
 impl From<RequestError> for PortsError {
     fn from(_: RequestError) -> PortsError {
@@ -53,48 +61,60 @@ impl From<RequestError> for PortsError {
     }
 }
 
-/// All workers go on with one more port, whose frames are spread over them.
-pub(super) fn add(worker: &mut Worker, id: PortId, port: Box<dyn QueuePair>) -> Added {
-    if let Err(error) = check(worker, id, &*port) {
-        return Err((error, port));
+/// All workers go on with one more port: each has a queue pair of it, or the frames of its only one are spread over them.
+pub(super) fn add(worker: &mut Worker, id: PortId, pairs: Vec<Box<dyn QueuePair>>) -> Added {
+    if let Err(error) = check(worker, id, &pairs) {
+        return Err((error, pairs));
     }
     let spread = worker.seat.spread;
     worker.with_all(|workers| {
         let wakers: Vec<Waker> = workers.iter().map(|worker| worker.mailbox.waker()).collect();
-        let mut pairs = relay::for_each_worker(vec![port], &wakers, spread);
-        for (worker, pair) in workers.iter_mut().zip(&pairs) {
-            if let Err(error) = make_room(worker, &**pair) {
-                // The first pair is that of the device; nobody has used the others.
-                return Err((error, pairs.swap_remove(0)));
+        let accesses = relay::connect(relay::first_owners(pairs), &wakers, spread);
+        let mut failed = None;
+        for (worker, accesses) in workers.iter_mut().zip(&accesses) {
+            let kept =
+                accesses.iter().fold(0, |kept: usize, access| kept.saturating_add(access.pair.max_kept()));
+            if let Err(error) = make_room(worker, kept) {
+                failed = Some(error);
             }
         }
-        for (worker, pair) in workers.iter_mut().zip(pairs) {
+        if let Some(error) = failed {
+            // Nobody has used them.
+            let pairs = accesses.into_iter().flatten().filter_map(|access| relay::disconnect(access.pair).0);
+            return Err((error, pairs.collect()));
+        }
+        for (worker, accesses) in workers.iter_mut().zip(accesses) {
             worker.switch.add_port(id);
-            worker.streams.any |= pair.time_source() == TimeSource::Stamped;
-            let is_of_device = worker.seat.number == 0;
-            worker.ports.push(id, pair, is_of_device);
+            for access in accesses {
+                let live = worker.ports.push(id, access);
+                worker.streams.any |= live.is_stamped;
+            }
         }
         Ok(())
     })
 }
 
-/// Whether a port can be one of this worker.
-fn check(worker: &Worker, id: PortId, port: &dyn QueuePair) -> Result<(), PortsError> {
-    if worker.simulated.is_some() || port.time_source() == TimeSource::Simulated {
+/// Whether a port with these queue pairs can be one of this worker and its followers.
+fn check(worker: &Worker, id: PortId, pairs: &[Box<dyn QueuePair>]) -> Result<(), PortsError> {
+    let is_simulated = |pair: &Box<dyn QueuePair>| pair.time_source() == TimeSource::Simulated;
+    if worker.simulated.is_some() || pairs.iter().any(is_simulated) {
         return Err(PortsError::Simulated);
     }
     if worker.ports.find(id).is_some() {
         return Err(PortsError::Taken(id));
     }
-    if worker.ports.len() >= MAX_PORTS {
+    if worker.ports.iter().filter(|live| live.sends).count() >= MAX_PORTS {
         return Err(PortsError::TooMany);
+    }
+    if pairs.len() != 1 && pairs.len() != worker.followers.len() + 1 {
+        return Err(PortsError::QueuePairs(id, pairs.len()));
     }
     Ok(())
 }
 
-/// Has packets enough for one more port.
-fn make_room(worker: &mut Worker, port: &dyn QueuePair) -> Result<(), PortsError> {
-    let wanted = pool_size(worker.ports.len() + 1, worker.ports.kept().saturating_add(port.max_kept()));
+/// Has packets enough for one more queue pair, which keeps so many.
+pub(super) fn make_room(worker: &mut Worker, kept: usize) -> Result<(), PortsError> {
+    let wanted = pool_size(worker.ports.len() + 1, worker.ports.kept().saturating_add(kept));
     if worker.packets.pool.limit() < wanted {
         // Between two rounds all packets are back, but those that a driver keeps: their memory goes with the last of them.
         worker.packets.pool = PacketPool::try_new(wanted).map_err(|_| PortsError::NoMemory)?;
@@ -103,41 +123,40 @@ fn make_room(worker: &mut Worker, port: &dyn QueuePair) -> Result<(), PortsError
 }
 
 /// All workers go on without a port, after they have sent what waits for it.
-pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Vec<Box<dyn QueuePair>>, PortsError> {
+pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Removed, PortsError> {
     if worker.simulated.is_some() {
         return Err(PortsError::Simulated);
     }
     if worker.ports.find(id).is_none() {
         return Err(PortsError::Unknown(id));
     }
-    // The leader last: what the others hand over leaves through its queue pair.
-    let mut pairs = Vec::new();
-    for follower in worker.followers.all() {
-        pairs.extend(remove_one(follower, id));
-    }
-    worker.complete();
-    pairs.extend(remove_one(worker, id));
-    pairs.reverse();
-    Ok(pairs)
+    Ok(worker.with_all(|workers| {
+        // Those that have its queue pairs last: what the others hand over leaves through these.
+        let has_own =
+            |worker: &&mut Worker| worker.ports.iter().any(|live| live.id == id && live.queue.is_some());
+        workers.sort_by_key(has_own);
+        let mut removed = Removed::new();
+        for worker in workers.iter_mut() {
+            worker.complete();
+            removed.extend(remove_one(worker, id));
+        }
+        removed
+    }))
 }
 
-fn remove_one(worker: &mut Worker, id: PortId) -> Option<Box<dyn QueuePair>> {
-    let at = worker.ports.find(id)?;
-    if worker.seat.number > 0 {
-        // Frames that the leader has handed over are received already.
-        for _ in 0..relay::RING / MAX_BATCH {
-            worker.receive(at);
-            if worker.packets.received.is_empty() {
-                break;
-            }
-            worker.switch_batch(at, 0);
-        }
-    }
+fn remove_one(worker: &mut Worker, id: PortId) -> Removed {
+    // Frames that another worker has handed over are received already.
+    worker.take_handed_over(id);
     // What waits for its link alone leaves now; the port takes it or refuses it.
     worker.switch.traffic.queues.set_room(id, None);
     let outcome = worker.switch.advance_to(0);
     worker.dispatch(outcome);
     worker.switch.remove_port(id);
     worker.failed.retain(|(failed, _)| *failed != id);
-    Some(worker.ports.remove(at).port)
+    let mut removed = Removed::new();
+    while let Some(at) = worker.ports.find(id) {
+        let live = worker.ports.remove(at);
+        removed.push((live.port, live.before));
+    }
+    removed
 }

@@ -1,26 +1,56 @@
-//! A port whose device has fewer queue pairs than there are workers: one worker has its queue pair, the others reach it through
-//! rings.
+//! Which worker reaches a port through which queue pair of its device. A worker that has none reaches the port through rings and
+//! through another worker's queue pair.
 //!
 //! ```text
 //!  device -> receive -> spread by a hash -> ring -> another worker
 //!  device <- transmit <------------------- ring <- another worker
 //! ```
 //!
+//! A device with one queue pair has its frames spread over all workers by a hash. With several queue pairs the device spreads the
+//! frames: then a worker without a queue pair gets none, and its rings serve what it sends.
+//!
 //! A ring has one thread at each end and no lock. Packets of one flow have one hash, so one worker switches them, in order, and
 //! their ring keeps the order on the way out. A full ring refuses: on the way in the frame counts as missed, on the way out the
-//! sender drops it as refused by its port. So nothing grows, and each frame is counted once.
+//! sender drops it as refused by its port. So nothing grows, and each frame is counted once. Packets go through a ring a batch at a
+//! time, so that both ends write their places in it once for a batch.
 
 use super::mailbox::Waker;
 use super::spread::Spread;
 use millrace_drivers::{Around, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use rtrb::{Consumer, Producer, RingBuffer};
+use std::any::Any;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Packets that a ring holds at most.
 pub(super) const RING: usize = 1024;
+
+/// A queue pair of a device, with its number and the worker that has it.
+pub(super) struct Owned {
+    pub(super) queue: usize,
+    pub(super) worker: usize,
+    pub(super) pair: Box<dyn QueuePair>,
+    pub(super) past: Past,
+}
+
+/// What was seen of a queue pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Past {
+    /// Its input has ended.
+    pub(super) has_ended: bool,
+    /// When its last packet came, by the clock of the switch, if that was asked.
+    pub(super) latest_ns: u64,
+}
+
+/// How a worker reaches a port.
+pub(super) struct Access {
+    /// The number of the device's queue pair; none: it goes through rings.
+    pub(super) queue: Option<usize>,
+    pub(super) pair: Box<dyn QueuePair>,
+    pub(super) past: Past,
+}
 
 /// What the worker with the device and another one know of each other.
 #[derive(Default)]
@@ -30,13 +60,13 @@ struct Known {
     is_link_down: AtomicBool,
 }
 
-/// The device's queue pair, for the worker that has it.
-pub(super) struct Relaying {
+/// A queue pair of the device, for the worker that has it, through which others reach the port too.
+#[repr(align(128))]
+struct Relaying {
     inner: Box<dyn QueuePair>,
-    spread: Spread,
+    /// None: frames are for the worker that has the queue pair.
+    spreading: Option<Spreading>,
     others: Vec<Other>,
-    /// What has come and is not spread yet.
-    came: Batch,
     /// What is on its way out for others.
     leaving: Batch,
     statistics: PortStatistics,
@@ -45,15 +75,27 @@ pub(super) struct Relaying {
     broken: Option<PortError>,
 }
 
-/// Another worker, as the one with the device reaches it.
+/// How frames are spread over all workers.
+struct Spreading {
+    by: Spread,
+    /// The number of the worker that has the queue pair.
+    worker: usize,
+    /// What has come and is not spread yet.
+    came: Batch,
+}
+
+/// Another worker, as the one with the device reaches it. Those whose frames are spread are in the order of their numbers.
 struct Other {
     to: Producer<Packet>,
     from: Consumer<Packet>,
     waker: Waker,
+    /// What it gets of a batch.
+    share: Vec<Packet>,
 }
 
-/// The port as another worker has it.
-pub(super) struct Relayed {
+/// The port as a worker without a queue pair has it.
+#[repr(align(128))]
+struct Relayed {
     from: Consumer<Packet>,
     to: Producer<Packet>,
     /// Of the worker that has the device.
@@ -65,36 +107,73 @@ pub(super) struct Relayed {
     known: Arc<Known>,
 }
 
-/// A queue pair for each worker, in the order of their wakers: those that the device has opened to, or the leading worker has
-/// its only one and the others reach it.
-pub(super) fn for_each_worker(
-    mut pairs: Vec<Box<dyn QueuePair>>,
-    wakers: &[Waker],
-    spread: Spread,
-) -> Vec<Box<dyn QueuePair>> {
-    match (pairs.pop(), wakers) {
-        (Some(only), [leader, others @ ..]) if pairs.is_empty() && !others.is_empty() => {
-            relay(only, leader, others, spread)
+/// The queue pairs of a device that has just been opened: one for each worker, or one, which the first worker has.
+pub(super) fn first_owners(pairs: Vec<Box<dyn QueuePair>>) -> Vec<Owned> {
+    let owned = pairs.into_iter().enumerate();
+    owned.map(|(queue, pair)| Owned { queue, worker: queue, pair, past: Past::default() }).collect()
+}
+
+/// How each worker reaches a port with these queue pairs, in the order of their wakers: at least by one access.
+pub(super) fn connect(pairs: Vec<Owned>, wakers: &[Waker], spread: Spread) -> Vec<Vec<Access>> {
+    let spreads = pairs.len() == 1;
+    let mut owners: Vec<usize> = pairs.iter().map(|owned| owned.worker).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    let mut accesses: Vec<Vec<Access>> = wakers.iter().map(|_| Vec::new()).collect();
+    for Owned { queue, worker, mut pair, past } in pairs {
+        if accesses[worker].is_empty() {
+            // Its first queue pair serves some of the workers that have none.
+            let without = (0..wakers.len()).filter(|other| !owners.contains(other));
+            let served: Vec<usize> = without.filter(|other| owners[other % owners.len()] == worker).collect();
+            if !served.is_empty() {
+                let relayed;
+                (pair, relayed) =
+                    relay(pair, (worker, past.has_ended), &served, wakers, spreads.then_some(spread));
+                for (other, pair) in served.into_iter().zip(relayed) {
+                    accesses[other].push(Access { queue: None, pair, past: Past::default() });
+                }
+            }
         }
-        (last, _) => pairs.into_iter().chain(last).collect(),
+        accesses[worker].push(Access { queue: Some(queue), pair, past });
+    }
+    accesses
+}
+
+/// What is left of a worker's access to a port: the queue pair of the device, if it has one, and what was counted beyond that.
+pub(super) fn disconnect(pair: Box<dyn QueuePair>) -> (Option<Box<dyn QueuePair>>, PortStatistics) {
+    let counted = pair.statistics();
+    if (&*pair as &dyn Any).is::<Relayed>() {
+        return (None, counted);
+    }
+    if !(&*pair as &dyn Any).is::<Relaying>() {
+        return (Some(pair), PortStatistics::default());
+    }
+    match (pair as Box<dyn Any>).downcast::<Relaying>() {
+        Ok(relaying) => (Some(relaying.inner), relaying.statistics),
+        // It is one.
+        Err(_) => (None, counted),
     }
 }
 
+/// Has other workers reach a port through a queue pair that a worker has; gives what that worker and the others have then.
 fn relay(
     inner: Box<dyn QueuePair>,
-    leader: &Waker,
-    followers: &[Waker],
-    spread: Spread,
-) -> Vec<Box<dyn QueuePair>> {
-    let known = Arc::new(Known::default());
+    (worker, has_ended): (usize, bool),
+    served: &[usize],
+    wakers: &[Waker],
+    spread: Option<Spread>,
+) -> (Box<dyn QueuePair>, Vec<Box<dyn QueuePair>>) {
+    let known = Arc::new(Known { has_ended: has_ended.into(), is_link_down: inner.is_link_down().into() });
     let (mut others, mut relayed) = (Vec::new(), Vec::new());
-    for waker in followers {
+    for other in served {
+        let waker = &wakers[*other];
         let ((to, come), (go, from)) = (RingBuffer::new(RING), RingBuffer::new(RING));
-        others.push(Other { to, from, waker: waker.clone() });
+        let share = Vec::with_capacity(MAX_BATCH);
+        others.push(Other { to, from, waker: waker.clone(), share });
         relayed.push(Box::new(Relayed {
             from: come,
             to: go,
-            waker: leader.clone(),
+            waker: wakers[worker].clone(),
             fd: waker.fd(),
             batch: Vec::with_capacity(MAX_BATCH),
             refused: 0,
@@ -103,15 +182,38 @@ fn relay(
     }
     let relaying = Relaying {
         inner,
-        spread,
+        spreading: spread.map(|by| Spreading { by, worker, came: Batch::new() }),
         others,
-        came: Batch::new(),
         leaving: Batch::new(),
         statistics: PortStatistics::default(),
         known,
         broken: None,
     };
-    std::iter::once(Box::new(relaying) as Box<dyn QueuePair>).chain(relayed).collect()
+    (Box::new(relaying), relayed)
+}
+
+/// Most packets that wait in the rings to and from so many other workers, and between these and the device.
+pub(super) fn most_kept(others: usize) -> usize {
+    others * (RING + MAX_BATCH) + 2 * MAX_BATCH
+}
+
+/// Moves the first packets of a list into a ring, as many as it has room for.
+fn hand_over(packets: &mut Vec<Packet>, ring: &mut Producer<Packet>) -> usize {
+    let count = packets.len().min(ring.slots());
+    match ring.write_chunk_uninit(count) {
+        Ok(chunk) => chunk.fill_from_iter(packets.drain(..count)),
+        // There is room.
+        Err(_) => 0,
+    }
+}
+
+/// Moves packets from a ring into a batch, as many as that has room for.
+fn take_over(ring: &mut Consumer<Packet>, batch: &mut Batch) {
+    let count = batch.room().min(ring.slots());
+    if let Ok(chunk) = ring.read_chunk(count) {
+        // There is room.
+        chunk.into_iter().for_each(|packet| _ = batch.push(packet));
+    }
 }
 
 impl Relaying {
@@ -119,15 +221,10 @@ impl Relaying {
     fn send_for_others(&mut self, pool: &mut PacketPool) -> Result<(), PortError> {
         let is_down = self.inner.is_link_down();
         self.known.is_link_down.store(is_down, Ordering::Relaxed);
-        for other in 0..self.others.len() {
+        let Relaying { inner, others, leaving, statistics, .. } = self;
+        for other in others {
             loop {
-                let Relaying { inner, others, leaving, statistics, .. } = self;
-                while !leaving.is_full()
-                    && let Ok(packet) = others[other].from.pop()
-                {
-                    // There is room.
-                    let _ = leaving.push(packet);
-                }
+                take_over(&mut other.from, leaving);
                 if leaving.is_empty() {
                     break;
                 }
@@ -144,29 +241,42 @@ impl Relaying {
         }
         Ok(())
     }
+}
 
-    /// Gives each frame that has come to the worker of its hash.
-    fn spread(&mut self, batch: &mut Batch, pool: &mut PacketPool) {
-        let Relaying { others, came, statistics, spread, .. } = self;
+impl Spreading {
+    /// Receives frames and gives each to the worker of its hash.
+    fn receive(
+        &mut self,
+        inner: &mut dyn QueuePair,
+        others: &mut [Other],
+        (batch, pool): (&mut Batch, &mut PacketPool),
+        statistics: &mut PortStatistics,
+    ) -> Result<Received, PortError> {
+        self.came.set_limit(batch.room().max(1));
+        let received = inner.receive(&mut self.came, pool);
         let workers = others.len() as u64 + 1;
-        let mut woken = 0u64;
-        for packet in came.drain() {
+        for packet in self.came.drain() {
             // The upper half of the product of two numbers of 32 bits: evenly many hashes for each worker.
-            let worker = (u64::from(spread.hash(packet.data())) * workers) >> 32;
-            let refused = match worker.checked_sub(1).map(|other| (other, &mut others[other as usize])) {
-                None => batch.push(packet).err(),
-                Some((number, other)) => {
-                    woken |= 1 << number;
-                    other.to.push(packet).err().map(|rtrb::PushError::Full(packet)| packet)
+            let worker = ((u64::from(self.by.hash(packet.data())) * workers) >> 32) as usize;
+            // The others are in the order of their numbers, and the own one is not among them.
+            match worker.cmp(&self.worker) {
+                std::cmp::Ordering::Less => others[worker].share.push(packet),
+                std::cmp::Ordering::Greater => others[worker - 1].share.push(packet),
+                std::cmp::Ordering::Equal => {
+                    if let Err(packet) = batch.push(packet) {
+                        statistics.rx_missed += 1;
+                        pool.put(packet);
+                    }
                 }
-            };
-            if let Some(packet) = refused {
-                statistics.rx_missed += 1;
-                pool.put(packet);
             }
         }
-        let woken = (0..).zip(others).filter(|(number, _)| woken >> number & 1 == 1);
-        woken.for_each(|(_, other)| other.waker.wake_if_asleep());
+        for other in others.iter_mut().filter(|other| !other.share.is_empty()) {
+            hand_over(&mut other.share, &mut other.to);
+            statistics.rx_missed += other.share.len() as u64;
+            other.share.drain(..).for_each(|packet| pool.put(packet));
+            other.waker.wake_if_asleep();
+        }
+        received
     }
 }
 
@@ -182,12 +292,14 @@ impl Around for Relaying {
     }
 
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
-        self.came.set_limit(batch.room().max(1));
-        let received = self.inner.receive(&mut self.came, pool);
-        self.spread(batch, pool);
+        let Relaying { inner, spreading, others, statistics, known, .. } = self;
+        let received = match spreading {
+            Some(spreading) => spreading.receive(&mut **inner, others, (batch, pool), statistics),
+            None => inner.receive(batch, pool),
+        };
         if !matches!(received, Ok(Received::More | Received::Idle)) {
-            self.known.has_ended.store(true, Ordering::Release);
-            self.others.iter().for_each(|other| other.waker.wake_if_asleep());
+            known.has_ended.store(true, Ordering::Release);
+            others.iter().for_each(|other| other.waker.wake_if_asleep());
         }
         received
     }
@@ -203,8 +315,7 @@ impl Around for Relaying {
     }
 
     fn max_kept(&self) -> usize {
-        // Each other worker may have a ring and a batch of them.
-        self.inner.max_kept() + self.others.len() * (RING + MAX_BATCH) + 2 * MAX_BATCH
+        self.inner.max_kept() + most_kept(self.others.len())
     }
 
     fn in_flight(&mut self) -> usize {
@@ -229,31 +340,22 @@ impl QueuePair for Relayed {
     fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
         // Before the ring is looked at: nothing comes after the end.
         let has_ended = self.known.has_ended.load(Ordering::Acquire);
-        while !batch.is_full() {
-            let Ok(packet) = self.from.pop() else {
-                return Ok(if has_ended { Received::End } else { Received::Idle });
-            };
-            // There is room.
-            let _ = batch.push(packet);
+        take_over(&mut self.from, batch);
+        if batch.is_full() {
+            return Ok(Received::More);
         }
-        Ok(Received::More)
+        Ok(if has_ended { Received::End } else { Received::Idle })
     }
 
     fn transmit(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Transmitted, PortError> {
         let before = batch.len();
         self.batch.extend(batch.drain());
-        let is_down = self.is_link_down();
-        for packet in self.batch.drain(..) {
-            let refused = match is_down {
-                true => Some(packet),
-                false => self.to.push(packet).err().map(|rtrb::PushError::Full(packet)| packet),
-            };
-            if let Some(packet) = refused {
-                self.refused += 1;
-                // It had its place there.
-                let _ = batch.push(packet);
-            }
+        if !self.is_link_down() {
+            hand_over(&mut self.batch, &mut self.to);
         }
+        self.refused += self.batch.len() as u64;
+        // They had their places there.
+        self.batch.drain(..).for_each(|packet| _ = batch.push(packet));
         let sent = before - batch.len();
         if sent > 0 {
             self.waker.wake_if_asleep();

@@ -47,16 +47,17 @@ pub struct WorkerReport {
     pub processor: Option<usize>,
     /// Packets that it has switched.
     pub rx_packets: u64,
-    /// The ports of whose devices it has a queue pair, by number. Frames of others reach it through the worker that has one.
-    pub queue_pairs: Vec<PortId>,
+    /// The queue pairs of devices that it has, as the numbers of port and queue pair, in order. It reaches other ports through the
+    /// worker that has one of theirs.
+    pub queue_pairs: Vec<(PortId, usize)>,
     /// Digests and lines of the log that nobody took in time.
     pub lost_notices: u64,
 }
 
 impl WorkerReport {
     pub(super) fn of(worker: &Worker) -> WorkerReport {
-        let of_device = worker.ports.iter().filter(|live| live.is_of_device);
-        let mut queue_pairs: Vec<PortId> = of_device.map(|live| live.id).collect();
+        let of_device = worker.ports.iter().filter_map(|live| Some((live.id, live.queue?)));
+        let mut queue_pairs: Vec<(PortId, usize)> = of_device.collect();
         queue_pairs.sort_unstable();
         WorkerReport {
             processor: worker.seat.processors.get(worker.seat.number).copied(),
@@ -146,16 +147,20 @@ impl Report {
     pub(super) fn of(worker: &Worker) -> Report {
         let (switch, counters) = (&worker.switch, worker.switch.counters());
         let lookups = switch.counts_lookups().then(|| switch.forwarder.state.lookup_counts().collect());
-        let mut ports: Vec<PortReport> = worker
-            .ports
-            .iter()
-            .map(|live| PortReport {
-                port: live.id,
-                is_up: !live.ended,
-                counters: counters.port(live.id),
-                driver: live.port.statistics(),
-            })
-            .collect();
+        let mut ports: Vec<PortReport> = Vec::with_capacity(worker.ports.len());
+        for live in worker.ports.iter() {
+            let (port, driver) = (live.id, live.statistics());
+            match ports.iter_mut().find(|known| !live.sends && known.port == port) {
+                Some(known) => {
+                    known.is_up &= !live.ended;
+                    known.driver += driver;
+                }
+                None => {
+                    let counters = counters.port(port);
+                    ports.push(PortReport { port, is_up: !live.ended, counters, driver });
+                }
+            }
+        }
         ports.sort_by_key(|port| port.port);
         Report {
             now_ns: switch.now_ns(),

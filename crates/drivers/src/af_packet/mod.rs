@@ -37,6 +37,7 @@ const ETHERNET_HEADER: usize = 14;
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A queue pair of a Linux interface.
+#[repr(align(128))]
 pub(crate) struct PacketQueue {
     name: LinkName,
     index: i32,

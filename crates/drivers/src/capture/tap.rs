@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 const WAIT: Duration = Duration::from_micros(200);
 
 /// A port whose frames are copied while somebody wants them.
+#[repr(align(128))]
 pub(super) struct WatchedPort {
     port: Box<dyn QueuePair>,
     /// Whether the port replays a capture: then there is time to wait.

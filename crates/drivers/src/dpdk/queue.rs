@@ -19,6 +19,7 @@ use std::sync::Arc;
 const VLAN: u16 = 0x8100;
 
 /// A queue pair. What DPDK has of its memory, and what it has of other ports', is in `memory.rs`.
+#[repr(align(128))]
 pub(super) struct DpdkQueue {
     number: u16,
     piece: Arc<Piece>,

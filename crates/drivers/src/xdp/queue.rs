@@ -12,6 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// A queue pair. Its sockets share the memory for frames, so that a batch of any of them is switched where it lies.
+#[repr(align(128))]
 pub(crate) struct XdpQueue {
     interface: Interface,
     /// At least one. Frames leave by the first, so that they stay in order.

@@ -2,7 +2,7 @@
 
 use crate::common::{Folder, millrace};
 use crate::live::{Live, Namespace, is_root, wait_for};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The router on frames from memory, at an end of which the test does not wait.
@@ -81,7 +81,8 @@ fn every_frame_is_counted_by_one_worker() {
         assert_eq!(sum(workers, "rx_packets"), of_port["rx_packets"].as_u64().unwrap());
         let of = |worker: usize, what: &str| workers[worker][what].clone();
         assert_eq!((of(0, "processor"), of(1, "processor")), (0.into(), 1.into()));
-        let pairs: Value = if shared { Vec::<u32>::new().into() } else { vec![0, 1, 2].into() };
+        let ports = if shared { 0..0 } else { 0..3 };
+        let pairs: Value = ports.map(|port| json!({ "port": port, "queue": 1 })).collect();
         assert_eq!(of(1, "queue_pairs"), pairs);
         match spread.last() {
             // Each second frame.
@@ -91,6 +92,52 @@ fn every_frame_is_counted_by_one_worker() {
         }
         assert!(ended.err.contains("2 workers on processors 0-1"), "{}", ended.err);
     }
+}
+
+/// Queue pairs change their workers by command while frames pass, and all who ask are told where they are.
+#[test]
+fn a_queue_pair_goes_to_another_worker() {
+    if !has_two_processors("a_queue_pair_goes_to_another_worker") {
+        return;
+    }
+    let port =
+        ["-i", "0@null:programs/demo/in0.pcap", "--cores", "0,1", "--json", "--metrics", "127.0.0.1:0"];
+    let mut switch = Live::start(&[&ROUTER[..], &port].concat());
+    let address = switch.metrics();
+    let queue = |words: &[&str]| millrace(&[&["queue", "--metrics", &address], words].concat());
+    let said = queue(&[]);
+    let all = "worker 0 on processor 0: port 0 queue 0, port 1 queue 0, port 2 queue 0
+worker 1 on processor 1: port 0 queue 1, port 1 queue 1, port 2 queue 1
+";
+    assert_eq!((said.code, said.out.as_str()), (0, all), "{}", said.err);
+    let said = queue(&["0", "1", "0"]);
+    let moved = "worker 0 on processor 0: port 0 queue 0, port 0 queue 1, port 1 queue 0, port 2 queue 0
+worker 1 on processor 1: port 1 queue 1, port 2 queue 1
+";
+    assert_eq!((said.code, said.out.as_str()), (0, moved), "{}", said.err);
+    let packets = |status: &Value, worker: usize| status["workers"][worker]["rx_packets"].as_u64().unwrap();
+    let before = status(&address);
+    wait_for("the first worker goes on", || packets(&status(&address), 0) > packets(&before, 0) + 1000);
+    assert_eq!(packets(&status(&address), 1), packets(&before, 1), "the other one gets no frame of port 0");
+    for pair in ["0", "1"] {
+        let said = queue(&["0", pair, "1", "--json"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert_eq!(said.json()["workers"][1]["queue_pairs"][0], json!({ "port": 0, "queue": 0 }));
+    }
+    wait_for("the other one has all frames", || packets(&status(&address), 1) > packets(&before, 1) + 1000);
+    for (words, message) in [
+        (["7", "0", "0"], "there is no port 7"),
+        (["0", "2", "0"], "port 0 has no queue pair 2: there are 2, counted from 0"),
+        (["0", "0", "2"], "there is no worker 2: there are 2, counted from 0"),
+    ] {
+        let said = queue(&words);
+        assert!(said.code == 1 && said.err.contains(message), "{}", said.err);
+    }
+    assert_eq!(queue(&["0", "1"]).code, 2, "a queue pair without a worker");
+    switch.signal("INT");
+    let end = switch.ended().json();
+    assert_eq!(sum(&end["workers"], "rx_packets"), sum(&end["ports"], "rx_packets"));
+    assert_eq!(sum(&end["ports"], "rx_missed"), 0);
 }
 
 /// A program that takes over, a port that comes and goes, a capture: all workers follow.
@@ -163,6 +210,11 @@ fn controllers_have_all_workers_follow() {
         || status()["ports"].as_array().unwrap().iter().map(|port| port["port"].clone()).collect::<Vec<_>>();
     // A status is made a few times a second at most.
     wait_for("the port is there", || numbers().contains(&5.into()) && numbers().contains(&510.into()));
+    let own = |worker: usize| {
+        let pairs = status()["workers"][worker]["queue_pairs"].as_array().unwrap().clone();
+        pairs.iter().filter(|pair| pair["port"] == 5).map(|pair| pair["queue"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!([own(0), own(1)], [vec![0], vec![1]], "each worker has a queue pair of it");
     let said = shell("port_remove 5\\n");
     assert!(said.contains("RuntimeCmd"), "{said}");
     wait_for("the port is gone", || !numbers().contains(&5.into()));

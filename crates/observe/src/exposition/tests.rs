@@ -75,7 +75,14 @@ fn status() -> Arc<Status> {
         bursts: Distribution { count: 3, sum: 67, ranges: vec![1, 1, 0, 0, 0, 0, 1] },
         latency_ns: Distribution { count: 6, sum: 1_500_000_000, ranges },
         lost_notices: 61,
-        workers: Vec::new(),
+        workers: vec![
+            WorkerStatus { processor: Some(4), rx_packets: 62, queue_pairs: Vec::new() },
+            WorkerStatus {
+                processor: None,
+                rx_packets: 63,
+                queue_pairs: vec![QueuePairStatus { port: 3, queue: 1 }],
+            },
+        ],
         inputs: vec![StepStatus {
             port: 3,
             direction: "input".into(),
@@ -141,6 +148,9 @@ fn every_number_has_its_name_and_labels() {
         "millrace_queue_packets{port=\"3\",priority=\"1\"} 51",
         "millrace_queue_max_packets{port=\"3\",priority=\"1\"} 52",
         "millrace_queue_drops_total{port=\"3\",priority=\"1\"} 53",
+        "millrace_worker_receive_packets_total{worker=\"0\",processor=\"4\"} 62",
+        "millrace_worker_receive_packets_total{worker=\"1\",processor=\"\"} 63",
+        "millrace_worker_queue_pair{worker=\"1\",port=\"3\",queue=\"1\"} 1",
         "millrace_burst_packets_bucket{le=\"1.0\"} 1",
         "millrace_burst_packets_bucket{le=\"32.0\"} 2",
         "millrace_burst_packets_bucket{le=\"64.0\"} 3",

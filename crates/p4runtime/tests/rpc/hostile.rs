@@ -230,7 +230,7 @@ async fn large_messages_of_all_clients_leave_room_for_small_ones_and_for_the_pri
     let last = client.info.registers[0].preamble.as_ref().unwrap().id;
     // The worker is busy with a port, so that writes to registers wait.
     let (release, released) = std::sync::mpsc::channel::<()>();
-    device.control.add_port(99, Box::new(MemoryPort::new(Busy(released)))).unwrap();
+    device.control.add_port(99, vec![Box::new(MemoryPort::new(Busy(released)))]).unwrap();
     let request = |length: usize| {
         let register = |register_id, bytes: Vec<u8>| {
             let data = Some(P4Data { data: Some(p4_data::Data::Bitstring(bytes.into())) });

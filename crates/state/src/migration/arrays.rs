@@ -65,15 +65,13 @@ pub(super) fn take_cells(old: &mut State, next: &mut State) {
     let (old_schema, new_schema) = (old.schema.clone(), next.schema.clone());
     let (before, now) = (&old_schema.program.registers, &new_schema.program.registers);
     for (id, found) in pairs(before, now, |register: &Register| register.name.as_str()) {
-        let Some(found) = found.filter(|found| before[id].width == now[*found].width) else { continue };
-        if same_registers(&before[id], &now[found]) {
+        if let Some(found) = found.filter(|found| same_registers(&before[id], &now[*found])) {
             std::mem::swap(&mut next.shared.registers[found], &mut old.shared.registers[id]);
         }
     }
     let (before, now) = (&old_schema.program.meters, &new_schema.program.meters);
     for (id, found) in pairs(before, now, |meter: &Meter| meter.name.as_str()) {
-        let Some(found) = found else { continue };
-        if same_meters(&before[id], &now[found]) {
+        if let Some(found) = found.filter(|found| same_meters(&before[id], &now[*found])) {
             std::mem::swap(&mut next.shared.meters[found], &mut old.shared.meters[id]);
         }
     }

@@ -19,12 +19,13 @@ pub struct PortName {
 
 /// Opens the ports that clients add, and hears what becomes of them. Its calls come one after the other.
 pub trait PortMaker: Send + Sync + fmt::Debug {
-    /// Opens the interface of a name for the port of a number that no port of the device has. What passes is captured under
-    /// the name `capture`, unless that is empty.
+    /// Opens the interface of a name for the port of a number that no port of the device has, to one queue pair or to one for
+    /// each worker. What passes is captured under the name `capture`, unless that is empty.
     ///
     /// # Errors
     /// Why not, in words for whoever asked.
-    fn open(&self, number: PortId, interface: &str, capture: &str) -> Result<Box<dyn QueuePair>, String>;
+    fn open(&self, number: PortId, interface: &str, capture: &str)
+    -> Result<Vec<Box<dyn QueuePair>>, String>;
 
     /// The port that was opened is one of the switch now.
     fn added(&self, number: PortId, interface: &str);

@@ -44,11 +44,16 @@ impl Maker {
 }
 
 impl PortMaker for Maker {
-    fn open(&self, number: PortId, interface: &str, capture: &str) -> Result<Box<dyn QueuePair>, String> {
+    fn open(
+        &self,
+        number: PortId,
+        interface: &str,
+        capture: &str,
+    ) -> Result<Vec<Box<dyn QueuePair>>, String> {
         self.tell(format!("open {number} {interface} {capture}"));
         match interface {
-            "quiet" => Ok(quiet_port()),
-            "wire" => Ok(Box::new(MemoryPort::new(self.wires.lock().unwrap().pop().unwrap()))),
+            "quiet" => Ok(vec![quiet_port()]),
+            "wire" => Ok(vec![Box::new(MemoryPort::new(self.wires.lock().unwrap().pop().unwrap()))]),
             _ => Err(format!("there is no {interface}")),
         }
     }
@@ -133,7 +138,7 @@ fn refused_ports_change_nothing() {
     is_refused(client.bm_dev_mgr_remove_port(3), "there is no port 3");
     is_refused(client.bm_dev_mgr_remove_port(i32::MIN), "there is no port -2147483648");
     // The switch has a port that the server was not told of, as the one of the CPU.
-    device.control.add_port(7, quiet_port()).unwrap();
+    device.control.add_port(7, vec![quiet_port()]).unwrap();
     is_refused(add(&mut client, "quiet", 7, ""), "there is a port 7 already");
     is_refused(client.bm_dev_mgr_remove_port(7), "there is no port 7");
     assert_eq!(shown(&mut client), before);
