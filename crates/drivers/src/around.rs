@@ -86,7 +86,7 @@ pub trait Around: Send {
     }
 }
 
-impl<A: Around> QueuePair for A {
+impl<A: Around + 'static> QueuePair for A {
     #[inline]
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         Around::receive(self, batch, pool)

@@ -96,7 +96,7 @@ pub(super) fn add(worker: &mut Worker, id: PortId, pairs: Vec<Box<dyn QueuePair>
 
 /// Whether a port with these queue pairs can be one of this worker and its followers.
 fn check(worker: &Worker, id: PortId, pairs: &[Box<dyn QueuePair>]) -> Result<(), PortsError> {
-    let is_simulated = |pair: &Box<dyn QueuePair>| pair.time_source() == TimeSource::Simulated;
+    let is_simulated = |pair: &dyn QueuePair| pair.time_source() == TimeSource::Simulated;
     if worker.simulated.is_some() || pairs.iter().any(is_simulated) {
         return Err(PortsError::Simulated);
     }
