@@ -534,7 +534,7 @@ mod tests {
         for (class, tag) in [(0, 1), (7, 2), (3, 3), (7, 4)] {
             queues.push(packet(1, class, tag), 0).unwrap();
         }
-        assert_eq!(tags(&mut queues, 0), []);
+        assert_eq!(tags(&mut queues, 0), Vec::<u16>::new());
         queues.set_room(1, Some(3));
         assert_eq!(tags(&mut queues, 0), [2, 4, 3]);
     }
@@ -584,7 +584,7 @@ mod tests {
         queues.push(packet(2, 0, 3), 0).unwrap();
         assert_eq!(tags(&mut queues, 10), [3, 1]);
         assert_eq!(queues.next_departure_ns(), Some(1_000_010));
-        assert_eq!(tags(&mut queues, 1_000_009), []);
+        assert_eq!(tags(&mut queues, 1_000_009), Vec::<u16>::new());
         assert_eq!(tags(&mut queues, 1_000_010), [2]);
     }
 

@@ -131,8 +131,8 @@ fn drain(workers: &mut [&mut Worker], id: PortId) -> Result<(), MoveError> {
     let begun = Instant::now();
     loop {
         for worker in workers.iter_mut() {
-            worker.take_handed_over(id);
-            worker.go_on_with_waiting();
+            take_handed_over(worker, id);
+            go_on_with_waiting(worker);
             worker.flush();
             worker.complete();
         }
@@ -173,27 +173,25 @@ fn take_apart(workers: &mut [&mut Worker], id: PortId) -> (Vec<Owned>, PortStati
     (pairs, counted)
 }
 
-impl Worker {
-    /// Switches what the worker with a port's queue pair has handed over.
-    pub(super) fn take_handed_over(&mut self, id: PortId) {
-        let is_handed = |live: &LivePort| live.id == id && live.queue.is_none();
-        let Some(at) = self.ports.iter().position(is_handed) else { return };
-        for _ in 0..relay::RING {
-            self.receive(at);
-            if self.packets.received.is_empty() {
-                break;
-            }
-            self.switch_batch(at, 0);
+/// Switches what the worker with a port's queue pair has handed over.
+pub(super) fn take_handed_over(worker: &mut Worker, id: PortId) {
+    let is_handed = |live: &LivePort| live.id == id && live.queue.is_none();
+    let Some(at) = worker.ports.iter().position(is_handed) else { return };
+    for _ in 0..relay::RING {
+        worker.receive(at);
+        if worker.packets.received.is_empty() {
+            break;
         }
+        worker.switch_batch(at, 0);
     }
+}
 
-    /// Goes on with packets that wait in the switch and may leave now.
-    fn go_on_with_waiting(&mut self) {
-        if self.switch.traffic.has_put_off() {
-            let outcome = self.switch.go_on();
-            self.dispatch(outcome);
-        }
-        let outcome = self.switch.advance_to(0);
-        self.dispatch(outcome);
+/// Goes on with packets that wait in the switch and may leave now.
+fn go_on_with_waiting(worker: &mut Worker) {
+    if worker.switch.traffic.has_put_off() {
+        let outcome = worker.switch.go_on();
+        worker.dispatch(outcome);
     }
+    let outcome = worker.switch.advance_to(0);
+    worker.dispatch(outcome);
 }

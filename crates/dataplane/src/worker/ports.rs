@@ -3,8 +3,8 @@
 use super::RunError;
 use super::control::RequestError;
 use super::mailbox::Waker;
-use super::relay;
 use super::{Worker, pool_size};
+use super::{moves, relay};
 use crate::PortId;
 use crate::switch::MAX_PORTS;
 use millrace_drivers::{PortStatistics, QueuePair, TimeSource};
@@ -97,7 +97,7 @@ pub(super) fn add(worker: &mut Worker, id: PortId, pairs: Vec<Box<dyn QueuePair>
 /// Whether a port with these queue pairs can be one of this worker and its followers.
 fn check(worker: &Worker, id: PortId, pairs: &[Box<dyn QueuePair>]) -> Result<(), PortsError> {
     let is_simulated = |pair: &dyn QueuePair| pair.time_source() == TimeSource::Simulated;
-    if worker.simulated.is_some() || pairs.iter().any(is_simulated) {
+    if worker.simulated.is_some() || pairs.iter().any(|pair| is_simulated(&**pair)) {
         return Err(PortsError::Simulated);
     }
     if worker.ports.find(id).is_some() {
@@ -146,7 +146,7 @@ pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Removed, PortsEr
 
 fn remove_one(worker: &mut Worker, id: PortId) -> Removed {
     // Frames that another worker has handed over are received already.
-    worker.take_handed_over(id);
+    moves::take_handed_over(worker, id);
     // What waits for its link alone leaves now; the port takes it or refuses it.
     worker.switch.traffic.queues.set_room(id, None);
     let outcome = worker.switch.advance_to(0);

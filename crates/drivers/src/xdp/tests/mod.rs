@@ -31,8 +31,11 @@ fn packet(name: &str) -> PacketQueue {
     PacketDevice::new(name, 1).unwrap().queues(1).unwrap().remove(0)
 }
 
+/// Opens an interface.
+type Opens<'a> = &'a dyn Fn(&str) -> Result<Box<dyn QueuePair>, PortError>;
+
 /// Checks in both modes, each in a namespace of its own.
-fn in_both_modes(test: &str, check: fn(&dyn Fn(&str) -> Result<Box<dyn QueuePair>, PortError>)) {
+fn in_both_modes(test: &str, check: fn(Opens<'_>)) {
     for mode in MODES {
         in_namespace(test, move || {
             check(&move |name| {
