@@ -158,6 +158,11 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let summary = summary.map_err(|error| Failure::failed("links", error))?;
     drop((packet_in, thrift, server, metrics));
     captures::stop_all(&captures);
+    log_end(&summary);
+    Ok(Ended { summary, digests: terminal.digests(), inputs: inputs.end() })
+}
+
+fn log_end(summary: &Summary) {
     let totals = summary.switch.counters();
     info!(
         rx_packets = totals.ports().map(|(_, port)| port.rx_packets).sum::<u64>(),
@@ -166,7 +171,6 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         lost_at_ports = summary.ports.iter().map(|(_, port)| port.rx_missed + port.rx_errors).sum::<u64>(),
         "end"
     );
-    Ok(Ended { summary, digests: terminal.digests(), inputs: inputs.end() })
 }
 
 /// Gives the switch the entries of the command line.
