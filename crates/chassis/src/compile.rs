@@ -1,5 +1,6 @@
 //! From the bytes that a controller brings, an image or the text of a P4_16 program, to a program that can be run.
 
+use crate::chains::check_chains;
 use crate::error::{ProgramError, Why};
 use crate::pipeline::Pipeline;
 use crate::turns::still_wanted;
@@ -58,7 +59,8 @@ fn compile_text(source: &[u8], cancel: &Cancel) -> Result<Image, ProgramError> {
         ProgramError::invalid("the device config is no text: it is an image or the text of a P4_16 program")
     })?;
     let options = Options { on_disk: false, ..Options::default() };
-    let checked = check(Source::Text("device_config.p4", text), Standard::P4_16, &options);
+    let mut checked = check(Source::Text("device_config.p4", text), Standard::P4_16, &options);
+    check_chains(&mut checked, false);
     if checked.has_errors() {
         return Err(refused(&checked, &checked.findings));
     }

@@ -15,6 +15,7 @@
 //! It never knows what a controller speaks: servers bring programs as bytes and take errors with a reason ([`Why`]).
 
 mod carried;
+mod chains;
 mod compile;
 mod error;
 mod instance;
@@ -24,6 +25,7 @@ mod programs;
 mod turns;
 
 pub use carried::add_carried;
+pub use chains::check_chains;
 pub use compile::compile;
 pub use error::{ProgramError, Why};
 pub use instance::{Instance, Listener};

@@ -5,11 +5,12 @@ use crate::error::{ProgramError, Why};
 use crate::pipeline::Pipeline;
 use millrace_compile::check_port;
 use millrace_dataplane::{Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError};
+use millrace_inputs::ProgramChains;
 use std::sync::Arc;
 use tracing::warn;
 
 /// How programs that are brought to a running switch are made to run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Making {
     /// What runs them.
     pub engine: EngineKind,
@@ -17,6 +18,8 @@ pub struct Making {
     pub count_lookups: bool,
     /// The port number that means drop to them; none: as their architecture has it.
     pub drop_port: Option<u32>,
+    /// What has the chains of plugins ready that they ask for; none: they get none.
+    pub chains: Option<ProgramChains>,
 }
 
 impl Making {
@@ -48,16 +51,25 @@ impl Making {
             check_port(&pipeline.program, port).map_err(ProgramError::invalid)?;
         }
         let Making { engine, count_lookups, .. } = *self;
+        let asked = pipeline.program.chains.iter().map(|chain| (chain.is_output, chain.text.as_str()));
+        let chains = self.chains.as_ref().map(|chains| chains.prepare(asked)).transpose();
+        let chains = chains.map_err(|error| {
+            let message = format!("a chain of plugins that the program asks for cannot be had: {error}");
+            ProgramError::invalid(message)
+        })?;
         let config =
             SwitchConfig { engine, count_lookups, cancel: cancel.clone(), ..SwitchConfig::default() };
         let make = if at_once { Switch::successor } else { Switch::alongside };
-        let switch =
+        let mut switch =
             make(Arc::clone(&pipeline.program), config, &running.tables).map_err(|error| match error {
                 SwitchError::Cancelled => ProgramError::new(Why::Cancelled, error.to_string()),
                 error => ProgramError::invalid(format!("the device config cannot be realized: {error}")),
             })?;
         if let Some(reason) = switch.without_code() {
             warn!(program = pipeline.program.name, reason, "the interpreter runs the program");
+        }
+        if let Some(chains) = chains {
+            switch.at_exchange(|| chains.start());
         }
         Ok(switch)
     }

@@ -10,7 +10,7 @@
 //!
 //! It never runs a program and never says anything itself: who calls shows what was found.
 
-use millrace_lower::{advice, advice_for_workers, is_foreign, lower_from};
+use millrace_lower::{advice, advice_for_workers, chains, is_foreign, lower_from};
 use millrace_p4_14::{LIBRARY, translate};
 use millrace_pipeline::{Program, verify};
 use millrace_sema::hir;
@@ -19,7 +19,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use millrace_lower::{check_port, set_drop_port};
+pub use millrace_lower::{AskedChain, check_port, set_drop_port};
 pub use millrace_syntax::Options;
 
 /// Where a program comes from.
@@ -181,6 +181,18 @@ impl Checked {
         verify(&program)
             .map_err(|broken| LowerError::Broken(broken.iter().map(ToString::to_string).collect()))?;
         Ok(Arc::new(program))
+    }
+
+    /// The chains of plugins that a program without errors asks for, in whose text nobody has looked yet.
+    pub fn chains(&self) -> Vec<AskedChain> {
+        // What is wrong with the annotations is found when the program is lowered.
+        if self.errors { Vec::new() } else { chains(&self.typed).unwrap_or_default() }
+    }
+
+    /// Adds what the caller has found in the program.
+    pub fn find(&mut self, finding: Diagnostic) {
+        self.errors |= finding.severity == Severity::Error;
+        self.findings.push(finding);
     }
 
     /// Finds also what several workers of one switch mean for the program.

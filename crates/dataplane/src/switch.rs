@@ -52,6 +52,18 @@ pub struct Switch {
     /// The time of the batch.
     pub(crate) now_ns: u64,
     pub(crate) max_passes: u32,
+    /// What is done when its program takes over.
+    at_exchange: AtExchange,
+}
+
+/// See [`Switch::at_exchange`].
+#[derive(Default)]
+struct AtExchange(Option<Box<dyn FnOnce() + Send>>);
+
+impl std::fmt::Debug for AtExchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "something" } else { "nothing" })
+    }
 }
 
 impl Switch {
@@ -145,6 +157,7 @@ impl Switch {
             now_ns: config.clock.now_ns(),
             clock: config.clock.clone(),
             max_passes: config.max_passes,
+            at_exchange: AtExchange::default(),
         };
         switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());
         if let KnownPorts::Only(ports) = config.ports {
@@ -176,6 +189,7 @@ impl Switch {
             clock: self.clock.clone(),
             now_ns: self.now_ns,
             max_passes: self.max_passes,
+            at_exchange: AtExchange::default(),
         };
         switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());
         switch.traffic.turns.take();
@@ -249,6 +263,16 @@ impl Switch {
         self.exchange(&mut next);
         std::mem::swap(&mut self.replicator, &mut next.replicator);
         next
+    }
+
+    /// What is to be done when this switch's program takes over from one that runs, once: while no worker forwards, before the
+    /// first packet meets it. It must not take long.
+    pub fn at_exchange(&mut self, act: impl FnOnce() + Send + 'static) {
+        self.at_exchange = AtExchange(Some(Box::new(act)));
+    }
+
+    pub(crate) fn take_at_exchange(&mut self) -> Option<Box<dyn FnOnce() + Send>> {
+        self.at_exchange.0.take()
     }
 
     /// Has the code be what the tables want now, so that no packet waits until it is made.

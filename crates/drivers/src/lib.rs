@@ -35,6 +35,7 @@ mod open;
 mod pcap;
 mod port;
 mod spec;
+mod stamps;
 mod stream;
 mod tap;
 #[cfg(test)]

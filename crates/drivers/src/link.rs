@@ -117,14 +117,19 @@ impl LinkName {
 
     /// Has the driver of the interface answer in the structure of a request of ethtool; false when it does not know the request.
     pub(crate) fn ask_driver<T>(&self, command: &mut T) -> io::Result<bool> {
-        let mut request = self.request();
-        request.ifr_ifru.ifru_data = std::ptr::from_mut(command).cast();
-        match control(control_socket()?.as_raw_fd(), libc::SIOCETHTOOL as libc::Ioctl, &mut request) {
+        match self.ask_about(libc::SIOCETHTOOL as libc::Ioctl, command) {
             Ok(()) => Ok(true),
             // Not an Ethernet driver, or one without this call.
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Makes a request of the interface whose structure is `data`, into which it may write.
+    pub(crate) fn ask_about<T>(&self, what: libc::Ioctl, data: &mut T) -> io::Result<()> {
+        let mut request = self.request();
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(data).cast();
+        control(control_socket()?.as_raw_fd(), what, &mut request)
     }
 
     /// Brings the interface up.
@@ -251,7 +256,7 @@ pub(crate) fn names() -> Vec<String> {
 }
 
 fn control(descriptor: RawFd, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-    // SAFETY: every request used here reads and writes one ifreq, and SIOCETHTOOL the structure that this points to; both live
+    // SAFETY: every request used here reads and writes one ifreq, and SIOCETHTOOL and SIOC[GS]HWTSTAMP the structure that this points to; both live
     // beyond the call.
     answer(unsafe { libc::ioctl(descriptor, what, std::ptr::from_mut(request)) })
 }

@@ -7,7 +7,11 @@ use std::str::FromStr;
 pub const DRIVERS: [(Driver, &str, &str); 7] = [
     (Driver::Dpdk, "dpdk", "dpdk:DEVICE[,mtu=N][,promisc=on|off][,allow=MAC[+MAC]...][,ARGUMENT]..."),
     (Driver::Null, "null", "null:TRACE[,passes=N][,kinds=on] or null:-"),
-    (Driver::Packet, "packet", "packet:INTERFACE[,promisc=on|off][,allow=MAC[+MAC]...]"),
+    (
+        Driver::Packet,
+        "packet",
+        "packet:INTERFACE[,timestamps=auto|hardware|software][,promisc=on|off][,allow=MAC[+MAC]...]",
+    ),
     (Driver::Pcap, "pcap", "pcap:IN[,OUT]"),
     (Driver::Stream, "stream", "stream:IN[,OUT]"),
     (Driver::Tap, "tap", "tap:NAME[,promisc=on|off][,allow=MAC[+MAC]...]"),

@@ -6,7 +6,7 @@
 
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_BATCH, PacketPool};
-use millrace_inputs::{Inputs, PortChain};
+use millrace_inputs::{Inputs, Plan, PortChain};
 use std::os::fd::RawFd;
 use std::time::Instant;
 
@@ -98,7 +98,8 @@ impl QueuePair for Source {
 fn run(chain: &str, batches: usize) -> f64 {
     let chains = if chain.is_empty() { vec![] } else { vec![format!("0:{chain}")] };
     let chains = chains.iter().map(|text| PortChain::parse(text, false).expect("the chain is right"));
-    let mut inputs = Inputs::open(chains.collect()).expect("its files open");
+    let plan = Plan::new(&[0], &chains.collect::<Vec<_>>(), &[]).expect("there is one chain");
+    let mut inputs = Inputs::open(plan).expect("its files open");
     inputs.start().expect("a thread starts");
     let mut port = inputs.wrap(0, Box::new(Source::new())).expect("there is memory");
     let mut pool = PacketPool::new(2 * MAX_BATCH);

@@ -1,47 +1,26 @@
 //! The chains of all ports of a switch.
 
-use crate::chain::{Chain, SelectorSpec, StepSpec};
-use crate::error::{InputError, TextError};
-use crate::flows::{Format, Writer};
+use crate::chain::{SelectorSpec, StepSpec};
+use crate::classes::List;
+use crate::error::InputError;
+use crate::flows::{AccountSpec, Format, Writer};
 use crate::port::{ChainedPort, Step, Steps};
+use crate::ports::Plan;
 use crate::selector::Selector;
 use crate::status::{InputsStatus, Place, ShownStep, StepCounts, StepStatus};
+use crate::succession::{Known, ProgramChains, Succession};
 use millrace_drivers::{QueuePair, TimeSource};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-/// A chain and where it stands: `0:filter "tcp"`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PortChain {
-    /// The port.
-    pub port: u32,
-    /// Whether what the port sends passes it; else what it receives.
-    pub is_output: bool,
-    /// The chain.
-    pub chain: Chain,
-}
+/// Where a chain stands: the port, and whether it is of what that sends.
+pub(crate) type At = (u32, bool);
 
-impl PortChain {
-    /// Reads `PORT:CHAIN`.
-    ///
-    /// # Errors
-    /// [`TextError`], with the place.
-    pub fn parse(text: &str, is_output: bool) -> Result<PortChain, TextError> {
-        let wrong =
-            || TextError::new(text, 0..0, "`PORT:CHAIN` was expected, as in 0:filter \"udp port 53\"");
-        let (number, chain) = text.split_once(':').ok_or_else(wrong)?;
-        // A plus sign would parse as a number too.
-        let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
-        let port = number.parse().ok().filter(|_| is_number).ok_or_else(wrong)?;
-        let chain = chain.parse().map_err(|error: TextError| error.within(text, number.len() + 1))?;
-        Ok(PortChain { port, is_output, chain })
-    }
-}
-
-/// The chain of a port and direction, with all that was opened for it.
-struct Opened {
+/// The chain of a port and direction, with what its queue pairs share.
+pub(crate) struct Opened {
+    pub(crate) is_of_program: bool,
     specs: Vec<StepSpec>,
     /// Selectors for the first queue pair; others make theirs.
     ready: Vec<Option<Selector>>,
@@ -50,11 +29,95 @@ struct Opened {
     files: Vec<Option<usize>>,
 }
 
-/// The chains of a switch, and the thread that writes their flows. To be dropped after the ports: then the files are whole.
+impl Opened {
+    /// Of a chain whose lists are read, with the numbers of its files.
+    pub(crate) fn new(specs: Vec<StepSpec>, is_of_program: bool) -> Result<Opened, InputError> {
+        let ready = specs.iter().map(selector_of).collect::<Result<_, _>>()?;
+        let counts = specs.iter().map(|_| Arc::default()).collect();
+        Ok(Opened { is_of_program, specs, ready, counts, files: Vec::new() })
+    }
+
+    /// Gives each account the number of its file.
+    pub(crate) fn set_files(
+        &mut self,
+        mut number: impl FnMut(&AccountSpec) -> Result<usize, InputError>,
+    ) -> Result<(), InputError> {
+        let of_step = |spec: &StepSpec| spec.account.as_ref().map(&mut number).transpose();
+        self.files = self.specs.iter().map(of_step).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// The steps for a queue pair.
+    pub(crate) fn steps(
+        &mut self,
+        at: At,
+        writer: Option<&Writer>,
+        is_replay: bool,
+    ) -> Result<Steps, InputError> {
+        let mut ready = std::mem::take(&mut self.ready).into_iter();
+        let mut steps = Vec::new();
+        for ((spec, counts), file) in self.specs.iter().zip(&self.counts).zip(&self.files) {
+            let selector = match ready.next() {
+                Some(selector) => selector,
+                None => selector_of(spec)?,
+            };
+            let account = match (&spec.account, writer, file) {
+                (Some(account), Some(writer), Some(file)) => {
+                    Some(account.open((writer, *file), at, &counts.flows, is_replay)?)
+                }
+                _ => None,
+            };
+            steps.push(Step { selector, account, counts: Arc::clone(counts) });
+        }
+        Ok(Steps::new(steps))
+    }
+
+    fn shown(&self, (port, is_output): At) -> impl Iterator<Item = ShownStep> {
+        self.specs.iter().zip(&self.counts).enumerate().map(move |(step, (spec, counts))| {
+            let place = Place { port, is_output, step: step + 1, plugin: spec.name() };
+            let file = spec.account.as_ref().map(|account| account.file.clone());
+            ShownStep { place, file, counts: Arc::clone(counts) }
+        })
+    }
+}
+
+/// The counters of all chains.
+pub(crate) fn shown(chains: &BTreeMap<At, Opened>) -> impl Iterator<Item = ShownStep> {
+    chains.iter().flat_map(|(at, chain)| chain.shown(*at))
+}
+
+/// The lists of a chain in place of their files.
+pub(crate) fn read_lists(
+    specs: &mut [StepSpec],
+    mut read: impl FnMut(&List) -> Result<List, InputError>,
+) -> Result<(), InputError> {
+    for spec in specs {
+        if let Some(SelectorSpec::Prefix(_, list, _) | SelectorSpec::Exact(_, list, _)) = &mut spec.selector {
+            *list = read(list)?;
+        }
+    }
+    Ok(())
+}
+
+/// A file of flows that a switch has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FlowFile {
+    pub(crate) path: String,
+    pub(crate) format: Format,
+}
+
+/// The chains of a switch, and the thread that writes their flows. To be ended after the ports: then the files are whole.
 pub struct Inputs {
-    chains: BTreeMap<(u32, bool), Opened>,
-    files: Vec<(File, Format)>,
-    writer: Option<Writer>,
+    chains: BTreeMap<At, Opened>,
+    /// The number of a file is its place here.
+    files: Vec<FlowFile>,
+    /// The lists that were read, by path.
+    lists: BTreeMap<String, List>,
+    /// Files that no thread writes yet.
+    made: Vec<(File, Format)>,
+    writer: Option<Arc<Writer>>,
+    shown: InputsStatus,
+    succession: Option<Arc<Succession>>,
 }
 
 impl Inputs {
@@ -62,52 +125,22 @@ impl Inputs {
     ///
     /// # Errors
     /// [`InputError`]; no file is made when a list is wrong.
-    pub fn open(chains: Vec<PortChain>) -> Result<Inputs, InputError> {
-        let mut opened = BTreeMap::new();
-        for PortChain { port, is_output, chain } in chains {
-            let mut specs = chain.steps;
-            for spec in &mut specs {
-                if let Some(SelectorSpec::Prefix(_, list, _) | SelectorSpec::Exact(_, list, _)) =
-                    &mut spec.selector
-                {
-                    *list = list.read()?;
+    pub fn open(plan: Plan) -> Result<Inputs, InputError> {
+        let (mut chains, mut lists) = (BTreeMap::new(), BTreeMap::new());
+        for (at, planned) in plan.0 {
+            let mut specs = planned.chain.steps;
+            read_lists(&mut specs, |list| {
+                let read = list.read()?;
+                if let List::Read(path, _) = &read {
+                    lists.insert(path.clone(), read.clone());
                 }
-            }
-            let ready = specs.iter().map(selector_of).collect::<Result<_, _>>()?;
-            let counts = specs.iter().map(|_| Arc::default()).collect();
-            let chain = Opened { specs, ready, counts, files: Vec::new() };
-            if opened.insert((port, is_output), chain).is_some() {
-                let direction = if is_output { "output" } else { "input" };
-                return Err(InputError::Port(format!("port {port} has two chains for its {direction}")));
-            }
+                Ok(read)
+            })?;
+            chains.insert(at, Opened::new(specs, planned.is_of_program)?);
         }
-        let mut inputs = Inputs { chains: opened, files: Vec::new(), writer: None };
-        inputs.make_files()?;
-        Ok(inputs)
-    }
-
-    fn make_files(&mut self) -> Result<(), InputError> {
-        let mut known = Vec::new();
-        for chain in self.chains.values_mut() {
-            for spec in &chain.specs {
-                let Some(account) = &spec.account else {
-                    chain.files.push(None);
-                    continue;
-                };
-                let path = &account.file;
-                let failed = |error| InputError::system(format!("write {path}"), error);
-                let file = File::create(path).map_err(failed)?;
-                let about = file.metadata().map_err(failed)?;
-                let identity = (about.dev(), about.ino());
-                if about.is_file() && known.contains(&identity) {
-                    return Err(InputError::Port(format!("{path} is the file of two accounts")));
-                }
-                known.push(identity);
-                chain.files.push(Some(self.files.len()));
-                self.files.push((file, account.format));
-            }
-        }
-        Ok(())
+        let (files, made) = make_files(&mut chains)?;
+        let shown = InputsStatus::of(shown(&chains).collect());
+        Ok(Inputs { chains, files, lists, made, writer: None, shown, succession: None })
     }
 
     /// Starts the thread that writes flows, if there are accounts.
@@ -115,66 +148,94 @@ impl Inputs {
     /// # Errors
     /// [`InputError::System`].
     pub fn start(&mut self) -> Result<(), InputError> {
-        if !self.files.is_empty() && self.writer.is_none() {
-            let started = Writer::start(std::mem::take(&mut self.files));
-            self.writer = Some(started.map_err(|error| InputError::system("start a thread", error))?);
+        if !self.made.is_empty() {
+            let started = Writer::start(std::mem::take(&mut self.made));
+            let writer = started.map_err(|error| InputError::system("start a thread", error))?;
+            self.writer = Some(Arc::new(writer));
         }
         Ok(())
     }
 
-    /// A queue pair of a port with the port's chains; the pair itself where there are none.
+    /// From now on queue pairs are wrapped such that programs which take over may bring chains of their own, and gives what
+    /// prepares these. The chains are started before.
+    ///
+    /// # Errors
+    /// [`InputError::System`]: there is no thread to be had.
+    pub fn expect_programs(&mut self) -> Result<ProgramChains, InputError> {
+        let fixed: BTreeSet<At> =
+            self.chains.iter().filter(|(_, chain)| !chain.is_of_program).map(|(at, _)| *at).collect();
+        let files_of = |chain: &Opened| chain.files.iter().flatten().copied().collect::<Vec<_>>();
+        let fixed_chains = self.chains.values().filter(|chain| !chain.is_of_program);
+        let known = Known {
+            taken: fixed_chains.flat_map(files_of).collect(),
+            files: self.files.clone(),
+            lists: std::mem::take(&mut self.lists),
+            shown: shown(&self.chains).filter(|step| fixed.contains(&step.place.at())).collect(),
+            fixed,
+        };
+        let succession = Succession::start(known, self.writer.clone(), self.shown.clone());
+        let succession = succession.map_err(|error| InputError::system("start a thread", error))?;
+        self.succession = Some(Arc::clone(&succession));
+        Ok(ProgramChains(succession))
+    }
+
+    /// A queue pair of a port with the port's chains; the pair itself where there are none and none can come.
     ///
     /// # Errors
     /// [`InputError`].
     pub fn wrap(&mut self, port: u32, pair: Box<dyn QueuePair>) -> Result<Box<dyn QueuePair>, InputError> {
         let is_replay = pair.time_source() == TimeSource::Simulated;
-        let input = self.steps(port, false, is_replay)?;
-        let output = self.steps(port, true, is_replay)?;
-        if input.is_none() && output.is_none() {
+        let handover = self.succession.as_ref().map(|succession| succession.handover(port, is_replay));
+        let mut steps = |is_output| {
+            let at = (port, is_output);
+            let chain = self.chains.get_mut(&at);
+            chain.map(|chain| chain.steps(at, self.writer.as_deref(), is_replay)).transpose()
+        };
+        let (input, output) = (steps(false)?, steps(true)?);
+        if input.is_none() && output.is_none() && handover.is_none() {
             return Ok(pair);
         }
-        Ok(Box::new(ChainedPort::new(pair, input, output)))
-    }
-
-    fn steps(&mut self, port: u32, is_output: bool, is_replay: bool) -> Result<Option<Steps>, InputError> {
-        let Some(chain) = self.chains.get_mut(&(port, is_output)) else { return Ok(None) };
-        let mut ready = std::mem::take(&mut chain.ready).into_iter();
-        let mut steps = Vec::new();
-        for ((spec, counts), file) in chain.specs.iter().zip(&chain.counts).zip(&chain.files) {
-            let selector = match ready.next() {
-                Some(selector) => selector,
-                None => selector_of(spec)?,
-            };
-            let account = match (&spec.account, &self.writer, file) {
-                (Some(account), Some(writer), Some(file)) => {
-                    Some(account.open((writer, *file), (port, is_output), &counts.flows, is_replay)?)
-                }
-                _ => None,
-            };
-            steps.push(Step { selector, account, counts: Arc::clone(counts) });
-        }
-        Ok(Some(Steps::new(steps)))
+        Ok(Box::new(ChainedPort::new(pair, input, output, handover)))
     }
 
     /// The counters of all steps, for another thread.
     pub fn shown(&self) -> InputsStatus {
-        let of_chain = |((port, is_output), chain): (&(u32, bool), &Opened)| -> Vec<ShownStep> {
-            let of_step = |(at, (spec, counts)): (usize, (&StepSpec, &Arc<StepCounts>))| {
-                let place = Place { port: *port, is_output: *is_output, step: at + 1, plugin: spec.name() };
-                let file = spec.account.as_ref().map(|account| account.file.clone());
-                ShownStep { place, file, counts: Arc::clone(counts) }
-            };
-            chain.specs.iter().zip(&chain.counts).enumerate().map(of_step).collect()
-        };
-        InputsStatus(self.chains.iter().flat_map(of_chain).collect())
+        self.shown.clone()
     }
 
-    /// Waits until the files of flows are whole, and says what all steps have counted. The ports are to be gone.
-    pub fn end(self) -> Vec<StepStatus> {
+    /// Waits until the files of flows are whole, and says what all steps have counted. The ports are to be gone, and whoever
+    /// brings programs.
+    pub fn end(mut self) -> Vec<StepStatus> {
         let shown = self.shown();
+        if let Some(succession) = self.succession.take() {
+            succession.end();
+        }
         drop(self);
         shown.now()
     }
+}
+
+type Made = (Vec<FlowFile>, Vec<(File, Format)>);
+
+fn make_files(chains: &mut BTreeMap<At, Opened>) -> Result<Made, InputError> {
+    let (mut known, mut files, mut made) = (Vec::new(), Vec::new(), Vec::new());
+    for chain in chains.values_mut() {
+        chain.set_files(|account| {
+            let path = &account.file;
+            let failed = |error| InputError::system(format!("write {path}"), error);
+            let file = File::create(path).map_err(failed)?;
+            let about = file.metadata().map_err(failed)?;
+            let identity = (about.dev(), about.ino());
+            if about.is_file() && known.contains(&identity) {
+                return Err(InputError::Port(format!("{path} is the file of two accounts")));
+            }
+            known.push(identity);
+            made.push((file, account.format));
+            files.push(FlowFile { path: path.clone(), format: account.format });
+            Ok(files.len() - 1)
+        })?;
+    }
+    Ok((files, made))
 }
 
 fn selector_of(spec: &StepSpec) -> Result<Option<Selector>, InputError> {

@@ -11,6 +11,9 @@
 //! assert!("filter \"tcp\" | sample 1/100".parse::<millrace_inputs::Chain>().is_ok());
 //! ```
 //!
+//! A [`Plan`] has the chains of the operator and those that a program asks for; [`ProgramChains`] has those of a program that takes
+//! over from one that runs ready before it does.
+//!
 //! It promises:
 //! - **All is bounded**: expressions, instructions for a frame, lists, flows, records of a second; each has a limit with a name.
 //! - **Nothing waits, locks or allocates while packets pass.** Files are written by a thread of their own. Only ports that replay
@@ -27,12 +30,16 @@ pub mod flows;
 mod headers;
 mod inputs;
 mod port;
+mod ports;
 mod selector;
 mod status;
+mod succession;
 
 pub use chain::Chain;
 pub use classes::{MAX_LIST_ENTRIES, MAX_LIST_FILE};
 pub use error::{InputError, TextError};
 pub use headers::{MAX_EXTENSIONS, MAX_TAGS};
-pub use inputs::{Inputs, PortChain};
+pub use inputs::Inputs;
+pub use ports::{MAX_PORT_RANGES, Plan, PortChain};
 pub use status::{FlowStatus, InputsStatus, Place, StepStatus};
+pub use succession::{PreparedChains, ProgramChains};

@@ -4,6 +4,7 @@ use crate::flows::Account;
 use crate::headers::Headers;
 use crate::selector::{Decided, Seen, Selector, bits};
 use crate::status::StepCounts;
+use crate::succession::{Change, Handover, Next};
 use millrace_drivers::{
     Alarm, Around, PortError, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns,
 };
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How often flows that have ended are looked for while no packets come.
-const LOOK: Duration = Duration::from_secs(1);
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// A step, ready to run.
 pub(crate) struct Step {
@@ -90,15 +91,43 @@ pub(crate) struct ChainedPort {
     /// Wakes the worker for flows that end while no packets come.
     alarm: Option<Alarm>,
     look_at_ns: u64,
+    /// Where the chains of the next program are.
+    handover: Option<Arc<Handover>>,
 }
 
 impl ChainedPort {
-    pub(crate) fn new(port: Box<dyn QueuePair>, input: Option<Steps>, output: Option<Steps>) -> ChainedPort {
+    pub(crate) fn new(
+        port: Box<dyn QueuePair>,
+        input: Option<Steps>,
+        output: Option<Steps>,
+        handover: Option<Arc<Handover>>,
+    ) -> ChainedPort {
         let is_simulated = port.time_source() == TimeSource::Simulated;
         let has_account = input.iter().chain(&output).any(Steps::has_account);
         // Without an alarm flows are told with the next packet.
         let alarm = if has_account && !is_simulated { Alarm::every(LOOK).ok() } else { None };
-        ChainedPort { port, input, output, is_simulated, alarm, look_at_ns: 0 }
+        ChainedPort { port, input, output, is_simulated, alarm, look_at_ns: 0, handover }
+    }
+
+    /// Takes the chains of a program that has taken over.
+    #[inline]
+    fn keep_up(&mut self) {
+        if let Some(handover) = &self.handover
+            && let Some(next) = handover.take()
+        {
+            let exchange = |now: &mut Option<Steps>, change| match change {
+                Change::Stays => Change::Stays,
+                Change::Becomes(steps) => Change::Becomes(std::mem::replace(now, steps)),
+            };
+            let input = exchange(&mut self.input, next.input);
+            let output = exchange(&mut self.output, next.output);
+            // An alarm goes on to ring where nobody needs it any more.
+            let alarm = match &self.alarm {
+                Some(_) => next.alarm,
+                None => std::mem::replace(&mut self.alarm, next.alarm),
+            };
+            handover.retire(Next { input, output, alarm });
+        }
     }
 
     /// Looks for flows that have ended while no packets come.
@@ -135,6 +164,7 @@ impl Around for ChainedPort {
     }
 
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        self.keep_up();
         let before = batch.len();
         let received = self.port.receive(batch, pool);
         let count = batch.len() - before;
@@ -150,6 +180,7 @@ impl Around for ChainedPort {
     }
 
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        self.keep_up();
         if let Some(output) = &mut self.output
             && !batch.is_empty()
         {

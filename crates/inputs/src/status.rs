@@ -2,8 +2,8 @@
 
 use crate::flows::FlowCounts;
 use crate::selector::Decided;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a step has counted, of all queue pairs of its port.
 #[derive(Debug, Default)]
@@ -51,9 +51,9 @@ impl StepCounts {
 
 /// The counters of the chains of a switch, for another thread.
 #[derive(Clone, Debug, Default)]
-pub struct InputsStatus(pub(crate) Arc<[ShownStep]>);
+pub struct InputsStatus(Arc<Mutex<Arc<[ShownStep]>>>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ShownStep {
     pub(crate) place: Place,
     pub(crate) file: Option<String>,
@@ -61,9 +61,19 @@ pub(crate) struct ShownStep {
 }
 
 impl InputsStatus {
+    pub(crate) fn of(steps: Arc<[ShownStep]>) -> InputsStatus {
+        InputsStatus(Arc::new(Mutex::new(steps)))
+    }
+
+    /// From now on these steps are shown.
+    pub(crate) fn set(&self, steps: Arc<[ShownStep]>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = steps;
+    }
+
     /// What all steps have counted so far.
     pub fn now(&self) -> Vec<StepStatus> {
-        self.0.iter().map(|step| step.counts.of(step.place, step.file.as_deref())).collect()
+        let steps = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        steps.iter().map(|step| step.counts.of(step.place, step.file.as_deref())).collect()
     }
 }
 
@@ -81,6 +91,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// The port and direction.
+    pub(crate) fn at(&self) -> (u32, bool) {
+        (self.port, self.is_output)
+    }
+
     /// `input` or `output`.
     pub fn direction(&self) -> &'static str {
         if self.is_output { "output" } else { "input" }

@@ -2,7 +2,7 @@
 
 use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair, Received, wait_readable};
 use millrace_frames::{Batch, PacketPool};
-use millrace_inputs::{Inputs, PortChain};
+use millrace_inputs::{Inputs, Plan, PortChain, ProgramChains};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -60,7 +60,8 @@ impl Drop for Folder {
 
 fn open(chains: &[(&str, bool)]) -> Inputs {
     let chains = chains.iter().map(|(text, is_output)| PortChain::parse(text, *is_output).unwrap());
-    let mut inputs = Inputs::open(chains.collect()).unwrap();
+    let plan = Plan::new(&[0, 1, 2, 3], &chains.collect::<Vec<_>>(), &[]).unwrap();
+    let mut inputs = Inputs::open(plan).unwrap();
     inputs.start().unwrap();
     inputs
 }
@@ -221,7 +222,7 @@ fn two_accounts_of_one_file_and_two_chains_of_a_port_are_refused() {
     let folder = Folder::new("twice");
     let file = folder.path("flows.json");
     let parse = |text: &str| PortChain::parse(text, false).unwrap();
-    let refused = |chains: Vec<PortChain>| match Inputs::open(chains) {
+    let refused = |chains: Vec<PortChain>| match Plan::new(&[0, 1, 4], &chains, &[]).and_then(Inputs::open) {
         Ok(_) => panic!("they are taken"),
         Err(error) => error.to_string(),
     };
@@ -233,4 +234,132 @@ fn two_accounts_of_one_file_and_two_chains_of_a_port_are_refused() {
     let chains = vec![parse(&format!("0:account {never}")), parse("1:prefix dst \"10.0.0.1/8\"")];
     assert!(refused(chains).contains("bits beyond its prefix"));
     assert!(!std::path::Path::new(&never).exists(), "a file was made though a list is wrong");
+}
+
+/// A port whose queue pair may get the chains of other programs, and what prepares these.
+struct Succeeded {
+    port: Box<dyn QueuePair>,
+    chains: ProgramChains,
+    inputs: Inputs,
+    left: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+/// Port 0 with frames to come: of the operator it has `given`, of the first program `asked`.
+fn succeeded(given: &[(&str, bool)], asked: &[(&str, bool)], coming: Vec<Vec<u8>>) -> Succeeded {
+    let parse = |chains: &[(&str, bool)]| -> Vec<PortChain> {
+        chains.iter().map(|(text, is_output)| PortChain::parse(text, *is_output).unwrap()).collect()
+    };
+    let mut inputs = Inputs::open(Plan::new(&[0], &parse(given), &parse(asked)).unwrap()).unwrap();
+    inputs.start().unwrap();
+    let chains = inputs.expect_programs().unwrap();
+    let wire = Wire { coming, ..Wire::default() };
+    let left = Arc::clone(&wire.left);
+    let port = inputs.wrap(0, Box::new(MemoryPort::new(wire))).unwrap();
+    Succeeded { inputs, chains, port, left }
+}
+
+impl Succeeded {
+    /// The last bytes of the next frames that come in, of so many at most, and sends them again.
+    fn relay(&mut self, limit: usize) -> Vec<u8> {
+        let mut pool = PacketPool::new(limit);
+        let mut batch = Batch::with_limit(limit);
+        self.port.receive(&mut batch, &mut pool).unwrap();
+        let received = batch.packets().iter().map(|packet| packet.data()[42]).collect();
+        self.port.transmit(&mut batch, &mut pool).unwrap();
+        received
+    }
+
+    fn plugins(&self) -> Vec<(bool, &'static str, u64)> {
+        self.inputs
+            .shown()
+            .now()
+            .iter()
+            .map(|step| (step.place.is_output, step.place.plugin, step.packets))
+            .collect()
+    }
+}
+
+#[test]
+fn the_chains_of_the_next_program_begin_with_the_next_batch_and_the_operators_stay() {
+    let frames = (0..12).map(|number| udp(1, 50 + u16::from(number % 3), number)).collect();
+    let mut port =
+        succeeded(&[("*:filter \"not udp port 52\"", true)], &[("0:filter \"udp port 50\"", false)], frames);
+    assert_eq!(port.relay(4), [0, 3]);
+    assert_eq!(port.plugins(), [(false, "filter", 4), (true, "filter", 2)]);
+    // The next one asks for something in both directions; the output is the operator's.
+    let asked = [(false, "0:sample 1/2"), (true, "0:sample 1/2"), (false, "7:sample 1/3")];
+    let next = port.chains.prepare(asked.into_iter()).unwrap();
+    assert_eq!(port.relay(4), [6], "the first program runs on while the next one is prepared");
+    next.start();
+    assert_eq!(port.relay(4), [8, 10]);
+    assert_eq!(
+        port.plugins(),
+        [(false, "sample", 4), (true, "filter", 5)],
+        "counters of the program's begin again"
+    );
+    // One that asks for nothing has nothing before it.
+    port.chains.prepare(std::iter::empty()).unwrap().start();
+    assert_eq!(port.plugins(), [(true, "filter", 5)]);
+    let left: Vec<u8> = port.left.lock().unwrap().iter().map(|frame| frame[42]).collect();
+    assert_eq!(left, [0, 3, 6, 10], "8 is to port 52");
+}
+
+#[test]
+fn a_later_program_opens_no_files_but_goes_on_with_those_that_are_open() {
+    let folder = Folder::new("later");
+    let (flows, list, other) =
+        (folder.path("flows.json"), folder.path("list.txt"), folder.path("other.json"));
+    std::fs::write(&list, "10.0.0.1/32").unwrap();
+    let first = format!("0:prefix src @{list} | account {flows}");
+    let frames = vec![udp(1, 80, 0), udp(2, 80, 1), udp(1, 81, 2), udp(2, 81, 3)];
+    let mut port = succeeded(&[], &[(&first, false)], frames);
+    assert_eq!(port.relay(2), [0]);
+    // The list is not read again.
+    std::fs::remove_file(&list).unwrap();
+    let refused = |text: &str| match port.chains.prepare([(false, text)].into_iter()) {
+        Ok(_) => panic!("it is taken"),
+        Err(error) => error.to_string(),
+    };
+    let message =
+        "is no file of the chains that the switch started with, and a program that comes later opens none";
+    assert_eq!(refused(&format!("0:account {other}")), format!("{other} {message}"));
+    assert_eq!(refused(&format!("0:account {flows} format=ipfix")), format!("{flows} {message}"));
+    assert_eq!(refused("0:prefix dst @/etc/passwd"), format!("/etc/passwd {message}"));
+    assert_eq!(
+        refused(&format!("0:account {flows} | account {flows}")),
+        format!("{flows} is the file of two accounts")
+    );
+    assert!(refused("0:filter \"udp prot\"").contains("^^^^"));
+    assert!(!std::path::Path::new(&other).exists());
+    let next = format!("0:account {flows} | prefix src @{list}");
+    port.chains.prepare([(false, next.as_str())].into_iter()).unwrap().start();
+    assert_eq!(port.relay(2), [2]);
+    let Succeeded { inputs, port, chains, .. } = port;
+    drop((port, chains));
+    let steps = inputs.end();
+    assert_eq!(
+        steps.iter().map(|step| (step.place.plugin, step.passed)).collect::<Vec<_>>(),
+        [("account", 2), ("prefix", 1)]
+    );
+    let text = std::fs::read_to_string(&flows).unwrap();
+    let mut told: Vec<(String, u64)> = text
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|flow| {
+            (format!("{} {}", flow["source"], flow["destination_port"]), flow["packets"].as_u64().unwrap())
+        })
+        .collect();
+    told.sort();
+    let wanted = [("\"10.0.0.1\" 80", 1), ("\"10.0.0.1\" 81", 1), ("\"10.0.0.2\" 81", 1)];
+    assert_eq!(told, wanted.map(|(flow, packets)| (flow.to_owned(), packets)), "those of both programs");
+}
+
+#[test]
+fn a_file_of_the_operators_is_not_a_programs() {
+    let folder = Folder::new("operators");
+    let flows = folder.path("flows.json");
+    let given = format!("0:account {flows}");
+    let port = succeeded(&[(&given, true)], &[], vec![]);
+    let refused = port.chains.prepare([(false, given.as_str())].into_iter()).err().unwrap();
+    assert_eq!(refused.to_string(), format!("{flows} is the file of two accounts"));
 }

@@ -17,6 +17,8 @@ pub(crate) mod code {
     pub(crate) const ARCHITECTURE: &str = "architecture";
     /// The package, its blocks or an extern belong to another architecture.
     pub(crate) const FOREIGN: &str = "foreign";
+    /// A chain of plugins that the program asks for.
+    pub(crate) const CHAIN: &str = "chain";
     /// There is nothing to lower.
     pub(crate) const NO_MAIN: &str = "no-main";
     /// A program sets what only the switch sets.

@@ -16,6 +16,7 @@
 
 mod action;
 mod arch;
+mod chains;
 mod code;
 mod context;
 mod entries;
@@ -40,6 +41,7 @@ use millrace_sema::hir;
 use millrace_syntax::{Diagnostic, Diagnostics, SourceMap, Span};
 
 pub use arch::{check_port, set_drop_port};
+pub use chains::{AskedChain, chains};
 
 use arch::Architecture;
 use context::Lowering;
@@ -89,10 +91,11 @@ pub fn advice(program: &hir::Program) -> Diagnostics {
         hir::TyKind::Package(package, _) => Some(&program.packages[*package].name),
         _ => None,
     });
-    match package.and_then(|name| Architecture::of_package(name)) {
-        Some(Architecture::V1Model(_)) => arch::v1model_advice(program),
-        _ => Diagnostics::new(),
+    let mut found = chains::advice(program);
+    if let Some(Architecture::V1Model(_)) = package.and_then(|name| Architecture::of_package(name)) {
+        found.extend(arch::v1model_advice(program));
     }
+    found
 }
 
 /// Warnings of what several workers of one switch mean for a program that the checker found right.
@@ -131,7 +134,9 @@ fn lower_program(hir: &hir::Program, name: &str, sources: Option<&SourceMap>) ->
         _ => return internal(declared.span, "`main` is no package"),
     };
     cx.assemble(declared, &arguments)?;
+    let asked = chains::chains(hir)?;
     let mut program = cx.ir.finish();
+    program.chains = asked.into_iter().map(|asked| asked.chain).collect();
     homes::settle(&mut program);
     pipeline::passes::make_atomic(&mut program);
     cx.sites.finish(&mut program);

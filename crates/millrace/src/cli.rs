@@ -336,6 +336,13 @@ pub(crate) struct RunArgs {
     pub(crate) running: RunningArgs,
 }
 
+impl RunArgs {
+    /// Whether somebody can reach the switch who can bring another program.
+    pub(crate) fn has_server(&self) -> bool {
+        self.grpc.grpc.is_some() || self.thrift.thrift.is_some()
+    }
+}
+
 /// Ports whose frames one peer sends and gets, for the options of bmv2.
 #[derive(Debug, Args)]
 pub(crate) struct PacketInArgs {

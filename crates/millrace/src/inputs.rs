@@ -1,4 +1,4 @@
-//! The chains of ports: `--input` and `--output`.
+//! The chains of ports: `--input` and `--output`, and what programs ask for.
 
 use crate::captures::{self, OpenPort};
 use crate::cli::RunArgs;
@@ -6,21 +6,27 @@ use crate::findings::Failure;
 use crate::privileges::Opener;
 use clap::Args;
 use millrace_drivers::{Captures, PortSpec};
-use millrace_inputs::{Chain, InputError, Inputs, PortChain, StepStatus};
+use millrace_inputs::{Chain, InputError, Inputs, Plan, PortChain, ProgramChains, StepStatus};
+use millrace_pipeline::{ChainText, Program};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use tracing::{info, warn};
 
 /// What packets pass before and after the program.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Plugins")]
 pub(crate) struct InputArgs {
-    /// What PORT receives passes that chain before the program: 0:filter "udp port 53" else account rest.json | sample 1/100
-    #[arg(long, value_name = "PORT:CHAIN")]
+    /// What PORTS receive passes that chain before the program: 0,2-3:filter "udp port 53" | sample 1/100; `*` are all others
+    #[arg(long, value_name = "PORTS:CHAIN")]
     pub(crate) input: Vec<String>,
-    /// What PORT sends passes that chain after the program
-    #[arg(long, value_name = "PORT:CHAIN")]
+    /// What PORTS send passes that chain after the program
+    #[arg(long, value_name = "PORTS:CHAIN")]
     pub(crate) output: Vec<String>,
+    /// Programs get no chains that they ask for by `@input` and `@output`
+    #[arg(long)]
+    pub(crate) no_program_inputs: bool,
 }
 
 impl From<InputError> for Failure {
@@ -38,38 +44,77 @@ pub(crate) fn check(chains: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens the ports of a run, such that they can be captured, with their chains around them.
-pub(crate) fn open_ports(
-    args: &RunArgs,
-    opener: &Opener,
-) -> Result<(Inputs, Arc<Captures>, Vec<OpenPort>), Failure> {
-    let mut inputs = open(&args.inputs, &args.ports, opener)?;
+/// The ports of a run, and what is around them.
+pub(crate) struct OpenPorts {
+    pub(crate) inputs: Inputs,
+    pub(crate) captures: Arc<Captures>,
+    pub(crate) ports: Vec<OpenPort>,
+    /// What has chains ready for programs that take over, where some may.
+    pub(crate) chains: Option<ProgramChains>,
+}
+
+/// Opens the ports of a run, such that they can be captured, with the chains around them that the command line gives and the
+/// program asks for.
+pub(crate) fn open_ports(args: &RunArgs, program: &Program, opener: &Opener) -> Result<OpenPorts, Failure> {
+    let plan = plan(&args.inputs, &args.ports, program)?;
+    let mut inputs = opener.open(move || Inputs::open(plan))??;
+    inputs.start()?;
+    let may_change = args.has_server() && !args.inputs.no_program_inputs;
+    let chains = may_change.then(|| inputs.expect_programs()).transpose()?;
     let (captures, ports) = captures::open(&args.captures, &args.workers, &args.ports, opener)?;
     let mut wrapped = Vec::with_capacity(ports.len());
     for (port, pairs) in ports {
         let pairs = pairs.into_iter().map(|pair| inputs.wrap(port, pair));
         wrapped.push((port, pairs.collect::<Result<Vec<_>, InputError>>()?));
     }
-    Ok((inputs, captures, wrapped))
+    Ok(OpenPorts { inputs, captures, ports: wrapped, chains })
 }
 
-/// The chains of a switch with these ports.
-fn open(args: &InputArgs, ports: &[PortSpec], opener: &Opener) -> Result<Inputs, Failure> {
-    let mut chains = Vec::new();
+/// Which chain is where.
+fn plan(args: &InputArgs, specs: &[PortSpec], program: &Program) -> Result<Plan, Failure> {
+    let ports: Vec<u32> = specs.iter().map(|spec| spec.port.into()).collect();
+    let mut given = Vec::new();
     for (texts, is_output) in [(&args.input, false), (&args.output, true)] {
         for text in texts {
             let chain = PortChain::parse(text, is_output);
-            chains.push(chain.map_err(|error| Failure::Usage(error.to_string()))?);
+            let chain = chain.map_err(|error| Failure::Usage(error.to_string()))?;
+            if let Some(missing) = chain.names_in_vain(&ports) {
+                return Err(Failure::Usage(format!(
+                    "a chain is of port {}, which is not given by `-i`",
+                    shown(&missing)
+                )));
+            }
+            given.push(chain);
         }
     }
-    if let Some(chain) =
-        chains.iter().find(|chain| !ports.iter().any(|spec| u32::from(spec.port) == chain.port))
-    {
-        return Err(Failure::Usage(format!("a chain is of port {}, which is not given by `-i`", chain.port)));
+    let mut asked = Vec::new();
+    let texts = program.chains.iter().filter(|_| !args.no_program_inputs);
+    for ChainText { is_output, text } in texts {
+        let chain = PortChain::parse(text, *is_output).map_err(|error| {
+            Failure::Failed(format!("a chain of plugins that {} asks for: {error}", program.name))
+        })?;
+        if let Some(missing) = chain.names_in_vain(&ports) {
+            warn!(
+                chain = text,
+                port = shown(&missing),
+                "the program asks for a chain of a port that is not there"
+            );
+        }
+        asked.push(chain);
     }
-    let mut inputs = opener.open(move || Inputs::open(chains))??;
-    inputs.start()?;
-    Ok(inputs)
+    let plan = Plan::new(&ports, &given, &asked)?;
+    for (port, direction) in plan.of_program() {
+        info!(port, direction, "chain of the program");
+    }
+    Ok(plan)
+}
+
+/// `3`, or `3-5`.
+fn shown(ports: &RangeInclusive<u32>) -> String {
+    match (ports.start(), ports.end()) {
+        (first, last) if first == last => first.to_string(),
+        (first, last) => format!("{first}-{last}"),
+    }
 }
 
 /// What the steps counted, as text.

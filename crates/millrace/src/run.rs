@@ -4,6 +4,7 @@ use crate::added_ports::AddedPorts;
 use crate::cli::RunArgs;
 use crate::entries::{load_text, read};
 use crate::findings::{Failure, Findings};
+use crate::inputs::OpenPorts;
 use crate::logging::{Log, LogOfSwitch};
 use crate::output::{is_quiet, note_line, say, say_line};
 use crate::privileges::{Opener, Privileges};
@@ -17,10 +18,10 @@ use millrace_dataplane::{
     Clock, Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker,
 };
 use millrace_drivers::Links;
-use millrace_inputs::StepStatus;
+use millrace_inputs::{ProgramChains, StepStatus};
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Shown;
-use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server};
+use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use millrace_pipeline::Program;
 use millrace_thrift::PacketIn;
 use serde_json::{Value, json};
@@ -45,8 +46,7 @@ pub(crate) fn run(args: &RunArgs, findings: &mut Findings) -> Result<(), Failure
         return Err(Failure::Usage("PROG is missing: entries need a program".into()));
     }
     // Who reaches a server can send packets (P4Runtime, to the CPU port) or add ports (Thrift).
-    let has_server = args.grpc.grpc.is_some() || args.thrift.thrift.is_some();
-    if args.ports.is_empty() && !has_server && args.packet_in.packet_in.is_none() {
+    if args.ports.is_empty() && !args.has_server() && args.packet_in.packet_in.is_none() {
         return Err(Failure::Usage("a port is missing: `-i PORT@IFACE`, as in `-i 0@eth0`".into()));
     }
     let ended = serve(args, findings)?;
@@ -78,7 +78,9 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     }
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
     load_entries(args, &mut switch, &opener, findings)?;
-    let (inputs, captures, mut ports) = inputs::open_ports(args, &opener)?;
+    let OpenPorts { inputs, captures, mut ports, chains } =
+        inputs::open_ports(args, switch.program(), &opener)?;
+    let making = making(args, chains);
     drop(opener);
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
@@ -100,8 +102,15 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         inputs: inputs.shown(),
         log: Box::new(LogOfSwitch { log: log.clone(), control: control.clone(), args: args.log.clone() }),
     })?;
-    let device = Device { numbers, links: links.clone(), cpu_port, pipeline };
-    let server = listen.map(|listen| start_p4runtime(args, &listen, device, &control)).transpose()?;
+    let device = DeviceConfig {
+        device_id: args.grpc.device_id,
+        making: making.clone(),
+        ports: numbers,
+        links: links.clone(),
+        cpu_port,
+        pipeline,
+    };
+    let server = listen.map(|listen| start_p4runtime(&listen, device, &control)).transpose()?;
     let thrift = match &args.thrift.thrift {
         Some(given) => {
             let maker = AddedPorts {
@@ -112,7 +121,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
                 workers: args.workers.clone(),
             };
             let of_server = server.as_ref().map(Server::programs);
-            let programs = of_server.unwrap_or_else(|| Programs::new(making(args), control.clone()));
+            let programs = of_server.unwrap_or_else(|| Programs::new(making, control.clone()));
             // The ports of a peer are there for good, as those of bmv2.
             let maker = packet_in.is_none().then_some(maker);
             Some(thrift::start(&args.thrift, given, args.grpc.device_id, &args.ports, maker, programs, json)?)
@@ -149,6 +158,11 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let summary = summary.map_err(|error| Failure::failed("links", error))?;
     drop((packet_in, thrift, server, metrics));
     captures::stop_all(&captures);
+    log_end(&summary);
+    Ok(Ended { summary, digests: terminal.digests(), inputs: inputs.end() })
+}
+
+fn log_end(summary: &Summary) {
     let totals = summary.switch.counters();
     info!(
         rx_packets = totals.ports().map(|(_, port)| port.rx_packets).sum::<u64>(),
@@ -157,7 +171,6 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         lost_at_ports = summary.ports.iter().map(|(_, port)| port.rx_missed + port.rx_errors).sum::<u64>(),
         "end"
     );
-    Ok(Ended { summary, digests: terminal.digests(), inputs: inputs.end() })
 }
 
 /// Gives the switch the entries of the command line.
@@ -230,11 +243,12 @@ fn config(args: &RunArgs) -> SwitchConfig {
 }
 
 /// How the programs are made that clients bring.
-fn making(args: &RunArgs) -> Making {
+fn making(args: &RunArgs, chains: Option<ProgramChains>) -> Making {
     Making {
         engine: args.running.engine.kind(),
         count_lookups: args.metrics.metrics.is_some(),
         drop_port: args.drop_port,
+        chains,
     }
 }
 
@@ -253,32 +267,7 @@ fn set_up(instance: &mut Instance, args: &RunArgs, name: &str) {
     args.ports.iter().for_each(|port| info!(port = port.to_string(), "port up"));
 }
 
-/// What a P4Runtime server shows of the switch.
-struct Device {
-    numbers: BTreeSet<PortId>,
-    links: Links,
-    cpu_port: Option<(PortId, CpuLink)>,
-    pipeline: Option<Pipeline>,
-}
-
-fn start_p4runtime(
-    args: &RunArgs,
-    listen: &Listen,
-    device: Device,
-    control: &Control,
-) -> Result<Server, Failure> {
-    let Device { numbers, links, cpu_port, pipeline } = device;
-    let Making { engine, count_lookups, drop_port } = making(args);
-    let device = DeviceConfig {
-        device_id: args.grpc.device_id,
-        engine,
-        count_lookups,
-        ports: numbers,
-        links,
-        cpu_port,
-        drop_port,
-        pipeline,
-    };
+fn start_p4runtime(listen: &Listen, device: DeviceConfig, control: &Control) -> Result<Server, Failure> {
     let started = Server::start(listen, device, control.clone());
     let started = started.map_err(|error| Failure::Failed(error.to_string()))?;
     grpc::warn_of_exposure(&P4RUNTIME, started.address(), listen.admission());

@@ -2,6 +2,7 @@
 
 use crate::cli::SourceArgs;
 use crate::findings::{Failure, Findings};
+use millrace_chassis::check_chains;
 use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
 use millrace_describe::image::{Image, MAX_IMAGE};
 use millrace_describe::p4info::describe;
@@ -52,7 +53,9 @@ fn load_input(args: &SourceArgs, findings: &mut Findings) -> Result<Loaded, Fail
     findings.set_form(args.diagnostics);
     match read_input(args)? {
         Input::Image(image) => Ok(Loaded::Image(image)),
-        Input::Source(checked) => show(*checked, findings).map(|checked| Loaded::Source(Box::new(checked))),
+        Input::Source(checked) => {
+            show_all(*checked, findings).map(|checked| Loaded::Source(Box::new(checked)))
+        }
     }
 }
 
@@ -149,7 +152,7 @@ pub(crate) fn load(
     findings: &mut Findings,
 ) -> Result<CheckedProgram, Failure> {
     findings.set_form(args.diagnostics);
-    show(read(path, args), findings)
+    show_all(read(path, args), findings)
 }
 
 /// Finds all that is wrong with a program or image, from a file or from standard input, for so many workers, and shows it.
@@ -174,6 +177,7 @@ pub(crate) fn find_all(
     };
     findings.set_form(args.diagnostics);
     checked.find_all();
+    check_chains(&mut checked, true);
     if workers > 1 {
         checked.find_for_workers();
     }
@@ -200,7 +204,7 @@ fn recognised(path: &Path) -> Standard {
 
 /// Reads and checks a program from a text.
 pub(crate) fn load_text(name: &str, text: &str, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
-    show(check(Source::Text(name, text), Standard::P4_16, &Options::default()), findings)
+    show_all(check(Source::Text(name, text), Standard::P4_16, &Options::default()), findings)
 }
 
 /// `NAME` defines 1, `NAME=VALUE` the value.
@@ -209,6 +213,11 @@ fn definition(text: &str) -> (String, String) {
         Some((name, value)) => (name.to_owned(), value.to_owned()),
         None => (text.to_owned(), "1".to_owned()),
     }
+}
+
+fn show_all(mut checked: Checked, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
+    check_chains(&mut checked, false);
+    show(checked, findings)
 }
 
 fn show(checked: Checked, findings: &mut Findings) -> Result<CheckedProgram, Failure> {

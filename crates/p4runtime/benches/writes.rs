@@ -3,7 +3,7 @@
 //!
 //!     cargo bench -p millrace-p4runtime
 
-use millrace_chassis::empty_program;
+use millrace_chassis::{Making, empty_program};
 use millrace_dataplane::{Control, EngineKind, PortId, Request, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use millrace_p4runtime_api::config;
@@ -48,12 +48,10 @@ fn main() {
     let control = worker.control();
     let device = DeviceConfig {
         device_id: DEVICE,
-        engine: EngineKind::Fastest,
-        count_lookups: false,
+        making: Making { engine: EngineKind::Fastest, ..Making::default() },
         ports: [0, 1].into(),
         links: Default::default(),
         cpu_port: None,
-        drop_port: None,
         pipeline: None,
     };
     let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false };

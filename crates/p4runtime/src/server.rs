@@ -12,7 +12,7 @@ use crate::shadow::Shadow;
 use crate::tasks;
 use crate::write::Ports;
 use millrace_chassis::{Listener, Making, Orders, Pipeline, Programs};
-use millrace_dataplane::{Control, DigestMessage, EngineKind, PortId};
+use millrace_dataplane::{Control, DigestMessage, PortId};
 use millrace_drivers::Links;
 use millrace_listen::{Admission, ListenError, P4RUNTIME};
 use millrace_p4runtime_api::v1::p4_runtime_server::P4RuntimeServer;
@@ -84,18 +84,14 @@ impl fmt::Debug for Tls {
 pub struct DeviceConfig {
     /// Its id.
     pub device_id: u64,
-    /// What runs the programs that controllers bring.
-    pub engine: EngineKind,
-    /// Whether they count the lookups of their tables.
-    pub count_lookups: bool,
+    /// How the programs are made that controllers bring.
+    pub making: Making,
     /// The ports of the switch.
     pub ports: BTreeSet<PortId>,
     /// What is behind the ports, for gNMI.
     pub links: Links,
     /// The port of the controller.
     pub cpu_port: Option<(PortId, CpuLink)>,
-    /// The port number that means drop to programs that controllers bring; none: as their architecture has it.
-    pub drop_port: Option<u32>,
     /// The program that runs; none while a controller has not brought one.
     pub pipeline: Option<Pipeline>,
 }
@@ -284,8 +280,7 @@ impl Opened {
     }
 
     fn new(device: DeviceConfig, control: Control) -> Result<Opened, StartError> {
-        let DeviceConfig { device_id, engine, count_lookups, ports, links, cpu_port, drop_port, pipeline } =
-            device;
+        let DeviceConfig { device_id, making, ports, links, cpu_port, pipeline } = device;
         let active = pipeline
             .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
             .transpose()
@@ -297,8 +292,7 @@ impl Opened {
         let ports = Ports::new(ports, cpu);
         let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
         let forwarding = Forwarding { active, ..Forwarding::default() };
-        let making = Making { engine, count_lookups, drop_port };
-        let (programs, orders) = Programs::of_server(making, control.clone());
+        let (programs, orders) = Programs::of_server(making.clone(), control.clone());
         let making = (making, programs.turns());
         let device = Device::new(device_id, making, ports, interfaces, sender, control, forwarding, events);
         Ok(Opened { device: Arc::new(device), news, frames, programs, orders })

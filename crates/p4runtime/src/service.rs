@@ -363,7 +363,7 @@ async fn set_pipeline(
         _ => Kept::Nothing,
     });
     let at_once = keep != Kept::Nothing && !matches!(action, Action::Verify | Action::VerifyAndSave);
-    let (making, turns) = (device.making, device.turns.clone());
+    let (making, turns) = (device.making.clone(), device.turns.clone());
     let running = forwarding::request(&device.control, Ask::Look).await?;
     // Compiling takes milliseconds, for which nobody else should wait but those who bring programs.
     let turn = turns.taken(&cancel).await.map_err(Refusal::from)?;

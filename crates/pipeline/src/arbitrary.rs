@@ -75,6 +75,10 @@ pub fn program(seed: u64, size: usize) -> Program {
     for error in ["PacketTooShort", "NoMatch", "HeaderTooShort", "ParserTimeout", "ParserInvalidArgument"] {
         g.b.error(error);
     }
+    for _ in 0..g.rng.below(3) {
+        let (is_output, text) = (g.rng.one_in(2), format!("{}:filter \"udp\\ \"\n", g.rng.below(9)));
+        g.b.program_mut().chains.push(ChainText { is_output, text });
+    }
     g.storage();
     g.objects();
     g.pipeline();

@@ -35,6 +35,7 @@
 pub mod arbitrary;
 pub mod bits;
 mod builder;
+mod chain_text;
 mod code;
 mod drop_site;
 mod expr;
@@ -55,6 +56,7 @@ mod work;
 
 pub use bits::Bits;
 pub use builder::{BodyBuilder, BuildError, ProgramBuilder};
+pub use chain_text::ChainText;
 pub use code::*;
 pub use drop_site::DropSite;
 pub use hash::{Crc, CrcParameters, CrcWidth};

@@ -22,6 +22,10 @@ pub const MAX_INSTS: usize = 1 << 22;
 pub const MAX_EXPR_DEPTH: usize = 512;
 /// Places of a program that are told apart where packets are dropped.
 pub const MAX_DROP_SITES: usize = 1 << 12;
+/// Chains of plugins that a program may ask for.
+pub const MAX_CHAINS: usize = 1 << 10;
+/// Bytes of the text of one of them.
+pub const MAX_CHAIN_TEXT: usize = 1 << 16;
 /// Bodies, parser states and tables whose place in the source is known.
 pub const MAX_SOURCE_LINES: usize = 1 << 16;
 /// Entries that a table may be declared with.

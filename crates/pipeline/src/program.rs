@@ -58,6 +58,8 @@ pub struct Program {
     pub deparse_at_ingress: bool,
     /// Metadata slots that are set to 0 or false before egress.
     pub reset_at_egress: Vec<SlotId>,
+    /// What packets pass at ports before and after the program, unless who runs it has something else. Informative for engines.
+    pub chains: Vec<ChainText>,
     /// The places that ask for packets to be dropped; what packets carry in the slot of [`Intrinsic::DropSite`] is an
     /// index here. The first one stands for packets whose drop nothing asked for: where the architecture drops what is
     /// not sent, it says so, and else it is empty. Informative only.

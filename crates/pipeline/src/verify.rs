@@ -183,6 +183,12 @@ impl<'a> Verifier<'a> {
             p.drop_sites.len() as u64,
             limits::MAX_DROP_SITES as u64,
         );
+        self.at_most(Location::Program, "chains", p.chains.len() as u64, limits::MAX_CHAINS as u64);
+        for ChainText { text, .. } in &p.chains {
+            self.require(!text.is_empty(), Location::Program, || "a chain has no text".into());
+            let bytes = text.len() as u64;
+            self.at_most(Location::Program, "bytes of a chain", bytes, limits::MAX_CHAIN_TEXT as u64);
+        }
         let lines = p.source_lines.len() as u64;
         self.at_most(Location::Program, "source lines", lines, limits::MAX_SOURCE_LINES as u64);
         self.parser_errors();

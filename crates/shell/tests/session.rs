@@ -30,7 +30,7 @@ impl PortMaker for Loopbacks {
 fn start() -> (Server, Quiet) {
     let quiet = Quiet::start();
     let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
-    let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
+    let making = Making { engine: EngineKind::Fastest, ..Making::default() };
     let programs = Programs::new(making, quiet.control.clone());
     let maker = Some(Box::new(Loopbacks) as Box<dyn PortMaker>);
     let config =

@@ -135,7 +135,7 @@ async fn beside_work(lab: &Lab) -> [f64; 2] {
 
 /// The other servers of the same switch.
 fn servers(lab: &Lab) -> (millrace_thrift::Server, millrace_observe::Server) {
-    let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
+    let making = Making { engine: EngineKind::Fastest, ..Making::default() };
     let programs = Programs::new(making, lab.control.clone());
     let device = millrace_thrift::DeviceConfig {
         programs,

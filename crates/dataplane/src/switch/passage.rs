@@ -45,6 +45,9 @@ impl Switch {
         (self.forwarder.effects, next.forwarder.effects) = (Effects::default(), Effects::default());
         self.traffic.turns.set_heavy(self.forwarder.weights.are_heavy());
         self.ledger.counters.start_sites(&self.forwarder.program);
+        if let Some(act) = next.take_at_exchange() {
+            act();
+        }
     }
 
     pub(crate) fn let_time_pass(&mut self, time_ns: u64) {

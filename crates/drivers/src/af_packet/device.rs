@@ -7,6 +7,8 @@ use crate::addresses::Addresses;
 use crate::device::{Device, MAX_QUEUES, check_queues};
 use crate::link::LinkName;
 use crate::port::{PortError, QueuePair};
+use crate::stamps::{StampingDevice, Wanted};
+use std::sync::Arc;
 
 /// A Linux interface. One that is down is fine, and works as soon as it is up.
 pub struct PacketDevice {
@@ -16,16 +18,19 @@ pub struct PacketDevice {
     /// Ports of the switch, which share the memory for frames.
     ports: usize,
     addresses: Option<Addresses>,
+    stamps: Wanted,
 }
 
 impl PacketDevice {
-    /// The interface of this name, for a switch with so many ports, which share the memory for frames.
+    /// The interface of this name, for a switch with so many ports, which share the memory for frames. After the name may stand
+    /// `,timestamps=auto`, `hardware` or `software`.
     ///
     /// # Errors
     /// [`PortError::Arguments`] when that is not an interface name.
-    pub fn new(name: &str, ports: usize) -> Result<PacketDevice, PortError> {
-        let link = LinkName::new("packet", name)?;
-        Ok(PacketDevice { name: format!("packet:{name}"), link, ports, addresses: None })
+    pub fn new(args: &str, ports: usize) -> Result<PacketDevice, PortError> {
+        let (name, stamps) = Wanted::take("packet", args)?;
+        let link = LinkName::new("packet", &name)?;
+        Ok(PacketDevice { name: format!("packet:{name}"), link, ports, addresses: None, stamps })
     }
 
     /// The same for frames to these addresses next to its own, or to all (none).
@@ -37,9 +42,13 @@ impl PacketDevice {
     pub(crate) fn queues(&self, queues: usize) -> Result<Vec<PacketQueue>, PortError> {
         check_queues(self, queues)?;
         let bytes = ring_bytes(self.ports.saturating_mul(queues));
+        // The link is up or down, and may be gone: opening a queue says that.
+        let stamping = StampingDevice::start(&self.link, self.stamps).map(|device| device.map(Arc::new));
         if queues == 1 {
             let alone = |ring: &RingSocket, index| ring.bind(index, self.addresses.as_ref()).map(|()| None);
-            return Ok(vec![PacketQueue::open(&self.link, bytes, self.addresses.clone(), alone)?]);
+            let mut queue = PacketQueue::open(&self.link, bytes, self.addresses.clone(), alone)?;
+            queue.want_stamps(&stamping);
+            return Ok(vec![queue]);
         }
         let mut opened: Vec<PacketQueue> = Vec::with_capacity(queues);
         for _ in 0..queues {
@@ -48,7 +57,8 @@ impl PacketDevice {
             let among = |ring: &RingSocket, index| Group::enter(group, ring, (index, addresses)).map(Some);
             opened.push(PacketQueue::open(&self.link, bytes, self.addresses.clone(), among)?);
         }
-        for queue in &opened {
+        for queue in &mut opened {
+            queue.want_stamps(&stamping);
             admit(&queue.ring).map_err(|(what, error)| queue.error(what, error))?;
         }
         Ok(opened)

@@ -20,12 +20,14 @@ use crate::addresses::Addresses;
 use crate::link::{LinkName, changes};
 use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation, VLAN_TAG, insert_vlan};
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver};
+use crate::stamps::{StampedQueue, StampingDevice};
 use fanout::{Group, admit};
 use millrace_frames::{Batch, Packet, PacketPool};
 use ring::{Arrival, Refused, RingSocket};
 use std::cell::Cell;
 use std::io;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use device::PacketDevice;
@@ -63,6 +65,10 @@ pub(crate) struct PacketQueue {
     unsent: bool,
     /// Has an offload header, and a frame that outgrew its slot or is being cut.
     large: Cutter,
+    /// The clock of a device that stamps frames.
+    stamped: Option<StampedQueue>,
+    /// Why frames have not the stamps of the device that were asked for.
+    unstamped: Option<String>,
     statistics: PortStatistics,
     missed: Cell<u64>,
 }
@@ -110,11 +116,28 @@ impl PacketQueue {
             group,
             unsent: false,
             large: Cutter::new(),
+            stamped: None,
+            unstamped: None,
             statistics: PortStatistics::default(),
             missed: Cell::new(0),
         };
         queue.look_whether_up();
         Ok(queue)
+    }
+
+    /// Has frames come with the stamps of the device, if there is one that stamps.
+    fn want_stamps(&mut self, device: &Result<Option<Arc<StampingDevice>>, String>) {
+        let wanted = match device {
+            Ok(None) => return,
+            Ok(Some(device)) => StampedQueue::new(device)
+                .and_then(|stamped| self.ring.want_device_stamps().map(|()| stamped))
+                .map_err(|error| error.to_string()),
+            Err(reason) => Err(reason.clone()),
+        };
+        match wanted {
+            Ok(stamped) => self.stamped = Some(stamped),
+            Err(reason) => self.unstamped = Some(reason),
+        }
     }
 
     /// Moves the frame at the head of the ring into the packet, or to `large` if it is to be cut.
@@ -217,6 +240,9 @@ impl PacketQueue {
         if entered.is_err() {
             return;
         }
+        if self.stamped.is_some() && next.want_device_stamps().is_err() {
+            self.stamped = None;
+        }
         self.missed.set(self.missed.get() + self.ring.take_missed());
         self.ring = next;
         self.unsent = false;
@@ -272,17 +298,26 @@ fn finish(packet: &mut Packet, set: bool, offload: &Offload, vlan: Option<(u16, 
 
 impl QueuePair for PacketQueue {
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
+        let mut has_looked = false;
         loop {
             if !self.large.cut(batch, pool, &mut self.statistics) {
                 return Ok(Received::More);
             }
-            let Some(arrival) = self.ring.arrival() else {
+            let Some(mut arrival) = self.ring.arrival() else {
                 if self.next_ring.is_none() {
                     break;
                 }
                 self.change_rings();
                 continue;
             };
+            if arrival.is_stamped_by_device
+                && let Some(StampedQueue { clock, .. }) = &mut self.stamped
+            {
+                if !std::mem::replace(&mut has_looked, true) {
+                    clock.keep_up();
+                }
+                arrival.timestamp_ns = clock.wall_ns(arrival.timestamp_ns);
+            }
             if arrival.is_queued {
                 self.follow_mtu_for_long();
             }
@@ -360,7 +395,18 @@ impl QueuePair for PacketQueue {
 
     fn remark(&self) -> Option<String> {
         let name = self.name.as_str();
-        Some(format!("{name} stays with the kernel's own stack too; xdp:{name} is faster and takes it"))
+        let stamps = match (&self.stamped, &self.unstamped) {
+            (Some(stamped), _) => {
+                format!("; frames have the stamps of the device, by its clock {}", stamped.device.clock())
+            }
+            (None, Some(reason)) => {
+                format!("; frames have the kernel's stamps, not those of the device: {reason}")
+            }
+            (None, None) => String::new(),
+        };
+        Some(format!(
+            "{name} stays with the kernel's own stack too; xdp:{name} is faster and takes it{stamps}"
+        ))
     }
 
     fn is_link_down(&self) -> bool {

@@ -113,9 +113,28 @@ pub(super) struct Arrival {
     pub(super) is_queued: bool,
     /// The VLAN tag kept aside: EtherType and tag control information.
     pub(super) vlan: Option<(u16, u16)>,
-    /// Nanoseconds since 1970.
+    /// Nanoseconds since 1970; of a frame that its device has stamped, of the device's clock.
     pub(super) timestamp_ns: u64,
+    pub(super) is_stamped_by_device: bool,
     data_at: usize,
+}
+
+impl Arrival {
+    /// What the header of a slot says, of which `size` bytes are the slot.
+    fn read(status: u32, header: &libc::tpacket2_hdr, size: usize) -> Arrival {
+        let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { header.tp_vlan_tpid } else { 0x8100 };
+        let data_at = usize::from(header.tp_mac);
+        let room = size.saturating_sub(data_at);
+        Arrival {
+            length: header.tp_len as usize,
+            captured: (header.tp_snaplen as usize).min(room),
+            is_queued: status & libc::TP_STATUS_COPY != 0,
+            vlan: (status & libc::TP_STATUS_VLAN_VALID != 0).then_some((tpid, header.tp_vlan_tci)),
+            timestamp_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
+            is_stamped_by_device: status & TP_STATUS_TS_RAW_HARDWARE != 0,
+            data_at,
+        }
+    }
 }
 
 impl RingSocket {
@@ -198,17 +217,12 @@ impl RingSocket {
         // SAFETY: the slot is ours since the acquiring load saw TP_STATUS_USER, it starts with this header, and slots are
         // aligned to 16 bytes.
         let header = unsafe { *self.slot_bytes(slot).as_ptr().cast::<libc::tpacket2_hdr>() };
-        let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { header.tp_vlan_tpid } else { 0x8100 };
-        let data_at = usize::from(header.tp_mac);
-        let room = self.layout.size.saturating_sub(data_at);
-        Some(Arrival {
-            length: header.tp_len as usize,
-            captured: (header.tp_snaplen as usize).min(room),
-            is_queued: status & libc::TP_STATUS_COPY != 0,
-            vlan: (status & libc::TP_STATUS_VLAN_VALID != 0).then_some((tpid, header.tp_vlan_tci)),
-            timestamp_ns: u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec),
-            data_at,
-        })
+        Some(Arrival::read(status, &header, self.layout.size))
+    }
+
+    /// From now on frames that their device has stamped come with that stamp.
+    pub(super) fn want_device_stamps(&self) -> io::Result<()> {
+        set_option(self.descriptor(), libc::SOL_PACKET, PACKET_TIMESTAMP, &SOF_TIMESTAMPING_RAW_HARDWARE)
     }
 
     /// The offload header and the captured bytes of the frame at the head; `None` when the kernel's numbers are amiss.
@@ -324,6 +338,10 @@ impl RingSocket {
 
 /// Not in the C library's headers under this name on all targets (linux/if_packet.h).
 const PACKET_COPY_THRESH: i32 = 7;
+const PACKET_TIMESTAMP: i32 = 17;
+const TP_STATUS_TS_RAW_HARDWARE: u32 = 1 << 31;
+/// linux/net_tstamp.h.
+const SOF_TIMESTAMPING_RAW_HARDWARE: i32 = 1 << 6;
 
 pub(super) fn set_option<T>(socket: RawFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
@@ -393,6 +411,34 @@ mod tests {
             }
         }
         assert_eq!(Slots::for_mtu(usize::MAX), Slots { size: MAX_SLOT, in_block: 2 });
+    }
+
+    /// Slots as the kernel leaves them (packet_mmap, "PACKET_TIMESTAMP"): a frame with the device's stamp, one that the device did
+    /// not stamp, and one with a tag.
+    #[test]
+    fn a_slot_says_who_stamped_its_frame() {
+        let header = |tp_status| libc::tpacket2_hdr {
+            tp_status,
+            tp_len: 60,
+            tp_snaplen: 60,
+            tp_mac: 82,
+            tp_net: 96,
+            tp_sec: 4_000_000_000,
+            tp_nsec: 999_999_999,
+            tp_vlan_tci: 0x2005,
+            tp_vlan_tpid: 0x88a8,
+            tp_padding: [0; 4],
+        };
+        let read = |status: u32| Arrival::read(status, &header(status), 2048);
+        let device = read(libc::TP_STATUS_USER | 1 << 31);
+        assert!(device.is_stamped_by_device && device.vlan.is_none());
+        assert_eq!((device.timestamp_ns, device.length, device.data_at), (4_000_000_000_999_999_999, 60, 82));
+        // TP_STATUS_TS_SOFTWARE.
+        assert!(!read(libc::TP_STATUS_USER | 1 << 29).is_stamped_by_device);
+        let tagged =
+            read(libc::TP_STATUS_USER | libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID);
+        assert_eq!((tagged.vlan, tagged.is_stamped_by_device), (Some((0x88a8, 0x2005)), false));
+        assert_eq!(Arrival::read(1, &header(1), 100).captured, 18, "no more than the slot has");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::netns::{Host, cross_connect, exchange, in_fresh_namespace, ip, veth_pair, wait_until_up};
-use crate::port::PortError;
+use crate::port::{PortError, wall_clock_ns};
 use crate::testing::{self, frame, receive, send, wait_until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +30,33 @@ fn frames_pass_both_ways_and_own_ones_are_not_received() {
 fn frames_that_the_link_does_not_take_are_refused() {
     in_fresh_namespace("frames_that_the_link_does_not_take", || {
         testing::frames_that_the_link_does_not_take_are_refused(&boxed);
+    });
+}
+
+/// A veth has no stamps of its own: what was asked for is told, and frames have the kernel's.
+#[test]
+fn frames_of_a_device_without_stamps_have_the_kernels() {
+    in_fresh_namespace("frames_of_a_device_without_stamps", || {
+        veth_pair("va", "vb");
+        let (mut a, mut b) = (open("va").unwrap(), open("vb,timestamps=hardware").unwrap());
+        wait_until_up("vb");
+        let mut pool = PacketPool::new(8);
+        let remark = b.remark().unwrap();
+        let wanted =
+            "; frames have the kernel's stamps, not those of the device: it does not stamp received frames";
+        assert!(remark.ends_with(wanted), "{remark}");
+        assert!(!a.remark().unwrap().contains("stamps"), "nothing was asked for");
+        // The kernel takes the request for stamps too, and frames that have none come with its own.
+        b.ring.want_device_stamps().unwrap();
+        let before = wall_clock_ns();
+        send(&mut a, &mut pool, &[frame(1, 60)]);
+        let mut batch = Batch::new();
+        wait_until(&mut || {
+            b.receive(&mut batch, &mut pool).unwrap();
+            !batch.is_empty()
+        });
+        let stamp = batch.packets()[0].timestamp_ns;
+        assert!((before..=wall_clock_ns()).contains(&stamp), "{before} {stamp}");
     });
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use table::FlowTable;
 pub use table::Timeouts;
 pub use writer::WAITING_RECORDS;
-pub(crate) use writer::{FlowCounts, Writer};
+pub(crate) use writer::{END_TIME, FlowCounts, Writer};
 
 /// Most flows of a table that may be asked for.
 pub const MAX_FLOWS: u32 = 1 << 20;

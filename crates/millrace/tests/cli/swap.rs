@@ -12,16 +12,23 @@ struct Running {
     errors: BufReader<ChildStderr>,
     grpc: String,
     thrift: String,
+    metrics: String,
 }
 
 impl Running {
     fn start(folder: &Folder) -> Running {
+        Running::start_with(folder, &[])
+    }
+
+    /// With more options; `--metrics` among them.
+    fn start_with(folder: &Folder, more: &[&str]) -> Running {
         let image = folder.path("router.json");
         assert_eq!(millrace(&["compile", "programs/router.p4", "-o", &image]).code, 0);
         let mut child = command()
             .args(["run", &image, "--entries", "programs/router.entries", "--json"])
             .args(["-i", "0@null:programs/demo/in0.pcap", "-i", "1@null:-"])
             .args(["--grpc", "127.0.0.1:0", "--thrift", "127.0.0.1:0"])
+            .args(more)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -35,8 +42,11 @@ impl Running {
             }
             line.trim_end().rsplit(' ').next().unwrap().to_owned()
         };
+        let metrics = more.contains(&"--metrics").then(|| address("metrics at http://"));
+        let metrics =
+            metrics.map(|url| url.trim_start_matches("http://").trim_end_matches("/metrics").to_owned());
         let (grpc, thrift) = (address("P4Runtime"), address("Thrift"));
-        Running { child, errors, grpc, thrift }
+        Running { child, errors, grpc, thrift, metrics: metrics.unwrap_or_default() }
     }
 
     /// Ends it, and gives what it counted.
@@ -179,4 +189,38 @@ fn what_cannot_be_swapped_is_told() {
         assert_eq!(said.code, code, "{args:?}: {}", said.err);
         assert!(said.err.contains(message), "{args:?}: {}", said.err);
     }
+}
+
+/// The program that takes over asks for a chain, and the operator has one; then a program that asks for nothing, and one that may
+/// not have what it asks for.
+#[test]
+fn the_chains_of_a_program_come_and_go_with_it() {
+    let folder = Folder::new("swap-chains");
+    let router = std::fs::read_to_string(root().join("programs/router.p4")).unwrap();
+    let asking = |name: &str, annotations: &str| {
+        let main = router.find("V1Switch(").unwrap();
+        folder.file(name, &format!("{}{annotations}\n{}", &router[..main], &router[main..]))
+    };
+    let switch = Running::start_with(&folder, &["--input", "1:sample 1/3", "--metrics", "127.0.0.1:0"]);
+    let swap =
+        |program: &str| millrace(&["swap", program, "--thrift", &switch.thrift, "--keep", "compatible"]);
+    let steps = || -> Vec<String> {
+        let said = millrace(&["top", "--once", "--json", &switch.metrics]);
+        let status = said.json();
+        let of_step = |step: &Value| format!("{} {}", step["port"], step["plugin"].as_str().unwrap());
+        status["inputs"].as_array().unwrap().iter().map(of_step).collect()
+    };
+    assert_eq!(steps(), ["1 sample"]);
+    let said = swap(&asking("filtering.p4", "@input(\"*:filter 'ip' | sample 1/2\")"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(steps(), ["0 filter", "0 sample", "1 sample"], "the operator's chain of port 1 stays");
+    let said = swap(&asking("telling.p4", &format!("@input(\"0:account {}\")", folder.path("flows.json"))));
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("is no file of the chains that the switch started with"), "{}", said.err);
+    assert_eq!(steps(), ["0 filter", "0 sample", "1 sample"], "nothing has changed");
+    std::thread::sleep(Duration::from_millis(100));
+    let said = swap("programs/router.p4");
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(steps(), ["1 sample"]);
+    switch.end();
 }

@@ -1,6 +1,6 @@
 //! A switch with its server, and a client as controllers have them.
 
-use millrace_chassis::{Listener, empty_program};
+use millrace_chassis::{Listener, Making, empty_program};
 use millrace_dataplane::{Control, EngineKind, Notice, PortId, Summary, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::{CpuLink, DeviceConfig, Listen, Server, cpu_port};
 use millrace_p4runtime_api::p4::config::v1::P4Info;
@@ -47,12 +47,10 @@ impl Device {
         let (control, notices) = (worker.control(), worker.notices());
         let device = DeviceConfig {
             device_id: DEVICE,
-            engine: EngineKind::Fastest,
-            count_lookups: true,
+            making: Making { engine: EngineKind::Fastest, count_lookups: true, ..Making::default() },
             ports: [1, 2, CPU_PORT].into(),
             links: Default::default(),
             cpu_port: Some((CPU_PORT, link_cpu)),
-            drop_port: None,
             pipeline: None,
         };
         let server = Server::start(&listen, device, control.clone()).unwrap();

@@ -176,7 +176,7 @@ async fn too_large_a_program_is_interpreted() {
     }
     let without = device.control.ask(Request::Look).unwrap().without_code;
     assert!(without.as_deref().is_some_and(|why| why.contains("too large for machine code")), "{without:?}");
-    let making = Making { engine: EngineKind::Jit, count_lookups: false, drop_port: None };
+    let making = Making { engine: EngineKind::Jit, ..Making::default() };
     let programs = Programs::new(making, device.control.clone());
     let refused = tokio::task::spawn_blocking(move || programs.prepare(source.as_bytes())).await.unwrap();
     let refused = refused.expect_err("machine code was asked for");

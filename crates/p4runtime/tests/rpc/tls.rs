@@ -76,12 +76,10 @@ async fn plain_connections_from_elsewhere_are_refused_unless_asked_for() {
     let start = |listen: &Listen| {
         let config = DeviceConfig {
             device_id: 1,
-            engine: Default::default(),
-            count_lookups: false,
+            making: Default::default(),
             ports: Default::default(),
             links: Default::default(),
             cpu_port: None,
-            drop_port: None,
             pipeline: None,
         };
         Server::start(listen, config, device.control.clone())

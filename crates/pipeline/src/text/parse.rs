@@ -377,6 +377,10 @@ impl<'t> Parser<'t> {
                 let (id, slots) = (self.number()?, self.list(Parser::slot)?);
                 self.program.field_lists.push(FieldList { id, slots });
             }
+            "input" | "output" => {
+                let chain = ChainText { is_output: word == "output", text: self.quoted()? };
+                self.program.chains.push(chain);
+            }
             "source" => {
                 let kind = self.quoted()?;
                 let Some(kind) = SourceKind::from_name(&kind) else {

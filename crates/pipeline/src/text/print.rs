@@ -75,6 +75,9 @@ impl Printer<'_> {
             let slots = self.slots(&list.slots);
             put!(self, "field_list {} ({slots})\n", list.id);
         }
+        for chain in &p.chains {
+            put!(self, "{} {}\n", chain.direction(), quoted(&chain.text));
+        }
         for DropSite { file, line, block, request, called_at, tables } in &p.drop_sites {
             let tables: Vec<String> = tables.iter().map(|table| quoted(table)).collect();
             let (file, block, request) = (quoted(file), quoted(block), quoted(request));

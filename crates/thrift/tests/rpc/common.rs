@@ -48,7 +48,7 @@ impl Device {
     fn make(quiet: Quiet, maker: Option<Box<dyn PortMaker>>, notifications: Option<Publisher>) -> Device {
         let control = quiet.control.clone();
         let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
-        let making = Making { engine: EngineKind::Fastest, count_lookups: false, drop_port: None };
+        let making = Making { engine: EngineKind::Fastest, ..Making::default() };
         let programs = Programs::new(making, control.clone());
         let config =
             DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None, notifications };
