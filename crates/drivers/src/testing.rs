@@ -141,7 +141,8 @@ pub(crate) fn an_interface_goes_down_and_away(open: Open<'_>, kernel: Open<'_>) 
     // The first ones may have waited in the ring until the link was up.
     wait_until(&mut || receive(&mut *a, &mut pool, 1).pop() == Some(frame(2, 60)));
     ip("link del va");
-    let error = b.receive(&mut Batch::new(), &mut pool).unwrap_err();
+    // Nobody watches links here either: it is one in so many questions that asks the socket.
+    let error = (0..100).find_map(|_| b.receive(&mut Batch::new(), &mut pool).err()).unwrap();
     assert!(error.to_string().starts_with("cannot use interface vb: No such device"), "{error}");
 }
 

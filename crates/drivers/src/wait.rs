@@ -29,6 +29,27 @@ pub fn wait_readable(descriptors: &[RawFd], timeout: Option<Duration>) -> io::Re
     Ok(())
 }
 
+/// One in so many questions is worth a system call: for what is told otherwise too, or may be told late.
+///
+/// A worker that forwards between two ports asks the one that only sends once a round. A socket with an error polls readable, so
+/// that a worker does not sleep over it, but comes back until it is its turn.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom {
+    left: u32,
+}
+
+impl Seldom {
+    const ONE_IN: u32 = 64;
+
+    /// Whether this question is one of those, as the first one is.
+    #[inline]
+    pub(crate) fn is_due(&mut self) -> bool {
+        let is_due = self.left == 0;
+        self.left = if is_due { Seldom::ONE_IN } else { self.left } - 1;
+        is_due
+    }
+}
+
 /// Whether a descriptor has no writer any more, having had one.
 pub(crate) fn is_hung_up(descriptor: RawFd) -> bool {
     let mut polled = libc::pollfd { fd: descriptor, events: 0, revents: 0 };
@@ -43,6 +64,13 @@ mod tests {
     use std::io::Write;
     use std::os::fd::AsRawFd;
     use std::time::Instant;
+
+    #[test]
+    fn one_question_in_many_is_due() {
+        let mut seldom = Seldom::default();
+        let due: Vec<u32> = (0..200).filter(|_| seldom.is_due()).collect();
+        assert_eq!(due, [0, 64, 128, 192]);
+    }
 
     #[test]
     fn ends_when_something_can_be_read_or_the_time_is_over() {

@@ -39,6 +39,12 @@ impl Lender {
         Ok(place)
     }
 
+    /// How far from the start of its slot a byte of the region lies.
+    #[inline]
+    pub fn within_slot(&self, at: u32) -> u32 {
+        self.region.within_slot(at)
+    }
+
     /// Takes the packet back in whose slot a byte lies. It is empty: [`Packet::take_place`] gives it the frame that the
     /// device has put there. None where the region has no slot.
     ///

@@ -203,6 +203,26 @@ impl Batch {
         self.packets.drain(..)
     }
 
+    /// Takes all packets of another batch at once, where they lie; false, and nothing is done, when this one has some or takes
+    /// fewer. The packets are not moved: the batches exchange their memory.
+    #[inline]
+    pub fn take_all(&mut self, other: &mut Batch) -> bool {
+        // Each limit stays within the room that its batch has then.
+        let can = self.packets.is_empty()
+            && self.limit >= other.packets.len()
+            && self.packets.capacity() == other.packets.capacity();
+        if can {
+            std::mem::swap(&mut self.packets, &mut other.packets);
+        }
+        can
+    }
+
+    /// The packets in order, each to be changed in place.
+    #[inline]
+    pub fn packets_mut(&mut self) -> &mut [Packet] {
+        &mut self.packets
+    }
+
     /// Gives the first `count` packets back to the pool.
     #[inline]
     pub fn recycle_first(&mut self, count: usize, pool: &mut PacketPool) {
@@ -388,6 +408,24 @@ mod tests {
         batch.packets[0].push(1).unwrap();
         assert!(batch.burst(&mut places).is_none());
         assert!(Batch::new().burst(&mut places).is_none());
+    }
+
+    #[test]
+    fn a_batch_takes_all_packets_of_another_one_that_it_has_room_for() {
+        let (mut pool, mut batch) = pool_and_batch(&[b"first", b"second"]);
+        let mut other = Batch::new();
+        assert!(!batch.take_all(&mut other), "it has some");
+        assert!(other.take_all(&mut batch));
+        assert_eq!((batch.len(), other.packets()[0].data(), other.packets()[1].data()), {
+            (0, &b"first"[..], &b"second"[..])
+        });
+        // One that takes fewer, or had less room from the beginning, keeps what it has.
+        batch.set_limit(1);
+        assert!(!batch.take_all(&mut other) && !Batch::with_limit(8).take_all(&mut other));
+        batch.set_limit(2);
+        assert!(batch.take_all(&mut other) && batch.is_full() && other.is_empty());
+        batch.recycle(&mut pool);
+        assert_eq!(pool.available(), 4);
     }
 
     #[test]

@@ -108,6 +108,8 @@ struct Shared {
     slots: usize,
     /// Bytes from one slot to the next.
     stride: usize,
+    /// 2^64 divided by that, rounded up.
+    reciprocal: u64,
     layout: SlotLayout,
     /// What a packet may use of a slot, and the longest frame that it can receive.
     room: usize,
@@ -122,6 +124,14 @@ struct Shared {
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// How far from the start of its slot a byte lies.
+    #[inline]
+    fn within_slot(&self, at: u32) -> u32 {
+        remainder(at, self.stride, self.reciprocal)
+    }
+}
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -187,7 +197,9 @@ impl Region {
             size.ok_or(RegionError::TooLarge { slots, layout })? - (stride - layout.size).min(slots * stride);
         let returned = Returned::new(slots);
         let (room, longest) = (layout.size - TAILROOM, layout.longest_frame());
-        let shared = Shared { start, size, slots, stride, layout, room, longest, returned, _owner: owner };
+        let reciprocal = reciprocal(stride);
+        let shared =
+            Shared { start, size, slots, stride, reciprocal, layout, room, longest, returned, _owner: owner };
         Ok(Region { shared: Arc::new(shared) })
     }
 
@@ -205,10 +217,30 @@ impl Region {
         (0..slots).for_each(|_| unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self.shared)) });
     }
 
+    /// How far from the start of its slot a byte lies, or from that of the slot before it when it lies between two.
+    #[inline]
+    pub(crate) fn within_slot(&self, at: u32) -> u32 {
+        self.shared.within_slot(at)
+    }
+
     /// The same region for one who lends its slots to a device.
     pub(crate) fn again(&self) -> Region {
         Region { shared: Arc::clone(&self.shared) }
     }
+}
+
+/// 2^64 divided by a number, rounded up; 0 for 1, of which it is too large.
+fn reciprocal(of: usize) -> u64 {
+    (u64::MAX / (of as u64).max(1)).wrapping_add(1)
+}
+
+/// What is left of a number of 32 bits when it is divided by another one, of which the [`reciprocal`] is known: two products
+/// instead of a division (D. Lemire, O. Kaser, N. Kurz, Faster remainder by direct computation, 2019).
+#[inline]
+fn remainder(of: u32, divisor: usize, reciprocal: u64) -> u32 {
+    let fraction = reciprocal.wrapping_mul(u64::from(of));
+    // Less than the divisor, which has at most 32 bits.
+    ((u128::from(fraction) * divisor as u128) >> 64) as u32
 }
 
 /// The bytes of so many slots, if they can be a region.
@@ -337,7 +369,7 @@ impl Slot {
     pub(crate) unsafe fn again(region: &Region, at: u32) -> Option<Slot> {
         let shared = &region.shared;
         // A region has at most 4 GiB.
-        let start = (at - at % shared.stride as u32) as usize;
+        let start = (at - shared.within_slot(at)) as usize;
         if start + shared.layout.size > shared.size {
             return None;
         }
@@ -540,6 +572,26 @@ mod tests {
                 drop(slots);
             }
             assert_eq!(freed.load(Ordering::SeqCst), 1);
+        }
+    }
+
+    #[test]
+    fn a_remainder_is_that_of_a_division() {
+        let mut at = 1u32;
+        for stride in [1, 2, 3, 64, 2048, 2112, 2304, 16_832, 65_535, 65_537, u32::MAX as usize] {
+            let reciprocal = reciprocal(stride);
+            let near = [0, 1, stride as u32 - 1, stride as u32, (stride as u32).wrapping_mul(77), u32::MAX];
+            let far = std::iter::repeat_with(|| {
+                at = at.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                at
+            });
+            for of in near.into_iter().chain(far.take(1000)) {
+                assert_eq!(
+                    remainder(of, stride, reciprocal),
+                    (of as usize % stride) as u32,
+                    "{of} % {stride}"
+                );
+            }
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Leaving {
     /// Above the number of each packet so far; where one is below that, packets have overtaken others.
     next: usize,
     overtaken: bool,
+    /// The packets so far are not those of the batch from the first on, for one port.
+    apart: bool,
     /// The packets of a batch in which some have overtaken others, until they leave.
     by_number: Vec<Option<Packet>>,
 }
@@ -40,10 +42,13 @@ impl Leaving {
                 let at = bytes.as_ptr() as usize - memory.start as usize;
                 self.overtaken |= number < self.next;
                 self.next = number + 1;
+                self.apart |=
+                    number != self.list.len() || self.list.first().is_some_and(|(port, _)| *port != to);
                 // The memory has at most 4 GiB.
                 Lies::Within(number, Place { at: at as u32, len: bytes.len() as u32 })
             }
             None => {
+                self.apart = true;
                 self.elsewhere.extend_from_slice(bytes);
                 Lies::Elsewhere(bytes.len())
             }
@@ -59,6 +64,9 @@ impl Leaving {
         outgoing: &mut Outgoing,
         (ports, pool): (&mut LivePorts, &mut PacketPool),
     ) {
+        if self.hand_all_on(batch, time_ns, ports) {
+            return;
+        }
         let mut packets = if self.overtaken {
             self.by_number.extend(batch.drain().map(Some));
             Packets::ByNumber(&mut self.by_number)
@@ -88,7 +96,35 @@ impl Leaving {
         }
         packets.give_back(pool);
         self.elsewhere.clear();
-        (self.next, self.overtaken) = (0, false);
+        (self.next, self.overtaken, self.apart) = (0, false, false);
+    }
+
+    /// Gives all packets to their port at once, where they lie, if they are the whole batch in its order for one port at which none
+    /// wait; says whether they were.
+    #[inline]
+    fn hand_all_on(&mut self, batch: &mut Batch, time_ns: u64, ports: &mut LivePorts) -> bool {
+        if self.apart || self.list.len() != batch.len() {
+            return false;
+        }
+        let Some(at) = self.list.first().and_then(|(to, _)| ports.find(*to)) else { return false };
+        let place = |lies| match lies {
+            Lies::Within(_, place) => place,
+            // There is none: they would be apart.
+            Lies::Elsewhere(_) => Place::default(),
+        };
+        let mut fit = true;
+        for (packet, (_, lies)) in batch.packets().iter().zip(&self.list) {
+            fit &= packet.fits_place(place(*lies));
+        }
+        if !fit || !ports[at].sending.take_all(batch) {
+            return false;
+        }
+        for (packet, (_, lies)) in ports[at].sending.packets_mut().iter_mut().zip(self.list.drain(..)) {
+            packet.take_place(place(lies));
+            packet.timestamp_ns = time_ns;
+        }
+        self.next = 0;
+        true
     }
 }
 
@@ -139,7 +175,53 @@ impl Packets<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::relay::{Access, Past};
+    use millrace_drivers::NullPort;
     use millrace_frames::MAX_FRAME;
+
+    /// A batch of four frames in order, all noted for ports, without their first six bytes; what two ports, 3 and 5, are to send then.
+    fn hand_on(ports_of: [PortId; 4], waiting: usize) -> [Vec<(u8, u64)>; 2] {
+        let mut ports = LivePorts::default();
+        for id in [3, 5] {
+            let pair = Box::new(NullPort::open("-").unwrap());
+            ports.push(id, Access { queue: Some(0), pair, past: Past::default() });
+        }
+        let (mut pool, mut batch, mut places) = (PacketPool::new(8), Batch::new(), Vec::new());
+        for number in 0..4 {
+            batch.add(&mut pool).unwrap().set_frame(&[number; 60]).unwrap();
+        }
+        (0..waiting).for_each(|_| _ = ports[0].sending.add(&mut pool).unwrap().set_frame(&[9; 60]));
+        let mut leaving = Leaving::default();
+        let burst = batch.burst(&mut places).unwrap();
+        let memory = burst.addresses();
+        for (number, port) in ports_of.into_iter().enumerate() {
+            let bytes = &burst.frame(number).unwrap()[6..];
+            leaving.note(port, Output { bytes, number: Some(number) }, &memory);
+        }
+        let mut outgoing = Outgoing::default();
+        leaving.hand_on(&mut batch, 77, &mut outgoing, (&mut ports, &mut pool));
+        assert!(batch.is_empty() && outgoing.refused.is_empty() && leaving.list.is_empty());
+        // Nothing is left of it for the next burst.
+        assert!(!leaving.apart && !leaving.overtaken && leaving.next == 0);
+        let sent = [0, 1].map(|at: usize| {
+            let packets = ports[at].sending.packets().iter().skip(if at == 0 { waiting } else { 0 });
+            packets.map(|packet| (packet.data()[0], packet.timestamp_ns + packet.len() as u64)).collect()
+        });
+        ports.iter_mut().for_each(|live| live.sending.recycle(&mut pool));
+        assert_eq!(pool.available(), 8);
+        sent
+    }
+
+    #[test]
+    fn a_batch_for_one_port_goes_there_as_it_is_and_others_packet_by_packet() {
+        let each = |numbers: &[u8]| numbers.iter().map(|number| (*number, 77 + 54)).collect::<Vec<_>>();
+        assert_eq!(hand_on([3, 3, 3, 3], 0), [each(&[0, 1, 2, 3]), each(&[])]);
+        assert_eq!(hand_on([5, 5, 5, 5], 0), [each(&[]), each(&[0, 1, 2, 3])]);
+        // To two ports, to none that there is, and after others that wait.
+        assert_eq!(hand_on([3, 5, 5, 3], 0), [each(&[0, 3]), each(&[1, 2])]);
+        assert_eq!(hand_on([4, 4, 4, 4], 0), [each(&[]), each(&[])]);
+        assert_eq!(hand_on([3, 3, 3, 3], 2), [each(&[0, 1, 2, 3]), each(&[])]);
+    }
 
     #[test]
     fn a_frame_that_has_become_too_long_takes_no_other_with_it() {

@@ -21,6 +21,7 @@ use crate::link::{LinkName, changes};
 use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation, VLAN_TAG, insert_vlan};
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver};
 use crate::stamps::{StampedQueue, StampingDevice};
+use crate::wait::Seldom;
 use fanout::{Group, admit};
 use millrace_frames::{Batch, Packet, PacketPool};
 use ring::{Arrival, Refused, RingSocket};
@@ -63,6 +64,8 @@ pub(crate) struct PacketQueue {
     max_send: usize,
     /// Frames are in the sending ring that the kernel was not yet asked for, or did not take.
     unsent: bool,
+    /// When the socket is asked next for an error that waits there.
+    look_for_errors: Seldom,
     /// Has an offload header, and a frame that outgrew its slot or is being cut.
     large: Cutter,
     /// The clock of a device that stamps frames.
@@ -115,6 +118,7 @@ impl PacketQueue {
             ring,
             group,
             unsent: false,
+            look_for_errors: Seldom::default(),
             large: Cutter::new(),
             stamped: None,
             unstamped: None,
@@ -347,6 +351,9 @@ impl QueuePair for PacketQueue {
         }
         if self.changes != changes() {
             self.follow_link()?;
+        }
+        if !self.look_for_errors.is_due() {
+            return Ok(Received::Idle);
         }
         match self.ring.take_error() {
             None => {}

@@ -73,7 +73,6 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 pub(super) struct Piece {
     start: NonNull<u8>,
     length: usize,
-    stride: u32,
     /// From an mbuf to its slot.
     distance: usize,
     pool: *mut Pool,
@@ -162,8 +161,6 @@ impl Piece {
         let piece = Piece {
             start,
             length: stride * MBUFS as usize,
-            // A region has fewer than 4 GiB.
-            stride: stride as u32,
             // SAFETY: gives a constant.
             distance: unsafe { shim::millrace_slot_distance() } as usize,
             pool,
@@ -217,8 +214,8 @@ impl Piece {
     #[inline]
     pub(super) fn lend(&self, packet: Packet) -> Result<*mut Mbuf, Packet> {
         let at = (packet.data().as_ptr() as usize).wrapping_sub(self.start.as_ptr() as usize);
-        // A region has fewer than 4 GiB. A division takes longer than all the rest.
-        let before = at as u32 % self.stride;
+        // A region has fewer than 4 GiB.
+        let before = self.lender.within_slot(at as u32);
         if before < PRIVATE as u32 {
             return Err(packet);
         }
@@ -237,7 +234,7 @@ impl Piece {
             {
                 match self.lender.lend(packet) {
                     Ok(place) => {
-                        mbufs[count] = self.mbuf_of(place.at - place.at % self.stride);
+                        mbufs[count] = self.mbuf_of(place.at - self.lender.within_slot(place.at));
                         count += 1;
                     }
                     Err(_) => return,

@@ -6,6 +6,7 @@ use super::memory::Part;
 use super::program::Hold;
 use crate::kinds::Kind;
 use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use crate::wait::Seldom;
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -23,6 +24,8 @@ pub(crate) struct XdpQueue {
     /// Packets that stay in a batch, while it is gone through.
     refused: Vec<Packet>,
     statistics: PortStatistics,
+    /// When the sockets are asked next for errors that wait there.
+    look_for_errors: Seldom,
     /// Readable when one of several sockets is.
     any: Option<OwnedFd>,
     remark: String,
@@ -50,6 +53,7 @@ impl XdpQueue {
             next: 0,
             refused: Vec::with_capacity(MAX_BATCH),
             statistics: PortStatistics::default(),
+            look_for_errors: Seldom::default(),
             any,
             remark,
             _hold: hold,
@@ -140,7 +144,7 @@ impl QueuePair for XdpQueue {
             self.kick()?;
         }
         self.interface.follow()?;
-        if batch.len() == before {
+        if batch.len() == before && self.look_for_errors.is_due() {
             for channel in &mut self.channels {
                 match channel.take_error() {
                     None => {}
