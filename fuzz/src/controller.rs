@@ -9,7 +9,7 @@ use arbitrary::{Result, Unstructured};
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::StreamBody;
-use millrace_chassis::{Listener, Pipeline};
+use millrace_chassis::{Listener, Making, Pipeline};
 use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
 use millrace_describe::image::Image;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Service, cpu_port, service};
@@ -394,12 +394,10 @@ impl Device {
         let control = worker.control();
         let device = DeviceConfig {
             device_id: DEVICE,
-            engine: EngineKind::Interp,
-            count_lookups: false,
+            making: Making { engine: EngineKind::Interp, ..Making::default() },
             ports: [1, CPU_PORT].into(),
             links: Default::default(),
             cpu_port: Some((CPU_PORT, cpu_link)),
-            drop_port: None,
             pipeline: Some(PIPELINE.clone()),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");

@@ -21,7 +21,7 @@ struct Device {
 
 static DEVICE: LazyLock<Device> = LazyLock::new(|| {
     let quiet = Quiet::start();
-    let making = Making { engine: EngineKind::Interp, count_lookups: false, drop_port: None };
+    let making = Making { engine: EngineKind::Interp, ..Making::default() };
     let programs = Programs::new(making, quiet.control.clone());
     let config = DeviceConfig {
         programs,

@@ -244,6 +244,7 @@ impl StampedQueue {
 }
 
 /// Reads a clock by its open device file: clock_gettime(2), "dynamic clocks".
+#[allow(clippy::useless_conversion, reason = "the fields have 32 bits on some targets")]
 fn read_clock(file: &File) -> io::Result<i64> {
     let id = (!file.as_raw_fd() << 3 | 3) as libc::clockid_t;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -38,6 +38,14 @@ pub(crate) fn turn_loads_into_requests(
     Ok(())
 }
 
+/// No code is made on other machines, so there is nothing to turn.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod machine {
+    pub(super) fn turn(_: &mut [u8]) -> Option<()> {
+        None
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod machine {
     /// `movsx r64, byte [address]` is `REX.W 0F BE /r`, `prefetcht1 [address]` is `0F 18 /2`. The other bits of REX are those of

@@ -14,9 +14,7 @@ use crate::terminal::Terminal;
 use crate::{captures, demo, grpc, inputs, logging, nanomsg, observe, progress, statistics, thrift};
 use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
-use millrace_dataplane::{
-    Clock, Control, PortId, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker,
-};
+use millrace_dataplane::{Clock, Control, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
 use millrace_drivers::Links;
 use millrace_inputs::{ProgramChains, StepStatus};
 use millrace_listen::{Address, P4RUNTIME};
@@ -27,7 +25,6 @@ use millrace_thrift::PacketIn;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 pub(crate) mod peers;
 
 use millrace_bench::cpus;
-use millrace_chassis::Pipeline;
+use millrace_chassis::{Making, Pipeline};
 use millrace_dataplane::{Control, EngineKind, PortId, Summary, Switch, SwitchConfig, Worker};
 use millrace_describe::image::Image;
 use millrace_drivers::null::NullPort;
@@ -261,12 +261,10 @@ impl Lab {
         let control = worker.control();
         let device = DeviceConfig {
             device_id: DEVICE,
-            engine: EngineKind::Fastest,
-            count_lookups: false,
+            making: Making { engine: EngineKind::Fastest, ..Making::default() },
             ports: PORTS.collect(),
             links: Default::default(),
             cpu_port: None,
-            drop_port: None,
             pipeline: Some(pipeline),
         };
         let listen = Listen { address: ([127, 0, 0, 1], 0).into(), tls: None, allow_plaintext: false };

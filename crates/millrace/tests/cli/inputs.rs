@@ -196,7 +196,7 @@ fn check_says_where_a_chain_of_a_program_is_wrong() {
     let said = check("@input(\"0:filter 'tcp prot 80'\")");
     line(&said, "`and`, `or` or the end was expected");
     // The place is that of `prot`, after `@input("0:filter 'tcp `.
-    line(&said, ":24");
+    line(&said, ":23 ]");
     line(&check("@output(\"0;filter 'tcp'\")"), "`PORTS:CHAIN` was expected");
     line(&check("@input(7)"), "`@input` takes a text");
     line(&check("@input(\"0:prefix dst @/nowhere/list\")"), "cannot read /nowhere/list");

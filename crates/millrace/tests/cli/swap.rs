@@ -208,7 +208,7 @@ fn the_chains_of_a_program_come_and_go_with_it() {
         let said = millrace(&["top", "--once", "--json", &switch.metrics]);
         let status = said.json();
         let of_step = |step: &Value| format!("{} {}", step["port"], step["plugin"].as_str().unwrap());
-        status["inputs"].as_array().unwrap().iter().map(of_step).collect()
+        status["status"]["inputs"].as_array().unwrap().iter().map(of_step).collect()
     };
     assert_eq!(steps(), ["1 sample"]);
     let said = swap(&asking("filtering.p4", "@input(\"*:filter 'ip' | sample 1/2\")"));
