@@ -309,8 +309,17 @@ mod tests {
             veth_pair("va", "vb");
             let is_promiscuous = || ip("-d link show dev vb").contains("promiscuity 1");
             for driver in ["packet", "xdp"] {
+                // A process that another test starts has the descriptors of a closed port too, until it has become another program.
                 let open = |options: &str| {
-                    device(&format!("{driver}:vb{options}").parse().unwrap()).unwrap().open(1).unwrap()
+                    let spec = format!("{driver}:vb{options}").parse().unwrap();
+                    let mut opened = device(&spec).unwrap().open(1);
+                    wait_until(&mut || {
+                        if opened.is_err() {
+                            opened = device(&spec).unwrap().open(1);
+                        }
+                        opened.is_ok()
+                    });
+                    opened.unwrap()
                 };
                 let usual = open("");
                 assert!(is_promiscuous(), "{driver}");

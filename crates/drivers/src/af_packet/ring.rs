@@ -19,6 +19,9 @@ const ALL_RINGS: usize = 128 * 1024 * 1024;
 /// Bytes of one ring, whatever the size of its slots: at most, and at least.
 const MAX_RING: usize = 8 * 1024 * 1024;
 const MIN_RING: usize = 256 * 1024;
+/// Bytes of a sending ring at most. It goes round slot by slot, and what it touches of them is to stay in the processor's caches;
+/// half a thousand frames are more than a link has under way.
+const MAX_SENDING_RING: usize = 1024 * 1024;
 /// The kernel allocates a ring in blocks of this many bytes; no slot lies in two.
 const BLOCK_BYTES: usize = 64 * 1024;
 const MIN_SLOT: usize = 2048;
@@ -29,6 +32,12 @@ const SLOT_OVERHEAD: usize = 128;
 const SOCKET_BUFFER: i32 = 8 * 1024 * 1024;
 /// Where the frame (with its offload header) starts in a slot of the sending ring.
 const TX_DATA: usize = align16(size_of::<libc::tpacket2_hdr>());
+
+/// So much of a frame is copied into the kernel's packet, all of a usual one. To point to a slot costs more than to copy 1514 bytes:
+/// a count of the page's users, one more when it goes, and every reader of a header has to fetch it from there.
+const COPIED: usize = 2048;
+/// Where the header of an offload says that, in the order of bytes of this machine (`struct virtio_net_hdr`).
+const HEADER_BYTES_AT: usize = 2;
 
 const fn align16(length: usize) -> usize {
     (length + 15) & !15
@@ -65,7 +74,7 @@ impl Slots {
     }
 }
 
-/// Bytes of each of the two rings of a port, when a switch has so many.
+/// Bytes of a receiving ring, and most of a sending ring, when a switch has so many ports.
 pub(super) fn ring_bytes(ports: usize) -> usize {
     let each = ALL_RINGS / (2 * ports.max(1));
     each.clamp(MIN_RING, MAX_RING) / BLOCK_BYTES * BLOCK_BYTES
@@ -79,7 +88,9 @@ pub(super) struct RingSocket {
     descriptor: OwnedFd,
     memory: Mapping,
     layout: Slots,
+    /// Of the receiving ring; those of the sending ring come after them.
     slots: usize,
+    sending_slots: usize,
     rx_at: usize,
     tx_at: usize,
     /// Frames in the sending ring that had not left when this was looked at last.
@@ -152,13 +163,14 @@ impl RingSocket {
         let socket = descriptor.as_raw_fd();
 
         let layout = Slots::for_mtu(mtu);
-        let slots = bytes / BLOCK_BYTES * layout.in_block;
-        let ring = libc::tpacket_req {
+        let slots_of = |bytes: usize| bytes / BLOCK_BYTES * layout.in_block;
+        let ring_of = |bytes: usize| libc::tpacket_req {
             tp_block_size: BLOCK_BYTES as u32,
             tp_block_nr: (bytes / BLOCK_BYTES) as u32,
             tp_frame_size: layout.size as u32,
-            tp_frame_nr: slots as u32,
+            tp_frame_nr: slots_of(bytes) as u32,
         };
+        let sending_bytes = bytes.min(MAX_SENDING_RING);
         let on = 1i32;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         let options: [(i32, &i32); 5] = [
@@ -178,12 +190,13 @@ impl RingSocket {
             // Only a root of the whole machine may; the usual buffers do for all but bursts.
             let _ = set_option(socket, libc::SOL_SOCKET, option, &SOCKET_BUFFER);
         }
-        for option in [libc::PACKET_RX_RING, libc::PACKET_TX_RING] {
-            set_option(socket, libc::SOL_PACKET, option, &ring)
+        for (option, bytes) in [(libc::PACKET_RX_RING, bytes), (libc::PACKET_TX_RING, sending_bytes)] {
+            set_option(socket, libc::SOL_PACKET, option, &ring_of(bytes))
                 .map_err(|error| ("make a ring for", error))?;
         }
-        let memory = map(socket, 2 * bytes).map_err(|error| ("map the rings of", error))?;
-        Ok(RingSocket { descriptor, memory, layout, slots, rx_at: 0, tx_at: 0, unsent: 0 })
+        let memory = map(socket, bytes + sending_bytes).map_err(|error| ("map the rings of", error))?;
+        let (slots, sending_slots) = (slots_of(bytes), slots_of(sending_bytes));
+        Ok(RingSocket { descriptor, memory, layout, slots, sending_slots, rx_at: 0, tx_at: 0, unsent: 0 })
     }
 
     /// Receives from now on what comes to the interface of this number, which takes frames for these addresses, or for all (none).
@@ -253,7 +266,7 @@ impl RingSocket {
     /// Gives the slot at the head of the receiving ring back to the kernel and goes on to the next.
     pub(super) fn release(&mut self) {
         self.status(self.rx_slot()).store(libc::TP_STATUS_KERNEL, Ordering::Release);
-        self.rx_at = self.after(self.rx_at);
+        self.rx_at = after(self.rx_at, self.slots);
     }
 
     /// Puts a frame of at most [`RingSocket::max_send`] bytes into the sending ring. Returns false when it is full or the
@@ -269,22 +282,25 @@ impl RingSocket {
         // status is stored below.
         let bytes = unsafe { self.slot_bytes(slot).as_mut() };
         let data = &mut bytes[TX_DATA..TX_DATA + HEADER_LEN + frame.len()];
-        // All zero: nothing is left to do on the frame.
+        // Nothing is left to do on the frame. Its headers have so many bytes, which the kernel copies into the packet that it makes;
+        // what comes after them it only points to in the slot, and the slot stays with that packet.
         data[..HEADER_LEN].fill(0);
+        data[HEADER_BYTES_AT..HEADER_BYTES_AT + 2]
+            .copy_from_slice(&(frame.len().min(COPIED) as u16).to_ne_bytes());
         data[HEADER_LEN..].copy_from_slice(frame);
         let length = data.len() as u32;
         // SAFETY: as above; the header is at the start of the slot, which is aligned for it.
         unsafe { (*self.slot_bytes(slot).as_ptr().cast::<libc::tpacket2_hdr>()).tp_len = length };
         self.status(slot).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
-        self.tx_at = self.after(self.tx_at);
-        self.unsent = (self.unsent + 1).min(self.slots);
+        self.tx_at = after(self.tx_at, self.sending_slots);
+        self.unsent = (self.unsent + 1).min(self.sending_slots);
         true
     }
 
     /// Frames in the sending ring that have not left: the kernel keeps the slot of a frame until its link has taken it.
     pub(super) fn unsent(&mut self) -> usize {
         while self.unsent > 0 {
-            let oldest = self.slots + (self.tx_at + self.slots - self.unsent) % self.slots;
+            let oldest = (self.tx_at + self.sending_slots - self.unsent) % self.sending_slots + self.slots;
             if self.status(oldest).load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
                 break;
             }
@@ -315,20 +331,14 @@ impl RingSocket {
             .map_or(0, |statistics| statistics.tp_drops.into())
     }
 
-    /// The slot after another one of the same ring. A division would take longer than the rest.
-    #[inline]
-    fn after(&self, slot: usize) -> usize {
-        if slot + 1 == self.slots { 0 } else { slot + 1 }
-    }
-
     fn rx_slot(&self) -> usize {
         self.rx_at
     }
 
     /// A slot by its number: those of the receiving ring, then those of the sending ring.
     fn slot_bytes(&self, slot: usize) -> NonNull<[u8]> {
-        debug_assert!(slot < 2 * self.slots);
-        // SAFETY: there are 2 * slots slots in the mapping, each within its block, and every caller's number is below that.
+        debug_assert!(slot < self.slots + self.sending_slots);
+        // SAFETY: there are so many slots in the mapping, each within its block, and every caller's number is below that.
         let start = unsafe { self.memory.start.add(self.layout.offset(slot)) };
         NonNull::slice_from_raw_parts(start, self.layout.size)
     }
@@ -340,6 +350,12 @@ impl RingSocket {
         // atomic operations alone (the copy of the header in `arrival` is made while the kernel leaves the slot alone).
         unsafe { AtomicU32::from_ptr(start.as_ptr()) }
     }
+}
+
+/// The slot after another one of a ring. A division would take longer than the rest.
+#[inline]
+fn after(slot: usize, slots: usize) -> usize {
+    if slot + 1 == slots { 0 } else { slot + 1 }
 }
 
 /// Not in the C library's headers under this name on all targets (linux/if_packet.h).
