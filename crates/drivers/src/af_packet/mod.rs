@@ -19,7 +19,7 @@ mod tests;
 use crate::addresses::Addresses;
 use crate::link::{LinkName, changes};
 use crate::offload::{Cutter, Cutting, HEADER_LEN, Offload, Segmentation, VLAN_TAG, insert_vlan};
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use crate::stamps::{StampedQueue, StampingDevice};
 use crate::wait::Seldom;
 use fanout::{Group, admit};
@@ -325,24 +325,22 @@ impl QueuePair for PacketQueue {
             if arrival.is_queued {
                 self.follow_mtu_for_long();
             }
-            if batch.is_full() {
-                return Ok(Received::More);
-            }
-            let Some(mut packet) = pool.take() else { return Ok(Received::More) };
-            let taken = self.take(&arrival, &mut packet);
+            // It is filled in the batch: one that is moved right after a change waits for that. None: no room, or no packet.
+            let Some(packet) = batch.add(pool) else { return Ok(Received::More) };
+            let taken = self.take(&arrival, packet);
             self.ring.release();
             match taken {
                 Taken::Packet => {
                     packet.timestamp_ns = arrival.timestamp_ns;
-                    deliver(packet, batch, pool, &mut self.statistics);
+                    self.statistics.received(packet.data());
                 }
                 Taken::Cutting(cutting) => {
                     self.large.start(cutting);
-                    pool.put(packet);
+                    batch.give_last_back(pool);
                 }
                 Taken::Error => {
                     self.statistics.rx_errors += 1;
-                    pool.put(packet);
+                    batch.give_last_back(pool);
                 }
             }
         }

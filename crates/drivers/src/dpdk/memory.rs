@@ -31,7 +31,7 @@
 use super::DRIVER;
 use super::shim::{self, Mbuf, Pool};
 use crate::port::PortError;
-use millrace_frames::{HEADROOM, Lender, MAX_FRAME, Packet, PacketPool, Region, SlotLayout, TAILROOM};
+use millrace_frames::{HEADROOM, Lender, MAX_FRAME, Packet, PacketPool, Place, Region, SlotLayout, TAILROOM};
 use std::ffi::CString;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -200,13 +200,40 @@ impl Piece {
     /// DPDK has handed the mbuf over, and nobody else has it: its slot is lent.
     #[inline]
     pub(super) unsafe fn packet(&self, mbuf: *mut Mbuf, data: *const u8, length: u32) -> Option<Packet> {
-        let at_of = |address: usize| address.wrapping_sub(self.start.as_ptr() as usize) as u32;
-        let slot = at_of(mbuf as usize + self.distance);
-        // SAFETY: as the caller promises; an mbuf of the piece has its slot there.
-        let mut packet = unsafe { self.lender.take_back(slot) }?;
+        // SAFETY: as the caller promises.
+        let mut packet = unsafe { self.empty(mbuf) }?;
         // What a device says that cannot be leaves an empty frame.
-        packet.take_place(millrace_frames::Place { at: at_of(data as usize), len: length });
+        packet.take_place(self.place(data, length));
         Some(packet)
+    }
+
+    /// The packet of an mbuf, which is of this piece, without a frame.
+    ///
+    /// # Safety
+    /// As for [`Piece::packet`].
+    #[inline]
+    pub(super) unsafe fn empty(&self, mbuf: *mut Mbuf) -> Option<Packet> {
+        let slot = self.at_of((mbuf as usize).wrapping_add(self.distance));
+        // SAFETY: as the caller promises; an mbuf of the piece has its slot there.
+        unsafe { self.lender.take_back(slot) }
+    }
+
+    /// Where so many bytes at an address lie.
+    #[inline]
+    pub(super) fn place(&self, data: *const u8, length: u32) -> Place {
+        Place { at: self.at_of(data as usize), len: length }
+    }
+
+    #[inline]
+    fn at_of(&self, address: usize) -> u32 {
+        address.wrapping_sub(self.start.as_ptr() as usize) as u32
+    }
+
+    /// Whether [`Piece::lend`] takes a packet.
+    #[inline]
+    pub(super) fn lends(&self, packet: &Packet) -> bool {
+        let data = packet.data().as_ptr();
+        self.has(data) && self.lender.within_slot(self.at_of(data as usize)) >= PRIVATE as u32
     }
 
     /// Lends a packet: gives its mbuf, or the packet back, when it is of another piece or its frame begins where an mbuf cannot say

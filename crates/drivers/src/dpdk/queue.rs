@@ -6,12 +6,13 @@ use super::device::{ETHERNET_HEADER, Port};
 use super::eal;
 use super::memory::{Piece, Pieces};
 use super::shim::{self, Frame, TAG_ASIDE, WHOLE};
-use crate::kinds::Kind;
+use crate::kinds::{FrameKinds, Kind};
 use crate::offload::{finish_begun, insert_vlan};
 use crate::port::{
     PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver, wall_clock_ns,
 };
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
+use std::ops::Range;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(super) struct DpdkQueue {
     slots: Option<PacketPool>,
     pieces: Pieces,
     frames: Box<[Frame; MAX_BATCH]>,
+    /// The time and the port of each packet that is an mbuf, in case that the device does not take it.
+    marks: Box<[(u64, u16); MAX_BATCH]>,
     handed: Vec<Handed>,
     longest: usize,
     is_local: bool,
@@ -71,6 +74,7 @@ impl DpdkQueue {
             slots: Some(slots),
             pieces: Pieces::default(),
             frames: Box::new([Frame::NONE; MAX_BATCH]),
+            marks: Box::new([(0, 0); MAX_BATCH]),
             handed: Vec::with_capacity(MAX_BATCH),
             longest,
             is_local,
@@ -125,6 +129,99 @@ impl DpdkQueue {
             finish_begun(packet.data_mut());
         }
         Some(packet)
+    }
+
+    /// Adds a frame that has come to the batch, or counts it as wrong, if it is of the usual kind: whole, with its tag, in an mbuf of
+    /// the own piece. What is to be said of its packet is said in the batch: one that is moved right after a change waits for that.
+    #[inline]
+    fn receive_in_place(
+        &mut self,
+        frame: Frame,
+        (batch, pool): (&mut Batch, &mut PacketPool),
+        now_ns: u64,
+    ) -> bool {
+        if frame.flags != WHOLE || !self.piece.has(frame.data) || batch.is_full() {
+            return false;
+        }
+        // SAFETY: the device has handed the mbuf over, it has no other user, and its frame lies in its own room, so that it is an
+        // mbuf of this piece.
+        let Some(packet) = (unsafe { self.piece.empty(frame.mbuf) }) else { return false };
+        // There is room.
+        let Ok(packet) = batch.push(packet) else { return true };
+        // What a device says that cannot be is an error of the frame.
+        let is_right = frame.length > 0
+            && packet.take_place(self.piece.place(frame.data, frame.length))
+            && packet.len() <= packet.longest_received();
+        if !is_right {
+            self.statistics.rx_errors += 1;
+            batch.give_last_back(pool);
+            return true;
+        }
+        packet.timestamp_ns = now_ns;
+        if self.is_local {
+            finish_begun(packet.data_mut());
+        }
+        self.statistics.received(packet.data());
+        true
+    }
+
+    /// Hands on all packets of a batch at once, if they are of the usual kind: mbufs of one piece, of lengths that the link takes.
+    /// Gives how many the device has not taken, which are in the batch. None, and nothing is done, when they are not.
+    #[inline]
+    fn transmit_in_place(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Option<usize> {
+        let DpdkQueue { piece, pieces, frames, marks, longest, statistics, .. } = self;
+        let piece = Self::piece_of(piece, pieces, batch.packets().first()?.data().as_ptr())?;
+        let fits = |packet: &Packet| (ETHERNET_HEADER..=*longest).contains(&packet.len());
+        if !batch.packets().iter().all(|packet| fits(packet) && piece.lends(packet)) {
+            return None;
+        }
+        let (mut count, mut bytes) = (0, 0);
+        for ((packet, frame), mark) in batch.drain().zip(frames.iter_mut()).zip(marks.iter_mut()) {
+            let (data, length) = (packet.data().as_ptr().cast_mut(), packet.len() as u32);
+            *mark = (packet.timestamp_ns, packet.ingress_port);
+            statistics.tx_kinds.count(packet.data());
+            match piece.lend(packet) {
+                Ok(mbuf) => *frame = Frame { mbuf, data, length, tag: 0, flags: 0 },
+                Err(packet) => {
+                    // It was asked whether it does: there is none.
+                    debug_assert!(false, "a piece does not lend what it said it does");
+                    pool.put(packet);
+                    break;
+                }
+            }
+            (count, bytes) = (count + 1, bytes + u64::from(length));
+        }
+        statistics.tx_packets += count as u64;
+        statistics.tx_bytes += bytes;
+        // SAFETY: so many mbufs, which nobody else has and whose slots are lent; this is the only user of the queue.
+        let sent =
+            unsafe { shim::millrace_send(self.port.id(), self.number, self.frames.as_ptr(), count as u16) };
+        let sent = (sent as usize).min(count);
+        if sent < count {
+            self.take_all_back(sent..count, (batch, pool));
+        }
+        Some(count - sent)
+    }
+
+    /// The packets of lent mbufs that the device did not take go back to the batch, and are counted as refused.
+    #[cold]
+    fn take_all_back(&mut self, numbers: Range<usize>, (batch, pool): (&mut Batch, &mut PacketPool)) {
+        for number in numbers {
+            let (frame, (timestamp_ns, ingress_port)) = (self.frames[number], self.marks[number]);
+            let packet = self.take_back(frame, ingress_port, timestamp_ns);
+            self.statistics.tx_packets -= 1;
+            self.statistics.tx_bytes -= u64::from(frame.length);
+            self.statistics.tx_refused += 1;
+            if let Some(packet) = packet {
+                let mut kinds = FrameKinds::default();
+                kinds.count(packet.data());
+                self.statistics.tx_kinds -= kinds;
+                // It was in the batch before.
+                if let Err(packet) = batch.push(packet) {
+                    pool.put(packet);
+                }
+            }
+        }
     }
 
     /// A copy of a frame in memory that is not shared with DPDK, or in several mbufs.
@@ -205,6 +302,9 @@ impl QueuePair for DpdkQueue {
         }
         let now_ns = wall_clock_ns();
         for at in 0..count {
+            if self.receive_in_place(self.frames[at], (batch, pool), now_ns) {
+                continue;
+            }
             if let Some(mut packet) = self.packet(self.frames[at], pool) {
                 packet.timestamp_ns = now_ns;
                 deliver(packet, batch, pool, &mut self.statistics);
@@ -216,6 +316,11 @@ impl QueuePair for DpdkQueue {
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
         eal::enter();
         self.pieces.refresh();
+        let all = batch.len();
+        if let Some(refused) = self.transmit_in_place(batch, pool) {
+            self.is_down = refused > 0 && !self.port.is_up();
+            return Ok(Transmitted { sent: all - refused, refused });
+        }
         let mut handed = std::mem::take(&mut self.handed);
         let mut ready = 0;
         for packet in batch.drain() {

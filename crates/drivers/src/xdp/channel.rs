@@ -4,10 +4,12 @@
 
 use super::memory::Part;
 use super::socket::{Counts, Frame, Socket};
+use crate::kinds::Kind;
 use crate::offload::finish_begun;
 use crate::port::{PortStatistics, wall_clock_ns};
 use millrace_frames::{Batch, Packet, Place};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
@@ -137,11 +139,20 @@ impl Channel {
             let place = Place { at: frame.address.wrapping_sub(start) as u32, len: frame.length };
             // SAFETY: the slot was lent to the fill ring of this socket, from where the kernel has taken it once, and is given
             // back by this entry of its receiving ring, which is read once and was written after the frame.
-            let Some(mut packet) = (unsafe { part.lender().take_back(place.at) }) else { continue };
+            let Some(packet) = (unsafe { part.lender().take_back(place.at) }) else { continue };
             self.to_receive -= 1;
+            // What is to be said of it is said in the batch, where there is room: one that is moved right after a change waits for
+            // that.
+            let packet = match batch.push(packet) {
+                Ok(packet) => packet,
+                Err(packet) => {
+                    part.pool.put(packet);
+                    continue;
+                }
+            };
             if !packet.take_place(place) || place.len as usize > packet.longest_received() {
                 statistics.rx_errors += 1;
-                part.pool.put(packet);
+                batch.give_last_back(&mut part.pool);
                 continue;
             }
             if self.traits.is_local {
@@ -149,14 +160,57 @@ impl Channel {
             }
             packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
             statistics.received(packet.data());
-            if let Err(packet) = batch.push(packet) {
-                // There was room.
-                part.pool.put(packet);
-            }
         }
         if self.to_receive != before {
             receiving.release();
         }
+    }
+
+    /// Puts all packets of a batch into the sending ring where they lie, and counts them; false, and nothing is done, when one does not
+    /// lie in the shared memory, is not of a length among these, or has no room in the ring.
+    #[inline]
+    pub(super) fn send_all(
+        &mut self,
+        batch: &mut Batch,
+        part: &mut Part,
+        lengths: RangeInclusive<usize>,
+        statistics: &mut PortStatistics,
+    ) -> bool {
+        let (entries, count) = (self.entries, batch.len() as u32);
+        let Some(socket) = self.socket.as_mut() else { return false };
+        let ring = &mut socket.rings.sending;
+        if entries - self.sending.min(entries) < count || !ring.has_room_for(count) {
+            return false;
+        }
+        let start = part.piece.start().as_ptr() as usize;
+        let at_of = |packet: &Packet| (packet.data().as_ptr() as usize).wrapping_sub(start);
+        let goes = |packet: &Packet| {
+            lengths.contains(&packet.len()) && part.piece.lender_at(at_of(packet)).is_some()
+        };
+        if !batch.packets().iter().all(goes) {
+            return false;
+        }
+        for packet in batch.drain() {
+            let (at, length) = (at_of(&packet), packet.len());
+            let kind = Kind::of(packet.data());
+            let Some((number, lender, _)) = part.piece.lender_at(at) else { continue };
+            match lender.lend(packet) {
+                Ok(_) => {
+                    ring.push(Frame { address: at as u64, length: length as u32, options: 0 });
+                    self.to_send[number] += 1;
+                    self.sending += 1;
+                    statistics.sent_of(kind, length);
+                }
+                Err(packet) => {
+                    // What lies in a part is lent by it: there is none.
+                    debug_assert!(false, "a part does not lend its packet");
+                    statistics.tx_refused += 1;
+                    part.pool.put(packet);
+                }
+            }
+        }
+        self.unsent = true;
+        true
     }
 
     /// Puts a packet into the sending ring: where it lies, if that is in the shared memory, else a copy.

@@ -159,6 +159,15 @@ impl QueuePair for XdpQueue {
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
         let mut result = self.interface.follow();
         let before = batch.len();
+        if result.is_ok() && before > 0 && !self.interface.is_down() {
+            let XdpQueue { interface, channels, part, statistics, .. } = self;
+            let lengths = ETHERNET_HEADER..=interface.longest().min(part.piece.longest_frame());
+            if let Some(channel) = channels.first_mut()
+                && channel.send_all(batch, part, lengths, statistics)
+            {
+                return Ok(Transmitted { sent: before, refused: 0 });
+            }
+        }
         for packet in batch.drain() {
             if result.is_err() {
                 self.refused.push(packet);

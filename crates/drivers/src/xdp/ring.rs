@@ -113,6 +113,15 @@ impl<T: Copy> ToKernel<T> {
         self.next != self.end
     }
 
+    /// Whether so many entries have a place.
+    #[inline]
+    pub(super) fn has_room_for(&mut self, count: u32) -> bool {
+        if self.end.wrapping_sub(self.next) < count {
+            self.end = self.ring.consumer().load(Ordering::Acquire).wrapping_add(self.ring.size);
+        }
+        self.end.wrapping_sub(self.next) >= count
+    }
+
     /// Writes an entry, which the kernel sees after [`ToKernel::publish`]. False when there is no place.
     #[inline]
     pub(super) fn push(&mut self, entry: T) -> bool {
