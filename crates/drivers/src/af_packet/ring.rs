@@ -19,9 +19,9 @@ const ALL_RINGS: usize = 128 * 1024 * 1024;
 /// Bytes of one ring, whatever the size of its slots: at most, and at least.
 const MAX_RING: usize = 8 * 1024 * 1024;
 const MIN_RING: usize = 256 * 1024;
-/// Bytes of a sending ring at most. It goes round slot by slot, and what it touches of them is to stay in the processor's caches;
-/// half a thousand frames are more than a link has under way.
-const MAX_SENDING_RING: usize = 1024 * 1024;
+/// Slots of a sending ring at most. It goes round slot by slot, and what it touches of them is to stay in the processor's caches; at
+/// two million frames a second it is a quarter of a millisecond, in which a link gives slots back.
+const MAX_SENDING_SLOTS: usize = 512;
 /// The kernel allocates a ring in blocks of this many bytes; no slot lies in two.
 const BLOCK_BYTES: usize = 64 * 1024;
 const MIN_SLOT: usize = 2048;
@@ -170,7 +170,7 @@ impl RingSocket {
             tp_frame_size: layout.size as u32,
             tp_frame_nr: slots_of(bytes) as u32,
         };
-        let sending_bytes = bytes.min(MAX_SENDING_RING);
+        let sending_bytes = bytes.min(MAX_SENDING_SLOTS.div_ceil(layout.in_block) * BLOCK_BYTES);
         let on = 1i32;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
         let options: [(i32, &i32); 5] = [
