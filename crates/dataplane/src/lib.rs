@@ -65,15 +65,14 @@ pub use replication::{
     Replication, ReplicationError, Session,
 };
 pub use requests::{
-    Answer, Answered, GroupWrite, MeterCell, Moment, NodeWrite, ObjectError, ObjectRequest, QueueSetting,
-    QueueWrite, Reply, Request, Written, answer,
+    Answer, Answered, GroupWrite, MeterCell, Moment, NodeWrite, ObjectError, ObjectRequest, Pause,
+    QueueSetting, QueueWrite, Reply, Request, RequestError, Written, answer,
 };
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
 pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, MAX_DRAIN_TIME, MAX_NOTICES, MAX_REQUESTS, MAX_WORKERS, MoveError, Notice, POLL_TIME, Pause,
-    Polling, PortReport, PortsError, PostError, Report, ReportError, RequestError, RunError, Spread, Summary,
-    Worker, WorkerReport,
+    Control, MAX_DRAIN_TIME, MAX_NOTICES, MAX_REQUESTS, MAX_WORKERS, MoveError, Notice, POLL_TIME, Polling,
+    PortReport, PortsError, PostError, Report, ReportError, RunError, Spread, Summary, Worker, WorkerReport,
 };
 
 pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};

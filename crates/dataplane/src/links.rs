@@ -1,7 +1,7 @@
 //! Links that are busy: what is for them waits in the queues of their ports, where programs see it.
 
 use crate::Switch;
-use crate::worker::LivePorts;
+use crate::worker::live::LivePorts;
 use millrace_frames::MAX_BATCH;
 use std::time::Duration;
 

@@ -4,9 +4,9 @@
 //! as they are, the entries that have to be copied. Then the worker exchanges both between two rounds, which takes
 //! microseconds; no packet is lost.
 
-use crate::requests::{Moment, Reply, Request};
+use crate::requests::{Moment, Reply, Request, RequestError};
 use crate::switch::{Switch, SwitchError};
-use crate::worker::{Control, Message, RequestError};
+use crate::worker::{Control, Message};
 use millrace_engine::Hold;
 use millrace_state::{BuildError, Carried, Migration, NotNow, State};
 use std::fmt;

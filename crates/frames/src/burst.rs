@@ -59,7 +59,20 @@ pub struct Burst<'m> {
     places: &'m [Place],
     headroom: usize,
     bytes: u64,
+    ahead: Ahead<'m>,
     lent: PhantomData<&'m mut [u8]>,
+}
+
+/// Where the frames of a later burst lie, so that whoever switches this one can ask for their memory meanwhile, a frame with
+/// each packet. All requests at once would wait for each other: a processor has ten to sixteen of them under way.
+///
+/// It is a hint: nothing is read there, so neither the memory nor the places need be right.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead<'m> {
+    /// What the places count from.
+    pub memory: *const u8,
+    /// The places, one or more for each frame of the burst.
+    pub places: &'m [Place],
 }
 
 /// The bytes around the start of a frame that code may change. All else is as it was before the program.
@@ -85,7 +98,22 @@ impl<'m> Burst<'m> {
         let headroom = headroom.min(HEADROOM);
         let bytes = bytes_within(places, headroom as u64, end)?;
         let (size, memory) = (memory.len(), NonNull::from_mut(memory).cast());
-        Some(Burst { memory, size, places, headroom, bytes, lent: PhantomData })
+        let ahead = Ahead { memory: memory.as_ptr(), places };
+        Some(Burst { memory, size, places, headroom, bytes, ahead, lent: PhantomData })
+    }
+
+    /// The same burst, with what comes after it. Without this, and if there are fewer places than frames, the frames of the burst
+    /// stand for those that come.
+    #[inline]
+    #[must_use]
+    pub fn with_ahead(self, ahead: Ahead<'m>) -> Burst<'m> {
+        if ahead.places.len() < self.places.len() { self } else { Burst { ahead, ..self } }
+    }
+
+    /// Frames that come after this burst, as many as it has or more.
+    #[inline]
+    pub fn ahead(&self) -> Ahead<'m> {
+        self.ahead
     }
 
     /// Frames in slots of a memory of `size` bytes, which have `bytes` bytes together.
@@ -99,7 +127,8 @@ impl<'m> Burst<'m> {
         places: &'m [Place],
         bytes: u64,
     ) -> Burst<'m> {
-        Burst { memory, size, places, headroom: HEADROOM, bytes, lent: PhantomData }
+        let ahead = Ahead { memory: memory.as_ptr(), places };
+        Burst { memory, size, places, headroom: HEADROOM, bytes, ahead, lent: PhantomData }
     }
 
     /// What places count from. Through this pointer only the bytes that the burst lends may be read or written, and only
@@ -174,12 +203,14 @@ impl<'m> Burst<'m> {
     #[inline]
     pub fn part(&mut self, numbers: Range<usize>) -> Burst<'_> {
         let end = numbers.end.min(self.places.len());
-        let places = &self.places[numbers.start.min(end)..end];
+        let numbers = numbers.start.min(end)..end;
+        let places = &self.places[numbers.clone()];
+        let ahead = Ahead { places: &self.ahead.places[numbers], ..self.ahead };
         let bytes = match places.len() == self.places.len() {
             true => self.bytes,
             false => places.iter().map(|place| u64::from(place.len)).sum(),
         };
-        Burst { places, bytes, ..*self }
+        Burst { places, bytes, ahead, ..*self }
     }
 }
 
@@ -235,6 +266,23 @@ mod tests {
         assert_eq!(part.reborrow().frame_with_tail(0), Some(&[0xff; 4 + TAILROOM][..]));
         assert!(part.part(3..9).places().is_empty());
         assert!((0..72).all(|at| usize::from(memory[at]) == at));
+    }
+
+    #[test]
+    fn what_comes_after_a_burst_has_a_place_for_each_of_its_frames() {
+        let mut memory = [0; 64];
+        let frame = |at| Place { at, len: 4 };
+        let (places, later) =
+            ([frame(0), frame(8), frame(16)], [frame(90), frame(98), frame(106), frame(114)]);
+        let elsewhere = std::ptr::without_provenance::<u8>(4096);
+        let burst = Burst::new(&mut memory, &places, 0).unwrap();
+        assert_eq!(burst.ahead().places, places);
+        let short = burst.with_ahead(Ahead { memory: elsewhere, places: &later[..2] });
+        assert_eq!(short.ahead().places, places, "two places do not do for three frames");
+        let mut burst = short.with_ahead(Ahead { memory: elsewhere, places: &later });
+        assert_eq!((burst.ahead().memory, burst.ahead().places), (elsewhere, &later[..]));
+        assert_eq!(burst.part(1..3).ahead().places, &later[1..3]);
+        assert!(burst.part(3..4).ahead().places.is_empty());
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod pool;
 mod region;
 
 pub use ahead::ask_for;
-pub use burst::{Burst, Footprint, Place, TAILROOM};
+pub use burst::{Ahead, Burst, Footprint, Place, TAILROOM};
 pub use lender::Lender;
 pub use memory::{Memory, MemoryError};
 pub use packet::{FrameLengthError, HEADROOM, MAX_FRAME, Packet};

@@ -6,7 +6,7 @@
 //! around lookups.
 
 use millrace_frames::{HEADROOM, MAX_BATCH, Place, TAILROOM};
-use millrace_jit::abi::{Env, Moved, TableEnv, TimesEnv};
+use millrace_jit::abi::{AheadEnv, Env, Moved, PacketsEnv, TableEnv, TimesEnv};
 use millrace_jit::{Compiled, Options, Outcome, Shape, listing};
 use millrace_midend::{Plan, Verdict};
 use millrace_pipeline::{Program, SlotId, TableId, passes};
@@ -231,9 +231,12 @@ impl Case {
             host: std::ptr::null_mut(),
             contexts,
             stage,
-            memory: memory.as_mut_ptr(),
-            places_end: places.as_ptr_range().end,
-            places_bytes: size_of_val(&places[..]) as u64,
+            packets: PacketsEnv {
+                memory: memory.as_mut_ptr(),
+                places_end: places.as_ptr_range().end,
+                places_bytes: size_of_val(&places[..]) as u64,
+            },
+            ahead: AheadEnv { memory: memory.as_ptr(), places_end: places.as_ptr_range().end },
             outcomes_end: outcomes.as_mut_ptr_range().end,
             moved: moved.as_mut_ptr(),
             lookups: lookups.as_mut_ptr(),
@@ -245,7 +248,7 @@ impl Case {
             for Place { at, .. } in &places {
                 // SAFETY: the start of a frame of the memory, which only `env` points to.
                 unsafe {
-                    let frame = env.memory.add(*at as usize);
+                    let frame = env.packets.memory.add(*at as usize);
                     std::ptr::copy_nonoverlapping(self.packet.as_ptr(), frame, 32);
                 }
             }

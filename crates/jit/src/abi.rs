@@ -131,6 +131,29 @@ pub struct TimesEnv {
     pub now_ns: u64,
 }
 
+/// The packets of a batch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PacketsEnv {
+    /// What their places count from. The memory may have other packets too, which code leaves alone.
+    pub memory: *mut u8,
+    /// The end of the last packet's place. Code counts from here with a negative offset up to 0, which one instruction
+    /// tests.
+    pub places_end: *const Place,
+    /// The bytes that the places of all packets take: as many as their outcomes.
+    pub places_bytes: u64,
+}
+
+/// Frames that come after a batch, as many as it has. Code asks for their memory, and reads nothing there.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct AheadEnv {
+    /// What their places count from.
+    pub memory: *const u8,
+    /// The end of their places.
+    pub places_end: *const Place,
+}
+
 /// What surrounds a batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -143,13 +166,10 @@ pub struct Env {
     pub contexts: *mut u8,
     /// Memory for the schedule: keys, results and waiting packets of staged tables.
     pub stage: *mut u8,
-    /// What the places of packets count from. The memory may have other packets too, which code leaves alone.
-    pub memory: *mut u8,
-    /// The end of the last packet's place. Code counts from here with a negative offset up to 0, which one instruction
-    /// tests.
-    pub places_end: *const Place,
-    /// The bytes that the places of all packets take: as many as their outcomes.
-    pub places_bytes: u64,
+    /// Its packets.
+    pub packets: PacketsEnv,
+    /// The frames that come after the batch.
+    pub ahead: AheadEnv,
     /// The end of the outcomes, one for each packet, which the code writes.
     pub outcomes_end: *mut Outcome,
     /// One for each packet, written by code whose packets do not [keep their places](crate::Compiled::keeps_place).

@@ -2,7 +2,7 @@
 
 use crate::abi::{Moved, Outcome};
 use crate::{Compiled, Contexts, Host};
-use millrace_frames::{Burst, MAX_BATCH, Place};
+use millrace_frames::{Ahead, Burst, MAX_BATCH, Place};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -43,6 +43,8 @@ pub struct Times<'t> {
 pub(crate) struct Packets<'b> {
     pub(crate) memory: NonNull<u8>,
     pub(crate) places: &'b [Place],
+    /// As many places as there are packets.
+    pub(crate) ahead: Ahead<'b>,
     pub(crate) port: u32,
     /// As many as places.
     pub(crate) times: Times<'b>,
@@ -97,9 +99,10 @@ impl<'m> Batch<'m> {
         let Batch { burst, port } = self;
         let (memory, places) = (burst.memory(), burst.places());
         let places = &places[..places.len().min(contexts.len()).min(times.each.len())];
+        let ahead = Ahead { places: &burst.ahead().places[..places.len()], ..burst.ahead() };
         let times = Times { each: &times.each[..places.len()], ..times };
         let fits = compiled.headroom() <= burst.headroom();
-        let packets = Packets { memory, places, port, times, outcomes };
+        let packets = Packets { memory, places, ahead, port, times, outcomes };
         // SAFETY: the burst lends each packet with its headroom and tailroom, to the batch alone, and the code takes no more
         // headroom than that.
         let ran = fits && unsafe { compiled.run(host, contexts, packets) };

@@ -181,7 +181,7 @@ impl<'a> Gen<'a> {
 
         // The loop over the batch, its condition at the end.
         self.packet().load_loop_env();
-        let count = self.packet().env_field(offset_of!(abi::Env, places_bytes));
+        let count = self.packet().env_field(offset_of!(abi::Env, packets.places_bytes));
         let first_place = self.ins().ineg(count);
         self.packet().set(PacketVar::BeforeEnd, first_place);
         let (first, next, done) = (self.e().new_block(), self.e().new_block(), self.e().new_block());
@@ -192,6 +192,10 @@ impl<'a> Gen<'a> {
         self.packet().cache = Cache::default();
         self.packet().find_context();
         self.packet().load_packet();
+        if !from_context && self.staged.any_far() {
+            // With tables that do not fit into caches, frames that come do not either.
+            self.packet().ask_ahead();
+        }
         if from_context {
             self.ops.slots.load_context(&self.live[self.special.entry])
         } else {

@@ -1,6 +1,6 @@
 //! A program as machine code, and running it.
 
-use crate::abi::{Env, Shape, TimesEnv};
+use crate::abi::{AheadEnv, Env, PacketsEnv, Shape, TimesEnv};
 use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
@@ -285,9 +285,15 @@ impl Compiled {
             host: std::ptr::from_mut(host).cast(),
             contexts,
             stage,
-            memory: packets.memory.as_ptr(),
-            places_end: packets.places.as_ptr_range().end,
-            places_bytes: size_of_val(packets.places) as u64,
+            packets: PacketsEnv {
+                memory: packets.memory.as_ptr(),
+                places_end: packets.places.as_ptr_range().end,
+                places_bytes: size_of_val(packets.places) as u64,
+            },
+            ahead: AheadEnv {
+                memory: packets.ahead.memory,
+                places_end: packets.ahead.places.as_ptr_range().end,
+            },
             outcomes_end: packets.outcomes_end(),
             moved: packets.moved(),
             lookups,

@@ -4,16 +4,17 @@
 //! are read and written by any thread, through the handle in [`Moment`].
 
 mod groups;
+mod pause;
 mod reply;
 mod several;
 
 pub use groups::{GroupWrite, NodeWrite};
-pub use reply::{Answer, Reply, answer};
+pub use pause::Pause;
+pub use reply::{Answer, Reply, RequestError, answer};
 pub(crate) use several::serve_all;
 
 use crate::replication::{NodeHandle, Replica, Replication, ReplicationError, Session};
 use crate::switch::{Switch, SwitchError};
-use crate::worker::Pause;
 use crate::{PortCounters, PortId, QueueError};
 use millrace_engine::Statistics;
 use millrace_pipeline::{Bits, CrcParameters, EntryMatch, HashId, MeterId, Program, RegisterId, ValueSetId};

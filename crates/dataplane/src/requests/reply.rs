@@ -1,6 +1,5 @@
 //! The place for the answer to a request: whoever asks waits for it in a thread or in a task.
 
-use crate::worker::RequestError;
 use std::fmt;
 use std::time::Duration;
 
@@ -9,6 +8,18 @@ pub struct Reply<T>(oneshot::Sender<T>);
 
 /// An answer to come.
 pub struct Answer<T>(oneshot::Receiver<T>);
+
+/// Nobody answers: the worker has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestError;
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the switch is not running any more")
+    }
+}
+
+impl std::error::Error for RequestError {}
 
 /// A place for an answer, and the answer to come.
 pub fn answer<T>() -> (Reply<T>, Answer<T>) {

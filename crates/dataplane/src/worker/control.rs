@@ -4,13 +4,11 @@ use super::followers::Loan;
 use super::moves::MoveError;
 use super::ports::{Added, PortsError, Removed};
 use super::report::{Report, ReportError};
+use super::waker::Bell;
 use crate::PortId;
 use crate::migration::Exchange;
-use crate::requests::{Answer, Reply, Request, answer};
+use crate::requests::{Answer, Reply, Request, RequestError, answer};
 use millrace_drivers::{PortStatistics, QueuePair};
-use std::fmt;
-use std::io::Write;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -28,22 +26,10 @@ const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub struct Control {
     requests: SyncSender<Message>,
-    wake: Arc<UnixStream>,
+    bell: Bell,
     stop: Arc<AtomicBool>,
     workers: usize,
 }
-
-/// The worker has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestError;
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the switch is not running any more")
-    }
-}
-
-impl std::error::Error for RequestError {}
 
 /// Why a request was not taken.
 #[derive(Debug)]
@@ -56,8 +42,8 @@ pub enum PostError {
 
 impl Control {
     /// A handle whose requests go there, and whose worker wakes when it finds something to read.
-    pub(super) fn new(requests: SyncSender<Message>, wake: UnixStream) -> Control {
-        Control { requests, wake: Arc::new(wake), stop: Arc::default(), workers: 1 }
+    pub(super) fn new(requests: SyncSender<Message>, bell: Bell) -> Control {
+        Control { requests, bell, stop: Arc::default(), workers: 1 }
     }
 
     /// How many workers the switch has.
@@ -195,9 +181,18 @@ impl Control {
         self.wake();
     }
 
+    /// What wakes the worker.
+    pub(super) fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    /// A pause is over: the worker takes messages until it hears of it. Without a worker nothing waits.
+    pub(super) fn resume(&self) {
+        let _ = self.requests.send(Message::Resume);
+    }
+
     pub(super) fn wake(&self) {
-        // A full pipe wakes the worker too, and a closed one has no worker.
-        let _ = (&*self.wake).write(&[1]);
+        self.bell.ring();
     }
 }
 
@@ -218,39 +213,8 @@ pub(crate) enum Message {
     },
     /// Another program with the objects of the one that runs.
     Exchange(Box<Exchange>),
-    /// A [`Pause`] is over.
+    /// A [`Pause`](crate::Pause) is over.
     Resume,
     /// A follower is to hand itself over.
     Lend(Loan),
-}
-
-/// A worker takes no packets until this is dropped. It answers requests meanwhile. A batch that packets must see as a whole is
-/// written during a pause, whichever threads write it.
-#[derive(Debug)]
-pub struct Pause(Option<Control>);
-
-impl Pause {
-    /// For a switch without a worker.
-    pub(crate) fn of_none() -> Pause {
-        Pause(None)
-    }
-
-    /// For a worker that waits from now on.
-    pub(super) fn of(control: Control) -> Pause {
-        Pause(Some(control))
-    }
-
-    /// Nobody wants it: the worker does not wait.
-    pub(super) fn forget(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Pause {
-    fn drop(&mut self) {
-        if let Some(control) = &self.0 {
-            // The worker takes messages until this one comes; without a worker nothing waits.
-            let _ = control.requests.send(Message::Resume);
-        }
-    }
 }

@@ -13,8 +13,9 @@
 //! whoever has a worker owns it.
 
 use super::Worker;
-use super::control::{Control, Message, RequestError};
+use super::control::{Control, Message};
 use crate::Switch;
+use crate::requests::RequestError;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

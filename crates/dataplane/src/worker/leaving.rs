@@ -1,6 +1,7 @@
 //! The packets that leave after a burst: which of them by which port, noted while the burst borrows the packets.
 
-use super::{LivePorts, Outgoing};
+use super::Outgoing;
+use super::live::LivePorts;
 use crate::burst::Output;
 use crate::{DropReason, PortId};
 use millrace_frames::{Batch, Packet, PacketPool, Place};

@@ -1,11 +1,12 @@
 //! Where messages to a worker come in, and what it does about them between two rounds.
 
-use super::control::{Control, MAX_REQUESTS, Message, Pause};
+use super::control::{Control, MAX_REQUESTS, Message};
 use super::report::Report;
 use super::waiting::Idleness;
+use super::waker::{Bell, Waker};
 use super::{Worker, moves, ports};
 use crate::migration;
-use crate::requests::{self, Request};
+use crate::requests::{self, Pause, Request};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -33,33 +34,6 @@ pub(super) struct Mailbox {
     pub(super) idleness: Idleness,
 }
 
-/// Wakes a worker for what another thread has put where it looks in each round.
-///
-/// No wake-up is lost: the worker says that it is asleep, then looks once more, then sleeps; the other thread puts something
-/// there, then looks whether the worker is asleep. Fences order both sides, so at least one of them sees the other.
-#[derive(Clone)]
-pub(super) struct Waker {
-    control: Control,
-    asleep: Arc<AtomicBool>,
-    fd: RawFd,
-}
-
-impl Waker {
-    /// What the worker polls: its own signal.
-    pub(super) fn fd(&self) -> RawFd {
-        self.fd
-    }
-
-    /// After something was put where the worker looks.
-    #[inline]
-    pub(super) fn wake_if_asleep(&self) {
-        fence(Ordering::SeqCst);
-        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
-            self.control.wake();
-        }
-    }
-}
-
 impl Mailbox {
     /// An empty one.
     ///
@@ -70,7 +44,7 @@ impl Mailbox {
         awake.set_nonblocking(true)?;
         wake.set_nonblocking(true)?;
         let (sender, messages) = sync_channel(MAX_REQUESTS);
-        let (control, asleep) = (Control::new(sender, wake), Arc::default());
+        let (control, asleep) = (Control::new(sender, Bell::new(wake)), Arc::default());
         Ok(Mailbox {
             messages,
             control,
@@ -89,7 +63,7 @@ impl Mailbox {
 
     /// For threads that put something where this worker looks.
     pub(super) fn waker(&self) -> Waker {
-        Waker { control: self.control.clone(), asleep: Arc::clone(&self.asleep), fd: self.poll_fd() }
+        Waker::new(self.control.bell(), Arc::clone(&self.asleep), self.poll_fd())
     }
 
     /// Whether the worker may sleep now: it has found nothing to do, and nothing when it looked once more after it had said
@@ -158,7 +132,8 @@ fn take(worker: &mut Worker, message: Message) {
         Message::Switch(Request::Pause(to)) => {
             worker.mailbox.pauses += 1;
             worker.followers.all();
-            if let Err(unwanted) = to.offer(Pause::of(worker.mailbox.control.clone())) {
+            let control = worker.mailbox.control.clone();
+            if let Err(unwanted) = to.offer(Pause::until(move || control.resume())) {
                 unwanted.forget();
                 worker.mailbox.pauses -= 1;
             }

@@ -4,11 +4,11 @@
 //! nothing that comes later by the queue pair overtakes it; then the port is connected again. Frames that come meanwhile wait in
 //! the device.
 
-use super::control::RequestError;
 use super::live::LivePort;
 use super::relay::{self, Owned, Past};
 use super::{Worker, ports};
 use crate::PortId;
+use crate::requests::RequestError;
 use millrace_drivers::PortStatistics;
 use std::fmt;
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
 //! Ports that come and go while a worker runs, between two of its rounds.
 
 use super::RunError;
-use super::control::RequestError;
-use super::mailbox::Waker;
+use super::waker::Waker;
 use super::{Worker, pool_size};
 use super::{moves, relay};
 use crate::PortId;
+use crate::requests::RequestError;
 use crate::switch::MAX_PORTS;
 use millrace_drivers::{PortStatistics, QueuePair, TimeSource};
 use millrace_frames::PacketPool;

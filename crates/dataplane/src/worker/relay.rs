@@ -14,8 +14,8 @@
 //! sender drops it as refused by its port. So nothing grows, and each frame is counted once. Packets go through a ring a batch at a
 //! time, so that both ends write their places in it once for a batch.
 
-use super::mailbox::Waker;
 use super::spread::Spread;
+use super::waker::Waker;
 use millrace_drivers::{Around, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use rtrb::{Consumer, Producer, RingBuffer};

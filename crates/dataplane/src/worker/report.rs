@@ -1,8 +1,8 @@
 //! What a running switch tells of itself, all of one moment between two rounds of its worker.
 
 use super::Worker;
-use super::control::RequestError;
 use crate::histogram::Histogram;
+use crate::requests::RequestError;
 use crate::{DropReason, PortCounters, PortId, QueueReport};
 use millrace_drivers::PortStatistics;
 use millrace_pipeline::{DropSite, Program};

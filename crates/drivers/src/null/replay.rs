@@ -4,7 +4,7 @@
 
 use super::trace::{MAX_TRACE_BYTES, Trace};
 use crate::port::PortError;
-use millrace_frames::{Burst, Footprint, MAX_BATCH, Memory, Place, TAILROOM, ask_for};
+use millrace_frames::{Ahead, Burst, Footprint, MAX_BATCH, Memory, Place, TAILROOM};
 
 /// Buffers that frames are copied to in turn.
 pub const RING_BUFFERS: usize = 1024;
@@ -15,9 +15,6 @@ const LINE: usize = 64;
 const CHUNK: usize = 32;
 /// The least room that a buffer of the ring has, as drivers give it.
 const MIN_BUFFER: usize = 2304;
-
-/// From this many bytes on, frames are asked for before they are touched: half of a second-level cache.
-const FAR_BYTES: usize = 1 << 20;
 
 type Chunk = [u8; CHUNK];
 
@@ -129,8 +126,9 @@ impl Replay {
         let first = self.burst.1;
         let end = (first + MAX_BATCH).min(self.places.len());
         self.burst = (first, end);
-        self.ask_ahead(end);
         let places = &self.places[first..end];
+        let ahead =
+            Ahead { memory: self.memory.as_ptr(), places: self.places.get(end..).unwrap_or_default() };
         let burst = match &mut self.way {
             Way::InPlace { kept, front, before, chunks } => {
                 if *chunks > 0 {
@@ -148,21 +146,7 @@ impl Replay {
                 Burst::new(ring, copies, *front)
             }
         };
-        burst.expect("frames are laid out with their room")
-    }
-
-    /// Asks for the starts of the frames of the burst after the next: they come while this burst and the next are switched.
-    /// A trace that stays in a second-level cache is there already.
-    #[inline]
-    fn ask_ahead(&self, end: usize) {
-        if self.memory.size() < FAR_BYTES {
-            return;
-        }
-        let ahead = end + MAX_BATCH;
-        let ahead = ahead.min(self.places.len())..(ahead + MAX_BATCH).min(self.places.len());
-        for place in &self.places[ahead] {
-            ask_for(self.memory.as_ptr().wrapping_add(place.at as usize));
-        }
+        burst.expect("frames are laid out with their room").with_ahead(ahead)
     }
 
     /// Puts the bytes of the burst back. To be called when its frames have been sent.

@@ -125,10 +125,10 @@ impl<'a> PacketAccess<'a> {
     pub(super) fn load_loop_env(&mut self) {
         let mut load = |field: usize| self.e.ins().load(types::I64, plain(), self.env, field as i32);
         self.loop_env = LoopEnv {
-            memory: load(offset_of!(abi::Env, memory)),
+            memory: load(offset_of!(abi::Env, packets.memory)),
             stage: load(offset_of!(abi::Env, stage)),
             tables: load(offset_of!(abi::Env, tables)),
-            places_end: load(offset_of!(abi::Env, places_end)),
+            places_end: load(offset_of!(abi::Env, packets.places_end)),
             outcomes_end: load(offset_of!(abi::Env, outcomes_end)),
         };
     }
@@ -163,6 +163,17 @@ impl<'a> PacketAccess<'a> {
         if !self.stays {
             self.packet_moved();
         }
+    }
+
+    /// Asks for the frame that comes as far after the batch as this packet is in it.
+    pub(super) fn ask_ahead(&mut self) {
+        let memory = self.env_field(offset_of!(abi::Env, ahead.memory));
+        let end = self.env_field(offset_of!(abi::Env, ahead.places_end));
+        let before_end = self.get(PacketVar::BeforeEnd);
+        let place = self.e.ins().iadd(end, before_end);
+        let at = self.e.ins().uload32(constant_memory(), place, 0);
+        let frame = self.e.ins().iadd(memory, at);
+        self.e.prefetch(frame);
     }
 
     /// At the start of another loop for a packet: where it is by then.
@@ -200,7 +211,7 @@ impl<'a> PacketAccess<'a> {
     /// The packet's place counted from the first one, in bytes.
     fn distance(&mut self) -> Value {
         let before_end = self.get(PacketVar::BeforeEnd);
-        let bytes = self.env_field(offset_of!(abi::Env, places_bytes));
+        let bytes = self.env_field(offset_of!(abi::Env, packets.places_bytes));
         self.e.ins().iadd(before_end, bytes)
     }
 

@@ -117,6 +117,13 @@ impl<'a> Staged<'a> {
         !self.waits_for.is_empty()
     }
 
+    /// Whether packets wait for a table with memory that is far away.
+    pub(super) fn any_far(&self) -> bool {
+        self.in_order()
+            .iter()
+            .any(|table| self.stages[table.index()].as_ref().is_some_and(|stage| stage.is_far))
+    }
+
     /// Whether packets of a phase wait for the lookup of a table: it is staged, and its loop has not passed.
     pub(super) fn waits(&self, table: TableId, phase: u32) -> bool {
         self.stages[table.index()].as_ref().is_some_and(|stage| stage.phase > phase)

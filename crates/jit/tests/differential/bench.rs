@@ -1,6 +1,6 @@
 //! The two engines side by side.
 
-use millrace_frames::{Burst, HEADROOM, Place, TAILROOM};
+use millrace_frames::{Ahead, Burst, HEADROOM, Place, TAILROOM};
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_jit::{Batch, Compiled, Contexts, Effort, Options, Outcomes, Times, shapes};
 use millrace_midend::{Footprint, Plan, Start, Verdict};
@@ -192,6 +192,9 @@ impl Bench {
         let times = Times { each: &each, now_ns: self.time_of(batch.len() as u64) };
         let mut host = self.compiled.host(&mut self.states[1]);
         let burst = Burst::new(&mut memory, &places, HEADROOM).expect("packets with room on both sides");
+        // Frames that come after it lie where there is no memory: nothing is read there.
+        let nowhere = vec![Place { at: u32::MAX, len: u32::MAX }; batch.len()];
+        let burst = burst.with_ahead(Ahead { memory: std::ptr::null(), places: &nowhere });
         let ran = Batch::new(burst, 7).expect("a batch");
         let results = ran.run(&self.compiled, &mut host, &mut self.contexts, &mut self.outcomes, times);
         let p = &self.program;

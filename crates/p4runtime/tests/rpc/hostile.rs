@@ -343,12 +343,13 @@ async fn slow_readers_of_a_large_table_keep_no_writer_waiting() {
         answers.message().await.unwrap();
         held.push(answers);
     }
-    // An answer is made in a fraction of a second, and each write may wait for two of them.
+    // An answer is made in a fraction of a second, on a busy machine in a second, and each write may wait for two of them. Clients
+    // that do not read on never end.
     let begun = Instant::now();
     for key in 0..10 {
         client.insert(entry(&client, ENTRIES + key)).await.unwrap();
     }
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     // Whoever takes the answer gets all of it, in one state.
     let read = client.read(Entity::TableEntry(TableEntry::default()));
     let write = async {

@@ -229,9 +229,9 @@ async fn idle_entries_are_told_of_and_told_of_again() {
         ..TableEntry::default()
     };
     let (busy, idle) = (entry(1), entry(2));
+    let start = Instant::now();
     client.insert(Entity::TableEntry(busy.clone())).await.unwrap();
     client.insert(Entity::TableEntry(idle.clone())).await.unwrap();
-    let start = Instant::now();
     let mut told = 0;
     while told < 2 {
         assert!(start.elapsed() < Duration::from_secs(10));
