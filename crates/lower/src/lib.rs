@@ -26,6 +26,7 @@ mod names;
 mod objects;
 mod packet;
 mod parser;
+mod plugins;
 mod several;
 mod show;
 mod sites;
