@@ -179,7 +179,7 @@ fn run_ahead(
     drop(host);
     switch.ledger.counters.received_many(port, packets as u64, bytes);
     switch.ledger.counters.dropped_many(DropReason::IngressDrop, port, dropped);
-    if !left.is_empty() {
+    if !left.is_empty() || !switch.forwarder.effects.answers.is_empty() {
         if !reads_time {
             switch.now_ns = switch.clock.now_ns();
         }
@@ -354,6 +354,8 @@ fn finish_left(
     let program = &*held;
     mark(Mark::Replication);
     switch.traffic.budget.start_batch();
+    let origin = switch.origin(port, switch.now_ns, None);
+    switch.send_answers(&origin);
     for (number, left) in left {
         let known = switch.arrivals.times.get(number).filter(|_| switch.forwarder.reads_time);
         let time_ns = known.copied().unwrap_or(switch.now_ns);

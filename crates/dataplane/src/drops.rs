@@ -38,6 +38,8 @@ pub enum DropReason {
     PacketMemory,
     /// An assertion of the program did not hold.
     Assert,
+    /// A plugin wanted it, or its policy while it does not answer.
+    Plugin,
     /// It became longer than a frame can be.
     Oversize,
     /// The link of its port was down.
@@ -69,7 +71,7 @@ impl Loss {
 
 impl DropReason {
     /// All reasons but the errors of parsers, which are the program's.
-    pub const ALL: [DropReason; 18] = [
+    pub const ALL: [DropReason; 19] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,
         DropReason::NoMulticastGroup,
@@ -85,6 +87,7 @@ impl DropReason {
         DropReason::BatchLimit,
         DropReason::PacketMemory,
         DropReason::Assert,
+        DropReason::Plugin,
         DropReason::Oversize,
         DropReason::LinkDown,
         DropReason::TxRefused,
@@ -112,6 +115,7 @@ impl DropReason {
             DropReason::BatchLimit => "batch_limit".to_owned(),
             DropReason::PacketMemory => "packet_memory".to_owned(),
             DropReason::Assert => "assert".to_owned(),
+            DropReason::Plugin => "plugin".to_owned(),
             DropReason::Oversize => "oversize".to_owned(),
             DropReason::LinkDown => "link_down".to_owned(),
             DropReason::TxRefused => "tx_refused".to_owned(),
@@ -129,6 +133,7 @@ pub(crate) fn loss(verdict: Verdict, number: u32, site: u16) -> Option<Loss> {
             Some(Loss::at(DropReason::ParserError(error), site))
         }
         Verdict::Assert => Some(DropReason::Assert.into()),
+        Verdict::Plugin => Some(DropReason::Plugin.into()),
         Verdict::StepLimit => Some(DropReason::StepLimit.into()),
         Verdict::Forward | Verdict::Stopped | Verdict::CloneBeforeDeparser | Verdict::StoppedAfterEgress => {
             None

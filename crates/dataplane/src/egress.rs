@@ -40,6 +40,7 @@ pub(crate) fn egress(switch: &mut Switch, program: &Program, departure: Departur
     // What has not waited is policed at the time at which it came, as in a burst.
     let time_ns = if stay.waited || path == PacketPath::EgressClone { switch.now_ns } else { origin.time_ns };
     let ran = run_egress(switch, program, &mut context, &mut origin, parsed_bits, time_ns);
+    switch.send_answers(&origin);
     switch.charge(&origin, switch.forwarder.weights.egress, &mut context);
     if let Err(reason) = ran {
         switch.forwarder.engines.take_back(context);

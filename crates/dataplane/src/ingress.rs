@@ -20,6 +20,7 @@ pub(crate) fn ingress(switch: &mut Switch, program: &Program, arrival: Arrival) 
     kept.restore(program, &mut context);
     describe_arrival(program, &mut context, &origin, path);
     let ran = switch.forwarder.run_ingress(&mut context, origin.time_ns);
+    switch.send_answers(&origin);
     switch.charge(&origin, switch.forwarder.weights.ingress, &mut context);
     match ran {
         Ok(()) => after_ingress(switch, program, context, bytes, origin),

@@ -130,6 +130,9 @@ impl Switch {
         with: impl FnOnce(MakeEngines<'_>, &mut State) -> Result<Engines, EngineError>,
     ) -> Result<Switch, SwitchError> {
         state.seed(config.seed);
+        if let Some(host) = &config.plugins {
+            state.set_plugins(host).map_err(SwitchError::State)?;
+        }
         let program = Arc::clone(state.program());
         let settings = Settings {
             count_lookups: config.count_lookups,

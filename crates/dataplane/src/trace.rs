@@ -242,6 +242,17 @@ pub enum Step {
         /// The colour.
         color: &'static str,
     },
+    /// A plugin was called.
+    Plugin {
+        /// Its name.
+        plugin: String,
+        /// The arguments.
+        args: Vec<u64>,
+        /// What it gave.
+        results: Vec<u64>,
+        /// Whether the packet is to be dropped.
+        drop: bool,
+    },
     /// A message went to the control plane.
     Digest {
         /// Its kind.
@@ -440,6 +451,11 @@ impl fmt::Display for Step {
             }
             Step::Count { counter, index } => write!(f, "      count {counter}[{index}]"),
             Step::Meter { meter, color } => write!(f, "      meter {meter}: {color}"),
+            Step::Plugin { plugin, args, results, drop } => {
+                let words = |of: &[u64]| of.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+                let drop = if *drop { ", drop" } else { "" };
+                write!(f, "      plugin {plugin}({}): ({}){drop}", words(args), words(results))
+            }
             Step::Digest { digest, fields } => {
                 write!(f, "      digest {digest}")?;
                 fields.iter().try_for_each(|field| write!(f, "\n        {} = {}", field.name, field.value))

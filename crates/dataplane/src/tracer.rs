@@ -221,6 +221,9 @@ impl Tracer {
             Event::Metered { name, color } => {
                 Step::Meter { meter: name.to_owned(), color: color_name(color) }
             }
+            Event::Called { name, args, results, drop } => {
+                Step::Plugin { plugin: name.to_owned(), args: args.to_vec(), results: results.to_vec(), drop }
+            }
             Event::Digest { digest, values } => Step::Digest {
                 digest: program.digests[digest].name.clone(),
                 fields: program.digests[digest]

@@ -125,6 +125,7 @@ impl Interpreted {
                 OnReject::PassOn => Ok(Next::End),
             },
             Ending::Aborted(Abort::Assert) => Err(Ended::of(Verdict::Assert)),
+            Ending::Aborted(Abort::Plugin) => Err(Ended::of(Verdict::Plugin)),
             Ending::Aborted(Abort::StepLimit) => Err(Ended::of(Verdict::StepLimit)),
         }
     }

@@ -3,7 +3,7 @@
 use crate::Phv;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
-use millrace_state::EntryIndex;
+use millrace_state::{Effects, EntryIndex, State};
 
 /// One packet: its bytes, where the parser stands in them, and its storage.
 #[derive(Clone, Debug)]
@@ -18,6 +18,8 @@ pub struct Context {
     pub steps: u64,
     /// What the running deparser has emitted.
     pub(crate) emitted: bits::BitWriter,
+    /// What the latest call of a plugin gave.
+    pub(crate) results: Vec<u64>,
     /// The entry that the latest application of each table hit.
     hits: Vec<(TableId, EntryIndex)>,
 }
@@ -31,6 +33,7 @@ impl Context {
             cursor: 0,
             steps: 0,
             emitted: bits::BitWriter::new(),
+            results: Vec::new(),
             hits: Vec::new(),
         }
     }
@@ -82,6 +85,29 @@ impl Context {
         self.write_payload(&mut writer);
         self.bytes = writer.finish();
         self.cursor = 0;
+    }
+
+    /// Calls a plugin with the whole bytes after the cursor, and does what it answers; gives whether the packet is to be dropped.
+    pub(crate) fn call(
+        &mut self,
+        plugin: PluginId,
+        args: &[u64],
+        results: u32,
+        state: &mut State,
+        effects: &mut Effects,
+    ) -> bool {
+        self.results.clear();
+        self.results.resize(results as usize, 0);
+        let start = self.cursor.div_ceil(8).min(self.bytes.len());
+        let called = state.call_plugin(plugin, args, &mut self.results, &self.bytes[start..]);
+        if let Some(reply) = called.reply {
+            effects.answer(reply);
+        }
+        let drop = called.drop;
+        if let Some((replaced, by)) = called.payload {
+            self.bytes.splice(start..start + replaced, by.iter().copied());
+        }
+        drop
     }
 
     pub(crate) fn set_hit(&mut self, table: TableId, entry: EntryIndex) {

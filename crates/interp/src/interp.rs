@@ -51,6 +51,8 @@ pub enum Ending {
 pub enum Abort {
     /// [`Inst::Assert`] did not hold.
     Assert,
+    /// [`Inst::Stop`] ended it.
+    Plugin,
     /// More than [`limits::MAX_STEPS`] steps.
     StepLimit,
 }
@@ -140,6 +142,7 @@ impl Interp {
                     Ok(()) => {}
                     Err(Failure::Parser(failure)) => return self.fail(failure, context, world),
                     Err(Failure::Assert) => return Stop::Aborted(Abort::Assert),
+                    Err(Failure::Stop) => return Stop::Aborted(Abort::Plugin),
                 }
             }
             at = match &block.term {

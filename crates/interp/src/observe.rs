@@ -112,6 +112,17 @@ pub enum Event<'a> {
         /// The colour.
         color: Color,
     },
+    /// A plugin was called.
+    Called {
+        /// Its name.
+        name: &'a str,
+        /// The arguments.
+        args: &'a [u64],
+        /// What it gave.
+        results: &'a [u64],
+        /// Whether the packet is to be dropped.
+        drop: bool,
+    },
     /// A digest was sent.
     Digest {
         /// Its kind.

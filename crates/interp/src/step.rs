@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Parser(ParserFailure),
     /// An assertion does not hold.
     Assert,
+    /// The packet is to be dropped for a plugin.
+    Stop,
 }
 
 impl From<ParserFailure> for Failure {
@@ -119,6 +121,24 @@ impl Interp {
                 let values: Vec<Value> = values.iter().map(|value| self.eval(value, context)).collect();
                 world.observer.event(Event::Digest { digest: *digest, values: &values }, &context.phv);
                 world.effects.send(DigestMessage { digest: *digest, values });
+            }
+            Inst::Call { dst, plugin, args, results } => {
+                let args: Vec<u64> = args.iter().map(|arg| self.number(arg, context)).collect();
+                let drop = context.call(*plugin, &args, *results, world.state, world.effects);
+                let name = &self.program().plugins[*plugin].name;
+                let results = &context.results;
+                let event = Event::Called { name, args: &args, results, drop };
+                world.observer.event(event, &context.phv);
+                self.write_bits(*dst, Bits::new(8, u128::from(drop)), context, world);
+            }
+            Inst::CallResult { dst, index } => {
+                let result = context.results.get(*index as usize).copied().unwrap_or(0);
+                self.write_bits(*dst, Bits::new(64, u128::from(result)), context, world);
+            }
+            Inst::Stop { cond } => {
+                if self.eval(cond, context).as_bool() {
+                    return Err(Failure::Stop);
+                }
             }
             Inst::Log { format, args } => {
                 let args: Vec<Value> = args.iter().map(|arg| self.eval(arg, context)).collect();

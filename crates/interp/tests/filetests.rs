@@ -14,7 +14,7 @@
 //! - `; expect: slot NAME = VALUE`: VALUE is `8w5`, `true`, `empty` or `varbit 16w0x102`.
 //! - `; expect: valid HEADER`, `; expect: invalid HEADER`.
 //! - `; expect: bytes HEX`: the packet as the last deparser left it.
-//! - `; expect: rejected NAME`, `; expect: aborted assert`, `; expect: aborted step_limit`: how the last body ended.
+//! - `; expect: rejected NAME`, `; expect: aborted assert`, `plugin` or `step_limit`: how the last body ended.
 //! - `; expect: steps NUMBER`: what the bodies have taken whose steps are counted.
 //! - `; expect: log TEXT`, `; expect: digest NAME VALUE, ...`: one line or message, in order.
 //! - `; expect: counter NAME[INDEX] = PACKETS, BYTES`, `; expect: register NAME[INDEX] = BITS`: what the state holds.
@@ -237,7 +237,11 @@ impl Bench {
                 other => Err(format!("{other:?}")),
             },
             "aborted" => {
-                let wanted = if rest == "assert" { Abort::Assert } else { Abort::StepLimit };
+                let wanted = match rest {
+                    "assert" => Abort::Assert,
+                    "plugin" => Abort::Plugin,
+                    _ => Abort::StepLimit,
+                };
                 same(&Ending::Aborted(wanted), &self.ending)
             }
             "steps" => same(&rest.to_owned(), &self.context.steps.to_string()),

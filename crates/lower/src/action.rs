@@ -93,6 +93,7 @@ impl<'a> Code<'_, 'a> {
         let alias = Alias::Except(code.cx.mentions(reference.action));
         let bindings = code.bind(&bound, &reference.args, &alias, None)?;
         code.open(bindings);
+        code.begin_action(action)?;
         code.stmts(&action.body)?;
         code.body.goto(end);
         code.close(end)?;

@@ -27,6 +27,7 @@ mod names;
 mod objects;
 mod packet;
 mod parser;
+mod plugins;
 mod several;
 mod show;
 mod sites;

@@ -152,6 +152,13 @@ impl Facts {
                 self.forget_fields(program, *header);
             }
             Op::Inst(other) => {
+                if other.rewrites(program) {
+                    // What the parser has passed stays.
+                    self.room = match self.cursor {
+                        Cursor::At(bits) => self.room.min(bits / 8),
+                        Cursor::Byte | Cursor::Bit => 0,
+                    };
+                }
                 if let Some(dst) = other.dst() {
                     self.constants.remove(&dst);
                 }

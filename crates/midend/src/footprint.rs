@@ -116,6 +116,10 @@ impl Bound<'_> {
             self.slot(slot, facts);
         }
         match op {
+            Op::Inst(inst) if inst.rewrites(self.program) => {
+                self.footprint = Footprint::EVERYTHING;
+                self.moves = true;
+            }
             Op::Deparse { headers, in_place, .. } => {
                 match deparse::moves(self.program, facts, headers, *in_place) {
                     Some((moves, Front::At(start))) => {

@@ -17,6 +17,8 @@ pub enum Memory {
     DirectMeter(TableId),
     /// The random number generator.
     Random,
+    /// What a plugin remembers.
+    Plugin(PluginId),
     /// Digests and lines of the log, in their order.
     Messages,
 }
@@ -103,8 +105,10 @@ fn egress_is_plain(program: &Program) -> bool {
         let body = &program.bodies[id];
         let rejects = body.kind == BodyKind::Parser && program.on_reject != OnReject::Continue;
         let clone = program.intrinsics.get(Intrinsic::Clone).filter(|_| !program.deparse_at_ingress);
-        let is_plain =
-            |inst: &Inst| !matches!(inst, Inst::Assert { .. }) && (clone.is_none() || inst.dst() != clone);
+        let is_plain = |inst: &Inst| {
+            !matches!(inst, Inst::Assert { .. } | Inst::Stop { .. })
+                && (clone.is_none() || inst.dst() != clone)
+        };
         !rejects && !body.has_loop() && body.blocks.values().flat_map(|block| &block.insts).all(is_plain)
     })
 }
@@ -153,6 +157,7 @@ pub fn memory(inst: &Inst) -> Option<Memory> {
         Inst::Meter { meter, .. } => Some(Memory::Meter(*meter)),
         Inst::MeterDirect { table, .. } => Some(Memory::DirectMeter(*table)),
         Inst::Random { .. } => Some(Memory::Random),
+        Inst::Call { plugin, .. } => Some(Memory::Plugin(*plugin)),
         // A failed assertion writes to the log.
         Inst::Digest { .. } | Inst::Log { .. } | Inst::Assert { .. } => Some(Memory::Messages),
         _ => None,

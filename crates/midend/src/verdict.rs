@@ -23,12 +23,14 @@ pub enum Verdict {
     /// Egress is done and wants the packet cloned, cut or sent back; `out` is the port that it was for, and the context
     /// holds its storage.
     StoppedAfterEgress = 8,
+    /// A plugin, or its policy, wants it dropped.
+    Plugin = 9,
 }
 
 impl Verdict {
     /// The verdict that a number stands for.
     pub fn from_number(number: u32) -> Option<Verdict> {
-        const ALL: [Verdict; 9] = [
+        const ALL: [Verdict; 10] = [
             Verdict::Forward,
             Verdict::IngressDrop,
             Verdict::EgressDrop,
@@ -38,6 +40,7 @@ impl Verdict {
             Verdict::Stopped,
             Verdict::CloneBeforeDeparser,
             Verdict::StoppedAfterEgress,
+            Verdict::Plugin,
         ];
         ALL.get(number as usize).copied()
     }
@@ -54,6 +57,7 @@ impl Verdict {
             Verdict::Stopped => "stopped",
             Verdict::CloneBeforeDeparser => "clone_before_deparser",
             Verdict::StoppedAfterEgress => "stopped_after_egress",
+            Verdict::Plugin => "plugin",
         }
     }
 }

@@ -3,9 +3,10 @@
 use crate::cores::WorkerArgs;
 use crate::examples;
 use crate::inputs::InputArgs;
-use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, QueueCommand, TopArgs};
+use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, PluginCommand, QueueCommand, TopArgs};
 use crate::output::Colour;
 use crate::p4info::Form;
+use crate::plugins::PluginArgs;
 use crate::swap::SwapArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use millrace_dataplane::{ClockSpec, DEFAULT_PACKET_MEMORY, EngineKind, MAX_WORKERS, QueueConfig};
@@ -75,6 +76,9 @@ pub(crate) enum Command {
     /// Says or changes which worker of a running switch has which queue pair
     #[command(after_help = examples::QUEUE)]
     Queue(QueueCommand),
+    /// Loads, replaces, switches off or lists the plugins that the program of a running switch calls
+    #[command(after_help = examples::PLUGIN)]
+    Plugin(PluginCommand),
 }
 
 impl Command {
@@ -93,6 +97,7 @@ impl Command {
             Command::Capture(args) => args.json,
             Command::Log(args) => args.json,
             Command::Queue(args) => args.json,
+            Command::Plugin(args) => args.json,
             // There it names a file, as in the tool of bmv2.
             Command::Shell(_) => false,
         }
@@ -327,6 +332,8 @@ pub(crate) struct RunArgs {
     pub(crate) captures: CaptureArgs,
     #[command(flatten)]
     pub(crate) inputs: InputArgs,
+    #[command(flatten)]
+    pub(crate) plugins: PluginArgs,
     /// Runs as that user once ports and files are open; started by root, without all but two of its capabilities in any case
     #[arg(long, value_name = "USER[:GROUP]")]
     pub(crate) user: Option<String>,

@@ -77,6 +77,13 @@ Examples:
   millrace queue 0 1 0                                    worker 0 has queue pair 1 of port 0 from now on
   millrace queue 0 1 0 --metrics 9561";
 
+pub(crate) const PLUGIN: &str = "\
+Examples:
+  millrace plugin                                         says what the plugins are and what they cost
+  millrace plugin load match match.wasm,policy=pass       loads it, or replaces what is there, while packets pass
+  millrace plugin off match                               packets meet its policy from now on
+  millrace plugin on match --metrics 9561";
+
 pub(crate) const LOG: &str = "\
 Examples:
   millrace log                                            says the level

@@ -25,6 +25,7 @@ mod nanomsg;
 mod observe;
 mod output;
 mod p4info;
+mod plugins;
 mod privileges;
 mod progress;
 mod run;
@@ -74,6 +75,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Capture(args) => observe::capture(&args),
         Command::Log(args) => observe::log(&args),
         Command::Queue(args) => observe::queue(&args),
+        Command::Plugin(args) => observe::plugin(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,9 +1,10 @@
-//! `millrace top`, `millrace capture`, `millrace log`, `millrace queue`, and the metrics of `millrace run`.
+//! `millrace top`, `millrace capture`, `millrace log`, `millrace queue`, `millrace plugin`, and the metrics of `millrace run`.
 
 use crate::cli::LogLevel;
 use crate::findings::Failure;
 use crate::grpc::{address, warn_of_exposure};
 use crate::output::{note_line, say, say_line};
+use crate::plugins;
 use clap::{Args, ValueEnum};
 use millrace_listen::{Address, Admission, METRICS};
 use millrace_observe::{Listen, Server, Shown};
@@ -96,6 +97,32 @@ pub(crate) struct QueueCommand {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct PluginCommand {
+    /// What to do: load also replaces what is there, on goes on with what was loaded before it was off
+    #[arg(value_enum, value_name = "list|load|off|on", default_value = "list")]
+    what: PluginWhat,
+    /// The name by which programs call it
+    #[arg(value_name = "NAME", required_if_eq_any = [("what", "load"), ("what", "off"), ("what", "on")])]
+    name: Option<String>,
+    /// The module, as match.wasm,policy=drop,fuel=100000,failures=3,memory=4
+    #[arg(value_name = "FILE[,SETTING=VALUE]...", required_if_eq("what", "load"))]
+    file: Option<String>,
+    #[command(flatten)]
+    which: WhichArgs,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PluginWhat {
+    List,
+    Load,
+    Off,
+    On,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnOff {
     On,
@@ -180,6 +207,29 @@ pub(crate) fn queue(args: &QueueCommand) -> Result<(), Failure> {
     match args.json {
         true => say_line(json!({ "ok": true, "workers": workers })),
         false => workers.iter().enumerate().for_each(|(number, worker)| say_line(queues_of(number, worker))),
+    }
+    Ok(())
+}
+
+/// `millrace plugin`.
+pub(crate) fn plugin(args: &PluginCommand) -> Result<(), Failure> {
+    let client = Client::new(address(&args.which.metrics, &METRICS)?);
+    let name = args.name.as_deref().unwrap_or_default();
+    let answer = match args.what {
+        PluginWhat::List => client.plugins(),
+        PluginWhat::Load => {
+            let given = args.file.as_deref().unwrap_or_default();
+            let (file, settings) = given.split_once(',').unwrap_or((given, ""));
+            let module = std::fs::read(file).map_err(|error| Failure::failed(file, error))?;
+            client.load_plugin(name, settings, module)
+        }
+        PluginWhat::Off => client.switch_plugin(name, false),
+        PluginWhat::On => client.switch_plugin(name, true),
+    };
+    let plugins = answer.map_err(|error| Failure::Failed(error.to_string()))?;
+    match args.json {
+        true => say_line(json!({ "ok": true, "plugins": plugins })),
+        false => say(plugins::text(&plugins)),
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::privileges::{Opener, Privileges};
 use crate::source::load_any;
 use crate::stories::Stories;
 use crate::terminal::Terminal;
-use crate::{captures, demo, grpc, inputs, logging, nanomsg, observe, progress, statistics, thrift};
+use crate::{captures, demo, grpc, inputs, logging, nanomsg, observe, plugins, progress, statistics, thrift};
 use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
 use millrace_dataplane::{Clock, Control, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
@@ -19,6 +19,7 @@ use millrace_drivers::Links;
 use millrace_inputs::{ProgramChains, StepStatus};
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Shown;
+use millrace_observe_api::PluginStatus;
 use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use millrace_pipeline::Program;
 use millrace_thrift::PacketIn;
@@ -55,6 +56,7 @@ pub(crate) struct Ended {
     summary: Summary,
     digests: u64,
     inputs: Vec<StepStatus>,
+    plugins: Vec<PluginStatus>,
 }
 
 /// Runs a switch until it is told to end, also without a program, and without ports.
@@ -67,12 +69,10 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let privileges = privileges(args)?;
     let opener = Opener::start()?;
     privileges.give_up()?;
+    let plugins = load_plugins(args, &program, &opener)?;
     let (packet_in, of_peer) = nanomsg::packet_in(&args.packet_in, &program, args.grpc.cpu_port)?;
-    let config = SwitchConfig { clock: clock(args, &opener)?, ..config(args) };
-    let mut switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
-    if let Some(reason) = switch.without_code() {
-        warn!(program = name, reason, "the interpreter runs the program");
-    }
+    let config = SwitchConfig { clock: clock(args, &opener)?, plugins: plugins.host.clone(), ..config(args) };
+    let mut switch = make_switch(&name, program, config)?;
     // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
     load_entries(args, &mut switch, &opener, findings)?;
     let OpenPorts { inputs, captures, mut ports, chains } =
@@ -98,6 +98,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         links: links.clone(),
         inputs: inputs.shown(),
         log: Box::new(LogOfSwitch { log: log.clone(), control: control.clone(), args: args.log.clone() }),
+        plugins: Arc::clone(&plugins.shown),
     })?;
     let device = DeviceConfig {
         device_id: args.grpc.device_id,
@@ -156,7 +157,8 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     drop((packet_in, thrift, server, metrics));
     captures::stop_all(&captures);
     log_end(&summary);
-    Ok(Ended { summary, digests: terminal.digests(), inputs: inputs.end() })
+    let (digests, plugins) = (terminal.digests(), plugins.shown.list());
+    Ok(Ended { summary, digests, inputs: inputs.end(), plugins })
 }
 
 fn log_end(summary: &Summary) {
@@ -168,6 +170,24 @@ fn log_end(summary: &Summary) {
         lost_at_ports = summary.ports.iter().map(|(_, port)| port.rx_missed + port.rx_errors).sum::<u64>(),
         "end"
     );
+}
+
+/// A switch that runs the program that it begins with.
+fn make_switch(name: &str, program: Arc<Program>, config: SwitchConfig) -> Result<Switch, Failure> {
+    let switch = Switch::new(program, config).map_err(|error| Failure::Failed(error.to_string()))?;
+    if let Some(reason) = switch.without_code() {
+        warn!(program = name, reason, "the interpreter runs the program");
+    }
+    Ok(switch)
+}
+
+/// The plugins of the command line.
+fn load_plugins(args: &RunArgs, program: &Program, opener: &Opener) -> Result<plugins::Loaded, Failure> {
+    plugins::load(&args.plugins, program, |file| {
+        let path = file.to_owned();
+        let read = opener.open(move || std::fs::read(path))?;
+        read.map_err(|error| Failure::failed(file, error))
+    })
 }
 
 /// Gives the switch the entries of the command line.
@@ -392,7 +412,7 @@ fn show_status(control: &Control, end: &Receiver<()>) {
 }
 
 fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
-    let Ended { summary, digests, inputs } = ended;
+    let Ended { summary, digests, inputs, plugins } = ended;
     let ok = summary.failed.is_empty();
     if args.running.json {
         let mut object = statistics::json(&summary.switch, &summary.ports);
@@ -400,6 +420,7 @@ fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
             summary.failed.iter().map(|(port, error)| json!({ "port": port, "error": error.to_string() }));
         object.insert("ok".into(), ok.into());
         object.insert("inputs".into(), inputs::json(inputs));
+        object.insert("plugins".into(), json!(plugins));
         object.insert("digests".into(), (*digests).into());
         object.insert("lost_notices".into(), summary.lost_notices.into());
         object.insert("failed_ports".into(), failed.collect());
@@ -409,6 +430,7 @@ fn finish(args: &RunArgs, ended: &Ended) -> Result<(), Failure> {
         say(statistics::text(&summary.switch, &summary.ports));
         say(statistics::workers_text(&summary.workers));
         say(inputs::text(inputs));
+        say(plugins::text(plugins));
         if *digests > 0 {
             say_line(format_args!("{digests} digests"));
         }

@@ -1,5 +1,6 @@
 //! From a running switch to its status.
 
+use crate::Plugins;
 use crate::process::{self, Started};
 use crate::status;
 use millrace_dataplane::{Control, DropReason, ReportError};
@@ -18,24 +19,25 @@ const FRESH: Duration = Duration::from_millis(1000 / REPORTS_A_SECOND as u64);
 /// How long a worker may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What a status tells besides what the worker counts.
+pub(crate) struct Seen {
+    pub(crate) captures: Arc<Captures>,
+    pub(crate) links: Links,
+    pub(crate) inputs: InputsStatus,
+    pub(crate) plugins: Arc<dyn Plugins>,
+}
+
 /// Asks one switch.
 pub(crate) struct Collector {
     control: Control,
-    captures: Arc<Captures>,
-    links: Links,
-    inputs: InputsStatus,
+    seen: Seen,
     started: Started,
     last: Option<(Instant, Arc<Status>)>,
 }
 
 impl Collector {
-    pub(crate) fn new(
-        control: Control,
-        captures: Arc<Captures>,
-        links: Links,
-        inputs: InputsStatus,
-    ) -> Collector {
-        Collector { control, captures, links, inputs, started: Started::now(), last: None }
+    pub(crate) fn new(control: Control, seen: Seen) -> Collector {
+        Collector { control, seen, started: Started::now(), last: None }
     }
 
     /// The status of now, or of a moment ago. Waits for the worker to end its round, and for whoever writes tables.
@@ -64,7 +66,7 @@ impl Collector {
             *drops.entry(reason.label(&report.program)).or_default() += count;
         }
         let links: BTreeMap<u32, PortLink> =
-            self.links.now().into_iter().map(|link| (link.port.into(), link)).collect();
+            self.seen.links.now().into_iter().map(|link| (link.port.into(), link)).collect();
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             program: report.program.name.clone(),
@@ -79,8 +81,9 @@ impl Collector {
             latency_ns: status::distribution(&report.latency),
             lost_notices: report.workers.iter().map(|worker| worker.lost_notices).sum(),
             workers: report.workers.iter().map(status::worker).collect(),
-            captures: self.captures.status().into_iter().map(status::capture).collect(),
-            inputs: self.inputs.now().into_iter().map(status::step).collect(),
+            captures: self.seen.captures.status().into_iter().map(status::capture).collect(),
+            inputs: self.seen.inputs.now().into_iter().map(status::step).collect(),
+            plugins: self.seen.plugins.list(),
             process: process::now(self.started),
         })
     }

@@ -3,8 +3,8 @@
 mod kinds;
 
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PortStatus, QueuePairStatus, QueueStatus,
-    Status, StepStatus, TableStatus, WorkerStatus,
+    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PluginStatus, PortStatus, QueuePairStatus,
+    QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -61,6 +61,7 @@ impl Collector for Metrics {
         out.counters("millrace_notices_lost", help, None, vec![(vec![], status.lost_notices)])?;
         captures(&mut out, status)?;
         inputs(&mut out, status)?;
+        plugins(&mut out, status)?;
         process(&mut out, status)
     }
 }
@@ -230,6 +231,35 @@ fn inputs(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.counters("millrace_input_flow_records", help, None, of_flows(|flows| flows.records))?;
     let help = "Records of flows that came too fast, or could not be written";
     out.counters("millrace_input_flow_records_lost", help, None, of_flows(|flows| flows.lost))
+}
+
+fn plugins(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let labels = |plugin: &PluginStatus| vec![("plugin", plugin.name.clone())];
+    let each = |number: fn(&PluginStatus) -> u64| -> Samples {
+        status.plugins.iter().map(|plugin| (labels(plugin), number(plugin))).collect()
+    };
+    let help = "Whether the plugin answers: 1, or 0 when it is missing, off, or has failed too often";
+    out.gauges("millrace_plugin_on", help, None, each(|plugin| u64::from(plugin.state == "on")))?;
+    let help = "Calls of the plugin";
+    out.counters("millrace_plugin_calls", help, None, each(|plugin| plugin.calls))?;
+    let help = "Fuel of the calls of the plugin, about one unit an instruction";
+    out.counters("millrace_plugin_fuel", help, None, each(|plugin| plugin.fuel))?;
+    let help = "Time of the calls of the plugin in nanoseconds, from one in 64 of them";
+    out.counters("millrace_plugin_nanoseconds", help, None, each(|plugin| plugin.nanoseconds))?;
+    let failures = status.plugins.iter().flat_map(|plugin| {
+        let reasons = [("trap", plugin.traps), ("over_budget", plugin.over_budget)];
+        reasons.map(|(reason, count)| ([labels(plugin), vec![("reason", reason.to_owned())]].concat(), count))
+    });
+    let help = "Calls of the plugin that failed";
+    out.counters("millrace_plugin_failures", help, None, failures.collect())?;
+    let help = "Packets that came while the plugin was missing or off";
+    out.counters("millrace_plugin_unanswered", help, None, each(|plugin| plugin.unanswered))?;
+    let help = "Packets that the plugin, or its policy, had dropped";
+    out.counters("millrace_plugin_drops", help, None, each(|plugin| plugin.drops))?;
+    let help = "Payloads that the plugin has changed";
+    out.counters("millrace_plugin_rewrites", help, None, each(|plugin| plugin.rewrites))?;
+    let help = "Packets that the plugin has answered with";
+    out.counters("millrace_plugin_replies", help, None, each(|plugin| plugin.replies))
 }
 
 fn process(out: &mut Families<'_>, status: &Status) -> fmt::Result {

@@ -23,4 +23,4 @@ mod status;
 
 pub use collect::REPORTS_A_SECOND;
 pub use exposition::{CONTENT_TYPE, metrics};
-pub use server::{Listen, Log, Server, Shown, StartError};
+pub use server::{Listen, Log, NoPlugins, Plugins, Server, Shown, StartError};

@@ -9,19 +9,22 @@
 //! | `DELETE /captures/PORT` | switches it off, once its files are whole |
 //! | `GET /queues` | the workers with the queue pairs that each has, as JSON |
 //! | `PUT /queues/PORT/QUEUE?worker=WORKER` | has that worker have a queue pair of a port, and answers as `GET` does |
+//! | `GET /plugins` | the plugins that programs call, as JSON |
+//! | `PUT /plugins/NAME?SETTINGS`, with a module | loads it under that name, and answers as `GET` does |
+//! | `PUT /plugins/NAME/off`, `.../on` | switches it off, or on again, and answers as `GET` does |
 //! | `GET /log` | the level of the log, as JSON |
 //! | `PUT /log?level=LEVEL` | sets it, and answers as `GET` does |
 //!
-//! Captures, the log and queue pairs are switched from this machine only, and not by web pages: a request that says where it comes from
+//! Captures, the log, plugins and queue pairs are switched from this machine only, and not by web pages: a request that says where it comes from
 //! (`Origin`) is refused. So is every request for another host than this one (`Host`).
 
-use crate::collect::Collector;
+use crate::collect::{Collector, Seen};
 use crate::exposition::{CONTENT_TYPE, metrics};
 use crate::guard::{Guard, may_change};
 pub use crate::places::MAX_CONNECTIONS;
 use crate::places::{Permit, Places};
 use crate::status;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE as CONTENT_TYPE_HEADER, HeaderValue};
 use hyper::http::request::Parts;
@@ -33,7 +36,7 @@ use millrace_dataplane::{Control, MoveError, ReportError};
 use millrace_drivers::{CaptureError, Captures, Links};
 use millrace_inputs::InputsStatus;
 use millrace_listen::{Admission, ListenError, METRICS};
-use millrace_observe_api::{LogStatus, Status};
+use millrace_observe_api::{LogStatus, PluginStatus, Status};
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
@@ -46,6 +49,8 @@ use tracing::{info, warn};
 
 /// Most bytes of a request.
 pub const MAX_REQUEST: usize = 16 << 10;
+/// Most bytes of the module of a plugin.
+pub const MAX_PLUGIN: usize = 4 << 20;
 /// Most headers of a request.
 pub const MAX_HEADERS: usize = 64;
 /// A request is there after so long.
@@ -78,6 +83,24 @@ pub trait Log: Send + Sync {
     fn set_level(&self, level: &str) -> Result<(), String>;
 }
 
+/// The plugins of a switch.
+pub trait Plugins: Send + Sync {
+    /// All of them.
+    fn list(&self) -> Vec<PluginStatus>;
+
+    /// Loads a module under a name, with settings as users write them.
+    ///
+    /// # Errors
+    /// Why not; then nothing has changed.
+    fn load(&self, name: &str, settings: &str, module: &[u8]) -> Result<(), String>;
+
+    /// Switches one off, or on again.
+    ///
+    /// # Errors
+    /// Why not; then nothing has changed.
+    fn switch(&self, name: &str, on: bool) -> Result<(), String>;
+}
+
 /// What a server shows, and lets others change.
 pub struct Shown {
     /// Reaches the worker of the switch.
@@ -90,13 +113,15 @@ pub struct Shown {
     pub inputs: InputsStatus,
     /// Its log.
     pub log: Box<dyn Log>,
+    /// The plugins that its programs may call.
+    pub plugins: Arc<dyn Plugins>,
 }
 
 impl Shown {
     /// A switch without interfaces whose links are known, and without a log.
     pub fn new(control: Control, captures: Arc<Captures>) -> Shown {
         let (links, inputs) = (Links::default(), InputsStatus::default());
-        Shown { control, captures, links, inputs, log: Box::new(NoLog) }
+        Shown { control, captures, links, inputs, log: Box::new(NoLog), plugins: Arc::new(NoPlugins) }
     }
 }
 
@@ -110,6 +135,23 @@ impl Log for NoLog {
 
     fn set_level(&self, _level: &str) -> Result<(), String> {
         Err("the switch has no log".to_owned())
+    }
+}
+
+/// The plugins of a switch that has none.
+pub struct NoPlugins;
+
+impl Plugins for NoPlugins {
+    fn list(&self) -> Vec<PluginStatus> {
+        Vec::new()
+    }
+
+    fn load(&self, _name: &str, _settings: &str, _module: &[u8]) -> Result<(), String> {
+        Err("the switch runs no plugins: it was built without them (Cargo feature `plugins`)".to_owned())
+    }
+
+    fn switch(&self, name: &str, _on: bool) -> Result<(), String> {
+        Err(format!("there is no plugin `{name}`"))
     }
 }
 
@@ -147,7 +189,7 @@ impl Server {
     /// # Errors
     /// [`StartError`].
     pub fn start(listen: Listen, shown: Shown) -> Result<Server, StartError> {
-        let Shown { control, captures, links, inputs, log } = shown;
+        let Shown { control, captures, links, inputs, log, plugins } = shown;
         let Listen { address, allow_remote, hosts } = listen;
         let listener = millrace_listen::bind(&METRICS, address, Admission::Anybody, allow_remote)
             .map_err(StartError::Listen)?;
@@ -159,8 +201,10 @@ impl Server {
             .build()
             .map_err(StartError::System)?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let collector = Mutex::new(Collector::new(control.clone(), Arc::clone(&captures), links, inputs));
-        let shared = Arc::new(Shared { control, collector, captures, log, guard: Guard::new(&hosts) });
+        let seen = Seen { captures: Arc::clone(&captures), links, inputs, plugins: Arc::clone(&plugins) };
+        let collector = Mutex::new(Collector::new(control.clone(), seen));
+        let guard = Guard::new(&hosts);
+        let shared = Arc::new(Shared { control, collector, captures, log, plugins, guard });
         let serve = async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             tokio::select! {
@@ -198,6 +242,7 @@ struct Shared {
     collector: Mutex<Collector>,
     captures: Arc<Captures>,
     log: Box<dyn Log>,
+    plugins: Arc<dyn Plugins>,
     guard: Guard,
 }
 
@@ -254,7 +299,7 @@ struct Ends {
 }
 
 async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> Answer {
-    let (head, _) = request.into_parts();
+    let (head, body) = request.into_parts();
     if let Err((status, reason)) = shared.guard.admits(&head, ends.local) {
         return text(status, &reason);
     }
@@ -282,6 +327,9 @@ async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> 
     if let Some(pair) = path.strip_prefix("/queues/") {
         return put_queue(shared, ends, &head, pair).await;
     }
+    if let Some(plugin) = path.strip_prefix("/plugins/") {
+        return put_plugin(shared, ends, &head, plugin, body).await;
+    }
     if path == "/log" && head.method == Method::PUT {
         if let Err((status, reason)) = may_change(&head, ends.peer) {
             return text(status, &reason);
@@ -304,12 +352,15 @@ async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> 
         "/status" => blocking(move || shared.status(|status| json(&**status))).await,
         "/captures" => blocking(move || shared.status(|status| json(&status.captures))).await,
         "/queues" => blocking(move || shared.status(|status| json(&status.workers))).await,
+        "/plugins" => json(&shared.plugins.list()),
         "/log" => json(&LogStatus { level: shared.log.level() }),
         "/" => text(
             StatusCode::OK,
-            "millrace: /metrics for Prometheus, /status, /captures, /queues and /log as JSON",
+            "millrace: /metrics for Prometheus, /status, /captures, /queues, /plugins and /log as JSON",
         ),
-        _ => text(StatusCode::NOT_FOUND, "there are /metrics, /status, /captures, /queues and /log"),
+        _ => {
+            text(StatusCode::NOT_FOUND, "there are /metrics, /status, /captures, /queues, /plugins and /log")
+        }
     }
 }
 
@@ -333,6 +384,44 @@ async fn put_queue(shared: Arc<Shared>, ends: Ends, head: &Parts, pair: &str) ->
         return text(StatusCode::BAD_REQUEST, "`worker=WORKER` is expected, with the number of a worker");
     };
     blocking(move || shared.move_queue(port, queue, worker)).await
+}
+
+/// Loads a plugin, or switches it: `NAME`, `NAME/off`, `NAME/on`.
+async fn put_plugin(shared: Arc<Shared>, ends: Ends, head: &Parts, path: &str, body: Incoming) -> Answer {
+    if head.method != Method::PUT {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "PUT loads a plugin, or switches it");
+    }
+    if let Err((status, reason)) = may_change(head, ends.peer) {
+        return text(status, &reason);
+    }
+    let (name, on) = match path.split_once('/') {
+        None => (path.to_owned(), None),
+        Some((name, "on")) => (name.to_owned(), Some(true)),
+        Some((name, "off")) => (name.to_owned(), Some(false)),
+        Some(_) => return text(StatusCode::NOT_FOUND, "there are NAME, NAME/on and NAME/off"),
+    };
+    let settings = head.uri.query().unwrap_or_default().to_owned();
+    let Ok(body) = Limited::new(body, MAX_PLUGIN).collect().await else {
+        let why = format!("a module has at most {MAX_PLUGIN} bytes");
+        return text(StatusCode::PAYLOAD_TOO_LARGE, &why);
+    };
+    let module = body.to_bytes();
+    blocking(move || {
+        let done = match on {
+            None => shared.plugins.load(&name, &settings, &module),
+            Some(on) => shared.plugins.switch(&name, on),
+        };
+        shared.collector.lock().unwrap_or_else(PoisonError::into_inner).forget();
+        match done {
+            Ok(()) => {
+                let what = on.map_or("loaded", |on| if on { "on" } else { "off" });
+                info!(plugin = name, "plugin {what}");
+                json(&shared.plugins.list())
+            }
+            Err(reason) => text(StatusCode::BAD_REQUEST, &reason),
+        }
+    })
+    .await
 }
 
 /// Does what may take a while on another thread than the one that answers.

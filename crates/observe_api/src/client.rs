@@ -1,7 +1,7 @@
 //! Asking a running switch what it is like.
 
-use crate::status::{CaptureStatus, LogStatus, Status, WorkerStatus};
-use http_body_util::{BodyExt, Empty, Limited};
+use crate::status::{CaptureStatus, LogStatus, PluginStatus, Status, WorkerStatus};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::{Method, Request, StatusCode};
@@ -100,6 +100,36 @@ impl Client {
         self.ask(Method::PUT, &format!("/queues/{port}/{queue}?worker={worker}"))
     }
 
+    /// The plugins.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn plugins(&self) -> Result<Vec<PluginStatus>, ClientError> {
+        self.ask(Method::GET, "/plugins")
+    }
+
+    /// Loads a module under the name of a plugin, in the place of what was there; gives the plugins as they are then.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn load_plugin(
+        &self,
+        name: &str,
+        settings: &str,
+        module: Vec<u8>,
+    ) -> Result<Vec<PluginStatus>, ClientError> {
+        self.ask_with(Method::PUT, &format!("/plugins/{name}?{settings}"), module)
+    }
+
+    /// Switches a plugin off, or on again; gives the plugins as they are then.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn switch_plugin(&self, name: &str, on: bool) -> Result<Vec<PluginStatus>, ClientError> {
+        let what = if on { "on" } else { "off" };
+        self.ask(Method::PUT, &format!("/plugins/{name}/{what}"))
+    }
+
     /// The level of the log.
     ///
     /// # Errors
@@ -117,11 +147,20 @@ impl Client {
     }
 
     fn ask<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, ClientError> {
+        self.ask_with(method, path, Vec::new())
+    }
+
+    fn ask_with<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<T, ClientError> {
         let failed = |reason: String| ClientError::Connection(self.address, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
         let asked = runtime.block_on(async {
-            let exchange = self.exchange(method, path);
+            let exchange = self.exchange(method, path, body);
             tokio::time::timeout(PATIENCE, exchange).await.unwrap_or_else(|_| Err("no answer in time".into()))
         });
         let (status, body) = asked.map_err(|error| failed(error.to_string()))?;
@@ -135,12 +174,13 @@ impl Client {
         &self,
         method: Method,
         path: &str,
+        body: Vec<u8>,
     ) -> Result<(StatusCode, Bytes), Box<dyn std::error::Error + Send + Sync>> {
         let stream = TcpStream::connect(self.address).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let driven = tokio::spawn(connection);
         let request = Request::builder().method(method).uri(path).header("host", self.address.to_string());
-        let answer = sender.send_request(request.body(Empty::<Bytes>::new())?).await?;
+        let answer = sender.send_request(request.body(Full::new(Bytes::from(body)))?).await?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await?.to_bytes();
         driven.abort();

@@ -16,6 +16,6 @@ mod status;
 pub use client::{Client, ClientError};
 pub use status::{
     CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, KindsStatus,
-    LogStatus, PortStatus, Process, QueuePairStatus, QueueStatus, Status, StepStatus, TableStatus,
-    WorkerStatus,
+    LogStatus, PluginStatus, PortStatus, Process, QueuePairStatus, QueueStatus, Status, StepStatus,
+    TableStatus, WorkerStatus,
 };

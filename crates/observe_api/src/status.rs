@@ -39,8 +39,44 @@ pub struct Status {
     /// The steps of the chains of ports.
     #[serde(default)]
     pub inputs: Vec<StepStatus>,
+    /// The plugins that programs call.
+    #[serde(default)]
+    pub plugins: Vec<PluginStatus>,
     /// The process of the switch.
     pub process: Process,
+}
+
+/// A plugin that programs call. Counts are of whatever was loaded under its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginStatus {
+    /// Its name.
+    pub name: String,
+    /// `on`, `off`, `failed` (too often) or `missing` (nothing was loaded).
+    pub state: String,
+    /// How often something was loaded.
+    pub loads: u64,
+    /// Failures of what is loaded now.
+    pub failures: u64,
+    /// The workers that call it.
+    pub callers: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Fuel of its calls, about one unit an instruction.
+    pub fuel: u64,
+    /// Time of its calls in nanoseconds, from one in 64 of them.
+    pub nanoseconds: u64,
+    /// Calls that trapped.
+    pub traps: u64,
+    /// Calls that used their fuel up.
+    pub over_budget: u64,
+    /// Packets that came while it was missing or off.
+    pub unanswered: u64,
+    /// Packets that it, or its policy, had dropped.
+    pub drops: u64,
+    /// Payloads that it has changed.
+    pub rewrites: u64,
+    /// Packets of its own.
+    pub replies: u64,
 }
 
 /// A port.

@@ -167,6 +167,33 @@ pub enum Inst {
         /// The values of its members, flattened.
         values: Vec<Expr>,
     },
+    /// Calls a plugin with the arguments and the payload: the bytes after the parser's cursor, from the next whole byte on.
+    /// `dst` gets 1 when the packet is to be dropped and 0 when not; dropping it is for [`Inst::Stop`]. A plugin that
+    /// [rewrites](Plugin::rewrites) may change the payload and its length, and with it [`Expr::PacketLength`]. A plugin may also
+    /// have the switch send a packet of its own to the port that this one came in on.
+    Call {
+        /// A `Bits`.
+        dst: SlotId,
+        /// Which one.
+        plugin: PluginId,
+        /// `Bits` of at most 64 bits each; at most [`limits::MAX_PLUGIN_WORDS`].
+        args: Vec<Expr>,
+        /// How many results it gives; as many at most.
+        results: u32,
+    },
+    /// Reads a result of the call before it: between the two there are only others of these. The result is cut or zero-extended
+    /// to the width of `dst`.
+    CallResult {
+        /// A `Bits`.
+        dst: SlotId,
+        /// Which one, from 0 on.
+        index: u32,
+    },
+    /// Drops the packet with the reason `plugin`, when `cond` is true. The body ends.
+    Stop {
+        /// A `Bool`.
+        cond: Expr,
+    },
     /// Writes a line to the log. `{}` in the format takes the next argument.
     Log {
         /// The text.

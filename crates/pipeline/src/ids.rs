@@ -40,4 +40,6 @@ ids! {
     HashId = "own_hash";
     /// A kind of digest message.
     DigestId = "digest";
+    /// A plugin that the program calls.
+    PluginId = "plugin";
 }

@@ -30,5 +30,9 @@ pub const MAX_CHAIN_TEXT: usize = 1 << 16;
 pub const MAX_SOURCE_LINES: usize = 1 << 16;
 /// Entries that a table may be declared with.
 pub const MAX_TABLE_SIZE: u64 = 1 << 24;
+/// Numbers that a call of a plugin takes, and numbers that it gives.
+pub const MAX_PLUGIN_WORDS: usize = 32;
+/// Plugins that a program calls.
+pub const MAX_PLUGINS: usize = 64;
 /// Cells of one register, counter or meter array.
 pub const MAX_ARRAY_SIZE: u64 = 1 << 26;

@@ -242,6 +242,17 @@ pub struct ValueSet {
     pub size: u64,
 }
 
+/// Code outside of the program that it calls by name ([`Inst::Call`]). What runs it is the switch's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plugin {
+    /// The control plane's name.
+    pub name: String,
+    /// Whether it may change the payload of packets.
+    pub rewrites: bool,
+    /// Whether packets go on, with results of 0, when there is no plugin of that name or it is off; else they are dropped.
+    pub passes: bool,
+}
+
 /// A kind of digest message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digest {

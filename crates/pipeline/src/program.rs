@@ -42,6 +42,8 @@ pub struct Program {
     pub hashes: PrimaryMap<HashId, OwnHash>,
     /// All kinds of digest.
     pub digests: PrimaryMap<DigestId, Digest>,
+    /// All plugins that are called.
+    pub plugins: PrimaryMap<PluginId, Plugin>,
     /// The metadata that clone, resubmit and recirculate can keep, by field list number.
     pub field_lists: Vec<FieldList>,
     /// Which slots carry the contract with the switch. A role that is absent is neither written nor read.

@@ -88,9 +88,16 @@ impl Inst {
             | Inst::MeterDirect { dst, .. }
             | Inst::RegisterRead { dst, .. }
             | Inst::Hash { dst, .. }
-            | Inst::Random { dst, .. } => Some(*dst),
+            | Inst::Random { dst, .. }
+            | Inst::Call { dst, .. }
+            | Inst::CallResult { dst, .. } => Some(*dst),
             _ => None,
         }
+    }
+
+    /// Whether this may change the payload, and the length of the packet.
+    pub fn rewrites(&self, program: &Program) -> bool {
+        matches!(self, Inst::Call { plugin, .. } if program.plugins.get(*plugin).is_some_and(|plugin| plugin.rewrites))
     }
 
     /// The header whose validity and fields this changes.
@@ -113,12 +120,14 @@ impl Inst {
             | Inst::Lookahead { .. }
             | Inst::Emit(_)
             | Inst::AtomicEnd
+            | Inst::CallResult { .. }
             | Inst::CountDirect(_) => {}
             Inst::Assign { value: e, .. }
             | Inst::ExtractVar { bits: e, .. }
             | Inst::Advance { bits: e }
             | Inst::Count { index: e, .. }
             | Inst::RegisterRead { index: e, .. }
+            | Inst::Stop { cond: e }
             | Inst::Assert { cond: e, .. } => f(e),
             Inst::Meter { index, color, .. } => {
                 f(index);
@@ -138,7 +147,7 @@ impl Inst {
                 f(low);
                 f(high);
             }
-            Inst::Digest { values, .. } => values.iter().for_each(f),
+            Inst::Digest { values, .. } | Inst::Call { args: values, .. } => values.iter().for_each(f),
             Inst::Log { args, .. } => args.iter().for_each(f),
         }
     }
@@ -152,12 +161,14 @@ impl Inst {
             | Inst::Lookahead { .. }
             | Inst::Emit(_)
             | Inst::AtomicEnd
+            | Inst::CallResult { .. }
             | Inst::CountDirect(_) => {}
             Inst::Assign { value: e, .. }
             | Inst::ExtractVar { bits: e, .. }
             | Inst::Advance { bits: e }
             | Inst::Count { index: e, .. }
             | Inst::RegisterRead { index: e, .. }
+            | Inst::Stop { cond: e }
             | Inst::Assert { cond: e, .. } => f(e),
             Inst::Meter { index, color, .. } => {
                 f(index);
@@ -179,7 +190,7 @@ impl Inst {
                 f(low);
                 f(high);
             }
-            Inst::Digest { values, .. } => values.iter_mut().for_each(f),
+            Inst::Digest { values, .. } | Inst::Call { args: values, .. } => values.iter_mut().for_each(f),
             Inst::Log { args, .. } => args.iter_mut().for_each(f),
         }
     }

@@ -126,7 +126,7 @@ fn inst_words(program: &Program, inst: &Inst) -> u64 {
     let mut words = 1;
     inst.for_each_expr(&mut |expr| add(&mut words, expr_words(program, expr).1));
     let own = match inst {
-        Inst::Assign { .. } | Inst::SetInvalid(_) | Inst::Assert { .. } => 0,
+        Inst::Assign { .. } | Inst::SetInvalid(_) | Inst::Assert { .. } | Inst::Stop { .. } => 0,
         Inst::SetValid(header)
         | Inst::Extract(header)
         | Inst::ExtractVar { header, .. }
@@ -140,7 +140,9 @@ fn inst_words(program: &Program, inst: &Inst) -> u64 {
         }
         Inst::Hash { data, .. } => data.iter().map(|item| hashed_words(program, item)).sum(),
         Inst::Random { dst, .. } => 4 * slot_words(program, *dst),
-        Inst::Digest { .. } => MESSAGE,
+        Inst::CallResult { dst, .. } => slot_words(program, *dst),
+        // What the plugin does is bounded by its own budget.
+        Inst::Digest { .. } | Inst::Call { .. } => MESSAGE,
         Inst::Log { args, .. } => {
             // A number becomes decimal digits, each by a division of all of it.
             let squares = args.iter().map(|arg| words_of(expr_words(program, arg).0).pow(2));

@@ -16,8 +16,10 @@ pub struct Effects {
     pub digests: Vec<DigestMessage>,
     /// Lines for the log.
     pub log: Vec<String>,
-    /// The bytes that there is no room for any more: of messages and of lines.
-    taken: [usize; 2],
+    /// Packets of plugins, for the port that the packet came in on which they answer.
+    pub answers: Vec<Vec<u8>>,
+    /// The bytes that there is no room for any more: of messages, of lines and of packets.
+    taken: [usize; 3],
     lost: u64,
 }
 
@@ -58,7 +60,14 @@ impl Effects {
         }
     }
 
-    /// Takes room for messages or lines. Once there is none, nothing has room until all are taken: so what is kept is the
+    /// Sends a packet that a plugin answers with, if there is room for it.
+    pub fn answer(&mut self, packet: &[u8]) {
+        if self.has_room(2, size_of::<Vec<u8>>() + packet.len()) {
+            self.answers.push(packet.to_vec());
+        }
+    }
+
+    /// Takes room for messages, lines or packets. Once there is none, nothing has room until all are taken: so what is kept is the
     /// same wherever it was collected.
     fn has_room(&mut self, which: usize, bytes: usize) -> bool {
         let taken = &mut self.taken[which];
@@ -78,31 +87,39 @@ impl Effects {
     /// Adds what another one holds, after what is there.
     #[inline]
     pub fn append(&mut self, mut other: Effects) {
-        if other.digests.is_empty() && other.log.is_empty() && other.lost == 0 {
+        if other.digests.is_empty() && other.log.is_empty() && other.answers.is_empty() && other.lost == 0 {
             return;
         }
-        let [messages, lines] = self.taken;
-        let together = [messages.saturating_add(other.taken[0]), lines.saturating_add(other.taken[1])];
+        let mut together = self.taken;
+        together.iter_mut().zip(other.taken).for_each(|(taken, more)| *taken = taken.saturating_add(more));
         if together.iter().all(|taken| *taken <= MAX_EFFECTS) {
             // All of it fits.
             self.taken = together;
             self.lost += other.lost;
             self.digests.append(&mut other.digests);
             self.log.append(&mut other.log);
+            self.answers.append(&mut other.answers);
             return;
         }
         self.lost += other.lost;
         other.digests.into_iter().for_each(|message| self.send(message));
         other.log.into_iter().for_each(|line| self.say(line));
+        other.answers.iter().for_each(|packet| self.answer(packet));
     }
 
     /// Takes the messages and the lines; there is room again.
     pub fn take(&mut self) -> (Vec<DigestMessage>, Vec<String>) {
-        self.taken = [0; 2];
+        (self.taken[0], self.taken[1]) = (0, 0);
         (std::mem::take(&mut self.digests), std::mem::take(&mut self.log))
     }
 
-    /// How many messages and lines were lost since this was asked last.
+    /// Takes the packets of plugins; there is room again.
+    pub fn take_answers(&mut self) -> Vec<Vec<u8>> {
+        self.taken[2] = 0;
+        std::mem::take(&mut self.answers)
+    }
+
+    /// How many messages, lines and packets were lost since this was asked last.
     pub fn take_lost(&mut self) -> u64 {
         std::mem::take(&mut self.lost)
     }
@@ -150,6 +167,23 @@ mod tests {
         assert_eq!(effects.take().0.len(), kept);
         effects.send(message(1));
         assert_eq!((effects.digests.len(), effects.take_lost()), (1, 0));
+    }
+
+    #[test]
+    fn packets_of_plugins_are_kept_while_there_is_room() {
+        let mut effects = Effects::default();
+        (0..5000).for_each(|_| effects.answer(&[7; 8000]));
+        effects.answer(&[7; MAX_EFFECT]);
+        let kept = effects.answers.len();
+        assert!((1900..2100).contains(&kept), "{kept} packets of 8000 bytes in 16 MiB");
+        assert_eq!(effects.take_lost(), 5001 - kept as u64);
+        // Messages have room of their own, and once taken there is room again.
+        effects.send(message(1));
+        assert_eq!((effects.take_answers().len(), effects.take().0.len()), (kept, 1));
+        let mut other = Effects::default();
+        other.answer(&[1]);
+        effects.append(other);
+        assert_eq!(effects.take_answers(), [[1]]);
     }
 
     #[test]

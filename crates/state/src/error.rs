@@ -61,6 +61,13 @@ pub enum BuildError {
         /// Why.
         error: Box<WriteError>,
     },
+    /// A plugin that the program calls cannot be called.
+    Plugin {
+        /// Its name.
+        plugin: String,
+        /// Why.
+        why: String,
+    },
     /// All objects together take too much memory.
     Memory {
         /// Bytes that they take.
@@ -75,6 +82,7 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::Spec { object, error } => write!(f, "{object}: {error}"),
             BuildError::Entry { table, number, error } => write!(f, "{table}: entry {number}: {error}"),
+            BuildError::Plugin { plugin, why } => write!(f, "plugin {plugin}: {why}"),
             BuildError::Memory { bytes, limit } => {
                 write!(
                     f,

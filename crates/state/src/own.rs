@@ -2,6 +2,7 @@
 //! writes, and its random numbers.
 
 use crate::LookupCounts;
+use crate::plugins::Callers;
 use crate::random::Random;
 use crate::shared::Shared;
 use crate::tables::Tables;
@@ -21,6 +22,7 @@ pub(crate) struct Own {
     /// Copies too.
     pub(crate) hashes: PrimaryMap<HashId, Crc>,
     pub(crate) random: Random,
+    pub(crate) plugins: Callers,
     pub(crate) domain: Domain,
     /// Reads the tables for engines that run over this state. It sleeps while they do not.
     pub(crate) worker: Worker,
@@ -43,6 +45,7 @@ impl Own {
             value_sets: PrimaryMap::new(),
             hashes,
             random: Random::new(0),
+            plugins: Callers::default(),
             domain,
             worker,
         }

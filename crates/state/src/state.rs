@@ -53,8 +53,13 @@ impl State {
     /// # Errors
     /// As [`State::new`].
     pub fn alongside(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
-        let domain = running.lock().domain.clone();
-        State::in_domain(program, domain)
+        let (domain, host) = {
+            let running = running.lock();
+            (running.domain.clone(), running.plugins.clone())
+        };
+        let mut state = State::in_domain(program, domain)?;
+        host.map_or(Ok(()), |host| state.set_plugins(&host))?;
+        Ok(state)
     }
 
     /// As [`State::alongside`], for a program that only has to take over: objects that will move there from the running
@@ -63,13 +68,15 @@ impl State {
     /// # Errors
     /// As [`State::new`].
     pub fn successor(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
-        let (domain, old) = {
+        let (domain, old, host) = {
             let running = running.lock();
-            (running.domain.clone(), Arc::clone(&running.schema))
+            (running.domain.clone(), Arc::clone(&running.schema), running.plugins.clone())
         };
         let schema = Arc::new(Schema::new(program));
         let vacant = Vacant::of(&old, &schema);
-        State::with(schema, domain, vacant)
+        let mut state = State::with(schema, domain, vacant)?;
+        host.map_or(Ok(()), |host| state.set_plugins(&host))?;
+        Ok(state)
     }
 
     fn in_domain(program: Arc<Program>, domain: Domain) -> Result<State, BuildError> {
@@ -107,7 +114,11 @@ impl State {
         }
         drop(tables);
         let (schema, shared) = (Arc::clone(&self.schema), self.shared.share());
-        Ok(State { schema, handle, shared, own, noted: Noted::default(), vacant: self.vacant.clone() })
+        let (noted, vacant) = (Noted::default(), self.vacant.clone());
+        let mut other = State { schema, handle, shared, own, noted, vacant };
+        let host = self.handle.lock().plugins.clone();
+        host.map_or(Ok(()), |host| other.set_plugins(&host))?;
+        Ok(other)
     }
 
     /// Makes the copies that this worker has of what control writes, of value sets and hashes, those of another worker.
@@ -165,8 +176,10 @@ impl State {
     /// None that [`State::new`] did not give for the same program.
     pub fn reset(&mut self, tables: &mut Tables) -> Result<(), BuildError> {
         let mut own = Own::new(self.own.domain.clone(), self.own.hashes.clone());
-        let (made, shared) = make(&self.schema, &mut own, &Vacant::default())?;
+        let (mut made, shared) = make(&self.schema, &mut own, &Vacant::default())?;
+        made.plugins = tables.plugins.clone();
         std::mem::swap(&mut own.random, &mut self.own.random);
+        std::mem::swap(&mut own.plugins, &mut self.own.plugins);
         self.vacant = Vacant::default();
         let before = BeforeReset {
             tables: std::mem::replace(tables, made),
@@ -203,6 +216,7 @@ impl State {
             // What the program has drawn stays drawn, and its hashes keep their parameters.
             std::mem::swap(&mut own.random, &mut self.own.random);
             std::mem::swap(&mut own.hashes, &mut self.own.hashes);
+            std::mem::swap(&mut own.plugins, &mut self.own.plugins);
             (*tables, self.shared, self.own, self.noted) = (before_tables, shared, own, noted);
         }
         self.noted.undo(&mut self.shared, &mut self.own);

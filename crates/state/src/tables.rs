@@ -1,6 +1,7 @@
 //! The control side of tables and counters, for any thread.
 
 use crate::journal::Undo;
+use crate::plugins::PluginHost;
 use crate::schema::Schema;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
@@ -24,6 +25,8 @@ pub struct Tables {
     uncommitted: Vec<TableId>,
     /// Counts commits, and writes to meters, which packets meet without one.
     pub(crate) commits: u64,
+    /// What runs the plugins of this program and of those that take over from it.
+    pub(crate) plugins: Option<Arc<dyn PluginHost>>,
     /// Whether a thread waits until there is nothing else to write.
     settling: bool,
 }
@@ -127,6 +130,7 @@ impl Tables {
             undo: None,
             uncommitted: Vec::new(),
             commits: 0,
+            plugins: None,
             settling: false,
         }
     }

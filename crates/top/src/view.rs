@@ -380,6 +380,7 @@ pub(crate) mod tests {
             lost_notices: 0,
             workers: Vec::new(),
             inputs: Vec::new(),
+            plugins: Vec::new(),
             captures: vec![CaptureStatus {
                 port: 1,
                 incoming: "eth1_in.pcap".into(),

@@ -5,8 +5,9 @@ use crate::budget::DEFAULT_PACKET_MEMORY;
 use crate::{Clock, QueueConfig, QueueError};
 use millrace_engine::{Compiler, EngineError, EngineKind};
 use millrace_midend::Cancel;
-use millrace_state::BuildError;
+use millrace_state::{BuildError, PluginHost};
 use std::fmt;
+use std::sync::Arc;
 
 /// Most ports of a switch.
 pub const MAX_PORTS: usize = 4096;
@@ -37,6 +38,8 @@ pub struct SwitchConfig {
     pub count_lookups: bool,
     /// Whether somebody still waits for the switch to be made. To be settled before it runs.
     pub cancel: Cancel,
+    /// Runs the plugins that the program calls; none: those of the program that it takes over from, else they are missing.
+    pub plugins: Option<Arc<dyn PluginHost>>,
     /// Makes code that packets do not wait for. Switches that share it take turns.
     pub compiler: Compiler,
 }
@@ -55,6 +58,7 @@ impl Default for SwitchConfig {
             engine: EngineKind::Interp,
             count_lookups: false,
             cancel: Cancel::default(),
+            plugins: None,
             compiler: Compiler::default(),
         }
     }

@@ -184,6 +184,16 @@ impl Switch {
         self.ledger.sent(port, bytes, self.now_ns);
     }
 
+    /// Sends what plugins have answered a packet with to the port that it came in on.
+    pub(crate) fn send_answers(&mut self, origin: &Origin) {
+        if self.forwarder.effects.answers.is_empty() {
+            return;
+        }
+        for bytes in self.forwarder.effects.take_answers() {
+            egress::finish_frame(self, origin.port, bytes, origin);
+        }
+    }
+
     /// A packet goes nowhere.
     pub(crate) fn drop_packet(
         &mut self,

@@ -37,7 +37,8 @@ impl Leaving {
     #[inline]
     pub(super) fn note(&mut self, to: PortId, output: Output<'_>, memory: &Range<*const u8>) {
         let Output { bytes, number } = output;
-        let lies = match number {
+        // A plugin may have had a packet grow into other memory.
+        let lies = match number.filter(|_| memory.contains(&bytes.as_ptr())) {
             Some(number) => {
                 let at = bytes.as_ptr() as usize - memory.start as usize;
                 self.overtaken |= number < self.next;

@@ -6,7 +6,7 @@ use super::packet::PacketAccess;
 use super::slots::SlotAccess;
 use super::values::{Form, Num, Val};
 use super::variables::PacketVar;
-use crate::abi::DROP_SITE;
+use crate::abi::{self, DROP_SITE};
 use crate::layout::TAKEN;
 use crate::runtime::{Helper, Texts, Writer};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -17,6 +17,7 @@ use millrace_midend::{limbs, type_width};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::*;
 use millrace_state::{RecordLayout, argument_size, network_order};
+use std::mem::offset_of;
 
 /// Code of operations and expressions: straight-line code, or code whose paths join again at its end. It changes
 /// slots and headers as the operation does; the caller tells the facts of that (`Facts::transfer`).
@@ -242,12 +243,7 @@ impl<'a> Operations<'a> {
                 let register = self.e().int(u64::from(register.as_u32()));
                 self.e().call(Helper::RegisterWrite, &[host, register, index, value]);
             }
-            Inst::AtomicBegin { index } => {
-                let index = index.as_ref().map(|index| self.index(index));
-                let (host, is_named) = (self.packet().host(), self.e().int(index.is_some().into()));
-                let index = index.unwrap_or(is_named);
-                self.e().call(Helper::AtomicBegin, &[host, is_named, index]);
-            }
+            Inst::AtomicBegin { index } => self.begin_atomic(index.as_ref()),
             Inst::AtomicEnd => {
                 let host = self.packet().host();
                 self.e().call(Helper::AtomicEnd, &[host]);
@@ -273,6 +269,8 @@ impl<'a> Operations<'a> {
                 let (host, digest) = (self.packet().host(), self.e().int(u64::from(digest.as_u32())));
                 self.e().call(Helper::Digest, &[host, digest]);
             }
+            Inst::Call { dst, plugin, args, results } => self.call(*dst, *plugin, args, *results),
+            Inst::CallResult { dst, index } => self.call_result(*dst, *index),
             Inst::Log { format, args } => {
                 self.hand_over(args);
                 let text = self.texts.add(format);
@@ -284,8 +282,57 @@ impl<'a> Operations<'a> {
             | Inst::Advance { .. }
             | Inst::Lookahead { .. }
             | Inst::Emit(_)
+            | Inst::Stop { .. }
             | Inst::Assert { .. } => debug_assert!(false, "the control-flow graph has edges for {inst:?}"),
         }
+    }
+
+    fn begin_atomic(&mut self, index: Option<&Expr>) {
+        let index = index.map(|index| self.index(index));
+        let (host, is_named) = (self.packet().host(), self.e().int(index.is_some().into()));
+        let index = index.unwrap_or(is_named);
+        self.e().call(Helper::AtomicBegin, &[host, is_named, index]);
+    }
+
+    /// Calls a plugin. Where it may change the payload, the packet may have moved after it.
+    fn call(&mut self, dst: SlotId, plugin: PluginId, args: &[Expr], results: u32) {
+        let words: Vec<Value> = args.iter().map(|arg| self.index(arg)).collect();
+        let counts = self.e().int(words.len() as u64 | u64::from(results) << 16);
+        let at = self.e().buffer(0, 8 * words.len().max(1) as u32);
+        for (number, word) in words.into_iter().enumerate() {
+            self.e().store_word(word, at, 8 * number as u32);
+        }
+        let rewrites = self.slots.program.plugins[plugin].rewrites;
+        let packet = match rewrites {
+            true => self.packet().moved(),
+            false => self.packet_in_buffer(),
+        };
+        let (host, cursor) = (self.packet().host(), self.slots.cursor());
+        let plugin = self.e().int(u64::from(plugin.as_u32()));
+        let drop = self.e().call(Helper::Call, &[host, plugin, at, counts, packet, cursor]);
+        if rewrites {
+            self.packet().cache.forget_packet();
+            self.packet().reload_packet();
+        }
+        let val = self.slots.as_type(dst, Num::one(8, drop));
+        self.slots.write(dst, val);
+    }
+
+    /// Reads a result of the call before.
+    fn call_result(&mut self, dst: SlotId, index: u32) {
+        let (host, index) = (self.packet().host(), self.e().int(u64::from(index)));
+        let result = self.e().call(Helper::CallResult, &[host, index]);
+        let val = self.slots.as_type(dst, Num::one(64, result));
+        self.slots.write(dst, val);
+    }
+
+    /// A packet that stays where it is, as helpers take it.
+    fn packet_in_buffer(&mut self) -> Value {
+        let packet = self.e().buffer(1, size_of::<abi::Moved>() as u32);
+        let (data, len) = (self.packet().data(), self.packet().length());
+        self.e().store_word(data, packet, offset_of!(abi::Moved, data) as u32);
+        self.e().store_word(len, packet, offset_of!(abi::Moved, len) as u32);
+        packet
     }
 
     /// An index or a length.

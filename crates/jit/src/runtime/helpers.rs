@@ -46,6 +46,8 @@ helpers! {
     ArgumentVarbit = argument_varbit;
     Digest = digest;
     Log = log;
+    Call = call;
+    CallResult = call_result;
     AssertFailed = assert_failed;
     Count = count;
     CountDirect = count_direct;
@@ -330,6 +332,27 @@ unsafe extern "C" fn log(to: *mut Host<'static>, text: u64) -> u64 {
     // SAFETY: the host.
     unsafe { host(to) }.log(text);
     0
+}
+
+unsafe extern "C" fn call(
+    to: *mut Host<'static>,
+    id: u64,
+    args: *const u64,
+    counts: u64,
+    packet: *mut Moved,
+    cursor: u64,
+) -> u64 {
+    let (args_len, results) = ((counts & 0xffff) as usize, (counts >> 16) as usize);
+    // SAFETY: the host; so many words; the packet, which nothing else uses meanwhile.
+    unsafe {
+        let args = slice::from_raw_parts(args, args_len);
+        host(to).call(PluginId::from_u32(id as u32), args, results, &mut *packet, cursor as usize).into()
+    }
+}
+
+unsafe extern "C" fn call_result(to: *mut Host<'static>, index: u64) -> u64 {
+    // SAFETY: the host.
+    unsafe { host(to) }.results.get(index as usize).copied().unwrap_or(0)
 }
 
 unsafe extern "C" fn assert_failed(to: *mut Host<'static>, text: u64) -> u64 {

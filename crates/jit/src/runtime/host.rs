@@ -21,6 +21,8 @@ pub struct Host<'a> {
     writers: [bits::BitWriter; 2],
     /// The arguments of the next digest or log line.
     pub(crate) arguments: Vec<Value>,
+    /// What the latest call of a plugin gave.
+    pub(crate) results: [u64; limits::MAX_PLUGIN_WORDS],
     /// Packets that did not fit where they were.
     moved: Vec<Box<[u8]>>,
 }
@@ -35,6 +37,7 @@ impl<'a> Host<'a> {
             layout,
             writers: Default::default(),
             arguments: Vec::new(),
+            results: [0; limits::MAX_PLUGIN_WORDS],
             moved: Vec::new(),
         }
     }
@@ -86,6 +89,52 @@ impl<'a> Host<'a> {
 
     pub(crate) fn assert_failed(&mut self, text: u64) {
         self.effects.say(format!("assertion failed: {}", self.texts.get(text)));
+    }
+
+    /// Calls a plugin for a packet; says whether the packet is to be dropped. A packet that grows moves to memory of its own.
+    ///
+    /// # Safety
+    /// The packet is as `packet` says, and nothing else uses it meanwhile.
+    pub(crate) unsafe fn call(
+        &mut self,
+        plugin: PluginId,
+        args: &[u64],
+        results: usize,
+        packet: &mut Moved,
+        cursor: usize,
+    ) -> bool {
+        let len = packet.len as usize;
+        let start = cursor.div_ceil(8).min(len);
+        let results = &mut self.results[..results.min(limits::MAX_PLUGIN_WORDS)];
+        // SAFETY: the payload of the packet.
+        let payload = unsafe { std::slice::from_raw_parts(packet.data.add(start), len - start) };
+        let called = self.state.call_plugin(plugin, args, results, payload);
+        if let Some(reply) = called.reply {
+            self.effects.answer(reply);
+        }
+        let Some((replaced, by)) = called.payload else { return called.drop };
+        let rest = len - start - replaced;
+        let new_len = start + by.len() + rest;
+        if new_len <= len {
+            // SAFETY: all lies in the packet, which does not grow; what the plugin gives is in its memory.
+            unsafe {
+                let to = packet.data.add(start);
+                std::ptr::copy(to.add(replaced), to.add(by.len()), rest);
+                std::ptr::copy_nonoverlapping(by.as_ptr(), to, by.len());
+            }
+        } else {
+            let mut memory = vec![0; HEADROOM + new_len + TAILROOM].into_boxed_slice();
+            let (front, after) = memory[HEADROOM..].split_at_mut(start);
+            // SAFETY: the packet as it was.
+            let old = unsafe { std::slice::from_raw_parts(packet.data, len) };
+            front.copy_from_slice(&old[..start]);
+            after[..by.len()].copy_from_slice(by);
+            after[by.len()..by.len() + rest].copy_from_slice(&old[start + replaced..]);
+            packet.data = memory[HEADROOM..].as_mut_ptr();
+            self.moved.push(memory);
+        }
+        packet.len = new_len as u64;
+        called.drop
     }
 
     /// # Safety

@@ -5,7 +5,10 @@ use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World
 use millrace_jit::{Batch, Compiled, Contexts, Effort, Options, Outcomes, Times, shapes};
 use millrace_midend::{Footprint, Plan, Start, Verdict};
 use millrace_pipeline::*;
-use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
+use millrace_state::{
+    EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, PluginAnswer, PluginCaller, PluginHost,
+    Rate, State, Target,
+};
 use std::sync::Arc;
 
 /// Each of these with both efforts of the code generator.
@@ -42,6 +45,42 @@ struct Outcome {
     storage: Vec<String>,
 }
 
+/// Runs plugins that do in one call or another all that plugins can do.
+#[derive(Debug)]
+struct Fake;
+
+#[derive(Debug, Default)]
+struct FakeCaller {
+    calls: u64,
+    bytes: Vec<u8>,
+}
+
+impl PluginHost for Fake {
+    fn bind(&self, _plugin: &Plugin) -> Result<Box<dyn PluginCaller>, String> {
+        Ok(Box::<FakeCaller>::default())
+    }
+}
+
+impl PluginCaller for FakeCaller {
+    fn call(&mut self, args: &[u64], results: &mut [u64], payload: &[u8]) -> PluginAnswer<'_> {
+        self.calls += 1;
+        let sum = args.iter().fold(self.calls, |sum, arg| sum.wrapping_mul(31).wrapping_add(*arg));
+        let sum = payload.iter().fold(sum, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+        results.iter_mut().zip(0..).for_each(|(result, index)| *result = sum.rotate_left(index));
+        // Longer, shorter or as long as what it replaces, which is all, half or nothing.
+        let replaced = payload.len() * (self.calls as usize % 3) / 2;
+        let len = replaced + [0, 9, 0, 300][self.calls as usize % 4];
+        self.bytes.clear();
+        self.bytes.extend(payload.iter().cycle().chain([&7]).take(len).map(|byte| byte ^ sum as u8));
+        self.bytes.truncate(if self.calls.is_multiple_of(5) { replaced / 2 } else { len });
+        PluginAnswer {
+            drop: self.calls.is_multiple_of(7),
+            payload: (self.calls.is_multiple_of(2)).then_some((replaced, self.bytes.as_slice())),
+            reply: (self.calls.is_multiple_of(3)).then_some(self.bytes.as_slice()),
+        }
+    }
+}
+
 impl Bench {
     /// None for a program that its state refuses.
     pub(crate) fn new(program: Program, start: Start, staged: &[TableId], effort: Effort) -> Option<Bench> {
@@ -51,6 +90,8 @@ impl Bench {
         plan.start = start;
         let arrival = start == Start::Arrival;
         let mut states = [State::new(Arc::clone(&program)).ok()?, State::new(Arc::clone(&program)).ok()?];
+        let host: Arc<dyn PluginHost> = Arc::new(Fake);
+        states.iter_mut().for_each(|state| state.set_plugins(&host).expect("plugins"));
         // Both schedules of lookups are tested.
         let shapes = if start == Start::Unparsed { Vec::new() } else { shapes(&mut states[1]) };
         let options = Options {
@@ -117,7 +158,7 @@ impl Bench {
         }
         let digests: Vec<_> = own_effects.digests.iter().map(|d| (d.digest, d.values.clone())).collect();
         let wanted: Vec<_> = effects.digests.iter().map(|d| (d.digest, d.values.clone())).collect();
-        if digests != wanted || effects.log != own_effects.log {
+        if digests != wanted || effects.log != own_effects.log || effects.answers != own_effects.answers {
             self.failures.push(format!("effects {own_effects:?}, not {effects:?}"));
         }
         let [wanted, found] = &self.states;
@@ -151,6 +192,7 @@ impl Bench {
                 Ending::Rejected { .. } if p.on_reject == OnReject::PassOn => break,
                 Ending::Rejected { .. } => continue,
                 Ending::Aborted(Abort::Assert) => (Verdict::Assert, 0),
+                Ending::Aborted(Abort::Plugin) => (Verdict::Plugin, 0),
                 Ending::Aborted(Abort::StepLimit) => (Verdict::StepLimit, 0),
             };
             return Outcome { verdict, storage: Vec::new() };
@@ -352,6 +394,8 @@ pub(crate) fn without_memory(mut program: Program) -> Program {
                 | Inst::RegisterRead { .. }
                 | Inst::RegisterWrite { .. }
                 | Inst::Random { .. }
+                | Inst::Call { .. }
+                | Inst::CallResult { .. }
                 | Inst::Digest { .. }
                 | Inst::Log { .. }
                 | Inst::Assert { .. }

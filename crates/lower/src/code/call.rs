@@ -42,6 +42,9 @@ impl<'a> Code<'_, 'a> {
             Callee::Function(id) => self.call_function(*id, call, None, self.scope()),
             Callee::Action(id) => self.call_action(*id, call),
             Callee::ExternFunction(id) => {
+                if let Some(value) = self.call_plugin(*id, call)? {
+                    return Ok(value);
+                }
                 let name = self.cx.hir.extern_functions[*id].name.as_str();
                 self.call_extern_function(name, call)
             }
@@ -140,6 +143,7 @@ impl<'a> Code<'_, 'a> {
         let path = format!("{}.{}", self.name, action.name);
         let scope = Scope { block: self.scope(), is_block: false, this: self.frame().this };
         self.enter(bound, scope, path, call.span)?;
+        self.begin_action(action)?;
         self.stmts(&action.body)?;
         self.leave()?;
         Ok(Value::Unit)
@@ -161,6 +165,7 @@ impl<'a> Code<'_, 'a> {
         let path = format!("{}.{}", self.name, action.name);
         let scope = Scope { block: self.scope(), is_block: false, this: self.frame().this };
         self.enter(bound, scope, path, reference.span)?;
+        self.begin_action(action)?;
         self.stmts(&action.body)?;
         self.leave()
     }

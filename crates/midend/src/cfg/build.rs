@@ -395,6 +395,12 @@ impl Builder<'_> {
                 let failed = b.block("assert", ops, Term::Goto(leave));
                 Term::Branch { cond: cond.clone(), then: next, els: failed }
             }),
+            Inst::Stop { cond } => term(self, &mut |b, next| {
+                let leave = b.leave(Verdict::Plugin, Some(0), Spill::Nothing);
+                let ops = ends.limit.map(|_| Op::AddSteps).into_iter().collect();
+                let stopped = b.block("stop", ops, Term::Goto(leave));
+                Term::Branch { cond: cond.clone(), then: stopped, els: next }
+            }),
             Inst::Emit(_) if collect_emits => at,
             Inst::Emit(header) => {
                 self.blocks[at].ops.push(Op::Emit(*header));

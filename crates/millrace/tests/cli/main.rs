@@ -12,6 +12,7 @@ mod links;
 mod live;
 mod log;
 mod observe;
+mod plugins;
 mod privileges;
 mod run;
 mod stand_in;

@@ -53,8 +53,16 @@ impl Generator {
         for (index, block) in blocks.iter().enumerate() {
             body.switch_to(*block);
             for _ in 0..self.rng.below(self.size + 1) {
-                if let Some(inst) = self.inst(scope) {
-                    body.push(inst);
+                let Some(inst) = self.inst(scope) else { continue };
+                let results = match inst {
+                    Inst::Call { results, .. } => results,
+                    _ => 0,
+                };
+                body.push(inst);
+                for index in 0..results {
+                    if let Some((dst, _)) = self.bits_slot(scope) {
+                        body.push(Inst::CallResult { dst, index });
+                    }
                 }
             }
             let later = &blocks[index + 1..];
@@ -195,9 +203,16 @@ impl Generator {
         let color = if self.rng.one_in(2) { Some(self.expr(scope, Type::Bits(8), 1)) } else { None };
         let register = RegisterId::from_u32(self.rng.below(2) as u32);
         let width = self.b.program().registers[register].width;
-        Some(match self.rng.below(11) {
+        Some(match self.rng.below(13) {
             9 => Inst::AtomicBegin { index: self.rng.one_in(2).then_some(index) },
             10 => Inst::AtomicEnd,
+            11 if matches!(scope.kind, BodyKind::Control | BodyKind::Action) => {
+                let args = (0..self.rng.below(3)).map(|_| self.expr(scope, Type::Bits(48), 2)).collect();
+                let (dst, results) = (self.bits_slot(scope)?.0, self.rng.below(3) as u32);
+                Inst::Call { dst, plugin: PluginId::from_u32(0), args, results }
+            }
+            11 => Inst::AtomicEnd,
+            12 => Inst::Stop { cond: index.eq(Expr::bits(8, 18)) },
             0 => Inst::Count { counter: CounterId::from_u32(self.rng.below(2) as u32), index },
             1 => Inst::Meter { meter: MeterId::from_u32(0), index, color, dst: self.bits_slot(scope)?.0 },
             2 => Inst::RegisterRead { dst: self.slot(scope, Type::Bits(width))?, register, index },

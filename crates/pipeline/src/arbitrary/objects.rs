@@ -28,6 +28,7 @@ impl Generator {
         p.value_sets.push(ValueSet { name: "p.set".into(), fields, size: 4 });
         let members = vec![("a".into(), Type::Bits(48)), ("b".into(), Type::Bool)];
         p.digests.push(Digest { name: "learn_t".into(), receiver: 1, members });
+        p.plugins.push(Plugin { name: "arbitrary".into(), rewrites: true, passes: true });
         let selector = Selector { algorithm: HashAlgorithm::Crc16, width: 14, max_group_size: 4 };
         p.profiles.push(Profile { name: "c.selector".into(), size: 16, selector: Some(selector) });
         for a in 0..2 + self.rng.below(4) {

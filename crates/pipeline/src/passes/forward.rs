@@ -46,7 +46,7 @@ fn forward_one(program: &Program, block: &mut Block, index: usize, dst: SlotId, 
         if reads {
             return inst.for_each_expr_mut(&mut place);
         }
-        if inst.dst() == Some(dst) || inputs.changed_by(inst) {
+        if inst.dst() == Some(dst) || inputs.changed_by(inst, program) {
             return;
         }
     }
@@ -72,11 +72,12 @@ struct Inputs {
     /// Headers whose validity or fields are read.
     headers: Vec<HeaderId>,
     cursor: bool,
+    length: bool,
 }
 
 impl Inputs {
     fn of(expr: &Expr, program: &Program) -> Inputs {
-        let mut inputs = Inputs { slots: Vec::new(), headers: Vec::new(), cursor: false };
+        let mut inputs = Inputs { slots: Vec::new(), headers: Vec::new(), cursor: false, length: false };
         expr.walk(&mut |e| match e {
             Expr::Read(slot) => {
                 inputs.slots.push(*slot);
@@ -86,12 +87,16 @@ impl Inputs {
             }
             Expr::IsValid(header) => inputs.headers.push(*header),
             Expr::Cursor => inputs.cursor = true,
+            Expr::PacketLength => inputs.length = true,
             _ => {}
         });
         inputs
     }
 
-    fn changed_by(&self, inst: &Inst) -> bool {
+    fn changed_by(&self, inst: &Inst, program: &Program) -> bool {
+        if self.length && inst.rewrites(program) {
+            return true;
+        }
         let moves = matches!(inst, Inst::Extract(_) | Inst::ExtractVar { .. } | Inst::Advance { .. });
         self.cursor && moves
             || inst.dst().is_some_and(|dst| self.slots.contains(&dst))

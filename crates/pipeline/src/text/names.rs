@@ -40,6 +40,7 @@ const RESERVED: &[&str] = &[
     "or",
     "packet_length",
     "payload",
+    "plugin",
     "profile",
     "register",
     "sext",

@@ -52,6 +52,7 @@ pub(super) struct Declared<'t> {
     pub(super) value_sets: Scope<'t, ValueSetId>,
     pub(super) hashes: Scope<'t, HashId>,
     pub(super) digests: Scope<'t, DigestId>,
+    pub(super) plugins: Scope<'t, PluginId>,
 }
 
 /// Things of one kind; several may share a name where the kind allows it.
@@ -346,6 +347,7 @@ impl<'t> Parser<'t> {
             "register" => n.registers.declare(name),
             "value_set" => n.value_sets.declare(name),
             "own_hash" => n.hashes.declare(name),
+            "plugin" => n.plugins.declare(name),
             "action" => {
                 n.actions.declare(name);
                 true
@@ -512,5 +514,6 @@ fn declares(word: &str) -> bool {
             | "own_hash"
             | "action"
             | "digest"
+            | "plugin"
     )
 }

@@ -197,6 +197,14 @@ impl<'t> Parser<'t> {
                 let digest = self.find("digest", |n| &n.digests)?;
                 Inst::Digest { digest, values: self.comma(|p| p.list(Parser::expr))? }
             }
+            "call" => {
+                let dst = self.slot()?;
+                let plugin = self.comma(|p| p.find("plugin", |n| &n.plugins))?;
+                let args = self.comma(|p| p.list(Parser::expr))?;
+                Inst::Call { dst, plugin, args, results: self.comma(Parser::number)? }
+            }
+            "call_result" => Inst::CallResult { dst: self.slot()?, index: self.comma(Parser::number)? },
+            "stop" => Inst::Stop { cond: self.expr()? },
             "log" => Inst::Log { format: self.quoted()?, args: self.comma(|p| p.list(Parser::expr))? },
             _ => Inst::Assert { cond: self.expr()?, text: self.comma(Parser::quoted)? },
         };
@@ -380,6 +388,9 @@ fn is_mnemonic(word: &str) -> bool {
             | "hash"
             | "random"
             | "digest"
+            | "call"
+            | "call_result"
+            | "stop"
             | "log"
             | "assert"
     )

@@ -39,6 +39,10 @@ impl<'t> Parser<'t> {
             self.word("receiver")?;
             let receiver = self.number()?;
             self.program.digests.push(Digest { name, receiver, members });
+        } else if self.eat_word("plugin") {
+            let name = self.name()?;
+            let (rewrites, passes) = (self.eat_word("rewrites"), self.eat_word("passes"));
+            self.program.plugins.push(Plugin { name, rewrites, passes });
         } else if self.eat_word("profile") {
             let (name, size) = (self.name()?, self.size()?);
             let selector = if self.eat_word("selector") { Some(self.selector()?) } else { None };

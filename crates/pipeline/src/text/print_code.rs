@@ -104,6 +104,12 @@ impl Printer<'_> {
                 );
                 format!("digest {digest}, ({})", self.exprs(values))
             }
+            Inst::Call { dst, plugin, args, results } => {
+                let plugin = name(p.plugins.get(*plugin).map(|x| &x.name), plugin);
+                format!("call {}, {plugin}, ({}), {results}", self.slot(*dst), self.exprs(args))
+            }
+            Inst::CallResult { dst, index } => format!("call_result {}, {index}", self.slot(*dst)),
+            Inst::Stop { cond } => format!("stop {}", self.expr(cond)),
             Inst::Log { format, args } => format!("log {}, ({})", quoted(format), self.exprs(args)),
             Inst::Assert { cond, text } => format!("assert {}, {}", self.expr(cond), quoted(text)),
         }

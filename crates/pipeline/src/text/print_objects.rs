@@ -39,6 +39,11 @@ impl Printer<'_> {
                 x.members.iter().map(|(name, ty)| format!("{}: {ty}", written(name))).collect();
             put!(self, "digest {} ({}) receiver {}\n", written(&x.name), members.join(", "), x.receiver);
         }
+        for x in p.plugins.values() {
+            let rewrites = if x.rewrites { " rewrites" } else { "" };
+            let passes = if x.passes { " passes" } else { "" };
+            put!(self, "plugin {}{rewrites}{passes}\n", written(&x.name));
+        }
         for x in p.profiles.values() {
             put!(self, "profile {} size {}", written(&x.name), x.size);
             if let Some(s) = &x.selector {

@@ -21,6 +21,7 @@ impl Verifier<'_> {
                     let location = Location::Inst(body, id, index);
                     self.allowed(location, body.kind, inst);
                     self.inst(location, inst);
+                    self.follows_call(location, &block.insts[..index], inst);
                 }
                 self.terminator(Location::Terminator(body, id), body, &block.term);
             }
@@ -34,9 +35,24 @@ impl Verifier<'_> {
             Inst::Advance { .. } => (BodyKind::Parser, "advances"),
             Inst::Lookahead { .. } => (BodyKind::Parser, "looks ahead"),
             Inst::Emit(_) => (BodyKind::Deparser, "emits"),
+            Inst::Call { .. } => {
+                let fits = matches!(kind, BodyKind::Control | BodyKind::Action);
+                return self.require(fits, location, || "only a control or an action calls a plugin".into());
+            }
             _ => return,
         };
         self.require(kind == wanted, location, || format!("only a {} {what}", wanted.name()));
+    }
+
+    /// Results are read right after their call, and of those that it gives.
+    fn follows_call(&mut self, location: Location<'_>, before: &[Inst], inst: &Inst) {
+        let Inst::CallResult { index, .. } = inst else { return };
+        let of = before.iter().rev().find(|inst| !matches!(inst, Inst::CallResult { .. }));
+        let given = match of {
+            Some(Inst::Call { results, .. }) => *results,
+            _ => 0,
+        };
+        self.require(*index < given, location, || format!("the call before it gives {given} results"));
     }
 
     /// A cell of a register; gives its width.
@@ -72,12 +88,7 @@ impl Verifier<'_> {
                 self.bits_expr(location, index, "the index");
             }
             Inst::CountDirect(table) => {
-                self.exists(location, *table, p.tables.is_valid(*table));
-                if let Some(table) = p.tables.get(*table) {
-                    self.require(table.direct_counter.is_some(), location, || {
-                        format!("table {} has no direct counter", table.name)
-                    });
-                }
+                self.direct(location, *table, "counter", |table| table.direct_counter.is_some());
             }
             Inst::Meter { meter, index, color, dst } => {
                 self.exists(location, *meter, p.meters.is_valid(*meter));
@@ -85,12 +96,7 @@ impl Verifier<'_> {
                 self.color(location, color, *dst);
             }
             Inst::MeterDirect { table, color, dst } => {
-                self.exists(location, *table, p.tables.is_valid(*table));
-                if let Some(table) = p.tables.get(*table) {
-                    self.require(table.direct_meter.is_some(), location, || {
-                        format!("table {} has no direct meter", table.name)
-                    });
-                }
+                self.direct(location, *table, "meter", |table| table.direct_meter.is_some());
                 self.color(location, color, *dst);
             }
             Inst::RegisterRead { dst, register, index } => {
@@ -130,19 +136,55 @@ impl Verifier<'_> {
             Inst::Digest { digest, values } => {
                 self.exists(location, *digest, p.digests.is_valid(*digest));
                 if let Some(digest) = p.digests.get(*digest) {
-                    let (given, wanted) = (values.len(), digest.members.len());
-                    self.require(given == wanted, location, || {
-                        format!("{given} values for the {wanted} members of digest {}", digest.name)
-                    });
-                    for (value, (name, ty)) in values.iter().zip(&digest.members) {
-                        self.expr_of_type(location, value, *ty, name);
-                    }
+                    self.members(location, digest, values);
                 }
             }
+            Inst::Call { dst, plugin, args, results } => {
+                self.bits_slot(location, *dst);
+                self.exists(location, *plugin, p.plugins.is_valid(*plugin));
+                self.call_words(location, args, *results);
+            }
+            Inst::CallResult { dst, index: _ } => {
+                self.bits_slot(location, *dst);
+            }
+            Inst::Stop { cond } => self.expr_of_type(location, cond, Type::Bool, "the condition"),
             Inst::Log { format: _, args } => args.iter().for_each(|arg| {
                 self.expr(location, arg);
             }),
             Inst::Assert { cond, text: _ } => self.expr_of_type(location, cond, Type::Bool, "the condition"),
+        }
+    }
+
+    /// The values of a message.
+    fn members(&mut self, location: Location<'_>, digest: &Digest, values: &[Expr]) {
+        let (given, wanted) = (values.len(), digest.members.len());
+        self.require(given == wanted, location, || {
+            format!("{given} values for the {wanted} members of digest {}", digest.name)
+        });
+        for (value, (name, ty)) in values.iter().zip(&digest.members) {
+            self.expr_of_type(location, value, *ty, name);
+        }
+    }
+
+    /// A table that has such a direct object.
+    fn direct(&mut self, location: Location<'_>, table: TableId, what: &str, has: impl Fn(&Table) -> bool) {
+        self.exists(location, table, self.program.tables.is_valid(table));
+        if let Some(table) = self.program.tables.get(table) {
+            self.require(has(table), location, || format!("table {} has no direct {what}", table.name));
+        }
+    }
+
+    /// The words of a call.
+    fn call_words(&mut self, location: Location<'_>, args: &[Expr], results: u32) {
+        let most = limits::MAX_PLUGIN_WORDS as u64;
+        self.at_most(location, "arguments", args.len() as u64, most);
+        self.at_most(location, "results", u64::from(results), most);
+        for arg in args {
+            let ty = self.expr(location, arg);
+            let fits = ty.is_none_or(|ty| matches!(ty, Type::Bits(width) if width <= 64));
+            self.require(fits, location, || {
+                "an argument of a plugin has at most 64 bits, and is no truth value".into()
+            });
         }
     }
 

@@ -97,6 +97,8 @@ impl<'a> Verifier<'a> {
                 format!("{} has no parameters", hash.algorithm.name())
             });
         }
+        self.unique_names("plugin", p.plugins.values().map(|x| x.name.as_str()));
+        self.at_most(Location::Program, "plugins", p.plugins.len() as u64, limits::MAX_PLUGINS as u64);
         let mut digests = HashSet::new();
         for digest in p.digests.values() {
             let location = Location::Object("digest", &digest.name);

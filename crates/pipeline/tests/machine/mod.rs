@@ -347,6 +347,16 @@ impl Machine<'_> {
             Inst::Digest { digest, values } => {
                 self.event(&format!("{digest}"), &values.iter().collect::<Vec<_>>());
             }
+            Inst::Call { dst, args, .. } => {
+                self.event("call", &args.iter().collect::<Vec<_>>());
+                self.number(*dst, 0);
+            }
+            Inst::CallResult { dst, index } => self.number(*dst, u128::from(*index)),
+            Inst::Stop { cond } => {
+                if self.eval(cond).as_bool() {
+                    return Err(End::Over("stop"));
+                }
+            }
             Inst::Log { format, args } => {
                 self.event(format, &args.iter().collect::<Vec<_>>());
             }
