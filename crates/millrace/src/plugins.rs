@@ -1,4 +1,4 @@
-//! Plugins that programs call: `--plugin` of `millrace run` and `millrace bench`, `millrace plugin`, and what a switch shows of
+//! Plugins that programs call: `--plugin` of `millrace run`, `millrace plugin`, and what a switch shows of
 //! them. A build without the feature `plugins` has none: then programs meet the policy of a missing plugin.
 
 use crate::findings::Failure;
