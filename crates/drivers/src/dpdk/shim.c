@@ -11,6 +11,7 @@
 #include <rte_flow.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_memory.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <rte_memzone.h>
@@ -53,18 +54,62 @@ void millrace_memory_free(struct millrace_memory *memory)
         rte_memzone_free(memory->zone);
 }
 
-/* One piece of memory with mbufs at equal distances. After the room of each mbuf are `tail` bytes more. */
-int millrace_memory_new(struct millrace_memory *memory, const char *name, unsigned count, unsigned cache, uint16_t room,
-                        unsigned tail, int socket)
+/* Gives the pool memory that is contiguous for devices as a whole. */
+static int populate_whole(struct millrace_memory *memory, const char *name, unsigned count, int socket)
+{
+    memory->zone = rte_memzone_reserve_aligned(name, memory->stride * count + RTE_MEMPOOL_ALIGN, socket,
+                                               RTE_MEMZONE_IOVA_CONTIG, RTE_MEMPOOL_ALIGN);
+    if (memory->zone == NULL)
+        return -rte_errno;
+    return rte_mempool_populate_iova(memory->pool, memory->zone->addr, memory->zone->iova, memory->zone->len, NULL, NULL);
+}
+
+/* Gives the pool memory that is contiguous for devices within each page. The stride divides a page, so that the first mbuf of a page
+ * has that distance from the last one of the page before. */
+static int populate_pages(struct millrace_memory *memory, const char *name, unsigned count, int socket)
+{
+    size_t page, at;
+    int result = 0;
+
+    memory->zone = rte_memzone_reserve_aligned(name, memory->stride * count, socket, 0, memory->stride);
+    if (memory->zone == NULL)
+        return -rte_errno;
+    page = memory->zone->hugepage_sz;
+    if (page == 0 || page % memory->stride != 0)
+        return -ENOMEM;
+    for (at = 0; at < memory->stride * count && result >= 0;) {
+        char *start = (char *)memory->zone->addr + at;
+        size_t length = page - (uintptr_t)start % page;
+        rte_iova_t iova = rte_mem_virt2iova(start);
+        if (length > memory->stride * count - at)
+            length = memory->stride * count - at;
+        if (iova == RTE_BAD_IOVA)
+            return -EFAULT;
+        result = rte_mempool_populate_iova(memory->pool, start, iova, length, NULL, NULL);
+        at += length;
+    }
+    return result < 0 ? result : (int)memory->pool->populated_size;
+}
+
+/* `in_pages`: each mbuf takes a power of two. */
+static int make_memory(struct millrace_memory *memory, const char *name, unsigned count, unsigned cache, uint16_t room, unsigned tail,
+                       int socket, int in_pages)
 {
     struct rte_pktmbuf_pool_private traits = { .mbuf_data_room_size = room, .mbuf_priv_size = PRIVATE };
     struct places places = { 0 };
+    uint32_t size = sizeof(struct rte_mbuf) + PRIVATE + room + tail;
+    unsigned flags = RTE_MEMPOOL_F_NO_IOVA_CONTIG;
     int result;
 
     memset(memory, 0, sizeof(*memory));
-    /* Without this flag objects would keep off the borders of pages. The zone is contiguous for devices as a whole. */
-    memory->pool = rte_mempool_create_empty(name, count, sizeof(struct rte_mbuf) + PRIVATE + room + tail, cache,
-                                            sizeof(traits), socket, RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+    if (in_pages) {
+        struct rte_mempool_objsz sizes;
+        uint32_t whole = rte_mempool_calc_obj_size(size, RTE_MEMPOOL_F_NO_SPREAD, &sizes);
+        flags = RTE_MEMPOOL_F_NO_SPREAD;
+        size += rte_align32pow2(whole) - whole;
+    }
+    /* Without the flag of memory that is not contiguous objects keep off the borders of pages. */
+    memory->pool = rte_mempool_create_empty(name, count, size, cache, sizeof(traits), socket, flags);
     if (memory->pool == NULL)
         return -rte_errno;
     result = rte_mempool_set_ops_byname(memory->pool, rte_mbuf_best_mempool_ops(), NULL);
@@ -72,13 +117,7 @@ int millrace_memory_new(struct millrace_memory *memory, const char *name, unsign
         goto failed;
     rte_pktmbuf_pool_init(memory->pool, &traits);
     memory->stride = (uint64_t)memory->pool->header_size + memory->pool->elt_size + memory->pool->trailer_size;
-    memory->zone = rte_memzone_reserve_aligned(name, memory->stride * count + RTE_MEMPOOL_ALIGN, socket,
-                                               RTE_MEMZONE_IOVA_CONTIG, RTE_MEMPOOL_ALIGN);
-    if (memory->zone == NULL) {
-        result = -rte_errno;
-        goto failed;
-    }
-    result = rte_mempool_populate_iova(memory->pool, memory->zone->addr, memory->zone->iova, memory->zone->len, NULL, NULL);
+    result = in_pages ? populate_pages(memory, name, count, socket) : populate_whole(memory, name, count, socket);
     if (result >= 0 && (unsigned)result != count)
         result = -ENOMEM;
     if (result < 0)
@@ -96,6 +135,18 @@ int millrace_memory_new(struct millrace_memory *memory, const char *name, unsign
 failed:
     millrace_memory_free(memory);
     memset(memory, 0, sizeof(*memory));
+    return result;
+}
+
+/* One piece of memory with mbufs at equal distances. After the room of each mbuf are `tail` bytes more. Without an IOMMU there is
+ * seldom one piece of many small huge pages that is contiguous for devices; each mbuf is, then. */
+int millrace_memory_new(struct millrace_memory *memory, const char *name, unsigned count, unsigned cache, uint16_t room,
+                        unsigned tail, int socket)
+{
+    int result = make_memory(memory, name, count, cache, room, tail, socket, 0);
+
+    if (result == -ENOMEM)
+        result = make_memory(memory, name, count, cache, room, tail, socket, 1);
     return result;
 }
 
