@@ -93,8 +93,12 @@ body deparser deparse { block0: emit h end }
 const FLOWS: usize = 200;
 
 fn switch() -> Switch {
+    switch_by(EngineKind::Fastest)
+}
+
+fn switch_by(engine: EngineKind) -> Switch {
     let program = text::parse(PROGRAM).unwrap_or_else(|error| panic!("{error}"));
-    let config = SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() };
+    let config = SwitchConfig { engine, ..SwitchConfig::default() };
     Switch::new(Arc::new(program), config).unwrap()
 }
 
@@ -431,7 +435,8 @@ fn ports_come_and_go_for_all_workers() {
 /// Two queue pairs full of frames go from worker to worker, again and again: no frame is lost, none overtakes another of its flow.
 #[test]
 fn queue_pairs_change_their_workers_while_packets_pass() {
-    for own in [2, 1] {
+    // In the interpreter, the more so on an emulated processor, a batch may take longer than a turn: then packets are put off.
+    for (own, engine) in [(2, EngineKind::Fastest), (1, EngineKind::Fastest), (1, EngineKind::Interp)] {
         let of_each = 3000;
         // Each queue pair has flows of its own, which leave by one output, whichever worker has them.
         let sources: Vec<Source> = (0..own)
@@ -440,7 +445,7 @@ fn queue_pairs_change_their_workers_while_packets_pass() {
         let output = Output::default();
         let sinks = (0..2).map(|_| Source { output: Arc::clone(&output), ..source(0, 0) });
         let pairs = |far: Vec<Source>| far.into_iter().flat_map(|far| one(MemoryPort::new(far))).collect();
-        let running = run(switch(), vec![(1, pairs(sources)), (2, pairs(sinks.collect()))], 2);
+        let running = run(switch_by(engine), vec![(1, pairs(sources)), (2, pairs(sinks.collect()))], 2);
         let owners = |running: &Running| {
             let workers = running.control.report(PATIENCE).map(|report| report.workers);
             let has = |worker: &WorkerReport, pair| worker.queue_pairs.contains(&(1, pair));
@@ -456,6 +461,8 @@ fn queue_pairs_change_their_workers_while_packets_pass() {
             match running.control.move_queue(1, pair, to) {
                 Ok(()) => {}
                 Err(MoveError::Ended) => break,
+                // On a slow machine packets may take longer to leave.
+                Err(MoveError::Busy(_)) => continue,
                 Err(error) => panic!("{error}"),
             }
             match owners(&running) {

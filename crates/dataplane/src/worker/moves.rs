@@ -131,7 +131,7 @@ fn drain(workers: &mut [&mut Worker], id: PortId) -> Result<(), MoveError> {
     let begun = Instant::now();
     loop {
         for worker in workers.iter_mut() {
-            take_handed_over(worker, id);
+            take_handed_over(worker, id, Some(begun + MAX_DRAIN_TIME));
             go_on_with_waiting(worker);
             worker.flush();
             worker.complete();
@@ -173,11 +173,19 @@ fn take_apart(workers: &mut [&mut Worker], id: PortId) -> (Vec<Owned>, PortStati
     (pairs, counted)
 }
 
-/// Switches what the worker with a port's queue pair has handed over.
-pub(super) fn take_handed_over(worker: &mut Worker, id: PortId) {
+/// Switches what the worker with a port's queue pair has handed over, as in its rounds: no packet while others of the port are put
+/// off, which it would overtake. At that time what is left stays in the ring, and packets are put off.
+pub(super) fn take_handed_over(worker: &mut Worker, id: PortId, until: Option<Instant>) {
     let is_handed = |live: &LivePort| live.id == id && live.queue.is_none();
     let Some(at) = worker.ports.iter().position(is_handed) else { return };
     for _ in 0..relay::RING {
+        while worker.switch.traffic.holds_back(id) {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return;
+            }
+            let outcome = worker.switch.go_on();
+            worker.dispatch(outcome);
+        }
         worker.receive(at);
         if worker.packets.received.is_empty() {
             break;
