@@ -130,13 +130,14 @@ fn make_room(workers: &mut [&mut Worker], id: PortId) -> Result<(), MoveError> {
 fn drain(workers: &mut [&mut Worker], id: PortId) -> Result<(), MoveError> {
     let begun = Instant::now();
     loop {
+        let mut are_empty = true;
         for worker in workers.iter_mut() {
-            take_handed_over(worker, id, Some(begun + MAX_DRAIN_TIME));
+            are_empty &= take_handed_over(worker, id, Some(begun + MAX_DRAIN_TIME));
             go_on_with_waiting(worker);
             worker.flush();
             worker.complete();
         }
-        if workers.iter_mut().all(|worker| is_dry(worker, id)) {
+        if are_empty && workers.iter_mut().all(|worker| is_dry(worker, id)) {
             return Ok(());
         }
         if begun.elapsed() > MAX_DRAIN_TIME {
@@ -174,24 +175,25 @@ fn take_apart(workers: &mut [&mut Worker], id: PortId) -> (Vec<Owned>, PortStati
 }
 
 /// Switches what the worker with a port's queue pair has handed over, as in its rounds: no packet while others of the port are put
-/// off, which it would overtake. At that time what is left stays in the ring, and packets are put off.
-pub(super) fn take_handed_over(worker: &mut Worker, id: PortId, until: Option<Instant>) {
+/// off, which it would overtake. At that time what is left stays in the ring. Says whether nothing is.
+pub(super) fn take_handed_over(worker: &mut Worker, id: PortId, until: Option<Instant>) -> bool {
     let is_handed = |live: &LivePort| live.id == id && live.queue.is_none();
-    let Some(at) = worker.ports.iter().position(is_handed) else { return };
+    let Some(at) = worker.ports.iter().position(is_handed) else { return true };
     for _ in 0..relay::RING {
         while worker.switch.traffic.holds_back(id) {
             if until.is_some_and(|until| Instant::now() >= until) {
-                return;
+                return false;
             }
             let outcome = worker.switch.go_on();
             worker.dispatch(outcome);
         }
         worker.receive(at);
         if worker.packets.received.is_empty() {
-            break;
+            return true;
         }
         worker.switch_batch(at, 0);
     }
+    false
 }
 
 /// Goes on with packets that wait in the switch and may leave now.
