@@ -69,21 +69,31 @@ mod machine {
 
 #[cfg(target_arch = "aarch64")]
 mod machine {
-    /// `ldrsb x, [address]` and `prfm hint, [address]` differ in the size, the highest two bits. The offset of the one counts
-    /// bytes, that of the other eight bytes, so it must be 0; so must the bit that says whether an index register is scaled.
+    /// `ldrsb x, [address]` and `prfm hint, [address]` differ in the size, the highest two bits. A positive offset counts bytes in
+    /// the one and eight bytes in the other: it is rounded down, which asks for the same line or seldom for the one before. The bit
+    /// that says whether an index register is scaled must be 0.
     pub(super) fn turn(code: &mut [u8]) -> Option<()> {
         let word = code.first_chunk_mut::<4>()?;
         let load = u32::from_le_bytes(*word);
-        let is_plain = load & 0xffff_fc00 == 0x3980_0000;
+        let is_plain = load & 0xffc0_0000 == 0x3980_0000;
         let is_unscaled = load & 0xffe0_0c00 == 0x3880_0000;
         let is_indexed = load & 0xffe0_0c00 == 0x38a0_0800;
         if !(is_plain || is_unscaled || is_indexed) {
             return None;
         }
-        let scaled = if is_indexed { 1 << 12 } else { 0 };
-        *word = (load & !scaled & !0x1f | 3 << 30 | HINT).to_le_bytes();
+        let load = match (is_plain, is_indexed) {
+            (true, _) => load & !OFFSET | (load & OFFSET) >> 3 & OFFSET,
+            (_, true) => load & !SCALED,
+            _ => load,
+        };
+        *word = (load & !0x1f | 3 << 30 | HINT).to_le_bytes();
         Some(())
     }
+
+    /// Where the positive offset is.
+    const OFFSET: u32 = 0xfff << 10;
+    /// Whether an index register is scaled.
+    const SCALED: u32 = 1 << 12;
 
     /// Into the second-level cache, to stay (`pldl2keep`): see above.
     const HINT: u32 = 2;
@@ -125,9 +135,11 @@ mod tests {
     #[test]
     #[cfg(target_arch = "aarch64")]
     fn a_load_becomes_a_request_for_the_same_address() {
-        // ldrsb and prfm pldl2keep of [x1], [x2, #-8], [x3, x4] and [x5, w6, uxtw].
-        let cases: [(u32, u32); 4] = [
+        // ldrsb and prfm pldl2keep of [x1], [x1, #16], [x1, #17] and [x1, #16], [x2, #-8], [x3, x4] and [x5, w6, uxtw].
+        let cases: [(u32, u32); 6] = [
             (0x3980_0020, 0xf980_0022),
+            (0x3980_4020, 0xf980_0822),
+            (0x3980_4420, 0xf980_0822),
             (0x389f_8040, 0xf89f_8042),
             (0x38a4_6860, 0xf8a4_6862),
             (0x38a6_48a0, 0xf8a6_48a2),
@@ -135,8 +147,8 @@ mod tests {
         for (load, request) in cases {
             assert_eq!(turned(&load.to_le_bytes()).as_deref(), Ok(&request.to_le_bytes()[..]));
         }
-        // ldrb, and an offset.
-        for other in [0x3940_0020_u32, 0x3980_0420] {
+        // ldrb, ldrsb of 32 bits.
+        for other in [0x3940_0020_u32, 0x39c0_0020] {
             assert_eq!(turned(&other.to_le_bytes()), Err(Unknown(0)));
         }
     }
