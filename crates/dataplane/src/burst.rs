@@ -354,8 +354,10 @@ fn finish_left(
     let program = &*held;
     mark(Mark::Replication);
     switch.traffic.budget.start_batch();
-    let origin = switch.origin(port, switch.now_ns, None);
-    switch.send_answers(&origin);
+    if !switch.forwarder.effects.answers.is_empty() {
+        let origin = switch.origin(port, switch.now_ns, None);
+        switch.send_answers(&origin);
+    }
     for (number, left) in left {
         let known = switch.arrivals.times.get(number).filter(|_| switch.forwarder.reads_time);
         let time_ns = known.copied().unwrap_or(switch.now_ns);
