@@ -192,7 +192,7 @@ impl<'a> Gen<'a> {
         self.packet().cache = Cache::default();
         self.packet().find_context();
         self.packet().load_packet();
-        if !from_context && self.staged.any_far() {
+        if !from_context && staged.iter().any(|table| self.staged.is_far(*table)) {
             // With tables that do not fit into caches, frames that come do not either.
             self.packet().ask_ahead();
         }

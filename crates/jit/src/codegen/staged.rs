@@ -117,11 +117,9 @@ impl<'a> Staged<'a> {
         !self.waits_for.is_empty()
     }
 
-    /// Whether packets wait for a table with memory that is far away.
-    pub(super) fn any_far(&self) -> bool {
-        self.in_order()
-            .iter()
-            .any(|table| self.stages[table.index()].as_ref().is_some_and(|stage| stage.is_far))
+    /// Whether a staged table has memory that is far away.
+    pub(super) fn is_far(&self, table: TableId) -> bool {
+        self.stages[table.index()].as_ref().is_some_and(|stage| stage.is_far)
     }
 
     /// Whether packets of a phase wait for the lookup of a table: it is staged, and its loop has not passed.
