@@ -561,8 +561,7 @@ impl Worker {
         links::look(&mut self.switch, &mut self.ports);
         let put_off = self.switch.traffic.has_put_off();
         if put_off {
-            let outcome = self.switch.go_on();
-            self.dispatch(outcome);
+            self.go_on();
         }
         let due = self.switch.next_departure_ns().is_some_and(|next| next <= self.switch.now_ns());
         if due {
@@ -570,6 +569,12 @@ impl Worker {
             self.dispatch(outcome);
         }
         busy || due || put_off
+    }
+
+    /// Works for another turn on packets that were put off.
+    fn go_on(&mut self) {
+        let outcome = self.switch.go_on();
+        self.dispatch(outcome);
     }
 
     /// Takes up to a batch of frames, one by one in the order of their times.

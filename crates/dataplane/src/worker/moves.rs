@@ -184,8 +184,7 @@ pub(super) fn take_handed_over(worker: &mut Worker, id: PortId, until: Option<In
             if until.is_some_and(|until| Instant::now() >= until) {
                 return false;
             }
-            let outcome = worker.switch.go_on();
-            worker.dispatch(outcome);
+            worker.go_on();
         }
         worker.receive(at);
         if worker.packets.received.is_empty() {
@@ -199,8 +198,7 @@ pub(super) fn take_handed_over(worker: &mut Worker, id: PortId, until: Option<In
 /// Goes on with packets that wait in the switch and may leave now.
 fn go_on_with_waiting(worker: &mut Worker) {
     if worker.switch.traffic.has_put_off() {
-        let outcome = worker.switch.go_on();
-        worker.dispatch(outcome);
+        worker.go_on();
     }
     let outcome = worker.switch.advance_to(0);
     worker.dispatch(outcome);
