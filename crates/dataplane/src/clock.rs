@@ -1,10 +1,9 @@
 //! The one clock of a switch.
 
-use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
+use millrace_drivers::{HardwareClock, wall_clock_ns};
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -134,25 +133,21 @@ impl std::error::Error for ClockError {}
 #[derive(Debug)]
 enum Source {
     System,
-    /// The device file of a PTP hardware clock.
-    Ptp(File),
+    Ptp(HardwareClock),
 }
 
 impl Source {
     fn open(path: &Path) -> Result<Source, ClockError> {
         let refused = |why| ClockError { path: path.to_owned(), why, known: ptp_clocks() };
-        let source = Source::Ptp(File::open(path).map_err(refused)?);
-        source.read().map_err(refused)?;
-        Ok(source)
+        HardwareClock::open(path).map(Source::Ptp).map_err(refused)
     }
 
     /// Nanoseconds by its own count.
     fn read(&self) -> io::Result<i64> {
-        let Timespec { tv_sec, tv_nsec } = match self {
-            Source::System => clock_gettime(ClockId::Realtime),
-            Source::Ptp(file) => clock_gettime_dynamic(DynamicClockId::Dynamic(file.as_fd()))?,
-        };
-        Ok(tv_sec.saturating_mul(1_000_000_000).saturating_add(tv_nsec))
+        match self {
+            Source::System => Ok(i64::try_from(wall_clock_ns()).unwrap_or(i64::MAX)),
+            Source::Ptp(clock) => clock.read_ns(),
+        }
     }
 }
 

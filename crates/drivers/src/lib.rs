@@ -21,6 +21,7 @@ mod device;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod fault;
+mod hardware_clock;
 mod kinds;
 mod link;
 mod link_counters;
@@ -56,6 +57,7 @@ pub use device::{Device, MAX_QUEUES, SingleQueue};
 #[cfg(feature = "dpdk")]
 pub use dpdk::DpdkDevice;
 pub use fault::{FaultInjector, Faults};
+pub use hardware_clock::HardwareClock;
 pub use kinds::{CHECK_SEQUENCE, FrameKinds, SIZES};
 pub use link_counters::{DirectionCounters, LinkCounters};
 pub use link_watch::{LinkState, LinkWatch, Links, PortLink};

@@ -4,13 +4,11 @@
 //! clocks are read together now and then ([`DeviceClock`]), and their difference takes a stamp to the wall clock, which is what
 //! stamps of all drivers are in ([`millrace_frames::Packet::timestamp_ns`]).
 
-#![allow(unsafe_code)]
-
+use crate::hardware_clock::HardwareClock;
 use crate::link::LinkName;
 use crate::port::{PortError, wall_clock_ns};
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -189,10 +187,8 @@ pub(crate) struct DeviceClock {
 impl DeviceClock {
     /// That of a device file.
     pub(crate) fn open(path: &str) -> io::Result<DeviceClock> {
-        let file = File::open(path)?;
-        let mut read: Read = Box::new(move || read_clock(&file));
-        read()?;
-        Ok(DeviceClock::new(read))
+        let clock = HardwareClock::open(Path::new(path))?;
+        Ok(DeviceClock::new(Box::new(move || clock.read_ns())))
     }
 
     fn new(read: Read) -> DeviceClock {
@@ -240,18 +236,6 @@ pub(crate) struct StampedQueue {
 impl StampedQueue {
     pub(crate) fn new(device: &Arc<StampingDevice>) -> io::Result<StampedQueue> {
         Ok(StampedQueue { clock: DeviceClock::open(device.clock())?, device: Arc::clone(device) })
-    }
-}
-
-/// Reads a clock by its open device file: clock_gettime(2), "dynamic clocks".
-#[allow(clippy::useless_conversion, reason = "the fields have 32 bits on some targets")]
-fn read_clock(file: &File) -> io::Result<i64> {
-    let id = (!file.as_raw_fd() << 3 | 3) as libc::clockid_t;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a structure that lives until the call returns.
-    match unsafe { libc::clock_gettime(id, &raw mut time) } {
-        0 => Ok(i64::from(time.tv_sec).saturating_mul(1_000_000_000).saturating_add(i64::from(time.tv_nsec))),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 
