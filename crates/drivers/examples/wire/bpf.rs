@@ -1,22 +1,21 @@
 //! Programs for the kernel, written as its instructions (RFC 9669), and the requests to bpf(2) that load and run them.
 
-#![allow(unsafe_code)]
+#[path = "../../src/xdp/requests.rs"]
+mod requests;
 
+use requests::{
+    BPF_LINK_CREATE, BPF_MAP_CREATE, BPF_MAP_UPDATE_ELEM, BPF_PROG_LOAD, BPF_PSEUDO_MAP_FD, BPF_XDP, Element,
+    Instruction, LinkCreate, MapCreate, ProgramLoad, call, owned,
+};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Commands, types and flags of linux/bpf.h.
-const BPF_MAP_CREATE: u32 = 0;
+/// Commands, types and flags of linux/bpf.h, but for those of [`requests`].
 const BPF_MAP_LOOKUP_ELEM: u32 = 1;
-const BPF_MAP_UPDATE_ELEM: u32 = 2;
-const BPF_PROG_LOAD: u32 = 5;
 const BPF_PROG_TEST_RUN: u32 = 10;
-const BPF_LINK_CREATE: u32 = 28;
 const BPF_MAP_TYPE_ARRAY: u32 = 2;
-const BPF_XDP: u32 = 37;
 const BPF_F_TEST_XDP_LIVE_FRAMES: u32 = 2;
 const XDP_FLAGS_DRV_MODE: u32 = 4;
-const PSEUDO_MAP_FD: u8 = 1;
 const PSEUDO_MAP_VALUE: u8 = 2;
 
 /// Functions of the kernel that programs call.
@@ -65,16 +64,6 @@ pub(crate) enum If {
     NotBelow = 0x35,
     Different = 0x55,
     Below = 0xa5,
-}
-
-/// `struct bpf_insn`; `registers` has the source in its upper four bits, the destination in the lower.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Instruction {
-    code: u8,
-    registers: u8,
-    offset: i16,
-    immediate: i32,
 }
 
 /// A program that is written instruction by instruction, over registers 0 to 10.
@@ -145,7 +134,7 @@ impl Code {
 
     /// `to` = a map, for functions that want one.
     pub(crate) fn map(&mut self, to: u8, map: &OwnedFd) -> &mut Code {
-        self.put(0x18, [to, PSEUDO_MAP_FD], 0, map.as_raw_fd()).put(0, [0, 0], 0, 0)
+        self.put(0x18, [to, BPF_PSEUDO_MAP_FD], 0, map.as_raw_fd()).put(0, [0, 0], 0, 0)
     }
 
     /// `to` = the address of the only value of a map.
@@ -195,8 +184,13 @@ impl Code {
 
 /// An array of values of so many bytes.
 pub(crate) fn array(entries: u32, bytes: u32) -> io::Result<OwnedFd> {
-    let of =
-        MapCreate { map_type: BPF_MAP_TYPE_ARRAY, key: 4, value: bytes, entries, ..MapCreate::default() };
+    let of = MapCreate {
+        map_type: BPF_MAP_TYPE_ARRAY,
+        key_size: 4,
+        value_size: bytes,
+        max_entries: entries,
+        ..MapCreate::default()
+    };
     owned(BPF_MAP_CREATE, &mut { of })
 }
 
@@ -235,47 +229,13 @@ pub(crate) fn send_live(program: &OwnedFd, frame: &[u8], times: u32, batch: u32)
 /// Attaches an XDP program to an interface, in its driver, for as long as the descriptor is open.
 pub(crate) fn attach(program: &OwnedFd, ifindex: u32) -> io::Result<OwnedFd> {
     let program = program.as_raw_fd() as u32;
-    owned(BPF_LINK_CREATE, &mut LinkCreate { program, ifindex, kind: BPF_XDP, flags: XDP_FLAGS_DRV_MODE })
+    owned(
+        BPF_LINK_CREATE,
+        &mut LinkCreate { program, ifindex, attach_type: BPF_XDP, flags: XDP_FLAGS_DRV_MODE },
+    )
 }
 
-/// The beginnings of `union bpf_attr` for each command, as far as they are used.
-#[repr(C)]
-#[derive(Default)]
-struct MapCreate {
-    map_type: u32,
-    key: u32,
-    value: u32,
-    entries: u32,
-    flags: u32,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct Element {
-    map: u32,
-    padding: u32,
-    key: u64,
-    value: u64,
-    flags: u64,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct ProgramLoad {
-    program_type: u32,
-    instruction_count: u32,
-    instructions: u64,
-    license: u64,
-    log_level: u32,
-    log_size: u32,
-    log: u64,
-    kernel_version: u32,
-    flags: u32,
-    name: [u8; 16],
-    ifindex: u32,
-    expected_attach_type: u32,
-}
-
+/// `union bpf_attr` for `BPF_PROG_TEST_RUN`.
 #[repr(C)]
 #[derive(Default)]
 struct TestRun {
@@ -295,26 +255,4 @@ struct TestRun {
     processor: u32,
     batch: u32,
     padding: u32,
-}
-
-#[repr(C)]
-struct LinkCreate {
-    program: u32,
-    ifindex: u32,
-    kind: u32,
-    flags: u32,
-}
-
-fn owned<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
-    let descriptor = call(command, attributes)?;
-    // SAFETY: these commands give a new descriptor, which nobody else has.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
-}
-
-fn call<T>(command: u32, attributes: &mut T) -> io::Result<RawFd> {
-    // SAFETY: the kernel reads and writes no more than the attributes, which are plain C structures, and what they point to, which
-    // lives in the caller until this returns.
-    let answer =
-        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
-    RawFd::try_from(answer).ok().filter(|answer| *answer >= 0).ok_or_else(io::Error::last_os_error)
 }

@@ -1,89 +1,31 @@
 //! The few requests to bpf(2) that the driver makes, without a library.
 
-#![allow(unsafe_code)]
-
+use super::requests::{
+    BPF_LINK_CREATE, BPF_MAP_CREATE, BPF_MAP_UPDATE_ELEM, BPF_PROG_LOAD, BPF_PSEUDO_MAP_FD, BPF_XDP, Element,
+    Instruction, LinkCreate, MapCreate, NAME_BYTES, ProgramLoad, call, owned,
+};
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// The name of the program and of its map. An attached program of this name is one of this driver.
 pub(super) const NAME: &CStr = c"millrace_xdp";
 
-/// Commands, types and flags of linux/bpf.h.
-const BPF_MAP_CREATE: u32 = 0;
-const BPF_MAP_UPDATE_ELEM: u32 = 2;
-const BPF_PROG_LOAD: u32 = 5;
+/// Commands, types and flags of linux/bpf.h, but for those of [`super::requests`].
 const BPF_PROG_GET_FD_BY_ID: u32 = 13;
 const BPF_OBJ_GET_INFO_BY_FD: u32 = 15;
-const BPF_LINK_CREATE: u32 = 28;
 const BPF_MAP_TYPE_XSKMAP: u32 = 17;
 const BPF_PROG_TYPE_XDP: u32 = 6;
-const BPF_XDP: u32 = 37;
-const BPF_PSEUDO_MAP_FD: u8 = 1;
 const BPF_FUNC_REDIRECT_MAP: i32 = 51;
 const XDP_PASS: i32 = 2;
 /// Where `rx_queue_index` is in `struct xdp_md`.
 const RX_QUEUE_INDEX: i16 = 16;
-
-/// Bytes of a name with its zero.
-const NAME_BYTES: usize = 16;
 
 /// As much of a name as the kernel keeps, and a zero.
 fn padded(name: &CStr) -> [u8; NAME_BYTES] {
     let mut padded = [0; NAME_BYTES];
     padded[..NAME_BYTES - 1].iter_mut().zip(name.to_bytes()).for_each(|(place, byte)| *place = *byte);
     padded
-}
-
-/// `union bpf_attr` for `BPF_MAP_CREATE`, up to the name.
-#[repr(C)]
-#[derive(Default)]
-struct MapCreate {
-    map_type: u32,
-    key_size: u32,
-    value_size: u32,
-    max_entries: u32,
-    map_flags: u32,
-    inner_map_fd: u32,
-    numa_node: u32,
-    name: [u8; NAME_BYTES],
-    ifindex: u32,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct MapUpdate {
-    map: u32,
-    padding: u32,
-    key: u64,
-    value: u64,
-    flags: u64,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct ProgramLoad {
-    program_type: u32,
-    instruction_count: u32,
-    instructions: u64,
-    license: u64,
-    log_level: u32,
-    log_size: u32,
-    log: u64,
-    kernel_version: u32,
-    flags: u32,
-    name: [u8; NAME_BYTES],
-    ifindex: u32,
-    expected_attach_type: u32,
-}
-
-#[repr(C)]
-#[derive(Default)]
-struct LinkCreate {
-    program: u32,
-    ifindex: u32,
-    attach_type: u32,
-    flags: u32,
 }
 
 #[repr(C)]
@@ -120,16 +62,6 @@ struct ProgramInfo {
     name: [u8; NAME_BYTES],
 }
 
-/// `struct bpf_insn`; `registers` has the source in its upper four bits, the destination in the lower.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Instruction {
-    code: u8,
-    registers: u8,
-    offset: i16,
-    immediate: i32,
-}
-
 /// Makes a map of sockets by the number of their queue, below `queues`.
 pub(super) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
     let mut attributes = MapCreate {
@@ -146,11 +78,11 @@ pub(super) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
 /// Frames of this queue go to this socket from now on.
 pub(super) fn put_socket(map: &OwnedFd, queue: u32, socket: RawFd) -> io::Result<()> {
     let value = socket as u32;
-    let mut attributes = MapUpdate {
+    let mut attributes = Element {
         map: map.as_raw_fd() as u32,
         key: std::ptr::from_ref(&queue) as u64,
         value: std::ptr::from_ref(&value) as u64,
-        ..MapUpdate::default()
+        ..Element::default()
     };
     call(BPF_MAP_UPDATE_ELEM, &mut attributes).map(drop)
 }
@@ -213,20 +145,6 @@ pub(super) fn program_name(program: &OwnedFd) -> io::Result<String> {
     Ok(name.unwrap_or_default().into_owned())
 }
 
-fn owned<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
-    let descriptor = call(command, attributes)?;
-    // SAFETY: these commands give a new descriptor, which nobody else has.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
-}
-
-fn call<T>(command: u32, attributes: &mut T) -> io::Result<RawFd> {
-    // SAFETY: the kernel reads and writes no more than the attributes, which are plain C structures, and what they point to, which
-    // lives in the caller until this returns.
-    let answer =
-        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>()) };
-    RawFd::try_from(answer).ok().filter(|answer| *answer >= 0).ok_or_else(io::Error::last_os_error)
-}
-
 /// A program of somebody else, which passes all frames on.
 #[cfg(test)]
 pub(super) fn load_other(name: &CStr) -> io::Result<OwnedFd> {
@@ -242,7 +160,7 @@ mod tests {
     fn structures_are_those_of_the_kernel() {
         // Sums of the members before the end, from linux/bpf.h.
         assert_eq!(size_of::<MapCreate>(), 7 * 4 + 16 + 4);
-        assert_eq!(size_of::<MapUpdate>(), 32);
+        assert_eq!(size_of::<Element>(), 32);
         assert_eq!(std::mem::offset_of!(ProgramLoad, name), 48);
         assert_eq!(size_of::<ProgramLoad>(), 72);
         assert_eq!(size_of::<Instruction>(), 8);

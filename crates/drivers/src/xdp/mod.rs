@@ -27,6 +27,7 @@ mod memory;
 mod netlink;
 mod program;
 mod queue;
+mod requests;
 mod ring;
 mod socket;
 #[cfg(test)]
