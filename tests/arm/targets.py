@@ -4,8 +4,12 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import rust_target
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,4 @@ def prepare(target):
         missing = [tool for tool in needed if not shutil.which(tool)]
         if missing:
             return f"{' and '.join(missing)} missing"
-    folder = subprocess.run(["rustc", "--print", "target-libdir", "--target", target.rust], capture_output=True, text=True)
-    if not list(Path(folder.stdout.strip() or "/nowhere").glob("libstd-*")):
-        if not shutil.which("rustup"):
-            return f"Rust has no standard library for {target.rust}, and there is no rustup"
-        if subprocess.run(["rustup", "target", "add", target.rust]).returncode:
-            return f"`rustup target add {target.rust}` failed"
-    return None
+    return rust_target.add(target.rust)
