@@ -1,9 +1,12 @@
 //! What each hash and checksum algorithm computes, for every engine and for the control plane.
 
+mod sliced;
+
 use crate::{Bits, HashAlgorithm};
 use crc::{CRC_16_ARC, CRC_16_IBM_3740, CRC_32_ISO_HDLC};
+use sliced::remainder;
 
-// Tables that take 16 bytes at a time: keys of flows are about as long.
+// Their tables; `sliced` takes 16 bytes at a time through them: keys of flows are about as long.
 static CRC32: crc::Crc<u32, crc::Table<16>> = crc::Crc::<u32, crc::Table<16>>::new(&CRC_32_ISO_HDLC);
 static CRC16: crc::Crc<u16, crc::Table<16>> = crc::Crc::<u16, crc::Table<16>>::new(&CRC_16_ARC);
 static CRC_CCITT: crc::Crc<u16, crc::Table<16>> = crc::Crc::<u16, crc::Table<16>>::new(&CRC_16_IBM_3740);
@@ -121,9 +124,13 @@ impl HashAlgorithm {
         match self {
             // As bmv2: of longer data the first 8 bytes count.
             HashAlgorithm::Identity => data.iter().take(8).fold(0, |v, b| v << 8 | u64::from(*b)),
-            HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => u64::from(CRC32.checksum(data)),
-            HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => u64::from(CRC16.checksum(data)),
-            HashAlgorithm::CrcCcitt => u64::from(CRC_CCITT.checksum(data)),
+            HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => {
+                u64::from(!remainder::<u32, true>(CRC32.table(), !0, data))
+            }
+            HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => {
+                u64::from(remainder::<u16, true>(CRC16.table(), 0, data))
+            }
+            HashAlgorithm::CrcCcitt => u64::from(remainder::<u16, false>(CRC_CCITT.table(), 0xffff, data)),
             HashAlgorithm::Csum16 => u64::from(!ones_complement_sum(data)),
             HashAlgorithm::Xor16 => u64::from(words(data).fold(0, |x, w| x ^ w)),
             HashAlgorithm::OnesComplementSum => u64::from(ones_complement_sum(data)),
