@@ -12,7 +12,7 @@ use crate::queues::{MAX_PRIORITIES, Waiting};
 use crate::switch::Switch;
 use crate::{DropReason, PortId, egress, ingress};
 use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, Times, mark};
-use millrace_frames::{Burst, MAX_BATCH};
+use millrace_frames::{Burst, MAX_BATCH, TAILROOM};
 use millrace_midend::Verdict;
 use millrace_pipeline::{PacketPath, Program};
 use std::sync::Arc;
@@ -50,9 +50,9 @@ impl Rest {
 /// Frames as they came in, as far as a program may write them.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    /// The start of each frame, with whatever follows a shorter one.
-    blocks: Vec<[u8; BLOCK]>,
-    /// How many blocks of each.
+    /// The start of each frame, with whatever follows a shorter one; more for bursts that were larger.
+    bytes: Vec<u8>,
+    /// How many bytes of each, a multiple of [`BLOCK`].
     each: usize,
     /// When each came, where that makes a difference.
     times: Vec<u64>,
@@ -61,8 +61,13 @@ pub(crate) struct Arrivals {
 /// The times of packets whose program does not look at them.
 const NO_TIMES: &[u64; MAX_BATCH] = &[0; MAX_BATCH];
 
-/// What is copied at once of a frame that may be needed again.
-const BLOCK: usize = 32;
+/// Frames that may be needed again are copied in whole blocks of so many bytes. After the last byte of a frame there is room
+/// to the end of a block, so no frame leaves a part of a block over.
+const BLOCK: usize = 16;
+const _: () = assert!(BLOCK <= TAILROOM);
+
+/// Up to so many bytes of each frame are copied by moves whose number is known when this is compiled.
+const MAX_MOVED: usize = 8 * BLOCK;
 
 /// A packet that leaves a burst.
 #[derive(Clone, Copy, Debug)]
@@ -197,26 +202,27 @@ fn send_in_order(
     dropped: &mut u64,
     sent: &mut impl FnMut(PortId, Output<'_>),
 ) -> usize {
-    let (mut site, mut at_site) = (0, 0);
+    // Packets that follow one another are mostly dropped at one place: their count stays in a register.
+    let (mut same, mut count) = (Outcome::NONE, 0);
     let done = results.while_each(|at, outcome, len| {
         if known.sent(outcome.port_to_send(), len) {
             sent(outcome.number(), Output { bytes: results.bytes(at), number: Some(at) });
             return true;
         }
+        if outcome == same {
+            count += 1;
+            return true;
+        }
         let drops = outcome.verdict() == Verdict::IngressDrop;
         if drops {
-            // Packets that follow one another are mostly dropped at one place: the count stays in a register.
-            if outcome.drop_site() != site {
-                known.dropped_at(site, at_site);
-                *dropped += at_site;
-                (site, at_site) = (outcome.drop_site(), 0);
-            }
-            at_site += 1;
+            known.dropped_at(same.drop_site(), count);
+            *dropped += count;
+            (same, count) = (outcome, 1);
         }
         drops
     });
-    known.dropped_at(site, at_site);
-    *dropped += at_site;
+    known.dropped_at(same.drop_site(), count);
+    *dropped += count;
     done
 }
 
@@ -312,20 +318,28 @@ impl Arrivals {
     #[inline]
     fn keep(&mut self, burst: &Burst<'_>, written: usize) {
         let longest = || burst.places().iter().map(|place| place.len as usize).max().unwrap_or(0);
-        self.each = if written <= 8 * BLOCK { written } else { written.min(longest()) }.div_ceil(BLOCK);
-        self.blocks.resize(self.each * burst.places().len(), [0; BLOCK]);
-        if self.each == 0 {
-            return;
+        let each = if written <= MAX_MOVED { written } else { written.min(longest()) };
+        self.each = each.next_multiple_of(BLOCK);
+        let size = self.each * burst.places().len();
+        if self.bytes.len() < size {
+            self.bytes.resize(size, 0);
         }
-        for (number, kept) in self.blocks.chunks_exact_mut(self.each).enumerate() {
-            let bytes = burst.frame_with_tail(number).unwrap_or(&[]);
-            let (whole, rest) = bytes.as_chunks::<BLOCK>();
-            // Block by block, as a call would cost more than it copies.
-            for (kept, block) in kept.iter_mut().zip(whole) {
-                *kept = *block;
-            }
-            if let Some(last) = kept.get_mut(whole.len()) {
-                last[..rest.len()].copy_from_slice(rest);
+        let kept = &mut self.bytes[..size];
+        match self.each / BLOCK {
+            0 => {}
+            1 => keep_starts::<BLOCK>(kept, burst),
+            2 => keep_starts::<{ 2 * BLOCK }>(kept, burst),
+            3 => keep_starts::<{ 3 * BLOCK }>(kept, burst),
+            4 => keep_starts::<{ 4 * BLOCK }>(kept, burst),
+            5 => keep_starts::<{ 5 * BLOCK }>(kept, burst),
+            6 => keep_starts::<{ 6 * BLOCK }>(kept, burst),
+            7 => keep_starts::<{ 7 * BLOCK }>(kept, burst),
+            8 => keep_starts::<MAX_MOVED>(kept, burst),
+            _ => {
+                for (kept, frame) in kept.chunks_exact_mut(self.each).zip(burst.frames_with_tail()) {
+                    let length = kept.len().min(frame.len());
+                    kept[..length].copy_from_slice(&frame[..length]);
+                }
             }
         }
     }
@@ -333,9 +347,26 @@ impl Arrivals {
     /// A frame as it came in, from what was kept and what the program has not changed.
     fn frame(&self, number: usize, burst: &Burst<'_>, buffers: &mut Buffers) -> Vec<u8> {
         let mut frame = buffers.copy(burst.frame(number).unwrap_or(&[]));
-        let kept = self.blocks.iter().skip(number * self.each).take(self.each).flatten();
+        let kept = self.bytes.iter().skip(number * self.each).take(self.each);
         frame.iter_mut().zip(kept).for_each(|(byte, kept)| *byte = *kept);
         frame
+    }
+}
+
+/// Copies the first bytes of each frame. A call for each, or a loop that turns as often as the frame is long, would cost more
+/// than the copy: the processor cannot foretell where it ends.
+#[inline(always)]
+fn keep_starts<const BYTES: usize>(kept: &mut [u8], burst: &Burst<'_>) {
+    for (kept, frame) in kept.as_chunks_mut::<BYTES>().0.iter_mut().zip(burst.frames_with_tail()) {
+        match frame.first_chunk::<BYTES>() {
+            Some(start) => *kept = *start,
+            None => {
+                let blocks = frame.as_chunks::<BLOCK>().0;
+                for (kept, block) in kept.as_chunks_mut::<BLOCK>().0.iter_mut().zip(blocks) {
+                    *kept = *block;
+                }
+            }
+        }
     }
 }
 

@@ -166,18 +166,23 @@ impl<'m> Burst<'m> {
     /// A frame by its number.
     #[inline]
     pub fn frame(&self, number: usize) -> Option<&[u8]> {
-        let with_tail = self.frame_with_tail(number)?;
-        with_tail.get(..with_tail.len() - TAILROOM)
-    }
-
-    /// A frame by its number, and [`TAILROOM`] bytes after it.
-    #[inline]
-    pub fn frame_with_tail(&self, number: usize) -> Option<&[u8]> {
         let place = self.places.get(number)?;
         // SAFETY: these bytes are in the memory and are lent to this burst, which is borrowed.
         Some(unsafe {
             let start = self.memory.add(place.at as usize);
-            std::slice::from_raw_parts(start.as_ptr(), place.len as usize + TAILROOM)
+            std::slice::from_raw_parts(start.as_ptr(), place.len as usize)
+        })
+    }
+
+    /// All frames in order, each with the [`TAILROOM`] bytes after it.
+    #[inline]
+    pub fn frames_with_tail(&self) -> impl Iterator<Item = &[u8]> {
+        self.places.iter().map(|place| {
+            // SAFETY: these bytes are in the memory and are lent to this burst, which is borrowed.
+            unsafe {
+                let start = self.memory.add(place.at as usize);
+                std::slice::from_raw_parts(start.as_ptr(), place.len as usize + TAILROOM)
+            }
         })
     }
 
@@ -263,7 +268,7 @@ mod tests {
         assert!(burst.frame(2).is_none() && burst.room_mut(2).is_none());
         let mut part = burst.part(1..9);
         assert_eq!((part.places(), part.bytes()), (&places[1..], 4));
-        assert_eq!(part.reborrow().frame_with_tail(0), Some(&[0xff; 4 + TAILROOM][..]));
+        assert_eq!(part.reborrow().frames_with_tail().next(), Some(&[0xff; 4 + TAILROOM][..]));
         assert!(part.part(3..9).places().is_empty());
         assert!((0..72).all(|at| usize::from(memory[at]) == at));
     }

@@ -28,6 +28,9 @@ pub struct Outcome(u64);
 pub(crate) const DROP_SITE: u32 = 40;
 
 impl Outcome {
+    /// What no packet becomes.
+    pub const NONE: Outcome = Outcome(u64::MAX);
+
     /// What became of it.
     #[inline]
     pub fn verdict(self) -> Verdict {
