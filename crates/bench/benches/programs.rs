@@ -2,6 +2,7 @@
 //! than once or with a clone, or dropped.
 //!
 //!     cargo bench -p millrace-bench --bench programs
+//!     cargo bench -p millrace-bench --bench programs -- nat dropped
 
 mod lab;
 
@@ -26,9 +27,17 @@ enum Fate {
     Dropped,
 }
 
+const FATES: [(Fate, &str); 3] = [(Fate::Sent, "sent"), (Fate::Copied, "copied"), (Fate::Dropped, "dropped")];
+
 fn main() {
+    // Cargo adds options of its own.
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |one: &str, all: &[&str]| {
+        let named = words.iter().filter(|word| all.contains(&word.as_str()));
+        words.iter().any(|word| word == one) || named.count() == 0
+    };
     println!("Mpps of one core by its CPU time, one copy: median (least to largest) of five rounds");
-    for name in PROGRAMS {
+    for name in PROGRAMS.into_iter().filter(|name| is_wanted(name, &PROGRAMS)) {
         let read = |extension: &str| {
             let path = programs().join(format!("{name}.{extension}"));
             std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -45,7 +54,10 @@ fn main() {
         for (port, frame) in &packets {
             by_fate.entry((fate(&mut probe, *port, frame), *port)).or_default().push(frame);
         }
-        for fate in [Fate::Sent, Fate::Copied, Fate::Dropped] {
+        for (fate, word) in FATES {
+            if !is_wanted(word, &FATES.map(|(_, word)| word)) {
+                continue;
+            }
             let of_fate = by_fate.iter().filter(|((own, _), _)| *own == fate);
             // Frames of one trace come in on one port.
             let Some(((_, port), frames)) = of_fate.max_by_key(|(_, frames)| frames.len()) else { continue };
@@ -56,11 +68,7 @@ fn main() {
             let report = measure(vec![switch(&pipeline, &entries)], &trace, &config).expect("a measurement");
             println!(
                 "{name:18} {:8} {:>7.2} ({:.2} to {:.2}) {:>7.1} ns",
-                format!("{fate:?}").to_lowercase(),
-                report.mpps,
-                report.mpps_rounds.min,
-                report.mpps_rounds.max,
-                report.ns_per_frame,
+                word, report.mpps, report.mpps_rounds.min, report.mpps_rounds.max, report.ns_per_frame,
             );
         }
     }
