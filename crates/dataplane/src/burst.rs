@@ -157,31 +157,19 @@ fn run_ahead(
         false => NO_TIMES.get(..packets).unwrap_or(&[]),
     };
     let Some(batch) = Batch::new(burst.reborrow(), port) else { return false };
-    let mut host = bursts.host(&mut switch.forwarder.state);
-    let mut ran = bursts.run(batch, &mut host, Times { each, now_ns: switch.now_ns });
-
-    if ran.results.len() < packets {
-        // A table has changed its form between the look and the run, or frames have less headroom than the code takes.
-        return false;
-    }
     let mut dropped = 0;
-    let mut known = switch.ledger.counters.known();
-    let served = classes.map(|classes| send_by_class(&ran.results, classes, &mut known, &mut dropped, sent));
-    let left = match served.flatten() {
-        Some(left) => left,
-        None => {
-            let done = match classes {
-                None => send_in_order(&ran.results, &mut known, &mut dropped, sent),
-                Some(_) => 0,
-            };
-            match done < ran.results.len() {
-                true => leave(&mut ran, done, (&mut known, &mut dropped), &mut switch.buffers),
-                false => Vec::new(),
-            }
+    let left = {
+        let mut host = bursts.host(&mut switch.forwarder.state);
+        let mut ran = bursts.run(batch, &mut host, Times { each, now_ns: switch.now_ns });
+        if ran.results.len() < packets {
+            // A table has changed its form between the look and the run, or frames have less headroom than the code takes.
+            return false;
         }
+        let mut known = switch.ledger.counters.known();
+        let left = send(&mut ran, classes, (&mut known, &mut dropped), &mut switch.buffers, sent);
+        host.move_effects(&mut switch.forwarder.effects);
+        left
     };
-    switch.forwarder.effects.append(host.take_effects());
-    drop(host);
     switch.ledger.counters.received_many(port, packets as u64, bytes);
     switch.ledger.counters.dropped_many(DropReason::IngressDrop, port, dropped);
     if !left.is_empty() || !switch.forwarder.effects.answers.is_empty() {
@@ -191,6 +179,29 @@ fn run_ahead(
         finish_left(switch, port, left, burst, sent);
     }
     true
+}
+
+/// Sends the packets of a burst that need no more of the switch, and gives the others.
+#[inline]
+fn send(
+    ran: &mut Ran<'_>,
+    classes: Option<u8>,
+    (known, dropped): (&mut KnownCounters<'_>, &mut u64),
+    buffers: &mut Buffers,
+    sent: &mut impl FnMut(PortId, Output<'_>),
+) -> Vec<(usize, Left)> {
+    let served = classes.map(|classes| send_by_class(&ran.results, classes, known, dropped, sent));
+    if let Some(left) = served.flatten() {
+        return left;
+    }
+    let done = match classes {
+        None => send_in_order(&ran.results, known, dropped, sent),
+        Some(_) => 0,
+    };
+    match done < ran.results.len() {
+        true => leave(ran, done, (known, dropped), buffers),
+        false => Vec::new(),
+    }
 }
 
 /// Sends the packets of a burst up to the first one that needs the switch, also one for a port that is not known yet; gives its

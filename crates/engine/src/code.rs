@@ -240,7 +240,7 @@ impl Code {
                 context.len = bytes.len();
             }
         }
-        world.effects.append(host.take_effects());
+        host.move_effects(world.effects);
         drop(host);
         contexts.exchange(&mut context.storage);
         if moved {

@@ -84,10 +84,15 @@ impl Effects {
         has_room
     }
 
-    /// Adds what another one holds, after what is there.
+    /// Whether nothing was sent out, or lost.
     #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.digests.is_empty() && self.log.is_empty() && self.answers.is_empty() && self.lost == 0
+    }
+
+    /// Adds what another one holds, after what is there.
     pub fn append(&mut self, mut other: Effects) {
-        if other.digests.is_empty() && other.log.is_empty() && other.answers.is_empty() && other.lost == 0 {
+        if other.is_empty() {
             return;
         }
         let mut together = self.taken;

@@ -21,8 +21,8 @@ pub struct Host<'a> {
     writers: [bits::BitWriter; 2],
     /// The arguments of the next digest or log line.
     pub(crate) arguments: Vec<Value>,
-    /// What the latest call of a plugin gave.
-    pub(crate) results: [u64; limits::MAX_PLUGIN_WORDS],
+    /// What the latest call of a plugin gave. A host is made for each batch, and few programs call plugins: no room before.
+    pub(crate) results: Vec<u64>,
     /// Packets that did not fit where they were.
     moved: Vec<Box<[u8]>>,
 }
@@ -37,7 +37,7 @@ impl<'a> Host<'a> {
             layout,
             writers: Default::default(),
             arguments: Vec::new(),
-            results: [0; limits::MAX_PLUGIN_WORDS],
+            results: Vec::new(),
             moved: Vec::new(),
         }
     }
@@ -70,6 +70,15 @@ impl<'a> Host<'a> {
     /// What the program has sent out since this was asked last.
     pub fn take_effects(&mut self) -> Effects {
         std::mem::take(&mut self.effects)
+    }
+
+    /// What the program has sent out since this was asked last goes to the end of others.
+    #[inline]
+    pub fn move_effects(&mut self, to: &mut Effects) {
+        // Most batches send nothing.
+        if !self.effects.is_empty() {
+            to.append(self.take_effects());
+        }
     }
 
     /// The entry that a number from compiled code means: one less; 0: none.
@@ -105,10 +114,10 @@ impl<'a> Host<'a> {
     ) -> bool {
         let len = packet.len as usize;
         let start = cursor.div_ceil(8).min(len);
-        let results = &mut self.results[..results.min(limits::MAX_PLUGIN_WORDS)];
+        self.results.resize(results.min(limits::MAX_PLUGIN_WORDS), 0);
         // SAFETY: the payload of the packet.
         let payload = unsafe { std::slice::from_raw_parts(packet.data.add(start), len - start) };
-        let called = self.state.call_plugin(plugin, args, results, payload);
+        let called = self.state.call_plugin(plugin, args, &mut self.results, payload);
         if let Some(reply) = called.reply {
             self.effects.answer(reply);
         }
