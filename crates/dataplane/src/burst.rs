@@ -205,8 +205,8 @@ fn send(
 }
 
 /// Sends the packets of a burst up to the first one that needs the switch, also one for a port that is not known yet; gives its
-/// number.
-#[inline]
+/// number. It is no part of its caller, so that its loop has the registers for itself.
+#[inline(never)]
 fn send_in_order(
     results: &Results<'_>,
     known: &mut KnownCounters<'_>,

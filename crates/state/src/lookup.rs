@@ -106,11 +106,13 @@ impl State {
     }
 
     /// Adds a packet to the direct counter of an entry, if the table has one.
+    #[inline]
     pub fn count_direct(&mut self, id: TableId, entry: EntryIndex, bytes: u64) {
         self.own.tables[id].attached.count(entry, bytes);
     }
 
     /// Meters a packet at the direct meter of an entry; green without one.
+    #[inline]
     pub fn meter_direct(
         &mut self,
         id: TableId,
@@ -123,11 +125,13 @@ impl State {
     }
 
     /// Adds a packet to a cell; an index outside counts nothing.
+    #[inline]
     pub fn count(&mut self, id: CounterId, index: u64, bytes: u64) {
         self.own.counters[id].count(index, bytes);
     }
 
     /// Meters a packet at a cell; an index outside gives green.
+    #[inline]
     pub fn meter(&mut self, id: MeterId, index: u64, now_ns: u64, bytes: u64, before: Color) -> Color {
         self.shared.meters[id].execute(index, now_ns, bytes, before).unwrap_or(Color::Green)
     }

@@ -141,6 +141,7 @@ impl Meter {
     /// Colours a packet of `units` (1, or its length in bytes) that arrives at `now_ns`. `before` is the colour it
     /// came with: green for the colour-blind mode of RFC 2698 section 3, whose result is then that of the
     /// colour-aware mode. Time that runs backwards counts as standing still.
+    #[inline]
     pub fn execute(&mut self, now_ns: u64, units: u64, before: Color) -> Color {
         let Some(config) = self.config else { return Color::Green };
         let elapsed_ns = now_ns.saturating_sub(self.last_ns);
@@ -263,6 +264,7 @@ impl MeterArray {
 
     /// Colours a packet of `bytes` bytes that arrives at `now_ns` ([`Meter::execute`]) and counts it by its colour. `None`,
     /// and no meter changes, when there is no such meter.
+    #[inline]
     pub fn execute(&mut self, index: u64, now_ns: u64, bytes: u64, before: Color) -> Option<Color> {
         let (chunk, at) = self.place(index)?;
         let units = self.unit.units(bytes);
@@ -399,6 +401,7 @@ impl MeterArray {
     }
 
     /// The chunk of a meter, and its place there.
+    #[inline]
     fn place(&self, index: u64) -> Option<(usize, usize)> {
         let at = usize::try_from(index).ok().filter(|_| index < self.size)?;
         Some((at / CHUNK, at % CHUNK))
