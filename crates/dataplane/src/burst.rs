@@ -4,6 +4,10 @@
 //! (a copy, a second pass, a queue) comes back with its storage and goes on from there, in the place that it has in the
 //! order of the burst. Programs that could notice that a burst runs ahead ([`crate::order`]) go packet by packet.
 
+mod arrivals;
+
+pub(crate) use arrivals::Arrivals;
+
 use crate::buffers::Buffers;
 use crate::counters::KnownCounters;
 use crate::drops::{Loss, loss};
@@ -12,7 +16,7 @@ use crate::queues::{MAX_PRIORITIES, Waiting};
 use crate::switch::Switch;
 use crate::{DropReason, PortId, egress, ingress};
 use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, Times, mark};
-use millrace_frames::{Burst, MAX_BATCH, TAILROOM};
+use millrace_frames::{Burst, MAX_BATCH};
 use millrace_midend::Verdict;
 use millrace_pipeline::{PacketPath, Program};
 use std::sync::Arc;
@@ -47,27 +51,8 @@ impl Rest {
     }
 }
 
-/// Frames as they came in, as far as a program may write them.
-#[derive(Debug, Default)]
-pub(crate) struct Arrivals {
-    /// The start of each frame, with whatever follows a shorter one; more for bursts that were larger.
-    bytes: Vec<u8>,
-    /// How many bytes of each, a multiple of [`BLOCK`].
-    each: usize,
-    /// When each came, where that makes a difference.
-    times: Vec<u64>,
-}
-
 /// The times of packets whose program does not look at them.
 const NO_TIMES: &[u64; MAX_BATCH] = &[0; MAX_BATCH];
-
-/// Frames that may be needed again are copied in whole blocks of so many bytes. After the last byte of a frame there is room
-/// to the end of a block, so no frame leaves a part of a block over.
-const BLOCK: usize = 16;
-const _: () = assert!(BLOCK <= TAILROOM);
-
-/// Up to so many bytes of each frame are copied by moves whose number is known when this is compiled.
-const MAX_MOVED: usize = 8 * BLOCK;
 
 /// A packet that leaves a burst.
 #[derive(Clone, Copy, Debug)]
@@ -313,72 +298,6 @@ fn leave(
         left.push((at, one));
     }
     left
-}
-
-impl Arrivals {
-    /// Notes when each of so many frames came. Later than now, or not known, is now.
-    #[inline]
-    fn note_times(&mut self, packets: usize, times: &[u64], now_ns: u64) -> &[u64] {
-        self.times.clear();
-        self.times.extend(times.iter().take(packets).map(|time| now_ns.min(*time)));
-        self.times.resize(packets, now_ns);
-        &self.times
-    }
-
-    /// Keeps the first `written` bytes of each frame, before the program runs.
-    #[inline]
-    fn keep(&mut self, burst: &Burst<'_>, written: usize) {
-        let longest = || burst.places().iter().map(|place| place.len as usize).max().unwrap_or(0);
-        let each = if written <= MAX_MOVED { written } else { written.min(longest()) };
-        self.each = each.next_multiple_of(BLOCK);
-        let size = self.each * burst.places().len();
-        if self.bytes.len() < size {
-            self.bytes.resize(size, 0);
-        }
-        let kept = &mut self.bytes[..size];
-        match self.each / BLOCK {
-            0 => {}
-            1 => keep_starts::<BLOCK>(kept, burst),
-            2 => keep_starts::<{ 2 * BLOCK }>(kept, burst),
-            3 => keep_starts::<{ 3 * BLOCK }>(kept, burst),
-            4 => keep_starts::<{ 4 * BLOCK }>(kept, burst),
-            5 => keep_starts::<{ 5 * BLOCK }>(kept, burst),
-            6 => keep_starts::<{ 6 * BLOCK }>(kept, burst),
-            7 => keep_starts::<{ 7 * BLOCK }>(kept, burst),
-            8 => keep_starts::<MAX_MOVED>(kept, burst),
-            _ => {
-                for (kept, frame) in kept.chunks_exact_mut(self.each).zip(burst.frames_with_tail()) {
-                    let length = kept.len().min(frame.len());
-                    kept[..length].copy_from_slice(&frame[..length]);
-                }
-            }
-        }
-    }
-
-    /// A frame as it came in, from what was kept and what the program has not changed.
-    fn frame(&self, number: usize, burst: &Burst<'_>, buffers: &mut Buffers) -> Vec<u8> {
-        let mut frame = buffers.copy(burst.frame(number).unwrap_or(&[]));
-        let kept = self.bytes.iter().skip(number * self.each).take(self.each);
-        frame.iter_mut().zip(kept).for_each(|(byte, kept)| *byte = *kept);
-        frame
-    }
-}
-
-/// Copies the first bytes of each frame. A call for each, or a loop that turns as often as the frame is long, would cost more
-/// than the copy: the processor cannot foretell where it ends.
-#[inline(always)]
-fn keep_starts<const BYTES: usize>(kept: &mut [u8], burst: &Burst<'_>) {
-    for (kept, frame) in kept.as_chunks_mut::<BYTES>().0.iter_mut().zip(burst.frames_with_tail()) {
-        match frame.first_chunk::<BYTES>() {
-            Some(start) => *kept = *start,
-            None => {
-                let blocks = frame.as_chunks::<BLOCK>().0;
-                for (kept, block) in kept.as_chunks_mut::<BLOCK>().0.iter_mut().zip(blocks) {
-                    *kept = *block;
-                }
-            }
-        }
-    }
 }
 
 /// Goes on with the packets of a burst from the first one on that needs the switch.
