@@ -2,8 +2,8 @@
 //!
 //! Table `n` says what a byte adds to the remainder when `n` more bytes follow it. So all bytes of a chunk are looked up
 //! concurrently and their sum is the new remainder; with one table, each byte would wait for the one before. The first bytes of
-//! a chunk meet the bytes of the remainder. A last chunk of `n` bytes takes the first `n` tables: a key of a flow, such as the 13
-//! bytes of addresses, ports and protocol, is one step.
+//! a chunk meet the bytes of the remainder. After chunks of sixteen bytes come one of eight, four, two and one as the length has
+//! them, which take that many tables: a key of a flow, such as the 13 bytes of addresses, ports and protocol, is three steps.
 
 use std::ops::BitXor;
 
@@ -49,22 +49,33 @@ pub(super) fn remainder<W: Remainder, const REFLECTED: bool>(
     initial: W,
     data: &[u8],
 ) -> W {
-    let (whole, last) = data.as_chunks::<16>();
-    let rest = whole.iter().fold(initial, |rest, chunk| step::<W, REFLECTED>(tables, rest, chunk));
-    step::<W, REFLECTED>(tables, rest, last)
+    let (whole, mut last) = data.as_chunks::<16>();
+    let mut rest = whole.iter().fold(initial, |rest, chunk| step::<W, REFLECTED, 16>(tables, rest, chunk));
+    macro_rules! last {
+        ($($bytes:literal)*) => {$(
+            if let Some((chunk, after)) = last.split_first_chunk() {
+                (rest, last) = (step::<W, REFLECTED, $bytes>(tables, rest, chunk), after);
+            }
+        )*};
+    }
+    last!(8 4 2);
+    match last.first_chunk() {
+        Some(chunk) => step::<W, REFLECTED, 1>(tables, rest, chunk),
+        None => rest,
+    }
 }
 
-/// The remainder after up to sixteen bytes more.
+/// The remainder after `N` bytes more. The number is known when this is compiled, so that no loop is left.
 #[inline(always)]
-fn step<W: Remainder, const REFLECTED: bool>(tables: &Tables<W>, rest: W, chunk: &[u8]) -> W {
-    let (meeting, others) = chunk.split_at(chunk.len().min(W::BYTES));
-    let (tables, tables_of_meeting) = tables[..chunk.len()].split_at(others.len());
-    let mut sum = rest.after::<REFLECTED>(chunk.len());
-    for (at, (table, byte)) in tables_of_meeting.iter().rev().zip(meeting).enumerate() {
-        sum = sum ^ table[usize::from(byte ^ rest.byte::<REFLECTED>(at))];
-    }
-    for (table, byte) in tables.iter().rev().zip(others) {
-        sum = sum ^ table[usize::from(*byte)];
+fn step<W: Remainder, const REFLECTED: bool, const N: usize>(
+    tables: &Tables<W>,
+    rest: W,
+    chunk: &[u8; N],
+) -> W {
+    let mut sum = rest.after::<REFLECTED>(N);
+    for at in 0..N {
+        let met = if at < W::BYTES { rest.byte::<REFLECTED>(at) } else { 0 };
+        sum = sum ^ tables[N - 1 - at][usize::from(chunk[at] ^ met)];
     }
     sum
 }
