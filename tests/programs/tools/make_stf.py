@@ -18,6 +18,7 @@ from stf import Stf  # noqa: E402
 import architectures  # noqa: E402
 import cookbook  # noqa: E402
 from ip_router import ip_router  # noqa: E402
+from telemetry import telemetry  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS, TESTS, DEMO = ROOT / "programs", ROOT / "tests/programs", ROOT / "programs/demo"
@@ -488,6 +489,7 @@ def classifier():
 
 def main():
     out = {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in (router, ip_router, l2_switch, firewall)}
+    out |= {PROGRAMS / "int.stf": telemetry().text().encode()}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in (mpls, mirror, nat, ip_options, ecmp, sketch, classifier)}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in architectures.TESTS}
     out |= {cookbook.COOKBOOK / f"{f.__name__}.stf": f().text().encode() for f in cookbook.TESTS}

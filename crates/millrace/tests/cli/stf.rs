@@ -11,7 +11,7 @@ const ENTRIES: &str = "add send_frame standard_metadata.egress_port:1 rewrite_sm
 
 #[test]
 fn the_tests_of_the_programs_pass() {
-    for name in ["router", "ip_router", "l2_switch", "firewall"] {
+    for name in ["router", "ip_router", "l2_switch", "firewall", "int"] {
         let (program, test) = (format!("programs/{name}.p4"), format!("programs/{name}.stf"));
         let said = millrace(&["stf", &program, &test]);
         assert_eq!(said.code, 0, "{}", said.err);
