@@ -3,7 +3,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from frames import eth, ip, ipv4, mac, tcp, udp
+from frames import eth, ip, ipv4, ipv6, mac, tcp, udp
 from stf import Stf
 
 COOKBOOK = Path(__file__).resolve().parents[3] / "programs/cookbook"
@@ -117,4 +117,64 @@ def load_balancer():
     return t
 
 
-TESTS = (vlan, mirror, load_balancer)
+def aqm():
+    t = with_entries("aqm", "The link of port 1 takes one packet every 10 ms, and they come 1 ms apart: so the first of those that come after a pause\n"
+                     "waits 0 ms, the second 9, the third 18, and so on. Class 0 may wait 15 ms, class 5 may wait 5, class 7 any time.\n"
+                     "Cells are 8 for each port and one for each class: 8 is class 0 of port 1, 13 class 5.")
+    now = 1000      # microseconds: when the next packet comes
+
+    def frame(ecn, dscp=0):
+        return eth(host(1), host(0), 0x0800, ipv4("10.0.0.2", "10.0.1.2", DATA, tos=dscp << 2 | ecn))
+
+    def frame6(ecn, dscp=0):
+        packet = bytearray(ipv6("2001:db8::2", "2001:db8:0:1::2", DATA))
+        packet[0:2] = struct.pack(">H", 6 << 12 | dscp << 6 | ecn << 4)
+        return eth(host(1), host(0), 0x86dd, bytes(packet))
+
+    def burst(text, *packets):
+        """Packets that come together, each with what becomes of it: None is dropped. Then the queue empties."""
+        nonlocal now
+        t.say(text)
+        for before, _ in packets:
+            t.packet(0, before)
+        for _, after in packets:
+            if after is not None:
+                t.expect(1, after)
+        t.do("wait")
+        now += 1000 * len(packets) + 1000000
+
+    def same(packet):
+        return packet, packet
+
+    burst("ECN: who waited 18 ms or more gets CE (3), from ECT(0) (2) and ECT(1) (1); CE stays",
+          same(frame(2)), same(frame(2)), (frame(2), frame(3)), (frame(1), frame(3)), same(frame(3)), (frame6(2), frame6(3)))
+    t.do("check_counter marked(8) packets == 4")
+    burst("classes: 9 ms are too much for voice, nothing is for control; both wait in the queue of the others",
+          same(frame(2, 46)), (frame(2, 46), frame(3, 46)), (frame6(1, 34), frame6(3, 34)), same(frame(2, 48)), same(frame6(1, 48)))
+    t.do("check_counter marked(13) packets == 2", "check_counter marked(8) packets == 4")
+    arp = eth(host(1), host(0), 0x0806, bytes(28))
+    burst("what is not IP", same(arp), same(arp), same(arp), same(arp), same(arp))
+    t.do("register_write probability 8 0", "register_write delay_before 8 0")
+    burst("no ECN, and a probability that has begun to grow from 0: none is dropped yet", *[same(frame(0))] * 6)
+    t.do("check_counter dropped(8) packets == 0")
+    # No update before the third packet, 20 ms later: it waited longer than the target and than the one before, so
+    # the probability stays at its largest.
+    t.do("register_write probability 8 0xffffffff", "register_write delay_before 8 0", f"register_write updated 8 {now}")
+    burst("no ECN at the largest probability: the third and fourth are dropped, one or none behind the others is no congestion",
+          same(frame(0)), same(frame(0)), (frame(0), None), (frame(0), None), same(frame(0)), same(frame(0)))
+    t.do("check_counter dropped(8) packets == 2")
+    t.do("register_write probability 8 0xffffffff", f"register_write updated 8 {now}")
+    burst("who has ECN is marked, not dropped", *[same(frame(2))] * 2, *[(frame(2), frame(3))] * 4)
+    t.do("check_counter dropped(8) packets == 2", "check_counter marked(8) packets == 8")
+    t.say("after five seconds without packets the probability is forgotten")
+    t.do("register_write probability 8 0xffffffff", *["wait"] * 5)
+    now += 5000000
+    burst("none is dropped", *[same(frame(0))] * 6)
+    t.do("check_counter dropped(8) packets == 2")
+    f = eth(host(0), host(1), 0x0800, ipv4("10.0.1.2", "10.0.0.2", DATA))
+    t.forward("nothing waits for port 0", 1, f, (0, f))
+    t.forward("a port without a cable", 5, f)
+    return t
+
+
+TESTS = (vlan, mirror, load_balancer, aqm)
