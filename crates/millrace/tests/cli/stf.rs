@@ -27,6 +27,19 @@ fn the_tests_of_the_programs_pass() {
 }
 
 #[test]
+fn the_tests_of_the_cookbook_pass() {
+    for name in ["vlan", "mirror", "load_balancer", "aqm"] {
+        let (program, test) =
+            (format!("programs/cookbook/{name}.p4"), format!("programs/cookbook/{name}.stf"));
+        for engine in ["auto", "interp"] {
+            let said = millrace(&["stf", "--engine", engine, &program, &test]);
+            assert_eq!(said.code, 0, "{program}: {}", said.err);
+            assert!(said.out.starts_with(&format!("{test}: ok (")), "{program}: {}", said.out);
+        }
+    }
+}
+
+#[test]
 fn the_tests_of_programs_in_both_languages_pass() {
     for name in ["nat", "l3_gateway_vxlan", "l3_gateway_pppoe", "l3_gateway_gtp"] {
         let test = format!("programs/{name}.stf");
