@@ -188,6 +188,8 @@ struct metadata_t {
     bit<16> start_instructions;
     bit<5>  start_hop_words;
     bit<8>  start_max_hops;
+    // of the sink
+    bit<32> collector;
     // of the node and the link in egress
     bit<1>  is_node;
     bit<32> node_id;
@@ -340,10 +342,7 @@ control IntIngress(inout headers_t hdr,
     // ---- Sink ----
 
     action report(bit<32> session) {
-        meta.in_port = (bit<16>) standard_metadata.ingress_port;
-        meta.out_port = (bit<16>) standard_metadata.egress_spec;
-        meta.came = (bit<64>) standard_metadata.ingress_global_timestamp;
-        clone_preserving_field_list(CloneType.I2E, session, FOR_REPORT);
+        meta.collector = session;
     }
 
     // The ports that lead to hosts, and the clone session that leads to the collector.
@@ -352,6 +351,13 @@ control IntIngress(inout headers_t hdr,
         actions = { report; NoAction; }
         default_action = NoAction();
         size = MAX_PORTS;
+    }
+
+    action copy_to_collector() {
+        meta.in_port = (bit<16>) standard_metadata.ingress_port;
+        meta.out_port = (bit<16>) standard_metadata.egress_spec;
+        meta.came = (bit<64>) standard_metadata.ingress_global_timestamp;
+        clone_preserving_field_list(CloneType.I2E, meta.collector, FOR_REPORT);
     }
 
     action remove_int() {
@@ -372,13 +378,15 @@ control IntIngress(inout headers_t hdr,
             int_ports.apply();
         }
         stations.apply();
+        bool to_host = sinks.apply().hit;
 
         if (hdr.int_md.isValid()) {
             bit<16> bytes = ((bit<16>) hdr.shim.words + 1) << 2;
             if (!udp_is_all || hdr.udp.len < UDP_BYTES + bytes) {
                 drop();                             // lengths that contradict each other
             }
-            if (sinks.apply().hit) {
+            if (to_host) {
+                copy_to_collector();
                 if (hdr.int_md.discard == 1) {
                     drop();                         // the clone is made all the same
                 }
@@ -398,7 +406,7 @@ control IntIngress(inout headers_t hdr,
                     new_udp_checksum.apply(hdr, removed);
                 }
             }
-        } else if (meta.l4_dst_port != 0 && !hdr.shim.isValid() && udp_is_all) {
+        } else if (!to_host && meta.l4_dst_port != 0 && !hdr.shim.isValid() && udp_is_all) {
             watchlist.apply();
         }
     }

@@ -152,8 +152,8 @@ def aqm():
     burst("classes: 9 ms are too much for voice, nothing is for control; both wait in the queue of the others",
           same(frame(2, 46)), (frame(2, 46), frame(3, 46)), (frame6(1, 34), frame6(3, 34)), same(frame(2, 48)), same(frame6(1, 48)))
     t.do("check_counter marked(13) packets == 2", "check_counter marked(8) packets == 4")
-    arp = eth(host(1), host(0), 0x0806, bytes(28))
-    burst("what is not IP", same(arp), same(arp), same(arp), same(arp), same(arp))
+    t.do("table_add classes set_class 26 => 3", "table_add targets set_target 3 => 9000")
+    burst("a wait as long as the target is not too long", same(frame(2, 26)), same(frame(2, 26)), (frame(2, 26), frame(3, 26)))
     t.do("register_write probability 8 0", "register_write delay_before 8 0")
     burst("no ECN, and a probability that has begun to grow from 0: none is dropped yet", *[same(frame(0))] * 6)
     t.do("check_counter dropped(8) packets == 0")
@@ -163,6 +163,14 @@ def aqm():
     burst("no ECN at the largest probability: the third and fourth are dropped, one or none behind the others is no congestion",
           same(frame(0)), same(frame(0)), (frame(0), None), (frame(0), None), same(frame(0)), same(frame(0)))
     t.do("check_counter dropped(8) packets == 2")
+    arp = eth(host(1), host(0), 0x0806, bytes(28))
+    t.do("register_write probability 8 0xffffffff", f"register_write updated 8 {now}")
+    burst("what is not IP is left alone", *[same(arp)] * 6)
+    # The second packet comes 10 ms after the update and meets the probability as it was. Then comes the update: a
+    # delay that fell from 1 s to 18 ms takes 1.25 * 0.982 off, which is more than all.
+    t.do("register_write probability 13 0xffffffff", "register_write delay_before 13 1000000", f"register_write updated 13 {now}")
+    burst("the probability changes every 15 ms only, and falls with the delay",
+          same(frame(0, 46)), (frame(0, 46), None), *[same(frame(0, 46))] * 3)
     t.do("register_write probability 8 0xffffffff", f"register_write updated 8 {now}")
     burst("who has ECN is marked, not dropped", *[same(frame(2))] * 2, *[(frame(2), frame(3))] * 4)
     t.do("check_counter dropped(8) packets == 2", "check_counter marked(8) packets == 8")

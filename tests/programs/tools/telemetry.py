@@ -90,8 +90,11 @@ def telemetry():
     transit(t)
     sink(t)
     queues(t)
+    t.say("a link that has room for nothing")
+    t.wait("set_queue_rate 0 2", "table_add links set_mtu 2 => 20")
+    t.forward("M", 3, to(2, over_udp(int_md(ALL, 8, 3), b"")), (2, to(2, over_udp(int_md(ALL, 8, 3, m=1), b""))))
     t.say("without a number it is no node: nothing starts, what others have begun passes")
-    t.wait("set_queue_rate 0 2", "table_set_default node NoAction")
+    t.wait("table_set_default node NoAction")
     t.forward("a flow of the watchlist", 0, to(2, plain()), (2, to(2, plain())))
     f = to(3, over_udp(int_md(ALL, 8, 3), hop(0, 2, 5, node=1)))
     t.forward("telemetry on its way", 2, f, (3, f))
@@ -110,6 +113,7 @@ def source(t):
     starts("source, TCP: a UDP header in front of it, TCP as it was", 2, ipv4(CLIENT, SERVER, segment, proto=6),
            over_tcp(int_md(SHORT, 3, 3), struct.pack(">IHHI", NODE, 0, 2, 0), segment))
     starts("not on the watchlist", 2, plain(port=5002), plain(port=5002))
+    starts("to a host of this node: its port is a sink's", 1, plain(), plain())
     starts("another sender", 2, plain(src="10.0.0.3"), plain(src="10.0.0.3"))
     fragment = ipv4(CLIENT, SERVER, udp(CLIENT, SERVER, 4000, 5001, DATA), proto=17, flags=1)
     starts("a fragment stays as it is", 2, fragment, fragment)
@@ -120,6 +124,10 @@ def source(t):
     starts("one more: the headers only, with M", 3, plain(bytes(125)), over_udp(int_md(ALL, 8, 4, m=1), b"", bytes(125)))
     starts("156 have room for the headers", 3, plain(bytes(156)), over_udp(int_md(ALL, 8, 4, m=1), b"", bytes(156)))
     starts("one more: nothing starts", 3, plain(bytes(157)), plain(bytes(157)))
+    for size, header, more in ((136, int_md(SHORT, 3, 4, m=1), "room for 24 bytes of headers"), (137, None, "a byte more: nothing starts")):
+        segment = tcp(CLIENT, SERVER, 40000, 80, bytes(size))
+        before = ipv4(CLIENT, SERVER, segment, proto=6)
+        starts(f"TCP, {more}", 3, before, over_tcp(header, b"", segment) if header else before)
     t.forward("a wrong IPv4 checksum", 0, to(2, ipv4(CLIENT, SERVER, udp(CLIENT, SERVER, 4000, 5001, DATA), proto=17, bad_checksum=True)))
     t.forward("longer than its frame", 0, to(2, plain())[:-1])
     starts("padding is no payload", 2, plain() + bytes(6), over_udp(int_md(ALL, 8, 3), hop(0, 2, t.now)) + bytes(6))
@@ -178,6 +186,9 @@ def transit(t):
 
     # The shim counts 255 words, though port 2 would carry more.
     full = int_md(SHORT, 3, 9), bytes(4 * 250)
+    stack = bytes(4 * 249)
+    t.forward("249 words of hops before: three more make 255 with the header's", 3, to(2, over_udp(int_md(SHORT, 3, 9), stack)),
+              (2, to(2, over_udp(int_md(SHORT, 3, 8), struct.pack(">IHHI", NODE, 3, 2, 0) + stack))))
     frame = to(2, over_udp(*full))
     t.forward("250 words of hops before: three more would be 256 with the header's", 3, frame, (2, frame))
 
@@ -192,6 +203,9 @@ def sink(t):
 
     ends("sink, UDP: the host gets the packet as it was sent, the collector what came in", over_udp(int_md(ALL, 8, 2), hops), plain())
     ends("UDP without a checksum", over_udp(int_md(ALL, 8, 2), hops, check=False), plain(check=False))
+    # Two bytes that make the UDP checksum 0, which is sent as all ones.
+    data = next(d for d in (DATA + struct.pack(">H", n) for n in range(65536)) if plain(d)[26:28] == b"\xff\xff")
+    ends("a UDP checksum that comes out as 0", over_udp(int_md(ALL, 8, 2), hops, data), plain(data))
     ends("an odd number of bytes", over_udp(int_md(ALL, 8, 2), hops, b"abc"), plain(b"abc"))
     segment = tcp(CLIENT, SERVER, 40000, 80, DATA)
     ends("sink, TCP", over_tcp(int_md(SHORT, 3, 2), bytes(24), segment), ipv4(CLIENT, SERVER, segment, proto=6))
