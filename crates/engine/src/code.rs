@@ -99,6 +99,22 @@ impl Code {
         })
     }
 
+    /// Has the code for bursts tell the class of each packet, or not. A program for which that would change what it does loses its code for
+    /// bursts: its packets go one by one.
+    pub(crate) fn serve_by_class(&mut self, by_class: bool, state: &mut State) -> Result<(), JitError> {
+        if self.settings.by_class == by_class {
+            return Ok(());
+        }
+        let settings = Settings { by_class, ..self.settings.clone() };
+        let order = Order::of(&self.program);
+        self.bursts = match order.is_free && order.egress_is_plain && (order.serves_classes || !by_class) {
+            true => Some(BurstCode::new(&self.program, state, &settings, Arc::clone(&self.client))?),
+            false => None,
+        };
+        self.settings = settings;
+        Ok(())
+    }
+
     /// The same code for one more worker. What single packets may need it makes itself.
     pub(crate) fn share(&self) -> Code {
         let client = Arc::new(self.client.another());

@@ -121,6 +121,15 @@ impl Engines {
         }
     }
 
+    /// Has compiled code for bursts tell the class of each packet, or not ([`Settings::by_class`]).
+    ///
+    /// # Errors
+    /// The code cannot be made; what there is goes on.
+    pub fn serve_by_class(&mut self, by_class: bool, state: &mut State) -> Result<(), EngineError> {
+        let made = self.code.as_mut().map_or(Ok(()), |code| code.serve_by_class(by_class, state));
+        made.map_err(failed)
+    }
+
     /// An engine of the caller for a verified program. The interpreter works when somebody watches, and after an error of the
     /// engine; so the engine keeps its packets as [`Context::interpreted`] makes them.
     pub fn with(engine: Box<dyn Engine>, program: &Arc<Program>) -> Engines {

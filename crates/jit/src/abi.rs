@@ -26,6 +26,8 @@ pub struct Outcome(u64);
 
 /// The lowest bit of the place of a drop, and of the class of a packet that is sent, in an [`Outcome`].
 pub(crate) const DROP_SITE: u32 = 40;
+/// The lowest bit of the number of the queue of a packet that is sent, above its class.
+pub(crate) const QUEUE: u32 = 48;
 
 impl Outcome {
     /// What no packet becomes.
@@ -56,6 +58,12 @@ impl Outcome {
     #[inline]
     pub fn class(self) -> u8 {
         (self.0 >> DROP_SITE) as u8
+    }
+
+    /// As [`Outcome::class`], the number of its queue.
+    #[inline]
+    pub fn queue(self) -> u16 {
+        (self.0 >> QUEUE) as u16
     }
 
     /// The port to send it to, of a packet that is to be sent and has no class; of others a number above all ports.

@@ -113,6 +113,8 @@ pub enum Op {
     AddSite(SlotId),
     /// Adds to the remembered port the class of service: a slot of at most 8 bits, or one that is masked to them.
     AddClass(SlotId),
+    /// Adds to the remembered port the number of its queue: a slot of 16 bits.
+    AddQueue(SlotId),
     /// The steps of a body are counted from here.
     StartSteps,
     /// The packet has taken no steps yet.
@@ -151,6 +153,7 @@ impl Op {
             | Op::SetError
             | Op::AddSite(_)
             | Op::AddClass(_)
+            | Op::AddQueue(_)
             | Op::StartSteps
             | Op::ForgetSteps
             | Op::AddSteps

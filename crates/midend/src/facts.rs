@@ -202,6 +202,7 @@ impl Facts {
             | Op::SetError
             | Op::AddSite(_)
             | Op::AddClass(_)
+            | Op::AddQueue(_)
             | Op::StartSteps
             | Op::ForgetSteps
             | Op::AddSteps

@@ -219,7 +219,7 @@ impl Walk<'_> {
                 let error = self.program.intrinsics.get(Intrinsic::ParserError);
                 error.iter().for_each(|slot| live.slots.insert(slot.index()));
             }
-            Op::AddSite(slot) | Op::AddClass(slot) => {
+            Op::AddSite(slot) | Op::AddClass(slot) | Op::AddQueue(slot) => {
                 live.out = true;
                 live.slots.insert(slot.index());
             }

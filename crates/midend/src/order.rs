@@ -35,6 +35,9 @@ pub struct Order {
     /// A packet may pass egress before the queue of its class: egress keeps nothing from packet to packet, and no part of the
     /// program looks at what queues tell.
     pub serves_classes: bool,
+    /// A packet that waits for its port has to do so before egress: egress looks at queues, at the time, or at what earlier packets
+    /// have left, or the program has packets wait.
+    pub egress_waits: bool,
 }
 
 impl Order {
@@ -45,11 +48,14 @@ impl Order {
         let starts_again = asks(&[Intrinsic::Resubmit, Intrinsic::Recirculate]);
         let replicates =
             asks(&[Intrinsic::Clone, Intrinsic::MulticastGroup, Intrinsic::EgressPorts]) || starts_again;
-        let is_free = ingress.is_disjoint(&egress)
+        let waits = asks(&[Intrinsic::SendTime]);
+        let is_free = !waits
+            && ingress.is_disjoint(&egress)
             && (ingress.is_empty() || !starts_again)
             && (egress.is_empty() || !replicates);
         let serves_classes = egress.is_empty() && !reads(program, &QUEUES);
-        Order { is_free, egress_is_plain: egress_is_plain(program), serves_classes }
+        let egress_waits = waits || !serves_classes || reads(program, &[Intrinsic::EgressTimestamp]);
+        Order { is_free, egress_is_plain: egress_is_plain(program), serves_classes, egress_waits }
     }
 }
 
@@ -184,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_program_without_memory_may_be_run_in_any_order() {
-        let free = Order { is_free: true, egress_is_plain: true, serves_classes: true };
+        let free = Order { is_free: true, egress_is_plain: true, serves_classes: true, egress_waits: false };
         assert_eq!(order("port = 9w1", "count c, 8w1"), free);
         assert!(!order("port = 9w1", "copy = 1w1").egress_is_plain);
         assert!(order("copy = 1w1", "again = 1w1").is_free);

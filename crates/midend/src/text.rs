@@ -197,6 +197,7 @@ impl Printer<'_> {
             Op::SetError => "set_error".to_owned(),
             Op::AddSite(slot) => format!("add_site {}", self.slot(*slot)),
             Op::AddClass(slot) => format!("add_class {}", self.slot(*slot)),
+            Op::AddQueue(slot) => format!("add_queue {}", self.slot(*slot)),
             Op::StartSteps => "start_steps".to_owned(),
             Op::ForgetSteps => "forget_steps".to_owned(),
             Op::AddSteps => "add_steps".to_owned(),

@@ -70,6 +70,10 @@ intrinsics! {
     EgressPorts egress_ports: Type::Bits(64);
     /// The class of service; 0 is the lowest. Before egress the switch writes that of this copy.
     Priority priority: Type::Bits(8);
+    /// Which queue of those of its class, where a port has several: the remainder by their number. 0: by a hash of its flow.
+    Queue queue: Type::Bits(16);
+    /// Wait before egress until then, in nanoseconds of the clock of the switch; 0, or a time that has passed: do not.
+    SendTime send_time: Type::Bits(64);
     /// Start again at ingress with the packet as it came in.
     Resubmit resubmit: Type::Bool;
     /// The field list kept.

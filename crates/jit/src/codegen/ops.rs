@@ -6,7 +6,7 @@ use super::packet::PacketAccess;
 use super::slots::SlotAccess;
 use super::values::{Form, Num, Val};
 use super::variables::PacketVar;
-use crate::abi::{self, DROP_SITE};
+use crate::abi::{self, DROP_SITE, QUEUE};
 use crate::layout::TAKEN;
 use crate::runtime::{Helper, Texts, Writer};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -127,11 +127,12 @@ impl<'a> Operations<'a> {
                 let both = self.ins().bor(out, site);
                 self.set_out(both);
             }
-            Op::AddClass(slot) => {
+            Op::AddClass(slot) | Op::AddQueue(slot) => {
+                let shift = if matches!(op, Op::AddClass(_)) { DROP_SITE } else { QUEUE };
                 let val = self.slots.read(*slot);
                 let class = self.e().bits_of(val);
                 let class = self.e().low(&class);
-                let class = self.ins().ishl_imm_u(class, i64::from(DROP_SITE));
+                let class = self.ins().ishl_imm_u(class, i64::from(shift));
                 let out = self.packet().get(PacketVar::Out);
                 let both = self.ins().bor(out, class);
                 self.set_out(both);

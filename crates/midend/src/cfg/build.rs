@@ -219,6 +219,7 @@ impl Builder<'_> {
         if classes {
             // After the program was told the port, which is all that it may see of what is remembered.
             ops.extend(p.intrinsics.get(Intrinsic::Priority).map(Op::AddClass));
+            ops.extend(p.intrinsics.get(Intrinsic::Queue).map(Op::AddQueue));
         }
 
         let unicast = self.block("unicast", ops, Term::Goto(next));

@@ -7,7 +7,7 @@
 use millrace_pipeline::{BinaryOp, BodyId, Expr, Intrinsic, PacketPath, SlotId};
 
 use super::drop_port::{drop_port, no_drop_port};
-use super::standard_slot;
+use super::{standard_slot, wishes};
 use crate::arch::blocks::Typed;
 use crate::arch::fill::Fills;
 use crate::code::Code;
@@ -15,7 +15,7 @@ use crate::context::Lowering;
 use crate::fail::Lower;
 
 /// Nanoseconds in a microsecond, the unit of v1model's times.
-const MICROSECOND: u128 = 1000;
+pub(super) const MICROSECOND: u128 = 1000;
 
 /// What the parser starts with.
 const AT_INGRESS: &[(&str, Source)] = &[
@@ -127,6 +127,7 @@ pub(super) fn leave_ingress(code: &mut Code<'_, '_>) -> Lower<()> {
         drop = drop.and(Expr::Read(group).eq(Expr::bits(width, 0)));
     }
     number(code, "priority", Intrinsic::Priority);
+    wishes::tell(code);
     if let Some(resubmit) = code.cx.ir.program().intrinsics.get(Intrinsic::Resubmit) {
         drop = drop.and(Expr::Read(resubmit).not());
     }

@@ -12,6 +12,7 @@ mod functions;
 mod metadata;
 mod objects;
 mod stale;
+mod wishes;
 
 use foldhash::HashMap;
 use millrace_pipeline::{self as ir, Home};
@@ -38,6 +39,8 @@ pub(crate) struct V1Model {
     digests: HashMap<(Ty, u32), ir::DigestId>,
     /// Numbers given to lists of fields that calls name directly.
     lists: u32,
+    /// Fields of the metadata that the traffic manager heeds.
+    wishes: wishes::Wishes,
 }
 
 fn model(arch: &Architecture) -> Option<&V1Model> {
@@ -68,6 +71,7 @@ pub(crate) fn assemble(cx: &mut Lowering<'_>, main: &hir::Instance, blocks: &[Ob
     };
     let shared = share(cx, parser, ingress, main)?;
     field_list::declare(cx, parser, &shared.user.storage)?;
+    wishes::declare(cx, parser, &shared.user.storage)?;
     let (headers, user, standard) = (&shared.headers, &shared.user, &shared.standard);
     let all = || vec![headers.binding(), user.binding(), standard.binding()];
     let some = || vec![headers.binding(), user.binding()];
