@@ -14,7 +14,7 @@ use crate::drops::{Loss, loss};
 use crate::flight::{Departure, Origin, Passed};
 use crate::queues::{MAX_PRIORITIES, Waiting};
 use crate::switch::Switch;
-use crate::{DropReason, PortId, egress, ingress};
+use crate::{DropReason, PortId, Sent, egress, ingress};
 use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, Times, mark};
 use millrace_frames::{Burst, MAX_BATCH};
 use millrace_midend::Verdict;
@@ -62,11 +62,15 @@ pub struct Output<'a> {
     /// The number of the packet of the burst whose room they lie in; none: they lie elsewhere. Packets may overtake others, and
     /// each number comes once.
     pub number: Option<usize>,
+    /// Its class of service, of a switch whose ports tell classes apart; else 0.
+    pub class: u8,
+    /// As `class`, the number of its queue; 0: by a hash of its flow.
+    pub queue: u16,
 }
 
 impl<'a> Output<'a> {
-    fn elsewhere(bytes: &'a [u8]) -> Output<'a> {
-        Output { bytes, number: None }
+    fn elsewhere(sent: &'a Sent) -> Output<'a> {
+        Output { bytes: &sent.bytes, number: None, class: sent.class, queue: sent.queue }
     }
 }
 
@@ -104,7 +108,7 @@ fn one_by_one(
     let mut outcome = switch.inject_each((0..burst.places().len()).filter_map(frame), 0);
     outcome.digests.drain(..).for_each(|message| switch.forwarder.effects.send(message));
     outcome.log.drain(..).for_each(|line| switch.forwarder.effects.say(line));
-    outcome.outputs().for_each(|(port, frame)| sent(port, Output::elsewhere(frame)));
+    outcome.sent.iter().for_each(|left| sent(left.port, Output::elsewhere(left)));
 }
 
 /// Has compiled code take a burst as far as it can; false, and nothing done, when it may not.
@@ -180,6 +184,7 @@ fn send(
         return left;
     }
     let done = match classes {
+        None if ran.by_class() => send_with_class(&ran.results, known, dropped, sent),
         None => send_in_order(&ran.results, known, dropped, sent),
         Some(_) => 0,
     };
@@ -202,7 +207,7 @@ fn send_in_order(
     let (mut same, mut count) = (Outcome::NONE, 0);
     let done = results.while_each(|at, outcome, len| {
         if known.sent(outcome.port_to_send(), len) {
-            sent(outcome.number(), Output { bytes: results.bytes(at), number: Some(at) });
+            sent(outcome.number(), Output { bytes: results.bytes(at), number: Some(at), class: 0, queue: 0 });
             return true;
         }
         if outcome == same {
@@ -220,6 +225,30 @@ fn send_in_order(
     known.dropped_at(same.drop_site(), count);
     *dropped += count;
     done
+}
+
+/// As [`send_in_order`], of code that tells the class of each packet: its port tells classes apart.
+#[inline]
+fn send_with_class(
+    results: &Results<'_>,
+    known: &mut KnownCounters<'_>,
+    dropped: &mut u64,
+    sent: &mut impl FnMut(PortId, Output<'_>),
+) -> usize {
+    results.while_each(|at, outcome, len| match outcome.verdict() {
+        Verdict::Forward if known.sent(u64::from(outcome.number()), len) => {
+            let (class, queue) = (outcome.class(), outcome.queue());
+            let output = Output { bytes: results.bytes(at), number: Some(at), class, queue };
+            sent(outcome.number(), output);
+            true
+        }
+        Verdict::IngressDrop => {
+            *dropped += 1;
+            known.dropped_at(outcome.drop_site(), 1);
+            true
+        }
+        _ => false,
+    })
 }
 
 /// Sends the packets of a burst, those of the highest class first, and gives those for ports that are not known yet, in the same
@@ -255,7 +284,7 @@ fn send_by_class(
         for at in waiting[..count].iter().map(|at| usize::from(*at)) {
             let (port, bytes) = (results.outcomes()[at].number(), results.bytes(at));
             match known.sent(u64::from(port), bytes.len() as u32) {
-                true => sent(port, Output { bytes, number: Some(at) }),
+                true => sent(port, Output { bytes, number: Some(at), class: 0, queue: 0 }),
                 false => left.push((at, Left::Forward(port, bytes.to_vec()))),
             }
         }
@@ -347,7 +376,8 @@ fn finish_left(
     }
     switch.traffic.queues.put_waiting(later);
     switch.process();
-    switch.ledger.outcome.outputs().for_each(|(port, frame)| sent(port, Output::elsewhere(frame)));
+    let left = switch.ledger.outcome.sent.iter();
+    left.for_each(|left| sent(left.port, Output::elsewhere(left)));
     switch.traffic.budget.release(switch.ledger.outcome.bytes());
     switch.ledger.outcome.sent.drain(..).for_each(|sent| switch.buffers.take_back(sent.bytes));
     switch.ledger.outcome.clear();

@@ -2,6 +2,7 @@
 
 use millrace_midend::Verdict;
 use millrace_pipeline::Program;
+use millrace_traffic::Discard;
 
 /// Why a packet, or a copy of one, went nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +25,16 @@ pub enum DropReason {
     PortDisabled,
     /// Its queue was full.
     QueueFull,
+    /// The buffer of its port had no room for its queue.
+    BufferFull,
+    /// Its queue was getting full, and its flow heeds no marks.
+    EarlyDrop,
+    /// It had waited in its queue for longer than it may.
+    TooOld,
+    /// Its queue was taken away while it waited.
+    NoQueue,
+    /// It was to wait for a time, and as many packets do as may.
+    TimedFull,
     /// It came by more often than it may.
     RecirculationLimit,
     /// It would have more copies than it may.
@@ -62,6 +73,19 @@ impl From<DropReason> for Loss {
     }
 }
 
+impl From<Discard> for DropReason {
+    fn from(why: Discard) -> DropReason {
+        match why {
+            Discard::QueueFull => DropReason::QueueFull,
+            Discard::BufferFull => DropReason::BufferFull,
+            Discard::Early => DropReason::EarlyDrop,
+            Discard::TooOld => DropReason::TooOld,
+            Discard::NoQueue => DropReason::NoQueue,
+            Discard::TooLong => DropReason::Oversize,
+        }
+    }
+}
+
 impl Loss {
     /// The program or its parser wants it.
     pub(crate) fn at(reason: DropReason, site: u16) -> Loss {
@@ -71,7 +95,7 @@ impl Loss {
 
 impl DropReason {
     /// All reasons but the errors of parsers, which are the program's.
-    pub const ALL: [DropReason; 19] = [
+    pub const ALL: [DropReason; 24] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,
         DropReason::NoMulticastGroup,
@@ -80,6 +104,11 @@ impl DropReason {
         DropReason::UnknownPort,
         DropReason::PortDisabled,
         DropReason::QueueFull,
+        DropReason::BufferFull,
+        DropReason::EarlyDrop,
+        DropReason::TooOld,
+        DropReason::NoQueue,
+        DropReason::TimedFull,
         DropReason::RecirculationLimit,
         DropReason::CopyLimit,
         DropReason::StepLimit,
@@ -108,6 +137,11 @@ impl DropReason {
             DropReason::UnknownPort => "unknown_port".to_owned(),
             DropReason::PortDisabled => "port_disabled".to_owned(),
             DropReason::QueueFull => "queue_full".to_owned(),
+            DropReason::BufferFull => "buffer_full".to_owned(),
+            DropReason::EarlyDrop => "early_drop".to_owned(),
+            DropReason::TooOld => "too_old".to_owned(),
+            DropReason::NoQueue => "no_queue".to_owned(),
+            DropReason::TimedFull => "timed_full".to_owned(),
             DropReason::RecirculationLimit => "recirculation_limit".to_owned(),
             DropReason::CopyLimit => "copy_limit".to_owned(),
             DropReason::StepLimit => "step_limit".to_owned(),

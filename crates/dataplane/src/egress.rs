@@ -3,7 +3,7 @@
 use crate::copies;
 use crate::drops::Loss;
 use crate::flight::{Arrival, Departure, Kept, Origin, Passed, QueueStay};
-use crate::switch::Switch;
+use crate::switch::{MAX_COPIES, Switch};
 use crate::trace::Fate;
 use crate::{DropReason, PortId};
 use millrace_engine::{Context, Stage};
@@ -26,6 +26,10 @@ pub(crate) fn egress(switch: &mut Switch, program: &Program, departure: Departur
             switch.forwarder.engines.take_back(context);
             return finish_frame(switch, port, bytes, &origin);
         }
+    }
+    if std::mem::take(&mut origin.has_rested) {
+        (origin.passes, origin.budget) = (1, MAX_COPIES);
+        origin.steps = switch.traffic.budget.set_out();
     }
     // Packets that pass once have not had the time.
     if path != PacketPath::Normal && switch.traffic.budget.is_spent(origin.steps) {

@@ -10,6 +10,10 @@ use millrace_pipeline::*;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Journeying(pub(crate) u16);
 
+/// A packet that has waited for its time for so long may come by as often again as one that has just come: at most a hundred times a
+/// second, which a switch can bear of as many packets as may wait.
+pub(crate) const REST_NS: u64 = 10_000_000;
+
 /// What goes with a packet and all that becomes of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
@@ -25,6 +29,16 @@ pub(crate) struct Origin {
     pub(crate) steps: Journeying,
     /// The part of the trace that it came from.
     pub(crate) journey: Option<JourneyId>,
+    /// The class of service that it had before egress.
+    pub(crate) class: u8,
+    /// The number of its queue; 0: by a hash of its flow.
+    pub(crate) queue: u16,
+    /// It waits before egress until then; 0: it does not.
+    pub(crate) send_at_ns: u64,
+    /// It has waited for its time for [`REST_NS`], so its passes are counted from the first again.
+    pub(crate) has_rested: bool,
+    /// Its queue has marked it for congestion.
+    pub(crate) is_marked: bool,
 }
 
 /// A packet before ingress.

@@ -4,6 +4,7 @@ use crate::DropReason;
 use crate::drops::{Loss, loss};
 use crate::tracer::Tracer;
 use millrace_engine::{Context, Ended, Engines, Observer, Stage, Weights, World, shows_time};
+use millrace_midend::order::Order;
 use millrace_pipeline::*;
 use millrace_state::{Effects, State};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(crate) struct Forwarder {
     pub(crate) weights: Weights,
     /// Whether the times of packets make a difference to it.
     pub(crate) reads_time: bool,
+    /// Whether a packet has to wait in its queue before egress: egress looks at queues, or at what earlier packets have left.
+    pub(crate) egress_waits: bool,
 }
 
 impl Forwarder {
@@ -28,7 +31,9 @@ impl Forwarder {
         let program = Arc::clone(state.program());
         let (weights, tracer) = (engines.weights(), Tracer::off(&program));
         let reads_time = shows_time(&program);
-        Forwarder { program, engines, state, effects: Effects::default(), tracer, weights, reads_time }
+        let egress_waits = Order::of(&program).egress_waits;
+        let effects = Effects::default();
+        Forwarder { program, engines, state, effects, tracer, weights, reads_time, egress_waits }
     }
 
     /// Runs ingress over a packet; says why the packet is dropped.

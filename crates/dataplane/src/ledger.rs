@@ -13,9 +13,9 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// A packet leaves.
-    pub(crate) fn sent(&mut self, port: PortId, bytes: Vec<u8>, time_ns: u64) {
+    pub(crate) fn sent(&mut self, port: PortId, (class, queue): (u8, u16), bytes: Vec<u8>, time_ns: u64) {
         self.counters.sent(port, bytes.len());
-        self.outcome.sent.push(Sent { port, bytes, time_ns });
+        self.outcome.sent.push(Sent { port, class, queue, bytes, time_ns });
     }
 
     /// A packet, or a copy, goes nowhere.

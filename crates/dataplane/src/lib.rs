@@ -28,6 +28,7 @@ mod clock;
 mod copies;
 mod counters;
 mod drops;
+mod ecn;
 mod egress;
 mod flight;
 mod forwarder;
@@ -43,6 +44,7 @@ mod replication;
 mod replicator;
 mod requests;
 mod switch;
+mod timed;
 mod trace;
 mod tracer;
 mod traffic;
@@ -69,10 +71,13 @@ pub use requests::{
     QueueSetting, QueueWrite, Reply, Request, RequestError, Written, answer,
 };
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
+pub use timed::MAX_TIMED;
 pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, MAX_DRAIN_TIME, MAX_NOTICES, MAX_REQUESTS, MAX_WORKERS, MoveError, Notice, POLL_TIME, Polling,
-    PortReport, PortsError, PostError, Report, ReportError, RunError, Spread, Summary, Worker, WorkerReport,
+    Control, DEFAULT_QUANTUM, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME, MAX_NOTICES, MAX_QUANTUM,
+    MAX_REQUESTS, MAX_SCHEDULED, MAX_WORKERS, MIN_QUANTUM, MoveError, Notice, POLL_TIME, PlannedPort,
+    Polling, PortReport, PortsError, PostError, Report, ReportError, RunError, ScheduleError, Spread,
+    Summary, Worker, WorkerReport,
 };
 
 pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};

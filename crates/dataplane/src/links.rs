@@ -10,12 +10,21 @@ const LINK_FRAMES: usize = MAX_BATCH;
 /// How often a worker with nothing else to do looks at busy links.
 const LINK_WAIT: Duration = Duration::from_millis(1);
 
-/// Has packets wait for links that are busy, if that is wanted.
+/// Has packets wait for links that are busy, if that is wanted, and before egress for the queues of ports that have a plan: these order what
+/// they hold, so they need not hold much.
 pub(crate) fn look(switch: &mut Switch, ports: &mut LivePorts) {
+    if switch.waits_before_egress() {
+        for live in ports.iter_mut() {
+            if let Some(scheduler) = &live.scheduler {
+                let room = LINK_FRAMES.saturating_sub(scheduler.waiting() + live.sending.len());
+                switch.traffic.queues.set_room(live.id, Some(room as u32));
+            }
+        }
+    }
     if !switch.traffic.queues.are_to_wait() {
         return;
     }
-    for live in ports.iter_mut().filter(|live| live.sends) {
+    for live in ports.iter_mut().filter(|live| live.sends && live.scheduler.is_none()) {
         let in_flight = live.port.in_flight() + live.sending.len();
         let room = LINK_FRAMES.saturating_sub(in_flight) as u32;
         switch.traffic.queues.set_room(live.id, (in_flight > 0).then_some(room));

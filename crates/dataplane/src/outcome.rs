@@ -22,6 +22,10 @@ pub struct Outcome {
 pub struct Sent {
     /// The port it left by.
     pub port: PortId,
+    /// Its class of service.
+    pub class: u8,
+    /// The number of its queue; 0: by a hash of its flow.
+    pub queue: u16,
     /// The whole frame.
     pub bytes: Vec<u8>,
     /// When it left, in nanoseconds of the switch's clock.

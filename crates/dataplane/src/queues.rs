@@ -5,9 +5,12 @@
 //! most every so often. A full queue drops what comes. If so configured, a port whose link is busy has queues until what
 //! waits has left.
 
-use crate::PortId;
 use crate::flight::{Departure, QueueStay};
+use crate::timed::Timed;
+use crate::worker::Spread;
+use crate::{DropReason, PortId, ecn};
 use millrace_frames::MAX_BATCH;
+use millrace_traffic::{Arrival, Egress, Next, Plan};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,6 +90,10 @@ pub(crate) struct Queues {
     /// Whether some queue does more than to let the highest class go first.
     is_shaped: bool,
     paces: Paces,
+    /// Packets that wait for a time.
+    timed: Timed,
+    /// Packets that queues did not keep, until they are counted.
+    discarded: Vec<(Departure, DropReason)>,
 }
 
 /// When the next packet of each queue may leave, for all workers that have queues of one port and class: together they keep its
@@ -147,6 +154,8 @@ struct PortQueues {
     queues: Vec<Queue>,
     /// Packets that the link has room for; none: for as many as come.
     room: Option<u32>,
+    /// How packets wait otherwise than in `queues`.
+    plan: Option<Box<Egress<Departure>>>,
 }
 
 #[derive(Debug)]
@@ -173,6 +182,8 @@ impl Queues {
             queued: 0,
             is_shaped: false,
             paces: Paces::default(),
+            timed: Timed::default(),
+            discarded: Vec::new(),
         };
         queues.is_shaped = queues.shapes();
         Ok(queues)
@@ -188,6 +199,7 @@ impl Queues {
                 .map(|queue| Queue::new(queue.setting, Arc::clone(&queue.free_at_ns)))
                 .collect(),
             room: None,
+            plan: queues.plan.as_ref().map(|egress| Box::new(Egress::new(Arc::clone(egress.plan()), 0))),
         };
         Queues {
             config: self.config,
@@ -197,11 +209,20 @@ impl Queues {
             queued: 0,
             is_shaped: self.is_shaped,
             paces: self.paces.clone(),
+            timed: Timed::default(),
+            discarded: Vec::new(),
         }
     }
 
     /// Takes a packet in, or gives it back when its queue is full.
-    pub(crate) fn push(&mut self, departure: Departure, now_ns: u64) -> Result<(), Box<Departure>> {
+    pub(crate) fn push(
+        &mut self,
+        departure: Departure,
+        now_ns: u64,
+    ) -> Result<(), (Box<Departure>, DropReason)> {
+        if departure.origin.send_at_ns > now_ns {
+            return self.timed.push(departure, now_ns);
+        }
         let port = departure.port;
         if self.is_direct(port) {
             self.direct.push_back((departure, now_ns));
@@ -209,6 +230,12 @@ impl Queues {
         }
         let queued = self.queued;
         let queues = self.port(port);
+        if let Some(egress) = &mut queues.plan {
+            return match queued >= MAX_QUEUED {
+                true => Err((Box::new(departure), DropReason::BufferFull)),
+                false => offer(egress, departure, now_ns).map(|()| self.queued += 1),
+            };
+        }
         let class = match usize::from(departure.priority) {
             known if known < queues.queues.len() => known,
             _ => 0,
@@ -217,7 +244,7 @@ impl Queues {
         let depth = queue.packets.len() as u32;
         if depth >= queue.setting.depth || queued >= MAX_QUEUED {
             queue.dropped += 1;
-            return Err(Box::new(departure));
+            return Err((Box::new(departure), DropReason::QueueFull));
         }
         queue.packets.push_back((departure, now_ns, depth));
         self.queued += 1;
@@ -251,6 +278,19 @@ impl Queues {
 
     /// A packet that waits, whether it may leave now or not.
     pub(crate) fn pop_any(&mut self) -> Option<(Departure, QueueStay)> {
+        if let Some((departure, since_ns)) = self.timed.pop(u64::MAX) {
+            return Some((departure, QueueStay { waited: true, ..QueueStay::none(since_ns) }));
+        }
+        if let Some(first) = self.pop_waiting() {
+            return Some(first);
+        }
+        for port in self.ports.values_mut() {
+            if let Some(egress) = &mut port.plan {
+                let direct = &mut self.direct;
+                self.queued -= egress.len();
+                egress.take_all(|departure| direct.push_back((departure, 0)));
+            }
+        }
         if let Some(first) = self.pop_waiting() {
             return Some(first);
         }
@@ -263,11 +303,19 @@ impl Queues {
 
     /// The next packet that may leave now.
     pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
+        while let Some((departure, since_ns)) = self.timed.pop(now_ns) {
+            if let Err((refused, why)) = self.push(departure, since_ns) {
+                self.discarded.push((*refused, why));
+            }
+        }
         if let Some(first) = self.pop_waiting() {
             return Some(first);
         }
         if self.queued == 0 {
             return None;
+        }
+        if let Some(planned) = self.pop_planned(now_ns) {
+            return Some(planned);
         }
         let mut with_room = self.ports.values_mut().filter(|port| port.room != Some(0));
         let ((number, queue), room) = with_room.find_map(|port| {
@@ -289,18 +337,120 @@ impl Queues {
         Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number, waited }))
     }
 
+    /// The next packet of a port with a plan that may leave now.
+    fn pop_planned(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
+        let Queues { ports, queued, discarded, .. } = self;
+        for PortQueues { room, plan, .. } in ports.values_mut() {
+            let Some(egress) = plan.as_mut().filter(|egress| *room != Some(0) && !egress.is_empty()) else {
+                continue;
+            };
+            loop {
+                match egress.next(now_ns) {
+                    Next::Leaves(left) => {
+                        *queued -= 1;
+                        if let Some(room) = room {
+                            *room -= 1;
+                        }
+                        let stay = QueueStay {
+                            enqueued_ns: left.enqueued_ns,
+                            enqueue_depth: left.enqueue_depth,
+                            dequeue_depth: left.dequeue_depth,
+                            queue: left.queue,
+                            waited: true,
+                        };
+                        let mut departure = left.packet;
+                        departure.origin.is_marked |= left.mark;
+                        return Some((departure, stay));
+                    }
+                    Next::Discarded(departure, why) => {
+                        *queued -= 1;
+                        discarded.push((departure, why.into()));
+                    }
+                    Next::Nothing => break,
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes a packet out that its queue did not keep.
+    pub(crate) fn pop_discarded(&mut self) -> Option<(Departure, DropReason)> {
+        self.discarded.pop()
+    }
+
+    /// Has packets of these ports wait as their plans say, and those of all others as they did. Nothing is lost: what waits for a port
+    /// without a plan any more leaves at once.
+    pub(crate) fn set_plans<'p>(
+        &mut self,
+        plans: impl Iterator<Item = (PortId, &'p Arc<Plan>)>,
+        now_ns: u64,
+    ) {
+        let mut plans: BTreeMap<PortId, &Arc<Plan>> = plans.collect();
+        let Queues { ports, direct, queued, discarded, .. } = self;
+        for (port, queues) in ports.iter_mut() {
+            let Some(egress) = &mut queues.plan else { continue };
+            match plans.remove(port) {
+                Some(plan) if Arc::ptr_eq(plan, egress.plan()) => {}
+                Some(plan) => egress.replace(Arc::clone(plan), now_ns, |departure, why| {
+                    *queued -= 1;
+                    discarded.push((departure, why.into()));
+                }),
+                None => {
+                    *queued -= egress.len();
+                    egress.take_all(|departure| direct.push_back((departure, now_ns)));
+                    (queues.plan, queues.room) = (None, None);
+                }
+            }
+        }
+        for (port, plan) in plans {
+            self.port(port).plan = Some(Box::new(Egress::new(Arc::clone(plan), now_ns)));
+        }
+        let idle = |port: &PortQueues| {
+            port.plan.is_none()
+                && port.room.is_none()
+                && port.queues.iter().all(|queue| queue.packets.is_empty() && queue.setting == self.common)
+        };
+        if self.config.priorities == 1 && self.common.rate_pps.is_none() {
+            self.ports.retain(|_, port| !idle(port));
+        }
+        self.is_shaped = self.shapes();
+    }
+
+    /// The queues of a port with a plan.
+    pub(crate) fn plan_reports(&self, port: PortId) -> impl Iterator<Item = millrace_traffic::QueueReport> {
+        let egress = self.ports.get(&port).and_then(|queues| queues.plan.as_ref());
+        egress.into_iter().flat_map(|egress| egress.queues())
+    }
+
     /// Whether a packet waits that came in on a port.
     pub(crate) fn has_of(&self, port: PortId) -> bool {
         let queues = self.ports.values().flat_map(|port| &port.queues);
         let queued = queues.flat_map(|queue| &queue.packets).map(|(departure, ..)| departure);
+        // Which ports the packets of a plan came in on, nobody asks but before a queue pair moves: then all of them leave first.
+        if self.wait_by_plans() || !self.timed.is_empty() {
+            return true;
+        }
         let mut waiting = self.direct.iter().map(|(departure, _)| departure).chain(queued);
         waiting.any(|departure| departure.origin.port == port)
+    }
+
+    /// Whether packets of ports with a plan wait.
+    pub(crate) fn wait_by_plans(&self) -> bool {
+        self.ports.values().any(|port| port.plan.as_ref().is_some_and(|egress| !egress.is_empty()))
     }
 
     /// Whether packets wait only for the link of their port.
     pub(crate) fn wait_for_links(&self) -> bool {
         let mut held = self.ports.values().filter(|port| port.room == Some(0));
-        held.any(|port| port.queues.iter().any(|queue| !queue.packets.is_empty()))
+        held.any(|port| {
+            let is_planned = port.plan.as_ref().is_some_and(|egress| !egress.is_empty());
+            is_planned || port.queues.iter().any(|queue| !queue.packets.is_empty())
+        })
+    }
+
+    /// How many classes of service each port has.
+    pub(crate) fn priorities(&self) -> u8 {
+        self.config.priorities
     }
 
     /// Whether packets are to wait for links.
@@ -315,6 +465,9 @@ impl Queues {
             (None, None) => {}
             (None, Some(queues)) => {
                 queues.room = None;
+                if queues.plan.is_some() {
+                    return;
+                }
                 let common = self.common;
                 let idle = |queue: &Queue| queue.packets.is_empty() && queue.setting == common;
                 if self.config.priorities == 1 && common.rate_pps.is_none() && queues.queues.iter().all(idle)
@@ -345,8 +498,11 @@ impl Queues {
         if !self.direct.is_empty() {
             return Some(0);
         }
-        let queues = self.ports.values().filter(|port| port.room != Some(0)).flat_map(|port| &port.queues);
-        queues.filter(|queue| !queue.packets.is_empty()).map(Queue::free_at_ns).min()
+        let timed = self.timed.next_ns();
+        let with_room = || self.ports.values().filter(|port| port.room != Some(0));
+        let queues = with_room().flat_map(|port| &port.queues).filter(|queue| !queue.packets.is_empty());
+        let planned = with_room().filter_map(|port| port.plan.as_ref()?.wake_ns());
+        queues.map(Queue::free_at_ns).chain(planned).chain(timed).min()
     }
 
     /// Sets how many packets queues hold: of one class of one port, of one port, or of all.
@@ -414,8 +570,11 @@ impl Queues {
     /// Whether some queue has a rate, a link without room, or less depth than a burst has packets.
     fn shapes(&self) -> bool {
         let shapes = |setting: &Setting| setting.rate_pps.is_some() || (setting.depth as usize) < MAX_BATCH;
-        let of_port =
-            |port: &PortQueues| port.room.is_some() || port.queues.iter().any(|queue| shapes(&queue.setting));
+        let of_port = |port: &PortQueues| {
+            port.plan.is_some()
+                || port.room.is_some()
+                || port.queues.iter().any(|queue| shapes(&queue.setting))
+        };
         shapes(&self.common) || self.ports.values().any(of_port)
     }
 
@@ -423,6 +582,7 @@ impl Queues {
     /// no queues: a program can name any number.
     fn is_direct(&self, port: PortId) -> bool {
         match self.ports.get(&port) {
+            Some(port) if port.plan.is_some() => false,
             Some(port) => match port.queues.as_slice() {
                 [only] => only.setting.rate_pps.is_none() && only.packets.is_empty() && port.room.is_none(),
                 _ => false,
@@ -439,6 +599,7 @@ impl Queues {
         self.ports.entry(port).or_insert_with(|| PortQueues {
             queues: (0..classes).map(|class| Queue::new(setting, paces.of(port, class))).collect(),
             room: None,
+            plan: None,
         })
     }
 }
@@ -465,6 +626,29 @@ impl Queue {
     }
 }
 
+/// Has a packet wait as a plan says.
+fn offer(
+    egress: &mut Egress<Departure>,
+    departure: Departure,
+    now_ns: u64,
+) -> Result<(), (Box<Departure>, DropReason)> {
+    let (plan, frame) = (egress.plan(), departure.context.bytes());
+    let arrival = Arrival {
+        class: departure.priority,
+        flow: match departure.origin.queue {
+            0 if plan.has_flows() => Spread::Symmetric.hash(frame),
+            queue => queue.into(),
+        },
+        len: frame.len() as u32,
+        ecn: plan.marks() && ecn::is_capable(frame),
+        send_at_ns: None,
+    };
+    match egress.offer(arrival, now_ns, departure) {
+        Ok(_) => Ok(()),
+        Err(refused) => Err((Box::new(refused.packet), refused.reason.into())),
+    }
+}
+
 fn check_depth(depth: u32) -> Result<(), QueueError> {
     if (1..=MAX_QUEUE_DEPTH).contains(&depth) { Ok(()) } else { Err(QueueError::Depth(depth)) }
 }
@@ -488,6 +672,11 @@ mod tests {
                 budget: 0,
                 steps: crate::flight::Journeying(0),
                 journey: None,
+                class: 0,
+                queue: 0,
+                send_at_ns: 0,
+                has_rested: false,
+                is_marked: false,
             },
             parsed_bits: 0,
             port,
@@ -566,7 +755,7 @@ mod tests {
         let mut queues = Queues::new(config(2, 2)).unwrap();
         queues.push(packet(1, 0, 1), 0).unwrap();
         queues.push(packet(1, 0, 2), 0).unwrap();
-        assert_eq!(queues.push(packet(1, 0, 3), 0).unwrap_err().rid, 3);
+        assert_eq!(queues.push(packet(1, 0, 3), 0).unwrap_err().0.rid, 3);
         queues.push(packet(1, 1, 4), 0).unwrap();
         queues.push(packet(2, 0, 5), 0).unwrap();
         let stays: Vec<(u16, u32, u32)> = std::iter::from_fn(|| queues.pop(0))

@@ -23,6 +23,7 @@ use millrace_engine::{Engine, EngineError, Engines, Sampler, Samples, Settings, 
 use millrace_frames::{Burst, Footprint};
 use millrace_pipeline::*;
 use millrace_state::{BuildError, Migration, NotNow, State, Tables, TablesHandle, WriteError};
+use millrace_traffic::Plan;
 use ports::Ports;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -347,6 +348,42 @@ impl Switch {
         priority: Option<u8>,
     ) -> Result<(), QueueError> {
         self.traffic.queues.set_rate(packets_per_second, port, priority)
+    }
+
+    /// Whether all ports have classes of service, by strict priority.
+    pub(crate) fn has_priorities(&self) -> bool {
+        self.traffic.queues.priorities() > 1
+    }
+
+    /// From now on a port serves its packets by a plan; none: as they come. Packets of a program whose egress cannot tell the
+    /// difference wait at the port, others here ([`Switch::waits_before_egress`]).
+    pub(crate) fn plan(&mut self, port: PortId, plan: Option<Arc<Plan>>) -> Result<(), String> {
+        match plan {
+            Some(plan) => _ = self.traffic.plans.insert(port, plan),
+            None => _ = self.traffic.plans.remove(&port),
+        }
+        self.serve_plans()
+    }
+
+    /// Whether packets for ports with a plan wait here, before egress.
+    pub(crate) fn waits_before_egress(&self) -> bool {
+        self.forwarder.egress_waits
+    }
+
+    /// Serves the plans of ports as the program that runs wants it.
+    pub(crate) fn serve_plans(&mut self) -> Result<(), String> {
+        let Traffic { queues, plans, .. } = &mut self.traffic;
+        let waits = self.forwarder.egress_waits;
+        let here = plans.iter().filter(|_| waits).map(|(port, plan)| (*port, plan));
+        queues.set_plans(here, self.now_ns);
+        self.tell_classes(!self.traffic.plans.is_empty())
+    }
+
+    /// From now on packets carry their class of service to their port, or not.
+    fn tell_classes(&mut self, tells: bool) -> Result<(), String> {
+        let Forwarder { engines, state, .. } = &mut self.forwarder;
+        let made = engines.serve_by_class(tells || self.traffic.queues.priorities() > 1, state);
+        made.map_err(|error| error.to_string())
     }
 
     /// Sets up queues.

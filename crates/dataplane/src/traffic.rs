@@ -1,12 +1,14 @@
 //! The traffic manager: packets under way between stages, and what they may cost.
 
-use crate::PortId;
 use crate::budget::Budget;
 use crate::burst::Rest;
 use crate::flight::{Arrival, Departure};
 use crate::queues::{Queues, Waiting};
 use crate::turns::Turns;
-use std::collections::VecDeque;
+use crate::{DropReason, PortId};
+use millrace_traffic::Plan;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// Packets that are in the switch, and the limits for them.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Traffic {
     pub(crate) rest: VecDeque<Rest>,
     pub(crate) budget: Budget,
     pub(crate) turns: Turns,
+    /// How ports serve what leaves by them ([`crate::Control::schedule`]), of those that tell packets apart.
+    pub(crate) plans: BTreeMap<PortId, Arc<Plan>>,
     put_off: PutOff,
 }
 
@@ -57,6 +61,7 @@ impl Traffic {
             rest: VecDeque::new(),
             budget: Budget::new(packet_memory),
             turns: Turns::default(),
+            plans: BTreeMap::new(),
             put_off: PutOff::default(),
         }
     }
@@ -69,20 +74,17 @@ impl Traffic {
     /// Queues a packet that takes so many bytes while it waits.
     ///
     /// # Errors
-    /// The packet, and whether its queue was full; else there is no memory for it.
+    /// The packet, and why its queue did not take it.
     pub(crate) fn enqueue(
         &mut self,
         departure: Departure,
         bytes: usize,
         now_ns: u64,
-    ) -> Result<(), (Box<Departure>, bool)> {
+    ) -> Result<(), (Box<Departure>, DropReason)> {
         if !self.budget.hold(bytes) {
-            return Err((Box::new(departure), false));
+            return Err((Box::new(departure), DropReason::PacketMemory));
         }
-        self.queues.push(departure, now_ns).map_err(|refused| {
-            self.budget.release(bytes);
-            (refused, true)
-        })
+        self.queues.push(departure, now_ns).inspect_err(|_| self.budget.release(bytes))
     }
 
     /// Whether packets wait for another turn.

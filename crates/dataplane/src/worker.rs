@@ -13,6 +13,7 @@ mod arrivals;
 mod bursts;
 mod control;
 mod followers;
+mod intake;
 mod leaving;
 pub(crate) mod live;
 mod mailbox;
@@ -21,6 +22,8 @@ mod pace;
 mod ports;
 mod relay;
 mod report;
+mod scheduled;
+mod schedulers;
 mod spread;
 mod streams;
 mod waiting;
@@ -29,9 +32,11 @@ mod waker;
 pub(crate) use control::Message;
 pub use control::{Control, MAX_REQUESTS, PostError};
 pub use followers::MAX_WORKERS;
+pub use intake::{DEFAULT_QUANTUM, INTAKE_CLASSES, Intake, IntakeError, MAX_QUANTUM, MIN_QUANTUM};
 pub use moves::{MAX_DRAIN_TIME, MoveError};
 pub use ports::PortsError;
 pub use report::{PortReport, Report, ReportError, WorkerReport};
+pub use schedulers::{MAX_SCHEDULED, PlannedPort, ScheduleError};
 pub use spread::Spread;
 pub use waiting::{POLL_TIME, Polling};
 
@@ -42,12 +47,14 @@ use crate::{Clock, DigestMessage, DropReason, PortId, Trace};
 use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
-use leaving::Leaving;
+use intake::Intakes;
+use leaving::{Leaving, Service};
 use live::{LivePort, LivePorts};
 use mailbox::Mailbox;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource};
 use millrace_frames::{self as frames, Batch, MAX_BATCH, MAX_FRAME, PacketPool};
 use millrace_pipeline::Program;
+use millrace_traffic::Plan;
 use pace::Pace;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -216,6 +223,8 @@ struct Seat {
     processors: Vec<usize>,
     /// Which worker a frame goes to from a port with one queue pair.
     spread: Spread,
+    /// How its ports share it.
+    intakes: Intakes,
 }
 
 /// The packets of a worker, from a port to ports.
@@ -256,7 +265,7 @@ impl Outgoing {
         &mut self,
         ports: &mut LivePorts,
         pool: &mut PacketPool,
-        (to, bytes): (PortId, &[u8]),
+        (to, service, bytes): (PortId, Service, &[u8]),
         time_ns: u64,
     ) {
         let packet = if bytes.len() <= MAX_FRAME { pool.take() } else { None };
@@ -266,7 +275,7 @@ impl Outgoing {
             Ok(packet) => {
                 // Its length was looked at.
                 let _ = packet.set_frame(bytes);
-                packet.timestamp_ns = time_ns;
+                (packet.class, packet.queue, packet.timestamp_ns) = (service.0, service.1, time_ns);
             }
             // There was room.
             Err(packet) => pool.put(packet),
@@ -371,7 +380,7 @@ impl Worker {
         let switches = std::iter::once(switch).chain(others);
         let parts = mailboxes.into_iter().zip(live);
         let mut made = switches.zip(parts).enumerate().map(|(number, (switch, (mailbox, live)))| {
-            let seat = Seat { number, processors: Vec::new(), spread };
+            let seat = Seat { number, processors: Vec::new(), spread, intakes: Intakes::default() };
             Worker::made(switch, live, simulated, mailbox, seat)
         });
         // There is at least one.
@@ -411,6 +420,22 @@ impl Worker {
     /// Has the workers run on these processors, the leading one on the first: those that threads may be put on are numbered from 0.
     pub fn run_on(&mut self, processors: Vec<usize>) {
         self.seat.processors = processors;
+    }
+
+    /// As [`Control::schedule`], before the workers run.
+    ///
+    /// # Errors
+    /// [`ScheduleError`].
+    pub fn schedule(&mut self, port: PortId, plan: Option<Arc<Plan>>) -> Result<(), ScheduleError> {
+        schedulers::schedule(self, port, plan)
+    }
+
+    /// As [`Control::set_intake`], before the workers run.
+    ///
+    /// # Errors
+    /// [`IntakeError`].
+    pub fn set_intake(&mut self, port: PortId, intake: Option<Intake>) -> Result<(), IntakeError> {
+        intake::set(self, port, intake)
     }
 
     /// Has the workers wait for packets like that.
@@ -533,30 +558,25 @@ impl Worker {
 
     /// Whether no packet waits for anything.
     fn is_done(&self) -> bool {
-        self.switch.next_departure_ns().is_none() && !self.switch.traffic.has_put_off()
+        self.switch.next_departure_ns().is_none()
+            && !self.switch.traffic.has_put_off()
+            && !self.switch.traffic.queues.wait_by_plans()
+            && schedulers::wake_ns(&self.ports).is_none()
     }
 
     /// Takes back the packets of frames that have left, from the ports that keep them until then.
     fn complete(&mut self) {
         let Worker { ports, packets: Packets { pool, .. }, .. } = self;
         ports.iter_mut().filter(|live| live.keeps > 0).for_each(|live| live.port.complete(pool));
+        schedulers::count_discarded(self);
     }
 
     /// Takes a batch from each port; says whether there was anything to do.
     fn live_round(&mut self) -> bool {
         let mut busy = self.streams.any && streams::round(self);
-        for at in 0..self.ports.len() {
-            if self.streams.any && self.ports[at].is_stamped
-                || self.switch.traffic.holds_back(self.ports[at].id)
-            {
-                continue;
-            }
-            let more = self.receive(at);
-            busy |= more || !self.packets.received.is_empty();
-            if !self.packets.received.is_empty() {
-                links::look(&mut self.switch, &mut self.ports);
-                self.switch_batch(at, 0);
-            }
+        match self.seat.intakes.are_alike() {
+            true => (0..self.ports.len()).for_each(|at| busy |= self.take_from(at).0),
+            false => busy |= self.share_round(),
         }
         links::look(&mut self.switch, &mut self.ports);
         let put_off = self.switch.traffic.has_put_off();
@@ -569,6 +589,38 @@ impl Worker {
             self.dispatch(outcome);
         }
         busy || due || put_off
+    }
+
+    /// Takes from each port as much as its share is.
+    fn share_round(&mut self) -> bool {
+        let mut busy = false;
+        self.seat.intakes.begin(&self.ports);
+        while let Some(at) = self.seat.intakes.next() {
+            let (any, bytes) = self.take_from(at);
+            self.seat.intakes.took(bytes, any);
+            busy |= any;
+        }
+        busy
+    }
+
+    /// Takes a batch from a port; says whether there was any or may be more, and its bytes.
+    fn take_from(&mut self, at: usize) -> (bool, u64) {
+        let live = &self.ports[at];
+        if self.streams.any && live.is_stamped || self.switch.traffic.holds_back(live.id) {
+            return (false, 0);
+        }
+        let more = self.receive(at);
+        let received = &self.packets.received;
+        if received.is_empty() {
+            return (more, 0);
+        }
+        let bytes = match self.seat.intakes.are_alike() {
+            true => 0,
+            false => received.packets().iter().map(|packet| packet.len() as u64).sum(),
+        };
+        links::look(&mut self.switch, &mut self.ports);
+        self.switch_batch(at, 0);
+        (true, bytes)
     }
 
     /// Works for another turn on packets that were put off.
@@ -596,6 +648,7 @@ impl Worker {
         if self.ports.iter().all(|port| port.ended) {
             let outcome = self.switch.drain();
             self.dispatch(outcome);
+            schedulers::drain(self);
         }
         true
     }
@@ -623,6 +676,7 @@ impl Worker {
 
     /// Switches the batch that came from a port.
     fn switch_batch(&mut self, at: usize, time_ns: u64) {
+        schedulers::let_time_pass(self, time_ns);
         let waited = self.switch.advance_to(time_ns);
         self.dispatch(waited);
         let from = self.ports[at].id;
@@ -685,7 +739,7 @@ impl Worker {
         for sent in &outcome.sent {
             let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
             let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
-            outgoing.put(ports, pool, (sent.port, &sent.bytes), time_ns);
+            outgoing.put(ports, pool, (sent.port, (sent.class, sent.queue), &sent.bytes), time_ns);
         }
         self.hand_over();
         self.tell_messages(outcome.digests, outcome.log);

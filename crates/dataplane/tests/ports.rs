@@ -269,7 +269,7 @@ fn packets_in_the_queue_of_a_port_that_was_removed_are_dropped_in_their_time() {
     assert_eq!(host_2.receive(), [1, 2, 0xa]);
     until_received(&control, 1, 3);
     control.remove_port(2).unwrap();
-    while control.report(PATIENCE).unwrap().queues.iter().any(|queue| queue.packets > 0) {
+    while control.report(PATIENCE).unwrap().queues.plain.iter().any(|queue| queue.packets > 0) {
         std::thread::sleep(Duration::from_millis(10));
     }
     let summary = end(&control, running);

@@ -248,7 +248,7 @@ fn a_report_tells_what_a_running_switch_has_counted() {
     assert_eq!((report.ports[1].counters.tx_packets, report.ports[1].counters.tx_drops), (1, 1));
     assert_eq!(report.drops, [(DropReason::QueueFull, 1)]);
     let queue = QueueReport { port: 2, priority: 0, packets: 1, depth: 1, dropped: 1 };
-    assert_eq!(report.queues, [queue]);
+    assert_eq!(report.queues.plain, [queue]);
     assert_eq!((report.program.name.as_str(), report.engine), ("through", "interp"));
     assert!(report.latency.count() >= 1, "the first burst is timed");
     control.stop();

@@ -502,7 +502,7 @@ fn a_queue_pair_that_cannot_move_stays() {
     let running = run(first, ports, 2);
     let control = &running.control;
     wait_until("packets wait", || {
-        control.report(PATIENCE).unwrap().queues.iter().any(|queue| queue.packets > 1)
+        control.report(PATIENCE).unwrap().queues.plain.iter().any(|queue| queue.packets > 1)
     });
     let refused = |port, queue, worker| control.move_queue(port, queue, worker).unwrap_err();
     assert_eq!(refused(7, 0, 1), MoveError::UnknownPort(7));

@@ -6,7 +6,7 @@ use crate::flight::{Arrival, Departure, Kept, Origin};
 use crate::outcome::Outcome;
 use crate::trace::{Fate, JourneyId, JourneyKind};
 use crate::tracer::hex;
-use crate::{DropReason, PortId, burst, egress, ingress};
+use crate::{DropReason, PortId, burst, ecn, egress, ingress};
 use millrace_engine::Context;
 use millrace_frames::MAX_FRAME;
 use millrace_pipeline::PacketPath;
@@ -45,6 +45,8 @@ impl Switch {
         (self.forwarder.effects, next.forwarder.effects) = (Effects::default(), Effects::default());
         self.traffic.turns.set_heavy(self.forwarder.weights.are_heavy());
         self.ledger.counters.start_sites(&self.forwarder.program);
+        // Code that cannot be made is not missed: packets go by the class 0 then.
+        let _ = self.serve_plans();
         if let Some(act) = next.take_at_exchange() {
             act();
         }
@@ -92,7 +94,19 @@ impl Switch {
     /// What goes with a packet that came in at a time.
     pub(crate) fn origin(&mut self, port: PortId, time_ns: u64, journey: Option<JourneyId>) -> Origin {
         let steps = self.traffic.budget.set_out();
-        Origin { port, time_ns, passes: 1, budget: MAX_COPIES, steps, journey }
+        Origin {
+            port,
+            time_ns,
+            passes: 1,
+            budget: MAX_COPIES,
+            steps,
+            journey,
+            class: 0,
+            queue: 0,
+            send_at_ns: 0,
+            has_rested: false,
+            is_marked: false,
+        }
     }
 
     /// Works until nothing is left that can go on now, or the turn is over.
@@ -116,6 +130,7 @@ impl Switch {
                 break;
             }
         }
+        self.drop_discarded();
     }
 
     pub(crate) fn take_outcome(&mut self) -> Outcome {
@@ -130,12 +145,12 @@ impl Switch {
         let place = (departure.port, departure.rid);
         let journey = self.forwarder.tracer.open(JourneyKind::Egress, from, departure.path, place);
         departure.origin.journey = journey;
+        departure.origin.class = departure.priority;
         if let Some(journey) = journey {
             self.forwarder.tracer.fate(from, || Fate::Forwarded { port: place.0, rid: place.1, journey });
         }
         let bytes = self.forwarder.weights.bytes_held(departure.context.len());
-        if let Err((refused, is_full)) = self.traffic.enqueue(departure, bytes, self.now_ns) {
-            let reason = if is_full { DropReason::QueueFull } else { DropReason::PacketMemory };
+        if let Err((refused, reason)) = self.traffic.enqueue(departure, bytes, self.now_ns) {
             self.drop_packet(reason, &refused.origin, Some(refused.port));
         }
     }
@@ -180,8 +195,9 @@ impl Switch {
         if !self.traffic.budget.hold(bytes.len()) {
             return self.drop_packet(DropReason::PacketMemory, origin, Some(port));
         }
+        let bytes = if origin.is_marked { ecn::marked(bytes) } else { bytes };
         self.forwarder.tracer.fate(origin.journey, || Fate::Sent { port, bytes: hex(&bytes) });
-        self.ledger.sent(port, bytes, self.now_ns);
+        self.ledger.sent(port, (origin.class, origin.queue), bytes, self.now_ns);
     }
 
     /// Sends what plugins have answered a packet with to the port that it came in on.
@@ -209,6 +225,14 @@ impl Switch {
     /// A packet or copy goes nowhere, which the trace tells in its own way.
     pub(crate) fn count_drop(&mut self, loss: impl Into<Loss>, origin: &Origin, egress_port: Option<PortId>) {
         self.ledger.dropped(loss.into(), origin, egress_port);
+    }
+
+    /// Drops what queues did not keep.
+    fn drop_discarded(&mut self) {
+        while let Some((departure, reason)) = self.traffic.queues.pop_discarded() {
+            self.traffic.budget.release(self.forwarder.weights.bytes_held(departure.context.len()));
+            self.drop_packet(reason, &departure.origin, Some(departure.port));
+        }
     }
 
     /// Counts the steps that a packet has taken: those of stages that count them, and what the others weigh.

@@ -1,14 +1,17 @@
 //! The handle on a worker: requests that it answers between two rounds.
 
 use super::followers::Loan;
+use super::intake::{Intake, IntakeError};
 use super::moves::MoveError;
 use super::ports::{Added, PortsError, Removed};
 use super::report::{Report, ReportError};
+use super::schedulers::{PlannedPort, ScheduleError};
 use super::waker::Bell;
 use crate::PortId;
 use crate::migration::Exchange;
 use crate::requests::{Answer, Reply, Request, RequestError, answer};
 use millrace_drivers::{PortStatistics, QueuePair};
+use millrace_traffic::Plan;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -159,6 +162,40 @@ impl Control {
         self.send(|to| Message::MoveQueue { port, queue, worker, to })?
     }
 
+    /// Has a port serve what leaves by it as a plan says from now on; none: in the order in which it comes. What waits leaves by the
+    /// new plan, as far as that has its queue.
+    ///
+    /// # Errors
+    /// [`ScheduleError`]; the port goes on as it did.
+    pub fn schedule(&self, port: PortId, plan: Option<Arc<Plan>>) -> Result<(), ScheduleError> {
+        self.send(|to| Message::Schedule { port, plan, to })?
+    }
+
+    /// Has a port share its workers with other ports like that from now on; none: as those that were not set. While none was set, each
+    /// worker takes a batch from each port in turn.
+    ///
+    /// # Errors
+    /// [`IntakeError`]; the port takes part as it did.
+    pub fn set_intake(&self, port: PortId, intake: Option<Intake>) -> Result<(), IntakeError> {
+        self.send(|to| Message::SetIntake(port, intake, to))?
+    }
+
+    /// How ports take part in ingress that were set.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn intakes(&self) -> Result<Vec<(PortId, Intake)>, RequestError> {
+        self.send(Message::Intakes)
+    }
+
+    /// The ports that have a plan, with what waits in their queues.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn plans(&self) -> Result<Vec<PlannedPort>, RequestError> {
+        self.send(Message::Plans)
+    }
+
     /// Has the worker tell what happens to each packet, or not any more, as [`Worker::tell_stories`] has it.
     ///
     /// # Errors
@@ -211,6 +248,18 @@ pub(crate) enum Message {
         worker: usize,
         to: Reply<Result<(), MoveError>>,
     },
+    /// A port goes on with another plan of its queues, or without one.
+    Schedule {
+        port: PortId,
+        plan: Option<Arc<Plan>>,
+        to: Reply<Result<(), ScheduleError>>,
+    },
+    /// A port takes part in ingress otherwise, or as others.
+    SetIntake(PortId, Option<Intake>, Reply<Result<(), IntakeError>>),
+    /// The ports that take part in ingress otherwise.
+    Intakes(Reply<Vec<(PortId, Intake)>>),
+    /// The plans of ports that have one.
+    Plans(Reply<Vec<PlannedPort>>),
     /// Another program with the objects of the one that runs.
     Exchange(Box<Exchange>),
     /// A [`Pause`](crate::Pause) is over.

@@ -11,7 +11,7 @@ use std::vec::Drain;
 /// Packets on their way from a burst to their ports, in the order in which they leave.
 #[derive(Default)]
 pub(super) struct Leaving {
-    list: Vec<(PortId, Lies)>,
+    list: Vec<(PortId, Service, Lies)>,
     /// Bytes of packets that lie elsewhere, one after the other.
     elsewhere: Vec<u8>,
     /// Above the number of each packet so far; where one is below that, packets have overtaken others.
@@ -22,6 +22,9 @@ pub(super) struct Leaving {
     /// The packets of a batch in which some have overtaken others, until they leave.
     by_number: Vec<Option<Packet>>,
 }
+
+/// The class of a packet and the number of its queue.
+pub(super) type Service = (u8, u16);
 
 /// Where the frame of a packet that leaves is.
 #[derive(Clone, Copy)]
@@ -36,7 +39,7 @@ impl Leaving {
     /// Notes a packet; `memory` is that of the burst.
     #[inline]
     pub(super) fn note(&mut self, to: PortId, output: Output<'_>, memory: &Range<*const u8>) {
-        let Output { bytes, number } = output;
+        let Output { bytes, number, class, queue } = output;
         // A plugin may have had a packet grow into other memory.
         let lies = match number.filter(|_| memory.contains(&bytes.as_ptr())) {
             Some(number) => {
@@ -44,7 +47,7 @@ impl Leaving {
                 self.overtaken |= number < self.next;
                 self.next = number + 1;
                 self.apart |=
-                    number != self.list.len() || self.list.first().is_some_and(|(port, _)| *port != to);
+                    number != self.list.len() || self.list.first().is_some_and(|(port, ..)| *port != to);
                 // The memory has at most 4 GiB.
                 Lies::Within(number, Place { at: at as u32, len: bytes.len() as u32 })
             }
@@ -54,7 +57,7 @@ impl Leaving {
                 Lies::Elsewhere(bytes.len())
             }
         };
-        self.list.push((to, lies));
+        self.list.push((to, (class, queue), lies));
     }
 
     /// Gives the packets to their ports. Those of the batch that do not leave go back to the pool.
@@ -75,7 +78,7 @@ impl Leaving {
             Packets::InOrder(batch.drain(), 0)
         };
         let mut elsewhere = &self.elsewhere[..];
-        for (to, lies) in self.list.drain(..) {
+        for (to, service, lies) in self.list.drain(..) {
             match lies {
                 Lies::Within(number, place) => {
                     if !packets.come_to(number, pool).is_some_and(|packet| packet.fits_place(place)) {
@@ -85,13 +88,13 @@ impl Leaving {
                         && let Ok(packet) = sending.push(packet)
                     {
                         packet.take_place(place);
-                        packet.timestamp_ns = time_ns;
+                        (packet.class, packet.queue, packet.timestamp_ns) = (service.0, service.1, time_ns);
                     }
                 }
                 Lies::Elsewhere(len) => {
                     let (bytes, rest) = elsewhere.split_at(len);
                     elsewhere = rest;
-                    outgoing.put(ports, pool, (to, bytes), time_ns);
+                    outgoing.put(ports, pool, (to, service, bytes), time_ns);
                 }
             }
         }
@@ -107,22 +110,24 @@ impl Leaving {
         if self.apart || self.list.len() != batch.len() {
             return false;
         }
-        let Some(at) = self.list.first().and_then(|(to, _)| ports.find(*to)) else { return false };
+        let Some(at) = self.list.first().and_then(|(to, ..)| ports.find(*to)) else { return false };
         let place = |lies| match lies {
             Lies::Within(_, place) => place,
             // There is none: they would be apart.
             Lies::Elsewhere(_) => Place::default(),
         };
         let mut fit = true;
-        for (packet, (_, lies)) in batch.packets().iter().zip(&self.list) {
+        for (packet, (.., lies)) in batch.packets().iter().zip(&self.list) {
             fit &= packet.fits_place(place(*lies));
         }
         if !fit || !ports[at].sending.take_all(batch) {
             return false;
         }
-        for (packet, (_, lies)) in ports[at].sending.packets_mut().iter_mut().zip(self.list.drain(..)) {
+        for (packet, (_, service, lies)) in
+            ports[at].sending.packets_mut().iter_mut().zip(self.list.drain(..))
+        {
             packet.take_place(place(lies));
-            packet.timestamp_ns = time_ns;
+            (packet.class, packet.queue, packet.timestamp_ns) = (service.0, service.1, time_ns);
         }
         self.next = 0;
         true
@@ -197,7 +202,7 @@ mod tests {
         let memory = burst.addresses();
         for (number, port) in ports_of.into_iter().enumerate() {
             let bytes = &burst.frame(number).unwrap()[6..];
-            leaving.note(port, Output { bytes, number: Some(number) }, &memory);
+            leaving.note(port, Output { bytes, number: Some(number), class: 0, queue: 0 }, &memory);
         }
         let mut outgoing = Outgoing::default();
         leaving.hand_on(&mut batch, 77, &mut outgoing, (&mut ports, &mut pool));

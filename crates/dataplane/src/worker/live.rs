@@ -1,6 +1,7 @@
 //! The ports of a worker, found by their numbers.
 
-use super::relay::Access;
+use super::relay::{self, Access};
+use super::scheduled::Scheduler;
 use crate::PortId;
 use millrace_drivers::{PortStatistics, QueuePair, TimeSource};
 use millrace_frames::Batch;
@@ -28,6 +29,8 @@ pub(crate) struct LivePort {
     pub(super) keeps: usize,
     /// When its last packet came, by the clock of the switch, if that was asked.
     pub(super) latest_ns: u64,
+    /// The queues of the port, with the queue pair that sends from them.
+    pub(crate) scheduler: Option<Scheduler>,
 }
 
 impl LivePort {
@@ -54,6 +57,7 @@ impl LivePorts {
         let Access { queue, pair: port, past } = access;
         let is_stamped = port.time_source() == TimeSource::Stamped;
         let keeps = port.max_kept();
+        let scheduler = relay::scheduler_of(&*port);
         self.ports.push(LivePort {
             id,
             port,
@@ -65,6 +69,7 @@ impl LivePorts {
             before: PortStatistics::default(),
             keeps,
             latest_ns: past.latest_ns,
+            scheduler,
         });
         self.list();
         let last = self.ports.len() - 1;

@@ -4,7 +4,7 @@ use super::control::{Control, MAX_REQUESTS, Message};
 use super::report::Report;
 use super::waiting::Idleness;
 use super::waker::{Bell, Waker};
-use super::{Worker, moves, ports};
+use super::{Worker, intake, moves, ports, schedulers};
 use crate::migration;
 use crate::requests::{self, Pause, Request};
 use std::io::{self, Read};
@@ -159,6 +159,10 @@ fn take(worker: &mut Worker, message: Message) {
         Message::MoveQueue { port, queue, worker: number, to } => {
             to.give(moves::move_queue(worker, port, queue, number));
         }
+        Message::Schedule { port, plan, to } => to.give(schedulers::schedule(worker, port, plan)),
+        Message::SetIntake(port, intake, to) => to.give(intake::set(worker, port, intake)),
+        Message::Intakes(to) => to.give(worker.seat.intakes.settings().collect()),
+        Message::Plans(to) => to.give(schedulers::plans(worker)),
         // Nobody leads a worker that takes messages here.
         Message::Lend(_) => {}
     }

@@ -6,6 +6,7 @@
 
 use super::live::LivePort;
 use super::relay::{self, Owned, Past};
+use super::spread::Spread;
 use super::{Worker, ports};
 use crate::PortId;
 use crate::requests::RequestError;
@@ -88,18 +89,28 @@ pub(super) fn move_queue(leader: &mut Worker, id: PortId, queue: usize, to: usiz
         drain(workers, id)?;
         let (mut pairs, before) = take_apart(workers, id);
         pairs.iter_mut().filter(|owned| owned.queue == queue).for_each(|owned| owned.worker = to);
-        let wakers: Vec<_> = workers.iter().map(|worker| worker.mailbox.waker()).collect();
-        for (worker, accesses) in workers.iter_mut().zip(relay::connect(pairs, &wakers, spread)) {
-            for access in accesses {
-                let live = worker.ports.push(id, access);
-                worker.streams.any |= live.is_stamped;
-            }
-        }
-        if let Some(at) = workers[0].ports.find(id) {
-            workers[0].ports[at].before = before;
-        }
+        reconnect(workers, id, (pairs, before), spread);
         Ok(())
     })
+}
+
+/// Has all workers reach a port again that was taken apart.
+pub(super) fn reconnect(
+    workers: &mut [&mut Worker],
+    id: PortId,
+    (pairs, before): (Vec<Owned>, PortStatistics),
+    spread: Spread,
+) {
+    let wakers: Vec<_> = workers.iter().map(|worker| worker.mailbox.waker()).collect();
+    for (worker, accesses) in workers.iter_mut().zip(relay::connect(pairs, &wakers, spread)) {
+        for access in accesses {
+            let live = worker.ports.push(id, access);
+            worker.streams.any |= live.is_stamped;
+        }
+    }
+    if let Some(at) = workers[0].ports.find(id) {
+        workers[0].ports[at].before = before;
+    }
 }
 
 /// The worker that has a queue pair.
@@ -127,7 +138,7 @@ fn make_room(workers: &mut [&mut Worker], id: PortId) -> Result<(), MoveError> {
 }
 
 /// Lets what has come in on a port leave the switch, and what is on its way out leave the devices.
-fn drain(workers: &mut [&mut Worker], id: PortId) -> Result<(), MoveError> {
+pub(super) fn drain(workers: &mut [&mut Worker], id: PortId) -> Result<(), MoveError> {
     let begun = Instant::now();
     loop {
         let mut are_empty = true;
@@ -156,7 +167,7 @@ fn is_dry(worker: &mut Worker, id: PortId) -> bool {
 }
 
 /// Takes a port out of all workers: its queue pairs with those that have them, and what was counted next to these.
-fn take_apart(workers: &mut [&mut Worker], id: PortId) -> (Vec<Owned>, PortStatistics) {
+pub(super) fn take_apart(workers: &mut [&mut Worker], id: PortId) -> (Vec<Owned>, PortStatistics) {
     let (mut pairs, mut counted) = (Vec::new(), PortStatistics::default());
     for (number, worker) in workers.iter_mut().enumerate() {
         while let Some(at) = worker.ports.find(id) {

@@ -152,6 +152,7 @@ fn remove_one(worker: &mut Worker, id: PortId) -> Removed {
     let outcome = worker.switch.advance_to(0);
     worker.dispatch(outcome);
     worker.switch.remove_port(id);
+    worker.seat.intakes.set(id, None);
     worker.failed.retain(|(failed, _)| *failed != id);
     let mut removed = Removed::new();
     while let Some(at) = worker.ports.find(id) {

@@ -10,10 +10,12 @@
 //! frames: then a worker without a queue pair gets none, and its rings serve what it sends.
 //!
 //! A ring has one thread at each end and no lock. Packets of one flow have one hash, so one worker switches them, in order, and
-//! their ring keeps the order on the way out. A full ring refuses: on the way in the frame counts as missed, on the way out the
-//! sender drops it as refused by its port. So nothing grows, and each frame is counted once. Packets go through a ring a batch at a
-//! time, so that both ends write their places in it once for a batch.
+//! their ring keeps the order on the way out. A port with a scheduler ([`super::scheduled`]) sends by one queue pair alone: workers
+//! with another one of the device receive by that, and hand what they send to the worker with the scheduler. A full ring refuses: on
+//! the way in the frame counts as missed, on the way out the sender drops it as refused by its port. So nothing grows, and each
+//! frame is counted once. Packets go through a ring a batch at a time, so that both ends write their places in it once for a batch.
 
+use super::scheduled::{Scheduled, Scheduler};
 use super::spread::Spread;
 use super::waker::Waker;
 use millrace_drivers::{Around, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
@@ -107,6 +109,14 @@ struct Relayed {
     known: Arc<Known>,
 }
 
+/// The port as a worker has it whose queue pair only receives.
+#[repr(align(128))]
+struct Split {
+    receives: Box<dyn QueuePair>,
+    /// Reaches the worker that sends.
+    sends: Box<dyn QueuePair>,
+}
+
 /// The queue pairs of a device that has just been opened: one for each worker, or one, which the first worker has.
 pub(super) fn first_owners(pairs: Vec<Box<dyn QueuePair>>) -> Vec<Owned> {
     let owned = pairs.into_iter().enumerate();
@@ -115,6 +125,9 @@ pub(super) fn first_owners(pairs: Vec<Box<dyn QueuePair>>) -> Vec<Owned> {
 
 /// How each worker reaches a port with these queue pairs, in the order of their wakers: at least by one access.
 pub(super) fn connect(pairs: Vec<Owned>, wakers: &[Waker], spread: Spread) -> Vec<Vec<Access>> {
+    if let Some(at) = pairs.iter().position(|owned| scheduler_of(&*owned.pair).is_some()) {
+        return connect_to_one(pairs, at, wakers, spread);
+    }
     let spreads = pairs.len() == 1;
     let mut owners: Vec<usize> = pairs.iter().map(|owned| owned.worker).collect();
     owners.sort_unstable();
@@ -139,11 +152,56 @@ pub(super) fn connect(pairs: Vec<Owned>, wakers: &[Waker], spread: Spread) -> Ve
     accesses
 }
 
+/// As [`connect`], where that queue pair sends for all workers.
+fn connect_to_one(mut pairs: Vec<Owned>, sends: usize, wakers: &[Waker], spread: Spread) -> Vec<Vec<Access>> {
+    let spreading = (pairs.len() == 1).then_some(spread);
+    let mut accesses: Vec<Vec<Access>> = wakers.iter().map(|_| Vec::new()).collect();
+    let Owned { queue, worker, mut pair, past } = pairs.remove(sends);
+    let served: Vec<usize> = (0..wakers.len()).filter(|other| *other != worker).collect();
+    let mut relayed = Vec::new();
+    if !served.is_empty() {
+        (pair, relayed) = relay(pair, (worker, past.has_ended), &served, wakers, spreading);
+    }
+    // The first access of a worker to a port is that by which it sends.
+    accesses[worker].push(Access { queue: Some(queue), pair, past });
+    let mut relayed: Vec<(usize, Box<dyn QueuePair>)> = served.into_iter().zip(relayed).collect();
+    for Owned { queue, worker, mut pair, past } in pairs {
+        if let Some(at) = relayed.iter().position(|(other, _)| *other == worker) {
+            let (_, sends) = relayed.remove(at);
+            pair = Box::new(Split { receives: pair, sends });
+        }
+        accesses[worker].push(Access { queue: Some(queue), pair, past });
+    }
+    for (worker, pair) in relayed {
+        accesses[worker].push(Access { queue: None, pair, past: Past::default() });
+    }
+    accesses
+}
+
+/// The scheduler of a worker's access to a port, if it has the one of the port.
+pub(super) fn scheduler_of(pair: &dyn QueuePair) -> Option<Scheduler> {
+    let pair = pair as &dyn Any;
+    if let Some(relaying) = pair.downcast_ref::<Relaying>() {
+        return scheduler_of(&*relaying.inner);
+    }
+    pair.downcast_ref::<Scheduled>().map(Scheduled::scheduler)
+}
+
 /// What is left of a worker's access to a port: the queue pair of the device, if it has one, and what was counted beyond that.
 pub(super) fn disconnect(pair: Box<dyn QueuePair>) -> (Option<Box<dyn QueuePair>>, PortStatistics) {
     let counted = pair.statistics();
     if (&*pair as &dyn Any).is::<Relayed>() {
         return (None, counted);
+    }
+    if (&*pair as &dyn Any).is::<Split>() {
+        return match (pair as Box<dyn Any>).downcast::<Split>() {
+            Ok(split) => {
+                let Split { receives, sends } = *split;
+                (Some(receives), sends.statistics())
+            }
+            // It is one.
+            Err(_) => (None, counted),
+        };
     }
     if !(&*pair as &dyn Any).is::<Relaying>() {
         return (Some(pair), PortStatistics::default());
@@ -332,6 +390,40 @@ impl Around for Relaying {
     fn statistics(&self) -> PortStatistics {
         let mut statistics = self.inner.statistics();
         statistics += self.statistics;
+        statistics
+    }
+}
+
+impl Around for Split {
+    type Inner = dyn QueuePair;
+
+    fn inner(&self) -> &Self::Inner {
+        &*self.receives
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut *self.receives
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        self.sends.transmit(batch, pool)
+    }
+
+    fn max_kept(&self) -> usize {
+        self.receives.max_kept() + self.sends.max_kept()
+    }
+
+    fn in_flight(&mut self) -> usize {
+        self.receives.in_flight() + self.sends.in_flight()
+    }
+
+    fn is_link_down(&self) -> bool {
+        self.sends.is_link_down()
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        let mut statistics = self.receives.statistics();
+        statistics += self.sends.statistics();
         statistics
     }
 }

@@ -1,6 +1,7 @@
 //! What a running switch tells of itself, all of one moment between two rounds of its worker.
 
 use super::Worker;
+use super::schedulers::{self, PlannedPort};
 use crate::histogram::Histogram;
 use crate::requests::RequestError;
 use crate::{DropReason, PortCounters, PortId, QueueReport};
@@ -31,13 +32,22 @@ pub struct Report {
     /// The places of the program that have dropped something, with how much.
     pub drop_sites: Vec<(DropSite, u64)>,
     /// The queues that there are.
-    pub queues: Vec<QueueReport>,
+    pub queues: Queues,
     /// Packets of each burst.
     pub bursts: Histogram,
     /// Nanoseconds from the arrival of a packet until it was on its way out, of some packets.
     pub latency: Histogram,
     /// The workers, the leading one first.
     pub workers: Vec<WorkerReport>,
+}
+
+/// The queues of ports at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Queues {
+    /// Of ports without a plan.
+    pub plain: Vec<QueueReport>,
+    /// The ports with a plan, and their queues.
+    pub planned: Vec<PlannedPort>,
 }
 
 /// A worker at one moment.
@@ -105,6 +115,7 @@ impl Report {
     /// What a worker and its followers tell between two rounds, summed.
     pub(super) fn of_all(worker: &mut Worker) -> Report {
         let mut report = Report::of(worker);
+        report.queues.planned = schedulers::plans(worker);
         for follower in worker.followers.all() {
             report.add(Report::of(follower));
         }
@@ -126,18 +137,18 @@ impl Report {
         }
         sum(&mut self.drops, other.drops);
         sum(&mut self.drop_sites, other.drop_sites);
-        for its in other.queues {
+        for its in other.queues.plain {
             let same = |mine: &&mut QueueReport| (mine.port, mine.priority) == (its.port, its.priority);
-            match self.queues.iter_mut().find(same) {
+            match self.queues.plain.iter_mut().find(same) {
                 Some(mine) => {
                     mine.packets += its.packets;
                     mine.depth += its.depth;
                     mine.dropped += its.dropped;
                 }
-                None => self.queues.push(its),
+                None => self.queues.plain.push(its),
             }
         }
-        self.queues.sort_by_key(|queue| (queue.port, queue.priority));
+        self.queues.plain.sort_by_key(|queue| (queue.port, queue.priority));
         self.bursts.append(&other.bursts);
         self.latency.append(&other.latency);
         self.workers.extend(other.workers);
@@ -156,7 +167,12 @@ impl Report {
                     known.driver += driver;
                 }
                 None => {
-                    let counters = counters.port(port);
+                    let mut counters = counters.port(port);
+                    if let Some(scheduler) = &live.scheduler {
+                        let (packets, bytes) = scheduler.waiting_bytes();
+                        counters.tx_packets = counters.tx_packets.wrapping_sub(packets);
+                        counters.tx_bytes = counters.tx_bytes.wrapping_sub(bytes);
+                    }
                     ports.push(PortReport { port, is_up: !live.ended, counters, driver });
                 }
             }
@@ -173,7 +189,7 @@ impl Report {
             drop_sites: (counters.drop_sites(switch.program()))
                 .map(|(site, count)| (site.clone(), count))
                 .collect(),
-            queues: switch.traffic.queues.report().collect(),
+            queues: Queues { plain: switch.traffic.queues.report().collect(), planned: Vec::new() },
             bursts: worker.bursts.sizes,
             latency: worker.bursts.latency,
             workers: vec![WorkerReport::of(worker)],

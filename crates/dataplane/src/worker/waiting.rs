@@ -1,6 +1,6 @@
 //! What a worker does when a round found nothing: it looks again at once, or sleeps until something comes.
 
-use super::Worker;
+use super::{Worker, schedulers};
 use crate::links;
 use millrace_drivers::wait_readable;
 use std::fmt;
@@ -95,6 +95,7 @@ impl Worker {
             }
         }
         let next = self.switch.next_departure_ns();
+        let next = next.into_iter().chain(schedulers::wake_ns(&self.ports)).min();
         let timeout = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
         let timeout = links::or_until_free(&self.switch, timeout);
         let timeout = timeout.into_iter().chain(held).min();

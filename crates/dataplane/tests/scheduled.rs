@@ -1,0 +1,304 @@
+//! Ports that serve what leaves by them as a plan says: each packet is counted once, flows keep their order, plans come and go while
+//! packets pass, and programs see the queue that a packet has waited in.
+
+use millrace_dataplane::{
+    DropReason, EngineKind, Intake, IntakeError, PortId, QueueConfig, ScheduleError, Spread, Summary, Switch,
+    SwitchConfig, Worker,
+};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
+use millrace_pipeline::{text, verify};
+use millrace_traffic::{Handle, Kind, Node, Plan, Port, Queue};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = include_str!("programs/classes.mir");
+
+/// Frames go to the port of their first byte, in the class of their third; the second says that they are forwarded.
+fn switch(engine: EngineKind, source: &str) -> Switch {
+    let program = text::parse(source).unwrap_or_else(|error| panic!("{error}"));
+    verify::verify(&program).unwrap();
+    Switch::new(Arc::new(program), SwitchConfig { engine, ..SwitchConfig::default() }).unwrap()
+}
+
+/// The same, whose egress writes into the fourth byte how many packets were in the queue when the packet left it.
+fn telling_depth() -> String {
+    let told =
+        PROGRAM.replace("intrinsic clone = copy", "intrinsic dequeue_depth = depth\nintrinsic clone = copy");
+    let told = told.replace("metadata error: bit<16>", "metadata error: bit<16>\nmetadata depth: bit<32>");
+    let told = told.replace("block5:\n    end\n}", "block5:\n    h.tag = depth[7:0]\n    end\n}");
+    assert_eq!(told.matches("depth").count(), 4);
+    told
+}
+
+/// Strict priority over eight queues of so many packets.
+fn priorities(packets: u32) -> Arc<Plan> {
+    let queue = |class: u16| Node {
+        handle: Handle::new(class + 2, 0),
+        kind: Kind::Queue(Box::new(Queue { classes: 1 << class, packets, ..Queue::default() })),
+    };
+    let root = Node { handle: Handle::new(1, 0), kind: Kind::Priority((0..8).rev().map(queue).collect()) };
+    Arc::new(Plan::new(Port::default(), root).unwrap())
+}
+
+/// Frames of eight classes in turn, so many of each, numbered.
+struct Source {
+    to: u8,
+    next: u32,
+    limit: u32,
+    frame: Vec<u8>,
+    /// Gives nothing while this is set.
+    holds: Arc<AtomicBool>,
+    given: Arc<AtomicU64>,
+}
+
+impl Source {
+    fn new(to: u8, of_each: u32) -> Source {
+        let (frame, holds, given) = (Vec::new(), Arc::default(), Arc::default());
+        Source { to, next: 0, limit: of_each * 8, frame, holds, given }
+    }
+}
+
+impl FarEnd for Source {
+    fn next(&mut self) -> Next<'_> {
+        if self.next == self.limit {
+            return Next::End;
+        }
+        if self.holds.load(Ordering::Relaxed) {
+            return Next::None;
+        }
+        self.frame = vec![self.to, 0, (self.next % 8) as u8, 0];
+        self.frame.extend((self.next / 8).to_be_bytes());
+        self.frame.resize(60, 0);
+        self.next += 1;
+        self.given.store(self.next.into(), Ordering::Relaxed);
+        Next::Frame(&self.frame)
+    }
+
+    fn take(&mut self, _: &[u8]) -> bool {
+        true
+    }
+}
+
+type Taken = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// A link that takes so many frames and then none, until it is asked once more.
+struct Link {
+    of: u32,
+    room: u32,
+    is_open: Arc<AtomicBool>,
+    taken: Taken,
+}
+
+fn link(of: u32) -> Link {
+    Link { of, room: of, is_open: Arc::new(AtomicBool::new(true)), taken: Taken::default() }
+}
+
+impl FarEnd for Link {
+    fn next(&mut self) -> Next<'_> {
+        Next::End
+    }
+
+    fn take(&mut self, frame: &[u8]) -> bool {
+        let Some(room) = self.room.checked_sub(1).filter(|_| self.is_open.load(Ordering::Relaxed)) else {
+            self.room = self.of;
+            return false;
+        };
+        self.room = room;
+        self.taken.lock().unwrap().push(frame.to_vec());
+        true
+    }
+}
+
+fn pair(far: impl FarEnd + Send + 'static) -> Box<dyn QueuePair> {
+    Box::new(MemoryPort::new(far))
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn number(frame: &[u8]) -> (u8, u32) {
+    (frame[2], u32::from_be_bytes(frame[4..8].try_into().unwrap()))
+}
+
+/// The frames of each class in their order; with how many there are of each.
+fn in_order(frames: &[Vec<u8>]) -> HashMap<u8, u32> {
+    let (mut last, mut counts) = (HashMap::new(), HashMap::new());
+    for frame in frames {
+        let (class, number) = number(frame);
+        assert!(last.insert(class, number).is_none_or(|before| before < number), "class {class}");
+        *counts.entry(class).or_default() += 1;
+    }
+    counts
+}
+
+fn drops(summary: &Summary) -> HashMap<DropReason, u64> {
+    summary.switch.counters().all_drops().collect()
+}
+
+/// What the link does not take at once waits, and what finds no room is dropped: the higher the class, the less.
+#[test]
+fn each_packet_is_counted_once_and_the_highest_class_goes_first() {
+    for (engine, workers) in [(EngineKind::Fastest, 1), (EngineKind::Interp, 1), (EngineKind::Fastest, 2)] {
+        let of_each = 4000;
+        let link = link(7);
+        let taken = Arc::clone(&link.taken);
+        let source = Source::new(2, of_each);
+        let holds = Arc::clone(&source.holds);
+        holds.store(true, Ordering::Relaxed);
+        let ports: Vec<(PortId, _)> = vec![(1, vec![pair(source)]), (2, vec![pair(link)])];
+        let worker = Worker::with_followers(switch(engine, PROGRAM), ports, workers, Spread::Port).unwrap();
+        let control = worker.control();
+        let running = thread::spawn(move || worker.run());
+        control.schedule(2, Some(priorities(50))).unwrap();
+        holds.store(false, Ordering::Relaxed);
+        let summary = running.join().unwrap();
+        let taken = taken.lock().unwrap();
+        let (from, to) = (summary.switch.counters().port(1), summary.switch.counters().port(2));
+        let dropped: u64 = drops(&summary).values().sum();
+        assert_eq!(from.rx_packets, u64::from(of_each) * 8, "{engine:?}, {workers}");
+        assert_eq!((to.tx_packets, to.tx_drops), (taken.len() as u64, dropped), "{engine:?}, {workers}");
+        assert_eq!(from.rx_packets, to.tx_packets + dropped, "{engine:?}, {workers}");
+        let counts = in_order(&taken);
+        let (highest, lowest) = (counts[&7], counts.get(&0).copied().unwrap_or(0));
+        assert!(highest >= lowest, "{counts:?}");
+    }
+}
+
+/// A plan is set, another one takes its place, and it goes again, while packets pass: none is lost, and none overtakes another one of its
+/// class.
+#[test]
+fn plans_come_and_go_while_packets_pass() {
+    for (workers, pairs) in [(1, 1), (2, 1), (2, 2)] {
+        let of_each = 40_000;
+        let links: Vec<Link> = (0..pairs).map(|_| link(1000)).collect();
+        let taken: Vec<Taken> = links.iter().map(|link| Arc::clone(&link.taken)).collect();
+        let from = (0..pairs).map(|_| pair(Source::new(2, of_each))).collect();
+        let ports: Vec<(PortId, Vec<Box<dyn QueuePair>>)> =
+            vec![(1, from), (2, links.into_iter().map(|link| pair(link)).collect())];
+        let worker =
+            Worker::with_followers(switch(EngineKind::Fastest, PROGRAM), ports, workers, Spread::Port)
+                .unwrap();
+        let control = worker.control();
+        let running = thread::spawn(move || worker.run());
+        let mut changes = 0;
+        while !running.is_finished() {
+            for plan in [Some(priorities(4000)), Some(priorities(3000)), None] {
+                match control.schedule(2, plan.clone()) {
+                    Ok(()) => changes += 1,
+                    Err(ScheduleError::Busy(2)) => {}
+                    Err(ScheduleError::Ended) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        let summary = running.join().unwrap();
+        assert!(changes > 3, "{changes}");
+        let (from, to) = (summary.switch.counters().port(1), summary.switch.counters().port(2));
+        let drops = drops(&summary);
+        assert_eq!(from.rx_packets, pairs as u64 * u64::from(of_each) * 8);
+        assert_eq!(from.rx_packets, to.tx_packets + drops.values().sum::<u64>(), "{drops:?}");
+        let sent: usize = taken.iter().map(|taken| taken.lock().unwrap().len()).sum();
+        assert_eq!(to.tx_packets, sent as u64);
+        if pairs == 1 {
+            in_order(&taken[0].lock().unwrap());
+        }
+    }
+}
+
+/// A port whose packets wait before egress, as egress looks at the queue: what it sees is how many were there.
+#[test]
+fn programs_see_the_queue_that_a_packet_waited_in() {
+    for engine in [EngineKind::Interp, EngineKind::Fastest] {
+        let link = link(1000);
+        let (taken, is_open) = (Arc::clone(&link.taken), Arc::clone(&link.is_open));
+        is_open.store(false, Ordering::Relaxed);
+        let source = Source::new(2, 100);
+        let (holds, given) = (Arc::clone(&source.holds), Arc::clone(&source.given));
+        holds.store(true, Ordering::Relaxed);
+        let ports: Vec<(PortId, Box<dyn QueuePair>)> = vec![(1, pair(source)), (2, pair(link))];
+        let worker = Worker::new(switch(engine, &telling_depth()), ports).unwrap();
+        let control = worker.control();
+        let running = thread::spawn(move || worker.run());
+        control.schedule(2, Some(priorities(1000))).unwrap();
+        holds.store(false, Ordering::Relaxed);
+        wait_until("all are given", || given.load(Ordering::Relaxed) == 800);
+        control.plans().unwrap();
+        let waiting: u64 =
+            control.plans().unwrap()[0].queues.iter().map(|queue| u64::from(queue.packets)).sum();
+        is_open.store(true, Ordering::Relaxed);
+        let summary = running.join().unwrap();
+        assert!(waiting >= 736, "{engine:?}: {waiting} of 800, as the port takes 64");
+        let taken = taken.lock().unwrap();
+        assert_eq!((taken.len(), summary.switch.counters().port(2).tx_packets), (800, 800), "{engine:?}");
+        in_order(&taken);
+        // The last one of each class has left an empty queue, and some others a long one.
+        let depths = |class: u8| taken.iter().filter(move |frame| frame[2] == class).map(|frame| frame[3]);
+        for class in 0..8 {
+            assert_eq!(depths(class).last(), Some(0), "{engine:?}, class {class}");
+            assert!(depths(class).max() >= Some(80), "{engine:?}, class {class}");
+        }
+    }
+}
+
+/// Ports with a share of the worker: one that is flooded leaves the other its share.
+#[test]
+fn ports_share_a_worker_as_their_quanta_say() {
+    let (first, second) = (Source::new(3, u32::MAX / 8), Source::new(4, u32::MAX / 8));
+    let given = [Arc::clone(&first.given), Arc::clone(&second.given)];
+    let ports: Vec<(PortId, Box<dyn QueuePair>)> =
+        vec![(1, pair(first)), (2, pair(second)), (3, pair(link(u32::MAX))), (4, pair(link(u32::MAX)))];
+    let worker = Worker::new(switch(EngineKind::Fastest, PROGRAM), ports).unwrap();
+    let control = worker.control();
+    let running = thread::spawn(move || worker.run());
+    let shares = || {
+        let before = given.each_ref().map(|given| given.load(Ordering::Relaxed));
+        wait_until("packets pass", || given[1].load(Ordering::Relaxed) > before[1] + 50_000);
+        let after = given.each_ref().map(|given| given.load(Ordering::Relaxed));
+        (after[0] - before[0]) as f64 / (after[1] - before[1]) as f64
+    };
+    control.set_intake(1, Some(Intake { class: 0, quantum: 3 * 64 * 60 })).unwrap();
+    control.set_intake(2, Some(Intake { class: 0, quantum: 64 * 60 })).unwrap();
+    let ratio = shares();
+    assert!((2.8..3.2).contains(&ratio), "{ratio}");
+    assert_eq!(control.intakes().unwrap().len(), 2);
+    assert_eq!(control.set_intake(9, None), Err(IntakeError::UnknownPort(9)));
+    assert_eq!(control.set_intake(1, Some(Intake { class: 8, quantum: 64 })), Err(IntakeError::Class(8)));
+    (1..=2).for_each(|port| control.set_intake(port, None).unwrap());
+    let ratio = shares();
+    assert!((0.9..1.1).contains(&ratio), "{ratio}");
+    control.stop();
+    running.join().unwrap();
+}
+
+#[test]
+fn what_cannot_be_scheduled_is_refused_and_goes_on() {
+    let ports = || vec![(1, pair(Source::new(2, 10))), (2, pair(link(10)))];
+    let config = SwitchConfig {
+        queues: QueueConfig { priorities: 2, ..QueueConfig::default() },
+        ..SwitchConfig::default()
+    };
+    let program = Arc::new(text::parse(PROGRAM).unwrap());
+    for (config, port, wanted) in
+        [(SwitchConfig::default(), 9, ScheduleError::UnknownPort(9)), (config, 2, ScheduleError::Priorities)]
+    {
+        let switch = Switch::new(Arc::clone(&program), config).unwrap();
+        let mut ports: Vec<(PortId, Box<dyn QueuePair>)> = ports();
+        ports.push((3, Box::new(millrace_drivers::NullPort::open("-").unwrap())));
+        let worker = Worker::new(switch, ports).unwrap();
+        let control = worker.control();
+        let running = thread::spawn(move || worker.run());
+        assert_eq!(control.schedule(port, Some(priorities(10))), Err(wanted));
+        assert!(control.plans().unwrap().is_empty());
+        control.stop();
+        running.join().unwrap();
+        assert_eq!(control.schedule(2, None), Err(ScheduleError::Ended));
+    }
+}
