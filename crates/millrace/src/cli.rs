@@ -8,6 +8,7 @@ use crate::output::Colour;
 use crate::p4info::Form;
 use crate::plugins::PluginArgs;
 use crate::swap::SwapArgs;
+use crate::tc::TcCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use millrace_dataplane::{ClockSpec, DEFAULT_PACKET_MEMORY, EngineKind, MAX_WORKERS, QueueConfig};
 use millrace_drivers::{DEFAULT_CAPTURE_FILE, PortSpec};
@@ -79,6 +80,9 @@ pub(crate) enum Command {
     /// Loads, replaces, switches off or lists the plugins that the program of a running switch calls
     #[command(after_help = examples::PLUGIN)]
     Plugin(PluginCommand),
+    /// Says or changes how ports of a running switch queue and schedule what leaves by them, in words as `tc` of Linux has them
+    #[command(after_help = examples::TC)]
+    Tc(TcCommand),
 }
 
 impl Command {
@@ -98,6 +102,7 @@ impl Command {
             Command::Log(args) => args.json,
             Command::Queue(args) => args.json,
             Command::Plugin(args) => args.json,
+            Command::Tc(args) => args.json,
             // There it names a file, as in the tool of bmv2.
             Command::Shell(_) => false,
         }
@@ -441,6 +446,9 @@ pub(crate) struct QueueArgs {
     /// Packets that a queue holds
     #[arg(long, value_name = "N", default_value_t = QueueConfig::default().depth)]
     pub(crate) queue_depth: u32,
+    /// How ports queue and schedule what leaves by them, in words as `tc` of Linux has them
+    #[arg(long, value_name = "FILE", conflicts_with = "priorities")]
+    pub(crate) tc: Option<PathBuf>,
     /// Packets for a link that is busy wait in the queue of its port, where the program sees them; else they are dropped
     #[arg(long)]
     pub(crate) wait_for_links: bool,

@@ -77,6 +77,14 @@ Examples:
   millrace queue 0 1 0                                    worker 0 has queue pair 1 of port 0 from now on
   millrace queue 0 1 0 --metrics 9561";
 
+pub(crate) const TC: &str = "\
+Examples:
+  millrace tc show                                        says the plans of ports and what their queues hold
+  millrace tc replace plan.tc                             has all ports go on with the plans of the file
+  millrace tc set --port 1 \"class add parent 1: classid 1:1 drr quantum 3000\"
+  millrace tc check plan.tc                               says whether they can be, without a switch
+  millrace tc ingress 0 --class 7                         packets of port 0 come in before those of others";
+
 pub(crate) const PLUGIN: &str = "\
 Examples:
   millrace plugin                                         says what the plugins are and what they cost

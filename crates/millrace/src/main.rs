@@ -37,6 +37,7 @@ mod statistics;
 mod stf;
 mod stories;
 mod swap;
+mod tc;
 mod terminal;
 mod thrift;
 mod trace;
@@ -76,6 +77,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Log(args) => observe::log(&args),
         Command::Queue(args) => observe::queue(&args),
         Command::Plugin(args) => observe::plugin(&args),
+        Command::Tc(args) => tc::tc(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

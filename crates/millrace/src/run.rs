@@ -11,7 +11,9 @@ use crate::privileges::{Opener, Privileges};
 use crate::source::load_any;
 use crate::stories::Stories;
 use crate::terminal::Terminal;
-use crate::{captures, demo, grpc, inputs, logging, nanomsg, observe, plugins, progress, statistics, thrift};
+use crate::{
+    captures, demo, grpc, inputs, logging, nanomsg, observe, plugins, progress, statistics, tc, thrift,
+};
 use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
 use millrace_dataplane::{Clock, Control, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
@@ -77,7 +79,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     load_entries(args, &mut switch, &opener, findings)?;
     let OpenPorts { inputs, captures, mut ports, chains } =
         inputs::open_ports(args, switch.program(), &opener)?;
-    let making = making(args, chains);
+    let (making, plans) = (making(args, chains), read_plans(args, &opener)?);
     drop(opener);
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
@@ -88,7 +90,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let mut signals = signals(&log).map_err(|error| Failure::failed("signals", error))?;
     let stopping = signals.handle();
     let mut instance = Instance::new(worker);
-    set_up(&mut instance, args, &name);
+    set_up(&mut instance, args, &name, plans)?;
     captures::start_all(&args.captures, &captures)?;
     let links = Links::of(&args.ports);
     let control = instance.control().clone();
@@ -203,6 +205,12 @@ fn load_entries(
     load_text(switch, entries, &text, findings)
 }
 
+/// How ports serve what leaves by them, in the words of the file.
+fn read_plans(args: &RunArgs, opener: &Opener) -> Result<Option<String>, Failure> {
+    let path = args.queues.tc.clone();
+    path.map(|path| opener.open(move || read(&path))?).transpose()
+}
+
 /// The program that the switch begins with.
 struct Brought {
     name: String,
@@ -269,8 +277,11 @@ fn making(args: &RunArgs, chains: Option<ProgramChains>) -> Making {
     }
 }
 
-fn set_up(instance: &mut Instance, args: &RunArgs, name: &str) {
+fn set_up(instance: &mut Instance, args: &RunArgs, name: &str, plans: Option<String>) -> Result<(), Failure> {
     let worker = instance.worker_mut();
+    if let (Some(file), Some(plans)) = (&args.queues.tc, plans) {
+        tc::load(worker, file, &plans)?;
+    }
     worker.run_on(args.workers.processors().to_vec());
     worker.poll(args.workers.polling());
     if let Some(seconds) = args.streams_after {
@@ -282,6 +293,7 @@ fn set_up(instance: &mut Instance, args: &RunArgs, name: &str) {
     let engine = worker.switch_mut().engine_name();
     info!(program = name, version = env!("CARGO_PKG_VERSION"), engine, "start");
     args.ports.iter().for_each(|port| info!(port = port.to_string(), "port up"));
+    Ok(())
 }
 
 fn start_p4runtime(listen: &Listen, device: DeviceConfig, control: &Control) -> Result<Server, Failure> {

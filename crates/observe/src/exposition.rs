@@ -3,8 +3,8 @@
 mod kinds;
 
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PluginStatus, PortStatus, QueuePairStatus,
-    QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
+    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PlanQueueStatus, PluginStatus, PortStatus,
+    QueuePairStatus, QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -157,7 +157,45 @@ fn queues(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     let help = "Packets that the queue holds at most";
     out.gauges("millrace_queue_max_packets", help, None, each(|queue| queue.max_packets.into()))?;
     let help = "Packets that the queue had no room for";
-    out.counters("millrace_queue_drops", help, None, each(|queue| queue.drops))
+    out.counters("millrace_queue_drops", help, None, each(|queue| queue.drops))?;
+    plans(out, status)
+}
+
+/// The queues of ports with a plan.
+fn plans(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+    let queues = || status.plans.iter().flat_map(|plan| plan.queues.iter().map(|queue| (plan.port, queue)));
+    let labels = |port: u32, queue: &PlanQueueStatus| {
+        vec![("port", port.to_string()), ("queue", queue.handle.clone())]
+    };
+    let each = |number: fn(&PlanQueueStatus) -> u64| -> Samples {
+        queues().map(|(port, queue)| (labels(port, queue), number(queue))).collect()
+    };
+    let bytes = || Some(Unit::Bytes);
+    out.gauges(
+        "millrace_tc_waiting_packets",
+        "Packets that wait in the queue",
+        None,
+        each(|queue| queue.packets),
+    )?;
+    out.gauges("millrace_tc_waiting", "Bytes that wait in the queue", bytes(), each(|queue| queue.bytes))?;
+    let help = "Most bytes that have waited in the queue together";
+    out.gauges("millrace_tc_largest", help, bytes(), each(|queue| queue.largest_bytes))?;
+    out.counters("millrace_tc_sent_packets", "Packets that left the queue", None, each(|queue| queue.sent))?;
+    out.counters("millrace_tc_sent", "Bytes that left the queue", bytes(), each(|queue| queue.sent_bytes))?;
+    let help = "Packets that the queue marked for congestion";
+    out.counters("millrace_tc_marked_packets", help, None, each(|queue| queue.marked))?;
+    let help = "Nanoseconds that packets which left the queue have waited, all together";
+    out.counters("millrace_tc_delay_nanoseconds", help, None, each(|queue| queue.delay_ns))?;
+    let help = "The longest of these times, in nanoseconds";
+    out.gauges("millrace_tc_largest_delay_nanoseconds", help, None, each(|queue| queue.largest_delay_ns))?;
+    let drops = queues().flat_map(|(port, queue)| {
+        queue.drops.iter().map(move |(why, count)| {
+            let mut labels = labels(port, queue);
+            labels.push(("reason", why.clone()));
+            (labels, *count)
+        })
+    });
+    out.counters("millrace_tc_drops", "Packets that the queue dropped, by reason", None, drops.collect())
 }
 
 fn workers(out: &mut Families<'_>, status: &Status) -> fmt::Result {

@@ -9,14 +9,23 @@
 //! | `DELETE /captures/PORT` | switches it off, once its files are whole |
 //! | `GET /queues` | the workers with the queue pairs that each has, as JSON |
 //! | `PUT /queues/PORT/QUEUE?worker=WORKER` | has that worker have a queue pair of a port, and answers as `GET` does |
+//! | `GET /tc` | the ports with a plan of their queues, as JSON |
+//! | `PUT /tc`, with words as `tc` has them | has each port that they name serve what leaves by it like that, and answers as `GET` does |
+//! | `PUT /tc?whole`, the same | the same, and has all other ports serve what leaves by them as it comes |
+//! | `DELETE /tc/PORT` | has a port serve what leaves by it as it comes, and answers as `GET` does |
+//! | `GET /ingress` | the ports whose share of their workers was set, as JSON |
+//! | `PUT /ingress/PORT?class=CLASS&quantum=BYTES` | sets it, and answers as `GET` does |
+//! | `DELETE /ingress/PORT` | has a port share its workers as others do, and answers as `GET` does |
 //! | `GET /plugins` | the plugins that programs call, as JSON |
 //! | `PUT /plugins/NAME?SETTINGS`, with a module | loads it under that name, and answers as `GET` does |
 //! | `PUT /plugins/NAME/off`, `.../on` | switches it off, or on again, and answers as `GET` does |
 //! | `GET /log` | the level of the log, as JSON |
 //! | `PUT /log?level=LEVEL` | sets it, and answers as `GET` does |
 //!
-//! Captures, the log, plugins and queue pairs are switched from this machine only, and not by web pages: a request that says where it comes from
+//! Captures, the log, plugins, plans, shares and queue pairs are switched from this machine only, and not by web pages: a request that says where it comes from
 //! (`Origin`) is refused. So is every request for another host than this one (`Host`).
+
+mod schedule;
 
 use crate::collect::{Collector, Seen};
 use crate::exposition::{CONTENT_TYPE, metrics};
@@ -327,6 +336,12 @@ async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> 
     if let Some(pair) = path.strip_prefix("/queues/") {
         return put_queue(shared, ends, &head, pair).await;
     }
+    if path == "/tc" && head.method == Method::PUT || path.starts_with("/tc/") {
+        return schedule::plans(shared, ends.peer, &head, body).await;
+    }
+    if path.starts_with("/ingress/") {
+        return schedule::ingress(shared, ends.peer, &head).await;
+    }
     if let Some(plugin) = path.strip_prefix("/plugins/") {
         return put_plugin(shared, ends, &head, plugin, body).await;
     }
@@ -352,15 +367,18 @@ async fn answer(shared: Arc<Shared>, ends: Ends, request: Request<Incoming>) -> 
         "/status" => blocking(move || shared.status(|status| json(&**status))).await,
         "/captures" => blocking(move || shared.status(|status| json(&status.captures))).await,
         "/queues" => blocking(move || shared.status(|status| json(&status.workers))).await,
+        "/tc" => blocking(move || shared.status(|status| json(&status.plans))).await,
+        "/ingress" => blocking(move || schedule::intakes(&shared)).await,
         "/plugins" => json(&shared.plugins.list()),
         "/log" => json(&LogStatus { level: shared.log.level() }),
         "/" => text(
             StatusCode::OK,
-            "millrace: /metrics for Prometheus, /status, /captures, /queues, /plugins and /log as JSON",
+            "millrace: /metrics for Prometheus, /status, /captures, /queues, /tc, /ingress, /plugins and /log as JSON",
         ),
-        _ => {
-            text(StatusCode::NOT_FOUND, "there are /metrics, /status, /captures, /queues, /plugins and /log")
-        }
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "there are /metrics, /status, /captures, /queues, /tc, /ingress, /plugins and /log",
+        ),
     }
 }
 

@@ -1,13 +1,15 @@
 //! The parts of a status, each from what its part of the switch reports.
 
 use millrace_dataplane::{
-    DropSite, Histogram, PortId, PortReport, QueueReport, RANGES, Report, WorkerReport,
+    DropSite, Histogram, PlannedPort, PortId, PortReport, QueueReport, RANGES, Report, WorkerReport,
 };
 use millrace_drivers::{DirectionCounters, FrameKinds, LinkCounters, PortLink, PortStatistics, SIZES};
 use millrace_observe_api::{
     CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, KindsStatus,
-    PortStatus, QueuePairStatus, QueueStatus, StepStatus, TableStatus, WorkerStatus,
+    PlanQueueStatus, PlanStatus, PortStatus, QueuePairStatus, QueueStatus, StepStatus, TableStatus,
+    WorkerStatus,
 };
+use millrace_traffic::{Discard, Plan, words};
 use std::collections::BTreeMap;
 
 pub(crate) fn port(report: &PortReport, far_end: Option<&PortLink>) -> PortStatus {
@@ -108,6 +110,32 @@ pub(crate) fn tables(report: &Report) -> Vec<TableStatus> {
 pub(crate) fn queue(report: &QueueReport) -> QueueStatus {
     let QueueReport { port, priority, packets, depth, dropped } = *report;
     QueueStatus { port, priority, packets, max_packets: depth, drops: dropped }
+}
+
+pub(crate) fn plan(plan: &PlannedPort) -> PlanStatus {
+    let PlannedPort { port, plan, queues } = plan;
+    PlanStatus {
+        port: *port,
+        plan: words::PortPlan { port: *port, plan: Plan::clone(plan) }.to_string(),
+        queues: queues.iter().map(plan_queue).collect(),
+    }
+}
+
+fn plan_queue(report: &millrace_traffic::QueueReport) -> PlanQueueStatus {
+    let drops = Discard::ALL.into_iter().zip(report.discarded).filter(|(_, count)| *count > 0);
+    PlanQueueStatus {
+        handle: report.handle.to_string(),
+        packets: report.packets.into(),
+        bytes: report.bytes,
+        sent: report.sent,
+        sent_bytes: report.sent_bytes,
+        marked: report.marked,
+        drops: drops.map(|(why, count)| (why.name().to_owned(), count)).collect(),
+        largest_packets: report.largest_packets.into(),
+        largest_bytes: report.largest_bytes,
+        delay_ns: report.delay_ns,
+        largest_delay_ns: report.largest_delay_ns,
+    }
 }
 
 pub(crate) fn worker(report: &WorkerReport) -> WorkerStatus {

@@ -1,6 +1,6 @@
 //! Asking a running switch what it is like.
 
-use crate::status::{CaptureStatus, LogStatus, PluginStatus, Status, WorkerStatus};
+use crate::status::{CaptureStatus, IntakeStatus, LogStatus, PlanStatus, PluginStatus, Status, WorkerStatus};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -98,6 +98,57 @@ impl Client {
     /// [`ClientError`].
     pub fn move_queue(&self, port: u32, queue: u32, worker: u32) -> Result<Vec<WorkerStatus>, ClientError> {
         self.ask(Method::PUT, &format!("/queues/{port}/{queue}?worker={worker}"))
+    }
+
+    /// The ports with a plan of their queues.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn plans(&self) -> Result<Vec<PlanStatus>, ClientError> {
+        self.ask(Method::GET, "/tc")
+    }
+
+    /// Has each port that these words name serve what leaves by it as they say, and with `whole` all others as it comes; gives the
+    /// plans as they are then.
+    ///
+    /// # Errors
+    /// [`ClientError`]; all ports go on as they did.
+    pub fn set_plans(&self, words: &str, whole: bool) -> Result<Vec<PlanStatus>, ClientError> {
+        let query = if whole { "?whole" } else { "" };
+        self.ask_with(Method::PUT, &format!("/tc{query}"), words.as_bytes().to_vec())
+    }
+
+    /// Has a port serve what leaves by it as it comes; gives the plans as they are then.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn remove_plan(&self, port: u32) -> Result<Vec<PlanStatus>, ClientError> {
+        self.ask(Method::DELETE, &format!("/tc/{port}"))
+    }
+
+    /// The ports whose share of their workers was set.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn intakes(&self) -> Result<Vec<IntakeStatus>, ClientError> {
+        self.ask(Method::GET, "/ingress")
+    }
+
+    /// Sets the share of a port; gives all that were set.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn set_intake(&self, intake: IntakeStatus) -> Result<Vec<IntakeStatus>, ClientError> {
+        let IntakeStatus { port, class, quantum } = intake;
+        self.ask(Method::PUT, &format!("/ingress/{port}?class={class}&quantum={quantum}"))
+    }
+
+    /// Has a port share its workers as others do; gives those whose share was set.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn remove_intake(&self, port: u32) -> Result<Vec<IntakeStatus>, ClientError> {
+        self.ask(Method::DELETE, &format!("/ingress/{port}"))
     }
 
     /// The plugins.

@@ -15,7 +15,7 @@ mod status;
 
 pub use client::{Client, ClientError};
 pub use status::{
-    CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, KindsStatus,
-    LogStatus, PluginStatus, PortStatus, Process, QueuePairStatus, QueueStatus, Status, StepStatus,
-    TableStatus, WorkerStatus,
+    CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, IntakeStatus,
+    KindsStatus, LogStatus, PlanQueueStatus, PlanStatus, PluginStatus, PortStatus, Process, QueuePairStatus,
+    QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
 };

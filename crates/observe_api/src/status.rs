@@ -25,6 +25,9 @@ pub struct Status {
     pub tables: Vec<TableStatus>,
     /// The queues that there are: ports without one send at once.
     pub queues: Vec<QueueStatus>,
+    /// The ports with a plan, and their queues.
+    #[serde(default)]
+    pub plans: Vec<PlanStatus>,
     /// Packets of each burst.
     pub bursts: Distribution,
     /// Nanoseconds from the arrival of a packet until it was on its way out, of a sample.
@@ -278,6 +281,55 @@ pub struct QueueStatus {
     pub max_packets: u32,
     /// Packets that it had no room for.
     pub drops: u64,
+}
+
+/// How a port shares its workers with others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IntakeStatus {
+    /// The port.
+    pub port: u32,
+    /// Its class: those of a higher one go first.
+    pub class: u8,
+    /// Its share among the ports of its class, in bytes a round.
+    pub quantum: u32,
+}
+
+/// How a port serves what leaves by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanStatus {
+    /// The port.
+    pub port: u32,
+    /// Its plan, in words as `tc` has them.
+    pub plan: String,
+    /// Its queues.
+    pub queues: Vec<PlanQueueStatus>,
+}
+
+/// A queue of a plan, or all copies of it together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanQueueStatus {
+    /// Its name in the plan, as `10:` or `10:2`.
+    pub handle: String,
+    /// Packets that wait.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that left.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets that were marked for congestion.
+    pub marked: u64,
+    /// Packets that were dropped, by reason; those without any are left out.
+    pub drops: BTreeMap<String, u64>,
+    /// Most packets that have waited together.
+    pub largest_packets: u64,
+    /// Most bytes that have waited together.
+    pub largest_bytes: u64,
+    /// The sum of the times that packets which left have waited, in nanoseconds.
+    pub delay_ns: u64,
+    /// The longest of these times.
+    pub largest_delay_ns: u64,
 }
 
 /// A thread that forwards.

@@ -291,7 +291,19 @@ fn queues(now: &Status) -> List {
             queue.drops.to_string(),
         ]
     });
-    List { title: "queues", columns: &["queue", "packets", "size", "drops"], rows: rows.collect() }
+    // Of queues of a plan the size is what it was at most: their limits are several.
+    let planned = now.plans.iter().flat_map(|plan| {
+        plan.queues.iter().map(|queue| {
+            vec![
+                format!("{}/{}", plan.port, queue.handle),
+                queue.packets.to_string(),
+                format!("<{}", queue.largest_packets),
+                queue.drops.values().sum::<u64>().to_string(),
+            ]
+        })
+    });
+    let rows = rows.chain(planned).collect();
+    List { title: "queues", columns: &["queue", "packets", "size", "drops"], rows }
 }
 
 /// A number with at most four digits and a unit prefix: `999`, `1.23k`, `45.6M`.
@@ -371,6 +383,7 @@ pub(crate) mod tests {
                 bytes: 43_400_000,
             }],
             queues: vec![QueueStatus { port: 1, priority: 2, packets: 5, max_packets: 64, drops: 9 }],
+            plans: Vec::new(),
             bursts: Distribution { count: 10 * seconds, sum: 25 * seconds, ranges: vec![0, 10 * seconds] },
             latency_ns: Distribution {
                 count: seconds,

@@ -19,5 +19,6 @@ mod stand_in;
 mod stand_in_live;
 mod stf;
 mod swap;
+mod tc;
 mod trace;
 mod workers;

@@ -1,5 +1,5 @@
 use super::*;
-use millrace_observe_api::{DeviceDirection, DeviceStatus, KindsStatus, Process};
+use millrace_observe_api::{DeviceDirection, DeviceStatus, KindsStatus, PlanStatus, Process};
 use std::collections::{BTreeMap, HashSet};
 
 fn sizes(first: u64) -> BTreeMap<String, u64> {
@@ -72,6 +72,7 @@ fn status() -> Arc<Status> {
         }],
         tables: vec![table("c.t", Some(41), Some(42)), table("c.u", None, None)],
         queues: vec![QueueStatus { port: 3, priority: 1, packets: 51, max_packets: 52, drops: 53 }],
+        plans: vec![plan()],
         bursts: Distribution { count: 3, sum: 67, ranges: vec![1, 1, 0, 0, 0, 0, 1] },
         latency_ns: Distribution { count: 6, sum: 1_500_000_000, ranges },
         lost_notices: 61,
@@ -122,11 +123,37 @@ fn status() -> Arc<Status> {
     })
 }
 
+fn plan() -> PlanStatus {
+    let queue = PlanQueueStatus {
+        handle: "10:2".into(),
+        packets: 121,
+        bytes: 122,
+        sent: 123,
+        sent_bytes: 124,
+        marked: 125,
+        drops: [("early_drop".to_owned(), 126)].into(),
+        largest_packets: 127,
+        largest_bytes: 128,
+        delay_ns: 129,
+        largest_delay_ns: 130,
+    };
+    PlanStatus { port: 3, plan: String::new(), queues: vec![queue] }
+}
+
 #[test]
 fn every_number_has_its_name_and_labels() {
     let text = metrics(&status());
     let lines: Vec<&str> = text.lines().collect();
     for line in [
+        "millrace_tc_waiting_packets{port=\"3\",queue=\"10:2\"} 121",
+        "millrace_tc_waiting_bytes{port=\"3\",queue=\"10:2\"} 122",
+        "millrace_tc_sent_packets_total{port=\"3\",queue=\"10:2\"} 123",
+        "millrace_tc_sent_bytes_total{port=\"3\",queue=\"10:2\"} 124",
+        "millrace_tc_marked_packets_total{port=\"3\",queue=\"10:2\"} 125",
+        "millrace_tc_drops_total{port=\"3\",queue=\"10:2\",reason=\"early_drop\"} 126",
+        "millrace_tc_largest_bytes{port=\"3\",queue=\"10:2\"} 128",
+        "millrace_tc_delay_nanoseconds_total{port=\"3\",queue=\"10:2\"} 129",
+        "millrace_tc_largest_delay_nanoseconds{port=\"3\",queue=\"10:2\"} 130",
         "millrace_program_drops_total{place=\"a.p4:7\",block=\"c.drop\",request=\"mark_to_drop\",called_at=\"9\",table=\"c.t,c.u\"} 30",
         "millrace_build_info{version=\"1.2.3\"} 1",
         "millrace_port_info{port=\"3\",interface=\"eth0\",mac=\"02:00:00:00:00:17\",spec=\"packet:eth0\"} 1",
