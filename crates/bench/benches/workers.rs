@@ -8,18 +8,18 @@
 
 mod lab;
 
+use lab::running::{Running, median};
 use lab::{capture, compile, files, frames, switch};
 use millrace_chassis::Pipeline;
-use millrace_dataplane::{Control, PortId, Spread, Summary, Switch, Worker};
+use millrace_dataplane::{PortId, Spread, Switch, Worker};
 use millrace_drivers::null::NullDevice;
 use millrace_drivers::{Device, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, PacketPool};
-use rustix::thread::{CpuSet, gettid, sched_getaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity};
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::path::Path;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const PROGRAMS: [&str; 7] =
     ["router", "l2_switch", "firewall", "nat", "l3_gateway_pppoe", "l3_gateway_vxlan", "l3_gateway_gtp"];
@@ -29,7 +29,6 @@ const ROUNDS: usize = 7;
 const ROUND: Duration = Duration::from_millis(200);
 /// Before a round: code is fitted, caches are warm.
 const WARM_UP: Duration = Duration::from_millis(100);
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,11 +119,6 @@ fn row(name: &str, fate: Fate, lane: &Lane<'_>) {
     );
 }
 
-fn median(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    numbers[numbers.len() / 2]
-}
-
 /// A program and its traffic.
 struct Lane<'l> {
     pipeline: &'l Pipeline,
@@ -173,69 +167,7 @@ impl Lane<'_> {
         let worker = Worker::with_followers(switch, ports.collect(), cores.len(), Spread::Symmetric);
         let mut worker = worker.unwrap_or_else(|error| panic!("{error}"));
         worker.run_on(cores.to_vec());
-        let control = worker.control();
-        let (started, thread) = std::sync::mpsc::channel();
-        let leader = std::thread::Builder::new().name("worker 0".into()).spawn(move || {
-            started.send(gettid().as_raw_nonzero().get()).expect("somebody waits");
-            worker.run()
-        });
-        let first = thread.recv().expect("a thread");
-        // The others are named by their numbers; there is no other switch with several workers.
-        let threads = (1..cores.len()).map(|number| thread_named(&format!("worker {number}")));
-        Running {
-            control,
-            leader: leader.expect("a thread"),
-            threads: std::iter::once(first).chain(threads).collect(),
-        }
-    }
-}
-
-/// The number of a thread of this process, which gives itself its name when it starts.
-fn thread_named(name: &str) -> i32 {
-    let is_named = |number: &i32| {
-        std::fs::read_to_string(format!("/proc/self/task/{number}/comm"))
-            .is_ok_and(|comm| comm.trim_end() == name)
-    };
-    let begun = Instant::now();
-    loop {
-        let threads = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
-        let mut numbers = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
-        if let Some(number) = numbers.find(is_named) {
-            return number;
-        }
-        assert!(begun.elapsed() < PATIENCE, "a thread {name}");
-        std::thread::yield_now();
-    }
-}
-
-/// A switch that runs.
-struct Running {
-    control: Control,
-    leader: JoinHandle<Summary>,
-    /// The numbers of its workers' threads in the system.
-    threads: Vec<i32>,
-}
-
-impl Running {
-    /// Packets that each worker has switched, and what it has had of its processor.
-    fn now(&self) -> Vec<(u64, Duration)> {
-        let report = self.control.report(PATIENCE).expect("a report");
-        let time = |thread: &i32| {
-            let path = format!("/proc/self/task/{thread}/schedstat");
-            let text = std::fs::read_to_string(path).expect("the times of a thread");
-            Duration::from_nanos(text.split(' ').next().and_then(|word| word.parse().ok()).expect("a time"))
-        };
-        report
-            .workers
-            .iter()
-            .zip(&self.threads)
-            .map(|(worker, thread)| (worker.rx_packets, time(thread)))
-            .collect()
-    }
-
-    fn stop(self) {
-        self.control.stop();
-        self.leader.join().expect("the worker");
+        Running::start(worker, cores.len())
     }
 }
 

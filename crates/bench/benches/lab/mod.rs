@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each benchmark uses its part")]
 
 pub(crate) mod peers;
+pub(crate) mod running;
 
 use millrace_bench::cpus;
 use millrace_chassis::{Making, Pipeline};
