@@ -20,6 +20,8 @@ FUNCTIONS = {
     "state": "crates/state/tests/control.rs",
     "workers": "crates/state/tests/workers.rs",
     "arrivals": "crates/dataplane/tests/arrivals.rs",
+    "scheduled": "crates/dataplane/tests/scheduled.rs",
+    "timed": "crates/dataplane/tests/timed.rs",
     "clock": "crates/dataplane/src/clock.rs",
     "stamps": "crates/dataplane/src/worker/arrivals.rs",
     "times": "crates/jit/tests/differential/times.rs",

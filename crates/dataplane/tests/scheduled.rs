@@ -112,7 +112,7 @@ impl FarEnd for Link {
     }
 }
 
-fn pair(far: impl FarEnd + Send + 'static) -> Box<dyn QueuePair> {
+fn pair(far: impl FarEnd) -> Box<dyn QueuePair> {
     Box::new(MemoryPort::new(far))
 }
 
@@ -242,7 +242,7 @@ fn programs_see_the_queue_that_a_packet_waited_in() {
         // The last one of each class has left an empty queue, and some others a long one.
         let depths = |class: u8| taken.iter().filter(move |frame| frame[2] == class).map(|frame| frame[3]);
         for class in 0..8 {
-            assert_eq!(depths(class).last(), Some(0), "{engine:?}, class {class}");
+            assert_eq!(depths(class).next_back(), Some(0), "{engine:?}, class {class}");
             assert!(depths(class).max() >= Some(80), "{engine:?}, class {class}");
         }
     }

@@ -112,6 +112,9 @@ fn levels(shaped: bool) -> Node {
     flows(1, 4, Among::RoundRobin, shaped(11, pipes))
 }
 
+/// Makes how copies take turns.
+type Make = fn() -> Among;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let [what, waiting] = &arguments[..]
@@ -124,7 +127,7 @@ fn main() {
         }
         return;
     }
-    let disciplines: [(&str, fn() -> Among); 4] = [
+    let disciplines: [(&str, Make); 4] = [
         ("priority", || Among::Priority),
         ("round robin", || Among::RoundRobin),
         ("deficit", || Among::Deficit(vec![1542])),
