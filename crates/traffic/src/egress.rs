@@ -25,6 +25,8 @@ pub struct Egress<P> {
     pub(crate) link: Option<Link>,
     pub(crate) settings: Vec<Queue>,
     routes: [Route; CLASSES],
+    /// The setting of the queue of each class whose packets may pass an idle port.
+    passing: [Option<u32>; CLASSES],
     pub(crate) queues: PerQueue,
     pub(crate) origins: Vec<Origin>,
     pub(crate) random: Random,
@@ -105,6 +107,10 @@ impl<P> Egress<P> {
             origins: queue_origins,
         };
         let timers = Wheel::new(MAX_TIMERS, now_ns);
+        let passing = std::array::from_fn(|class| {
+            let setting = fifos[routes[class].queue(0) as usize].setting;
+            (plan.orders_classes_alone() && settings[setting as usize].is_plain()).then_some(setting)
+        });
         Egress {
             slab: Slab::new(),
             tree: Tree {
@@ -124,6 +130,7 @@ impl<P> Egress<P> {
             link: port.rate.map(|rate| Link::new(rate, port.catch_up_ns, now_ns)),
             settings,
             routes,
+            passing,
             queues,
             origins: inner_origins,
             random: Random(port.seed),
@@ -205,6 +212,31 @@ impl<P> Egress<P> {
             }
         }
         Ok(Admitted { queue, depth, mark })
+    }
+
+    /// Whether packets of one class, so many with so many bytes and none longer than that, would leave in their order if they were all
+    /// offered now and then asked for: the port is idle and orders nothing but classes. Then whoever sends them at once only has to say
+    /// so ([`Egress::passed`]).
+    #[inline]
+    pub fn may_pass(&self, class: u8, packets: u32, bytes: u64, longest: u32) -> bool {
+        let Some(setting) = self.passing[usize::from(class).min(CLASSES - 1)] else { return false };
+        let setting = &self.settings[setting as usize];
+        let port = self.plan.port();
+        self.len == 0
+            && packets <= setting.packets.min(port.packets)
+            && bytes <= setting.bytes.min(self.plan.shared())
+            && longest <= port.longest
+    }
+
+    /// Packets for which [`Egress::may_pass`] was true have left.
+    #[inline]
+    pub fn passed(&mut self, class: u8, packets: u32, bytes: u64) {
+        let queue = self.routes[usize::from(class).min(CLASSES - 1)].queue(0) as usize;
+        let (fifo, counts) = (&mut self.tree.fifos[queue], &mut self.queues.counts[queue]);
+        fifo.largest_packets = fifo.largest_packets.max(packets);
+        fifo.largest_bytes = fifo.largest_bytes.max(bytes);
+        counts.sent += u64::from(packets);
+        counts.sent_bytes += bytes;
     }
 
     /// Whether a packet may wait, whether it is marked, and from when on it may leave.

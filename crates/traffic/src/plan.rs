@@ -209,6 +209,13 @@ pub struct Queue {
     pub asynchronous: Option<Asynchronous>,
 }
 
+impl Queue {
+    /// Whether nothing but the room for it decides what becomes of a packet.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.red.is_none() && self.alpha.is_none() && self.asynchronous.is_none()
+    }
+}
+
 impl Default for Queue {
     /// A queue of 1000 packets for every class.
     fn default() -> Queue {
@@ -313,6 +320,17 @@ impl Plan {
     /// Most packets that all queues and the buffer hold together.
     pub fn max_packets(&self) -> usize {
         self.facts.packets
+    }
+
+    /// Whether it has no rate, and nothing but queues, or strict priority over queues: an idle port that is given packets of one class
+    /// sends them as they came.
+    pub(crate) fn orders_classes_alone(&self) -> bool {
+        let is_queue = |node: &Node| matches!(node.kind, Kind::Queue(_));
+        let is_flat = match &self.root.kind {
+            Kind::Priority(nodes) => nodes.iter().all(is_queue),
+            _ => is_queue(&self.root),
+        };
+        is_flat && self.port.rate.is_none()
     }
 
     /// Whether something in it waits for a time, other than the link.
