@@ -12,28 +12,31 @@
 //! is enough. Of equal tags, the child of the lower number is first.
 //!
 //! Tags are whole numbers: bytes times the least common multiple of the weights, if that fits 32 bits, so nothing is rounded; otherwise
-//! bytes times 2^32, and a share is exact to a factor of 1 + weight / 2^32. Tags of ready children differ by at most the longest packet
-//! over the least weight, below 2^48, so 64 bits may wrap.
+//! bytes times 2^32 - 1, and a share is exact to a factor of 1 + weight / 2^32. Tags of ready children differ by at most the longest
+//! packet over the least weight, below 2^48, so 64 bits may wrap. That of a child that was idle may be of any time: the laps of the 64
+//! bits are counted, 2^31 of which are years at any rate.
 
 use super::{Discipline, Permit};
 
 /// Children of a node in the heap: wider than two, so that fewer places are touched.
 const WIDTH: usize = 4;
-/// Tags ahead of `v` by more are those of a time long ago.
-const WINDOW: u64 = 1 << 56;
 
 #[derive(Clone, Copy, Debug)]
 struct Child {
     /// The finish tag of its last packet.
     finish: u64,
+    /// Its lap.
+    lap: u32,
     /// What a byte adds to a tag.
-    step: u64,
+    step: u32,
 }
 
 /// A share each, by weight.
 #[derive(Clone, Debug)]
 pub(crate) struct Fair {
     v: u64,
+    /// How often `v` has gone round its 64 bits.
+    lap: u32,
     largest: u64,
     heap: Vec<(u64, u32)>,
     children: Vec<Child>,
@@ -46,7 +49,7 @@ fn before(a: (u64, u32), b: (u64, u32)) -> bool {
     }
 }
 
-/// The least common multiple of the weights, or 2^32 if it is larger.
+/// The least common multiple of the weights, or 2^32 - 1 if it is larger.
 fn scale(weights: impl Iterator<Item = u32>) -> u64 {
     let common = |a: u64, b: u64| {
         let (mut x, mut y) = (a, b);
@@ -55,15 +58,18 @@ fn scale(weights: impl Iterator<Item = u32>) -> u64 {
         }
         a / x * b
     };
-    weights.fold(1, |all, weight| if all < 1 << 32 { common(all, weight.into()) } else { all }).min(1 << 32)
+    weights
+        .fold(1, |all, weight| if all < 1 << 32 { common(all, weight.into()) } else { all })
+        .min(u32::MAX.into())
 }
 
 impl Fair {
     pub(crate) fn new(weights: impl Iterator<Item = u32> + Clone) -> Fair {
         let scale = scale(weights.clone());
+        let step = |weight| (scale / u64::from(weight)) as u32;
         let children: Vec<Child> =
-            weights.map(|weight| Child { finish: 0, step: scale / u64::from(weight) }).collect();
-        Fair { v: 0, largest: 0, heap: Vec::with_capacity(children.len()), children }
+            weights.map(|weight| Child { finish: 0, lap: 0, step: step(weight) }).collect();
+        Fair { v: 0, lap: 0, largest: 0, heap: Vec::with_capacity(children.len()), children }
     }
 
     #[inline]
@@ -98,16 +104,40 @@ impl Fair {
             *top = last;
             self.sink();
         } else {
-            self.v = self.largest;
+            self.proceed(self.largest);
         }
+    }
+
+    /// `v` goes on to a tag, which is not before it.
+    #[inline]
+    fn proceed(&mut self, tag: u64) {
+        self.lap = self.lap_of(tag);
+        self.v = tag;
+    }
+
+    /// The lap of a tag that is not before `v`.
+    #[inline]
+    fn lap_of(&self, tag: u64) -> u32 {
+        self.lap.wrapping_add(u32::from(tag < self.v))
+    }
+
+    /// Sets the finish tag of a child, which is not before `v`.
+    #[inline]
+    fn finish(&mut self, child: u32, finish: u64) {
+        let lap = self.lap_of(finish);
+        let of = &mut self.children[child as usize];
+        (of.finish, of.lap) = (finish, lap);
     }
 }
 
 impl Discipline for Fair {
     fn insert(&mut self, child: u32, _now_ns: u64) {
-        let finish = self.children[child as usize].finish;
-        let ahead = finish.wrapping_sub(self.v);
-        let tag = if ahead < WINDOW { finish } else { self.v };
+        let Child { finish, lap, .. } = self.children[child as usize];
+        let tag = match lap.wrapping_sub(self.lap) as i32 {
+            0 => finish.max(self.v),
+            ahead if ahead > 0 => finish,
+            _ => self.v,
+        };
         let mut at = self.heap.len();
         self.heap.push((tag, child));
         while at > 0 {
@@ -134,10 +164,9 @@ impl Discipline for Fair {
     #[inline]
     fn sent(&mut self, child: u32, len: u32, ready: bool, _now_ns: u64) {
         let tag = self.heap[0].0;
-        let of = &mut self.children[child as usize];
-        let finish = tag.wrapping_add(u64::from(len) * of.step);
-        of.finish = finish;
-        self.v = tag;
+        let finish = tag.wrapping_add(u64::from(len) * u64::from(self.children[child as usize].step));
+        self.proceed(tag);
+        self.finish(child, finish);
         if finish.wrapping_sub(self.largest) as i64 > 0 {
             self.largest = finish;
         }
@@ -152,7 +181,7 @@ impl Discipline for Fair {
 
     #[inline]
     fn remove(&mut self, child: u32, _now_ns: u64) {
-        self.children[child as usize].finish = self.heap[0].0;
+        self.finish(child, self.heap[0].0);
         self.pop();
     }
 
