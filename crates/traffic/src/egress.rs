@@ -320,7 +320,7 @@ impl<P> Egress<P> {
 
     /// A packet has been taken out of its queue.
     #[inline]
-    fn gone(&mut self, queue: u32, taken: &Taken<P>) {
+    pub(crate) fn gone(&mut self, queue: u32, taken: &Taken<P>) {
         let fifo = &self.tree.fifos[queue as usize];
         self.buffer.take(fifo, &self.settings[fifo.setting as usize], taken.len, taken.overflow);
         self.len -= 1;

@@ -2,13 +2,15 @@
 //!
 //! What has the same handle, and is the same copy, is the same. Its queue keeps its packets (also beyond a smaller limit, until they
 //! have left) and what was counted of it; a shaper keeps its tokens or credit; gates run on until the new list takes over at its time.
-//! Turns, deficits and tags begin again. Packets of queues that are gone are discarded.
+//! Turns, deficits and tags begin again. Packets of queues that are gone are discarded, and so are those that are longer than the new
+//! plan's longest frame: no gate of it may ever be open for as long, and they would keep those after them for ever.
 
+use crate::admission::Room;
 use crate::disciplines::Order;
 use crate::egress::Egress;
 use crate::plan::{Plan, Queue};
 use crate::report::Discard;
-use crate::store::Origin;
+use crate::store::{Origin, Taken};
 use crate::tree::Event;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,10 +28,18 @@ impl<P> Egress<P> {
         }
         new.keep_inner(self, now);
         let places = new.keep_queues(self, &mut discarded);
+        let longest = new.plan.port().longest;
+        if longest < self.plan.port().longest {
+            new.discard_longer(longest, &mut discarded);
+        }
         // In the order of their times, so that those of one time stay in order.
         while let Some((time, event)) = self.tree.timers.expire(u64::MAX) {
             let Event::Packet { slot, queue } = event else { continue };
             match places[queue as usize] {
+                Some(queue) if new.slab.at(slot).len > longest => {
+                    let taken = new.tree.fifos[queue as usize].take_held(&mut new.slab, slot);
+                    new.too_long(queue, taken, &mut discarded);
+                }
                 Some(queue) => {
                     let timer = new.tree.timers.set(time, Event::Packet { slot, queue });
                     timer.expect("there is room for a timer of each packet");
@@ -101,6 +111,36 @@ impl<P> Egress<P> {
             }
         }
         places
+    }
+
+    /// Discards the packets in lists that are longer; the others stay in their order.
+    fn discard_longer(&mut self, longest: u32, discarded: &mut impl FnMut(P, Discard)) {
+        for queue in 0..self.tree.fifos.len() {
+            let fifo = &self.tree.fifos[queue];
+            for _ in 0..fifo.packets - fifo.held {
+                let taken = self.tree.fifos[queue].pop(&mut self.slab);
+                if taken.len > longest {
+                    self.too_long(queue as u32, taken, discarded);
+                    continue;
+                }
+                // Taken out and put in again, its room is counted as before.
+                self.gone(queue as u32, &taken);
+                let fifo = &mut self.tree.fifos[queue];
+                let room = if taken.overflow { Room::Overflow } else { Room::Buffer };
+                self.buffer.put(fifo, &self.settings[fifo.setting as usize], taken.len, room);
+                self.len += 1;
+                self.bytes += u64::from(taken.len);
+                let slot = self.slab.put(taken.into());
+                fifo.append(&mut self.slab, slot);
+            }
+        }
+    }
+
+    /// A packet that was taken out is longer than the longest.
+    fn too_long(&mut self, queue: u32, taken: Taken<P>, discarded: &mut impl FnMut(P, Discard)) {
+        self.gone(queue, &taken);
+        self.queues.discarded[queue as usize][Discard::TooLong as usize] += 1;
+        discarded(taken.packet, Discard::TooLong);
     }
 
     /// Makes ready what has packets, after lists were changed under the tree.

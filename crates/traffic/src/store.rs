@@ -104,6 +104,13 @@ pub(crate) struct Taken<P> {
     pub(crate) overflow: bool,
 }
 
+impl<P> From<Taken<P>> for Slot<P> {
+    fn from(taken: Taken<P>) -> Slot<P> {
+        let Taken { packet, enqueued_ns, len, depth, class, mark, overflow } = taken;
+        Slot { depth, mark, overflow, ..Slot::new(packet, len, class, enqueued_ns) }
+    }
+}
+
 /// A queue, as much of it as a packet that comes needs: one cache line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]

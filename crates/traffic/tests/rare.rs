@@ -1,6 +1,7 @@
 //! What happens only after a long time, or when one plan takes over from another one.
 
-use millrace_traffic::{Arrival, Egress, Handle, Kind, Next, Node, Plan, Port, Queue, Share};
+use millrace_traffic::gates::{GateEntry, GateList};
+use millrace_traffic::{Arrival, Discard, Egress, Gated, Handle, Kind, Next, Node, Plan, Port, Queue, Share};
 use std::sync::Arc;
 
 fn node(minor: u16, kind: Kind) -> Node {
@@ -45,4 +46,45 @@ fn a_share_outlasts_its_tag() {
         egress.offer(packet(0, LONGEST), 0, 0).unwrap();
     }
     assert!(before <= 1, "{before} packets of the first child were sent before one of the second");
+}
+
+/// A port of 1 Gbit/s whose gate is open for a fifth of the time.
+fn gated(longest: u32, window_ns: u64) -> Arc<Plan> {
+    let entries = vec![
+        GateEntry { open: 1, interval_ns: window_ns },
+        GateEntry { open: 0, interval_ns: 4 * window_ns },
+    ];
+    let list = Box::new(GateList { base_ns: 0, cycle_ns: 0, extension_ns: 0, entries });
+    let gated = vec![Gated { gate: 0, node: queue(1, 0xff) }];
+    let port = Port { rate: Some(1_000_000_000), longest, ..Port::default() };
+    Arc::new(Plan::new(port, node(9, Kind::Gates { list, initial: 0, gated })).unwrap())
+}
+
+/// Packets that are longer than the new plan's longest would fit no window of it, and those after them in their queue would wait for
+/// ever.
+#[test]
+fn a_packet_that_has_become_too_long_does_not_block_its_queue() {
+    // 1518 bytes take 12,336 ns on the wire, 512 bytes take 4,288 ns.
+    let mut egress = Egress::new(gated(1518, 20_000), 0);
+    for (len, id) in [(1518, 1), (100, 2), (1518, 3), (200, 4)] {
+        egress.offer(packet(0, len), 30_000, id).unwrap();
+    }
+    let held = Arrival { send_at_ns: Some(35_000), ..packet(0, 1000) };
+    egress.offer(held, 30_000, 5).unwrap();
+    let mut discarded = Vec::new();
+    egress.replace(gated(512, 5_000), 30_000, |id, why| discarded.push((id, why)));
+    discarded.sort();
+    assert_eq!(discarded, [1, 3, 5].map(|id| (id, Discard::TooLong)));
+    assert_eq!((egress.len(), egress.bytes()), (2, 300));
+    let mut left = Vec::new();
+    while let Some(wake) = egress.wake_ns().filter(|_| !egress.is_empty()) {
+        if let Next::Leaves(departed) = egress.next(wake.max(30_000)) {
+            left.push(departed.packet);
+        }
+        assert!(wake < 1_000_000, "nothing leaves");
+    }
+    assert_eq!(left, [2, 4]);
+    let report = egress.queues().next().unwrap();
+    assert_eq!((report.packets, report.sent), (0, 2));
+    assert_eq!(report.discarded[Discard::TooLong as usize], 3);
 }
