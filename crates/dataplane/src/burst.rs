@@ -16,7 +16,7 @@ use crate::queues::{MAX_PRIORITIES, Waiting};
 use crate::switch::Switch;
 use crate::{DropReason, PortId, Sent, egress, ingress};
 use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, Times, mark};
-use millrace_frames::{Burst, MAX_BATCH};
+use millrace_frames::{Burst, MAX_BATCH, Service};
 use millrace_midend::Verdict;
 use millrace_pipeline::{PacketPath, Program};
 use std::sync::Arc;
@@ -62,15 +62,18 @@ pub struct Output<'a> {
     /// The number of the packet of the burst whose room they lie in; none: they lie elsewhere. Packets may overtake others, and
     /// each number comes once.
     pub number: Option<usize>,
-    /// Its class of service, of a switch whose ports tell classes apart; else 0.
-    pub class: u8,
-    /// As `class`, the number of its queue; 0: by a hash of its flow.
-    pub queue: u16,
+    /// How its port is to serve it, of a switch whose ports tell packets apart.
+    pub service: Service,
 }
 
 impl<'a> Output<'a> {
+    /// In the room of the packet of that number.
+    fn within(number: usize, bytes: &'a [u8], service: Service) -> Output<'a> {
+        Output { bytes, number: Some(number), service }
+    }
+
     fn elsewhere(sent: &'a Sent) -> Output<'a> {
-        Output { bytes: &sent.bytes, number: None, class: sent.class, queue: sent.queue }
+        Output { bytes: &sent.bytes, number: None, service: sent.service }
     }
 }
 
@@ -207,7 +210,7 @@ fn send_in_order(
     let (mut same, mut count) = (Outcome::NONE, 0);
     let done = results.while_each(|at, outcome, len| {
         if known.sent(outcome.port_to_send(), len) {
-            sent(outcome.number(), Output { bytes: results.bytes(at), number: Some(at), class: 0, queue: 0 });
+            sent(outcome.number(), Output::within(at, results.bytes(at), Service::default()));
             return true;
         }
         if outcome == same {
@@ -237,9 +240,8 @@ fn send_with_class(
 ) -> usize {
     results.while_each(|at, outcome, len| match outcome.verdict() {
         Verdict::Forward if known.sent(u64::from(outcome.number()), len) => {
-            let (class, queue) = (outcome.class(), outcome.queue());
-            let output = Output { bytes: results.bytes(at), number: Some(at), class, queue };
-            sent(outcome.number(), output);
+            let service = Service { class: outcome.class(), queue: outcome.queue() };
+            sent(outcome.number(), Output::within(at, results.bytes(at), service));
             true
         }
         Verdict::IngressDrop => {
@@ -284,7 +286,7 @@ fn send_by_class(
         for at in waiting[..count].iter().map(|at| usize::from(*at)) {
             let (port, bytes) = (results.outcomes()[at].number(), results.bytes(at));
             match known.sent(u64::from(port), bytes.len() as u32) {
-                true => sent(port, Output { bytes, number: Some(at), class: 0, queue: 0 }),
+                true => sent(port, Output::within(at, bytes, Service::default())),
                 false => left.push((at, Left::Forward(port, bytes.to_vec()))),
             }
         }

@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168): the two bits of an IP header that say whether its flow heeds marks, and the mark.
 
-/// Most VLAN tags that are passed over.
-const MAX_TAGS: usize = 2;
+use crate::worker::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, payload};
+
 /// Both bits: congestion was met.
 const CONGESTION: u8 = 0b11;
 
@@ -50,19 +50,11 @@ pub(crate) fn marked(mut frame: Vec<u8>) -> Vec<u8> {
 
 /// Where the bits are of a frame with a whole IP header after its Ethernet header and tags.
 fn bits(frame: &[u8]) -> Option<Bits> {
-    let mut at = 12;
-    let kind = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-    for _ in 0..MAX_TAGS {
-        if !matches!(kind(at)?, 0x8100 | 0x88a8 | 0x9100) {
-            break;
-        }
-        at += 4;
-    }
-    let (kind, start) = (kind(at)?, at + 2);
+    let (kind, start) = payload(frame)?;
     let is_version = |version: u8| frame.get(start).is_some_and(|first| first >> 4 == version);
     match kind {
-        0x0800 if is_version(4) && frame.len() >= start + 20 => Some(Bits::V4(start)),
-        0x86dd if is_version(6) && frame.len() >= start + 40 => Some(Bits::V6(start)),
+        ETHERTYPE_IPV4 if is_version(4) && frame.len() >= start + 20 => Some(Bits::V4(start)),
+        ETHERTYPE_IPV6 if is_version(6) && frame.len() >= start + 40 => Some(Bits::V6(start)),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use crate::PortId;
 use crate::trace::JourneyId;
 use millrace_engine::Context;
+use millrace_frames::Service;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 
@@ -29,10 +30,8 @@ pub(crate) struct Origin {
     pub(crate) steps: Journeying,
     /// The part of the trace that it came from.
     pub(crate) journey: Option<JourneyId>,
-    /// The class of service that it had before egress.
-    pub(crate) class: u8,
-    /// The number of its queue; 0: by a hash of its flow.
-    pub(crate) queue: u16,
+    /// How its port is to serve it; its class is that which it had before egress.
+    pub(crate) service: Service,
     /// It waits before egress until then; 0: it does not.
     pub(crate) send_at_ns: u64,
     /// It has waited for its time for [`REST_NS`], so its passes are counted from the first again.

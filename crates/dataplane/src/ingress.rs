@@ -72,7 +72,7 @@ pub(crate) fn after_ingress(
     }
     let port = context.get(program, Intrinsic::EgressSpec) as u32;
     let priority = context.get(program, Intrinsic::Priority) as u8;
-    origin.queue = context.get(program, Intrinsic::Queue) as u16;
+    origin.service.queue = context.get(program, Intrinsic::Queue) as u16;
     origin.send_at_ns = context.get(program, Intrinsic::SendTime);
     if program.deparse_at_ingress {
         context.unparse(program);

@@ -21,6 +21,7 @@
 //!
 //! It never knows a port driver by name, nor an architecture.
 
+mod arrival;
 mod budget;
 mod buffers;
 mod burst;

@@ -6,7 +6,7 @@ use millrace_frames::MAX_BATCH;
 use std::time::Duration;
 
 /// Frames that a link is given while packets wait for links: as many as a batch, so that the rest waits in the switch.
-const LINK_FRAMES: usize = MAX_BATCH;
+pub(crate) const LINK_FRAMES: usize = MAX_BATCH;
 /// How often a worker with nothing else to do looks at busy links.
 const LINK_WAIT: Duration = Duration::from_millis(1);
 
@@ -16,8 +16,9 @@ pub(crate) fn look(switch: &mut Switch, ports: &mut LivePorts) {
     if switch.waits_before_egress() {
         for live in ports.iter_mut() {
             if let Some(scheduler) = &live.scheduler {
-                let room = LINK_FRAMES.saturating_sub(scheduler.waiting() + live.sending.len());
-                switch.traffic.queues.set_room(live.id, Some(room as u32));
+                let (waiting, _) = scheduler.waiting();
+                let room = LINK_FRAMES.saturating_sub(waiting + live.sending.len());
+                switch.traffic.queues.planned.set_room(live.id, room);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What came of packets.
 
 use crate::{DropReason, PortId};
+use millrace_frames::Service;
 use millrace_pipeline::Program;
 use millrace_state::DigestMessage;
 
@@ -22,10 +23,8 @@ pub struct Outcome {
 pub struct Sent {
     /// The port it left by.
     pub port: PortId,
-    /// Its class of service.
-    pub class: u8,
-    /// The number of its queue; 0: by a hash of its flow.
-    pub queue: u16,
+    /// How its port is to serve it.
+    pub service: Service,
     /// The whole frame.
     pub bytes: Vec<u8>,
     /// When it left, in nanoseconds of the switch's clock.

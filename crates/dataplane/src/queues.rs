@@ -3,14 +3,16 @@
 //! A port with one class of service and no rate has no queue: its packets go on at once, in order. Any other port has a
 //! queue for each class, served by strict priority, the highest class first; a queue with a rate gives out a packet at
 //! most every so often. A full queue drops what comes. If so configured, a port whose link is busy has queues until what
-//! waits has left.
+//! waits has left. Ports with a plan have other queues ([`planned`]).
+
+mod planned;
 
 use crate::flight::{Departure, QueueStay};
 use crate::timed::Timed;
-use crate::worker::Spread;
-use crate::{DropReason, PortId, ecn};
+use crate::{DropReason, PortId};
 use millrace_frames::MAX_BATCH;
-use millrace_traffic::{Arrival, Egress, Next, Plan};
+use millrace_traffic::Plan;
+use planned::{Discarded, Planned};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,10 +92,12 @@ pub(crate) struct Queues {
     /// Whether some queue does more than to let the highest class go first.
     is_shaped: bool,
     paces: Paces,
+    /// Packets of ports with a plan.
+    pub(crate) planned: Planned,
     /// Packets that wait for a time.
     timed: Timed,
     /// Packets that queues did not keep, until they are counted.
-    discarded: Vec<(Departure, DropReason)>,
+    discarded: Vec<Discarded>,
 }
 
 /// When the next packet of each queue may leave, for all workers that have queues of one port and class: together they keep its
@@ -154,8 +158,6 @@ struct PortQueues {
     queues: Vec<Queue>,
     /// Packets that the link has room for; none: for as many as come.
     room: Option<u32>,
-    /// How packets wait otherwise than in `queues`.
-    plan: Option<Box<Egress<Departure>>>,
 }
 
 #[derive(Debug)]
@@ -182,6 +184,7 @@ impl Queues {
             queued: 0,
             is_shaped: false,
             paces: Paces::default(),
+            planned: Planned::default(),
             timed: Timed::default(),
             discarded: Vec::new(),
         };
@@ -199,7 +202,6 @@ impl Queues {
                 .map(|queue| Queue::new(queue.setting, Arc::clone(&queue.free_at_ns)))
                 .collect(),
             room: None,
-            plan: queues.plan.as_ref().map(|egress| Box::new(Egress::new(Arc::clone(egress.plan()), 0))),
         };
         Queues {
             config: self.config,
@@ -209,6 +211,7 @@ impl Queues {
             queued: 0,
             is_shaped: self.is_shaped,
             paces: self.paces.clone(),
+            planned: self.planned.share(),
             timed: Timed::default(),
             discarded: Vec::new(),
         }
@@ -228,14 +231,14 @@ impl Queues {
             self.direct.push_back((departure, now_ns));
             return Ok(());
         }
-        let queued = self.queued;
-        let queues = self.port(port);
-        if let Some(egress) = &mut queues.plan {
+        let queued = self.queued + self.planned.len();
+        if self.planned.has(port) {
             return match queued >= MAX_QUEUED {
                 true => Err((Box::new(departure), DropReason::BufferFull)),
-                false => offer(egress, departure, now_ns).map(|()| self.queued += 1),
+                false => self.planned.push(departure, now_ns),
             };
         }
+        let queues = self.port(port);
         let class = match usize::from(departure.priority) {
             known if known < queues.queues.len() => known,
             _ => 0,
@@ -284,13 +287,7 @@ impl Queues {
         if let Some(first) = self.pop_waiting() {
             return Some(first);
         }
-        for port in self.ports.values_mut() {
-            if let Some(egress) = &mut port.plan {
-                let direct = &mut self.direct;
-                self.queued -= egress.len();
-                egress.take_all(|departure| direct.push_back((departure, 0)));
-            }
-        }
+        self.planned.take_all(|departure| self.direct.push_back((departure, 0)));
         if let Some(first) = self.pop_waiting() {
             return Some(first);
         }
@@ -311,11 +308,11 @@ impl Queues {
         if let Some(first) = self.pop_waiting() {
             return Some(first);
         }
+        if let Some(planned) = self.planned.pop(now_ns, &mut self.discarded) {
+            return Some(planned);
+        }
         if self.queued == 0 {
             return None;
-        }
-        if let Some(planned) = self.pop_planned(now_ns) {
-            return Some(planned);
         }
         let mut with_room = self.ports.values_mut().filter(|port| port.room != Some(0));
         let ((number, queue), room) = with_room.find_map(|port| {
@@ -337,42 +334,6 @@ impl Queues {
         Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number, waited }))
     }
 
-    /// The next packet of a port with a plan that may leave now.
-    fn pop_planned(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
-        let Queues { ports, queued, discarded, .. } = self;
-        for PortQueues { room, plan, .. } in ports.values_mut() {
-            let Some(egress) = plan.as_mut().filter(|egress| *room != Some(0) && !egress.is_empty()) else {
-                continue;
-            };
-            loop {
-                match egress.next(now_ns) {
-                    Next::Leaves(left) => {
-                        *queued -= 1;
-                        if let Some(room) = room {
-                            *room -= 1;
-                        }
-                        let stay = QueueStay {
-                            enqueued_ns: left.enqueued_ns,
-                            enqueue_depth: left.enqueue_depth,
-                            dequeue_depth: left.dequeue_depth,
-                            queue: left.queue,
-                            waited: true,
-                        };
-                        let mut departure = left.packet;
-                        departure.origin.is_marked |= left.mark;
-                        return Some((departure, stay));
-                    }
-                    Next::Discarded(departure, why) => {
-                        *queued -= 1;
-                        discarded.push((departure, why.into()));
-                    }
-                    Next::Nothing => break,
-                }
-            }
-        }
-        None
-    }
-
     /// Takes a packet out that its queue did not keep.
     pub(crate) fn pop_discarded(&mut self) -> Option<(Departure, DropReason)> {
         self.discarded.pop()
@@ -380,72 +341,27 @@ impl Queues {
 
     /// Has packets of these ports wait as their plans say, and those of all others as they did. Nothing is lost: what waits for a port
     /// without a plan any more leaves at once.
-    pub(crate) fn set_plans<'p>(
-        &mut self,
-        plans: impl Iterator<Item = (PortId, &'p Arc<Plan>)>,
-        now_ns: u64,
-    ) {
-        let mut plans: BTreeMap<PortId, &Arc<Plan>> = plans.collect();
-        let Queues { ports, direct, queued, discarded, .. } = self;
-        for (port, queues) in ports.iter_mut() {
-            let Some(egress) = &mut queues.plan else { continue };
-            match plans.remove(port) {
-                Some(plan) if Arc::ptr_eq(plan, egress.plan()) => {}
-                Some(plan) => egress.replace(Arc::clone(plan), now_ns, |departure, why| {
-                    *queued -= 1;
-                    discarded.push((departure, why.into()));
-                }),
-                None => {
-                    *queued -= egress.len();
-                    egress.take_all(|departure| direct.push_back((departure, now_ns)));
-                    (queues.plan, queues.room) = (None, None);
-                }
-            }
-        }
-        for (port, plan) in plans {
-            self.port(port).plan = Some(Box::new(Egress::new(Arc::clone(plan), now_ns)));
-        }
-        let idle = |port: &PortQueues| {
-            port.plan.is_none()
-                && port.room.is_none()
-                && port.queues.iter().all(|queue| queue.packets.is_empty() && queue.setting == self.common)
-        };
-        if self.config.priorities == 1 && self.common.rate_pps.is_none() {
-            self.ports.retain(|_, port| !idle(port));
-        }
-        self.is_shaped = self.shapes();
-    }
-
-    /// The queues of a port with a plan.
-    pub(crate) fn plan_reports(&self, port: PortId) -> impl Iterator<Item = millrace_traffic::QueueReport> {
-        let egress = self.ports.get(&port).and_then(|queues| queues.plan.as_ref());
-        egress.into_iter().flat_map(|egress| egress.queues())
+    pub(crate) fn set_plans(&mut self, plans: &BTreeMap<PortId, Arc<Plan>>, now_ns: u64) {
+        let Queues { planned, direct, discarded, .. } = self;
+        planned.set(plans, now_ns, |departure| direct.push_back((departure, now_ns)), discarded);
     }
 
     /// Whether a packet waits that came in on a port.
     pub(crate) fn has_of(&self, port: PortId) -> bool {
         let queues = self.ports.values().flat_map(|port| &port.queues);
         let queued = queues.flat_map(|queue| &queue.packets).map(|(departure, ..)| departure);
-        // Which ports the packets of a plan came in on, nobody asks but before a queue pair moves: then all of them leave first.
-        if self.wait_by_plans() || !self.timed.is_empty() {
+        // Which ports these came in on, nobody asks but before a queue pair moves: then all of them leave first.
+        if self.planned.len() > 0 || !self.timed.is_empty() {
             return true;
         }
         let mut waiting = self.direct.iter().map(|(departure, _)| departure).chain(queued);
         waiting.any(|departure| departure.origin.port == port)
     }
 
-    /// Whether packets of ports with a plan wait.
-    pub(crate) fn wait_by_plans(&self) -> bool {
-        self.ports.values().any(|port| port.plan.as_ref().is_some_and(|egress| !egress.is_empty()))
-    }
-
     /// Whether packets wait only for the link of their port.
     pub(crate) fn wait_for_links(&self) -> bool {
         let mut held = self.ports.values().filter(|port| port.room == Some(0));
-        held.any(|port| {
-            let is_planned = port.plan.as_ref().is_some_and(|egress| !egress.is_empty());
-            is_planned || port.queues.iter().any(|queue| !queue.packets.is_empty())
-        })
+        self.planned.are_held() || held.any(|port| port.queues.iter().any(|queue| !queue.packets.is_empty()))
     }
 
     /// How many classes of service each port has.
@@ -465,9 +381,6 @@ impl Queues {
             (None, None) => {}
             (None, Some(queues)) => {
                 queues.room = None;
-                if queues.plan.is_some() {
-                    return;
-                }
                 let common = self.common;
                 let idle = |queue: &Queue| queue.packets.is_empty() && queue.setting == common;
                 if self.config.priorities == 1 && common.rate_pps.is_none() && queues.queues.iter().all(idle)
@@ -498,11 +411,9 @@ impl Queues {
         if !self.direct.is_empty() {
             return Some(0);
         }
-        let timed = self.timed.next_ns();
-        let with_room = || self.ports.values().filter(|port| port.room != Some(0));
-        let queues = with_room().flat_map(|port| &port.queues).filter(|queue| !queue.packets.is_empty());
-        let planned = with_room().filter_map(|port| port.plan.as_ref()?.wake_ns());
-        queues.map(Queue::free_at_ns).chain(planned).chain(timed).min()
+        let queues = self.ports.values().filter(|port| port.room != Some(0)).flat_map(|port| &port.queues);
+        let free = queues.filter(|queue| !queue.packets.is_empty()).map(Queue::free_at_ns).min();
+        [free, self.planned.next_ns(), self.timed.next_ns()].into_iter().flatten().min()
     }
 
     /// Sets how many packets queues hold: of one class of one port, of one port, or of all.
@@ -555,6 +466,7 @@ impl Queues {
     /// Whether packets of all ports go on at once.
     pub(crate) fn are_direct(&self) -> bool {
         self.ports.is_empty()
+            && !self.planned.has_ports()
             && self.direct.is_empty()
             && self.config.priorities == 1
             && self.common.rate_pps.is_none()
@@ -570,23 +482,22 @@ impl Queues {
     /// Whether some queue has a rate, a link without room, or less depth than a burst has packets.
     fn shapes(&self) -> bool {
         let shapes = |setting: &Setting| setting.rate_pps.is_some() || (setting.depth as usize) < MAX_BATCH;
-        let of_port = |port: &PortQueues| {
-            port.plan.is_some()
-                || port.room.is_some()
-                || port.queues.iter().any(|queue| shapes(&queue.setting))
-        };
+        let of_port =
+            |port: &PortQueues| port.room.is_some() || port.queues.iter().any(|queue| shapes(&queue.setting));
         shapes(&self.common) || self.ports.values().any(of_port)
     }
 
     /// Whether packets of the port go on at once; what waits already goes first. More ports than a switch can have get
     /// no queues: a program can name any number.
-    fn is_direct(&self, port: PortId) -> bool {
-        match self.ports.get(&port) {
-            Some(port) if port.plan.is_some() => false,
+    fn is_direct(&self, id: PortId) -> bool {
+        match self.ports.get(&id) {
             Some(port) => match port.queues.as_slice() {
-                [only] => only.setting.rate_pps.is_none() && only.packets.is_empty() && port.room.is_none(),
+                [only] if !self.planned.has(id) => {
+                    only.setting.rate_pps.is_none() && only.packets.is_empty() && port.room.is_none()
+                }
                 _ => false,
             },
+            None if self.planned.has(id) => false,
             None => {
                 self.ports.len() >= crate::MAX_PORTS
                     || (self.config.priorities == 1 && self.common.rate_pps.is_none())
@@ -599,7 +510,6 @@ impl Queues {
         self.ports.entry(port).or_insert_with(|| PortQueues {
             queues: (0..classes).map(|class| Queue::new(setting, paces.of(port, class))).collect(),
             room: None,
-            plan: None,
         })
     }
 }
@@ -626,29 +536,6 @@ impl Queue {
     }
 }
 
-/// Has a packet wait as a plan says.
-fn offer(
-    egress: &mut Egress<Departure>,
-    departure: Departure,
-    now_ns: u64,
-) -> Result<(), (Box<Departure>, DropReason)> {
-    let (plan, frame) = (egress.plan(), departure.context.bytes());
-    let arrival = Arrival {
-        class: departure.priority,
-        flow: match departure.origin.queue {
-            0 if plan.has_flows() => Spread::Symmetric.hash(frame),
-            queue => queue.into(),
-        },
-        len: frame.len() as u32,
-        ecn: plan.marks() && ecn::is_capable(frame),
-        send_at_ns: None,
-    };
-    match egress.offer(arrival, now_ns, departure) {
-        Ok(_) => Ok(()),
-        Err(refused) => Err((Box::new(refused.packet), refused.reason.into())),
-    }
-}
-
 fn check_depth(depth: u32) -> Result<(), QueueError> {
     if (1..=MAX_QUEUE_DEPTH).contains(&depth) { Ok(()) } else { Err(QueueError::Depth(depth)) }
 }
@@ -658,6 +545,7 @@ mod tests {
     use super::*;
     use crate::flight::Origin;
     use millrace_engine::Context;
+    use millrace_frames::Service;
     use millrace_pipeline::{PacketPath, Program};
 
     fn packet(port: PortId, priority: u8, tag: u16) -> Departure {
@@ -672,8 +560,7 @@ mod tests {
                 budget: 0,
                 steps: crate::flight::Journeying(0),
                 journey: None,
-                class: 0,
-                queue: 0,
+                service: Service::default(),
                 send_at_ns: 0,
                 has_rested: false,
                 is_marked: false,

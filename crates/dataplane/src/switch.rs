@@ -357,12 +357,12 @@ impl Switch {
 
     /// From now on a port serves its packets by a plan; none: as they come. Packets of a program whose egress cannot tell the
     /// difference wait at the port, others here ([`Switch::waits_before_egress`]).
-    pub(crate) fn plan(&mut self, port: PortId, plan: Option<Arc<Plan>>) -> Result<(), String> {
+    pub(crate) fn plan(&mut self, port: PortId, plan: Option<Arc<Plan>>) {
         match plan {
             Some(plan) => _ = self.traffic.plans.insert(port, plan),
             None => _ = self.traffic.plans.remove(&port),
         }
-        self.serve_plans()
+        self.serve_plans();
     }
 
     /// Whether packets for ports with a plan wait here, before egress.
@@ -371,16 +371,15 @@ impl Switch {
     }
 
     /// Serves the plans of ports as the program that runs wants it.
-    pub(crate) fn serve_plans(&mut self) -> Result<(), String> {
+    pub(crate) fn serve_plans(&mut self) {
         let Traffic { queues, plans, .. } = &mut self.traffic;
-        let waits = self.forwarder.egress_waits;
-        let here = plans.iter().filter(|_| waits).map(|(port, plan)| (*port, plan));
+        let none = BTreeMap::new();
+        let here = if self.forwarder.egress_waits { &*plans } else { &none };
         queues.set_plans(here, self.now_ns);
-        self.tell_classes(!self.traffic.plans.is_empty())
     }
 
     /// From now on packets carry their class of service to their port, or not.
-    fn tell_classes(&mut self, tells: bool) -> Result<(), String> {
+    pub(crate) fn tell_classes(&mut self, tells: bool) -> Result<(), String> {
         let Forwarder { engines, state, .. } = &mut self.forwarder;
         let made = engines.serve_by_class(tells || self.traffic.queues.priorities() > 1, state);
         made.map_err(|error| error.to_string())

@@ -38,6 +38,7 @@ pub use ports::PortsError;
 pub use report::{PortReport, Report, ReportError, WorkerReport};
 pub use schedulers::{MAX_SCHEDULED, PlannedPort, ScheduleError};
 pub use spread::Spread;
+pub(crate) use spread::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, payload};
 pub use waiting::{POLL_TIME, Polling};
 
 use crate::links;
@@ -48,11 +49,11 @@ use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
 use intake::Intakes;
-use leaving::{Leaving, Service};
+use leaving::Leaving;
 use live::{LivePort, LivePorts};
 use mailbox::Mailbox;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource};
-use millrace_frames::{self as frames, Batch, MAX_BATCH, MAX_FRAME, PacketPool};
+use millrace_frames::{self as frames, Batch, MAX_BATCH, MAX_FRAME, PacketPool, Service};
 use millrace_pipeline::Program;
 use millrace_traffic::Plan;
 use pace::Pace;
@@ -275,7 +276,7 @@ impl Outgoing {
             Ok(packet) => {
                 // Its length was looked at.
                 let _ = packet.set_frame(bytes);
-                (packet.class, packet.queue, packet.timestamp_ns) = (service.0, service.1, time_ns);
+                (packet.service, packet.timestamp_ns) = (service, time_ns);
             }
             // There was room.
             Err(packet) => pool.put(packet),
@@ -560,7 +561,7 @@ impl Worker {
     fn is_done(&self) -> bool {
         self.switch.next_departure_ns().is_none()
             && !self.switch.traffic.has_put_off()
-            && !self.switch.traffic.queues.wait_by_plans()
+            && self.switch.traffic.queues.planned.len() == 0
             && schedulers::wake_ns(&self.ports).is_none()
     }
 
@@ -576,7 +577,7 @@ impl Worker {
         let mut busy = self.streams.any && streams::round(self);
         match self.seat.intakes.are_alike() {
             true => (0..self.ports.len()).for_each(|at| busy |= self.take_from(at).0),
-            false => busy |= self.share_round(),
+            false => busy |= intake::round(self),
         }
         links::look(&mut self.switch, &mut self.ports);
         let put_off = self.switch.traffic.has_put_off();
@@ -589,18 +590,6 @@ impl Worker {
             self.dispatch(outcome);
         }
         busy || due || put_off
-    }
-
-    /// Takes from each port as much as its share is.
-    fn share_round(&mut self) -> bool {
-        let mut busy = false;
-        self.seat.intakes.begin(&self.ports);
-        while let Some(at) = self.seat.intakes.next() {
-            let (any, bytes) = self.take_from(at);
-            self.seat.intakes.took(bytes, any);
-            busy |= any;
-        }
-        busy
     }
 
     /// Takes a batch from a port; says whether there was any or may be more, and its bytes.
@@ -739,7 +728,7 @@ impl Worker {
         for sent in &outcome.sent {
             let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
             let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
-            outgoing.put(ports, pool, (sent.port, (sent.class, sent.queue), &sent.bytes), time_ns);
+            outgoing.put(ports, pool, (sent.port, sent.service, &sent.bytes), time_ns);
         }
         self.hand_over();
         self.tell_messages(outcome.digests, outcome.log);
@@ -778,6 +767,7 @@ impl Worker {
     fn fail(&mut self, at: usize, error: PortError) {
         let port = self.ports[at].id;
         self.ports[at].ended = true;
+        schedulers::give_up(self, port);
         if self.failed.iter().any(|(failed, _)| *failed == port) {
             return;
         }

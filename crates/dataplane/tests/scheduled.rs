@@ -5,7 +5,8 @@ use millrace_dataplane::{
     DropReason, EngineKind, Intake, IntakeError, PortId, QueueConfig, ScheduleError, Spread, Summary, Switch,
     SwitchConfig, Worker,
 };
-use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
+use millrace_drivers::{Around, FarEnd, MemoryPort, Next, NullPort, PortError, QueuePair, Transmitted};
+use millrace_frames::{Batch, PacketPool};
 use millrace_pipeline::{text, verify};
 use millrace_traffic::{Handle, Kind, Node, Plan, Port, Queue};
 use std::collections::HashMap;
@@ -291,7 +292,7 @@ fn what_cannot_be_scheduled_is_refused_and_goes_on() {
     {
         let switch = Switch::new(Arc::clone(&program), config).unwrap();
         let mut ports: Vec<(PortId, Box<dyn QueuePair>)> = ports();
-        ports.push((3, Box::new(millrace_drivers::NullPort::open("-").unwrap())));
+        ports.push((3, Box::new(NullPort::open("-").unwrap())));
         let worker = Worker::new(switch, ports).unwrap();
         let control = worker.control();
         let running = thread::spawn(move || worker.run());
@@ -300,5 +301,113 @@ fn what_cannot_be_scheduled_is_refused_and_goes_on() {
         control.stop();
         running.join().unwrap();
         assert_eq!(control.schedule(2, None), Err(ScheduleError::Ended));
+    }
+}
+
+/// A port of a link whose device has so many frames on their way, or is broken.
+struct Faulty {
+    inner: MemoryPort<Link>,
+    in_flight: Arc<AtomicU64>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Around for Faulty {
+    type Inner = MemoryPort<Link>;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut self.inner
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        match self.is_broken.load(Ordering::Relaxed) {
+            true => Err(PortError::Arguments { driver: "faulty", reason: "it broke".to_owned() }),
+            false => self.inner.transmit(batch, pool),
+        }
+    }
+
+    fn in_flight(&mut self) -> usize {
+        self.in_flight.load(Ordering::Relaxed) as usize
+    }
+}
+
+struct Faults {
+    in_flight: Arc<AtomicU64>,
+    is_broken: Arc<AtomicBool>,
+    is_open: Arc<AtomicBool>,
+    taken: Taken,
+}
+
+fn faulty(of: u32) -> (Box<dyn QueuePair>, Faults) {
+    let link = link(of);
+    let (in_flight, is_broken): (Arc<AtomicU64>, Arc<AtomicBool>) = Default::default();
+    let faults = Faults {
+        in_flight: Arc::clone(&in_flight),
+        is_broken: Arc::clone(&is_broken),
+        is_open: Arc::clone(&link.is_open),
+        taken: Arc::clone(&link.taken),
+    };
+    (Box::new(Faulty { inner: MemoryPort::new(link), in_flight, is_broken }), faults)
+}
+
+/// A plan that is refused as frames are on their way leaves nothing: packets of a program that looks at queues pass without one.
+#[test]
+fn a_port_that_is_busy_goes_on_as_it_did() {
+    let source = Source::new(2, 100);
+    let (holds, given) = (Arc::clone(&source.holds), Arc::clone(&source.given));
+    holds.store(true, Ordering::Relaxed);
+    let (port, faults) = faulty(u32::MAX);
+    faults.in_flight.store(1, Ordering::Relaxed);
+    let ports: Vec<(PortId, Box<dyn QueuePair>)> = vec![(1, pair(source)), (2, port)];
+    let worker = Worker::new(switch(EngineKind::Fastest, &telling_depth()), ports).unwrap();
+    let control = worker.control();
+    let running = thread::spawn(move || worker.run());
+    assert_eq!(control.schedule(2, Some(priorities(10))), Err(ScheduleError::Busy(2)));
+    assert!(control.plans().unwrap().is_empty());
+    holds.store(false, Ordering::Relaxed);
+    wait_until("all have passed", || faults.taken.lock().unwrap().len() == 800);
+    assert_eq!(given.load(Ordering::Relaxed), 800);
+    assert!(faults.taken.lock().unwrap().iter().all(|frame| frame[3] == 0), "no queue");
+    assert_eq!(running.join().unwrap().switch.counters().port(2).tx_packets, 800);
+}
+
+/// What waits for a port that breaks, or is taken away, is dropped and counted, and the switch goes on and ends. A port that comes in its
+/// place has no plan.
+#[test]
+fn what_waits_for_a_port_that_goes_is_counted() {
+    for (is_removed, source) in
+        [(false, PROGRAM.to_owned()), (true, PROGRAM.to_owned()), (true, telling_depth())]
+    {
+        let from = Source::new(2, 100);
+        let given = Arc::clone(&from.given);
+        let (port, faults) = faulty(u32::MAX);
+        faults.is_open.store(false, Ordering::Relaxed);
+        let mut ports: Vec<(PortId, Box<dyn QueuePair>)> = vec![(1, pair(from)), (2, port)];
+        if is_removed {
+            // It goes on without the others.
+            ports.push((3, Box::new(NullPort::open("-").unwrap())));
+        }
+        let mut worker = Worker::new(switch(EngineKind::Fastest, &source), ports).unwrap();
+        worker.schedule(2, Some(priorities(1000))).unwrap();
+        let control = worker.control();
+        let running = thread::spawn(move || worker.run());
+        wait_until("all are given", || given.load(Ordering::Relaxed) == 800);
+        if is_removed {
+            control.remove_port(2).unwrap();
+            assert!(control.plans().unwrap().is_empty());
+            control.add_port(2, vec![pair(link(10))]).unwrap();
+            assert!(control.plans().unwrap().is_empty());
+            control.stop();
+        } else {
+            faults.is_broken.store(true, Ordering::Relaxed);
+        }
+        let summary = running.join().unwrap();
+        let to = summary.switch.counters().port(2);
+        let drops = drops(&summary);
+        assert_eq!((to.tx_packets, drops[&DropReason::TxRefused]), (0, 800), "{is_removed}: {drops:?}");
+        assert_eq!(summary.failed.len(), usize::from(!is_removed));
     }
 }

@@ -21,6 +21,6 @@ mod region;
 pub use burst::{Ahead, Burst, Footprint, Place, TAILROOM};
 pub use lender::Lender;
 pub use memory::{Memory, MemoryError};
-pub use packet::{FrameLengthError, HEADROOM, MAX_FRAME, Packet};
+pub use packet::{FrameLengthError, HEADROOM, MAX_FRAME, Packet, Service};
 pub use pool::{Batch, MAX_BATCH, PacketPool};
 pub use region::{MAX_REGION, MIN_SLOT_FRAME, Region, RegionError, SlotLayout};

@@ -12,6 +12,15 @@ pub const HEADROOM: usize = 256;
 /// Longest frame in bytes, without its frame check sequence. Jumbo frames (9216 bytes) fit.
 pub const MAX_FRAME: usize = 16 * 1024;
 
+/// How a port is to serve a packet, where it tells packets apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Service {
+    /// Its class; 0 is the lowest.
+    pub class: u8,
+    /// The number of its queue among those of its class; 0: by a hash of its flow.
+    pub queue: u16,
+}
+
 /// A frame in a buffer of fixed size, and where and when it came in.
 pub struct Packet {
     pub(crate) slot: Slot,
@@ -21,10 +30,8 @@ pub struct Packet {
     end: u32,
     /// The switch port it was received on. Drivers leave it alone.
     pub ingress_port: u16,
-    /// Its class of service on its way out. Whoever hands it to a port that tells classes apart sets it.
-    pub class: u8,
-    /// As `class`, the number of its queue; 0: by a hash of its flow.
-    pub queue: u16,
+    /// How its port is to serve it on its way out. Whoever hands it to a port that tells packets apart sets it.
+    pub service: Service,
     /// When it was received, in nanoseconds of the port's time (`TimeSource` in `drivers`). A pcap port writes this time
     /// when it transmits, so whoever sends a packet later than it came sets it to the time of departure.
     pub timestamp_ns: u64,
@@ -63,7 +70,7 @@ impl Packet {
     /// An empty packet in a slot.
     pub(crate) fn within(slot: Slot) -> Packet {
         let start = u32::from(slot.headroom());
-        Packet { slot, start, end: start, ingress_port: 0, class: 0, queue: 0, timestamp_ns: 0 }
+        Packet { slot, start, end: start, ingress_port: 0, service: Service::default(), timestamp_ns: 0 }
     }
 
     /// A packet with this frame and its own buffer.
@@ -118,7 +125,7 @@ impl Packet {
     pub fn reset(&mut self) {
         self.put_at(self.headroom(), 0);
         self.ingress_port = 0;
-        (self.class, self.queue) = (0, 0);
+        self.service = Service::default();
         self.timestamp_ns = 0;
     }
 
@@ -203,7 +210,7 @@ impl Packet {
         self.put_at((other.start as usize).min(last), other.len());
         self.data_mut().copy_from_slice(other.data());
         self.ingress_port = other.ingress_port;
-        (self.class, self.queue) = (other.class, other.queue);
+        self.service = other.service;
         self.timestamp_ns = other.timestamp_ns;
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::trace::{Fate, JourneyId, JourneyKind};
 use crate::tracer::hex;
 use crate::{DropReason, PortId, burst, ecn, egress, ingress};
 use millrace_engine::Context;
-use millrace_frames::MAX_FRAME;
+use millrace_frames::{MAX_FRAME, Service};
 use millrace_pipeline::PacketPath;
 use millrace_state::Effects;
 use std::sync::Arc;
@@ -46,7 +46,8 @@ impl Switch {
         self.traffic.turns.set_heavy(self.forwarder.weights.are_heavy());
         self.ledger.counters.start_sites(&self.forwarder.program);
         // Code that cannot be made is not missed: packets go by the class 0 then.
-        let _ = self.serve_plans();
+        let _ = self.tell_classes(!self.traffic.plans.is_empty());
+        self.serve_plans();
         if let Some(act) = next.take_at_exchange() {
             act();
         }
@@ -101,8 +102,7 @@ impl Switch {
             budget: MAX_COPIES,
             steps,
             journey,
-            class: 0,
-            queue: 0,
+            service: Service::default(),
             send_at_ns: 0,
             has_rested: false,
             is_marked: false,
@@ -145,7 +145,7 @@ impl Switch {
         let place = (departure.port, departure.rid);
         let journey = self.forwarder.tracer.open(JourneyKind::Egress, from, departure.path, place);
         departure.origin.journey = journey;
-        departure.origin.class = departure.priority;
+        departure.origin.service.class = departure.priority;
         if let Some(journey) = journey {
             self.forwarder.tracer.fate(from, || Fate::Forwarded { port: place.0, rid: place.1, journey });
         }
@@ -197,7 +197,7 @@ impl Switch {
         }
         let bytes = if origin.is_marked { ecn::marked(bytes) } else { bytes };
         self.forwarder.tracer.fate(origin.journey, || Fate::Sent { port, bytes: hex(&bytes) });
-        self.ledger.sent(port, (origin.class, origin.queue), bytes, self.now_ns);
+        self.ledger.sent(port, origin.service, bytes, self.now_ns);
     }
 
     /// Sends what plugins have answered a packet with to the port that it came in on.

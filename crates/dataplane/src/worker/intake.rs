@@ -128,8 +128,9 @@ pub(super) struct Intakes {
 
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// The place of the queue pair.
+    /// The place of the queue pair, and its port.
     place: usize,
+    port: PortId,
     intake: Intake,
     /// Bytes that it may take before others have theirs; below 0 it got ahead.
     account: i64,
@@ -160,10 +161,12 @@ impl Intakes {
 
     /// A round begins over these ports.
     pub(super) fn begin(&mut self, ports: &LivePorts) {
-        if self.turns.len() != ports.len() {
+        // Queue pairs come and go, and change their places.
+        let stays = |turn: &Turn| ports.get(turn.place).is_some_and(|live| live.id == turn.port);
+        if self.turns.len() != ports.len() || !self.turns.iter().all(stays) {
             let turn = |(place, id)| {
                 let intake = self.set.get(&id).copied().unwrap_or_default();
-                Turn { place, intake, account: 0, has_more: false }
+                Turn { place, port: id, intake, account: 0, has_more: false }
             };
             self.turns = ports.iter().map(|live| live.id).enumerate().map(turn).collect();
             self.turns.sort_by_key(|turn| std::cmp::Reverse(turn.intake.class));
@@ -223,6 +226,18 @@ impl Intakes {
         }
         turn.has_more = more;
     }
+}
+
+/// Takes from each port as much as its share is; says whether there was any, or may be more.
+pub(super) fn round(worker: &mut Worker) -> bool {
+    let mut busy = false;
+    worker.seat.intakes.begin(&worker.ports);
+    while let Some(at) = worker.seat.intakes.next() {
+        let (any, bytes) = worker.take_from(at);
+        worker.seat.intakes.took(bytes, any);
+        busy |= any;
+    }
+    busy
 }
 
 #[cfg(test)]
@@ -299,6 +314,22 @@ mod tests {
         let [low, high] = take(&mut intakes, [Some(64), None], 10);
         assert_eq!(high, 0);
         assert!(low.abs_diff(10 * u64::from(DEFAULT_QUANTUM)) <= 64 * 64);
+    }
+
+    /// A queue pair has moved: another port is in its place.
+    #[test]
+    fn a_share_is_that_of_the_port_whatever_its_place() {
+        let mut intakes = Intakes::default();
+        intakes.set(1, Some(Intake { class: 7, ..Intake::default() }));
+        let mut ports = ports(3);
+        let mut first = |ports: &LivePorts| {
+            intakes.begin(ports);
+            intakes.next().map(|place| ports[place].id)
+        };
+        assert_eq!(first(&ports), Some(1));
+        let moved = ports.remove(0);
+        ports.push(0, Access { queue: Some(0), pair: moved.port, past: Past::default() });
+        assert_eq!(first(&ports), Some(1));
     }
 
     #[test]

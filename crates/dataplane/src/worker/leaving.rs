@@ -4,7 +4,7 @@ use super::Outgoing;
 use super::live::LivePorts;
 use crate::burst::Output;
 use crate::{DropReason, PortId};
-use millrace_frames::{Batch, Packet, PacketPool, Place};
+use millrace_frames::{Batch, Packet, PacketPool, Place, Service};
 use std::ops::Range;
 use std::vec::Drain;
 
@@ -23,9 +23,6 @@ pub(super) struct Leaving {
     by_number: Vec<Option<Packet>>,
 }
 
-/// The class of a packet and the number of its queue.
-pub(super) type Service = (u8, u16);
-
 /// Where the frame of a packet that leaves is.
 #[derive(Clone, Copy)]
 enum Lies {
@@ -39,7 +36,7 @@ impl Leaving {
     /// Notes a packet; `memory` is that of the burst.
     #[inline]
     pub(super) fn note(&mut self, to: PortId, output: Output<'_>, memory: &Range<*const u8>) {
-        let Output { bytes, number, class, queue } = output;
+        let Output { bytes, number, service } = output;
         // A plugin may have had a packet grow into other memory.
         let lies = match number.filter(|_| memory.contains(&bytes.as_ptr())) {
             Some(number) => {
@@ -57,7 +54,7 @@ impl Leaving {
                 Lies::Elsewhere(bytes.len())
             }
         };
-        self.list.push((to, (class, queue), lies));
+        self.list.push((to, service, lies));
     }
 
     /// Gives the packets to their ports. Those of the batch that do not leave go back to the pool.
@@ -88,7 +85,7 @@ impl Leaving {
                         && let Ok(packet) = sending.push(packet)
                     {
                         packet.take_place(place);
-                        (packet.class, packet.queue, packet.timestamp_ns) = (service.0, service.1, time_ns);
+                        (packet.service, packet.timestamp_ns) = (service, time_ns);
                     }
                 }
                 Lies::Elsewhere(len) => {
@@ -127,7 +124,7 @@ impl Leaving {
             ports[at].sending.packets_mut().iter_mut().zip(self.list.drain(..))
         {
             packet.take_place(place(lies));
-            (packet.class, packet.queue, packet.timestamp_ns) = (service.0, service.1, time_ns);
+            (packet.service, packet.timestamp_ns) = (service, time_ns);
         }
         self.next = 0;
         true
@@ -202,7 +199,7 @@ mod tests {
         let memory = burst.addresses();
         for (number, port) in ports_of.into_iter().enumerate() {
             let bytes = &burst.frame(number).unwrap()[6..];
-            leaving.note(port, Output { bytes, number: Some(number), class: 0, queue: 0 }, &memory);
+            leaving.note(port, Output { bytes, number: Some(number), service: Service::default() }, &memory);
         }
         let mut outgoing = Outgoing::default();
         leaving.hand_on(&mut batch, 77, &mut outgoing, (&mut ports, &mut pool));

@@ -3,7 +3,7 @@
 use super::RunError;
 use super::waker::Waker;
 use super::{Worker, pool_size};
-use super::{moves, relay};
+use super::{moves, relay, schedulers};
 use crate::PortId;
 use crate::requests::RequestError;
 use crate::switch::MAX_PORTS;
@@ -149,8 +149,11 @@ fn remove_one(worker: &mut Worker, id: PortId) -> Removed {
     moves::take_handed_over(worker, id, None);
     // What waits for its link alone leaves now; the port takes it or refuses it.
     worker.switch.traffic.queues.set_room(id, None);
+    worker.switch.plan(id, None);
     let outcome = worker.switch.advance_to(0);
     worker.dispatch(outcome);
+    worker.complete();
+    schedulers::give_up(worker, id);
     worker.switch.remove_port(id);
     worker.seat.intakes.set(id, None);
     worker.failed.retain(|(failed, _)| *failed != id);

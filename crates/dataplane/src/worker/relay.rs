@@ -187,29 +187,28 @@ pub(super) fn scheduler_of(pair: &dyn QueuePair) -> Option<Scheduler> {
     pair.downcast_ref::<Scheduled>().map(Scheduled::scheduler)
 }
 
+/// A queue pair as what it is, or the same if it is something else.
+pub(super) fn cast<T: QueuePair>(pair: Box<dyn QueuePair>) -> Result<Box<T>, Box<dyn QueuePair>> {
+    match (&*pair as &dyn Any).is::<T>() {
+        true => Ok((pair as Box<dyn Any>).downcast().expect("its type was looked at")),
+        false => Err(pair),
+    }
+}
+
 /// What is left of a worker's access to a port: the queue pair of the device, if it has one, and what was counted beyond that.
 pub(super) fn disconnect(pair: Box<dyn QueuePair>) -> (Option<Box<dyn QueuePair>>, PortStatistics) {
     let counted = pair.statistics();
-    if (&*pair as &dyn Any).is::<Relayed>() {
-        return (None, counted);
-    }
-    if (&*pair as &dyn Any).is::<Split>() {
-        return match (pair as Box<dyn Any>).downcast::<Split>() {
-            Ok(split) => {
-                let Split { receives, sends } = *split;
-                (Some(receives), sends.statistics())
-            }
-            // It is one.
-            Err(_) => (None, counted),
-        };
-    }
-    if !(&*pair as &dyn Any).is::<Relaying>() {
-        return (Some(pair), PortStatistics::default());
-    }
-    match (pair as Box<dyn Any>).downcast::<Relaying>() {
+    let pair = match cast::<Relayed>(pair) {
+        Ok(_) => return (None, counted),
+        Err(other) => other,
+    };
+    let pair = match cast::<Split>(pair) {
+        Ok(split) => return (Some(split.receives), split.sends.statistics()),
+        Err(other) => other,
+    };
+    match cast::<Relaying>(pair) {
         Ok(relaying) => (Some(relaying.inner), relaying.statistics),
-        // It is one.
-        Err(_) => (None, counted),
+        Err(plain) => (Some(plain), PortStatistics::default()),
     }
 }
 

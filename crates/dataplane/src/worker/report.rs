@@ -32,7 +32,7 @@ pub struct Report {
     /// The places of the program that have dropped something, with how much.
     pub drop_sites: Vec<(DropSite, u64)>,
     /// The queues that there are.
-    pub queues: Queues,
+    pub queues: QueueReports,
     /// Packets of each burst.
     pub bursts: Histogram,
     /// Nanoseconds from the arrival of a packet until it was on its way out, of some packets.
@@ -43,7 +43,7 @@ pub struct Report {
 
 /// The queues of ports at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Queues {
+pub struct QueueReports {
     /// Of ports without a plan.
     pub plain: Vec<QueueReport>,
     /// The ports with a plan, and their queues.
@@ -169,8 +169,8 @@ impl Report {
                 None => {
                     let mut counters = counters.port(port);
                     if let Some(scheduler) = &live.scheduler {
-                        let (packets, bytes) = scheduler.waiting_bytes();
-                        counters.tx_packets = counters.tx_packets.wrapping_sub(packets);
+                        let (packets, bytes) = scheduler.waiting();
+                        counters.tx_packets = counters.tx_packets.wrapping_sub(packets as u64);
                         counters.tx_bytes = counters.tx_bytes.wrapping_sub(bytes);
                     }
                     ports.push(PortReport { port, is_up: !live.ended, counters, driver });
@@ -189,7 +189,7 @@ impl Report {
             drop_sites: (counters.drop_sites(switch.program()))
                 .map(|(site, count)| (site.clone(), count))
                 .collect(),
-            queues: Queues { plain: switch.traffic.queues.report().collect(), planned: Vec::new() },
+            queues: QueueReports { plain: switch.traffic.queues.report().collect(), planned: Vec::new() },
             bursts: worker.bursts.sizes,
             latency: worker.bursts.latency,
             workers: vec![WorkerReport::of(worker)],

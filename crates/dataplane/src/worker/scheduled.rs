@@ -14,25 +14,25 @@
 //! The worker that has the queue pair reaches the queues by a [`Scheduler`] of its own: it tells the time where a simulated clock
 //! stands still between two frames, asks when it has to be awake, and takes what was dropped, to count it.
 
-use super::spread::Spread;
+use super::relay::cast;
+use crate::arrival::arrival;
+use crate::links::LINK_FRAMES;
 use crate::{Clock, DropReason, ecn};
 use millrace_drivers::{Around, PortError, PortStatistics, QueuePair, Transmitted};
-use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
-use millrace_traffic::{Arrival, Egress, Next, Plan, QueueReport};
-use std::any::Any;
+use millrace_frames::{Batch, Packet, PacketPool};
+use millrace_traffic::{Egress, Next, Plan, QueueReport};
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Frames that a device is given while earlier ones have not left it.
-const LINK_FRAMES: usize = MAX_BATCH;
 /// When a device that has no room is asked again, in nanoseconds.
 const LINK_WAIT_NS: u64 = 50_000;
 
 /// The queues of a port, for the worker that has the port's queue pair. It alone uses them, so nobody waits for the lock.
 #[derive(Clone)]
-pub(crate) struct Scheduler(Arc<Mutex<Queues>>);
+pub(crate) struct Scheduler(Arc<Mutex<Served>>);
 
-struct Queues {
+/// What a port has to send.
+struct Served {
     egress: Egress<Packet>,
     /// What was taken out of the queues and the device has not taken yet.
     leaving: Batch,
@@ -74,7 +74,7 @@ pub(super) fn schedule(inner: Box<dyn QueuePair>, plan: Arc<Plan>, clock: &Clock
         false => Time::Told { now_ns: 0, origin_ns: 0 },
     };
     let egress = Egress::new(plan, time.now_ns());
-    let queues = Queues { egress, leaving: Batch::new(), discarded: Vec::new(), time };
+    let queues = Served { egress, leaving: Batch::new(), discarded: Vec::new(), time };
     let scheduler = Scheduler(Arc::new(Mutex::new(queues)));
     Box::new(Scheduled { inner, scheduler, refused: 0, broken: None })
 }
@@ -85,21 +85,20 @@ pub(super) fn unschedule(
     pair: Box<dyn QueuePair>,
     pool: &mut PacketPool,
     mut lost: impl FnMut(usize, DropReason),
-) -> Option<Box<dyn QueuePair>> {
-    if !(&*pair as &dyn Any).is::<Scheduled>() {
-        return Some(pair);
-    }
-    // It is one.
-    let scheduled = (pair as Box<dyn Any>).downcast::<Scheduled>().ok()?;
+) -> Box<dyn QueuePair> {
+    let scheduled = match cast::<Scheduled>(pair) {
+        Ok(scheduled) => scheduled,
+        Err(other) => return other,
+    };
     let Scheduled { mut inner, scheduler, .. } = *scheduled;
     let mut queues = scheduler.queues();
     queues.run_empty(&mut *inner, pool);
     queues.discarded.drain(..).for_each(|(len, why)| lost(len, why));
-    Some(inner)
+    inner
 }
 
 impl Scheduler {
-    fn queues(&self) -> MutexGuard<'_, Queues> {
+    fn queues(&self) -> MutexGuard<'_, Served> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -121,23 +120,26 @@ impl Scheduler {
         }
     }
 
-    /// Packets that wait.
-    pub(crate) fn waiting(&self) -> usize {
-        let queues = self.queues();
-        queues.egress.len() + queues.leaving.len()
-    }
-
     /// Packets that wait, and their bytes: they were counted as sent when they came.
-    pub(super) fn waiting_bytes(&self) -> (u64, u64) {
+    pub(crate) fn waiting(&self) -> (usize, u64) {
         let queues = self.queues();
         let leaving: usize = queues.leaving.packets().iter().map(Packet::len).sum();
         let packets = queues.egress.len() + queues.leaving.len();
-        (packets as u64, queues.egress.bytes() + leaving as u64)
+        (packets, queues.egress.bytes() + leaving as u64)
     }
 
     /// Takes the lengths of frames that were dropped, and why.
     pub(super) fn take_discarded(&self, mut each: impl FnMut(usize, DropReason)) {
         self.queues().discarded.drain(..).for_each(|(len, reason)| each(len, reason));
+    }
+
+    /// Drops what waits: its device has gone.
+    pub(super) fn give_up(&self) {
+        let mut served = self.queues();
+        let Served { egress, leaving, discarded, .. } = &mut *served;
+        let mut lose = |packet: Packet| discarded.push((packet.len(), DropReason::TxRefused));
+        leaving.drain().for_each(&mut lose);
+        egress.take_all(lose);
     }
 
     pub(super) fn plan(&self) -> Arc<Plan> {
@@ -147,7 +149,7 @@ impl Scheduler {
     /// Goes on by another plan. What waits stays where it is as far as the new plan has its queue.
     pub(super) fn replace(&self, plan: Arc<Plan>) {
         let mut queues = self.queues();
-        let Queues { egress, discarded, time, .. } = &mut *queues;
+        let Served { egress, discarded, time, .. } = &mut *queues;
         egress.replace(plan, time.now_ns(), |packet: Packet, why| discarded.push((packet.len(), why.into())));
     }
 
@@ -157,7 +159,7 @@ impl Scheduler {
     }
 }
 
-impl Queues {
+impl Served {
     /// Sends a batch at once, as much as the device takes, if it is all that there is and its frames are of one class that nothing else
     /// orders. Its rest waits as other frames do.
     fn pass(
@@ -165,12 +167,12 @@ impl Queues {
         inner: &mut dyn QueuePair,
         (batch, pool): (&mut Batch, &mut PacketPool),
     ) -> Result<(), PortError> {
-        let Some(class) = batch.packets().first().map(|packet| packet.class) else { return Ok(()) };
+        let Some(class) = batch.packets().first().map(|packet| packet.service.class) else { return Ok(()) };
         let (mut bytes, mut longest, mut other) = (0, 0, 0);
         for packet in batch.packets() {
             let len = packet.len() as u32;
             (bytes, longest) = (bytes + u64::from(len), longest.max(len));
-            other |= packet.class ^ class;
+            other |= packet.service.class ^ class;
         }
         let packets = batch.len() as u32;
         let is_free = other == 0
@@ -190,18 +192,8 @@ impl Queues {
     /// Takes frames in.
     fn offer(&mut self, batch: &mut Batch, pool: &mut PacketPool) {
         let now_ns = self.time.now_ns();
-        let (has_flows, marks) = (self.egress.plan().has_flows(), self.egress.plan().marks());
         for packet in batch.drain() {
-            let arrival = Arrival {
-                class: packet.class,
-                flow: match packet.queue {
-                    0 if has_flows => Spread::Symmetric.hash(packet.data()),
-                    queue => queue.into(),
-                },
-                len: packet.len() as u32,
-                ecn: marks && ecn::is_capable(packet.data()),
-                send_at_ns: None,
-            };
+            let arrival = arrival(self.egress.plan(), packet.service, packet.data());
             if let Err(refused) = self.egress.offer(arrival, now_ns, packet) {
                 self.discarded.push((refused.packet.len(), refused.reason.into()));
                 pool.put(refused.packet);
@@ -248,9 +240,7 @@ impl Queues {
             }
         }
     }
-}
 
-impl Queues {
     /// Sends all that waits, as much as the device takes, and drops the rest.
     fn run_empty(&mut self, inner: &mut dyn QueuePair, pool: &mut PacketPool) {
         let mut waiting: Vec<Packet> = self.leaving.drain().collect();

@@ -93,19 +93,21 @@ pub(super) fn schedule(
         if let Some(plan) = &plan {
             check_room(workers, id, plan)?;
         }
+        let is_planned = plan.is_some() || schedulers(workers).any(|(port, _)| port != id);
         for worker in workers.iter_mut() {
-            worker.switch.plan(id, plan.clone()).map_err(ScheduleError::Code)?;
+            worker.switch.tell_classes(is_planned).map_err(ScheduleError::Code)?;
         }
         let known = schedulers(workers).find(|(port, _)| *port == id).map(|(_, scheduler)| scheduler);
-        match (known, plan) {
+        match (known, &plan) {
             (Some(scheduler), Some(plan)) => {
-                scheduler.replace(plan);
+                scheduler.replace(Arc::clone(plan));
                 workers.iter_mut().for_each(|worker| note_kept(worker, id));
-                Ok(())
             }
-            (None, None) => Ok(()),
-            (_, plan) => connect_again(workers, id, plan, spread),
+            (None, None) => {}
+            (_, plan) => connect_again(workers, id, plan.clone(), spread)?,
         }
+        workers.iter_mut().for_each(|worker| worker.switch.plan(id, plan.clone()));
+        Ok(())
     })
 }
 
@@ -144,14 +146,12 @@ fn connect_again(
     let Owned { queue, worker: owner, pair, past } = pairs.remove(0);
     let Worker { switch, packets, .. } = &mut *workers[owner];
     let pair = match plan {
-        Some(plan) => Some(scheduled::schedule(pair, plan, &switch.clock)),
+        Some(plan) => scheduled::schedule(pair, plan, &switch.clock),
         None => scheduled::unschedule(pair, &mut packets.pool, |len, why| {
             switch.ledger.counters.refused(id, len, why);
         }),
     };
-    if let Some(pair) = pair {
-        pairs.insert(0, Owned { queue, worker: owner, pair, past });
-    }
+    pairs.insert(0, Owned { queue, worker: owner, pair, past });
     moves::reconnect(workers, id, (pairs, before), spread);
     Ok(())
 }
@@ -172,7 +172,7 @@ pub(super) fn plans(leader: &mut Worker) -> Vec<PlannedPort> {
             scheduler.report(|report| add(&mut queues, report));
             // Those that wait before egress are in the queues of the worker that has switched them.
             let before_egress =
-                workers.iter().flat_map(|worker| worker.switch.traffic.queues.plan_reports(port));
+                workers.iter().flat_map(|worker| worker.switch.traffic.queues.planned.reports(port));
             before_egress.for_each(|report| add(&mut queues, report));
             plans.push(PlannedPort { port, plan: scheduler.plan(), queues });
         }
@@ -197,6 +197,13 @@ fn add(queues: &mut Vec<QueueReport>, its: QueueReport) {
     mine.largest_bytes = mine.largest_bytes.max(its.largest_bytes);
     mine.delay_ns += its.delay_ns;
     mine.largest_delay_ns = mine.largest_delay_ns.max(its.largest_delay_ns);
+}
+
+/// A port has gone, with what waits for it.
+pub(super) fn give_up(worker: &mut Worker, id: PortId) {
+    let of_port = worker.ports.iter().filter(|live| live.id == id);
+    of_port.filter_map(|live| live.scheduler.as_ref()).for_each(scheduled::Scheduler::give_up);
+    count_discarded(worker);
 }
 
 /// When a frame that waits may leave by one of the ports.

@@ -64,8 +64,8 @@ const MAX_TUNNELS: usize = 2;
 /// Most VLAN tags that are passed over.
 const MAX_TAGS: usize = 2;
 
-const ETHERTYPE_IPV4: u32 = 0x0800;
-const ETHERTYPE_IPV6: u32 = 0x86dd;
+pub(crate) const ETHERTYPE_IPV4: u32 = 0x0800;
+pub(crate) const ETHERTYPE_IPV6: u32 = 0x86dd;
 const TRANSPARENT_ETHERNET: u32 = 0x6558;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -76,21 +76,24 @@ const VXLAN: u32 = 4789;
 
 /// The hash of an Ethernet frame, looking into so many tunnels.
 fn network(frame: &[u8], tunnels: usize) -> u32 {
-    let (Some(addresses), Some(mut kind)) = (frame.get(..12), frame.get(12..14).map(number)) else {
-        return 0;
-    };
-    let mut rest = &frame[14..];
+    let Some((kind, at)) = payload(frame) else { return 0 };
+    packet(kind, &frame[at..], tunnels).unwrap_or_else(|| {
+        let (to, from) = frame[..12].split_at(6);
+        mixed(long(to).wrapping_add(long(from)))
+    })
+}
+
+/// The type of what an Ethernet frame carries after its tags, and where that begins; none for less than a header.
+pub(crate) fn payload(frame: &[u8]) -> Option<(u32, usize)> {
+    let (mut kind, mut at) = (number(frame.get(12..14)?), 14);
     for _ in 0..MAX_TAGS {
         if !matches!(kind, 0x8100 | 0x88a8 | 0x9100) {
             break;
         }
-        let Some((tag, after)) = rest.split_at_checked(4) else { break };
-        (kind, rest) = (number(&tag[2..]), after);
+        let Some(tag) = frame.get(at..at + 4) else { break };
+        (kind, at) = (number(&tag[2..]), at + 4);
     }
-    packet(kind, rest, tunnels).unwrap_or_else(|| {
-        let (to, from) = addresses.split_at(6);
-        mixed(long(to).wrapping_add(long(from)))
-    })
+    Some((kind, at))
 }
 
 /// The hash of an IP packet; none for anything else.
