@@ -14,7 +14,7 @@
 
 #define BURST 64
 #define PIECES 9
-#define PACKETS (1 << 20)
+#define PACKETS (1 << 23)
 #define SEQUENCE (1 << 16)
 #define SUBPORTS 4
 #define PIPES 64

@@ -85,27 +85,25 @@ fn the_average_follows_and_falls_while_the_queue_is_empty() {
 
 #[test]
 fn hits_are_as_many_as_the_curve_says() {
-    // Each packet comes to 14,000 bytes of 10,000 to 20,000, so p is 0.08: after a hit, each of the next 12 packets is the next hit with that
-    // probability, else the 13th: 0.08 * 78 + 0.04 * 13 = 6.76 packets in the mean.
+    // At 15,000 of 10,000 to 20,000 bytes p is a tenth; the distance of hits is uniform from 1 to 10 packets.
     let curve = Curve { classes: 0xff, min: 10_000, max: 20_000, probability: 200_000, ecn: false };
     let red = Some(Red { average: 0, curves: vec![curve] });
     let mut egress = Egress::new(plan(Port::default(), vec![queue(1, Queue { red, ..Queue::default() })]), 0);
-    let mut hits = 0;
-    for _ in 0..110_000 {
-        while egress.bytes() < 15_000 {
-            if egress.offer(of(0, 1000), 0, 0).is_err() {
-                hits += 1;
-            }
-        }
-        egress.next(0);
-        if egress.offer(of(0, 1000), 0, 0).is_err() {
-            hits += 1;
-        }
-        egress.next(0);
+    while egress.bytes() < 15_000 {
+        let _ = egress.offer(of(0, 1000), 0, 0);
     }
-    let report = egress.queues().next().unwrap();
-    let distance = (report.sent + hits) as f64 / hits as f64;
-    assert!((distance / 6.76 - 1.0).abs() < 0.02, "{distance}");
+    let (mut last, mut distances) = (None, Vec::new());
+    for number in 0..100_000 {
+        match egress.offer(of(0, 1000), 0, 0) {
+            Ok(_) => assert!(matches!(egress.next(0), Next::Leaves(_))),
+            Err(_) => distances.extend(last.replace(number).map(|last| number - last)),
+        }
+    }
+    for distance in 1..=10 {
+        let share = distances.iter().filter(|is| **is == distance).count() as f64 / distances.len() as f64;
+        assert!((share - 0.1).abs() < 0.01, "{distance}: {share}");
+    }
+    assert_eq!(distances.iter().max(), Some(&10));
 }
 
 #[test]
