@@ -6,8 +6,8 @@
 //
 //   Ethernet  IPv4  UDP to INT_PORT  shim  INT header  last hop ... first hop  payload of UDP, or TCP
 //
-// A node is the source of what `watchlist` names: it puts shim and INT header behind the UDP header, or for TCP a UDP header
-// of its own in front of TCP. Each node with a number (`node`) puts its metadata in front of those of the nodes before it.
+// A node is the source of what `watchlist` names: it puts shim and INT header after the UDP header, or for TCP a UDP header
+// of its own before TCP. Each node with a number (`node`) puts its metadata before that of earlier nodes.
 // The node with the port that leads out (`sinks`) takes all off again, so the host gets the packet that was sent, and sends
 // the collector a clone of what came in. Under all that lies a bridge with known stations.
 //
@@ -37,7 +37,7 @@ const int     MAX_PORTS = 1 << 9;           // as many as port_t counts
 
 // A report: Ethernet, IPv4, UDP, group, individual report with three words of this node, then the packet.
 const bit<16> REPORT_UDP_BYTES = 40;        // from the UDP header to the packet
-const bit<32> REPORT_BYTES = 74;            // all that stands in front of the packet
+const bit<32> REPORT_BYTES = 74;            // all that stands before the packet
 const bit<32> REPORTED_BYTES = 1000;        // of a packet at most: the report counts 255 words, 5 of them its own
 const bit<8>  REPORT_OWN_WORDS = 5;
 
@@ -217,7 +217,7 @@ parser IntParser(packet_in packet,
 
     state ipv4 {
         packet.extract(hdr.ipv4);
-        // With options, or in a fragment, nothing is put behind the header.
+        // With options, or in a fragment, nothing is put after the header.
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags & 1, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (4, 5, 0, 0, PROTOCOL_UDP): udp;
             (4, 5, 0, 0, PROTOCOL_TCP): tcp;
@@ -434,7 +434,7 @@ control Hop(inout headers_t hdr, in metadata_t meta, in standard_metadata_t stan
             + (standard_metadata.enq_timestamp - standard_metadata.ingress_global_timestamp[31:0]);
     }
 
-    // The longer of the queue that the packet came to and the queue that it left behind.
+    // The longer of the queue that the packet came to and the queue that it left.
     action add_queue() {
         bit<19> packets = standard_metadata.enq_qdepth;
         if (standard_metadata.deq_qdepth > packets) {

@@ -160,7 +160,7 @@ def aqm():
     # No update before the third packet, 20 ms later: it waited longer than the target and than the one before, so
     # the probability stays at its largest.
     t.do("register_write probability 8 0xffffffff", "register_write delay_before 8 0", f"register_write updated 8 {now}")
-    burst("no ECN at the largest probability: the third and fourth are dropped, one or none behind the others is no congestion",
+    burst("no ECN at the largest probability: the third and fourth are dropped, one or none after the others is no congestion",
           same(frame(0)), same(frame(0)), (frame(0), None), (frame(0), None), same(frame(0)), same(frame(0)))
     t.do("check_counter dropped(8) packets == 2")
     arp = eth(host(1), host(0), 0x0806, bytes(28))

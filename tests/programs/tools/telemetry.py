@@ -82,7 +82,7 @@ def to(n, packet):
 
 
 def telemetry():
-    t = Telemetry("The node of int.entries: hosts on ports 0 and 1, other nodes behind 2 and 3, the collector on 4.\n"
+    t = Telemetry("The node of int.entries: hosts on ports 0 and 1, other nodes on 2 and 3, the collector on 4.\n"
                   "Nothing waits but where a queue is slow: so latency and occupancy are 0, and what comes in leaves at that time.\n"
                   "The commands are those of int.entries.")
     t.do(*[line for line in (PROGRAMS / "int.entries").read_text().splitlines() if line and not line.startswith("#")])
@@ -110,7 +110,7 @@ def source(t):
     starts("source, UDP without a checksum", 2, plain(check=False),
            over_udp(int_md(ALL, 8, 3), hop(0, 2, t.now), check=False))
     segment = tcp(CLIENT, SERVER, 40000, 80, DATA)
-    starts("source, TCP: a UDP header in front of it, TCP as it was", 2, ipv4(CLIENT, SERVER, segment, proto=6),
+    starts("source, TCP: a UDP header before it, TCP as it was", 2, ipv4(CLIENT, SERVER, segment, proto=6),
            over_tcp(int_md(SHORT, 3, 3), struct.pack(">IHHI", NODE, 0, 2, 0), segment))
     starts("not on the watchlist", 2, plain(port=5002), plain(port=5002))
     starts("to a host of this node: its port is a sink's", 1, plain(), plain())
@@ -146,7 +146,7 @@ def transit(t):
     def passes(text, before, after):
         t.forward(text, 2, to(3, before), (3, to(3, after)))
 
-    passes("transit: its metadata in front of that of the node before", over_udp(int_md(ALL, 8, 3), first),
+    passes("transit: its metadata before that of the earlier node", over_udp(int_md(ALL, 8, 3), first),
            over_udp(int_md(ALL, 8, 2), hop(2, 3, t.now) + first))
     passes("the UDP checksum stays none", over_udp(int_md(ALL, 8, 3), first, check=False),
            over_udp(int_md(ALL, 8, 2), hop(2, 3, t.now) + first, check=False))
@@ -173,7 +173,7 @@ def transit(t):
     passes("a header for the destination (type 2) is not for a node", same, same)
     whole = over_tcp(int_md(SHORT, 3, 3), b"", tcp(CLIENT, SERVER, 40000, 80, DATA))
     after = over_tcp(int_md(SHORT, 3, 2), struct.pack(">IHHI", NODE, 2, 3, 0), tcp(CLIENT, SERVER, 40000, 80, DATA))
-    passes("in front of TCP", whole, after)
+    passes("before TCP", whole, after)
     t.forward("telemetry from a host", 0, to(3, over_udp(int_md(ALL, 8, 3), first)))
     short = over_udp(int_md(ALL, 8, 3), first, b"")
     t.forward("the stack is shorter than the shim says", 2, to(3, short[:-4]))
@@ -218,7 +218,7 @@ def sink(t):
 
 def queues(t):
     """The link takes one packet every 10 ms, they come every 1 ms: the second waits 9 ms, the third 18, the fourth 27. The
-    second finds nobody and leaves two behind, the third finds one and leaves one, the fourth finds two and leaves nobody."""
+    second finds nobody and leaves two, the third finds one and leaves one, the fourth finds two and leaves nobody."""
     t.say("the link of port 2 is slow: it takes 100 packets a second, four come 1 ms apart")
     t.wait("set_queue_rate 100 2")
     hops = []
