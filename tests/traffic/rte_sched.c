@@ -1,5 +1,5 @@
-/* DPDK's rte_sched with the traffic of `cargo bench -p millrace-traffic -- levels WAITING`: 4096 queues, 4 subports of 64 pipes of 16
-   queues, no rate below what is offered. Bursts of 64 come and leave; frames that have left come again. Prints Mpps by
+/* DPDK's rte_sched with the traffic of `cargo bench -p millrace-traffic -- levels WAITING SUBPORTS`: 4096 queues, so many subports
+   with 256 pipes of 16 queues together, no rate below what is offered. Bursts of 64 come and leave; frames that have left come again. Prints Mpps by
    processor time: best, median.
    Built and run by tests/traffic/levels. */
 #include <inttypes.h>
@@ -16,8 +16,8 @@
 #define PIECES 9
 #define PACKETS (1 << 23)
 #define SEQUENCE (1 << 16)
-#define SUBPORTS 4
-#define PIPES 64
+/* SUBPORTS is said by who compiles it. */
+#define PIPES (256 / SUBPORTS)
 /* 400 Gbit/s, in bytes a second. */
 #define RATE 50000000000ull
 
@@ -102,7 +102,7 @@ int main(int count, char **words)
                     uint32_t flow = sequence[at + n].queue;
                     /* As millrace has it: subport, then pipe, then queue, from the low digits on. */
                     uint32_t queue = flow / 256, class = queue < 12 ? queue : RTE_SCHED_TRAFFIC_CLASS_BE;
-                    rte_sched_port_pkt_write(port, frame, flow % 4, flow / 4 % 64, class, queue < 12 ? 0 : queue - 12, RTE_COLOR_GREEN);
+                    rte_sched_port_pkt_write(port, frame, flow % SUBPORTS, flow / SUBPORTS % PIPES, class, queue < 12 ? 0 : queue - 12, RTE_COLOR_GREEN);
                     frame->pkt_len = frame->data_len = sequence[at + n].len;
                 }
                 at = (at + BURST) % SEQUENCE;

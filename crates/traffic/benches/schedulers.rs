@@ -4,7 +4,8 @@
 //! to queues and with lengths that a generator with a fixed seed says, and as many leave after each burst; before that two packets for
 //! each queue, and a burst, have come and stay. The best of nine pieces is told, and the median, by processor time.
 //!
-//! `-- levels WAITING` is the traffic of `tests/traffic/rte_sched.c`: 4096 queues in three levels, 4 subports of 64 pipes of 16 queues.
+//! `-- levels WAITING SUBPORTS` is the traffic of `tests/traffic/rte_sched.c`: 4096 queues in three levels, so many subports with 256 pipes
+//! of 16 queues together.
 
 use millrace_traffic::{Among, Arrival, Egress, Flows, Handle, Kind, Next, Node, Plan, Port, Queue};
 use std::hint::black_box;
@@ -99,7 +100,7 @@ fn measure(egress: &mut Egress<u64>, sequence: &[Arrival], waiting: usize) -> (f
 }
 
 /// The tree of `rte_sched`, with a token bucket for each subport and each pipe, or without.
-fn levels(shaped: bool) -> Node {
+fn levels(subports: u32, shaped: bool) -> Node {
     let shaped = |minor, node_below: Node| match shaped {
         true => {
             node(minor, Kind::Shaper { rate: 399_000_000_000, burst: 1 << 20, node: Box::new(node_below) })
@@ -107,18 +108,19 @@ fn levels(shaped: bool) -> Node {
         false => node_below,
     };
     let pipe = flows(3, 16, Among::Priority, queue());
-    let pipes = flows(2, 64, Among::RoundRobin, shaped(12, pipe));
-    flows(1, 4, Among::RoundRobin, shaped(11, pipes))
+    let pipes = flows(2, 256 / subports, Among::RoundRobin, shaped(12, pipe));
+    flows(1, subports, Among::RoundRobin, shaped(11, pipes))
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    if let [what, waiting] = &arguments[..]
+    if let [what, waiting, subports] = &arguments[..]
         && what == "levels"
     {
         let waiting = waiting.parse().expect("a number of packets");
+        let subports = subports.parse().expect("a number of subports");
         for (name, shaped) in [("millrace", false), ("millrace, token buckets", true)] {
-            let (best, median) = measure(&mut port(levels(shaped)), &sequence(4096), waiting);
+            let (best, median) = measure(&mut port(levels(subports, shaped)), &sequence(4096), waiting);
             println!("{name}: {:.2} {:.2}", 1e3 / best, 1e3 / median);
         }
         return;
