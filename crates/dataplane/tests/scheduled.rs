@@ -386,7 +386,10 @@ fn a_port_that_is_busy_goes_on_as_it_did() {
 fn what_waits_for_a_port_that_goes_is_counted() {
     for (is_removed, waits_before_egress) in [(false, false), (true, false), (true, true)] {
         let source = if waits_before_egress { telling_depth() } else { PROGRAM.to_owned() };
-        let from = Source::new(2, 100);
+        // Before egress so many that the worker does not let all go on in one turn.
+        let of_each: u32 = if waits_before_egress { 300 } else { 100 };
+        let all = u64::from(of_each) * 8;
+        let from = Source::new(2, of_each);
         let given = Arc::clone(&from.given);
         let (port, faults) = faulty(u32::MAX);
         faults.is_open.store(false, Ordering::Relaxed);
@@ -396,10 +399,10 @@ fn what_waits_for_a_port_that_goes_is_counted() {
             ports.push((3, Box::new(NullPort::open("-").unwrap())));
         }
         let mut worker = Worker::new(switch(EngineKind::Fastest, &source), ports).unwrap();
-        worker.schedule(2, Some(priorities(1000))).unwrap();
+        worker.schedule(2, Some(priorities(of_each))).unwrap();
         let control = worker.control();
         let running = thread::spawn(move || worker.run());
-        wait_until("all are given", || given.load(Ordering::Relaxed) == 800);
+        wait_until("all are given", || given.load(Ordering::Relaxed) == all);
         if is_removed {
             // A slow worker puts the rest of a burst off until its next round.
             let has_come = |queue: &QueueReport| u64::from(queue.packets) + queue.sent;
@@ -409,7 +412,7 @@ fn what_waits_for_a_port_that_goes_is_counted() {
                 let twice = if waits_before_egress { sent_to(&control, 2) } else { 0 };
                 come.saturating_sub(twice)
             };
-            wait_until("all are at the port", || at_the_port() == 800);
+            wait_until("all are at the port", || at_the_port() == all);
             control.remove_port(2).unwrap();
             assert!(control.plans().unwrap().is_empty());
             control.add_port(2, vec![pair(link(10))]).unwrap();
@@ -421,7 +424,10 @@ fn what_waits_for_a_port_that_goes_is_counted() {
         let summary = running.join().unwrap();
         let to = summary.switch.counters().port(2);
         let drops = drops(&summary);
-        assert_eq!((to.tx_packets, drops[&DropReason::TxRefused]), (0, 800), "{is_removed}: {drops:?}");
+        // Those that a slow machine does not let go on soon enough have the second reason.
+        let reasons = [DropReason::TxRefused, DropReason::BatchLimit];
+        let lost: u64 = reasons.iter().filter_map(|reason| drops.get(reason)).sum();
+        assert_eq!((to.tx_packets, lost), (0, all), "{is_removed}: {drops:?}");
         assert_eq!(summary.failed.len(), usize::from(!is_removed));
     }
 }

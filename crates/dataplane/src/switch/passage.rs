@@ -14,8 +14,8 @@ use millrace_state::Effects;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long packets of a program that is to go may keep the next one waiting.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long packets of a program, or for a port, that is to go may keep others waiting.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Switch {
     /// Lets all packets leave that wait. What a live switch cannot finish soon is dropped: the next program waits.
@@ -249,7 +249,7 @@ impl Switch {
     }
 
     /// Drops what was put off.
-    fn drop_put_off(&mut self) {
+    pub(crate) fn drop_put_off(&mut self) {
         self.traffic.take_up();
         while let Some(arrival) = self.traffic.next_arrival() {
             self.traffic.budget.release(arrival.bytes.len());
