@@ -5,7 +5,6 @@ mod passage;
 mod ports;
 
 pub use config::{MAX_COPIES, MAX_PORTS, SwitchConfig, SwitchError};
-pub(crate) use passage::PATIENCE;
 pub use ports::KnownPorts;
 
 use crate::buffers::Buffers;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long packets of a program, or for a port, that is to go may keep others waiting.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Switch {
     /// Lets all packets leave that wait. What a live switch cannot finish soon is dropped: the next program waits.
@@ -24,17 +24,28 @@ impl Switch {
         let program = Arc::clone(&self.forwarder.program);
         self.now_ns = self.clock.now_ns();
         loop {
-            self.traffic.take_up();
-            self.traffic.turns.begin();
-            self.process();
-            if self.traffic.has_put_off() {
-                if begun.elapsed() > PATIENCE {
-                    self.drop_put_off();
-                }
-            } else if let Some((departure, stay)) = self.traffic.queues.pop_any() {
-                egress::egress(self, &program, departure, stay);
-            } else {
-                break;
+            self.take_all_turns(begun);
+            let Some((departure, stay)) = self.traffic.queues.pop_any() else { break };
+            egress::egress(self, &program, departure, stay);
+        }
+    }
+
+    /// Lets all packets leave that may leave now, in as many turns as they take. What a live switch cannot finish soon is dropped: other
+    /// ports wait.
+    pub(crate) fn finish(&mut self) -> Outcome {
+        self.take_all_turns(Instant::now());
+        self.take_outcome()
+    }
+
+    /// Works until nothing is put off.
+    fn take_all_turns(&mut self, begun: Instant) {
+        loop {
+            self.take_turn();
+            if !self.traffic.has_put_off() {
+                return;
+            }
+            if begun.elapsed() > PATIENCE {
+                self.drop_put_off();
             }
         }
     }
@@ -242,14 +253,18 @@ impl Switch {
 
     /// Works for another turn on what was put off.
     pub(crate) fn go_on(&mut self) -> Outcome {
-        self.traffic.turns.begin();
-        self.traffic.take_up();
-        self.process();
+        self.take_turn();
         self.take_outcome()
     }
 
+    fn take_turn(&mut self) {
+        self.traffic.turns.begin();
+        self.traffic.take_up();
+        self.process();
+    }
+
     /// Drops what was put off.
-    pub(crate) fn drop_put_off(&mut self) {
+    fn drop_put_off(&mut self) {
         self.traffic.take_up();
         while let Some(arrival) = self.traffic.next_arrival() {
             self.traffic.budget.release(arrival.bytes.len());

@@ -6,11 +6,10 @@ use super::{Worker, pool_size};
 use super::{moves, relay, schedulers};
 use crate::PortId;
 use crate::requests::RequestError;
-use crate::switch::{MAX_PORTS, PATIENCE};
+use crate::switch::MAX_PORTS;
 use millrace_drivers::{PortStatistics, QueuePair, TimeSource};
 use millrace_frames::PacketPool;
 use std::fmt;
-use std::time::Instant;
 
 /// Why a worker's ports stay as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,12 +147,12 @@ pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Removed, PortsEr
 fn remove_one(worker: &mut Worker, id: PortId) -> Removed {
     // Frames that another worker has handed over are received already. They are as many as a ring holds, so this ends.
     moves::take_handed_over(worker, id, None);
-    // What waits for its link alone leaves now; the port takes it or refuses it.
+    // What waits for its link alone leaves now; the port takes it or refuses it. What was put off would leave by a port that gets the
+    // number later.
     worker.switch.traffic.queues.set_room(id, None);
     worker.switch.plan(id, None);
-    let outcome = worker.switch.advance_to(0);
+    let outcome = worker.switch.finish();
     worker.dispatch(outcome);
-    finish_put_off(worker);
     worker.complete();
     schedulers::give_up(worker, id);
     worker.switch.remove_port(id);
@@ -165,16 +164,4 @@ fn remove_one(worker: &mut Worker, id: PortId) -> Removed {
         removed.push((live.port, live.before));
     }
     removed
-}
-
-/// Works on packets that were put off until there are none, as they would leave by a port that gets the number later. What takes too
-/// long is dropped: the other ports wait.
-fn finish_put_off(worker: &mut Worker) {
-    let begun = Instant::now();
-    while worker.switch.traffic.has_put_off() {
-        if begun.elapsed() > PATIENCE {
-            worker.switch.drop_put_off();
-        }
-        worker.go_on();
-    }
 }
