@@ -64,16 +64,18 @@ pub struct Output<'a> {
     pub number: Option<usize>,
     /// How its port is to serve it, of a switch whose ports tell packets apart.
     pub service: Service,
+    /// How many links between switches of one device the packet had taken that it comes from, if its bytes lie elsewhere.
+    pub hops: u8,
 }
 
 impl<'a> Output<'a> {
     /// In the room of the packet of that number.
     fn within(number: usize, bytes: &'a [u8], service: Service) -> Output<'a> {
-        Output { bytes, number: Some(number), service }
+        Output { bytes, number: Some(number), service, hops: 0 }
     }
 
     fn elsewhere(sent: &'a Sent) -> Output<'a> {
-        Output { bytes: &sent.bytes, number: None, service: sent.service }
+        Output { bytes: &sent.bytes, number: None, service: sent.service, hops: sent.hops }
     }
 }
 

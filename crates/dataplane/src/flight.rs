@@ -32,6 +32,8 @@ pub(crate) struct Origin {
     pub(crate) journey: Option<JourneyId>,
     /// How its port is to serve it; its class is that which it had before egress.
     pub(crate) service: Service,
+    /// How many links between switches of one device it has taken.
+    pub(crate) hops: u8,
     /// It waits before egress until then; 0: it does not.
     pub(crate) send_at_ns: u64,
     /// It has waited for its time for [`REST_NS`], so its passes are counted from the first again.

@@ -3,7 +3,6 @@
 use crate::drops::Loss;
 use crate::flight::Origin;
 use crate::{Counters, Dropped, Outcome, PortId, Sent};
-use millrace_frames::Service;
 
 /// Counters since the start, and what happened since it was asked last.
 #[derive(Debug)]
@@ -14,9 +13,9 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// A packet leaves.
-    pub(crate) fn sent(&mut self, port: PortId, service: Service, bytes: Vec<u8>, time_ns: u64) {
+    pub(crate) fn sent(&mut self, port: PortId, origin: &Origin, bytes: Vec<u8>, time_ns: u64) {
         self.counters.sent(port, bytes.len());
-        self.outcome.sent.push(Sent { port, service, bytes, time_ns });
+        self.outcome.sent.push(Sent { port, service: origin.service, hops: origin.hops, bytes, time_ns });
     }
 
     /// A packet, or a copy, goes nowhere.

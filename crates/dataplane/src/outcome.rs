@@ -25,6 +25,8 @@ pub struct Sent {
     pub port: PortId,
     /// How its port is to serve it.
     pub service: Service,
+    /// How many links between switches of one device the packet had taken that it comes from.
+    pub hops: u8,
     /// The whole frame.
     pub bytes: Vec<u8>,
     /// When it left, in nanoseconds of the switch's clock.

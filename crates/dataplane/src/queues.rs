@@ -561,6 +561,7 @@ mod tests {
                 steps: crate::flight::Journeying(0),
                 journey: None,
                 service: Service::default(),
+                hops: 0,
                 send_at_ns: 0,
                 has_rested: false,
                 is_marked: false,

@@ -53,6 +53,8 @@ pub struct Switch {
     /// The time of the batch.
     pub(crate) now_ns: u64,
     pub(crate) max_passes: u32,
+    /// How many links between switches of one device the packets that come in have taken; all of a batch as many.
+    pub(crate) hops: u8,
     /// What is done when its program takes over.
     at_exchange: AtExchange,
 }
@@ -161,6 +163,7 @@ impl Switch {
             now_ns: config.clock.now_ns(),
             clock: config.clock.clone(),
             max_passes: config.max_passes,
+            hops: 0,
             at_exchange: AtExchange::default(),
         };
         switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());
@@ -193,6 +196,7 @@ impl Switch {
             clock: self.clock.clone(),
             now_ns: self.now_ns,
             max_passes: self.max_passes,
+            hops: 0,
             at_exchange: AtExchange::default(),
         };
         switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());

@@ -25,6 +25,7 @@ mod report;
 mod scheduled;
 mod schedulers;
 mod spread;
+mod steps;
 mod streams;
 mod waiting;
 mod waker;
@@ -39,6 +40,7 @@ pub use report::{PortReport, Report, ReportError, WorkerReport};
 pub use schedulers::{MAX_SCHEDULED, PlannedPort, ScheduleError};
 pub use spread::Spread;
 pub(crate) use spread::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, payload};
+pub use steps::Progress;
 pub use waiting::{POLL_TIME, Polling};
 
 use crate::links;
@@ -65,6 +67,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 use streams::Streams;
 use waker::Waker;
+pub use waker::{Doorbell, Ringer};
 
 /// Most notices that wait for whoever listens; more are lost, and counted.
 pub const MAX_NOTICES: usize = 4096;
@@ -189,7 +192,7 @@ fn check(ports: &[(PortId, Vec<Box<dyn QueuePair>>)], workers: usize) -> Result<
 }
 
 /// Has the calling thread run on this processor alone, if the system lets it.
-fn pin(processor: usize) {
+pub fn pin(processor: usize) {
     use rustix::thread::{CpuSet, sched_setaffinity};
     let mut set = CpuSet::new();
     if processor < CpuSet::MAX_CPU {
@@ -266,7 +269,7 @@ impl Outgoing {
         &mut self,
         ports: &mut LivePorts,
         pool: &mut PacketPool,
-        (to, service, bytes): (PortId, Service, &[u8]),
+        (to, service, hops, bytes): (PortId, Service, u8, &[u8]),
         time_ns: u64,
     ) {
         let packet = if bytes.len() <= MAX_FRAME { pool.take() } else { None };
@@ -276,7 +279,7 @@ impl Outgoing {
             Ok(packet) => {
                 // Its length was looked at.
                 let _ = packet.set_frame(bytes);
-                (packet.service, packet.timestamp_ns) = (service, time_ns);
+                (packet.service, packet.hops, packet.timestamp_ns) = (service, hops, time_ns);
             }
             // There was room.
             Err(packet) => pool.put(packet),
@@ -340,11 +343,28 @@ impl Worker {
     /// # Errors
     /// [`RunError`].
     pub fn with_followers(
-        mut switch: Switch,
+        switch: Switch,
         ports: Vec<(PortId, Vec<Box<dyn QueuePair>>)>,
         workers: usize,
         spread: Spread,
     ) -> Result<Worker, RunError> {
+        if !(1..=MAX_WORKERS).contains(&workers) {
+            return Err(RunError::Workers(workers));
+        }
+        let doorbells = (0..workers).map(|_| Doorbell::new()).collect::<io::Result<Vec<_>>>();
+        let doorbells = doorbells.map_err(RunError::System)?;
+        let mailboxes = doorbells.into_iter().map(Mailbox::new).collect();
+        Worker::with_mailboxes(switch, ports, mailboxes, spread)
+    }
+
+    /// As [`Worker::with_followers`], as many as there are mailboxes.
+    fn with_mailboxes(
+        mut switch: Switch,
+        ports: Vec<(PortId, Vec<Box<dyn QueuePair>>)>,
+        mailboxes: Vec<Mailbox>,
+        spread: Spread,
+    ) -> Result<Worker, RunError> {
+        let workers = mailboxes.len();
         let numbers = check(&ports, workers)?;
         // Without ports it is still there for its controllers, until it is stopped.
         let is_simulated =
@@ -368,8 +388,6 @@ impl Worker {
         let memory = switch.traffic.budget.memory() / workers;
         switch.traffic.budget.set_memory(memory);
         let others = switch.share_with(workers - 1).map_err(RunError::Switch)?;
-        let mailboxes = (0..workers).map(|_| Mailbox::new()).collect::<io::Result<Vec<_>>>();
-        let mailboxes = mailboxes.map_err(RunError::System)?;
         let wakers: Vec<Waker> = mailboxes.iter().map(Mailbox::waker).collect();
         let mut live: Vec<LivePorts> = (0..workers).map(|_| LivePorts::default()).collect();
         for (number, pairs) in ports {
@@ -681,6 +699,8 @@ impl Worker {
         let left_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
         let Worker { switch, ports, packets, simulated, .. } = self;
         let Packets { pool, received, places, arrivals, leaving, outgoing } = packets;
+        switch.hops = received.packets().first().map_or(0, |packet| packet.hops);
+        leaving.hops = switch.hops;
         let times = match simulated.is_none() && (switch.reads_time() || tells) {
             true => arrivals.of(received.packets(), &switch.clock, switch.now_ns, &mut ports[at].latest_ns),
             false => arrivals.all_now(),
@@ -728,7 +748,7 @@ impl Worker {
         for sent in &outcome.sent {
             let time_ns = self.simulated.flatten().unwrap_or(0).saturating_add(sent.time_ns);
             let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
-            outgoing.put(ports, pool, (sent.port, sent.service, &sent.bytes), time_ns);
+            outgoing.put(ports, pool, (sent.port, sent.service, sent.hops, &sent.bytes), time_ns);
         }
         self.hand_over();
         self.tell_messages(outcome.digests, outcome.log);

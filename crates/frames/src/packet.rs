@@ -28,8 +28,8 @@ pub struct Packet {
     /// needs no bound of the region, which is another cache line.
     start: u32,
     end: u32,
-    /// The switch port it was received on. Drivers leave it alone.
-    pub ingress_port: u16,
+    /// How many links between switches of one device it has taken. Drivers leave it alone.
+    pub hops: u8,
     /// How its port is to serve it on its way out. Whoever hands it to a port that tells packets apart sets it.
     pub service: Service,
     /// When it was received, in nanoseconds of the port's time (`TimeSource` in `drivers`). A pcap port writes this time
@@ -70,7 +70,7 @@ impl Packet {
     /// An empty packet in a slot.
     pub(crate) fn within(slot: Slot) -> Packet {
         let start = u32::from(slot.headroom());
-        Packet { slot, start, end: start, ingress_port: 0, service: Service::default(), timestamp_ns: 0 }
+        Packet { slot, start, end: start, hops: 0, service: Service::default(), timestamp_ns: 0 }
     }
 
     /// A packet with this frame and its own buffer.
@@ -115,21 +115,27 @@ impl Packet {
         usize::from(self.slot.headroom())
     }
 
+    /// Whether it is of the same memory as another one and has taken as many links, so that both can be switched together.
+    #[inline]
+    pub fn is_like(&self, other: &Packet) -> bool {
+        self.hops == other.hops && self.slot.is_with(&other.slot)
+    }
+
     /// Whether the frame has no bytes.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Empties the packet and gives it its headroom, port 0 and time 0 again.
+    /// Empties the packet and gives it its headroom, no hops and time 0 again.
     #[inline]
     pub fn reset(&mut self) {
         self.put_at(self.headroom(), 0);
-        self.ingress_port = 0;
+        self.hops = 0;
         self.service = Service::default();
         self.timestamp_ns = 0;
     }
 
-    /// Replaces the frame. Port and time stay.
+    /// Replaces the frame. Hops and time stay.
     ///
     /// # Errors
     /// [`FrameLengthError`] above [`MAX_FRAME`]; the packet is then as it was.
@@ -200,7 +206,7 @@ impl Packet {
         (place.at as usize).wrapping_sub(self.slot.offset())
     }
 
-    /// Makes this a copy of another packet: its frame, port and time.
+    /// Makes this a copy of another packet: its frame, hops and time.
     ///
     /// # Errors
     /// [`FrameLengthError`] when the slot of this packet is too small for the frame; the packet is then as it was.
@@ -209,7 +215,7 @@ impl Packet {
         let last = self.slot.room() - other.len();
         self.put_at((other.start as usize).min(last), other.len());
         self.data_mut().copy_from_slice(other.data());
-        self.ingress_port = other.ingress_port;
+        self.hops = other.hops;
         self.service = other.service;
         self.timestamp_ns = other.timestamp_ns;
         Ok(())
@@ -346,7 +352,7 @@ impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Packet")
             .field("length", &self.len())
-            .field("ingress_port", &self.ingress_port)
+            .field("hops", &self.hops)
             .field("timestamp_ns", &self.timestamp_ns)
             .finish_non_exhaustive()
     }
@@ -476,9 +482,9 @@ mod tests {
     fn a_copy_has_everything() {
         let mut packet = Packet::from_frame(&[1, 2]).unwrap();
         packet.push(1).unwrap()[0] = 9;
-        packet.ingress_port = 3;
+        packet.hops = 3;
         packet.timestamp_ns = 77;
         let copy = packet.clone();
-        assert_eq!((copy.data(), copy.ingress_port, copy.timestamp_ns), (&[9, 1, 2][..], 3, 77));
+        assert_eq!((copy.data(), copy.hops, copy.timestamp_ns), (&[9, 1, 2][..], 3, 77));
     }
 }

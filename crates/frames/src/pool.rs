@@ -198,9 +198,21 @@ impl Batch {
         Some(unsafe { Burst::of_slots(slot.memory(), places, bytes) })
     }
 
+    /// Whether all packets are of one memory and have taken as many links, so that they can be switched together.
+    #[inline]
+    pub fn is_alike(&self) -> bool {
+        let Some((first, others)) = self.packets.split_first() else { return true };
+        others.iter().all(|packet| packet.is_like(first))
+    }
+
     /// Takes all packets out, in order.
     pub fn drain(&mut self) -> Drain<'_, Packet> {
         self.packets.drain(..)
+    }
+
+    /// Takes the first `count` packets out, in order.
+    pub fn drain_first(&mut self, count: usize) -> Drain<'_, Packet> {
+        self.packets.drain(..count.min(self.packets.len()))
     }
 
     /// Takes all packets of another batch at once, where they lie; false, and nothing is done, when this one has some or takes
@@ -267,11 +279,11 @@ mod tests {
         let second = pool.take().unwrap();
         assert!(pool.take().is_none());
         first.append(&[1]).unwrap();
-        first.ingress_port = 4;
+        first.hops = 4;
         let buffer = first.data().as_ptr();
         pool.put(first);
         let mut again = pool.take().unwrap();
-        assert_eq!((again.len(), again.ingress_port, again.timestamp_ns), (0, 0, 0));
+        assert_eq!((again.len(), again.hops, again.timestamp_ns), (0, 0, 0));
         again.append(&[2]).unwrap();
         assert_eq!(again.data().as_ptr(), buffer, "the buffer is the same one");
         pool.put(again);
@@ -434,13 +446,13 @@ mod tests {
         let mut batch = Batch::with_limit(1000);
         for number in 0..MAX_BATCH {
             let mut packet = pool.take().unwrap();
-            packet.ingress_port = number as u16;
+            packet.hops = number as u8;
             batch.push(packet).unwrap();
         }
         assert!(batch.is_full());
         assert!(batch.push(pool.take().unwrap()).is_err());
         batch.recycle_first(60, &mut pool);
-        let left: Vec<u16> = batch.packets().iter().map(|packet| packet.ingress_port).collect();
+        let left: Vec<u8> = batch.packets().iter().map(|packet| packet.hops).collect();
         assert_eq!(left, [60, 61, 62, 63]);
         batch.recycle(&mut pool);
         assert_eq!((batch.len(), batch.room()), (0, 64));

@@ -114,6 +114,7 @@ impl Switch {
             steps,
             journey,
             service: Service::default(),
+            hops: self.hops,
             send_at_ns: 0,
             has_rested: false,
             is_marked: false,
@@ -208,7 +209,7 @@ impl Switch {
         }
         let bytes = if origin.is_marked { ecn::marked(bytes) } else { bytes };
         self.forwarder.tracer.fate(origin.journey, || Fate::Sent { port, bytes: hex(&bytes) });
-        self.ledger.sent(port, origin.service, bytes, self.now_ns);
+        self.ledger.sent(port, origin, bytes, self.now_ns);
     }
 
     /// Sends what plugins have answered a packet with to the port that it came in on.

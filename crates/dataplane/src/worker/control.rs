@@ -226,6 +226,7 @@ impl Control {
     /// A pause is over: the worker takes messages until it hears of it. Without a worker nothing waits.
     pub(super) fn resume(&self) {
         let _ = self.requests.send(Message::Resume);
+        self.wake();
     }
 
     pub(super) fn wake(&self) {

@@ -12,6 +12,8 @@ use std::vec::Drain;
 #[derive(Default)]
 pub(super) struct Leaving {
     list: Vec<(PortId, Service, Lies)>,
+    /// How many links the packets of the batch have taken.
+    pub(super) hops: u8,
     /// Bytes of packets that lie elsewhere, one after the other.
     elsewhere: Vec<u8>,
     /// Above the number of each packet so far; where one is below that, packets have overtaken others.
@@ -28,15 +30,15 @@ pub(super) struct Leaving {
 enum Lies {
     /// In the room of the packet of that number.
     Within(usize, Place),
-    /// Among the bytes elsewhere, so many of them.
-    Elsewhere(usize),
+    /// Among the bytes elsewhere, so many of them; and how many links the packet has taken.
+    Elsewhere(usize, u8),
 }
 
 impl Leaving {
     /// Notes a packet; `memory` is that of the burst.
     #[inline]
     pub(super) fn note(&mut self, to: PortId, output: Output<'_>, memory: &Range<*const u8>) {
-        let Output { bytes, number, service } = output;
+        let Output { bytes, number, service, hops } = output;
         // A plugin may have had a packet grow into other memory.
         let lies = match number.filter(|_| memory.contains(&bytes.as_ptr())) {
             Some(number) => {
@@ -51,7 +53,7 @@ impl Leaving {
             None => {
                 self.apart = true;
                 self.elsewhere.extend_from_slice(bytes);
-                Lies::Elsewhere(bytes.len())
+                Lies::Elsewhere(bytes.len(), if number.is_some() { self.hops } else { hops })
             }
         };
         self.list.push((to, service, lies));
@@ -88,10 +90,10 @@ impl Leaving {
                         (packet.service, packet.timestamp_ns) = (service, time_ns);
                     }
                 }
-                Lies::Elsewhere(len) => {
+                Lies::Elsewhere(len, hops) => {
                     let (bytes, rest) = elsewhere.split_at(len);
                     elsewhere = rest;
-                    outgoing.put(ports, pool, (to, service, bytes), time_ns);
+                    outgoing.put(ports, pool, (to, service, hops, bytes), time_ns);
                 }
             }
         }
@@ -111,7 +113,7 @@ impl Leaving {
         let place = |lies| match lies {
             Lies::Within(_, place) => place,
             // There is none: they would be apart.
-            Lies::Elsewhere(_) => Place::default(),
+            Lies::Elsewhere(..) => Place::default(),
         };
         let mut fit = true;
         for (packet, (.., lies)) in batch.packets().iter().zip(&self.list) {
@@ -199,7 +201,11 @@ mod tests {
         let memory = burst.addresses();
         for (number, port) in ports_of.into_iter().enumerate() {
             let bytes = &burst.frame(number).unwrap()[6..];
-            leaving.note(port, Output { bytes, number: Some(number), service: Service::default() }, &memory);
+            leaving.note(
+                port,
+                Output { bytes, number: Some(number), service: Service::default(), hops: 0 },
+                &memory,
+            );
         }
         let mut outgoing = Outgoing::default();
         leaving.hand_on(&mut batch, 77, &mut outgoing, (&mut ports, &mut pool));

@@ -3,13 +3,11 @@
 use super::control::{Control, MAX_REQUESTS, Message};
 use super::report::Report;
 use super::waiting::Idleness;
-use super::waker::{Bell, Waker};
+use super::waker::{Bell, Doorbell, Waker};
 use super::{Worker, intake, moves, ports, schedulers};
 use crate::migration;
 use crate::requests::{self, Pause, Request};
-use std::io::{self, Read};
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -23,8 +21,10 @@ pub(super) struct Mailbox {
     messages: Receiver<Message>,
     /// The handle that others have copies of.
     control: Control,
-    /// Something to read when a message has come.
-    awake: UnixStream,
+    /// Rings when a message has come.
+    bell: Bell,
+    /// What the bell makes readable, of a worker that waits for it itself.
+    doorbell: Option<Doorbell>,
     /// How many pauses have begun and are not over.
     pauses: usize,
     /// Whether whoever hands something to this worker is to wake it.
@@ -35,25 +35,26 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    /// An empty one.
-    ///
-    /// # Errors
-    /// The operating system has no pair of sockets.
-    pub(super) fn new() -> io::Result<Mailbox> {
-        let (awake, wake) = UnixStream::pair()?;
-        awake.set_nonblocking(true)?;
-        wake.set_nonblocking(true)?;
+    /// An empty one, of a worker that waits for its own doorbell.
+    pub(super) fn new(doorbell: Doorbell) -> Mailbox {
+        let bell = doorbell.bell();
+        Mailbox { doorbell: Some(doorbell), ..Mailbox::with(bell) }
+    }
+
+    /// An empty one, of a worker whose messages ring that bell.
+    pub(super) fn with(bell: Bell) -> Mailbox {
         let (sender, messages) = sync_channel(MAX_REQUESTS);
-        let (control, asleep) = (Control::new(sender, Bell::new(wake)), Arc::default());
-        Ok(Mailbox {
+        let (control, asleep) = (Control::new(sender, bell.clone()), Arc::default());
+        Mailbox {
             messages,
             control,
-            awake,
+            bell,
+            doorbell: None,
             pauses: 0,
             asleep,
             is_drowsy: false,
             idleness: Idleness::default(),
-        })
+        }
     }
 
     /// The worker leads so many, itself included: handles that are asked for from now on say so.
@@ -95,15 +96,20 @@ impl Mailbox {
         &self.control
     }
 
-    /// A descriptor that polls readable when a message has come.
-    pub(super) fn poll_fd(&self) -> RawFd {
-        self.awake.as_raw_fd()
+    /// A descriptor that polls readable when a message has come, of a worker that waits for it itself.
+    pub(super) fn poll_fd(&self) -> Option<RawFd> {
+        self.doorbell.as_ref().map(Doorbell::poll_fd)
+    }
+
+    /// Whether a message may have come since this was asked last.
+    #[inline]
+    pub(super) fn was_called(&self) -> bool {
+        self.bell.was_called()
     }
 
     /// Has the descriptor poll readable only when another message comes.
     pub(super) fn look(&self) {
-        let mut signals = [0; 64];
-        while (&self.awake).read(&mut signals).is_ok_and(|read| read > 0) {}
+        self.doorbell.iter().for_each(Doorbell::look);
     }
 
     /// Whether no packet may come in now.
@@ -112,11 +118,16 @@ impl Mailbox {
     }
 }
 
-/// Takes the messages that have come, and those that come until no pause is left.
-pub(super) fn take_messages(worker: &mut Worker) {
+/// Takes the messages that have come.
+pub(super) fn take_waiting(worker: &mut Worker) {
     while let Some(message) = worker.mailbox.next() {
         take(worker, message);
     }
+}
+
+/// Takes the messages that have come, and those that come until no pause is left.
+pub(super) fn take_messages(worker: &mut Worker) {
+    take_waiting(worker);
     while worker.mailbox.is_paused() && !worker.mailbox.control.is_to_stop() {
         if let Ok(message) = worker.mailbox.messages.recv_timeout(PAUSED_LOOK) {
             take(worker, message);

@@ -103,7 +103,7 @@ struct Relayed {
     /// Of the worker that has the device.
     waker: Waker,
     /// What polls readable when a packet comes: this worker's own signal.
-    fd: RawFd,
+    fd: Option<RawFd>,
     batch: Vec<Packet>,
     refused: u64,
     known: Arc<Known>,
@@ -471,7 +471,7 @@ impl QueuePair for Relayed {
     }
 
     fn poll_fd(&self) -> Option<RawFd> {
-        Some(self.fd)
+        self.fd
     }
 
     fn time_source(&self) -> TimeSource {

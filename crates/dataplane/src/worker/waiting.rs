@@ -86,7 +86,7 @@ impl Worker {
         self.pace.rest();
         let held = self.streams.held();
         let ports = self.ports.iter().filter(|port| !(port.ended || held.is_some() && port.is_stamped));
-        let mut descriptors: Vec<RawFd> = vec![self.mailbox.poll_fd()];
+        let mut descriptors: Vec<RawFd> = self.mailbox.poll_fd().into_iter().collect();
         for live in ports {
             match live.port.poll_fd() {
                 Some(fd) => descriptors.push(fd),
@@ -94,15 +94,19 @@ impl Worker {
                 None => return,
             }
         }
-        let next = self.switch.next_departure_ns();
-        let next = next.into_iter().chain(schedulers::wake_ns(&self.ports)).min();
-        let timeout = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
-        let timeout = links::or_until_free(&self.switch, timeout);
-        let timeout = timeout.into_iter().chain(held).min();
+        let timeout = self.until_due().into_iter().chain(held).min();
         if wait_readable(&descriptors, timeout).is_err() {
             std::thread::sleep(FALLBACK_WAIT);
         }
         self.mailbox.look();
+    }
+
+    /// How long no packet that waits in the worker may go on; none: none waits.
+    pub(super) fn until_due(&self) -> Option<Duration> {
+        let next = self.switch.next_departure_ns();
+        let next = next.into_iter().chain(schedulers::wake_ns(&self.ports)).min();
+        let due = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
+        links::or_until_free(&self.switch, due)
     }
 }
 

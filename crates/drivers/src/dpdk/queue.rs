@@ -29,7 +29,7 @@ pub(super) struct DpdkQueue {
     pieces: Pieces,
     frames: Box<[Frame; MAX_BATCH]>,
     /// The time and the port of each packet that is an mbuf, in case that the device does not take it.
-    marks: Box<[(u64, u16); MAX_BATCH]>,
+    marks: Box<[(u64, u8); MAX_BATCH]>,
     handed: Vec<Handed>,
     longest: usize,
     is_local: bool,
@@ -60,7 +60,7 @@ enum Handed {
     /// It is not for this link, or there is no mbuf for a copy.
     Refused(Packet),
     /// It is lent.
-    Lent { ingress_port: u16, timestamp_ns: u64, kind: Kind },
+    Lent { hops: u8, timestamp_ns: u64, kind: Kind },
     /// A copy of it is an mbuf.
     Copied(Packet),
 }
@@ -178,7 +178,7 @@ impl DpdkQueue {
         let (mut count, mut bytes) = (0, 0);
         for ((packet, frame), mark) in batch.drain().zip(frames.iter_mut()).zip(marks.iter_mut()) {
             let (data, length) = (packet.data().as_ptr().cast_mut(), packet.len() as u32);
-            *mark = (packet.timestamp_ns, packet.ingress_port);
+            *mark = (packet.timestamp_ns, packet.hops);
             statistics.tx_kinds.count(packet.data());
             match piece.lend(packet) {
                 Ok(mbuf) => *frame = Frame { mbuf, data, length, tag: 0, flags: 0 },
@@ -207,8 +207,8 @@ impl DpdkQueue {
     #[cold]
     fn take_all_back(&mut self, numbers: Range<usize>, (batch, pool): (&mut Batch, &mut PacketPool)) {
         for number in numbers {
-            let (frame, (timestamp_ns, ingress_port)) = (self.frames[number], self.marks[number]);
-            let packet = self.take_back(frame, ingress_port, timestamp_ns);
+            let (frame, (timestamp_ns, hops)) = (self.frames[number], self.marks[number]);
+            let packet = self.take_back(frame, hops, timestamp_ns);
             self.statistics.tx_packets -= 1;
             self.statistics.tx_bytes -= u64::from(frame.length);
             self.statistics.tx_refused += 1;
@@ -254,14 +254,14 @@ impl DpdkQueue {
             return Handed::Refused(packet);
         }
         let data = packet.data().as_ptr();
-        let (length, ingress_port, timestamp_ns) =
-            (packet.len() as u32, packet.ingress_port, packet.timestamp_ns);
+        let (length, hops, timestamp_ns) =
+            (packet.len() as u32, packet.hops, packet.timestamp_ns);
         let kind = Kind::of(packet.data());
         let packet = match Self::piece_of(&self.piece, &self.pieces, data) {
             Some(piece) => match piece.lend(packet) {
                 Ok(mbuf) => {
                     *frame = Frame { mbuf, data: data.cast_mut(), length, tag: 0, flags: 0 };
-                    return Handed::Lent { ingress_port, timestamp_ns, kind };
+                    return Handed::Lent { hops, timestamp_ns, kind };
                 }
                 Err(packet) => packet,
             },
@@ -277,11 +277,11 @@ impl DpdkQueue {
 
     /// The packet of a lent mbuf that the device did not take.
     #[cold]
-    fn take_back(&self, frame: Frame, ingress_port: u16, timestamp_ns: u64) -> Option<Packet> {
+    fn take_back(&self, frame: Frame, hops: u8, timestamp_ns: u64) -> Option<Packet> {
         let piece = Self::piece_of(&self.piece, &self.pieces, frame.data)?;
         // SAFETY: it was lent for this call, and the device did not take it.
         let mut packet = unsafe { piece.packet(frame.mbuf, frame.data, frame.length) }?;
-        (packet.ingress_port, packet.timestamp_ns) = (ingress_port, timestamp_ns);
+        (packet.hops, packet.timestamp_ns) = (hops, timestamp_ns);
         Some(packet)
     }
 }
@@ -360,8 +360,8 @@ impl QueuePair for DpdkQueue {
                         continue;
                     }
                     match handed {
-                        Handed::Lent { ingress_port, timestamp_ns, .. } => {
-                            self.take_back(frame, ingress_port, timestamp_ns)
+                        Handed::Lent { hops, timestamp_ns, .. } => {
+                            self.take_back(frame, hops, timestamp_ns)
                         }
                         Handed::Copied(packet) => {
                             // SAFETY: the mbuf of the copy, which the device did not take.

@@ -1,0 +1,367 @@
+//! The lanes of a device from outside: switches and ports of the machine come and go, wires are connected.
+
+use crate::agenda::{Agenda, Note};
+use crate::commands::{Command, Ended, Sender, commands, end};
+use crate::counts::Counts;
+use crate::exit::{Exit, ExitShare};
+use crate::inbox::Inbox;
+use crate::lane::Lane;
+use crate::link::{Emulation, Link};
+use crate::member::Member;
+use crate::quota::{Admission, TimeShare, Traffic};
+use crate::routes::Routes;
+use crate::tags::Tags;
+use crate::wire::{Outlet, Wire};
+use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PortFailure};
+use millrace_dataplane::{Control, Doorbell, Notice, PortId, RunError, Summary, Switch};
+use millrace_drivers::{PortStatistics, QueuePair};
+use millrace_frames::{PacketPool, Region, SlotLayout};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// How a device is made.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Its lanes: 1 to [`MAX_LANES`].
+    pub lanes: usize,
+    /// The processors that they run on, in their order; none: where the system has them run.
+    pub processors: Vec<usize>,
+    /// Packets of all lanes together.
+    pub packets: usize,
+    /// How a packet lies in memory, which says how long a frame may be.
+    pub layout: SlotLayout,
+    /// Most links that a packet takes inside.
+    pub hops: u8,
+}
+
+/// What a switch of a device has.
+#[derive(Clone, Debug, Default)]
+pub struct MemberSetting {
+    /// The numbers of its ports.
+    pub ports: Vec<PortId>,
+    /// Packets that may wait for one of them.
+    pub places: usize,
+    /// Its share of the time of its lane.
+    pub share: TimeShare,
+    /// What may come in at its ports.
+    pub traffic: Traffic,
+}
+
+/// Why there is no such device, or no such switch in it.
+#[derive(Debug)]
+pub enum SetupError {
+    /// The number of lanes.
+    Lanes(usize),
+    /// There are [`MAX_MEMBERS`] already.
+    TooManyMembers,
+    /// The system has no memory, or refused something.
+    System(io::Error),
+    /// The switch cannot have these ports.
+    Run(RunError),
+    /// The device has ended.
+    Ended,
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetupError::Lanes(given) => write!(f, "a device has 1 to {MAX_LANES} workers, not {given}"),
+            SetupError::TooManyMembers => write!(f, "a device has at most {MAX_MEMBERS} switches"),
+            SetupError::System(error) => write!(f, "cannot make the device: {error}"),
+            SetupError::Run(error) => error.fmt(f),
+            SetupError::Ended => Ended.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+impl From<Ended> for SetupError {
+    fn from(_: Ended) -> SetupError {
+        SetupError::Ended
+    }
+}
+
+/// See the module's documentation.
+pub struct Backplane {
+    lanes: Vec<LaneHandle>,
+    hops: u8,
+    seeds: AtomicU64,
+}
+
+struct LaneHandle {
+    commands: Sender,
+    ringer: millrace_dataplane::Ringer,
+    members_told: Arc<Agenda>,
+    exits_told: Arc<Agenda>,
+    thread: Option<JoinHandle<()>>,
+    /// The places that are taken.
+    places: Mutex<Places>,
+}
+
+#[derive(Default)]
+struct Places {
+    members: Vec<bool>,
+    exits: Vec<bool>,
+}
+
+fn take_place(places: &mut Vec<bool>) -> usize {
+    let free = places.iter().position(|taken| !taken).unwrap_or(places.len());
+    if free == places.len() {
+        places.push(false);
+    }
+    places[free] = true;
+    free
+}
+
+/// A switch that runs on a device.
+#[derive(Debug)]
+pub struct MemberHandle {
+    lane: usize,
+    id: MemberId,
+    /// Reaches its worker.
+    pub control: Control,
+    /// What it tells without being asked; taken once.
+    pub notices: Option<Receiver<Notice>>,
+    /// Its ports.
+    pub wires: Vec<Arc<Wire>>,
+    /// What is counted of it outside of it.
+    pub counts: Arc<Counts>,
+    admission: Arc<Admission>,
+    exits: Vec<(usize, usize)>,
+}
+
+impl MemberHandle {
+    /// The lane that runs it.
+    pub fn lane(&self) -> usize {
+        self.lane
+    }
+
+    /// The wire of a port.
+    pub fn wire(&self, port: PortId) -> Option<&Arc<Wire>> {
+        self.wires.iter().find(|wire| wire.port() == port)
+    }
+}
+
+/// Where frames of a port of the machine go.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The port of the machine.
+    pub physical: u16,
+    /// The port of the switch.
+    pub wire: Arc<Wire>,
+}
+
+impl Backplane {
+    /// Starts the lanes, without switches and ports.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn start(setting: &Setting) -> Result<Backplane, SetupError> {
+        if !(1..=MAX_LANES).contains(&setting.lanes) {
+            return Err(SetupError::Lanes(setting.lanes));
+        }
+        let lanes = (0..setting.lanes).map(|number| LaneHandle::start(number, setting));
+        let lanes = lanes.collect::<io::Result<Vec<_>>>().map_err(SetupError::System)?;
+        Ok(Backplane { lanes, hops: setting.hops, seeds: AtomicU64::new(0x9e37_79b9_7f4a_7c15) })
+    }
+
+    /// How many lanes there are.
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Has a lane run a switch with these ports, none of which is connected.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn add_member(
+        &self,
+        lane: usize,
+        switch: Switch,
+        setting: &MemberSetting,
+    ) -> Result<MemberHandle, SetupError> {
+        let handle = self.lanes.get(lane).ok_or(SetupError::Lanes(lane))?;
+        let place = handle.take(|places| &mut places.members);
+        let id = MemberId::try_from(place).ok().filter(|_| place < MAX_MEMBERS);
+        let made = id.ok_or(SetupError::TooManyMembers).and_then(|id| {
+            let note = Note::new(Arc::clone(&handle.members_told), u32::from(id));
+            let given = (setting.share, setting.traffic);
+            let member = Member::new(switch, &setting.ports, setting.places, given, note, &handle.ringer);
+            member.map(|member| (id, member)).map_err(SetupError::Run)
+        });
+        let (id, mut member) = made.inspect_err(|_| handle.give_back(|places| &mut places.members, place))?;
+        let made = MemberHandle {
+            lane,
+            id,
+            control: member.worker.control(),
+            notices: Some(member.worker.notices()),
+            wires: member.wires.clone(),
+            counts: Arc::clone(&member.counts),
+            admission: Arc::clone(&member.admission),
+            exits: Vec::new(),
+        };
+        handle.commands.send(Command::AddMember(id, Box::new(member)))?;
+        Ok(made)
+    }
+
+    /// Takes a switch from its lane: nothing comes to it any more, and what waits for it is lost, and counted. Links to it are to be
+    /// taken away before.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn remove_member(&self, mut member: MemberHandle) -> Result<Summary, Ended> {
+        self.remove_exits(&mut member)?;
+        let lane = &self.lanes[member.lane];
+        let taken = lane.commands.ask(|to| Command::RemoveMember(member.id, to))?;
+        lane.give_back(|places| &mut places.members, usize::from(member.id));
+        Ok(end(*taken))
+    }
+
+    /// Another share of the time of its lane.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn set_share(&self, member: &MemberHandle, share: TimeShare) -> Result<(), Ended> {
+        self.lanes[member.lane].commands.send(Command::SetShare(member.id, share))
+    }
+
+    /// Another limit of what may come in.
+    pub fn set_traffic(&self, member: &MemberHandle, traffic: Traffic) {
+        member.admission.set(traffic);
+    }
+
+    /// Has a lane receive from a port of the machine and send to it.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn add_physical(&self, lane: usize, number: u16, pair: Box<dyn QueuePair>) -> Result<(), Ended> {
+        self.lanes[lane].commands.send(Command::AddPhysical(number, pair))
+    }
+
+    /// Takes a port of the machine from its lane.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn remove_physical(&self, lane: usize, number: u16) -> Result<Box<dyn QueuePair>, Ended> {
+        self.lanes[lane].commands.ask(|to| Command::RemovePhysical(number, to))
+    }
+
+    /// From now on what a port of a switch sends goes to ports of the machine, each given with its lane.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn connect(
+        &self,
+        member: &mut MemberHandle,
+        wire: &Arc<Wire>,
+        to: &[(usize, u16, ExitShare)],
+    ) -> Result<(), Ended> {
+        let mut exits = Vec::new();
+        for (lane, physical, share) in to {
+            let handle = &self.lanes[*lane];
+            let place = handle.take(|places| &mut places.exits);
+            let note = Note::new(Arc::clone(&handle.exits_told), place as u32);
+            let exit = Arc::new(Exit {
+                inbox: Inbox::new(share.places),
+                share: *share,
+                counts: Arc::clone(&member.counts),
+                note,
+                is_served: AtomicBool::new(false),
+            });
+            handle.commands.send(Command::AddExit(place, Arc::clone(&exit), *physical))?;
+            member.exits.push((*lane, place));
+            exits.push((exit, Tags));
+        }
+        wire.connect(Outlet::Exits(exits));
+        Ok(())
+    }
+
+    fn remove_exits(&self, member: &mut MemberHandle) -> Result<(), Ended> {
+        member.wires.iter().for_each(|wire| wire.connect(Outlet::Nowhere));
+        for (lane, place) in member.exits.drain(..) {
+            self.lanes[lane].commands.send(Command::RemoveExit(place))?;
+            self.lanes[lane].give_back(|places| &mut places.exits, place);
+        }
+        Ok(())
+    }
+
+    /// Links two ports of switches, in both directions.
+    pub fn link(&self, one: &Arc<Wire>, other: &Arc<Wire>, emulation: Emulation) {
+        for (from, to) in [(one, other), (other, one)] {
+            let seed = self.seeds.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+            from.connect(Outlet::Link(Link::new(Arc::clone(to), self.hops, emulation, seed)));
+        }
+    }
+
+    /// Takes a link, or the way to ports of the machine, from a port of a switch.
+    pub fn disconnect(&self, wire: &Wire) {
+        wire.connect(Outlet::Nowhere);
+    }
+
+    /// From now on frames of ports of the machine go there.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn set_routes(&self, routes: &[Route]) -> Result<(), Ended> {
+        let routes = Arc::new(Routes::of(routes));
+        self.lanes.iter().try_for_each(|lane| lane.commands.send(Command::SetRoutes(Arc::clone(&routes))))
+    }
+
+    /// What the ports of the machine have counted, summed over the lanes, and those that broke.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn statistics(&self) -> Result<(Vec<(u16, PortStatistics)>, Vec<PortFailure>), Ended> {
+        let (mut ports, mut failures) = (Vec::<(u16, PortStatistics)>::new(), Vec::new());
+        for lane in &self.lanes {
+            let (of_lane, failed) = lane.commands.ask(Command::Statistics)?;
+            failures.extend(failed);
+            for (number, statistics) in of_lane {
+                match ports.iter_mut().find(|(known, _)| *known == number) {
+                    Some((_, sum)) => *sum += statistics,
+                    None => ports.push((number, statistics)),
+                }
+            }
+        }
+        Ok((ports, failures))
+    }
+}
+
+impl Drop for Backplane {
+    fn drop(&mut self) {
+        self.lanes.iter().for_each(|lane| _ = lane.commands.send(Command::Stop));
+        self.lanes.iter_mut().filter_map(|lane| lane.thread.take()).for_each(|thread| _ = thread.join());
+    }
+}
+
+impl LaneHandle {
+    fn start(number: usize, setting: &Setting) -> io::Result<LaneHandle> {
+        let doorbell = Doorbell::new()?;
+        let ringer = doorbell.ringer();
+        let (sender, waiting) = commands(ringer.clone());
+        let region = Region::new(setting.packets / setting.lanes, setting.layout);
+        let pool = PacketPool::over(region.map_err(io::Error::other)?);
+        let lane = Lane::new(doorbell, waiting, pool);
+        let (members_told, exits_told) = (Arc::clone(&lane.members_told), Arc::clone(&lane.exits_told));
+        let processor = setting.processors.get(number).copied();
+        let thread = thread::Builder::new().name(format!("lane {number}")).spawn(move || {
+            processor.into_iter().for_each(millrace_dataplane::pin);
+            lane.run();
+        })?;
+        let places = Mutex::default();
+        Ok(LaneHandle { commands: sender, ringer, members_told, exits_told, thread: Some(thread), places })
+    }
+
+    fn take(&self, of: impl FnOnce(&mut Places) -> &mut Vec<bool>) -> usize {
+        take_place(of(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn give_back(&self, of: impl FnOnce(&mut Places) -> &mut Vec<bool>, place: usize) {
+        of(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner))[place] = false;
+    }
+}

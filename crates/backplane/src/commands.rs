@@ -1,0 +1,158 @@
+//! What a lane is asked to do, between two rounds.
+
+use crate::exit::Exit;
+use crate::lane::Lane;
+use crate::member::Member;
+use crate::physical::Physical;
+use crate::quota::TimeShare;
+use crate::routes::Routes;
+use crate::{MemberId, PortFailure};
+use millrace_dataplane::{Ringer, Summary};
+use millrace_drivers::{PortStatistics, QueuePair};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+
+/// Most commands that wait for a lane; whoever sends one more waits.
+const MAX_COMMANDS: usize = 256;
+
+/// The commands of a lane.
+pub(crate) enum Command {
+    AddMember(MemberId, Box<Member>),
+    /// The switch goes; what waits for it is lost, and counted.
+    RemoveMember(MemberId, Reply<Box<Member>>),
+    SetShare(MemberId, TimeShare),
+    AddPhysical(u16, Box<dyn QueuePair>),
+    RemovePhysical(u16, Reply<Box<dyn QueuePair>>),
+    /// An exit to a port of the machine, at a place that is free.
+    AddExit(usize, Arc<Exit>, u16),
+    /// Nothing is put into the exit any more; what waits there leaves.
+    RemoveExit(usize),
+    SetRoutes(Arc<Routes>),
+    /// What the ports of the machine have counted, and those that broke.
+    Statistics(Reply<(Vec<(u16, PortStatistics)>, Vec<PortFailure>)>),
+    Stop,
+}
+
+/// Where an answer goes.
+pub(crate) type Reply<T> = SyncSender<T>;
+
+/// The commands that wait for a lane.
+pub(crate) struct Commands(Receiver<Command>);
+
+/// Sends commands to a lane.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    to: SyncSender<Command>,
+    ringer: Ringer,
+}
+
+/// Both ends.
+pub(crate) fn commands(ringer: Ringer) -> (Sender, Commands) {
+    let (to, from) = sync_channel(MAX_COMMANDS);
+    (Sender { to, ringer }, Commands(from))
+}
+
+/// The lane has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended;
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the device has ended")
+    }
+}
+
+impl std::error::Error for Ended {}
+
+impl Sender {
+    pub(crate) fn send(&self, command: Command) -> Result<(), Ended> {
+        self.to.send(command).map_err(|_| Ended)?;
+        self.ringer.ring();
+        Ok(())
+    }
+
+    /// Sends a command and waits for its answer.
+    pub(crate) fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, Ended> {
+        let (to, answer) = sync_channel(1);
+        self.send(command(to))?;
+        answer.recv().map_err(|_| Ended)
+    }
+}
+
+impl Commands {
+    pub(crate) fn next(&self) -> Option<Command> {
+        match self.0.try_recv() {
+            Ok(command) => Some(command),
+            Err(TryRecvError::Empty) => None,
+            // Nobody can ask for anything any more.
+            Err(TryRecvError::Disconnected) => Some(Command::Stop),
+        }
+    }
+}
+
+impl Command {
+    pub(crate) fn carry_out(self, lane: &mut Lane) {
+        match self {
+            Command::AddMember(id, member) => {
+                let at = usize::from(id);
+                if lane.members.len() <= at {
+                    lane.members.resize_with(at + 1, || None);
+                }
+                lane.members[at] = Some(member);
+                lane.set_quanta();
+                lane.activate(id);
+            }
+            Command::RemoveMember(id, to) => {
+                if let Some(member) = lane.members.get_mut(usize::from(id)).and_then(Option::take) {
+                    member.wires.iter().for_each(|wire| wire.close());
+                    lane.set_quanta();
+                    // It is taken apart elsewhere, which may take long.
+                    let _ = to.send(member);
+                }
+            }
+            Command::SetShare(id, share) => {
+                if let Some(Some(member)) = lane.members.get_mut(usize::from(id)) {
+                    member.set_share(share);
+                    lane.set_quanta();
+                }
+            }
+            Command::AddPhysical(number, pair) => lane.physicals.push(Physical::new(number, pair)),
+            Command::RemovePhysical(number, to) => {
+                if let Some(at) = lane.physicals.iter().position(|known| known.number == number) {
+                    let mut physical = lane.physicals.remove(at);
+                    physical.give_up(&mut lane.pool);
+                    let _ = to.send(physical.pair);
+                }
+            }
+            Command::AddExit(at, exit, physical) => {
+                if lane.exits.len() <= at {
+                    lane.exits.resize_with(at + 1, || None);
+                }
+                lane.exits[at] = Some((exit, physical));
+            }
+            Command::RemoveExit(at) => {
+                if let Some(Some((exit, _))) = lane.exits.get(at)
+                    && exit.inbox.waiting() > 0
+                {
+                    // Its port has it among those that it serves, or will have: then it leaves with its last packet.
+                    lane.send();
+                }
+                if let Some(place) = lane.exits.get_mut(at) {
+                    *place = None;
+                }
+            }
+            Command::SetRoutes(routes) => lane.set_routes(routes),
+            Command::Statistics(to) => {
+                let ports = lane.physicals.iter();
+                let ports = ports.map(|physical| (physical.number, physical.pair.statistics())).collect();
+                let _ = to.send((ports, lane.failures.clone()));
+            }
+            Command::Stop => {}
+        }
+    }
+}
+
+/// How a switch ended that a lane has given back.
+pub(crate) fn end(member: Member) -> Summary {
+    member.worker.end()
+}

@@ -1,0 +1,76 @@
+//! What becomes of packets between a port of the machine and a switch, counted for each switch.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Why a packet of a switch went nowhere outside of it. What the switch itself drops has reasons of its own
+/// ([`millrace_dataplane::DropReason`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loss {
+    /// The switch had as many packets in this second as it may.
+    PacketQuota,
+    /// The switch had as many bits in this second as it may.
+    BitQuota,
+    /// As many packets wait for the switch as may: it has too little of its worker, or its port is told more than it takes.
+    InboxFull,
+    /// The packet had taken as many links inside the device as it may: switches send it in a circle.
+    Hops,
+    /// The link loses packets, as it is set to.
+    LinkLoss,
+    /// As many packets wait for a port of the machine as may of this switch.
+    ExitFull,
+    /// The frame cannot have the tag that it should have outside.
+    Tag,
+    /// No packet was free for one more copy.
+    NoPacket,
+}
+
+impl Loss {
+    /// All of them, with their names.
+    pub const ALL: [(Loss, &str); 8] = [
+        (Loss::PacketQuota, "packet_quota"),
+        (Loss::BitQuota, "bit_quota"),
+        (Loss::InboxFull, "inbox_full"),
+        (Loss::Hops, "hop_limit"),
+        (Loss::LinkLoss, "link_loss"),
+        (Loss::ExitFull, "exit_full"),
+        (Loss::Tag, "tag"),
+        (Loss::NoPacket, "no_packet"),
+    ];
+}
+
+/// The counts of a switch, read by any thread.
+#[derive(Debug, Default)]
+pub struct Counts {
+    losses: [AtomicU64; Loss::ALL.len()],
+    /// Nanoseconds of its worker that it has used.
+    used_ns: AtomicU64,
+}
+
+impl Counts {
+    #[inline]
+    pub(crate) fn lose(&self, reason: Loss, packets: usize) {
+        if packets > 0 {
+            self.losses[reason as usize].fetch_add(packets as u64, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn set_used_ns(&self, used_ns: u64) {
+        self.used_ns.store(used_ns, Ordering::Relaxed);
+    }
+
+    /// Packets lost for a reason.
+    pub fn lost(&self, reason: Loss) -> u64 {
+        self.losses[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// The reasons that have lost something, with their names and how many.
+    pub fn losses(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let each = Loss::ALL.iter().map(|(reason, name)| (*name, self.lost(*reason)));
+        each.filter(|(_, count)| *count > 0)
+    }
+
+    /// Nanoseconds of a worker that the switch has used.
+    pub fn used_ns(&self) -> u64 {
+        self.used_ns.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,373 @@
+//! A thread of the device: ports of the machine, and the switches that it runs.
+//!
+//! ```text
+//!  round:  requests -> frames of ports to the inboxes of switches -> each switch in its turn -> exits to ports
+//! ```
+//!
+//! **Turns.** Switches that have packets are served by deficit round robin in time used: in each round of turns a switch gets its
+//! quantum, in proportion to its share ([`TimeShare`]), and runs until that is used up or nothing waits for it. What it uses too much,
+//! as a batch is not interrupted, it has less of later. *Theorem* (Shreedhar, Varghese 1995, with time for bytes): a switch that always
+//! has packets uses at least its share of the time of any long interval, less one quantum and one step, however many others there are
+//! and whatever they do. Answers to requests count as its time too.
+//!
+//! **Bursts.** Frames of many switches come interleaved. A switch that was run for each of them would be as slow as its first packet
+//! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
+//! runs the switches then. At low load nothing waits for that: the ports have no more frames.
+
+use crate::agenda::{Agenda, Note};
+use crate::commands::{Command, Commands};
+use crate::exit::Exit;
+use crate::member::Member;
+use crate::physical::Physical;
+use crate::quota::{TimeShare, WHOLE};
+use crate::routes::{Routes, Spread};
+use crate::time::now_ns;
+use crate::{MemberId, PortFailure};
+use millrace_dataplane::{Doorbell, Progress};
+use millrace_drivers::{PortError, wait_readable};
+use millrace_frames::{Batch, MAX_BATCH, PacketPool};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::time::Duration;
+
+/// Frames that a lane collects for each switch that has any, before it runs them.
+const BURST: usize = 32;
+/// Frames that a lane collects at most.
+const MAX_COLLECTED: usize = 1 << 14;
+/// How long a round of turns is at least, in nanoseconds, and the least quantum.
+const ROUND_NS: i64 = 500_000;
+const LEAST_QUANTUM_NS: i64 = 2_000;
+/// Steps of a switch between two looks at the clock.
+const STEPS: usize = 4;
+/// How long a lane sleeps when it cannot wait for its descriptors, or when all that have packets have used their time.
+const SHORT: Duration = Duration::from_micros(200);
+
+/// See the module's documentation.
+pub(crate) struct Lane {
+    pub(crate) doorbell: Doorbell,
+    pub(crate) commands: Commands,
+    asleep: Arc<AtomicBool>,
+    /// Switches that packets have come for, and exits that packets wait in.
+    pub(crate) members_told: Arc<Agenda>,
+    pub(crate) exits_told: Arc<Agenda>,
+    pub(crate) members: Vec<Option<Box<Member>>>,
+    /// Each exit with the place of its port; the places of exits that are gone are used again.
+    pub(crate) exits: Vec<Option<(Arc<Exit>, u16)>>,
+    pub(crate) physicals: Vec<Physical>,
+    pub(crate) pool: PacketPool,
+    spread: Spread,
+    /// Switches that have packets, in the order of their turns.
+    active: VecDeque<MemberId>,
+    timers: BinaryHeap<Reverse<(u64, MemberId)>>,
+    told: Vec<u32>,
+    received: Batch,
+    pub(crate) failures: Vec<PortFailure>,
+    is_stopped: bool,
+}
+
+impl Lane {
+    pub(crate) fn new(doorbell: Doorbell, commands: Commands, pool: PacketPool) -> Lane {
+        let asleep = Arc::<AtomicBool>::default();
+        let agenda = || Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer()));
+        Lane {
+            members_told: agenda(),
+            exits_told: agenda(),
+            asleep: Arc::clone(&asleep),
+            doorbell,
+            commands,
+            members: Vec::new(),
+            exits: Vec::new(),
+            physicals: Vec::new(),
+            pool,
+            spread: Spread::new(Arc::new(Routes::none())),
+            active: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            told: Vec::new(),
+            received: Batch::new(),
+            failures: Vec::new(),
+            is_stopped: false,
+        }
+    }
+
+    /// Runs until it is told to end.
+    pub(crate) fn run(mut self) {
+        while !self.is_stopped {
+            if !self.round() {
+                self.rest();
+            }
+        }
+    }
+
+    /// One round; whether there was anything to do.
+    pub(crate) fn round(&mut self) -> bool {
+        let mut busy = self.doorbell.has_rung() && self.answer();
+        busy |= self.receive();
+        busy |= self.wake_late();
+        self.take_told();
+        busy |= self.run_members();
+        busy | self.send()
+    }
+
+    /// Does what was asked for, of the lane and of its switches.
+    fn answer(&mut self) -> bool {
+        self.doorbell.look();
+        while let Some(command) = self.commands.next() {
+            self.obey(command);
+        }
+        for at in 0..self.members.len() {
+            let Some(member) = &mut self.members[at] else { continue };
+            if !member.worker.was_called() {
+                continue;
+            }
+            let begun = now_ns();
+            member.worker.answer();
+            let now = now_ns();
+            member.use_time(now.saturating_sub(begun), now);
+            // An answer may have packets go on, and the end of a pause does.
+            self.activate(at as MemberId);
+        }
+        true
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Stop => self.is_stopped = true,
+            other => other.carry_out(self),
+        }
+    }
+
+    /// Takes frames from the ports and gives them to the inboxes of their switches.
+    fn receive(&mut self) -> bool {
+        let Lane { physicals, pool, spread, received, failures, .. } = self;
+        let mut any = false;
+        loop {
+            let mut more = false;
+            for physical in physicals.iter_mut() {
+                match physical.receive(received, pool) {
+                    Ok(may_be_more) => more |= may_be_more,
+                    Err(error) => failures.push(PortFailure::new(physical.number, &error)),
+                }
+                if !received.is_empty() {
+                    any = true;
+                    spread.give(physical.number, received, pool);
+                }
+            }
+            let enough = (BURST * spread.touched()).clamp(MAX_BATCH, MAX_COLLECTED);
+            if !more || spread.collected() >= enough {
+                break;
+            }
+        }
+        spread.hand_over(pool);
+        any
+    }
+
+    /// Has switches go on whose packets have waited for their time.
+    fn wake_late(&mut self) -> bool {
+        if self.timers.is_empty() {
+            return false;
+        }
+        let now = now_ns();
+        let mut any = false;
+        while let Some(Reverse((due, id))) = self.timers.peek().copied()
+            && due <= now
+        {
+            self.timers.pop();
+            if let Some(Some(member)) = self.members.get_mut(usize::from(id))
+                && member.due_ns == Some(due)
+            {
+                member.due_ns = None;
+                any = true;
+                self.activate(id);
+            }
+        }
+        any
+    }
+
+    /// Notes who was told of packets.
+    fn take_told(&mut self) {
+        let mut told = std::mem::take(&mut self.told);
+        self.members_told.take(&mut told);
+        told.drain(..).for_each(|id| self.activate(id as MemberId));
+        self.told = told;
+    }
+
+    /// A switch may have something to do.
+    pub(crate) fn activate(&mut self, id: MemberId) {
+        if let Some(Some(member)) = self.members.get_mut(usize::from(id))
+            && !member.is_active
+        {
+            member.is_active = true;
+            self.active.push_back(id);
+        }
+    }
+
+    /// Runs each switch that has something to do for its turn.
+    fn run_members(&mut self) -> bool {
+        let turns = self.active.len();
+        if turns == 0 {
+            return false;
+        }
+        let mut any = false;
+        let mut now = now_ns();
+        for _ in 0..turns {
+            let Some(id) = self.active.pop_front() else { break };
+            let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
+            if !member.may_run(now) {
+                self.active.push_back(id);
+                continue;
+            }
+            any = true;
+            member.note.is_taken();
+            let due = member.let_time_pass(now);
+            now = run_turn(member, now);
+            if member.has_work() && !member.is_paused {
+                self.active.push_back(id);
+                continue;
+            }
+            member.is_active = false;
+            // Time that it does not use is not saved for later.
+            member.deficit_ns = member.deficit_ns.min(0);
+            let due = due.into_iter().chain(member.let_time_pass(now)).min();
+            if let Some(due) = due
+                && member.due_ns.is_none_or(|known| due < known)
+            {
+                member.due_ns = Some(due);
+                self.timers.push(Reverse((due, id)));
+            }
+        }
+        any
+    }
+
+    /// Serves the exits that have packets.
+    pub(crate) fn send(&mut self) -> bool {
+        let mut told = std::mem::take(&mut self.told);
+        self.exits_told.take(&mut told);
+        for number in told.drain(..) {
+            if let Some(Some((exit, physical))) = self.exits.get(number as usize)
+                && let Some(physical) = self.physicals.iter_mut().find(|known| known.number == *physical)
+            {
+                physical.serve(Arc::clone(exit));
+            }
+        }
+        self.told = told;
+        let mut any = false;
+        for physical in &mut self.physicals {
+            if physical.keeps {
+                physical.pair.complete(&mut self.pool);
+            }
+            if !physical.has_waiting() {
+                continue;
+            }
+            match physical.send(&mut self.pool) {
+                Ok(sent) => any |= sent,
+                Err(error) => {
+                    physical.give_up(&mut self.pool);
+                    self.failures.push(PortFailure::new(physical.number, &error));
+                }
+            }
+        }
+        any
+    }
+
+    /// Sleeps until there is something to do.
+    fn rest(&mut self) {
+        self.asleep.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if !self.members_told.has_any() && !self.exits_told.has_any() {
+            self.wait();
+        }
+        self.asleep.store(false, Ordering::Relaxed);
+    }
+
+    fn wait(&self) {
+        let mut descriptors: Vec<RawFd> = vec![self.doorbell.poll_fd()];
+        for physical in self.physicals.iter().filter(|physical| !physical.has_ended) {
+            match physical.pair.poll_fd() {
+                Some(fd) => descriptors.push(fd),
+                // A port without a descriptor never makes its lane wait.
+                None => return,
+            }
+        }
+        let due =
+            self.timers.peek().map(|Reverse((due, _))| Duration::from_nanos(due.saturating_sub(now_ns())));
+        // Switches that have used their time go on soon, and so does a device that took no more.
+        let waits = !self.active.is_empty() || self.physicals.iter().any(Physical::has_waiting);
+        let soon = waits.then_some(SHORT);
+        if wait_readable(&descriptors, due.into_iter().chain(soon).min()).is_err() {
+            std::thread::sleep(SHORT);
+        }
+    }
+
+    /// From now on frames of ports go there.
+    pub(crate) fn set_routes(&mut self, routes: Arc<Routes>) {
+        self.spread.hand_over(&mut self.pool);
+        self.spread = Spread::new(routes);
+    }
+
+    /// Sets how long the turns of all are, after one has come, has gone or has another share.
+    ///
+    /// What the guaranteed shares leave is for those without, in equal parts. A round is so long that the least quantum is
+    /// [`LEAST_QUANTUM_NS`], so quanta are in proportion to the shares.
+    pub(crate) fn set_quanta(&mut self) {
+        let shares = || self.members.iter().flatten().map(|member| member.share());
+        let guaranteed: i64 = shares().map(|share| i64::from(share.guaranteed)).sum();
+        let without = shares().filter(|share| share.guaranteed == 0).count() as i64;
+        let whole = i64::from(WHOLE);
+        // Those without a guarantee have a hundredth of the time, if guarantees are all of it.
+        let each = if without > 0 { (whole - guaranteed).max(whole / 100) / without } else { whole };
+        let share_of = |share: TimeShare| match share.guaranteed {
+            0 => each.max(1),
+            guaranteed => i64::from(guaranteed),
+        };
+        let least = shares().map(share_of).min().unwrap_or(whole).max(1);
+        let round_ns = ROUND_NS.max(LEAST_QUANTUM_NS * whole / least);
+        for member in self.members.iter_mut().flatten() {
+            member.quantum_ns = (share_of(member.share()) * round_ns / whole).max(1);
+        }
+    }
+
+    /// A place for one more exit to a port of the lane, as the lane is told of it.
+    pub(crate) fn note_of_exit(&self) -> (usize, Note) {
+        let free = self.exits.iter().position(Option::is_none).unwrap_or(self.exits.len());
+        (free, Note::new(Arc::clone(&self.exits_told), free as u32))
+    }
+
+    /// A port of the machine is broken.
+    pub(crate) fn failed(&mut self, number: u16, error: &PortError) {
+        self.failures.push(PortFailure::new(number, error));
+    }
+}
+
+/// Runs a switch until its time is used up or nothing waits for it; gives the time then.
+fn run_turn(member: &mut Member, begun: u64) -> u64 {
+    let mut now = begun;
+    member.is_paused = false;
+    member.deficit_ns = (member.deficit_ns + member.quantum_ns).min(member.quantum_ns);
+    // At least one step, for what waits for nothing but the time.
+    while member.deficit_ns > 0 {
+        let mut goes_on = true;
+        for _ in 0..STEPS {
+            goes_on = match member.step() {
+                Progress::Busy => member.has_work(),
+                Progress::Idle => false,
+                Progress::Paused | Progress::Stopped => {
+                    member.is_paused = true;
+                    false
+                }
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        let then = now;
+        now = now_ns();
+        member.use_time(now.saturating_sub(then), now);
+        if !goes_on {
+            break;
+        }
+    }
+    now
+}

@@ -1,0 +1,125 @@
+//! A switch on a lane: its worker, its ports, and how much of the lane's time it has used.
+
+use crate::agenda::Note;
+use crate::counts::Counts;
+use crate::quota::{Admission, TimeShare, Traffic, WHOLE};
+use crate::rate::Rate;
+use crate::wire::{Wire, WirePort};
+use millrace_dataplane::{PortId, Progress, Ringer, RunError, Switch, Worker};
+use millrace_drivers::QueuePair;
+use std::sync::Arc;
+
+/// A switch with a limit of its time may use so much more at once.
+const LARGEST_BURST_NS: u64 = 2_000_000;
+
+/// See the module's documentation.
+pub(crate) struct Member {
+    pub(crate) worker: Worker,
+    pub(crate) wires: Vec<Arc<Wire>>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) note: Arc<Note>,
+    share: TimeShare,
+    /// Nanoseconds of a round of the lane that it gets.
+    pub(super) quantum_ns: i64,
+    /// What it may use now; negative: what it has used too much.
+    pub(super) deficit_ns: i64,
+    used_ns: u64,
+    largest: Option<Rate>,
+    /// Whether it is among those that the lane serves.
+    pub(super) is_active: bool,
+    /// It takes no packets now.
+    pub(super) is_paused: bool,
+    /// When packets that wait in it may go on, as the lane's timers have it.
+    pub(super) due_ns: Option<u64>,
+}
+
+impl Member {
+    /// A switch with ports of these numbers, each of which holds so many packets that come for it.
+    pub(crate) fn new(
+        switch: Switch,
+        ports: &[PortId],
+        places: usize,
+        (share, traffic): (TimeShare, Traffic),
+        note: Note,
+        ringer: &Ringer,
+    ) -> Result<Member, RunError> {
+        let (counts, note) = (Arc::<Counts>::default(), Arc::new(note));
+        let admission = Arc::new(Admission::new(traffic));
+        let wire = |port: &PortId| {
+            let (admission, counts, note) = (Arc::clone(&admission), Arc::clone(&counts), Arc::clone(&note));
+            Arc::new(Wire::new(*port, places, admission, counts, note))
+        };
+        let wires: Vec<Arc<Wire>> = ports.iter().map(wire).collect();
+        let pairs = wires
+            .iter()
+            .map(|wire| (wire.port(), Box::new(WirePort::new(Arc::clone(wire))) as Box<dyn QueuePair>));
+        let worker = Worker::driven(switch, pairs.collect(), ringer)?;
+        let mut member = Member {
+            worker,
+            wires,
+            admission,
+            counts,
+            note,
+            share,
+            quantum_ns: 0,
+            deficit_ns: 0,
+            used_ns: 0,
+            largest: None,
+            is_active: false,
+            is_paused: false,
+            due_ns: None,
+        };
+        member.set_share(share);
+        Ok(member)
+    }
+
+    pub(crate) fn share(&self) -> TimeShare {
+        self.share
+    }
+
+    /// Another share of the time from now on.
+    pub(crate) fn set_share(&mut self, share: TimeShare) {
+        self.share = share;
+        let now_ns = crate::time::now_ns();
+        // Millionths of a second are a thousand nanoseconds each.
+        let largest = Some(share.largest).filter(|largest| *largest < WHOLE);
+        self.largest = largest.map(|largest| Rate::new(u64::from(largest) * 1_000, LARGEST_BURST_NS, now_ns));
+    }
+
+    /// Whether packets wait for nothing but its next step.
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        self.worker.is_behind() || self.wires.iter().any(|wire| wire.waiting() > 0)
+    }
+
+    /// Whether it may use time now, of which it may use no more than it is set to.
+    #[inline]
+    pub(crate) fn may_run(&mut self, now_ns: u64) -> bool {
+        self.largest.as_mut().is_none_or(|largest| largest.there(now_ns) > 0)
+    }
+
+    /// It has used so much time.
+    #[inline]
+    pub(crate) fn use_time(&mut self, ns: u64, now_ns: u64) {
+        self.deficit_ns -= i64::try_from(ns).unwrap_or(i64::MAX);
+        self.used_ns += ns;
+        self.counts.set_used_ns(self.used_ns);
+        if let Some(largest) = &mut self.largest {
+            largest.owe(ns, now_ns);
+        }
+    }
+
+    /// Lets packets on links go on whose time has come; when the next one is due.
+    pub(crate) fn let_time_pass(&mut self, now_ns: u64) -> Option<u64> {
+        let due = self.wires.iter().filter_map(|wire| wire.let_time_pass(now_ns)).min();
+        let until = self.worker.until();
+        let waits = until.map(|until| now_ns + u64::try_from(until.as_nanos()).unwrap_or(u64::MAX / 2));
+        due.into_iter().chain(waits).min()
+    }
+
+    #[inline]
+    pub(crate) fn step(&mut self) -> Progress {
+        self.worker.step()
+    }
+}

@@ -1,0 +1,122 @@
+//! What a switch may take of the device: packets and bits a second at its ports, and a share of the time of its worker.
+
+use crate::counts::{Counts, Loss};
+use crate::rate::Rate;
+use crate::time;
+use millrace_frames::{Batch, MAX_BATCH, MAX_FRAME, PacketPool};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// How many millionths make the whole time of a worker.
+pub const WHOLE: u32 = 1_000_000;
+
+/// A switch's share of the time of its worker, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeShare {
+    /// It gets so much whenever it has packets for it. The guarantees of a worker's switches are [`WHOLE`] at most together; what they
+    /// leave is for those without a guarantee, in equal parts, and what somebody does not use is for all.
+    pub guaranteed: u32,
+    /// It never gets more.
+    pub largest: u32,
+}
+
+impl Default for TimeShare {
+    fn default() -> TimeShare {
+        TimeShare { guaranteed: 0, largest: WHOLE }
+    }
+}
+
+/// What may come in at the ports of a switch, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets a second; none: no limit.
+    pub packets: Option<u64>,
+    /// Bits a second, of frames without their check sequence; none: no limit.
+    pub bits: Option<u64>,
+}
+
+/// Lets packets in as far as [`Traffic`] allows.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    /// Whether there is a limit: most have none, and take no lock then.
+    is_limited: AtomicBool,
+    rates: Mutex<(Option<Rate>, Option<Rate>)>,
+}
+
+impl Admission {
+    pub(crate) fn new(traffic: Traffic) -> Admission {
+        let admission = Admission { is_limited: AtomicBool::new(false), rates: Mutex::default() };
+        admission.set(traffic);
+        admission
+    }
+
+    /// Another limit from now on.
+    pub(crate) fn set(&self, traffic: Traffic) {
+        let now_ns = time::now_ns();
+        let packets = traffic.packets.map(|rate| Rate::with_usual_burst(rate, MAX_BATCH as u64, now_ns));
+        // The longest frame passes at any rate.
+        let bits = traffic.bits.map(|rate| Rate::with_usual_burst(rate, 8 * MAX_FRAME as u64, now_ns));
+        let is_limited = packets.is_some() || bits.is_some();
+        *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = (packets, bits);
+        self.is_limited.store(is_limited, Ordering::Release);
+    }
+
+    /// Takes the packets out of a batch that are more than may come, the last ones.
+    #[inline]
+    pub(crate) fn admit(&self, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
+        if self.is_limited.load(Ordering::Acquire) {
+            self.cut(batch, counts, pool);
+        }
+    }
+
+    fn cut(&self, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
+        let now_ns = time::now_ns();
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let (packets, bits) = &mut *rates;
+        if let Some(packets) = packets {
+            let may = packets.take(batch.len() as u64, now_ns) as usize;
+            counts.lose(Loss::PacketQuota, batch.len() - may);
+            while batch.len() > may {
+                batch.give_last_back(pool);
+            }
+        }
+        if let Some(bits) = bits {
+            let before = batch.len();
+            batch.recycle_if(pool, |packet| !bits.take_all(8 * packet.len() as u64, now_ns));
+            counts.lose(Loss::BitQuota, before - batch.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(pool: &mut PacketPool, packets: usize) -> Batch {
+        let mut batch = Batch::new();
+        (0..packets).for_each(|_| _ = batch.add(pool).unwrap().set_frame(&[0; 100]));
+        batch
+    }
+
+    #[test]
+    fn what_is_more_than_a_quota_is_counted_by_its_reason() {
+        let mut pool = PacketPool::new(MAX_BATCH);
+        let counts = Counts::default();
+        let admission = Admission::new(Traffic::default());
+        let mut admit = |admission: &Admission, packets| {
+            let mut batch = batch(&mut pool, packets);
+            admission.admit(&mut batch, &counts, &mut pool);
+            let left = batch.len();
+            batch.recycle(&mut pool);
+            left
+        };
+        assert_eq!(admit(&admission, 64), 64);
+        admission.set(Traffic { packets: Some(1), bits: None });
+        assert_eq!((admit(&admission, 60), admit(&admission, 10)), (60, 4));
+        // 163 frames of 800 bits are in a bucket of 131072.
+        admission.set(Traffic { packets: None, bits: Some(1) });
+        assert_eq!([64, 64, 64].map(|packets| admit(&admission, packets)), [64, 64, 35]);
+        assert_eq!((counts.lost(Loss::PacketQuota), counts.lost(Loss::BitQuota)), (6, 29));
+        assert_eq!(pool.available(), MAX_BATCH);
+    }
+}

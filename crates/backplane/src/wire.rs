@@ -1,0 +1,228 @@
+//! A port of a switch inside the device: what comes for it, and where goes what it sends.
+
+use crate::agenda::Note;
+use crate::counts::{Counts, Loss};
+use crate::exit::Exit;
+use crate::inbox::Inbox;
+use crate::link::Link;
+use crate::quota::Admission;
+use crate::tags::Tags;
+use millrace_dataplane::PortId;
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use millrace_frames::{Batch, Packet, PacketPool};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where what a port of a switch sends goes.
+#[derive(Debug, Default)]
+pub(crate) enum Outlet {
+    /// Nowhere: its link is down.
+    #[default]
+    Nowhere,
+    /// To ports of the machine, a copy to each.
+    Exits(Vec<(Arc<Exit>, Tags)>),
+    /// To a port of another switch.
+    Link(Link),
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Wire {
+    port: PortId,
+    inbox: Inbox,
+    /// Whether packets may wait in the inbox for a time.
+    has_late: AtomicBool,
+    outlet: Mutex<Outlet>,
+    is_up: AtomicBool,
+    admission: Arc<Admission>,
+    pub(crate) counts: Arc<Counts>,
+    note: Arc<Note>,
+}
+
+impl Wire {
+    pub(crate) fn new(
+        port: PortId,
+        places: usize,
+        admission: Arc<Admission>,
+        counts: Arc<Counts>,
+        note: Arc<Note>,
+    ) -> Wire {
+        Wire {
+            port,
+            inbox: Inbox::new(places),
+            has_late: AtomicBool::new(false),
+            outlet: Mutex::default(),
+            is_up: AtomicBool::new(false),
+            admission,
+            counts,
+            note,
+        }
+    }
+
+    /// The number of the port in its switch.
+    pub fn port(&self) -> PortId {
+        self.port
+    }
+
+    /// Packets that wait for the switch.
+    pub fn waiting(&self) -> usize {
+        self.inbox.waiting()
+    }
+
+    /// Gives the switch the packets of a batch, as far as its quota and its inbox allow.
+    #[inline]
+    pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) {
+        self.admission.admit(batch, &self.counts, pool);
+        if self.inbox.put(batch) {
+            self.note.tell();
+        }
+        self.counts.lose(Loss::InboxFull, batch.len());
+        batch.recycle(pool);
+    }
+
+    /// As [`Wire::deliver`], each packet at a time.
+    pub(crate) fn deliver_late(
+        &self,
+        batch: &mut Batch,
+        due_ns: impl FnMut(&Packet) -> u64,
+        pool: &mut PacketPool,
+    ) {
+        self.admission.admit(batch, &self.counts, pool);
+        self.inbox.put_late(batch, due_ns);
+        self.has_late.store(true, Ordering::Release);
+        self.note.tell();
+        self.counts.lose(Loss::InboxFull, batch.len());
+        batch.recycle(pool);
+    }
+
+    /// Lets packets go on whose time has come; when the next one is due.
+    pub(crate) fn let_time_pass(&self, now_ns: u64) -> Option<u64> {
+        if !self.has_late.load(Ordering::Acquire) {
+            return None;
+        }
+        self.inbox.let_time_pass(now_ns);
+        self.inbox.due_ns()
+    }
+
+    /// From now on what the port sends goes there.
+    pub(crate) fn connect(&self, outlet: Outlet) {
+        self.is_up.store(!matches!(outlet, Outlet::Nowhere), Ordering::Release);
+        // What was there may hold the other end of a link, whose last holder this is: it goes after the lock.
+        let before = {
+            let mut there = self.outlet.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *there, outlet)
+        };
+        drop(before);
+    }
+
+    /// Nothing comes any more, and what waits is gone.
+    pub(crate) fn close(&self) {
+        self.connect(Outlet::Nowhere);
+        self.counts.lose(Loss::InboxFull, self.inbox.clear());
+    }
+}
+
+/// The wire as the switch has it: a port like any other.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct WirePort {
+    wire: Arc<Wire>,
+    statistics: PortStatistics,
+    /// A copy on its way to one more port of the machine.
+    copies: Batch,
+}
+
+impl WirePort {
+    pub(crate) fn new(wire: Arc<Wire>) -> WirePort {
+        WirePort { wire, statistics: PortStatistics::default(), copies: Batch::with_limit(0) }
+    }
+}
+
+fn bytes(batch: &Batch) -> u64 {
+    batch.packets().iter().map(|packet| packet.len() as u64).sum()
+}
+
+impl QueuePair for WirePort {
+    #[inline]
+    fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
+        let before = batch.len();
+        let more = self.wire.inbox.take(batch);
+        let came = &batch.packets()[before..];
+        self.statistics.rx_packets += came.len() as u64;
+        self.statistics.rx_bytes += came.iter().map(|packet| packet.len() as u64).sum::<u64>();
+        Ok(if more { Received::More } else { Received::Idle })
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        let WirePort { wire, statistics, copies } = self;
+        let sent = batch.len();
+        let mut outlet = wire.outlet.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *outlet {
+            Outlet::Nowhere => {
+                statistics.tx_refused += sent as u64;
+                return Ok(Transmitted { sent: 0, refused: sent });
+            }
+            Outlet::Link(link) => {
+                statistics.tx_bytes += bytes(batch);
+                link.send(batch, wire, pool);
+            }
+            Outlet::Exits(exits) => {
+                statistics.tx_bytes += bytes(batch);
+                let Some(((last, tags), others)) = exits.split_last() else {
+                    return Ok(Transmitted::default());
+                };
+                for (exit, tags) in others {
+                    copy(batch, copies, wire, pool);
+                    exit.send(copies, tags, pool);
+                }
+                last.send(batch, tags, pool);
+            }
+        }
+        statistics.tx_packets += sent as u64;
+        Ok(Transmitted { sent, refused: 0 })
+    }
+
+    fn flush(&mut self) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    fn is_link_down(&self) -> bool {
+        !self.wire.is_up.load(Ordering::Acquire)
+    }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn time_source(&self) -> TimeSource {
+        TimeSource::Wall
+    }
+
+    fn next_arrival_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn statistics(&self) -> PortStatistics {
+        self.statistics
+    }
+}
+
+/// Copies the packets of a batch, as many as there are free packets for.
+fn copy(batch: &Batch, copies: &mut Batch, wire: &Wire, pool: &mut PacketPool) {
+    if copies.room() == 0 && copies.is_empty() {
+        *copies = Batch::new();
+    }
+    let mut lost = 0;
+    for packet in batch.packets() {
+        match copies.add(pool).map(|copy| copy.copy_from(packet)) {
+            Some(Ok(())) => {}
+            Some(Err(_)) => {
+                copies.give_last_back(pool);
+                lost += 1;
+            }
+            None => lost += 1,
+        }
+    }
+    wire.counts.lose(Loss::NoPacket, lost);
+}
