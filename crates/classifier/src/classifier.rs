@@ -1,0 +1,202 @@
+//! Which rule a frame belongs to.
+
+use crate::exact::Exact;
+use crate::header::{Header, VID};
+use crate::patterns::{Pattern, Start};
+use crate::rule::{Rule, RuleError, TagAction, Target};
+
+/// All rules of a device, ready for frames. It is made once and never changes: other rules are another classifier.
+#[derive(Debug)]
+pub struct Classifier {
+    pub(crate) tables: Tables,
+}
+
+/// Where a frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict<'a> {
+    /// To one port of one switch.
+    One(Hit),
+    /// To two or more, each of them once.
+    All(&'a [Hit]),
+    /// Nowhere: the caller drops it and counts that.
+    None,
+}
+
+/// A port of a virtual switch, and what becomes of the frame's tags before it gets there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hit {
+    /// The number of the switch.
+    pub switch: u16,
+    /// The number of the port in that switch.
+    pub port: u32,
+    /// What becomes of the tags.
+    pub tag: TagAction,
+}
+
+/// What rules become. Index 0 of `ports`, `vids` and `scopes` is the one without rules.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    /// The index of a physical port in `ports`.
+    pub(crate) numbers: Box<[u16]>,
+    pub(crate) ports: Box<[Port]>,
+    /// For ports with rules of VLANs: the index in `scopes` of each id.
+    pub(crate) vids: Box<[[u16; VID as usize + 1]]>,
+    pub(crate) scopes: Box<[Scope]>,
+    /// Who gets frames to groups, by scope.
+    pub(crate) floods: Box<[Hit]>,
+    /// By [`key`] of scope and address.
+    pub(crate) stations: Exact<Hit>,
+    /// By [`key`] of scope and id of the inner tag.
+    pub(crate) inners: Exact<Hit>,
+    /// By [`key`] of scope and result of the operator's program.
+    pub(crate) ids: Exact<Hit>,
+}
+
+/// A physical port.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Port {
+    /// The index of its table in `vids`.
+    pub(crate) vids: u16,
+    /// The index of the scope of the whole port.
+    pub(crate) scope: u16,
+    /// Whether that scope has stations; here too, so that most frames do not read it.
+    pub(crate) stations: bool,
+    /// Whether it has rules with ids.
+    pub(crate) ids: bool,
+    /// Rules that compare bytes, as they are written.
+    pub(crate) patterns: Box<[(Pattern, Hit)]>,
+    /// The hit of its only rule, if that is for the whole port.
+    pub(crate) whole: Option<Hit>,
+}
+
+/// The frames of one VLAN of a port, or all frames of a port: what switches share by address.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scope {
+    /// Where frames go that nothing else takes.
+    pub(crate) rest: Option<Hit>,
+    /// Whether there are rules by address in it.
+    pub(crate) stations: bool,
+    /// Whether there are rules by inner tag in it.
+    pub(crate) inners: bool,
+    /// Its part of `floods`.
+    pub(crate) floods: (u32, u32),
+}
+
+/// The key of something in a scope: an address, an inner id, the result of a program.
+#[inline]
+pub(crate) fn key(scope: u16, what: u64) -> u64 {
+    what << 16 | u64::from(scope)
+}
+
+impl Classifier {
+    /// Makes a classifier of rules.
+    ///
+    /// # Errors
+    /// [`RuleError`] for the first rule that is wrong, or that matches the same as one before it.
+    pub fn new(rules: &[Rule]) -> Result<Classifier, RuleError> {
+        Ok(Classifier { tables: crate::making::tables(rules)? })
+    }
+
+    /// Where a frame of a physical port goes. `id` is the result of the operator's classifying program for it, if there is
+    /// one.
+    #[inline]
+    pub fn classify(&self, physical: u16, frame: &[u8], id: Option<u32>) -> Verdict<'_> {
+        let port = self.tables.port(physical);
+        if (port.ids || !port.patterns.is_empty())
+            && let Some(hit) = self.tables.by_content(port, frame, id)
+        {
+            return Verdict::One(hit);
+        }
+        self.tables.by_header(port, Header::read(frame))
+    }
+
+    /// Where all frames of a physical port go, when its only rule is for the whole port: nobody has to look at them.
+    #[inline]
+    pub fn whole(&self, physical: u16) -> Option<Hit> {
+        self.tables.port(physical).whole
+    }
+}
+
+impl Tables {
+    #[inline]
+    fn port(&self, physical: u16) -> &Port {
+        let number = self.numbers.get(usize::from(physical)).copied().unwrap_or(0);
+        &self.ports[usize::from(number)]
+    }
+
+    /// Rules that compare bytes as they are written, then those with ids.
+    #[cold]
+    #[inline(never)]
+    fn by_content(&self, port: &Port, frame: &[u8], id: Option<u32>) -> Option<Hit> {
+        if !port.patterns.is_empty() {
+            let start = Start::of(frame);
+            if let Some((_, hit)) = port.patterns.iter().find(|(pattern, _)| pattern.matches(&start)) {
+                return Some(*hit);
+            }
+        }
+        self.ids.find(key(port.scope, u64::from(id?)))
+    }
+
+    /// Addresses and tags.
+    #[inline]
+    fn by_header(&self, port: &Port, header: Header) -> Verdict<'_> {
+        let number = self.vids[usize::from(port.vids)][usize::from(header.outer & VID)];
+        let vlan = &self.scopes[usize::from(number)];
+        if vlan.stations
+            && let Some(hit) = self.stations.find(key(number, header.destination))
+        {
+            return Verdict::One(hit);
+        }
+        if port.stations
+            && let Some(hit) = self.stations.find(key(port.scope, header.destination))
+        {
+            return Verdict::One(hit);
+        }
+        // No rule has the inner id 0.
+        if vlan.inners
+            && let Some(hit) = self.inners.find(key(number, u64::from(header.inner)))
+        {
+            return Verdict::One(hit);
+        }
+        match self.rest(vlan, header) {
+            Some(verdict) => verdict,
+            None => self.rest(&self.scopes[usize::from(port.scope)], header).unwrap_or(Verdict::None),
+        }
+    }
+
+    /// Where a frame of a scope goes that no rule with an address or an inner tag takes; none when it is not for this scope
+    /// to say.
+    #[inline]
+    fn rest(&self, scope: &Scope, header: Header) -> Option<Verdict<'_>> {
+        if !scope.stations {
+            return scope.rest.map(Verdict::One);
+        }
+        Some(match scope.rest {
+            _ if header.to_group() => self.flood(scope),
+            Some(hit) => Verdict::One(hit),
+            None => Verdict::None,
+        })
+    }
+
+    fn flood(&self, scope: &Scope) -> Verdict<'_> {
+        let (from, to) = scope.floods;
+        match &self.floods[from as usize..to as usize] {
+            [] => Verdict::None,
+            [hit] => Verdict::One(*hit),
+            hits => Verdict::All(hits),
+        }
+    }
+}
+
+impl Hit {
+    /// The port without what becomes of tags.
+    pub fn target(self) -> Target {
+        Target { switch: self.switch, port: self.port }
+    }
+}
+
+impl Rule {
+    pub(crate) fn hit(&self) -> Hit {
+        Hit { switch: self.target.switch, port: self.target.port, tag: self.tag }
+    }
+}
