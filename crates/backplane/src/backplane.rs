@@ -9,10 +9,11 @@ use crate::lane::Lane;
 use crate::link::{Emulation, Link};
 use crate::member::Member;
 use crate::quota::{Admission, TimeShare, Traffic};
-use crate::routes::Routes;
+use crate::routes::{Route, Routes};
 use crate::tags::Tags;
 use crate::wire::{Outlet, Wire};
-use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PortFailure};
+use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
+use millrace_classifier::{RuleError, TagsOut};
 use millrace_dataplane::{Control, Doorbell, Notice, PortId, RunError, Summary, Switch};
 use millrace_drivers::{PortStatistics, QueuePair};
 use millrace_frames::{PacketPool, Region, SlotLayout};
@@ -51,6 +52,19 @@ pub struct MemberSetting {
     pub traffic: Traffic,
 }
 
+/// A port of the machine that a port of a switch sends to.
+#[derive(Clone, Copy, Debug)]
+pub struct ExitTo {
+    /// The lane of the port.
+    pub lane: usize,
+    /// Its number.
+    pub physical: u16,
+    /// What may be sent.
+    pub share: ExitShare,
+    /// The tags of what is sent.
+    pub tags: TagsOut,
+}
+
 /// Why there is no such device, or no such switch in it.
 #[derive(Debug)]
 pub enum SetupError {
@@ -58,6 +72,8 @@ pub enum SetupError {
     Lanes(usize),
     /// There are [`MAX_MEMBERS`] already.
     TooManyMembers,
+    /// Frames cannot be told apart as they should.
+    Routes(RuleError),
     /// The system has no memory, or refused something.
     System(io::Error),
     /// The switch cannot have these ports.
@@ -71,6 +87,7 @@ impl fmt::Display for SetupError {
         match self {
             SetupError::Lanes(given) => write!(f, "a device has 1 to {MAX_LANES} workers, not {given}"),
             SetupError::TooManyMembers => write!(f, "a device has at most {MAX_MEMBERS} switches"),
+            SetupError::Routes(error) => error.fmt(f),
             SetupError::System(error) => write!(f, "cannot make the device: {error}"),
             SetupError::Run(error) => error.fmt(f),
             SetupError::Ended => Ended.fmt(f),
@@ -91,6 +108,7 @@ pub struct Backplane {
     lanes: Vec<LaneHandle>,
     hops: u8,
     seeds: AtomicU64,
+    unclassified: Arc<AtomicU64>,
 }
 
 struct LaneHandle {
@@ -147,15 +165,6 @@ impl MemberHandle {
     }
 }
 
-/// Where frames of a port of the machine go.
-#[derive(Clone, Debug)]
-pub struct Route {
-    /// The port of the machine.
-    pub physical: u16,
-    /// The port of the switch.
-    pub wire: Arc<Wire>,
-}
-
 impl Backplane {
     /// Starts the lanes, without switches and ports.
     ///
@@ -167,7 +176,8 @@ impl Backplane {
         }
         let lanes = (0..setting.lanes).map(|number| LaneHandle::start(number, setting));
         let lanes = lanes.collect::<io::Result<Vec<_>>>().map_err(SetupError::System)?;
-        Ok(Backplane { lanes, hops: setting.hops, seeds: AtomicU64::new(0x9e37_79b9_7f4a_7c15) })
+        let seeds = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
+        Ok(Backplane { lanes, hops: setting.hops, seeds, unclassified: Arc::default() })
     }
 
     /// How many lanes there are.
@@ -255,14 +265,9 @@ impl Backplane {
     ///
     /// # Errors
     /// [`Ended`].
-    pub fn connect(
-        &self,
-        member: &mut MemberHandle,
-        wire: &Arc<Wire>,
-        to: &[(usize, u16, ExitShare)],
-    ) -> Result<(), Ended> {
+    pub fn connect(&self, member: &mut MemberHandle, wire: &Arc<Wire>, to: &[ExitTo]) -> Result<(), Ended> {
         let mut exits = Vec::new();
-        for (lane, physical, share) in to {
+        for ExitTo { lane, physical, share, tags } in to {
             let handle = &self.lanes[*lane];
             let place = handle.take(|places| &mut places.exits);
             let note = Note::new(Arc::clone(&handle.exits_told), place as u32);
@@ -275,7 +280,7 @@ impl Backplane {
             });
             handle.commands.send(Command::AddExit(place, Arc::clone(&exit), *physical))?;
             member.exits.push((*lane, place));
-            exits.push((exit, Tags));
+            exits.push((exit, Tags::new(*tags)));
         }
         wire.connect(Outlet::Exits(exits));
         Ok(())
@@ -306,29 +311,36 @@ impl Backplane {
     /// From now on frames of ports of the machine go there.
     ///
     /// # Errors
-    /// [`Ended`].
-    pub fn set_routes(&self, routes: &[Route]) -> Result<(), Ended> {
-        let routes = Arc::new(Routes::of(routes));
-        self.lanes.iter().try_for_each(|lane| lane.commands.send(Command::SetRoutes(Arc::clone(&routes))))
+    /// [`SetupError`]: two of them cannot be told apart, or the device has ended.
+    pub fn set_routes(&self, routes: &[Route]) -> Result<(), SetupError> {
+        let routes = Routes::new(routes, Arc::clone(&self.unclassified)).map_err(SetupError::Routes)?;
+        let routes = Arc::new(routes);
+        let tell = |lane: &LaneHandle| lane.commands.send(Command::SetRoutes(Arc::clone(&routes)));
+        Ok(self.lanes.iter().try_for_each(tell)?)
+    }
+
+    /// Frames of ports of the machine that were nobody's.
+    pub fn unclassified(&self) -> u64 {
+        self.unclassified.load(Ordering::Relaxed)
     }
 
     /// What the ports of the machine have counted, summed over the lanes, and those that broke.
     ///
     /// # Errors
     /// [`Ended`].
-    pub fn statistics(&self) -> Result<(Vec<(u16, PortStatistics)>, Vec<PortFailure>), Ended> {
-        let (mut ports, mut failures) = (Vec::<(u16, PortStatistics)>::new(), Vec::new());
+    pub fn statistics(&self) -> Result<PhysicalReport, Ended> {
+        let PhysicalReport { mut ports, mut failures } = PhysicalReport::default();
         for lane in &self.lanes {
-            let (of_lane, failed) = lane.commands.ask(Command::Statistics)?;
-            failures.extend(failed);
-            for (number, statistics) in of_lane {
+            let of_lane = lane.commands.ask(Command::Statistics)?;
+            failures.extend(of_lane.failures);
+            for (number, statistics) in of_lane.ports {
                 match ports.iter_mut().find(|(known, _)| *known == number) {
                     Some((_, sum)) => *sum += statistics,
                     None => ports.push((number, statistics)),
                 }
             }
         }
-        Ok((ports, failures))
+        Ok(PhysicalReport { ports, failures })
     }
 }
 
@@ -346,7 +358,8 @@ impl LaneHandle {
         let (sender, waiting) = commands(ringer.clone());
         let region = Region::new(setting.packets / setting.lanes, setting.layout);
         let pool = PacketPool::over(region.map_err(io::Error::other)?);
-        let lane = Lane::new(doorbell, waiting, pool);
+        let routes = Routes::new(&[], Arc::default()).map_err(io::Error::other)?;
+        let lane = Lane::new(doorbell, waiting, pool, Arc::new(routes));
         let (members_told, exits_told) = (Arc::clone(&lane.members_told), Arc::clone(&lane.exits_told));
         let processor = setting.processors.get(number).copied();
         let thread = thread::Builder::new().name(format!("lane {number}")).spawn(move || {

@@ -6,9 +6,9 @@ use crate::member::Member;
 use crate::physical::Physical;
 use crate::quota::TimeShare;
 use crate::routes::Routes;
-use crate::{MemberId, PortFailure};
+use crate::{MemberId, PhysicalReport};
 use millrace_dataplane::{Ringer, Summary};
-use millrace_drivers::{PortStatistics, QueuePair};
+use millrace_drivers::QueuePair;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
@@ -29,7 +29,7 @@ pub(crate) enum Command {
     RemoveExit(usize),
     SetRoutes(Arc<Routes>),
     /// What the ports of the machine have counted, and those that broke.
-    Statistics(Reply<(Vec<(u16, PortStatistics)>, Vec<PortFailure>)>),
+    Statistics(Reply<PhysicalReport>),
     Stop,
 }
 
@@ -145,7 +145,7 @@ impl Command {
             Command::Statistics(to) => {
                 let ports = lane.physicals.iter();
                 let ports = ports.map(|physical| (physical.number, physical.pair.statistics())).collect();
-                let _ = to.send((ports, lane.failures.clone()));
+                let _ = to.send(PhysicalReport { ports, failures: lane.failures.clone() });
             }
             Command::Stop => {}
         }

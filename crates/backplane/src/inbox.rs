@@ -14,7 +14,7 @@ const SPARE: usize = 2;
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     /// Packets in it, those of a later time not counted: a look costs no lock.
     waiting: AtomicUsize,
     inner: Mutex<Inner>,
@@ -71,7 +71,7 @@ impl Inner {
 
 impl Inbox {
     /// An empty one that holds so many packets at most.
-    pub fn new(limit: usize) -> Inbox {
+    pub(crate) fn new(limit: usize) -> Inbox {
         let inner = Inner {
             batches: VecDeque::new(),
             spare: Vec::new(),
@@ -87,21 +87,16 @@ impl Inbox {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on holds so many packets at most. Those that are there stay.
-    pub fn set_limit(&self, limit: usize) {
-        self.inner().limit = limit.max(1);
-    }
-
     /// Packets that may be taken now.
     #[inline]
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Acquire)
     }
 
     /// Puts in as many packets of a batch as there is room for, from the first one on; the others stay in the batch. Says whether
     /// there was none before, so that the taker is to be told.
     #[inline]
-    pub fn put(&self, batch: &mut Batch) -> bool {
+    pub(crate) fn put(&self, batch: &mut Batch) -> bool {
         let mut inner = self.inner();
         let before = inner.ready;
         let room = inner.room();
@@ -122,7 +117,7 @@ impl Inbox {
     }
 
     /// Puts packets in that may be taken at a time and not before. No packet that is put in later may be taken earlier.
-    pub fn put_late(&self, batch: &mut Batch, mut due_ns: impl FnMut(&Packet) -> u64) {
+    pub(crate) fn put_late(&self, batch: &mut Batch, mut due_ns: impl FnMut(&Packet) -> u64) {
         let mut inner = self.inner();
         let mut left = Batch::new();
         let mut earliest = inner.late.back().map_or(0, |(due, _)| *due);
@@ -138,12 +133,12 @@ impl Inbox {
     }
 
     /// When the first packet may be taken that may not yet.
-    pub fn due_ns(&self) -> Option<u64> {
+    pub(crate) fn due_ns(&self) -> Option<u64> {
         self.inner().late.front().map(|(due, _)| *due)
     }
 
     /// Lets packets be taken whose time has come; says whether there are any to take.
-    pub fn let_time_pass(&self, now_ns: u64) -> bool {
+    pub(crate) fn let_time_pass(&self, now_ns: u64) -> bool {
         let mut inner = self.inner();
         while let Some((_, packet)) = inner.late.pop_front_if(|(due, _)| *due <= now_ns) {
             inner.push(packet);
@@ -154,7 +149,7 @@ impl Inbox {
 
     /// Adds packets to a batch, up to its limit, all of them alike; says whether there are more.
     #[inline]
-    pub fn take(&self, into: &mut Batch) -> bool {
+    pub(crate) fn take(&self, into: &mut Batch) -> bool {
         if self.waiting() == 0 {
             return false;
         }
@@ -183,7 +178,7 @@ impl Inbox {
     }
 
     /// Takes all packets out, also those of a later time; how many there were.
-    pub fn clear(&self) -> usize {
+    pub(crate) fn clear(&self) -> usize {
         let mut inner = self.inner();
         let count = inner.ready + inner.late.len();
         inner.batches.clear();

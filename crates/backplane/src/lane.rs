@@ -14,7 +14,7 @@
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
 //! runs the switches then. At low load nothing waits for that: the ports have no more frames.
 
-use crate::agenda::{Agenda, Note};
+use crate::agenda::Agenda;
 use crate::commands::{Command, Commands};
 use crate::exit::Exit;
 use crate::member::Member;
@@ -24,7 +24,7 @@ use crate::routes::{Routes, Spread};
 use crate::time::now_ns;
 use crate::{MemberId, PortFailure};
 use millrace_dataplane::{Doorbell, Progress};
-use millrace_drivers::{PortError, wait_readable};
+use millrace_drivers::wait_readable;
 use millrace_frames::{Batch, MAX_BATCH, PacketPool};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -69,7 +69,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(doorbell: Doorbell, commands: Commands, pool: PacketPool) -> Lane {
+    pub(crate) fn new(doorbell: Doorbell, commands: Commands, pool: PacketPool, routes: Arc<Routes>) -> Lane {
         let asleep = Arc::<AtomicBool>::default();
         let agenda = || Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer()));
         Lane {
@@ -82,7 +82,7 @@ impl Lane {
             exits: Vec::new(),
             physicals: Vec::new(),
             pool,
-            spread: Spread::new(Arc::new(Routes::none())),
+            spread: Spread::new(routes),
             active: VecDeque::new(),
             timers: BinaryHeap::new(),
             told: Vec::new(),
@@ -327,17 +327,6 @@ impl Lane {
         for member in self.members.iter_mut().flatten() {
             member.quantum_ns = (share_of(member.share()) * round_ns / whole).max(1);
         }
-    }
-
-    /// A place for one more exit to a port of the lane, as the lane is told of it.
-    pub(crate) fn note_of_exit(&self) -> (usize, Note) {
-        let free = self.exits.iter().position(Option::is_none).unwrap_or(self.exits.len());
-        (free, Note::new(Arc::clone(&self.exits_told), free as u32))
-    }
-
-    /// A port of the machine is broken.
-    pub(crate) fn failed(&mut self, number: u16, error: &PortError) {
-        self.failures.push(PortFailure::new(number, error));
     }
 }
 

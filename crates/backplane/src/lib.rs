@@ -17,15 +17,16 @@ mod tags;
 mod time;
 mod wire;
 
-pub use backplane::{Backplane, MemberHandle, MemberSetting, Route, Setting, SetupError};
+pub use backplane::{Backplane, ExitTo, MemberHandle, MemberSetting, Setting, SetupError};
 pub use commands::Ended;
 pub use counts::{Counts, Loss};
 pub use exit::{DEFAULT_PLACES, ExitShare};
 pub use link::{ALL_LOST, DEFAULT_HOPS, Emulation, MAX_DELAY_NS, MAX_HOPS};
 pub use quota::{TimeShare, Traffic, WHOLE};
+pub use routes::Route;
 pub use wire::Wire;
 
-use millrace_drivers::PortError;
+use millrace_drivers::{PortError, PortStatistics};
 
 /// The number of a switch in its lane.
 pub type MemberId = u16;
@@ -33,6 +34,15 @@ pub type MemberId = u16;
 pub const MAX_LANES: usize = 64;
 /// Most switches of a lane.
 pub const MAX_MEMBERS: usize = 4096;
+
+/// The ports of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct PhysicalReport {
+    /// What each has counted, by number.
+    pub ports: Vec<(u16, PortStatistics)>,
+    /// Those that broke.
+    pub failures: Vec<PortFailure>,
+}
 
 /// A port of the machine broke.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 ///
 /// It counts in billionths of a token, so that nothing is lost between two looks: a rate times nanoseconds is a whole number of these.
 #[derive(Clone, Debug)]
-pub struct Rate {
+pub(crate) struct Rate {
     per_second: u64,
     /// Billionths of a token that it holds at most.
     full: u128,
@@ -18,22 +18,14 @@ const TOKEN: u128 = 1_000_000_000;
 
 impl Rate {
     /// A full bucket; `burst` is at least 1.
-    pub fn new(per_second: u64, burst: u64, now_ns: u64) -> Rate {
+    pub(crate) fn new(per_second: u64, burst: u64, now_ns: u64) -> Rate {
         let full = u128::from(burst.max(1)) * TOKEN;
         Rate { per_second, full, tokens: full, owed: 0, since_ns: now_ns }
     }
 
     /// A bucket that holds what comes in a hundredth of a second, and `least` at the least.
-    pub fn with_usual_burst(per_second: u64, least: u64, now_ns: u64) -> Rate {
+    pub(crate) fn with_usual_burst(per_second: u64, least: u64, now_ns: u64) -> Rate {
         Rate::new(per_second, (per_second / 100).max(least), now_ns)
-    }
-
-    /// Another rate from now on; what is there stays, as far as it fits.
-    pub fn set(&mut self, per_second: u64, burst: u64, now_ns: u64) {
-        self.fill(now_ns);
-        self.per_second = per_second;
-        self.full = u128::from(burst.max(1)) * TOKEN;
-        self.tokens = self.tokens.min(self.full);
     }
 
     fn fill(&mut self, now_ns: u64) {
@@ -46,7 +38,7 @@ impl Rate {
     }
 
     /// How many of so many may go now; they are taken.
-    pub fn take(&mut self, wanted: u64, now_ns: u64) -> u64 {
+    pub(crate) fn take(&mut self, wanted: u64, now_ns: u64) -> u64 {
         self.fill(now_ns);
         let there = u64::try_from(self.tokens / TOKEN).unwrap_or(u64::MAX);
         let taken = wanted.min(there);
@@ -55,7 +47,7 @@ impl Rate {
     }
 
     /// Whether all of so many may go now; they are taken then, else none.
-    pub fn take_all(&mut self, wanted: u64, now_ns: u64) -> bool {
+    pub(crate) fn take_all(&mut self, wanted: u64, now_ns: u64) -> bool {
         self.fill(now_ns);
         let needed = u128::from(wanted) * TOKEN;
         let may = needed <= self.tokens;
@@ -66,7 +58,7 @@ impl Rate {
     }
 
     /// Takes so many, also those that are not there: they are owed, and nothing goes until they have come.
-    pub fn owe(&mut self, count: u64, now_ns: u64) {
+    pub(crate) fn owe(&mut self, count: u64, now_ns: u64) {
         self.fill(now_ns);
         let needed = u128::from(count) * TOKEN;
         self.owed += needed.saturating_sub(self.tokens);
@@ -74,7 +66,7 @@ impl Rate {
     }
 
     /// How many there are now.
-    pub fn there(&mut self, now_ns: u64) -> u64 {
+    pub(crate) fn there(&mut self, now_ns: u64) -> u64 {
         self.fill(now_ns);
         u64::try_from(self.tokens / TOKEN).unwrap_or(u64::MAX)
     }
@@ -105,15 +97,5 @@ mod tests {
         let mut rate = Rate::new(1_000, 10, 0);
         rate.owe(30, 0);
         assert_eq!((rate.there(0), rate.there(20_000_000), rate.there(25_000_000)), (0, 0, 5));
-    }
-
-    #[test]
-    fn another_rate_keeps_what_is_there() {
-        let mut rate = Rate::new(10, 100, 0);
-        rate.take(60, 0);
-        rate.set(1_000, 50, 1_000_000_000);
-        assert_eq!(rate.there(1_000_000_000), 50);
-        rate.take(50, 1_000_000_000);
-        assert_eq!(rate.there(1_010_000_000), 10);
     }
 }

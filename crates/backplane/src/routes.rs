@@ -1,40 +1,58 @@
 //! Which switch a frame of a port of the machine goes to, and the frames on their way there.
 
-use crate::backplane::Route;
 use crate::wire::Wire;
-use millrace_frames::{Batch, PacketPool};
+use millrace_classifier::{Classifier, Hit, Match, Rule, RuleError, TagAction, Target, Verdict};
+use millrace_frames::{Batch, Packet, PacketPool};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where frames go: for each port of the machine the wires that its frames may go to.
+/// Which frames of a port of the machine come to a port of a switch.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The port of the machine.
+    pub physical: u16,
+    /// Its frames that come.
+    pub matches: Match,
+    /// What becomes of their tags.
+    pub tag: TagAction,
+    /// Whether the switch gets broadcast and multicast of a port that it shares by address.
+    pub flood: bool,
+    /// The port of the switch.
+    pub wire: Arc<Wire>,
+}
+
+/// Where frames go.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    /// By number of the port of the machine: the wire that has it whole.
-    pub(crate) whole: Vec<Option<usize>>,
-    pub(crate) wires: Vec<Arc<Wire>>,
-    /// Frames that were nobody's, by port of the machine.
-    pub(crate) unclassified: AtomicU64,
+    classifier: Classifier,
+    wires: Vec<Arc<Wire>>,
+    /// Frames that were nobody's.
+    unclassified: Arc<AtomicU64>,
 }
 
 impl Routes {
-    /// All frames are nobody's.
-    pub(crate) fn none() -> Routes {
-        Routes { whole: Vec::new(), wires: Vec::new(), unclassified: AtomicU64::new(0) }
-    }
-}
-
-impl Routes {
-    pub(crate) fn of(routes: &[Route]) -> Routes {
-        let mut made = Routes::none();
-        for route in routes {
-            let at = usize::from(route.physical);
-            if made.whole.len() <= at {
-                made.whole.resize(at + 1, None);
-            }
-            made.whole[at] = Some(made.wires.len());
-            made.wires.push(Arc::clone(&route.wire));
+    /// # Errors
+    /// [`RuleError`]: two routes cannot be told apart, or there are too many.
+    pub(crate) fn new(routes: &[Route], unclassified: Arc<AtomicU64>) -> Result<Routes, RuleError> {
+        let mut wires: Vec<Arc<Wire>> = Vec::new();
+        let mut rules = Vec::new();
+        for Route { physical, matches, tag, flood, wire } in routes {
+            // The wires of a switch come one after the other.
+            let known = wires.iter().rposition(|known| Arc::ptr_eq(known, wire));
+            let place = known.unwrap_or_else(|| {
+                wires.push(Arc::clone(wire));
+                wires.len() - 1
+            });
+            let target = Target { switch: 0, port: place as u32 };
+            rules.push(Rule {
+                physical: *physical,
+                matches: matches.clone(),
+                target,
+                tag: *tag,
+                flood: *flood,
+            });
         }
-        made
+        Ok(Routes { classifier: Classifier::new(&rules)?, wires, unclassified })
     }
 }
 
@@ -42,11 +60,11 @@ impl Routes {
 pub(crate) struct Spread {
     routes: Arc<Routes>,
     /// What each wire gets.
-    shares: Vec<Option<Box<Batch>>>,
+    shares: Vec<Option<Batch>>,
     /// The wires that get something.
     touched: Vec<usize>,
     collected: usize,
-    spare: Vec<Box<Batch>>,
+    spare: Vec<Batch>,
 }
 
 impl Spread {
@@ -69,21 +87,17 @@ impl Spread {
     #[inline]
     pub(crate) fn give(&mut self, physical: u16, batch: &mut Batch, pool: &mut PacketPool) {
         self.collected += batch.len();
-        match self.routes.whole.get(usize::from(physical)) {
-            Some(Some(wire)) => self.give_all(*wire, batch, pool),
-            _ => {
-                self.routes.unclassified.fetch_add(batch.len() as u64, Ordering::Relaxed);
-                batch.recycle(pool);
-            }
+        let routes = Arc::clone(&self.routes);
+        match routes.classifier.whole(physical) {
+            Some(hit) if hit.tag == TagAction::Keep => self.give_all(hit.port as usize, batch, pool),
+            _ => batch.drain().for_each(|packet| self.give_one(&routes, physical, packet, pool)),
         }
     }
 
+    /// All frames of a batch go to one switch.
     fn give_all(&mut self, wire: usize, batch: &mut Batch, pool: &mut PacketPool) {
-        let Spread { routes, shares, touched, spare, .. } = self;
-        let share = shares[wire].get_or_insert_with(|| {
-            touched.push(wire);
-            spare.pop().unwrap_or_default()
-        });
+        let routes = &self.routes;
+        let share = share(&mut self.shares, &mut self.touched, &mut self.spare, wire);
         if share.take_all(batch) {
             return;
         }
@@ -91,6 +105,41 @@ impl Spread {
         routes.wires[wire].deliver(share, pool);
         if !share.take_all(batch) {
             routes.wires[wire].deliver(batch, pool);
+        }
+    }
+
+    #[inline]
+    fn give_one(&mut self, routes: &Routes, physical: u16, packet: Packet, pool: &mut PacketPool) {
+        match routes.classifier.classify(physical, packet.data(), None) {
+            Verdict::One(hit) => self.give_to(routes, hit, packet, pool),
+            Verdict::None => {
+                routes.unclassified.fetch_add(1, Ordering::Relaxed);
+                pool.put(packet);
+            }
+            Verdict::All(hits) => {
+                let Some((last, others)) = hits.split_last() else { return pool.put(packet) };
+                for hit in others {
+                    let copy = pool.take().map(|mut copy| copy.copy_from(&packet).map(|()| copy));
+                    match copy {
+                        Some(Ok(copy)) => self.give_to(routes, *hit, copy, pool),
+                        _ => routes.wires[hit.port as usize].lacks_packet(),
+                    }
+                }
+                self.give_to(routes, *last, packet, pool);
+            }
+        }
+    }
+
+    #[inline]
+    fn give_to(&mut self, routes: &Routes, hit: Hit, packet: Packet, pool: &mut PacketPool) {
+        let wire = hit.port as usize;
+        let share = share(&mut self.shares, &mut self.touched, &mut self.spare, wire);
+        if share.is_full() {
+            routes.wires[wire].deliver(share, pool);
+        }
+        match share.push(packet) {
+            Ok(packet) => hit.tag.apply(packet),
+            Err(packet) => pool.put(packet),
         }
     }
 
@@ -105,4 +154,18 @@ impl Spread {
         }
         *collected = 0;
     }
+}
+
+/// What a wire gets.
+#[inline]
+fn share<'a>(
+    shares: &'a mut [Option<Batch>],
+    touched: &mut Vec<usize>,
+    spare: &mut Vec<Batch>,
+    wire: usize,
+) -> &'a mut Batch {
+    shares[wire].get_or_insert_with(|| {
+        touched.push(wire);
+        spare.pop().unwrap_or_default()
+    })
 }

@@ -96,6 +96,12 @@ impl Wire {
         batch.recycle(pool);
     }
 
+    /// No packet was free for a copy of a frame.
+    #[cold]
+    pub(crate) fn lacks_packet(&self) {
+        self.counts.lose(Loss::NoPacket, 1);
+    }
+
     /// Lets packets go on whose time has come; when the next one is due.
     pub(crate) fn let_time_pass(&self, now_ns: u64) -> Option<u64> {
         if !self.has_late.load(Ordering::Acquire) {

@@ -13,7 +13,7 @@ pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
 }
 
 /// The number of a thread of this process, which gives itself its name when it starts.
-fn thread_named(name: &str) -> i32 {
+pub(crate) fn thread_named(name: &str) -> i32 {
     let is_named = |number: &i32| {
         std::fs::read_to_string(format!("/proc/self/task/{number}/comm"))
             .is_ok_and(|comm| comm.trim_end() == name)
@@ -28,6 +28,13 @@ fn thread_named(name: &str) -> i32 {
         assert!(begun.elapsed() < PATIENCE, "a thread {name}");
         std::thread::yield_now();
     }
+}
+
+/// What a thread of this process has had of its processor.
+pub(crate) fn time_of(thread: i32) -> Duration {
+    let path = format!("/proc/self/task/{thread}/schedstat");
+    let text = std::fs::read_to_string(path).expect("the times of a thread");
+    Duration::from_nanos(text.split(' ').next().and_then(|word| word.parse().ok()).expect("a time"))
 }
 
 /// A switch that runs.
@@ -60,16 +67,11 @@ impl Running {
     /// Packets that each worker has switched, and what it has had of its processor.
     pub(crate) fn now(&self) -> Vec<(u64, Duration)> {
         let report = self.control.report(PATIENCE).expect("a report");
-        let time = |thread: &i32| {
-            let path = format!("/proc/self/task/{thread}/schedstat");
-            let text = std::fs::read_to_string(path).expect("the times of a thread");
-            Duration::from_nanos(text.split(' ').next().and_then(|word| word.parse().ok()).expect("a time"))
-        };
         report
             .workers
             .iter()
             .zip(&self.threads)
-            .map(|(worker, thread)| (worker.rx_packets, time(thread)))
+            .map(|(worker, thread)| (worker.rx_packets, time_of(*thread)))
             .collect()
     }
 
