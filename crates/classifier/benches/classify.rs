@@ -10,7 +10,7 @@ use std::hint::black_box;
 const SWITCHES: u16 = 1024;
 const PIECES: usize = 9;
 /// Frames of a piece: enough that the kernel, which counts in ticks of milliseconds, is exact to a hundredth or two.
-const FRAMES: usize = 1 << 25;
+const FRAMES: usize = 1 << 23;
 const SLOT: usize = 2048;
 
 /// Numbers in no order, the same each time (SplitMix64).
