@@ -1,7 +1,7 @@
 //! Which rule a frame belongs to.
 
 use crate::exact::Exact;
-use crate::header::{Header, VID};
+use crate::header::{Header, VID, with_header};
 use crate::patterns::{Pattern, Start};
 use crate::rule::{Rule, RuleError, TagAction, Target};
 
@@ -9,6 +9,13 @@ use crate::rule::{Rule, RuleError, TagAction, Target};
 #[derive(Debug)]
 pub struct Classifier {
     pub(crate) tables: Tables,
+}
+
+/// The rules of one physical port: found once for a batch of its frames.
+#[derive(Clone, Copy, Debug)]
+pub struct PortRules<'a> {
+    tables: &'a Tables,
+    port: &'a Port,
 }
 
 /// Where a frame goes.
@@ -59,10 +66,8 @@ pub(crate) struct Port {
     pub(crate) vids: u16,
     /// The index of the scope of the whole port.
     pub(crate) scope: u16,
-    /// Whether that scope has stations; here too, so that most frames do not read it.
-    pub(crate) stations: bool,
-    /// Whether it has rules with ids.
-    pub(crate) ids: bool,
+    /// Whether it has rules that compare bytes or have ids.
+    pub(crate) content: bool,
     /// Rules that compare bytes, as they are written.
     pub(crate) patterns: Box<[(Pattern, Hit)]>,
     /// The hit of its only rule, if that is for the whole port.
@@ -72,6 +77,9 @@ pub(crate) struct Port {
 /// The frames of one VLAN of a port, or all frames of a port: what switches share by address.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scope {
+    /// Where all frames go that are looked up in this scope, if that is one place: no rule by address or inner tag could
+    /// take one of them. For most VLANs it is `rest`.
+    pub(crate) all: Option<Hit>,
     /// Where frames go that nothing else takes.
     pub(crate) rest: Option<Hit>,
     /// Whether there are rules by address in it.
@@ -101,38 +109,50 @@ impl Classifier {
     /// one.
     #[inline]
     pub fn classify(&self, physical: u16, frame: &[u8], id: Option<u32>) -> Verdict<'_> {
-        let port = self.tables.port(physical);
-        if (port.ids || !port.patterns.is_empty())
-            && let Some(hit) = self.tables.by_content(port, frame, id)
-        {
-            return Verdict::One(hit);
-        }
-        self.tables.by_header(port, Header::read(frame))
+        self.port(physical).classify(frame, id)
+    }
+
+    /// The rules of a physical port. Whoever has a batch of its frames finds them once.
+    #[inline]
+    pub fn port(&self, physical: u16) -> PortRules<'_> {
+        let number = self.tables.numbers.get(usize::from(physical)).copied().unwrap_or(0);
+        PortRules { tables: &self.tables, port: &self.tables.ports[usize::from(number)] }
     }
 
     /// Where all frames of a physical port go, when its only rule is for the whole port: nobody has to look at them.
     #[inline]
     pub fn whole(&self, physical: u16) -> Option<Hit> {
-        self.tables.port(physical).whole
+        self.port(physical).whole()
+    }
+}
+
+impl<'a> PortRules<'a> {
+    /// As [`Classifier::classify`] for a frame of this port.
+    #[inline]
+    pub fn classify(self, frame: &[u8], id: Option<u32>) -> Verdict<'a> {
+        if self.port.content
+            && let Some(hit) = self.tables.by_content(self.port, frame, id)
+        {
+            return Verdict::One(hit);
+        }
+        with_header(frame, |header| self.tables.by_header(self.port, header))
+    }
+
+    /// As [`Classifier::whole`].
+    #[inline]
+    pub fn whole(self) -> Option<Hit> {
+        self.port.whole
     }
 }
 
 impl Tables {
-    #[inline]
-    fn port(&self, physical: u16) -> &Port {
-        let number = self.numbers.get(usize::from(physical)).copied().unwrap_or(0);
-        &self.ports[usize::from(number)]
-    }
-
     /// Rules that compare bytes as they are written, then those with ids.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn by_content(&self, port: &Port, frame: &[u8], id: Option<u32>) -> Option<Hit> {
-        if !port.patterns.is_empty() {
-            let start = Start::of(frame);
-            if let Some((_, hit)) = port.patterns.iter().find(|(pattern, _)| pattern.matches(&start)) {
-                return Some(*hit);
-            }
+        if !port.patterns.is_empty()
+            && let Some(hit) = by_bytes(&port.patterns, frame)
+        {
+            return Some(hit);
         }
         self.ids.find(key(port.scope, u64::from(id?)))
     }
@@ -140,28 +160,36 @@ impl Tables {
     /// Addresses and tags.
     #[inline]
     fn by_header(&self, port: &Port, header: Header) -> Verdict<'_> {
-        let number = self.vids[usize::from(port.vids)][usize::from(header.outer & VID)];
+        let number = self.vids[usize::from(port.vids)][usize::from(header.outer())];
         let vlan = &self.scopes[usize::from(number)];
+        if let Some(hit) = vlan.all {
+            return Verdict::One(hit);
+        }
         if vlan.stations
-            && let Some(hit) = self.stations.find(key(number, header.destination))
+            && let Some(hit) = self.stations.find(key(number, header.destination()))
         {
             return Verdict::One(hit);
         }
-        if port.stations
-            && let Some(hit) = self.stations.find(key(port.scope, header.destination))
+        self.by_other(port, vlan, number, header)
+    }
+
+    /// What an address in a VLAN does not say.
+    #[inline]
+    fn by_other(&self, port: &Port, vlan: &Scope, number: u16, header: Header) -> Verdict<'_> {
+        let whole = &self.scopes[usize::from(port.scope)];
+        if whole.stations
+            && let Some(hit) = self.stations.find(key(port.scope, header.destination()))
         {
             return Verdict::One(hit);
         }
-        // No rule has the inner id 0.
+        // No rule has the inner id 0, and a scope of no VLAN has no rules by inner tag.
         if vlan.inners
-            && let Some(hit) = self.inners.find(key(number, u64::from(header.inner)))
+            && let Some(hit) = self.inners.find(key(number, u64::from(header.inner())))
         {
             return Verdict::One(hit);
         }
-        match self.rest(vlan, header) {
-            Some(verdict) => verdict,
-            None => self.rest(&self.scopes[usize::from(port.scope)], header).unwrap_or(Verdict::None),
-        }
+        let verdict = self.rest(vlan, header).or_else(|| self.rest(whole, header));
+        verdict.unwrap_or(Verdict::None)
     }
 
     /// Where a frame of a scope goes that no rule with an address or an inner tag takes; none when it is not for this scope
@@ -186,6 +214,13 @@ impl Tables {
             hits => Verdict::All(hits),
         }
     }
+}
+
+/// The first pattern that matches.
+#[inline(never)]
+fn by_bytes(patterns: &[(Pattern, Hit)], frame: &[u8]) -> Option<Hit> {
+    let start = Start::of(frame);
+    patterns.iter().find(|(pattern, _)| pattern.matches(&start)).map(|(_, hit)| *hit)
 }
 
 impl Hit {

@@ -13,52 +13,60 @@ pub(crate) const VID: u16 = 0xfff;
 /// Up to the end of the second tag.
 const HEAD: usize = ADDRESSES + 2 * TAG;
 
-/// What rules look at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    /// The destination address; 0, which no rule has, of a frame without a whole one.
-    pub(crate) destination: u64,
-    /// The id of the outer tag; 0 when there is none or it is a priority tag.
-    pub(crate) outer: u16,
-    /// The id of the inner tag; 0 when there is none, it is a priority tag, or the outer one is.
-    pub(crate) inner: u16,
+/// The start of a frame, as much as rules look at. An address or a tag that is not whole is not there.
+#[derive(Clone, Copy)]
+pub(crate) struct Header<'a> {
+    head: &'a [u8; HEAD],
 }
 
-impl Header {
-    /// Reads a frame of any length.
+/// Does something with the header of a frame of any length.
+#[inline]
+pub(crate) fn with_header<T>(frame: &[u8], read: impl Fn(Header) -> T) -> T {
+    match frame.first_chunk() {
+        Some(head) => read(Header { head }),
+        None => read(Header { head: &short(frame) }),
+    }
+}
+
+/// The start of a short frame, with zeros for what is not there.
+#[cold]
+fn short(frame: &[u8]) -> [u8; HEAD] {
+    let whole = match frame.len() {
+        0..6 => 0,
+        6..ADDRESSES => 6,
+        length => length / TAG * TAG,
+    };
+    let mut head = [0; HEAD];
+    head[..whole].copy_from_slice(&frame[..whole]);
+    head
+}
+
+impl Header<'_> {
+    /// The destination address; 0, which no rule has, of a frame without a whole one.
     #[inline]
-    pub(crate) fn read(frame: &[u8]) -> Header {
-        match frame.first_chunk() {
-            Some(head) => Header::of(head),
-            None => Header::short(frame),
-        }
+    pub(crate) fn destination(self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = *self.head;
+        u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 16
     }
 
     /// Whether the destination is a group: broadcast or multicast.
     #[inline]
     pub(crate) fn to_group(self) -> bool {
-        self.destination >> 40 & 1 == 1
+        self.head[0] & 1 == 1
     }
 
+    /// The id of the outer tag; 0 when there is none or it is a priority tag.
     #[inline]
-    fn of(head: &[u8; HEAD]) -> Header {
-        let destination = u64::from_be_bytes([0, 0, head[0], head[1], head[2], head[3], head[4], head[5]]);
-        let outer = vid([head[12], head[13], head[14], head[15]]);
-        let inner = vid([head[16], head[17], head[18], head[19]]);
-        Header { destination, outer, inner: if outer == 0 { 0 } else { inner } }
+    pub(crate) fn outer(self) -> u16 {
+        let [.., a, b, c, d, _, _, _, _] = *self.head;
+        vid([a, b, c, d])
     }
 
-    /// An address or a tag that is not whole is not there.
-    #[cold]
-    fn short(frame: &[u8]) -> Header {
-        let whole = match frame.len() {
-            0..6 => 0,
-            6..ADDRESSES => 6,
-            length => length / TAG * TAG,
-        };
-        let mut head = [0; HEAD];
-        head[..whole].copy_from_slice(&frame[..whole]);
-        Header::of(&head)
+    /// The id of what follows the outer tag, if that is a tag; 0 when it is none or a priority tag.
+    #[inline]
+    pub(crate) fn inner(self) -> u16 {
+        let [.., a, b, c, d] = *self.head;
+        vid([a, b, c, d])
     }
 }
 
@@ -75,12 +83,14 @@ pub(crate) fn tags(frame: &[u8]) -> usize {
 
 #[inline]
 fn is_tag(kind: u16) -> bool {
-    kind == CUSTOMER || kind == SERVICE
+    (kind == CUSTOMER) | (kind == SERVICE)
 }
 
 /// The id of a tag; 0 of what is no tag.
 #[inline]
 fn vid(bytes: [u8; TAG]) -> u16 {
     let [a, b, c, d] = bytes;
-    if is_tag(u16::from_be_bytes([a, b])) { u16::from_be_bytes([c, d]) & VID } else { 0 }
+    // Without a branch: a port has frames with and without tags in any order.
+    let mask = if is_tag(u16::from_be_bytes([a, b])) { VID } else { 0 };
+    u16::from_be_bytes([c, d]) & mask
 }

@@ -98,7 +98,7 @@ mod patterns;
 mod rule;
 mod tags;
 
-pub use classifier::{Classifier, Hit, Verdict};
+pub use classifier::{Classifier, Hit, PortRules, Verdict};
 pub use exits::{AmbiguousExit, Exit, TagMap};
 pub use rule::{
     MAX_BYTES_RULES, MAX_OFFSET, MAX_PORTS, MAX_RULES, MAX_SWITCHES, MAX_VID, MaskedByte, Match, NamedRule,

@@ -96,6 +96,7 @@ impl<'r> Making<'r> {
         let Match::Bytes(bytes) = &rule.matches else { return Ok(()) };
         let pattern = Pattern::new(bytes).ok_or_else(|| RuleError::Bytes(rule.named(index)))?;
         let port = self.port(index)?;
+        self.ports[port].content = true;
         let patterns = &mut self.patterns[port];
         if patterns.len() == MAX_BYTES_RULES {
             return Err(RuleError::TooManyBytesRules(rule.named(index)));
@@ -124,7 +125,6 @@ impl<'r> Making<'r> {
             }
             Match::Mac(mac) => {
                 self.add_station(whole, mac, hit);
-                self.ports[port].stations = true;
                 whole
             }
             Match::Vlan(vid) => {
@@ -144,7 +144,7 @@ impl<'r> Making<'r> {
                 return Ok(());
             }
             Match::Id(id) => {
-                self.ports[port].ids = true;
+                self.ports[port].content = true;
                 self.ids.push((key(whole, u64::from(id)), hit));
                 return Ok(());
             }
@@ -217,7 +217,15 @@ impl<'r> Making<'r> {
         for (at, port) in self.ports.iter_mut().enumerate() {
             let patterns = self.patterns[at].drain(..);
             port.patterns = patterns.map(|(pattern, index)| (pattern, self.rules[index].hit())).collect();
-            port.whole = self.scopes[usize::from(port.scope)].rest.filter(|_| self.counts[at] == 1);
+            let of_port = self.scopes[usize::from(port.scope)];
+            port.whole = of_port.rest.filter(|_| self.counts[at] == 1);
+            if of_port.stations || port.vids == 0 {
+                continue;
+            }
+            for number in self.vids[usize::from(port.vids)] {
+                let scope = &mut self.scopes[usize::from(number)];
+                scope.all = scope.rest.filter(|_| !scope.stations && !scope.inners);
+            }
         }
         Tables {
             numbers: self.numbers.into(),

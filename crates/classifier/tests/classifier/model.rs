@@ -164,7 +164,7 @@ fn accepted(mut rules: Vec<Rule>) -> (Vec<Rule>, Classifier) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn a_classifier_does_what_its_page_says(
