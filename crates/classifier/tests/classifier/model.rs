@@ -103,8 +103,9 @@ fn vids() -> impl Strategy<Value = u16> {
 }
 
 fn matches() -> impl Strategy<Value = Match> {
-    let byte = (0..24u8, any::<u8>(), prop_oneof![Just(0xff), Just(0x0f), Just(1)])
-        .prop_map(|(offset, value, mask): (u8, u8, u8)| MaskedByte { offset, value: value % 4 & mask, mask });
+    let byte = (0..24u8, any::<u8>(), prop_oneof![Just(0xff), Just(0x0f), Just(1)]).prop_map(
+        |(offset, value, mask): (u8, u8, u8)| MaskedByte { offset, value: (value % 4) & mask, mask },
+    );
     prop_oneof![
         Just(Match::Whole),
         vids().prop_map(Match::Vlan),
