@@ -98,7 +98,8 @@ fn check(rules: &[Rule], classifier: &Classifier, physical: u16, id: Option<u32>
         let mut packet = Packet::from_frame(frame).expect("inputs are short");
         hit.tag.apply(&mut packet);
         let inside = packet.clone();
-        let of_hit = |rule: &&Rule| rule.physical == physical && rule.target == hit.target() && rule.tag == hit.tag;
+        let of_hit =
+            |rule: &&Rule| rule.physical == physical && rule.target == hit.target() && rule.tag == hit.tag;
         assert!(rules.iter().any(|rule| of_hit(&rule)));
         for tags in rules.iter().filter(of_hit).filter_map(|rule| rule.tags_out(Priority::default())) {
             let map = TagMap::new(&[(hit.target(), Exit { physical, tags })]).expect("one exit");
