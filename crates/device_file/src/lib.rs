@@ -4,11 +4,13 @@
 //! - [`DeviceFile::parse`] reads a text. It runs nothing and opens nothing. Every mistake is told at once.
 //! - [`DeviceFile::parse_with_files`] also looks whether the files that it names are there.
 //! - [`DeviceFile::to_toml`] writes the text of a model.
+//! - [`changes`] says what takes a running device from one file to another.
 //!
 //! The keys with their defaults and limits are in docs/chassis.md, which is written from `keys.rs`.
 
 #![forbid(unsafe_code)]
 
+mod changes;
 mod check;
 mod files;
 mod keys;
@@ -21,6 +23,7 @@ mod quantity;
 mod reader;
 mod reference;
 
+pub use changes::{Change, Changes, Kept, changes};
 pub use limits::*;
 pub use model::*;
 pub use problem::{Kind, Place, Problem, Problems};
@@ -57,7 +60,18 @@ fn read(name: &str, text: &str, folder: Option<&Path>) -> Result<DeviceFile, Pro
         findings.push(Finding::new(Kind::Limit, 0..0, message));
         return findings.problems(name, "").map_or_else(|| unreachable!("a finding was made"), Err);
     }
-    let (document, errors) = DeTable::parse_recoverable(text);
+    let (document, errors) = match DeTable::parse(text) {
+        Ok(document) => (document, Vec::new()),
+        // Of a text that is no TOML a part is read: mistakes of TOML cost more than what is right.
+        Err(first) => {
+            let end = first.span().map_or(0, |at| at.start).saturating_add(MAX_RECOVERY);
+            let (document, mut errors) = DeTable::parse_recoverable(lines_to(text, end));
+            if errors.is_empty() {
+                errors.push(first);
+            }
+            (document, errors)
+        }
+    };
     for error in &errors {
         findings.push(Finding::new(Kind::Syntax, error.span().unwrap_or(0..0), error.message()));
     }
@@ -69,5 +83,15 @@ fn read(name: &str, text: &str, folder: Option<&Path>) -> Result<DeviceFile, Pro
     match findings.problems(name, text) {
         Some(problems) => Err(problems),
         None => Ok(draft.finish()),
+    }
+}
+
+/// The lines of a text that end before a byte.
+fn lines_to(text: &str, end: usize) -> &str {
+    match text.as_bytes().get(..end) {
+        Some(part) => {
+            &text[..part.iter().rposition(|byte| *byte == b'\n').map_or(0, |line_end| line_end + 1)]
+        }
+        None => text,
     }
 }

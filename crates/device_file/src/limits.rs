@@ -3,6 +3,9 @@
 /// Longest file, in bytes.
 pub const MAX_FILE: usize = 2 << 20;
 
+/// How many bytes after the first one that is no TOML more problems are looked for.
+pub const MAX_RECOVERY: usize = 16 << 10;
+
 /// Most problems that are told; further ones are counted.
 pub const MAX_PROBLEMS: usize = 100;
 

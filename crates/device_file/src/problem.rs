@@ -195,16 +195,21 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    pub(crate) fn push(&mut self, finding: Finding) {
+        self.push_with(|| finding);
+    }
+
+    /// Adds one that costs something to make, or only counts it.
+    pub(crate) fn push_with(&mut self, make: impl FnOnce() -> Finding) {
+        match self.kept.len() < 2 * MAX_PROBLEMS {
+            true => self.kept.push(make()),
+            false => self.more += 1,
+        }
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.kept.len() + self.more
-    }
-
-    pub(crate) fn push(&mut self, finding: Finding) {
-        match self.kept.len() < 2 * MAX_PROBLEMS {
-            true => self.kept.push(finding),
-            false => self.more += 1,
-        }
     }
 
     /// The problems of a text; none if there are no findings.

@@ -33,13 +33,15 @@ impl<'t> Table<'t> {
             if section.key(key.get_ref()).is_some() {
                 continue;
             }
-            let known = || section.keys.iter().map(|key| key.name);
-            let help = match nearest(key.get_ref(), known()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known keys: {}", known().collect::<Vec<_>>().join(", ")),
-            };
-            let message = format!("there is no key {} in {}", quoted(key.get_ref()), section.header);
-            findings.push(Finding::new(Kind::UnknownKey, key.span(), message).help(help));
+            findings.push_with(|| {
+                let known = || section.keys.iter().map(|key| key.name);
+                let help = match nearest(key.get_ref(), known()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("known keys: {}", known().collect::<Vec<_>>().join(", ")),
+                };
+                let message = format!("there is no key {} in {}", quoted(key.get_ref()), section.header);
+                Finding::new(Kind::UnknownKey, key.span(), message).help(help)
+            });
         }
         Table { section, entries: Some(entries), at }
     }
