@@ -65,4 +65,11 @@ mod tests {
         let wanted = format!("{before}{START}\n{}", reference().trim_end()) + "\n";
         expect_test::expect_file![path].assert_eq(&wanted);
     }
+    #[test]
+    fn the_example_of_the_page_is_right() {
+        let page = include_str!("../../../docs/chassis.md");
+        let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let read = crate::DeviceFile::parse("chassis.md", example.expect("an example"));
+        assert!(read.is_ok(), "{}", read.err().map(|problems| problems.render(false)).unwrap_or_default());
+    }
 }
