@@ -1,11 +1,28 @@
-//! What a file can cost: a text of the largest size is read in bounded time, however it is made, and what is told of it is
-//! bounded too.
+//! What a file can cost: a text of the largest size is read in bounded time and memory, however it is made, and what is told of
+//! it is bounded too.
 
 use millrace_device_file::{DeviceFile, Kind, MAX_FILE, MAX_PROBLEMS};
-use std::time::{Duration, Instant};
+use std::fs;
+use std::time::Duration;
 
-/// Without optimisation, on a machine that does other things too.
-const LONGEST: Duration = Duration::from_secs(60);
+/// Most processor time for a text, without optimisation.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Most memory of the process, in KiB.
+const MOST_MEMORY: u64 = 1 << 20;
+
+/// Processor time of this thread: the first number of `schedstat`, in nanoseconds.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("the time of the thread");
+    Duration::from_nanos(text.split(' ').next().and_then(|nanos| nanos.parse().ok()).expect("a number"))
+}
+
+/// The most memory that the process has had so far, in KiB.
+fn most_memory() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").expect("the status of the process");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its memory");
+    line.split_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number")
+}
 
 fn filled(piece: impl Fn(usize) -> String) -> String {
     let mut text = String::new();
@@ -20,7 +37,7 @@ fn filled(piece: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn a_large_text_costs_bounded_time() {
+fn a_large_text_costs_bounded_time_and_memory() {
     let header = "[[port]]\nname = \"p\"\ndevice = \"v\"\n[[switch]]\nname = \"s\"\nimage = \"i\"\n";
     let port = |number, more: &str| format!("[[switch.port]]\nnumber = {number}\nphysical = \"p\"\n{more}\n");
     let texts = [
@@ -54,15 +71,17 @@ fn a_large_text_costs_bounded_time() {
         ("links", filled(|number| format!("[[link]]\nbetween = [\"a:{number}\", \"b:1\"]\n"))),
     ];
     for (what, text) in texts {
-        let start = Instant::now();
+        let start = processor_time();
         let problems = DeviceFile::parse("a.toml", &text).expect_err(what);
         assert!((1..=MAX_PROBLEMS).contains(&problems.problems.len()), "{what}");
         let shown = problems.render(false);
         assert!(shown.len() < MAX_PROBLEMS * 16_384, "{what}: {} bytes", shown.len());
         assert!(problems.json().len() < MAX_PROBLEMS * 4096, "{what}");
-        let took = start.elapsed();
-        println!("{what}: {took:?}, {} problems", problems.problems.len() + problems.more);
+        let took = processor_time() - start;
+        let memory = most_memory();
+        println!("{what}: {took:?}, {} MiB at most so far", memory >> 10);
         assert!(took < LONGEST, "{what}: {took:?}");
+        assert!(memory < MOST_MEMORY, "{what}: {memory} KiB");
     }
 }
 
