@@ -15,6 +15,9 @@ pub const MAX_NAME: usize = 64;
 /// Longest path, common name or other text, in bytes.
 pub const MAX_TEXT: usize = 4096;
 
+/// Longest path of a socket, in bytes: what the system's address of one has room for.
+pub const MAX_SOCKET: usize = 107;
+
 /// Most elements of a list of names, paths or definitions.
 pub const MAX_LIST: usize = 64;
 

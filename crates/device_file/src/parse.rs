@@ -120,7 +120,7 @@ fn device<'t>(table: Table<'t>, files: &mut Vec<NamedFile>, findings: &mut Findi
     let is = Device {
         workers: if processors.is_empty() { workers as u16 } else { processors.len() as u16 },
         processors,
-        socket: table.text("socket", findings).unwrap_or_else(|| format!("/run/millrace/{name}.sock")),
+        socket: socket(&table, &name, findings),
         socket_mode: socket_mode(&table, findings),
         socket_group: table.text("socket-group", findings),
         grpc: table.text("grpc", findings),
@@ -136,6 +136,15 @@ fn device<'t>(table: Table<'t>, files: &mut Vec<NamedFile>, findings: &mut Findi
         name,
     };
     Read { is, table }
+}
+
+fn socket(table: &Table<'_>, device: &str, findings: &mut Findings) -> String {
+    let Some(path) = table.text("socket", findings) else { return format!("/run/millrace/{device}.sock") };
+    if path.len() > MAX_SOCKET {
+        let message = format!("`socket` is {}: at most {MAX_SOCKET} bytes (MAX_SOCKET)", quoted(&path));
+        findings.push(Finding::new(Kind::Limit, table.at("socket"), message));
+    }
+    path
 }
 
 fn processors(table: &Table<'_>, findings: &mut Findings) -> Vec<u16> {

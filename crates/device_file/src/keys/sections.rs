@@ -58,7 +58,12 @@ pub(crate) const DEVICE: Section = Section {
             Is("the system chooses"),
             "the processor of each worker; says how many workers there are, so not together with `workers`",
         ),
-        key("socket", Text, Is("/run/millrace/NAME.sock"), "path of the socket of `millrace ctl`"),
+        key(
+            "socket",
+            Special("a text", "107 bytes (`MAX_SOCKET`)"),
+            Is("/run/millrace/NAME.sock"),
+            "path of the socket of `millrace ctl`",
+        ),
         key(
             "socket-mode",
             Special("permissions in octal, such as \"0660\"", "0777"),
