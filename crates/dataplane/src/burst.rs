@@ -49,6 +49,15 @@ impl Rest {
     pub(crate) fn port(&self) -> PortId {
         self.origin.port
     }
+
+    /// The port that it is for, if it is for one and this is known.
+    pub(crate) fn to(&self, program: &Program) -> Option<PortId> {
+        match &self.left {
+            Left::Forward(port, _) | Left::AfterEgress(port, _) | Left::Queued(port, ..) => Some(*port),
+            Left::Dropped(_, port) => *port,
+            Left::AfterIngress(context) => ingress::only_port(program, context),
+        }
+    }
 }
 
 /// The times of packets whose program does not look at them.

@@ -35,6 +35,8 @@ pub enum DropReason {
     NoQueue,
     /// It was to wait for a time, and as many packets do as may.
     TimedFull,
+    /// It was to wait for a time that is further ahead than it may be.
+    TimedTooFar,
     /// It came by more often than it may.
     RecirculationLimit,
     /// It would have more copies than it may.
@@ -95,7 +97,7 @@ impl Loss {
 
 impl DropReason {
     /// All reasons but the errors of parsers, which are the program's.
-    pub const ALL: [DropReason; 24] = [
+    pub const ALL: [DropReason; 25] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,
         DropReason::NoMulticastGroup,
@@ -109,6 +111,7 @@ impl DropReason {
         DropReason::TooOld,
         DropReason::NoQueue,
         DropReason::TimedFull,
+        DropReason::TimedTooFar,
         DropReason::RecirculationLimit,
         DropReason::CopyLimit,
         DropReason::StepLimit,
@@ -142,6 +145,7 @@ impl DropReason {
             DropReason::TooOld => "too_old".to_owned(),
             DropReason::NoQueue => "no_queue".to_owned(),
             DropReason::TimedFull => "timed_full".to_owned(),
+            DropReason::TimedTooFar => "timed_too_far".to_owned(),
             DropReason::RecirculationLimit => "recirculation_limit".to_owned(),
             DropReason::CopyLimit => "copy_limit".to_owned(),
             DropReason::StepLimit => "step_limit".to_owned(),

@@ -1,12 +1,12 @@
 //! Ingress, and what the traffic manager does with a packet after it.
 
-use crate::DropReason;
 use crate::copies::{self, Master};
 use crate::drops::Loss;
 use crate::flight::{Arrival, Kept, Origin};
 use crate::replication::Replica;
 use crate::switch::Switch;
 use crate::trace::Fate;
+use crate::{DropReason, PortId};
 use millrace_engine::Context;
 use millrace_pipeline::*;
 
@@ -36,6 +36,13 @@ pub(crate) fn ingress(switch: &mut Switch, program: &Program, arrival: Arrival) 
 pub(crate) fn wants_arrival_of(switch: &Switch, context: &Context) -> bool {
     let asks = |role: &Intrinsic| context.get(&switch.forwarder.program, *role) != 0;
     [Intrinsic::Clone, Intrinsic::Resubmit].iter().any(asks)
+}
+
+/// The port that a packet is for after ingress, if it goes to one.
+pub(crate) fn only_port(program: &Program, context: &Context) -> Option<PortId> {
+    let others = [Intrinsic::Resubmit, Intrinsic::MulticastGroup, Intrinsic::Drop, Intrinsic::EgressPorts];
+    let goes_there = others.iter().all(|role| context.get(program, *role) == 0);
+    goes_there.then(|| context.get(program, Intrinsic::EgressSpec) as u32)
 }
 
 /// Clone, then resubmit, else multicast, else drop, else unicast. (Digests went out when they were made.)

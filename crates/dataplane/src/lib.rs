@@ -72,7 +72,7 @@ pub use requests::{
     QueueSetting, QueueWrite, Reply, Request, RequestError, Written, answer,
 };
 pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, SwitchError};
-pub use timed::MAX_TIMED;
+pub use timed::{MAX_AHEAD_NS, MAX_TIMED};
 pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
     Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME, MAX_NOTICES,

@@ -140,9 +140,14 @@ impl Waiting {
         self.0.is_empty()
     }
 
-    /// The ports that they came in on.
-    pub(crate) fn ports(&self) -> impl Iterator<Item = PortId> {
-        self.0.iter().map(|(departure, _)| departure.origin.port)
+    pub(crate) fn departures(&self) -> impl Iterator<Item = &Departure> {
+        self.0.iter().map(|(departure, _)| departure)
+    }
+
+    /// Those of which this holds, and the others.
+    pub(crate) fn partition(self, holds: impl Fn(&Departure) -> bool) -> (Waiting, Waiting) {
+        let (these, others) = self.0.into_iter().partition(|(departure, _)| holds(departure));
+        (Waiting(these), Waiting(others))
     }
 }
 
@@ -332,6 +337,17 @@ impl Queues {
         self.queued -= 1;
         let waited = true;
         Some((departure, QueueStay { enqueued_ns, enqueue_depth, dequeue_depth, queue: number, waited }))
+    }
+
+    /// Takes all packets for a port out that wait in its queues, or for their time.
+    pub(crate) fn take_for(&mut self, port: PortId) -> Vec<Departure> {
+        let mut taken = self.timed.take_for(port);
+        let queues = self.ports.get_mut(&port).into_iter().flat_map(|port| &mut port.queues);
+        let queued = queues.flat_map(|queue| queue.packets.drain(..)).map(|(departure, ..)| departure);
+        let before = taken.len();
+        taken.extend(queued);
+        self.queued -= taken.len() - before;
+        taken
     }
 
     /// Takes a packet out that its queue did not keep.

@@ -5,12 +5,14 @@
 //!
 //! [`Intrinsic::SendTime`]: millrace_pipeline::Intrinsic::SendTime
 
-use crate::DropReason;
 use crate::flight::{Departure, REST_NS};
+use crate::{DropReason, PortId};
 use std::collections::BTreeMap;
 
 /// Most packets of a worker that wait for a time.
 pub const MAX_TIMED: usize = 1 << 14;
+/// The longest time that a packet may wait for its time, from when its ingress ends: an hour.
+pub const MAX_AHEAD_NS: u64 = 3600 * 1_000_000_000;
 
 /// The packets, by their times; those of one time in the order in which they came.
 #[derive(Debug, Default)]
@@ -36,12 +38,24 @@ impl Timed {
         departure: Departure,
         now_ns: u64,
     ) -> Result<(), (Box<Departure>, DropReason)> {
+        if departure.origin.send_at_ns.saturating_sub(now_ns) > MAX_AHEAD_NS {
+            return Err((Box::new(departure), DropReason::TimedTooFar));
+        }
         if self.packets.len() >= MAX_TIMED {
             return Err((Box::new(departure), DropReason::TimedFull));
         }
         self.count += 1;
         self.packets.insert((departure.origin.send_at_ns, self.count), (departure, now_ns));
         Ok(())
+    }
+
+    /// Takes out all packets for a port, in the order of their times.
+    pub(crate) fn take_for(&mut self, port: PortId) -> Vec<Departure> {
+        let of_port = |(departure, _): &(Departure, u64)| departure.port == port;
+        let (taken, kept) = std::mem::take(&mut self.packets).into_iter().partition(|(_, one)| of_port(one));
+        self.packets = kept;
+        let taken: BTreeMap<_, _> = taken;
+        taken.into_values().map(|(departure, _)| departure).collect()
     }
 
     /// Takes out a packet whose time has come, with the time since which it has waited.

@@ -6,6 +6,7 @@ use crate::flight::{Arrival, Departure};
 use crate::queues::{Queues, Waiting};
 use crate::turns::Turns;
 use crate::{DropReason, PortId};
+use millrace_pipeline::Program;
 use millrace_traffic::Plan;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,11 +31,11 @@ pub(crate) struct Traffic {
 
 /// Packets that wait for another turn.
 #[derive(Debug, Default)]
-struct PutOff {
-    again: VecDeque<Arrival>,
-    input: VecDeque<Arrival>,
-    waiting: Waiting,
-    rest: VecDeque<Rest>,
+pub(crate) struct PutOff {
+    pub(crate) again: VecDeque<Arrival>,
+    pub(crate) input: VecDeque<Arrival>,
+    pub(crate) waiting: Waiting,
+    pub(crate) rest: VecDeque<Rest>,
     /// The ports that they came in on.
     ports: Vec<PortId>,
 }
@@ -44,7 +45,8 @@ impl PutOff {
         let again = self.again.iter().chain(&self.input).map(|arrival| arrival.origin.port);
         let rest = self.rest.iter().map(Rest::port);
         // Most packets that follow one another came in on one port.
-        for port in again.chain(rest).chain(self.waiting.ports()) {
+        let waiting = self.waiting.departures().map(|departure| departure.origin.port);
+        for port in again.chain(rest).chain(waiting) {
             if self.ports.last() != Some(&port) && !self.ports.contains(&port) {
                 self.ports.push(port);
             }
@@ -106,6 +108,21 @@ impl Traffic {
         later.rest.append(&mut self.rest);
         self.queues.set_aside(&mut later.waiting);
         later.note_ports();
+    }
+
+    /// Takes out what was put off: all of it, or what came in on a port or is known to be for it.
+    pub(crate) fn take_put_off(&mut self, of: Option<PortId>, program: &Program) -> PutOff {
+        let goes = |from: PortId, to: Option<PortId>| of.is_none_or(|port| from == port || to == Some(port));
+        let PutOff { again, input, waiting, rest, .. } = std::mem::take(&mut self.put_off);
+        let (mut gone, mut stays) = (PutOff::default(), PutOff::default());
+        (gone.again, stays.again) = again.into_iter().partition(|arrival| goes(arrival.origin.port, None));
+        (gone.input, stays.input) = input.into_iter().partition(|arrival| goes(arrival.origin.port, None));
+        (gone.rest, stays.rest) = rest.into_iter().partition(|rest| goes(rest.port(), rest.to(program)));
+        (gone.waiting, stays.waiting) =
+            waiting.partition(|departure| goes(departure.origin.port, Some(departure.port)));
+        stays.note_ports();
+        self.put_off = stays;
+        gone
     }
 
     /// What was put off is under way again.

@@ -519,6 +519,8 @@ impl Worker {
             self.rest_after(busy);
         }
         let mut others = std::mem::take(&mut self.followers).end();
+        self.send_the_last();
+        others.iter_mut().for_each(|other| other.send_the_last());
         // What one has handed over to another leaves.
         self.complete();
         others.iter_mut().for_each(|other| other.complete());
@@ -542,6 +544,7 @@ impl Worker {
 
     /// Takes a batch from each port; says whether there was anything to do.
     fn round(&mut self) -> bool {
+        self.send_the_last();
         let busy = if self.simulated.is_some() { self.replay_round() } else { self.live_round() };
         self.flush();
         self.complete();
@@ -739,6 +742,15 @@ impl Worker {
             let came_ns = self.packets.arrivals.time(number);
             let (outcome, story) = self.switch.inject_one_traced((from, frame, came_ns), time_ns);
             self.tell(Notice::Story(Box::new(story)));
+            self.dispatch(outcome);
+        }
+    }
+
+    /// Sends what waited for a program that has gone since the last round ([`Switch::run_empty`]).
+    fn send_the_last(&mut self) {
+        let Outcome { sent, drops, .. } = &self.switch.ledger.outcome;
+        if !sent.is_empty() || !drops.is_empty() {
+            let outcome = self.switch.take_outcome();
             self.dispatch(outcome);
         }
     }

@@ -258,10 +258,11 @@ fn copies_for_a_port_that_was_removed_are_dropped_until_it_comes_back() {
     }
 }
 
-/// Of packets that wait for a queue's rate the first has left; the others find no port when their time comes.
+/// Of packets that wait for a queue's rate the first has left; the others are dropped as the port goes, and none of them leaves by the
+/// port that gets its number.
 #[test]
-fn packets_in_the_queue_of_a_port_that_was_removed_are_dropped_in_their_time() {
-    let ((one, host_1), (two, host_2)) = (cable(), cable());
+fn packets_in_the_queue_of_a_port_go_with_it() {
+    let ((one, host_1), (two, host_2), (next, host_next)) = (cable(), cable(), cable());
     let (control, running) = start(EngineKind::Interp, vec![(1, one), (2, two)]);
     let slow = QueueWrite { port: Some(2), priority: None, setting: QueueSetting::Rate(4) };
     control.ask(|to| Request::Queues(slow, to)).unwrap().unwrap();
@@ -269,14 +270,14 @@ fn packets_in_the_queue_of_a_port_that_was_removed_are_dropped_in_their_time() {
     assert_eq!(host_2.receive(), [1, 2, 0xa]);
     until_received(&control, 1, 3);
     control.remove_port(2).unwrap();
-    while control.report(PATIENCE).unwrap().queues.plain.iter().any(|queue| queue.packets > 0) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    assert!(control.report(PATIENCE).unwrap().queues.plain.iter().all(|queue| queue.packets == 0));
+    control.add_port(2, vec![next]).unwrap();
     let summary = end(&control, running);
     let sent = 1 + host_2.receives.iter().count() as u64;
+    assert_eq!(host_next.receives.iter().count(), 0);
     let counters = summary.switch.counters();
     assert_eq!(counters.port(2).tx_packets, sent);
-    assert_eq!(counters.drops(DropReason::UnknownPort), 3 - sent);
+    assert_eq!((counters.drops(DropReason::NoQueue), counters.all_drops().count()), (3 - sent, 1));
 }
 
 /// A replay that never ends and in which nothing comes.

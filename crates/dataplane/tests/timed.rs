@@ -1,9 +1,15 @@
 //! Packets that wait for a time that their program has set: they leave at that time, in order, and may come back again and again if they rest
-//! in between.
+//! in between. They go with their port.
 
-use millrace_dataplane::{DropReason, EngineKind, MAX_TIMED, PortId, Switch, SwitchConfig};
+use millrace_dataplane::{
+    Control, DropReason, EngineKind, MAX_AHEAD_NS, MAX_TIMED, PortId, Request, Spread, Switch, SwitchConfig,
+    Worker,
+};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
 use millrace_pipeline::{text, verify};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 /// The first byte is the port, the second one how many milliseconds after it came the packet is to be sent; with a third byte of 1 it goes
 /// back to ingress then, with one more in the fourth byte.
@@ -41,7 +47,16 @@ const PROGRAM: &str = "program timed
     body deparser deparse { block0: emit h end }";
 
 fn switch(engine: EngineKind) -> Switch {
-    let program = text::parse(PROGRAM).unwrap_or_else(|error| panic!("{error}"));
+    running(engine, PROGRAM)
+}
+
+/// The same, with minutes in place of milliseconds.
+fn by_minutes() -> String {
+    PROGRAM.replace("64w1000000)", "64w60000000000)")
+}
+
+fn running(engine: EngineKind, source: &str) -> Switch {
+    let program = text::parse(source).unwrap_or_else(|error| panic!("{error}"));
     verify::verify(&program).unwrap();
     Switch::new(Arc::new(program), SwitchConfig { engine, ..SwitchConfig::default() }).unwrap()
 }
@@ -110,4 +125,141 @@ fn a_program_that_goes_lets_them_leave() {
     switch.take_over(next);
     assert_eq!(switch.next_departure_ns(), None);
     assert_eq!(switch.counters().port(2).tx_packets, 1);
+}
+
+#[test]
+fn a_time_may_be_an_hour_ahead() {
+    assert_eq!(MAX_AHEAD_NS, 60 * 60_000_000_000);
+    for engine in [EngineKind::Interp, EngineKind::Fastest] {
+        let mut switch = running(engine, &by_minutes());
+        assert!(switch.inject(1, &[2, 60, 0, 1], 7).drops.is_empty(), "{engine:?}");
+        let outcome = switch.inject(1, &[2, 61, 0, 2], 7);
+        assert_eq!(outcome.drops[0].reason, DropReason::TimedTooFar, "{engine:?}");
+        assert_eq!(outcome.drops[0].egress_port, Some(2), "{engine:?}");
+        assert_eq!(switch.next_departure_ns(), Some(MAX_AHEAD_NS + 7), "{engine:?}");
+    }
+}
+
+/// A host that sends frames, and keeps those that it gets.
+#[derive(Clone, Default)]
+struct Host {
+    sends: Arc<Mutex<Vec<Vec<u8>>>>,
+    last: Vec<u8>,
+    taken: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Host {
+    fn port(&self) -> Box<dyn QueuePair> {
+        Box::new(MemoryPort::new(self.clone()))
+    }
+
+    fn sends(frames: usize, frame: &[u8]) -> Host {
+        Host { sends: Arc::new(Mutex::new(vec![frame.to_vec(); frames])), ..Host::default() }
+    }
+}
+
+impl FarEnd for Host {
+    fn next(&mut self) -> Next<'_> {
+        let Some(frame) = self.sends.lock().unwrap().pop() else { return Next::None };
+        self.last = frame;
+        Next::Frame(&self.last)
+    }
+
+    fn take(&mut self, frame: &[u8]) -> bool {
+        self.taken.lock().unwrap().push(frame.to_vec());
+        true
+    }
+}
+
+/// Waits until so many packets have come in by a port.
+fn until_received(control: &Control, port: PortId, packets: u64) {
+    let received = || {
+        let ports = control.ask(Request::Ports).unwrap();
+        ports.iter().filter(|(id, _)| *id == port).map(|(_, counted)| counted.rx_packets).sum::<u64>()
+    };
+    while received() < packets {
+        thread::yield_now();
+    }
+}
+
+/// The port that gets the number next has nothing of them.
+#[test]
+fn packets_go_with_the_port_that_they_are_for() {
+    for engine in [EngineKind::Interp, EngineKind::Fastest] {
+        let (from, other) = (Host::sends(10, &[2, 1, 0, 0]), Host::sends(5, &[3, 1, 0, 0]));
+        let (to, next, third) = (Host::default(), Host::default(), Host::default());
+        let ports = vec![(1, from.port()), (2, to.port()), (3, third.port()), (4, other.port())];
+        let worker = Worker::new(running(engine, &by_minutes()), ports).unwrap();
+        let control = worker.control();
+        let running = thread::spawn(move || worker.run());
+        until_received(&control, 1, 10);
+        until_received(&control, 4, 5);
+        control.remove_port(2).unwrap();
+        control.add_port(2, vec![next.port()]).unwrap();
+        control.stop();
+        let summary = running.join().unwrap();
+        let counters = summary.switch.counters();
+        assert_eq!(counters.drops(DropReason::NoQueue), 10, "{engine:?}");
+        assert_eq!((counters.port(2).tx_packets, counters.port(2).tx_drops), (0, 10), "{engine:?}");
+        assert!(to.taken.lock().unwrap().is_empty() && next.taken.lock().unwrap().is_empty(), "{engine:?}");
+    }
+}
+
+/// They do not wait for the next packet to come, nor are they lost when the switch ends.
+#[test]
+fn packets_of_a_live_program_that_goes_leave_at_once() {
+    for workers in [1, 2] {
+        for stops in [false, true] {
+            let (from, to) = (Host::sends(10, &[2, 1, 0, 0]), Host::default());
+            let ports = vec![(1, vec![from.port()]), (2, vec![to.port()])];
+            let switch = running(EngineKind::Fastest, &by_minutes());
+            let worker = Worker::with_followers(switch, ports, workers, Spread::Port).unwrap();
+            let control = worker.control();
+            let running = thread::spawn(move || worker.run());
+            until_received(&control, 1, 10);
+            let next = Box::new(self::running(EngineKind::Fastest, &by_minutes()));
+            drop(control.ask(|to| Request::TakeOver(next, to)).unwrap().unwrap());
+            while !stops && to.taken.lock().unwrap().len() < 10 {
+                thread::yield_now();
+            }
+            control.stop();
+            let summary = running.join().unwrap();
+            let sent = to.taken.lock().unwrap().len();
+            assert_eq!((sent, summary.switch.counters().port(2).tx_packets), (10, 10), "{workers}, {stops}");
+        }
+    }
+}
+
+/// Packets that take the worker far longer than it waits for a port that goes: those of other ports end as they would have.
+#[test]
+fn a_port_that_goes_takes_no_packets_of_others_with_it() {
+    const EACH: usize = 64;
+    let slow = "        when = add(when, 64w0)\n".repeat(150);
+    let source = PROGRAM.replace(
+        "        end }\n    body control egress",
+        &format!("{slow}        end }}\n    body control egress"),
+    );
+    assert_eq!(source.len(), PROGRAM.len() + slow.len());
+    // They come back 127 times.
+    let hosts: Vec<Host> = (0..2).map(|_| Host::sends(EACH, &[9, 0, 1, 0])).collect();
+    let idle = Host::default();
+    let mut ports: Vec<(PortId, Box<dyn QueuePair>)> =
+        (1..).zip(&hosts).map(|(id, host)| (id, host.port())).collect();
+    ports.extend([(8, idle.port()), (9, idle.port())]);
+    let worker = Worker::new(running(EngineKind::Interp, &source), ports).unwrap();
+    let control = worker.control();
+    let running = thread::spawn(move || worker.run());
+    (1..=2).for_each(|port| until_received(&control, port, EACH as u64));
+    control.remove_port(8).unwrap();
+    let ended = || {
+        let drops = control.report(Duration::from_secs(60)).unwrap().drops;
+        drops.iter().map(|(_, count)| *count).sum::<u64>()
+    };
+    while ended() < 2 * EACH as u64 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    control.stop();
+    let summary = running.join().unwrap();
+    let drops: Vec<_> = summary.switch.counters().all_drops().collect();
+    assert_eq!(drops, [(DropReason::RecirculationLimit, 2 * EACH as u64)]);
 }

@@ -30,10 +30,22 @@ impl Switch {
         }
     }
 
-    /// Lets all packets leave that may leave now, in as many turns as they take. What a live switch cannot finish soon is dropped: other
-    /// ports wait.
-    pub(crate) fn finish(&mut self) -> Outcome {
-        self.take_all_turns(Instant::now());
+    /// Before a port goes: lets all packets leave that may leave now, in as many turns as they take. What a live switch cannot finish soon
+    /// of what came in on the port or is for it is dropped, as other ports wait; so is what waits for its time or a rate. None of it may
+    /// leave by a port that gets the number later.
+    pub(crate) fn finish_port(&mut self, port: PortId) -> Outcome {
+        let begun = Instant::now();
+        self.take_turn();
+        while self.traffic.has_put_off() {
+            if begun.elapsed() > PATIENCE {
+                self.drop_put_off(Some(port));
+                break;
+            }
+            self.take_turn();
+        }
+        for departure in self.traffic.queues.take_for(port) {
+            self.drop_departure(DropReason::NoQueue, &departure);
+        }
         self.take_outcome()
     }
 
@@ -45,7 +57,7 @@ impl Switch {
                 return;
             }
             if begun.elapsed() > PATIENCE {
-                self.drop_put_off();
+                self.drop_put_off(None);
             }
         }
     }
@@ -242,8 +254,7 @@ impl Switch {
     /// Drops what queues did not keep.
     fn drop_discarded(&mut self) {
         while let Some((departure, reason)) = self.traffic.queues.pop_discarded() {
-            self.traffic.budget.release(self.forwarder.weights.bytes_held(departure.context.len()));
-            self.drop_packet(reason, &departure.origin, Some(departure.port));
+            self.drop_departure(reason, &departure);
         }
     }
 
@@ -264,19 +275,22 @@ impl Switch {
         self.process();
     }
 
-    /// Drops what was put off.
-    fn drop_put_off(&mut self) {
-        self.traffic.take_up();
-        while let Some(arrival) = self.traffic.next_arrival() {
+    /// Drops what was put off: all of it, or what came in on a port or is for it. The rest stays put off.
+    fn drop_put_off(&mut self, of: Option<PortId>) {
+        let gone = self.traffic.take_put_off(of, &self.forwarder.program);
+        for arrival in gone.again.iter().chain(&gone.input) {
             self.traffic.budget.release(arrival.bytes.len());
             self.drop_packet(DropReason::BatchLimit, &arrival.origin, None);
         }
-        while let Some(rest) = self.traffic.rest.pop_front() {
-            burst::drop_rest(self, &rest);
+        gone.rest.iter().for_each(|rest| burst::drop_rest(self, rest));
+        for departure in gone.waiting.departures() {
+            self.drop_departure(DropReason::BatchLimit, departure);
         }
-        while let Some((departure, _)) = self.traffic.queues.pop_waiting() {
-            self.traffic.budget.release(self.forwarder.weights.bytes_held(departure.context.len()));
-            self.drop_packet(DropReason::BatchLimit, &departure.origin, Some(departure.port));
-        }
+    }
+
+    /// A packet that waited before egress goes nowhere.
+    fn drop_departure(&mut self, reason: DropReason, departure: &Departure) {
+        self.traffic.budget.release(self.forwarder.weights.bytes_held(departure.context.len()));
+        self.drop_packet(reason, &departure.origin, Some(departure.port));
     }
 }

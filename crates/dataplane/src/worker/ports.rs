@@ -147,11 +147,10 @@ pub(super) fn remove(worker: &mut Worker, id: PortId) -> Result<Removed, PortsEr
 fn remove_one(worker: &mut Worker, id: PortId) -> Removed {
     // Frames that another worker has handed over are received already. They are as many as a ring holds, so this ends.
     moves::take_handed_over(worker, id, None);
-    // What waits for its link alone leaves now; the port takes it or refuses it. What was put off would leave by a port that gets the
-    // number later.
+    // What waits for its link alone leaves now; the port takes it or refuses it.
     worker.switch.traffic.queues.set_room(id, None);
     worker.switch.plan(id, None);
-    let outcome = worker.switch.finish();
+    let outcome = worker.switch.finish_port(id);
     worker.dispatch(outcome);
     worker.complete();
     schedulers::give_up(worker, id);
