@@ -501,6 +501,7 @@ impl Worker {
 
     /// Runs until it is stopped or all ports have ended and all queues are empty, of all workers.
     pub fn run(mut self) -> Summary {
+        waiting::wake_in_time();
         self.set_followers_up();
         if let Some(processor) = self.seat.processors.first() {
             pin(*processor);

@@ -6,20 +6,24 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-/// Waits until one of the descriptors is readable, the time is over, or a signal comes. Times are rounded up to
-/// milliseconds; `None` waits for ever. Without descriptors it waits for the time alone.
+/// Waits until one of the descriptors is readable, the time is over, or a signal comes; `None` waits for ever. Without
+/// descriptors it waits for the time alone. The time is one of nanoseconds: frames that leave at a rate, or at a time, end in microseconds.
 ///
 /// # Errors
-/// What poll(2) says, other than that it was interrupted.
+/// What ppoll(2) says, other than that it was interrupted.
 pub fn wait_readable(descriptors: &[RawFd], timeout: Option<Duration>) -> io::Result<()> {
     let mut polled: Vec<libc::pollfd> =
         descriptors.iter().map(|fd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 }).collect();
-    let milliseconds = match timeout {
-        Some(time) => libc::c_int::try_from(time.as_micros().div_ceil(1000)).unwrap_or(libc::c_int::MAX),
-        None => -1,
-    };
-    // SAFETY: the pointer and the count are those of a vector that lives until the call returns.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, milliseconds) };
+    let timeout = timeout.map(|time| libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        // Less than 10^9.
+        tv_nsec: time.subsec_nanos() as _,
+    });
+    let until = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the pointers and the count are those of a vector and a structure that live until the call returns, and there is no mask
+    // of signals.
+    let ready =
+        unsafe { libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, until, std::ptr::null()) };
     if ready < 0 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
@@ -80,5 +84,17 @@ mod tests {
         assert!(start.elapsed() >= Duration::from_millis(5));
         writer.write_all(&[1]).unwrap();
         wait_readable(&[reader.as_raw_fd()], None).unwrap();
+    }
+
+    #[test]
+    fn a_time_of_microseconds_is_not_rounded_to_milliseconds() {
+        let wait = || {
+            let start = Instant::now();
+            wait_readable(&[], Some(Duration::from_micros(20))).unwrap();
+            start.elapsed()
+        };
+        // Of several, as the system may have something else to do.
+        let shortest = (0..200).map(|_| wait()).min().unwrap();
+        assert!((20..900).contains(&shortest.as_micros()), "{shortest:?}");
     }
 }
