@@ -166,6 +166,10 @@ fn ptp_clocks() -> Vec<String> {
 /// How often a followed clock is read, in nanoseconds. In between the machine's monotonic clock goes on: reading a PTP hardware clock
 /// takes microseconds, and crystals drift by less than a hundred nanoseconds in that time.
 const LOOK_EVERY_NS: u64 = 1_000_000;
+/// A reading that took longer tells a clock to half of that at best: the system may have run something else in the middle of it.
+const NARROW_NS: i64 = 5_000;
+/// How often it is read again then.
+const READINGS: u32 = 3;
 
 /// A clock that follows another one and never goes back. Where the other one is set back, this one runs at half its speed until
 /// they meet; where it is set forward, this one follows at once. All workers of a switch have the same.
@@ -190,8 +194,8 @@ impl Followed {
             look_ns: AtomicU64::new(LOOK_EVERY_NS),
             told_ns: AtomicU64::new(0),
         };
-        if let Some(ahead) = followed.measure() {
-            followed.ahead_ns.store(ahead, Ordering::Relaxed);
+        if let Some((least, most)) = followed.measure() {
+            followed.ahead_ns.store(least + (most - least) / 2, Ordering::Relaxed);
         }
         followed
     }
@@ -207,22 +211,40 @@ impl Followed {
         // One of the workers that find it due reads it.
         if elapsed.unsigned_abs() >= due
             && self.look_ns.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-            && let Some(wanted) = self.measure()
+            && let Some(between) = self.measure()
         {
             let ahead = self.ahead_ns.load(Ordering::Relaxed);
-            self.ahead_ns.store(slewed(ahead, wanted), Ordering::Relaxed);
+            self.ahead_ns.store(slewed(ahead, wanted(ahead, between)), Ordering::Relaxed);
         }
         let now = elapsed.saturating_add(self.ahead_ns.load(Ordering::Relaxed));
         let now = u64::try_from(now).unwrap_or(0);
         self.told_ns.fetch_max(now, Ordering::Relaxed).max(now)
     }
 
-    /// By how much the source is ahead now; none when it cannot be read any more: then time goes on as it did.
-    fn measure(&self) -> Option<i64> {
-        let before = self.elapsed_ns();
-        let read = self.source.read().ok()?;
-        let after = self.elapsed_ns();
-        Some(read.saturating_sub(before + (after - before) / 2))
+    /// By how much the source is ahead at least and at most; none when it cannot be read any more: then time goes on as it did.
+    fn measure(&self) -> Option<(i64, i64)> {
+        let mut best: Option<(i64, i64)> = None;
+        for _ in 0..READINGS {
+            let before = self.elapsed_ns();
+            let read = self.source.read().ok()?;
+            let (least, most) = (read.saturating_sub(self.elapsed_ns()), read.saturating_sub(before));
+            if best.is_none_or(|(known_least, known_most)| most - least < known_most - known_least) {
+                best = Some((least, most));
+            }
+            if most - least <= NARROW_NS {
+                break;
+            }
+        }
+        best
+    }
+}
+
+/// By how much to be ahead, from what a reading tells. One that tells little changes nothing that it does not contradict: with the middle
+/// of it, frames would leave before their gates open.
+fn wanted(ahead_ns: i64, (least, most): (i64, i64)) -> i64 {
+    match most - least <= NARROW_NS {
+        true => least + (most - least) / 2,
+        false => ahead_ns.clamp(least, most),
     }
 }
 
@@ -297,6 +319,15 @@ mod tests {
         assert_eq!(slewed(10_000_000, 9_900_000), 9_900_000);
         assert_eq!(slewed(10_000_000, 0), 9_500_000);
         assert_eq!(slewed(10_000_000, 3_600_000_000_000), 3_600_000_000_000);
+    }
+
+    /// The system has run something else for 3 ms while the clock was read.
+    #[test]
+    fn a_reading_that_tells_little_moves_it_no_further_than_it_must() {
+        assert_eq!(wanted(7_000, (6_000, 3_006_000)), 7_000);
+        assert_eq!(wanted(7_000, (8_000, 3_008_000)), 8_000);
+        assert_eq!(wanted(7_000, (-3_000_000, 5_000)), 5_000);
+        assert_eq!(wanted(7_000, (9_000, 9_100)), 9_050);
     }
 
     #[test]
