@@ -67,10 +67,7 @@ impl Arbitration {
     ) -> Result<Outcome, Status> {
         let known = self.role_of(client).map(str::to_owned);
         if message.device_id != self.device_id {
-            return Err(match known {
-                None => unknown_device(message.device_id),
-                Some(_) => Status::failed_precondition("the device id of a stream cannot change"),
-            });
+            return Err(Status::failed_precondition("the device id of a stream cannot change"));
         }
         let role = message.role.as_ref().map_or("", |role| role.name.as_str()).to_owned();
         if known.as_ref().is_some_and(|known| *known != role) {
@@ -191,13 +188,7 @@ impl Arbitration {
     }
 
     /// Whether a write with these words comes from the primary.
-    pub(crate) fn check_write(
-        &self,
-        device_id: u64,
-        role: &str,
-        election: Option<&Uint128>,
-    ) -> Result<(), Status> {
-        self.check_device(device_id)?;
+    pub(crate) fn check_write(&self, role: &str, election: Option<&Uint128>) -> Result<(), Status> {
         let Some(state) = self.roles.get(role) else {
             return Err(Status::not_found(format!("no role `{role}`")));
         };
@@ -206,11 +197,6 @@ impl Arbitration {
             return Err(Status::permission_denied("only the primary client may write"));
         }
         Ok(())
-    }
-
-    /// Whether this is the device.
-    pub(crate) fn check_device(&self, device_id: u64) -> Result<(), Status> {
-        if device_id == self.device_id { Ok(()) } else { Err(unknown_device(device_id)) }
     }
 
     /// Whether a client is the primary of its role.
@@ -261,7 +247,7 @@ impl Arbitration {
 /// Most bytes in the name of a role.
 const MAX_ROLE_NAME: usize = 256;
 
-fn unknown_device(device_id: u64) -> Status {
+pub(crate) fn unknown_device(device_id: u64) -> Status {
     Status::not_found(format!("no device {device_id}"))
 }
 
@@ -290,7 +276,7 @@ mod tests {
     }
 
     fn may_write(arbitration: &Arbitration, role: &str, election: u128) -> Option<Code> {
-        let checked = arbitration.check_write(DEVICE, role, Some(&message(election)));
+        let checked = arbitration.check_write(role, Some(&message(election)));
         checked.err().map(|status| status.code())
     }
 
@@ -343,7 +329,7 @@ mod tests {
         assert_eq!(told(&unset.now), [(1, Code::NotFound, None)]);
         let zero = arbitration.update(ClientId(2), &says(Some(0), "")).unwrap();
         assert_eq!(told(&zero.settled), [(2, Code::Ok, Some(0))]);
-        assert!(arbitration.check_write(DEVICE, "", None).is_err());
+        assert!(arbitration.check_write("", None).is_err());
     }
 
     #[test]
@@ -377,7 +363,6 @@ mod tests {
         let mut arbitration = Arbitration::new(DEVICE);
         let code = |result: Result<Outcome, Status>| result.unwrap_err().code();
         let elsewhere = MasterArbitrationUpdate { device_id: 8, ..says(Some(1), "") };
-        assert_eq!(code(arbitration.update(ClientId(1), &elsewhere)), Code::NotFound);
         arbitration.update(ClientId(1), &says(Some(1), "")).unwrap();
         assert_eq!(code(arbitration.update(ClientId(1), &elsewhere)), Code::FailedPrecondition);
         assert_eq!(code(arbitration.update(ClientId(1), &says(Some(1), "x"))), Code::FailedPrecondition);

@@ -7,9 +7,9 @@
 //! Each connection has an allowance of its own, so that small requests always have room. What it may have beyond that
 //! depends on what is left, as a switch shares its packet memory among queues: no more than is free, so that one connection
 //! may have half of all, and two a third each. The connection of a primary may go further, into a part that is kept for
-//! primaries.
+//! primaries, in equal parts for those of each device.
 
-use crate::peers::Peer;
+use crate::peers::{Peer, Peers};
 use crate::weight::weight;
 use http_body::{Body as _, Frame};
 use std::pin::Pin;
@@ -46,13 +46,18 @@ const MESSAGE_HEADER: usize = 5;
 const PART: usize = 16 << 10;
 
 /// What all connections share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Budget {
+    peers: Arc<Peers>,
     /// Bytes beyond the allowances. What connections have changes under this lock.
     used: Mutex<usize>,
 }
 
 impl Budget {
+    pub(crate) fn new(peers: &Arc<Peers>) -> Arc<Budget> {
+        Arc::new(Budget { peers: Arc::clone(peers), used: Mutex::default() })
+    }
+
     fn used(&self) -> MutexGuard<'_, usize> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,7 +93,13 @@ impl Held {
         let own = beyond(before.saturating_add(more));
         let all = *used - beyond(before) + own;
         let fits = match peer.is_primary() {
-            true => all <= MAX_IN_FLIGHT + RESERVED_FOR_PRIMARIES,
+            // Of what is reserved each device has its part.
+            true => {
+                all <= MAX_IN_FLIGHT || {
+                    let others = budget.peers.reserved_for_others(peer, RESERVED_FOR_PRIMARIES, beyond);
+                    all <= MAX_IN_FLIGHT + RESERVED_FOR_PRIMARIES - others
+                }
+            }
             false => own <= MAX_IN_FLIGHT.saturating_sub(all),
         };
         if own > 0 && !fits {
@@ -398,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_connection_may_have_what_is_free_and_a_primary_more() {
-        let budget = Arc::default();
+        let budget = Budget::new(&Arc::new(Peers::new()));
         let held = || Held::new(&budget, &Peer::local());
         let (first, second, third) = (held(), held(), held());
         for held in [&first, &second, &third] {
@@ -420,8 +431,38 @@ mod tests {
     }
 
     #[test]
+    fn primaries_of_each_device_have_their_part_of_what_is_reserved() {
+        let peers = Arc::new(Peers::new());
+        let budget = Budget::new(&peers);
+        let primary = |device| {
+            let (peer, _) = peers.admit([10, 0, 0, device as u8].into()).unwrap();
+            peers.settle(&peer, device).unwrap();
+            peer.count_stream(true);
+            peer.count_primary(true);
+            let held = Held::new(&budget, &peer);
+            held.take(ALLOWANCE).unwrap();
+            held
+        };
+        peers.share_among(4);
+        let part = RESERVED_FOR_PRIMARIES / 4;
+        let (first, again, second, third) = (primary(1), primary(1), primary(2), primary(3));
+        first.take(MAX_IN_FLIGHT).unwrap();
+        assert!(again.take(part + 1).is_err(), "the others have theirs");
+        again.take(part).unwrap();
+        assert!(first.take(1).is_err() && again.take(1).is_err());
+        second.take(part).unwrap();
+        assert!(second.take(1).is_err());
+        third.take(part / 2).unwrap();
+        // What a device that went had is divided again.
+        peers.share_among(3);
+        third.take(part / 2).unwrap();
+        drop((first, again, second, third));
+        assert_eq!(*budget.used(), 0);
+    }
+
+    #[test]
     fn whatever_many_connections_take_there_is_room_for_a_small_request() {
-        let budget = Arc::default();
+        let budget = Budget::new(&Arc::new(Peers::new()));
         let held = || Held::new(&budget, &Peer::local());
         let greedy: Vec<Held> = (0..crate::MAX_CONNECTIONS).map(|_| held()).collect();
         while greedy.iter().any(|held| held.take(16 << 10).is_ok()) {}
@@ -440,7 +481,7 @@ mod tests {
 
     #[test]
     fn announced_bytes_take_nothing_until_they_come() {
-        let budget = Arc::default();
+        let budget = Budget::new(&Arc::new(Peers::new()));
         let mut body = incoming(&budget, "/p4.v1.P4Runtime/Write");
         assert_eq!(body.take(Bytes::from_static(&[0, 1, 0xff, 0xff, 0xff, 1])).unwrap(), None);
         assert_eq!((body.held.0.bytes.load(Relaxed), body.release()), (6, None));
@@ -456,7 +497,7 @@ mod tests {
     fn messages_of_a_stream_are_given_on_when_they_are_whole_however_they_come() {
         let bytes = [message(70_000), message(0), message(2)].concat();
         for at_once in [1, 4, 1000, 70_006, bytes.len()] {
-            let budget = Arc::default();
+            let budget = Budget::new(&Arc::new(Peers::new()));
             let mut body = incoming(&budget, "/p4.v1.P4Runtime/StreamChannel");
             let mut given = Vec::new();
             for part in bytes.chunks(at_once) {
@@ -471,7 +512,7 @@ mod tests {
 
     #[test]
     fn the_message_of_a_call_is_given_on_when_nothing_follows() {
-        let budget = Arc::default();
+        let budget = Budget::new(&Arc::new(Peers::new()));
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let mut body = incoming(&budget, "/p4.v1.P4Runtime/Write");
         body.buffer = message(9);

@@ -27,10 +27,13 @@ const GIVE_WAY_PAUSE: Duration = Duration::from_millis(2);
 const TOLD: Duration = Duration::from_secs(10);
 
 /// Accepts connections, as many as may be.
-pub(crate) fn accept(listener: TcpListener, has_tls: bool) -> ReceiverStream<io::Result<Connection>> {
+pub(crate) fn accept(
+    listener: TcpListener,
+    has_tls: bool,
+    peers: Arc<Peers>,
+) -> ReceiverStream<io::Result<Connection>> {
     let (accepted, incoming) = mpsc::channel(1);
     tokio::spawn(async move {
-        let peers = Arc::new(Peers::new());
         let mut crowd = Crowd::default();
         while !accepted.is_closed() {
             let (stream, from) = match listener.accept().await {

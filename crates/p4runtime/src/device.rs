@@ -1,17 +1,20 @@
 //! The device that the server shows: its streams, and what is sent on them.
 
 use crate::arbitration::ClientId;
-use crate::budget::Held;
+use crate::caller::Caller;
 use crate::catalog::Catalog;
 use crate::cpu_port::{CpuSender, SendError};
+use crate::devices::Share;
 use crate::forwarding::{Forwarding, Lock};
 use crate::interfaces::Interfaces;
+use crate::line::Line;
 use crate::packets;
-use crate::peers::Peer;
 use crate::refusal::Refusal;
+use crate::requests::Requests;
 use crate::role_config::RoleConfig;
-use crate::streams::{Answer, End, StreamAnswers, Streams};
+use crate::streams::Streams;
 use crate::write::Ports;
+use millrace_access::Tenant;
 use millrace_chassis::{Making, Turns};
 use millrace_dataplane::{Control, DigestMessage, PortId};
 use millrace_p4runtime_api::election::number;
@@ -24,7 +27,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc, watch};
 use tonic::{Code, Status};
 use tracing::{debug, info};
 
@@ -65,6 +68,9 @@ pub(crate) enum PortState {
 }
 
 pub(crate) struct Device {
+    pub(crate) id: u64,
+    pub(crate) tenant: Option<Tenant>,
+    pub(crate) requests: Requests,
     pub(crate) making: Making,
     pub(crate) turns: Turns,
     pub(crate) ports: Ports,
@@ -72,6 +78,8 @@ pub(crate) struct Device {
     pub(crate) control: Control,
     pub(crate) forwarding: Lock,
     pub(crate) events: mpsc::Sender<Event>,
+    /// Told by whoever writes, while they have the lock, and when another program runs.
+    pub(crate) changed: Notify,
     cpu: Option<CpuSender>,
     streams: Mutex<Streams>,
     /// The catalog of the program that runs.
@@ -79,12 +87,14 @@ pub(crate) struct Device {
     next_client: AtomicU64,
     /// Packet-ins and other messages that a full stream lost.
     lost: AtomicU64,
+    /// Whether it is served no more.
+    is_closed: watch::Sender<bool>,
 }
 
 impl Device {
     #[allow(clippy::too_many_arguments, reason = "the parts of a device, each once")]
     pub(crate) fn new(
-        device_id: u64,
+        (id, share): (u64, Share),
         (making, turns): (Making, Turns),
         ports: Ports,
         interfaces: Arc<Interfaces>,
@@ -95,6 +105,9 @@ impl Device {
     ) -> Device {
         let running = forwarding.active.as_ref().map(|loaded| Arc::clone(&loaded.catalog));
         Device {
+            id,
+            tenant: share.tenant,
+            requests: Requests::new(share.requests_per_second, Instant::now()),
             making,
             turns,
             ports,
@@ -102,11 +115,13 @@ impl Device {
             control,
             forwarding: Lock::new(forwarding),
             events,
+            changed: Notify::new(),
             cpu,
-            streams: Mutex::new(Streams::new(device_id)),
+            streams: Mutex::new(Streams::new(id)),
             running: Mutex::new(running),
             next_client: AtomicU64::new(1),
             lost: AtomicU64::new(0),
+            is_closed: watch::Sender::new(false),
         }
     }
 
@@ -114,19 +129,34 @@ impl Device {
         self.streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream opens. It has no role before it says so. Gives what tells when the stream has to end, and what its client
-    /// takes.
-    pub(crate) fn join(
-        &self,
-        peer: Arc<Peer>,
-        held: Option<Held>,
-        answers: mpsc::Sender<Answer>,
-        waiting: mpsc::Receiver<Answer>,
-    ) -> Result<(ClientId, Arc<End>, StreamAnswers), Status> {
+    /// It is served no more: its streams end, and what it does by itself.
+    pub(crate) fn close(&self) {
+        self.is_closed.send_replace(true);
+        self.end_streams(|_| Some(removed(self.id)));
+    }
+
+    /// Waits until it is served no more.
+    pub(crate) async fn closed(&self) {
+        // It cannot fail while the device is there.
+        let _ = self.is_closed.subscribe().wait_for(|is_closed| *is_closed).await;
+    }
+
+    /// Ends the streams for whose clients there is a reason.
+    pub(crate) fn end_streams(&self, reason: impl Fn(&Caller) -> Option<Status>) {
+        self.streams().end(reason);
+    }
+
+    /// A stream is for this device. It has no role before it says so.
+    pub(crate) fn join(&self, line: Line) -> Result<ClientId, Status> {
+        let mut streams = self.streams();
+        // After that no stream is ended by `close`.
+        if *self.is_closed.borrow() {
+            return Err(removed(self.id));
+        }
         let id = ClientId(self.next_client.fetch_add(1, Ordering::Relaxed));
         debug!(client = id.0, "stream opened");
-        let (end, answers) = self.streams().join(id, peer, held, answers, waiting)?;
-        Ok((id, end, answers))
+        streams.join(id, line);
+        Ok(id)
     }
 
     /// A stream has ended.
@@ -172,16 +202,11 @@ impl Device {
     /// Whether the writer is the primary of its role.
     pub(crate) fn check_write(
         &self,
-        device_id: u64,
         role: &str,
         election: Option<&millrace_p4runtime_api::v1::Uint128>,
     ) -> Result<(), Status> {
-        let checked = self.streams().arbitration.check_write(device_id, role, election);
+        let checked = self.streams().arbitration.check_write(role, election);
         checked.inspect_err(|status| debug!(role, reason = status.message(), "write refused"))
-    }
-
-    pub(crate) fn check_device(&self, device_id: u64) -> Result<(), Status> {
-        self.streams().arbitration.check_device(device_id)
     }
 
     /// What a role may do; none: everything.
@@ -221,6 +246,7 @@ impl Device {
     /// A program runs in place of another.
     pub(crate) async fn runs(&self, catalog: &Arc<Catalog>) {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(catalog));
+        self.changed.notify_one();
         // The receiver lives as long as the server.
         let _ = self.events.send(Event::Program(Arc::clone(catalog))).await;
     }
@@ -234,9 +260,13 @@ impl Device {
         let sent = self.send_out(client, &packet);
         if let Err(refusal) = sent {
             debug!(client = client.0, reason = refusal.message, "packet-out refused");
-            let details = PacketOutError { packet_out: Some(packet) };
-            self.report(client, refusal, stream_error::Details::PacketOut(details));
+            self.refuse_packet(client, packet, refusal);
         }
+    }
+
+    pub(crate) fn refuse_packet(&self, client: ClientId, packet: PacketOut, refusal: Refusal) {
+        let details = PacketOutError { packet_out: Some(packet) };
+        self.report(client, refusal, stream_error::Details::PacketOut(details));
     }
 
     fn send_out(&self, client: ClientId, packet: &PacketOut) -> Result<(), Refusal> {
@@ -271,4 +301,8 @@ impl Device {
         let details = StreamOtherError { other: Some(other) };
         self.report(client, refusal, stream_error::Details::Other(details));
     }
+}
+
+fn removed(id: u64) -> Status {
+    Status::not_found(format!("device {id} was removed"))
 }

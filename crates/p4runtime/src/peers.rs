@@ -7,10 +7,11 @@
 //! some places are always left for newcomers.
 
 use crate::greeting::Metadata;
+use crate::streams::MAX_STREAMS;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 use tonic::transport::server::TlsConnectInfo;
@@ -28,6 +29,8 @@ pub(crate) struct Peers {
     begun: Instant,
     next: AtomicU64,
     open: Mutex<BTreeMap<u64, Arc<Peer>>>,
+    /// Among how many devices places and memory are divided when they are scarce.
+    devices: AtomicUsize,
 }
 
 /// One connection, as everything that serves it sees it.
@@ -43,12 +46,35 @@ pub(crate) struct Peer {
     has_asked: AtomicBool,
     /// Calls that are under way.
     calls: AtomicU32,
+    /// Its open streams.
+    opened: AtomicU32,
     /// Its streams that took part in an arbitration, and those of them that are primary.
     streams: AtomicU32,
     primaries: AtomicU32,
     /// Bytes of memory that its requests and answers take ([`crate::budget`]).
     pub(crate) held: AtomicUsize,
+    /// The device that its place and its memory count for: that of the first of its streams.
+    device: Mutex<Option<u64>>,
+    common_name: OnceLock<Option<String>>,
     socket: Mutex<Socket>,
+}
+
+/// Counts an open stream of a connection.
+#[derive(Debug)]
+pub(crate) struct OpenStream(Arc<Peer>);
+
+impl OpenStream {
+    /// One more, if there are fewer than `most`.
+    pub(crate) fn of(peer: &Arc<Peer>, most: usize) -> Option<OpenStream> {
+        let more = |opened: u32| ((opened as usize) < most).then_some(opened + 1);
+        peer.opened.fetch_update(Relaxed, Relaxed, more).ok().map(|_| OpenStream(Arc::clone(peer)))
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.opened.fetch_sub(1, Relaxed);
+    }
 }
 
 /// What the connection's socket and the bodies of its answers tell each other.
@@ -75,7 +101,12 @@ enum Use {
 
 impl Peers {
     pub(crate) fn new() -> Peers {
-        Peers { begun: Instant::now(), next: AtomicU64::new(0), open: Mutex::default() }
+        Peers {
+            begun: Instant::now(),
+            next: AtomicU64::new(0),
+            open: Mutex::default(),
+            devices: AtomicUsize::new(0),
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Peer>>> {
@@ -109,6 +140,67 @@ impl Peers {
         Some((peer, gives_way))
     }
 
+    /// Divides places and memory among so many devices.
+    pub(crate) fn share_among(&self, devices: usize) {
+        self.devices.store(devices, Relaxed);
+    }
+
+    /// A connection is about to have a stream for a device, after which it does not give way to newcomers. Of several devices
+    /// each has its part of the [`MAX_STREAMS`] places for that: when there is none left, a device that has less than its part
+    /// takes one of the device that has most.
+    pub(crate) fn settle(&self, peer: &Arc<Peer>, device: u64) -> Result<(), String> {
+        if peer.streams() > 0 {
+            return Ok(());
+        }
+        let mut open = self.open();
+        let devices = self.devices.load(Relaxed);
+        let of_device = || open.values().filter_map(|peer| Some((peer.device()?, peer)));
+        if devices > 1 && of_device().count() >= MAX_STREAMS {
+            let mut counts: HashMap<u64, usize> = HashMap::new();
+            of_device().for_each(|(device, _)| *counts.entry(device).or_default() += 1);
+            let part = (MAX_STREAMS / devices).max(1);
+            let full = || {
+                format!(
+                    "at most {MAX_STREAMS} connections have streams, {part} of each device when all are taken"
+                )
+            };
+            let has_most = counts.iter().max_by_key(|(device, count)| (**count, **device));
+            let Some((most, _)) = has_most
+                .filter(|(_, count)| counts.get(&device).copied().unwrap_or(0) < part && **count > part)
+            else {
+                return Err(full());
+            };
+            let candidates = of_device().filter(|(device, _)| device == most).map(|(_, peer)| peer);
+            let victim =
+                candidates.min_by_key(|peer| (peer.is_primary(), peer.last_ms.load(Relaxed), peer.id));
+            let victim = Arc::clone(victim.ok_or_else(full)?);
+            open.remove(&victim.id);
+            victim.close();
+        }
+        *peer.device.lock().unwrap_or_else(PoisonError::into_inner) = Some(device);
+        Ok(())
+    }
+
+    /// What devices other than that of a connection may still take of `reserve`, of which each has an equal part. `beyond`
+    /// gives what counts of the memory of a connection.
+    pub(crate) fn reserved_for_others(
+        &self,
+        peer: &Peer,
+        reserve: usize,
+        beyond: impl Fn(usize) -> usize,
+    ) -> usize {
+        let devices = self.devices.load(Relaxed).max(1);
+        let part = reserve / devices;
+        let mut taken: HashMap<u64, usize> = HashMap::new();
+        for other in self.open().values() {
+            if let Some(device) = other.device().filter(|device| Some(*device) != peer.device()) {
+                *taken.entry(device).or_default() += beyond(other.held.load(Relaxed));
+            }
+        }
+        let taken: usize = taken.values().map(|bytes| (*bytes).min(part)).sum();
+        (part * (devices - 1)).saturating_sub(taken)
+    }
+
     /// A connection has ended.
     pub(crate) fn leave(&self, peer: &Peer) {
         self.open().remove(&peer.id);
@@ -125,9 +217,12 @@ impl Peer {
             last_ms: AtomicU64::new(0),
             has_asked: AtomicBool::new(false),
             calls: AtomicU32::new(0),
+            opened: AtomicU32::new(0),
             streams: AtomicU32::new(0),
             primaries: AtomicU32::new(0),
             held: AtomicUsize::new(0),
+            device: Mutex::default(),
+            common_name: OnceLock::new(),
             socket: Mutex::default(),
         }
     }
@@ -178,6 +273,17 @@ impl Peer {
     /// Whether one of its streams is primary.
     pub(crate) fn is_primary(&self) -> bool {
         self.primaries.load(Relaxed) > 0
+    }
+
+    /// The device that it counts for, while it has streams.
+    fn device(&self) -> Option<u64> {
+        let device = *self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        device.filter(|_| self.streams() > 0)
+    }
+
+    /// The common name of its client's certificate, which is looked for once.
+    pub(crate) fn common_name(&self, find: impl FnOnce() -> Option<String>) -> Option<String> {
+        self.common_name.get_or_init(find).clone()
     }
 
     /// Of what use it is; none where it does not give way.
@@ -298,6 +404,45 @@ mod tests {
         }
         let (_, gave_way) = peers.admit([10, 0, 0, 9].into()).unwrap();
         assert!(gave_way && is_closed(&many[0]) && few.iter().all(|peer| !is_closed(peer)));
+    }
+
+    /// A connection that has a stream for a device.
+    fn settled(peers: &Peers, number: usize, device: u64) -> Result<Arc<Peer>, String> {
+        let (peer, _) = peers.admit([10, 0, (number / 100) as u8, 1].into()).unwrap();
+        peers.settle(&peer, device).inspect_err(|_| peers.leave(&peer))?;
+        peer.count_stream(true);
+        Ok(peer)
+    }
+
+    #[test]
+    fn of_several_devices_each_has_its_part_of_the_places_for_streams() {
+        let peers = Peers::new();
+        peers.share_among(2);
+        let first: Vec<Arc<Peer>> =
+            (0..MAX_STREAMS).map(|number| settled(&peers, number, 1).unwrap()).collect();
+        first[0].count_primary(true);
+        assert!(settled(&peers, 0, 1).is_err(), "it has more than its part");
+        // A connection that has a place already may have more streams.
+        peers.settle(&first[1], 1).unwrap();
+        let part = MAX_STREAMS / 2;
+        let second: Vec<Arc<Peer>> =
+            (0..part).map(|number| settled(&peers, 300 + number, 2).unwrap()).collect();
+        assert!(settled(&peers, 600, 2).is_err(), "it has its part");
+        assert_eq!(first.iter().filter(|peer| is_closed(peer)).count(), part);
+        assert!(!is_closed(&first[0]), "a primary is the last to go");
+        assert!(second.iter().all(|peer| !is_closed(peer)));
+        // What one gives up another may have.
+        peers.leave(&second[0]);
+        settled(&peers, 700, 1).unwrap();
+    }
+
+    #[test]
+    fn one_device_may_have_all_places() {
+        let peers = Peers::new();
+        peers.share_among(1);
+        for number in 0..=MAX_STREAMS {
+            settled(&peers, number, 1).unwrap();
+        }
     }
 
     #[test]

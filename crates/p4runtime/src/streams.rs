@@ -4,38 +4,17 @@
 //! a place: a stream that is not primary gives way for it.
 
 use crate::arbitration::{Arbitration, ClientId, MAX_CLIENTS_PER_ROLE, Notice};
-use crate::budget::Held;
+use crate::caller::Caller;
+use crate::line::{Line, full};
 use crate::peers::Peer;
-use millrace_p4runtime_api::v1::{
-    MasterArbitrationUpdate, StreamMessageResponse,
-    stream_message_response::{self, Update},
-};
-use prost::Message;
+use millrace_p4runtime_api::v1::{MasterArbitrationUpdate, stream_message_response};
 use std::collections::{HashMap, HashSet};
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
-use tokio::sync::{Notify, mpsc};
-use tokio_stream::Stream;
 use tonic::Status;
 
-/// Most streams of one connection.
-pub const MAX_STREAMS_OF_CONNECTION: usize = 32;
 /// Most streams of one address that take part in an arbitration.
 pub const MAX_STREAMS_OF_PEER: usize = 96;
 /// Most streams that take part in an arbitration: fewer than there may be connections, so that others have places too.
 pub const MAX_STREAMS: usize = 224;
-/// Most messages that wait for one stream.
-pub(crate) const STREAM_QUEUE: usize = 1024;
-/// Most bytes of memory that messages for one stream take.
-pub const MAX_STREAM_BACKLOG: usize = 4 << 20;
-/// Places of a stream's queue that only arbitration may take, so that a client that is flooded with packets still learns
-/// who is the primary.
-const RESERVED: usize = 128;
-
-pub(crate) type Answer = Result<StreamMessageResponse, Status>;
-
 /// Who is connected, and who may write.
 pub(crate) struct Streams {
     pub(crate) arbitration: Arbitration,
@@ -43,88 +22,10 @@ pub(crate) struct Streams {
 }
 
 struct Client {
-    answers: mpsc::Sender<Answer>,
-    end: Arc<End>,
-    peer: Arc<Peer>,
-    backlog: Arc<Backlog>,
+    line: Line,
     /// Whether it took part in an arbitration, and is primary.
     is_known: bool,
     is_primary: bool,
-}
-
-/// Tells a stream that it has to end, and why.
-#[derive(Debug, Default)]
-pub(crate) struct End {
-    status: Mutex<Option<Status>>,
-    told: Notify,
-}
-
-impl End {
-    fn tell(&self, status: Status) {
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = Some(status);
-        self.told.notify_one();
-    }
-
-    pub(crate) async fn told(&self) -> Status {
-        self.told.notified().await;
-        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner).take();
-        status.unwrap_or_else(|| Status::cancelled("the stream has ended"))
-    }
-}
-
-/// Memory of the messages that wait for a stream.
-#[derive(Debug)]
-struct Backlog {
-    bytes: AtomicUsize,
-    held: Option<Held>,
-}
-
-impl Backlog {
-    fn take(&self, bytes: usize) -> bool {
-        let fits = self.bytes.load(Relaxed) + bytes <= MAX_STREAM_BACKLOG
-            && self.held.as_ref().is_none_or(|held| held.take(bytes).is_ok());
-        if fits {
-            self.bytes.fetch_add(bytes, Relaxed);
-        }
-        fits
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Relaxed);
-        if let Some(held) = &self.held {
-            held.give_back(bytes);
-        }
-    }
-}
-
-/// What the client of a stream takes.
-#[derive(Debug)]
-pub struct StreamAnswers {
-    waiting: mpsc::Receiver<Answer>,
-    backlog: Arc<Backlog>,
-}
-
-impl Stream for StreamAnswers {
-    type Item = Answer;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Answer>> {
-        let answer = ready!(self.waiting.poll_recv(cx));
-        if let Some(Ok(StreamMessageResponse { update: Some(update) })) = &answer {
-            self.backlog.give_back(memory(update));
-        }
-        Poll::Ready(answer)
-    }
-}
-
-/// About the memory of a message that waits; of arbitration nothing, since nothing may be in its way.
-fn memory(update: &Update) -> usize {
-    match update {
-        Update::Arbitration(_) => 0,
-        Update::Packet(packet) => 256 + packet.payload.len(),
-        // Values of few bytes, each a structure of its own.
-        Update::Digest(list) => 256 + 12 * list.encoded_len(),
-        other => 256 + 4 * StreamMessageResponse { update: Some(other.clone()) }.encoded_len(),
-    }
 }
 
 impl Streams {
@@ -132,30 +33,18 @@ impl Streams {
         Streams { arbitration: Arbitration::new(device_id), clients: HashMap::new() }
     }
 
-    /// A stream opens. It has no role before it says so.
-    pub(crate) fn join(
-        &mut self,
-        id: ClientId,
-        peer: Arc<Peer>,
-        held: Option<Held>,
-        answers: mpsc::Sender<Answer>,
-        waiting: mpsc::Receiver<Answer>,
-    ) -> Result<(Arc<End>, StreamAnswers), Status> {
-        let of_connection = self.clients.values().filter(|client| Arc::ptr_eq(&client.peer, &peer)).count();
-        if of_connection >= MAX_STREAMS_OF_CONNECTION {
-            return Err(full(MAX_STREAMS_OF_CONNECTION, "of one connection"));
+    /// A stream is for this device. It has no role before it says so.
+    pub(crate) fn join(&mut self, id: ClientId, line: Line) {
+        self.clients.insert(id, Client { line, is_known: false, is_primary: false });
+    }
+
+    /// Ends the streams for whose clients there is a reason.
+    pub(crate) fn end(&self, reason: impl Fn(&Caller) -> Option<Status>) {
+        for client in self.clients.values() {
+            if let Some(status) = reason(&client.line.caller) {
+                client.line.end.tell(status);
+            }
         }
-        let (end, backlog) = (Arc::<End>::default(), Arc::new(Backlog { bytes: AtomicUsize::new(0), held }));
-        let client = Client {
-            answers,
-            end: Arc::clone(&end),
-            peer,
-            backlog: Arc::clone(&backlog),
-            is_known: false,
-            is_primary: false,
-        };
-        self.clients.insert(id, client);
-        Ok((end, StreamAnswers { waiting, backlog }))
     }
 
     /// A stream has ended. Says whether it had taken part in an arbitration.
@@ -170,10 +59,10 @@ impl Streams {
     fn remove(&mut self, id: ClientId) -> bool {
         let Some(client) = self.clients.remove(&id) else { return false };
         if client.is_primary {
-            client.peer.count_primary(false);
+            client.peer().count_primary(false);
         }
         if client.is_known {
-            client.peer.count_stream(false);
+            client.peer().count_stream(false);
         }
         client.is_known
     }
@@ -190,7 +79,7 @@ impl Streams {
         let outcome = self.arbitration.update(id, message)?;
         if let Some(client) = self.clients.get_mut(&id).filter(|client| !client.is_known) {
             client.is_known = true;
-            client.peer.count_stream(true);
+            client.peer().count_stream(true);
         }
         self.follow();
         self.notify(outcome.now);
@@ -202,9 +91,9 @@ impl Streams {
     fn make_room(&mut self, id: ClientId, message: &MasterArbitrationUpdate) -> Result<(), Status> {
         let role = message.role.as_ref().map_or("", |role| role.name.as_str());
         let is_wanted = self.arbitration.would_be_primary(role, message.election_id.as_ref());
-        let Some(address) = self.clients.get(&id).map(|client| client.peer.address) else { return Ok(()) };
+        let Some(address) = self.clients.get(&id).map(|client| client.peer().address) else { return Ok(()) };
         let of_role: HashSet<ClientId> = self.arbitration.clients(role).collect();
-        let of_address = |client: &Client| address.is_some() && client.peer.address == address;
+        let of_address = |client: &Client| address.is_some() && client.peer().address == address;
         let known = |client: &&Client| client.is_known;
         let address_count = self.clients.values().filter(known).filter(|client| of_address(client)).count();
         let count = self.clients.values().filter(known).count();
@@ -215,7 +104,7 @@ impl Streams {
             clients
                 .max_by_key(|(id, client)| {
                     let election = self.arbitration.election_of(**id);
-                    (client.peer.streams(), std::cmp::Reverse((election, **id)))
+                    (client.peer().streams(), std::cmp::Reverse((election, **id)))
                 })
                 .map(|(id, _)| *id)
         };
@@ -235,7 +124,10 @@ impl Streams {
         // All others may be primaries, of which there are not more than roles: then there is one stream more.
         if let Some(victim) = victim {
             if let Some(client) = self.clients.get(&victim) {
-                client.end.tell(Status::resource_exhausted("the stream gave way to one that is primary now"));
+                client
+                    .line
+                    .end
+                    .tell(Status::resource_exhausted("the stream gave way to one that is primary now"));
             }
             self.remove(victim);
             // It was not primary: nobody else needs to know.
@@ -251,46 +143,41 @@ impl Streams {
             let is_primary = primaries.contains(id);
             if is_primary != client.is_primary {
                 client.is_primary = is_primary;
-                client.peer.count_primary(is_primary);
+                client.peer().count_primary(is_primary);
             }
         }
     }
 
     /// Sends a message if there is room that is not reserved.
     pub(crate) fn send(&self, client: ClientId, update: stream_message_response::Update) -> bool {
-        let Some(client) = self.clients.get(&client) else { return false };
-        let bytes = memory(&update);
-        if client.answers.capacity() <= RESERVED || !client.backlog.take(bytes) {
-            return false;
-        }
-        let sent = client.answers.try_send(Ok(StreamMessageResponse { update: Some(update) })).is_ok();
-        if !sent {
-            client.backlog.give_back(bytes);
-        }
-        sent
+        self.clients.get(&client).is_some_and(|client| client.line.send(update))
     }
 
     /// Sends arbitration messages. A client that takes none is ended: it could not know who is the primary.
     pub(crate) fn notify(&self, notices: Vec<Notice>) {
         for (id, update) in notices {
             let Some(client) = self.clients.get(&id) else { continue };
-            let update = stream_message_response::Update::Arbitration(update);
-            if client.answers.try_send(Ok(StreamMessageResponse { update: Some(update) })).is_err() {
-                client.end.tell(Status::resource_exhausted("the client does not take its messages"));
+            if !client.line.send_first(stream_message_response::Update::Arbitration(update)) {
+                client.line.end.tell(Status::resource_exhausted("the client does not take its messages"));
             }
         }
     }
 }
 
-fn full(most: usize, of: &str) -> Status {
-    Status::resource_exhausted(format!("at most {most} streams {of}"))
+impl Client {
+    fn peer(&self) -> &Peer {
+        &self.line.caller.peer
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::{MAX_STREAM_BACKLOG, MAX_STREAMS_OF_CONNECTION, StreamAnswers};
+    use crate::peers::OpenStream;
     use millrace_p4runtime_api::election;
-    use millrace_p4runtime_api::v1::{PacketIn, Role};
+    use millrace_p4runtime_api::v1::{PacketIn, Role, stream_message_response::Update};
+    use std::sync::Arc;
 
     const DEVICE: u64 = 7;
 
@@ -303,9 +190,12 @@ mod tests {
         }
     }
 
-    fn join(streams: &mut Streams, id: u64, peer: &Arc<Peer>) -> Result<(Arc<End>, StreamAnswers), Status> {
-        let (answers, waiting) = mpsc::channel(STREAM_QUEUE);
-        streams.join(ClientId(id), Arc::clone(peer), None, answers, waiting)
+    type Open = (Line, StreamAnswers, OpenStream);
+
+    fn join(streams: &mut Streams, id: u64, peer: &Arc<Peer>) -> Result<Open, Status> {
+        let open = Line::open(Caller::local(peer), None)?;
+        streams.join(ClientId(id), open.0.clone());
+        Ok(open)
     }
 
     #[tokio::test]
@@ -329,7 +219,7 @@ mod tests {
         assert!(streams.arbitrate(ClientId(1000), &says(Some(1 << 100), "")).unwrap().len() == 1);
         assert!(late.is_primary() && late.streams() == 1);
         // The first without an election id gave way.
-        let status = open[1].0.told().await;
+        let status = open[1].0.end.told().await;
         assert_eq!(status.code(), tonic::Code::ResourceExhausted);
         assert_eq!(streams.clients.len(), MAX_CLIENTS_PER_ROLE);
         streams.leave(ClientId(1000));
@@ -364,13 +254,13 @@ mod tests {
     fn what_waits_for_a_stream_is_bounded_in_bytes_and_arbitration_is_not_among_it() {
         let mut streams = Streams::new(DEVICE);
         let peer = Peer::local();
-        let (_end, answers) = join(&mut streams, 1, &peer).unwrap();
+        let (_line, answers, _place) = join(&mut streams, 1, &peer).unwrap();
         streams.arbitrate(ClientId(1), &says(Some(1), "")).unwrap();
         let packet = PacketIn { payload: vec![0; 9000].into(), ..PacketIn::default() };
         let sent = (0..2000).filter(|_| streams.send(ClientId(1), Update::Packet(packet.clone()))).count();
         assert_eq!(sent, MAX_STREAM_BACKLOG / (9000 + 256));
         let notices = streams.arbitration.update(ClientId(1), &says(Some(2), "")).unwrap();
         streams.notify(notices.settled);
-        assert_eq!(answers.waiting.len(), sent + 1);
+        assert_eq!(answers.waiting(), sent + 1);
     }
 }

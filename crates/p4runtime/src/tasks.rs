@@ -97,10 +97,13 @@ pub(crate) async fn idle(device: Arc<Device>) {
         ticks.tick().await;
         // Whoever has the lock is not to be hurried for this: there is a next time soon.
         let Some(mut forwarding) = device.forwarding.try_write() else { continue };
-        let Some(active) = &mut forwarding.active else { continue };
-        if active.shadow.timers.is_empty() {
+        let active = forwarding.active.as_mut().filter(|active| !active.shadow.timers.is_empty());
+        let Some(active) = active else {
+            // Many devices whose entries have no timers cost nothing.
+            drop(forwarding);
+            device.changed.notified().await;
             continue;
-        }
+        };
         let Ok(expired) = expired(active).await else { return };
         for (table, view) in expired {
             tell_idle(&device, active, table, view);
