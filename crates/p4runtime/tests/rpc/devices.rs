@@ -33,7 +33,7 @@ impl House {
     pub(crate) fn add(&mut self, device_id: u64, share: Share) -> Result<Served, AddError> {
         let config = SwitchConfig { engine: EngineKind::Interp, ..SwitchConfig::default() };
         let nothing = Switch::new(empty_program().unwrap(), config).unwrap();
-        let mut worker = Worker::new(nothing, Vec::new()).unwrap();
+        let worker = Worker::new(nothing, Vec::new()).unwrap();
         let control = worker.control();
         let device = DeviceConfig {
             device_id,
