@@ -27,7 +27,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tonic::{Code, Status};
 use tracing::{debug, info};
 
@@ -73,6 +73,8 @@ pub(crate) struct Device {
     pub(crate) requests: Requests,
     pub(crate) making: Making,
     pub(crate) turns: Turns,
+    /// Places of those who make programs for any device of the server.
+    pub(crate) making_places: Arc<Semaphore>,
     pub(crate) ports: Ports,
     pub(crate) interfaces: Arc<Interfaces>,
     pub(crate) control: Control,
@@ -95,7 +97,7 @@ impl Device {
     #[allow(clippy::too_many_arguments, reason = "the parts of a device, each once")]
     pub(crate) fn new(
         (id, share): (u64, Share),
-        (making, turns): (Making, Turns),
+        (making, turns, making_places): (Making, Turns, Arc<Semaphore>),
         ports: Ports,
         interfaces: Arc<Interfaces>,
         cpu: Option<CpuSender>,
@@ -110,6 +112,7 @@ impl Device {
             requests: Requests::new(share.requests_per_second, Instant::now()),
             making,
             turns,
+            making_places,
             ports,
             interfaces,
             control,

@@ -15,11 +15,16 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use tonic::Status;
 use tracing::info;
 
 /// Most devices of one server.
 pub const MAX_DEVICES: usize = 4096;
+/// Threads of a server for what takes longer.
+pub(crate) const SLOW_THREADS: usize = 4;
+/// Most programs that are made at a time for all devices: a thread is left for those that take over.
+const MAX_MAKING: usize = SLOW_THREADS - 1;
 
 /// What a device has of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +87,7 @@ struct Shared {
     peers: Arc<Peers>,
     access: RwLock<Option<Arc<AccessList>>>,
     audit: Option<AuditLog>,
+    making: Arc<Semaphore>,
     by_id: RwLock<BTreeMap<u64, Arc<Device>>>,
 }
 
@@ -94,8 +100,9 @@ impl fmt::Debug for Devices {
 impl Devices {
     pub(crate) fn new(runtime: Handle, policy: Policy) -> Devices {
         let Policy { access, audit } = policy;
-        let (peers, by_id) = (Arc::new(Peers::new()), RwLock::default());
-        Devices(Arc::new(Shared { runtime, peers, access: RwLock::new(access), audit, by_id }))
+        let (peers, making) = (Arc::new(Peers::new()), Arc::new(Semaphore::new(MAX_MAKING)));
+        let (access, by_id) = (RwLock::new(access), RwLock::default());
+        Devices(Arc::new(Shared { runtime, peers, access, audit, making, by_id }))
     }
 
     /// Serves a device more, whose worker `control` reaches.
@@ -115,7 +122,7 @@ impl Devices {
         let id = config.device_id;
         self.check_new(&self.by_id(), id)?;
         // A description takes milliseconds, for which nobody else should wait.
-        let opened = Opened::new(config, control, share).map_err(AddError::Pipeline)?;
+        let opened = Opened::new(config, control, share, &self.0.making).map_err(AddError::Pipeline)?;
         let served = Served { feed: opened.feed(), programs: opened.programs() };
         let mut by_id = self.0.by_id.write().unwrap_or_else(PoisonError::into_inner);
         self.check_new(&by_id, id)?;

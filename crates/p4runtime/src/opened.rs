@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// Most digests and other news that wait for the server.
 const MAX_EVENTS: usize = 4096;
@@ -95,8 +95,14 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Puts it together; an error says why its program cannot be described to controllers.
-    pub(crate) fn new(config: DeviceConfig, control: Control, share: Share) -> Result<Opened, String> {
+    /// Puts it together; an error says why its program cannot be described to controllers. Programs for it are made with one
+    /// of the places of `all`.
+    pub(crate) fn new(
+        config: DeviceConfig,
+        control: Control,
+        share: Share,
+        all: &Arc<Semaphore>,
+    ) -> Result<Opened, String> {
         let DeviceConfig { device_id, making, ports, links, cpu_port, pipeline } = config;
         let active = pipeline
             .map(|pipeline| Loaded::running(pipeline, control.clone(), Shadow::default()))
@@ -110,7 +116,7 @@ impl Opened {
         let (sender, frames) = cpu_port.map(|(_, link)| (link.sender, link.frames)).unzip();
         let forwarding = Forwarding { active, ..Forwarding::default() };
         let (programs, orders) = Programs::of_server(making.clone(), control.clone());
-        let making = (making, programs.turns());
+        let making = (making, programs.turns(), Arc::clone(all));
         let device =
             Device::new((device_id, share), making, ports, interfaces, sender, control, forwarding, events);
         Ok(Opened { device: Arc::new(device), news, frames, programs, orders })

@@ -78,7 +78,10 @@ pub(crate) async fn set_pipeline(
     let running = forwarding::request(&device.control, Ask::Look).await?;
     // Compiling takes milliseconds, for which nobody else should wait but those who bring programs.
     let turn = turns.taken(&cancel).await.map_err(Refusal::from)?;
+    let place = Arc::clone(&device.making_places).acquire_owned().await;
+    let place = place.map_err(|_| Status::unavailable("the server has ended"))?;
     let made = tokio::task::spawn_blocking(move || {
+        let _place = place;
         let pipeline = making.pipeline(&p4_device_config, &cancel)?;
         if let Some(given) = &p4info {
             check_compatible(given, &pipeline.p4info)?;

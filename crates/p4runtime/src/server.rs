@@ -3,7 +3,7 @@
 use crate::budget::{Budget, Counted, MAX_MESSAGE};
 use crate::connections;
 use crate::device::Device;
-use crate::devices::{AddError, Devices, Policy, Served, Share};
+use crate::devices::{AddError, Devices, Policy, SLOW_THREADS, Served, Share};
 use crate::opened::{DeviceConfig, Feed};
 use crate::routes::Listed;
 use crate::service::Service;
@@ -220,7 +220,7 @@ impl Listening {
         listener.set_nonblocking(true).map_err(StartError::System)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(4)
+            .max_blocking_threads(SLOW_THREADS)
             .build()
             .map_err(StartError::System)?;
         Ok(Listening { transport, has_tls, listener, address, runtime })
