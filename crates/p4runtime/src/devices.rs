@@ -208,7 +208,7 @@ impl Devices {
         let listed = access.as_ref().and_then(|access| access.name(&caller.who)).map(str::to_owned);
         let who = listed.or_else(|| Some(format!("certificate {}", caller.who.certificate.as_ref()?)));
         let refused = result.map_err(|status| format!("{:?}: {}", status.code(), status.message()));
-        let result = refused.as_ref().map(|()| ()).map_err(String::as_str);
+        let result = refused.as_ref().copied().map_err(String::as_str);
         audit.record(AuditRecord::now(who.as_deref(), &caller.from(), Some(id), what, result));
     }
 
