@@ -15,7 +15,7 @@ use crate::wire::{Outlet, Wire};
 use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
 use millrace_classifier::{RuleError, TagsOut};
 use millrace_dataplane::{Control, Doorbell, Notice, PortId, RunError, Summary, Switch};
-use millrace_drivers::{PortStatistics, QueuePair};
+use millrace_drivers::QueuePair;
 use millrace_frames::{PacketPool, Region, SlotLayout};
 use std::fmt;
 use std::io;
@@ -308,14 +308,14 @@ impl Backplane {
         wire.connect(Outlet::Nowhere);
     }
 
-    /// From now on frames of ports of the machine go there.
+    /// From now on frames of ports of the machine go there. Waits until all lanes know.
     ///
     /// # Errors
     /// [`SetupError`]: two of them cannot be told apart, or the device has ended.
     pub fn set_routes(&self, routes: &[Route]) -> Result<(), SetupError> {
         let routes = Routes::new(routes, Arc::clone(&self.unclassified)).map_err(SetupError::Routes)?;
         let routes = Arc::new(routes);
-        let tell = |lane: &LaneHandle| lane.commands.send(Command::SetRoutes(Arc::clone(&routes)));
+        let tell = |lane: &LaneHandle| lane.commands.ask(|to| Command::SetRoutes(Arc::clone(&routes), to));
         Ok(self.lanes.iter().try_for_each(tell)?)
     }
 

@@ -27,7 +27,7 @@ pub(crate) enum Command {
     AddExit(usize, Arc<Exit>, u16),
     /// Nothing is put into the exit any more; what waits there leaves.
     RemoveExit(usize),
-    SetRoutes(Arc<Routes>),
+    SetRoutes(Arc<Routes>, Reply<()>),
     /// What the ports of the machine have counted, and those that broke.
     Statistics(Reply<PhysicalReport>),
     Stop,
@@ -116,7 +116,10 @@ impl Command {
                     lane.set_quanta();
                 }
             }
-            Command::AddPhysical(number, pair) => lane.physicals.push(Physical::new(number, pair)),
+            Command::AddPhysical(number, pair) => {
+                lane.physicals.push(Physical::new(number, pair));
+                (0..lane.exits.len()).for_each(|exit| lane.serve(exit));
+            }
             Command::RemovePhysical(number, to) => {
                 if let Some(at) = lane.physicals.iter().position(|known| known.number == number) {
                     let mut physical = lane.physicals.remove(at);
@@ -131,17 +134,16 @@ impl Command {
                 lane.exits[at] = Some((exit, physical));
             }
             Command::RemoveExit(at) => {
-                if let Some(Some((exit, _))) = lane.exits.get(at)
-                    && exit.inbox.waiting() > 0
-                {
-                    // Its port has it among those that it serves, or will have: then it leaves with its last packet.
-                    lane.send();
-                }
+                // Its port has it among those that it serves until nothing waits in it.
+                lane.serve(at);
                 if let Some(place) = lane.exits.get_mut(at) {
                     *place = None;
                 }
             }
-            Command::SetRoutes(routes) => lane.set_routes(routes),
+            Command::SetRoutes(routes, to) => {
+                lane.set_routes(routes);
+                let _ = to.send(());
+            }
             Command::Statistics(to) => {
                 let ports = lane.physicals.iter();
                 let ports = ports.map(|physical| (physical.number, physical.pair.statistics())).collect();

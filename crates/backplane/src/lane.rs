@@ -114,9 +114,7 @@ impl Lane {
     /// Does what was asked for, of the lane and of its switches.
     fn answer(&mut self) -> bool {
         self.doorbell.look();
-        while let Some(command) = self.commands.next() {
-            self.obey(command);
-        }
+        self.obey_all();
         for at in 0..self.members.len() {
             let Some(member) = &mut self.members[at] else { continue };
             if !member.worker.was_called() {
@@ -132,10 +130,23 @@ impl Lane {
         true
     }
 
-    fn obey(&mut self, command: Command) {
-        match command {
-            Command::Stop => self.is_stopped = true,
-            other => other.carry_out(self),
+    fn obey_all(&mut self) {
+        while !self.is_stopped
+            && let Some(command) = self.commands.next()
+        {
+            match command {
+                Command::Stop => self.is_stopped = true,
+                other => other.carry_out(self),
+            }
+        }
+    }
+
+    /// Has the port of an exit send what is in it. An exit whose port is not there yet is served as soon as it is.
+    pub(crate) fn serve(&mut self, exit: usize) {
+        if let Some(Some((exit, physical))) = self.exits.get(exit)
+            && let Some(physical) = self.physicals.iter_mut().find(|known| known.number == *physical)
+        {
+            physical.serve(Arc::clone(exit));
         }
     }
 
@@ -242,16 +253,14 @@ impl Lane {
     }
 
     /// Serves the exits that have packets.
-    pub(crate) fn send(&mut self) -> bool {
+    fn send(&mut self) -> bool {
         let mut told = std::mem::take(&mut self.told);
         self.exits_told.take(&mut told);
-        for number in told.drain(..) {
-            if let Some(Some((exit, physical))) = self.exits.get(number as usize)
-                && let Some(physical) = self.physicals.iter_mut().find(|known| known.number == *physical)
-            {
-                physical.serve(Arc::clone(exit));
-            }
+        // An exit may be told before the lane has heard of it: the command was sent before that, so it has come.
+        if told.iter().any(|number| !matches!(self.exits.get(*number as usize), Some(Some(_)))) {
+            self.obey_all();
         }
+        told.drain(..).for_each(|number| self.serve(number as usize));
         self.told = told;
         let mut any = false;
         for physical in &mut self.physicals {

@@ -1,5 +1,26 @@
 //! Many switches on few threads: frames of the machine's ports to virtual switches and back, links between these, and the share of
 //! the time that each has.
+//!
+//! ```text
+//!  port of the machine --classify--> inbox of a wire --> switch (a driven worker, in its turn) --> outlet of a wire
+//!                                        ^                                                            |      |
+//!                                        +---------------------- link in memory ----------------------+      v
+//!  port of the machine <--deficit round robin in bytes-- exits of all switches <------------------ tags put back
+//! ```
+//!
+//! A **lane** is a thread with ports of the machine and the switches that it runs. A switch is an ordinary
+//! [`Worker`](millrace_dataplane::Worker) whose ports are **wires** and whose steps the lane takes; so hot swap, reports, requests and
+//! plans of queues go through its [`Control`](millrace_dataplane::Control) as for any other switch. Packets move from
+//! inbox to inbox and are not copied, but for copies to several ports.
+//!
+//! It promises that a switch gets the frames of its routes and of its links and no other; that a switch with packets gets its share of
+//! the time of its lane whatever others do ([`TimeShare`]); that a circle of links ends ([`Loss::Hops`]); and that each packet that is
+//! lost between two switches, or a switch and a port, is counted with its reason for the switch ([`Counts`]).
+//!
+//! It never knows how a switch was made, who controls it, or what its program says.
+
+#![forbid(unsafe_code)]
+
 mod agenda;
 mod backplane;
 mod commands;

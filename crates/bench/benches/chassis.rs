@@ -11,7 +11,7 @@ mod lab;
 use lab::running::{Running, median, thread_named, time_of};
 use lab::{capture, compile, files, frames, switch};
 use millrace_backplane::{
-    Backplane, DEFAULT_HOPS, Emulation, ExitShare, ExitTo, MemberHandle, MemberSetting, Route, Setting,
+    Backplane, DEFAULT_HOPS, ExitShare, ExitTo, MemberHandle, MemberSetting, Route, Setting,
 };
 use millrace_chassis::Pipeline;
 use millrace_classifier::{Match, Priority, Rule, TagAction, Target};
@@ -19,7 +19,6 @@ use millrace_dataplane::{PortId, Worker};
 use millrace_drivers::QueuePair;
 use millrace_drivers::null::NullPort;
 use millrace_frames::SlotLayout;
-use std::path::PathBuf;
 use std::time::Duration;
 
 const ROUNDS: usize = 5;
@@ -54,11 +53,12 @@ fn main() {
                     continue;
                 }
                 let (mut alone, mut together, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-                let trace = capture(&all);
+                // As many frames for both, so that they miss the cache as often.
+                let trace = capture(&interleave(&all, instances, skewed, false));
                 let mixed = if instances == 1 {
                     trace.clone()
                 } else {
-                    capture(&interleave(&all, instances, skewed))
+                    capture(&interleave(&all, instances, skewed, true))
                 };
                 for _ in 0..ROUNDS {
                     let one = run_alone(&pipeline, &entries, &trace);
@@ -77,8 +77,8 @@ fn main() {
     }
 }
 
-/// Frames of all instances, each with the tag of its instance.
-fn interleave(frames: &[Vec<u8>], instances: usize, skewed: bool) -> Vec<Vec<u8>> {
+/// Frames of all instances, each with the tag of its instance, if they have some.
+fn interleave(frames: &[Vec<u8>], instances: usize, skewed: bool, tags: bool) -> Vec<Vec<u8>> {
     let count = (instances * frames.len()).max(1 << 14).next_multiple_of(instances);
     let instance_of = |number: usize| match skewed && !number.is_multiple_of(4) {
         true => number % (instances / 8).max(1),
@@ -86,6 +86,9 @@ fn interleave(frames: &[Vec<u8>], instances: usize, skewed: bool) -> Vec<Vec<u8>
     };
     let tagged = |number: usize| {
         let frame = &frames[number / instances % frames.len()];
+        if !tags {
+            return frame.clone();
+        }
         let vid = instance_of(number) as u16 + 1;
         [&frame[..12], &[0x81, 0], &vid.to_be_bytes(), &frame[12..]].concat()
     };

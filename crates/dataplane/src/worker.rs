@@ -18,6 +18,7 @@ mod leaving;
 pub(crate) mod live;
 mod mailbox;
 mod moves;
+mod outgoing;
 mod pace;
 mod ports;
 mod relay;
@@ -46,18 +47,19 @@ pub use waiting::{POLL_TIME, Polling};
 use crate::links;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
-use crate::{Clock, DigestMessage, DropReason, PortId, Trace};
+use crate::{Clock, DigestMessage, PortId, Trace};
 use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
 use intake::Intakes;
 use leaving::Leaving;
-use live::{LivePort, LivePorts};
+use live::LivePorts;
 use mailbox::Mailbox;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource};
-use millrace_frames::{self as frames, Batch, MAX_BATCH, MAX_FRAME, PacketPool, Service};
+use millrace_frames::{self as frames, Batch, MAX_BATCH, PacketPool};
 use millrace_pipeline::Program;
 use millrace_traffic::Plan;
+use outgoing::Outgoing;
 use pace::Pace;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -252,69 +254,6 @@ struct Listener {
     lost: u64,
     /// Whether it hears of each packet.
     of_packets: bool,
-}
-
-/// What goes wrong with packets on their way out, until there is time for it.
-#[derive(Default)]
-struct Outgoing {
-    /// Packets that a port did not take: its number, their bytes, and why.
-    refused: Vec<(PortId, usize, DropReason)>,
-    /// Ports that broke, by their place.
-    broken: Vec<(usize, PortError)>,
-}
-
-impl Outgoing {
-    /// Sends a copy of these bytes.
-    fn put(
-        &mut self,
-        ports: &mut LivePorts,
-        pool: &mut PacketPool,
-        (to, service, hops, bytes): (PortId, Service, u8, &[u8]),
-        time_ns: u64,
-    ) {
-        let packet = if bytes.len() <= MAX_FRAME { pool.take() } else { None };
-        let Some(packet) = packet else { return self.refused.push((to, bytes.len(), DropReason::TxRefused)) };
-        let Some(sending) = self.room(ports, pool, to) else { return pool.put(packet) };
-        match sending.push(packet) {
-            Ok(packet) => {
-                // Its length was looked at.
-                let _ = packet.set_frame(bytes);
-                (packet.service, packet.hops, packet.timestamp_ns) = (service, hops, time_ns);
-            }
-            // There was room.
-            Err(packet) => pool.put(packet),
-        }
-    }
-
-    /// The batch of a port, with room for a packet: a full one is sent first. None without the port.
-    #[inline]
-    fn room<'p>(
-        &mut self,
-        ports: &'p mut LivePorts,
-        pool: &mut PacketPool,
-        to: PortId,
-    ) -> Option<&'p mut Batch> {
-        let at = ports.find(to)?;
-        let live = &mut ports[at];
-        if live.sending.is_full() {
-            self.transmit(live, at, pool);
-        }
-        Some(&mut live.sending)
-    }
-
-    /// Transmits what waits for a port; what it refuses is dropped.
-    fn transmit(&mut self, live: &mut LivePort, at: usize, pool: &mut PacketPool) {
-        if live.sending.is_empty() {
-            return;
-        }
-        let result = live.port.transmit(&mut live.sending, pool);
-        let reason = if live.port.is_link_down() { DropReason::LinkDown } else { DropReason::TxRefused };
-        self.refused.extend(live.sending.packets().iter().map(|packet| (live.id, packet.len(), reason)));
-        live.sending.recycle(pool);
-        if let Err(error) = result {
-            self.broken.push((at, error));
-        }
-    }
 }
 
 /// Most packets that the ports of a worker may keep until their frames have left, all together (a gigabyte).
@@ -561,7 +500,7 @@ impl Worker {
         } else if self.mailbox.idleness.goes_on() {
             std::hint::spin_loop();
         } else if is_alone || self.mailbox.may_sleep() {
-            self.wait();
+            waiting::wait(self);
             self.mailbox.is_awake();
         }
     }

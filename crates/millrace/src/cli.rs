@@ -1,5 +1,6 @@
 //! The command line as it is written.
 
+use crate::chassis::ChassisCommand;
 use crate::cores::WorkerArgs;
 use crate::examples;
 use crate::inputs::InputArgs;
@@ -83,6 +84,9 @@ pub(crate) enum Command {
     /// Says or changes how ports of a running switch queue and schedule what leaves by them, in words as `tc` of Linux has them
     #[command(after_help = examples::TC)]
     Tc(TcCommand),
+    /// Says what is wrong with the file of a device with many virtual switches
+    #[command(after_help = examples::CHASSIS)]
+    Chassis(ChassisCommand),
 }
 
 impl Command {
@@ -103,6 +107,7 @@ impl Command {
             Command::Queue(args) => args.json,
             Command::Plugin(args) => args.json,
             Command::Tc(args) => args.json,
+            Command::Chassis(args) => args.json,
             // There it names a file, as in the tool of bmv2.
             Command::Shell(_) => false,
         }

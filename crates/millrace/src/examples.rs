@@ -85,6 +85,11 @@ Examples:
   millrace tc check plan.tc                               says whether they can be, without a switch
   millrace tc ingress 0 --class 7                         packets of port 0 come in before those of others";
 
+pub(crate) const CHASSIS: &str = "\
+Examples:
+  millrace chassis check edge.toml                        all that is wrong with the file, each with its line
+  millrace chassis check edge.toml --json                 the same as one JSON object";
+
 pub(crate) const PLUGIN: &str = "\
 Examples:
   millrace plugin                                         says what the plugins are and what they cost

@@ -8,6 +8,7 @@ mod added_ports;
 mod bench;
 mod capture;
 mod captures;
+mod chassis;
 mod check;
 mod cli;
 mod compile;
@@ -78,6 +79,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Queue(args) => observe::queue(&args),
         Command::Plugin(args) => observe::plugin(&args),
         Command::Tc(args) => tc::tc(&args),
+        Command::Chassis(args) => chassis::chassis(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! The packets that leave after a burst: which of them by which port, noted while the burst borrows the packets.
 
-use super::Outgoing;
 use super::live::LivePorts;
+use super::outgoing::Outgoing;
 use crate::burst::Output;
 use crate::{DropReason, PortId};
 use millrace_frames::{Batch, Packet, PacketPool, Place, Service};

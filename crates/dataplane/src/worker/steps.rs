@@ -9,7 +9,7 @@
 //! One thread may so run hundreds of switches. Requests, hot swaps, reports and captures go through [`super::Control`] as for any worker.
 
 use super::waker::Ringer;
-use super::{Mailbox, RunError, Spread, Summary, Worker, mailbox};
+use super::{Mailbox, RunError, Spread, Summary, Worker, mailbox, waiting};
 use crate::PortId;
 use crate::switch::Switch;
 use millrace_drivers::QueuePair;
@@ -83,7 +83,7 @@ impl Worker {
 
     /// How long no packet that waits in it may go on; none: none waits.
     pub fn until(&self) -> Option<Duration> {
-        self.until_due()
+        waiting::until_due(self)
     }
 
     /// Ends it, after the step that it was in.

@@ -88,34 +88,32 @@ pub(super) fn wake_in_time() {
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-impl Worker {
-    /// Waits until a frame or a request comes or a queued packet may leave.
-    pub(super) fn wait(&mut self) {
-        self.pace.rest();
-        let held = self.streams.held();
-        let ports = self.ports.iter().filter(|port| !(port.ended || held.is_some() && port.is_stamped));
-        let mut descriptors: Vec<RawFd> = self.mailbox.poll_fd().into_iter().collect();
-        for live in ports {
-            match live.port.poll_fd() {
-                Some(fd) => descriptors.push(fd),
-                // A port without a descriptor never makes its worker wait.
-                None => return,
-            }
+/// Waits until a frame or a request comes or a queued packet may leave.
+pub(super) fn wait(worker: &mut Worker) {
+    worker.pace.rest();
+    let held = worker.streams.held();
+    let ports = worker.ports.iter().filter(|port| !(port.ended || held.is_some() && port.is_stamped));
+    let mut descriptors: Vec<RawFd> = worker.mailbox.poll_fd().into_iter().collect();
+    for live in ports {
+        match live.port.poll_fd() {
+            Some(fd) => descriptors.push(fd),
+            // A port without a descriptor never makes its worker wait.
+            None => return,
         }
-        let timeout = self.until_due().into_iter().chain(held).min();
-        if wait_readable(&descriptors, timeout).is_err() {
-            std::thread::sleep(FALLBACK_WAIT);
-        }
-        self.mailbox.look();
     }
+    let timeout = until_due(worker).into_iter().chain(held).min();
+    if wait_readable(&descriptors, timeout).is_err() {
+        std::thread::sleep(FALLBACK_WAIT);
+    }
+    worker.mailbox.look();
+}
 
-    /// How long no packet that waits in the worker may go on; none: none waits.
-    pub(super) fn until_due(&self) -> Option<Duration> {
-        let next = self.switch.next_departure_ns();
-        let next = next.into_iter().chain(schedulers::wake_ns(&self.ports)).min();
-        let due = next.map(|next| Duration::from_nanos(next.saturating_sub(self.switch.now_ns())));
-        links::or_until_free(&self.switch, due)
-    }
+/// How long no packet that waits in the worker may go on; none: none waits.
+pub(super) fn until_due(worker: &Worker) -> Option<Duration> {
+    let next = worker.switch.next_departure_ns();
+    let next = next.into_iter().chain(schedulers::wake_ns(&worker.ports)).min();
+    let due = next.map(|next| Duration::from_nanos(next.saturating_sub(worker.switch.now_ns())));
+    links::or_until_free(&worker.switch, due)
 }
 
 #[cfg(test)]

@@ -254,8 +254,7 @@ impl DpdkQueue {
             return Handed::Refused(packet);
         }
         let data = packet.data().as_ptr();
-        let (length, hops, timestamp_ns) =
-            (packet.len() as u32, packet.hops, packet.timestamp_ns);
+        let (length, hops, timestamp_ns) = (packet.len() as u32, packet.hops, packet.timestamp_ns);
         let kind = Kind::of(packet.data());
         let packet = match Self::piece_of(&self.piece, &self.pieces, data) {
             Some(piece) => match piece.lend(packet) {
@@ -360,9 +359,7 @@ impl QueuePair for DpdkQueue {
                         continue;
                     }
                     match handed {
-                        Handed::Lent { hops, timestamp_ns, .. } => {
-                            self.take_back(frame, hops, timestamp_ns)
-                        }
+                        Handed::Lent { hops, timestamp_ns, .. } => self.take_back(frame, hops, timestamp_ns),
                         Handed::Copied(packet) => {
                             // SAFETY: the mbuf of the copy, which the device did not take.
                             unsafe { shim::millrace_frame_free(frame.mbuf) };

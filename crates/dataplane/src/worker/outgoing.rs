@@ -1,0 +1,69 @@
+//! Packets on their way from a worker to its ports.
+
+use super::live::{LivePort, LivePorts};
+use crate::{DropReason, PortId};
+use millrace_drivers::PortError;
+use millrace_frames::{Batch, MAX_FRAME, PacketPool, Service};
+
+/// What goes wrong with packets on their way out, until there is time for it.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    /// Packets that a port did not take: its number, their bytes, and why.
+    pub(super) refused: Vec<(PortId, usize, DropReason)>,
+    /// Ports that broke, by their place.
+    pub(super) broken: Vec<(usize, PortError)>,
+}
+
+impl Outgoing {
+    /// Sends a copy of these bytes.
+    pub(super) fn put(
+        &mut self,
+        ports: &mut LivePorts,
+        pool: &mut PacketPool,
+        (to, service, hops, bytes): (PortId, Service, u8, &[u8]),
+        time_ns: u64,
+    ) {
+        let packet = if bytes.len() <= MAX_FRAME { pool.take() } else { None };
+        let Some(packet) = packet else { return self.refused.push((to, bytes.len(), DropReason::TxRefused)) };
+        let Some(sending) = self.room(ports, pool, to) else { return pool.put(packet) };
+        match sending.push(packet) {
+            Ok(packet) => {
+                // Its length was looked at.
+                let _ = packet.set_frame(bytes);
+                (packet.service, packet.hops, packet.timestamp_ns) = (service, hops, time_ns);
+            }
+            // There was room.
+            Err(packet) => pool.put(packet),
+        }
+    }
+
+    /// The batch of a port, with room for a packet: a full one is sent first. None without the port.
+    #[inline]
+    pub(super) fn room<'p>(
+        &mut self,
+        ports: &'p mut LivePorts,
+        pool: &mut PacketPool,
+        to: PortId,
+    ) -> Option<&'p mut Batch> {
+        let at = ports.find(to)?;
+        let live = &mut ports[at];
+        if live.sending.is_full() {
+            self.transmit(live, at, pool);
+        }
+        Some(&mut live.sending)
+    }
+
+    /// Transmits what waits for a port; what it refuses is dropped.
+    pub(super) fn transmit(&mut self, live: &mut LivePort, at: usize, pool: &mut PacketPool) {
+        if live.sending.is_empty() {
+            return;
+        }
+        let result = live.port.transmit(&mut live.sending, pool);
+        let reason = if live.port.is_link_down() { DropReason::LinkDown } else { DropReason::TxRefused };
+        self.refused.extend(live.sending.packets().iter().map(|packet| (live.id, packet.len(), reason)));
+        live.sending.recycle(pool);
+        if let Err(error) = result {
+            self.broken.push((at, error));
+        }
+    }
+}
