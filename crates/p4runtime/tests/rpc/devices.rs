@@ -247,7 +247,8 @@ async fn the_quota_of_requests_of_one_device_leaves_the_others_alone() {
     assert_eq!(error.canonical_code, Code::ResourceExhausted as i32);
     let usage = house.server.devices().usage(1).unwrap();
     assert_eq!(usage.refused, refused + 1);
-    assert!(usage.requests >= 6 && house.server.devices().usage(2).unwrap().requests == 20);
+    // As many as come at once, and more if this took long.
+    assert!(usage.requests >= 5 && house.server.devices().usage(2).unwrap().requests == 20);
     assert_eq!(house.server.devices().usage(3), None);
     // After a while there is room again.
     tokio::time::sleep(Duration::from_millis(1200)).await;
