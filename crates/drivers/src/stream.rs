@@ -281,6 +281,7 @@ impl QueuePair for StreamPort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::wait_until;
     use std::io::Write;
     use std::path::PathBuf;
     use std::process::Command;
@@ -350,6 +351,8 @@ mod tests {
         assert_eq!(a.next_arrival_ns(), Some(1_000_002_000));
         assert_eq!(now(&mut a).unwrap(), (vec![vec![1, 2, 3], vec![4]], Received::Idle));
         drop(writer);
+        // A process that another test starts has the pipe too, until it runs its own program.
+        wait_until(&mut || now(&mut a).unwrap().1 == Received::End);
         assert_eq!(now(&mut a).unwrap(), (vec![], Received::End));
         assert_eq!(now(&mut b).unwrap(), (vec![], Received::Idle), "nobody has opened it");
         assert_eq!((a.statistics().rx_packets, a.statistics().rx_bytes), (2, 4));
