@@ -1,29 +1,35 @@
 //! Who has something to do for a lane: the switches that packets wait for, and the exits in which packets wait for a port.
 //!
-//! Any thread puts a number on the list; the lane takes the whole list. A number stands there once, however often it is told: its
-//! [`Note`] says whether it does. So a burst costs one look at a flag, and a lock only where the lane had nothing of it.
+//! Any thread puts somebody on the list; the lane takes the whole list. Whoever is told often stands there once: a [`Note`] says whether
+//! it does. So a burst costs one look at a flag, and a lock only where the lane had nothing of it.
 
 use millrace_dataplane::Ringer;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The list of a lane.
-#[derive(Debug)]
-pub(crate) struct Agenda {
-    list: Mutex<Vec<u32>>,
+pub(crate) struct Agenda<T> {
+    list: Mutex<Vec<T>>,
     any: AtomicBool,
     asleep: Arc<AtomicBool>,
     ringer: Ringer,
 }
 
-impl Agenda {
+impl<T> fmt::Debug for Agenda<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Agenda")
+    }
+}
+
+impl<T> Agenda<T> {
     /// An empty one of a lane that says there whether it sleeps, and wakes by that.
-    pub(crate) fn new(asleep: Arc<AtomicBool>, ringer: Ringer) -> Agenda {
+    pub(crate) fn new(asleep: Arc<AtomicBool>, ringer: Ringer) -> Agenda<T> {
         Agenda { list: Mutex::default(), any: AtomicBool::new(false), asleep, ringer }
     }
 
-    fn add(&self, number: u32) {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+    fn add(&self, one: T) {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner).push(one);
         self.any.store(true, Ordering::Release);
         // The lane says that it sleeps, then looks here once more, then sleeps: one of the two sees the other.
         fence(Ordering::SeqCst);
@@ -40,7 +46,7 @@ impl Agenda {
 
     /// Moves the list to an empty one.
     #[inline]
-    pub(crate) fn take(&self, into: &mut Vec<u32>) {
+    pub(crate) fn take(&self, into: &mut Vec<T>) {
         if self.has_any() {
             let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
             self.any.store(false, Ordering::Release);
@@ -49,24 +55,23 @@ impl Agenda {
     }
 }
 
-/// A number that may stand on an agenda.
+/// Whether somebody stands on an agenda.
 #[derive(Debug)]
-pub(crate) struct Note {
-    agenda: Arc<Agenda>,
-    number: u32,
+pub(crate) struct Note<T> {
+    agenda: Arc<Agenda<T>>,
     stands: AtomicBool,
 }
 
-impl Note {
-    pub(crate) fn new(agenda: Arc<Agenda>, number: u32) -> Note {
-        Note { agenda, number, stands: AtomicBool::new(false) }
+impl<T> Note<T> {
+    pub(crate) fn new(agenda: Arc<Agenda<T>>) -> Note<T> {
+        Note { agenda, stands: AtomicBool::new(false) }
     }
 
-    /// Has the lane look at it, after something was put where it looks.
+    /// Has the lane look at the one whose note this is, after something was put where it looks.
     #[inline]
-    pub(crate) fn tell(&self) {
+    pub(crate) fn tell(&self, of: impl FnOnce() -> T) {
         if !self.stands.swap(true, Ordering::AcqRel) {
-            self.agenda.add(self.number);
+            self.agenda.add(of());
         }
     }
 
@@ -88,23 +93,24 @@ mod tests {
         let doorbell = Doorbell::new().unwrap();
         let asleep = Arc::new(AtomicBool::new(false));
         let agenda = Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer()));
-        let notes = [3, 7].map(|number| Note::new(Arc::clone(&agenda), number));
+        let notes = [3, 7].map(|number| (Note::new(Arc::clone(&agenda)), number));
+        let tell = |at: usize| notes[at].0.tell(|| notes[at].1);
         let mut taken = Vec::new();
         agenda.take(&mut taken);
         assert!(taken.is_empty());
         for _ in 0..3 {
-            notes[1].tell();
-            notes[0].tell();
+            tell(1);
+            tell(0);
         }
         assert!(!doorbell.has_rung(), "nobody sleeps");
         agenda.take(&mut taken);
         assert_eq!(taken, [7, 3]);
         taken.clear();
-        notes[1].tell();
+        tell(1);
         assert!(!agenda.has_any(), "the lane has not looked yet");
-        notes[1].is_taken();
+        notes[1].0.is_taken();
         asleep.store(true, Ordering::Relaxed);
-        notes[1].tell();
+        tell(1);
         agenda.take(&mut taken);
         assert!(doorbell.has_rung() && taken == [7]);
     }

@@ -4,22 +4,22 @@ use crate::agenda::{Agenda, Note};
 use crate::commands::{Command, Ended, Sender, commands, end};
 use crate::counts::Counts;
 use crate::exit::{Exit, ExitShare};
-use crate::inbox::Inbox;
 use crate::lane::Lane;
 use crate::link::{Emulation, Link};
 use crate::member::Member;
 use crate::quota::{Admission, TimeShare, Traffic};
 use crate::routes::{Route, Routes};
-use crate::tags::Tags;
 use crate::wire::{Outlet, Wire};
 use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
 use millrace_classifier::{RuleError, TagsOut};
-use millrace_dataplane::{Control, Doorbell, Notice, PortId, RunError, Summary, Switch};
+use millrace_dataplane::{
+    Control, Doorbell, Notice, PortId, Ringer, RunError, Summary, Switch, prepare_thread,
+};
 use millrace_drivers::QueuePair;
 use millrace_frames::{PacketPool, Region, SlotLayout};
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -70,6 +70,8 @@ pub struct ExitTo {
 pub enum SetupError {
     /// The number of lanes.
     Lanes(usize),
+    /// There is no lane of this number.
+    NoLane(usize),
     /// There are [`MAX_MEMBERS`] already.
     TooManyMembers,
     /// Frames cannot be told apart as they should.
@@ -86,6 +88,7 @@ impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SetupError::Lanes(given) => write!(f, "a device has 1 to {MAX_LANES} workers, not {given}"),
+            SetupError::NoLane(number) => write!(f, "the device has no worker {number}"),
             SetupError::TooManyMembers => write!(f, "a device has at most {MAX_MEMBERS} switches"),
             SetupError::Routes(error) => error.fmt(f),
             SetupError::System(error) => write!(f, "cannot make the device: {error}"),
@@ -113,27 +116,12 @@ pub struct Backplane {
 
 struct LaneHandle {
     commands: Sender,
-    ringer: millrace_dataplane::Ringer,
-    members_told: Arc<Agenda>,
-    exits_told: Arc<Agenda>,
+    ringer: Ringer,
+    members_told: Arc<Agenda<MemberId>>,
+    exits_told: Arc<Agenda<Arc<Exit>>>,
     thread: Option<JoinHandle<()>>,
-    /// The places that are taken.
-    places: Mutex<Places>,
-}
-
-#[derive(Default)]
-struct Places {
-    members: Vec<bool>,
-    exits: Vec<bool>,
-}
-
-fn take_place(places: &mut Vec<bool>) -> usize {
-    let free = places.iter().position(|taken| !taken).unwrap_or(places.len());
-    if free == places.len() {
-        places.push(false);
-    }
-    places[free] = true;
-    free
+    /// Which places of switches are taken.
+    places: Mutex<Vec<bool>>,
 }
 
 /// A switch that runs on a device.
@@ -150,7 +138,6 @@ pub struct MemberHandle {
     /// What is counted of it outside of it.
     pub counts: Arc<Counts>,
     admission: Arc<Admission>,
-    exits: Vec<(usize, usize)>,
 }
 
 impl MemberHandle {
@@ -180,6 +167,10 @@ impl Backplane {
         Ok(Backplane { lanes, hops: setting.hops, seeds, unclassified: Arc::default() })
     }
 
+    fn lane(&self, number: usize) -> Result<&LaneHandle, SetupError> {
+        self.lanes.get(number).ok_or(SetupError::NoLane(number))
+    }
+
     /// How many lanes there are.
     pub fn lanes(&self) -> usize {
         self.lanes.len()
@@ -195,16 +186,17 @@ impl Backplane {
         switch: Switch,
         setting: &MemberSetting,
     ) -> Result<MemberHandle, SetupError> {
-        let handle = self.lanes.get(lane).ok_or(SetupError::Lanes(lane))?;
-        let place = handle.take(|places| &mut places.members);
+        let handle = self.lane(lane)?;
+        let place = handle.take_place();
         let id = MemberId::try_from(place).ok().filter(|_| place < MAX_MEMBERS);
         let made = id.ok_or(SetupError::TooManyMembers).and_then(|id| {
-            let note = Note::new(Arc::clone(&handle.members_told), u32::from(id));
+            let note = Note::new(Arc::clone(&handle.members_told));
             let given = (setting.share, setting.traffic);
-            let member = Member::new(switch, &setting.ports, setting.places, given, note, &handle.ringer);
+            let member =
+                Member::new((id, switch), &setting.ports, setting.places, given, note, &handle.ringer);
             member.map(|member| (id, member)).map_err(SetupError::Run)
         });
-        let (id, mut member) = made.inspect_err(|_| handle.give_back(|places| &mut places.members, place))?;
+        let (id, mut member) = made.inspect_err(|_| handle.give_back(place))?;
         let made = MemberHandle {
             lane,
             id,
@@ -213,7 +205,6 @@ impl Backplane {
             wires: member.wires.clone(),
             counts: Arc::clone(&member.counts),
             admission: Arc::clone(&member.admission),
-            exits: Vec::new(),
         };
         handle.commands.send(Command::AddMember(id, Box::new(member)))?;
         Ok(made)
@@ -224,11 +215,10 @@ impl Backplane {
     ///
     /// # Errors
     /// [`Ended`].
-    pub fn remove_member(&self, mut member: MemberHandle) -> Result<Summary, Ended> {
-        self.remove_exits(&mut member)?;
+    pub fn remove_member(&self, member: MemberHandle) -> Result<Summary, Ended> {
         let lane = &self.lanes[member.lane];
         let taken = lane.commands.ask(|to| Command::RemoveMember(member.id, to))?;
-        lane.give_back(|places| &mut places.members, usize::from(member.id));
+        lane.give_back(usize::from(member.id));
         Ok(end(*taken))
     }
 
@@ -248,50 +238,29 @@ impl Backplane {
     /// Has a lane receive from a port of the machine and send to it.
     ///
     /// # Errors
-    /// [`Ended`].
-    pub fn add_physical(&self, lane: usize, number: u16, pair: Box<dyn QueuePair>) -> Result<(), Ended> {
-        self.lanes[lane].commands.send(Command::AddPhysical(number, pair))
+    /// [`SetupError`]: there is no such lane, or the device has ended.
+    pub fn add_physical(&self, lane: usize, number: u16, pair: Box<dyn QueuePair>) -> Result<(), SetupError> {
+        Ok(self.lane(lane)?.commands.send(Command::AddPhysical(number, pair))?)
     }
 
-    /// Takes a port of the machine from its lane.
+    /// Takes a port of the machine from its lane; what waits for it is lost, and counted.
     ///
     /// # Errors
-    /// [`Ended`].
-    pub fn remove_physical(&self, lane: usize, number: u16) -> Result<Box<dyn QueuePair>, Ended> {
-        self.lanes[lane].commands.ask(|to| Command::RemovePhysical(number, to))
+    /// [`SetupError`]: there is no such lane, or the device has ended.
+    pub fn remove_physical(&self, lane: usize, number: u16) -> Result<Box<dyn QueuePair>, SetupError> {
+        Ok(self.lane(lane)?.commands.ask(|to| Command::RemovePhysical(number, to))?)
     }
 
-    /// From now on what a port of a switch sends goes to ports of the machine, each given with its lane.
+    /// From now on what a port of a switch sends goes to ports of the machine. What waits for those to which it went before leaves.
     ///
     /// # Errors
-    /// [`Ended`].
-    pub fn connect(&self, member: &mut MemberHandle, wire: &Arc<Wire>, to: &[ExitTo]) -> Result<(), Ended> {
-        let mut exits = Vec::new();
-        for ExitTo { lane, physical, share, tags } in to {
-            let handle = &self.lanes[*lane];
-            let place = handle.take(|places| &mut places.exits);
-            let note = Note::new(Arc::clone(&handle.exits_told), place as u32);
-            let exit = Arc::new(Exit {
-                inbox: Inbox::new(share.places),
-                share: *share,
-                counts: Arc::clone(&member.counts),
-                note,
-                is_served: AtomicBool::new(false),
-            });
-            handle.commands.send(Command::AddExit(place, Arc::clone(&exit), *physical))?;
-            member.exits.push((*lane, place));
-            exits.push((exit, Tags::new(*tags)));
-        }
-        wire.connect(Outlet::Exits(exits));
-        Ok(())
-    }
-
-    fn remove_exits(&self, member: &mut MemberHandle) -> Result<(), Ended> {
-        member.wires.iter().for_each(|wire| wire.connect(Outlet::Nowhere));
-        for (lane, place) in member.exits.drain(..) {
-            self.lanes[lane].commands.send(Command::RemoveExit(place))?;
-            self.lanes[lane].give_back(|places| &mut places.exits, place);
-        }
+    /// [`SetupError`]: there is no such lane.
+    pub fn connect(&self, wire: &Wire, to: &[ExitTo]) -> Result<(), SetupError> {
+        let exit = |to: &ExitTo| {
+            let agenda = &self.lane(to.lane)?.exits_told;
+            Ok((Arc::new(Exit::new(to.physical, to.share, Arc::clone(&wire.counts), agenda)), to.tags))
+        };
+        wire.connect(Outlet::Exits(to.iter().map(exit).collect::<Result<_, SetupError>>()?));
         Ok(())
     }
 
@@ -303,7 +272,7 @@ impl Backplane {
         }
     }
 
-    /// Takes a link, or the way to ports of the machine, from a port of a switch.
+    /// What a port of a switch sends goes nowhere from now on: its link is down.
     pub fn disconnect(&self, wire: &Wire) {
         wire.connect(Outlet::Nowhere);
     }
@@ -363,18 +332,25 @@ impl LaneHandle {
         let (members_told, exits_told) = (Arc::clone(&lane.members_told), Arc::clone(&lane.exits_told));
         let processor = setting.processors.get(number).copied();
         let thread = thread::Builder::new().name(format!("lane {number}")).spawn(move || {
-            processor.into_iter().for_each(millrace_dataplane::pin);
+            prepare_thread(processor);
             lane.run();
         })?;
         let places = Mutex::default();
         Ok(LaneHandle { commands: sender, ringer, members_told, exits_told, thread: Some(thread), places })
     }
 
-    fn take(&self, of: impl FnOnce(&mut Places) -> &mut Vec<bool>) -> usize {
-        take_place(of(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner)))
+    /// The place of one more switch.
+    fn take_place(&self) -> usize {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = places.iter().position(|taken| !taken).unwrap_or(places.len());
+        if free == places.len() {
+            places.push(false);
+        }
+        places[free] = true;
+        free
     }
 
-    fn give_back(&self, of: impl FnOnce(&mut Places) -> &mut Vec<bool>, place: usize) {
-        of(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner))[place] = false;
+    fn give_back(&self, place: usize) {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)[place] = false;
     }
 }

@@ -1,6 +1,5 @@
 //! What a lane is asked to do, between two rounds.
 
-use crate::exit::Exit;
 use crate::lane::Lane;
 use crate::member::Member;
 use crate::physical::Physical;
@@ -23,10 +22,6 @@ pub(crate) enum Command {
     SetShare(MemberId, TimeShare),
     AddPhysical(u16, Box<dyn QueuePair>),
     RemovePhysical(u16, Reply<Box<dyn QueuePair>>),
-    /// An exit to a port of the machine, at a place that is free.
-    AddExit(usize, Arc<Exit>, u16),
-    /// Nothing is put into the exit any more; what waits there leaves.
-    RemoveExit(usize),
     SetRoutes(Arc<Routes>, Reply<()>),
     /// What the ports of the machine have counted, and those that broke.
     Statistics(Reply<PhysicalReport>),
@@ -116,28 +111,12 @@ impl Command {
                     lane.set_quanta();
                 }
             }
-            Command::AddPhysical(number, pair) => {
-                lane.physicals.push(Physical::new(number, pair));
-                (0..lane.exits.len()).for_each(|exit| lane.serve(exit));
-            }
+            Command::AddPhysical(number, pair) => lane.physicals.push(Physical::new(number, pair)),
             Command::RemovePhysical(number, to) => {
                 if let Some(at) = lane.physicals.iter().position(|known| known.number == number) {
                     let mut physical = lane.physicals.remove(at);
                     physical.give_up(&mut lane.pool);
                     let _ = to.send(physical.pair);
-                }
-            }
-            Command::AddExit(at, exit, physical) => {
-                if lane.exits.len() <= at {
-                    lane.exits.resize_with(at + 1, || None);
-                }
-                lane.exits[at] = Some((exit, physical));
-            }
-            Command::RemoveExit(at) => {
-                // Its port has it among those that it serves until nothing waits in it.
-                lane.serve(at);
-                if let Some(place) = lane.exits.get_mut(at) {
-                    *place = None;
                 }
             }
             Command::SetRoutes(routes, to) => {

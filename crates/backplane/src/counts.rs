@@ -22,11 +22,13 @@ pub enum Loss {
     Tag,
     /// No packet was free for one more copy.
     NoPacket,
+    /// The port that it waited for went or broke: a port of the machine, or one of the switch.
+    PortGone,
 }
 
 impl Loss {
     /// All of them, with their names.
-    pub const ALL: [(Loss, &str); 8] = [
+    pub const ALL: [(Loss, &str); 9] = [
         (Loss::PacketQuota, "packet_quota"),
         (Loss::BitQuota, "bit_quota"),
         (Loss::InboxFull, "inbox_full"),
@@ -35,6 +37,7 @@ impl Loss {
         (Loss::ExitFull, "exit_full"),
         (Loss::Tag, "tag"),
         (Loss::NoPacket, "no_packet"),
+        (Loss::PortGone, "port_gone"),
     ];
 }
 

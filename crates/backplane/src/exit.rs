@@ -2,13 +2,14 @@
 //! sends to. The lane of the machine's port serves its exits by deficit round robin in bytes, in proportion to what is guaranteed to
 //! them, and none beyond its largest rate ([`crate::physical`]).
 
-use crate::agenda::Note;
+use crate::agenda::{Agenda, Note};
 use crate::counts::{Counts, Loss};
 use crate::inbox::Inbox;
-use crate::tags::Tags;
-use millrace_frames::{Batch, PacketPool};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use crate::rate::Rate;
+use crate::{tags, time};
+use millrace_classifier::TagsOut;
+use millrace_frames::{Batch, MAX_FRAME, PacketPool};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an exit may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,24 +35,73 @@ pub const DEFAULT_PLACES: usize = 1024;
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Exit {
+    /// The number of the port.
+    pub(crate) physical: u16,
     pub(crate) inbox: Inbox,
     pub(crate) share: ExitShare,
     pub(crate) counts: Arc<Counts>,
-    pub(crate) note: Note,
-    /// Whether its port has it among those that it serves; the lane of the port alone changes it.
-    pub(crate) is_served: AtomicBool,
+    pub(crate) note: Note<Arc<Exit>>,
+    /// What its port has of it while it serves it; here while nothing waits.
+    resting: Mutex<Option<Sending>>,
+}
+
+/// How far the port of an exit has come with it.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    /// Bytes that it may send in its turn.
+    pub(crate) deficit: u64,
+    /// What is left of its largest rate, in bytes.
+    pub(crate) largest: Option<Rate>,
+    /// Packets that the port has not taken yet.
+    pub(crate) batch: Batch,
 }
 
 impl Exit {
+    pub(crate) fn new(
+        physical: u16,
+        share: ExitShare,
+        counts: Arc<Counts>,
+        agenda: &Arc<Agenda<Arc<Exit>>>,
+    ) -> Exit {
+        // Of its largest rate it may send two of the longest frames at once, or what goes in a thousandth of a second.
+        let largest = share
+            .largest
+            .map(|bits| Rate::new(bits / 8, (bits / 8 / 1_000).max(2 * MAX_FRAME as u64), time::now_ns()));
+        Exit {
+            physical,
+            inbox: Inbox::new(share.places),
+            share,
+            counts,
+            note: Note::new(Arc::clone(agenda)),
+            resting: Mutex::new(Some(Sending { deficit: 0, largest, batch: Batch::new() })),
+        }
+    }
+
     /// Takes the packets of a batch, which are the switch's, and counts those for which it has no room.
     #[inline]
-    pub(crate) fn send(&self, batch: &mut Batch, tags: &Tags, pool: &mut PacketPool) {
-        let unfit = tags.put_on(batch, pool);
+    pub(crate) fn send(self: &Arc<Exit>, batch: &mut Batch, tags: TagsOut, pool: &mut PacketPool) {
+        let unfit = tags::put_on(tags, batch, pool);
         self.counts.lose(Loss::Tag, unfit);
         if self.inbox.put(batch) {
-            self.note.tell();
+            self.note.tell(|| Arc::clone(self));
         }
         self.counts.lose(Loss::ExitFull, batch.len());
         batch.recycle(pool);
+    }
+
+    /// Its port serves it from now on; none: it does already.
+    pub(crate) fn begin(&self) -> Option<Sending> {
+        self.resting.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Its port does not serve it any more.
+    pub(crate) fn rest(&self, sending: Sending) {
+        *self.resting.lock().unwrap_or_else(PoisonError::into_inner) = Some(sending);
+    }
+
+    /// What waits is lost, and counted: there is no port for it.
+    pub(crate) fn give_up(&self) {
+        self.note.is_taken();
+        self.counts.lose(Loss::PortGone, self.inbox.clear());
     }
 }

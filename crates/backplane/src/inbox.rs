@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Batches with so many packets together become one: the packets are moved.
+const JOINED: usize = 32;
 /// Empty batches that an inbox keeps for later.
 const SPARE: usize = 2;
 
@@ -56,7 +58,7 @@ impl Inner {
 
     /// Adds a whole batch as it is, or packet by packet where two small batches become one.
     fn push_all(&mut self, batch: &mut Batch) {
-        let joins = self.batches.back().is_some_and(|last| last.len() + batch.len() <= batch.len().max(32));
+        let joins = self.batches.back().is_some_and(|last| last.len() + batch.len() <= JOINED);
         if !joins && batch.is_alike() {
             let mut whole = self.empty_batch();
             let count = batch.len();
@@ -100,17 +102,9 @@ impl Inbox {
         let mut inner = self.inner();
         let before = inner.ready;
         let room = inner.room();
-        if batch.len() <= room {
-            inner.push_all(batch);
-        } else {
-            let mut left = Batch::new();
-            for (at, packet) in batch.drain().enumerate() {
-                match at < room {
-                    true => inner.push(packet),
-                    false => _ = left.push(packet),
-                }
-            }
-            *batch = left;
+        match batch.len() <= room {
+            true => inner.push_all(batch),
+            false => batch.drain_first(room).for_each(|packet| inner.push(packet)),
         }
         self.waiting.store(inner.ready, Ordering::Release);
         before == 0 && inner.ready > 0
@@ -119,17 +113,12 @@ impl Inbox {
     /// Puts packets in that may be taken at a time and not before. No packet that is put in later may be taken earlier.
     pub(crate) fn put_late(&self, batch: &mut Batch, mut due_ns: impl FnMut(&Packet) -> u64) {
         let mut inner = self.inner();
-        let mut left = Batch::new();
         let mut earliest = inner.late.back().map_or(0, |(due, _)| *due);
-        for packet in batch.drain() {
-            if inner.room() == 0 {
-                let _ = left.push(packet);
-                continue;
-            }
+        let room = inner.room();
+        for packet in batch.drain_first(room) {
             earliest = earliest.max(due_ns(&packet));
             inner.late.push_back((earliest, packet));
         }
-        *batch = left;
     }
 
     /// When the first packet may be taken that may not yet.

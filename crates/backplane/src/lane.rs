@@ -24,7 +24,7 @@ use crate::routes::{Routes, Spread};
 use crate::time::now_ns;
 use crate::{MemberId, PortFailure};
 use millrace_dataplane::{Doorbell, Progress};
-use millrace_drivers::wait_readable;
+use millrace_drivers::{PortError, wait_readable};
 use millrace_frames::{Batch, MAX_BATCH, PacketPool};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -47,22 +47,21 @@ const SHORT: Duration = Duration::from_micros(200);
 
 /// See the module's documentation.
 pub(crate) struct Lane {
-    pub(crate) doorbell: Doorbell,
-    pub(crate) commands: Commands,
+    doorbell: Doorbell,
+    commands: Commands,
     asleep: Arc<AtomicBool>,
     /// Switches that packets have come for, and exits that packets wait in.
-    pub(crate) members_told: Arc<Agenda>,
-    pub(crate) exits_told: Arc<Agenda>,
+    pub(crate) members_told: Arc<Agenda<MemberId>>,
+    pub(crate) exits_told: Arc<Agenda<Arc<Exit>>>,
     pub(crate) members: Vec<Option<Box<Member>>>,
-    /// Each exit with the place of its port; the places of exits that are gone are used again.
-    pub(crate) exits: Vec<Option<(Arc<Exit>, u16)>>,
     pub(crate) physicals: Vec<Physical>,
     pub(crate) pool: PacketPool,
     spread: Spread,
     /// Switches that have packets, in the order of their turns.
     active: VecDeque<MemberId>,
     timers: BinaryHeap<Reverse<(u64, MemberId)>>,
-    told: Vec<u32>,
+    /// What was on the agendas, to use its memory again.
+    told: (Vec<MemberId>, Vec<Arc<Exit>>),
     received: Batch,
     pub(crate) failures: Vec<PortFailure>,
     is_stopped: bool,
@@ -71,21 +70,19 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn new(doorbell: Doorbell, commands: Commands, pool: PacketPool, routes: Arc<Routes>) -> Lane {
         let asleep = Arc::<AtomicBool>::default();
-        let agenda = || Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer()));
         Lane {
-            members_told: agenda(),
-            exits_told: agenda(),
-            asleep: Arc::clone(&asleep),
+            members_told: Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer())),
+            exits_told: Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer())),
+            asleep,
             doorbell,
             commands,
             members: Vec::new(),
-            exits: Vec::new(),
             physicals: Vec::new(),
             pool,
             spread: Spread::new(routes),
             active: VecDeque::new(),
             timers: BinaryHeap::new(),
-            told: Vec::new(),
+            told: Default::default(),
             received: Batch::new(),
             failures: Vec::new(),
             is_stopped: false,
@@ -99,10 +96,12 @@ impl Lane {
                 self.rest();
             }
         }
+        // An exit on the agenda holds the agenda.
+        self.exits_told.take(&mut self.told.1);
     }
 
     /// One round; whether there was anything to do.
-    pub(crate) fn round(&mut self) -> bool {
+    fn round(&mut self) -> bool {
         let mut busy = self.doorbell.has_rung() && self.answer();
         busy |= self.receive();
         busy |= self.wake_late();
@@ -113,8 +112,14 @@ impl Lane {
 
     /// Does what was asked for, of the lane and of its switches.
     fn answer(&mut self) -> bool {
-        self.doorbell.look();
-        self.obey_all();
+        while !self.is_stopped
+            && let Some(command) = self.commands.next()
+        {
+            match command {
+                Command::Stop => self.is_stopped = true,
+                other => other.carry_out(self),
+            }
+        }
         for at in 0..self.members.len() {
             let Some(member) = &mut self.members[at] else { continue };
             if !member.worker.was_called() {
@@ -130,26 +135,6 @@ impl Lane {
         true
     }
 
-    fn obey_all(&mut self) {
-        while !self.is_stopped
-            && let Some(command) = self.commands.next()
-        {
-            match command {
-                Command::Stop => self.is_stopped = true,
-                other => other.carry_out(self),
-            }
-        }
-    }
-
-    /// Has the port of an exit send what is in it. An exit whose port is not there yet is served as soon as it is.
-    pub(crate) fn serve(&mut self, exit: usize) {
-        if let Some(Some((exit, physical))) = self.exits.get(exit)
-            && let Some(physical) = self.physicals.iter_mut().find(|known| known.number == *physical)
-        {
-            physical.serve(Arc::clone(exit));
-        }
-    }
-
     /// Takes frames from the ports and gives them to the inboxes of their switches.
     fn receive(&mut self) -> bool {
         let Lane { physicals, pool, spread, received, failures, .. } = self;
@@ -157,10 +142,13 @@ impl Lane {
         loop {
             let mut more = false;
             for physical in physicals.iter_mut() {
-                match physical.receive(received, pool) {
-                    Ok(may_be_more) => more |= may_be_more,
-                    Err(error) => failures.push(PortFailure::new(physical.number, &error)),
-                }
+                let received_more = physical.receive(received, pool);
+                let may_be_more = received_more.unwrap_or_else(|error| {
+                    note(failures, physical.number, &error);
+                    false
+                });
+                // A port that gives nothing waits for packets of the pool: asking again at once would free none.
+                more |= may_be_more && !received.is_empty();
                 if !received.is_empty() {
                     any = true;
                     spread.give(physical.number, received, pool);
@@ -199,10 +187,10 @@ impl Lane {
 
     /// Notes who was told of packets.
     fn take_told(&mut self) {
-        let mut told = std::mem::take(&mut self.told);
+        let mut told = std::mem::take(&mut self.told.0);
         self.members_told.take(&mut told);
-        told.drain(..).for_each(|id| self.activate(id as MemberId));
-        self.told = told;
+        told.drain(..).for_each(|id| self.activate(id));
+        self.told.0 = told;
     }
 
     /// A switch may have something to do.
@@ -232,7 +220,7 @@ impl Lane {
             }
             any = true;
             member.note.is_taken();
-            let due = member.let_time_pass(now);
+            member.let_time_pass(now);
             now = run_turn(member, now);
             if member.has_work() && !member.is_paused {
                 self.active.push_back(id);
@@ -241,8 +229,7 @@ impl Lane {
             member.is_active = false;
             // Time that it does not use is not saved for later.
             member.deficit_ns = member.deficit_ns.min(0);
-            let due = due.into_iter().chain(member.let_time_pass(now)).min();
-            if let Some(due) = due
+            if let Some(due) = member.next_ns(now)
                 && member.due_ns.is_none_or(|known| due < known)
             {
                 member.due_ns = Some(due);
@@ -254,28 +241,24 @@ impl Lane {
 
     /// Serves the exits that have packets.
     fn send(&mut self) -> bool {
-        let mut told = std::mem::take(&mut self.told);
-        self.exits_told.take(&mut told);
-        // An exit may be told before the lane has heard of it: the command was sent before that, so it has come.
-        if told.iter().any(|number| !matches!(self.exits.get(*number as usize), Some(Some(_)))) {
-            self.obey_all();
+        let Lane { exits_told, told: (_, told), physicals, pool, failures, .. } = self;
+        exits_told.take(told);
+        for exit in told.drain(..) {
+            match physicals.iter_mut().find(|physical| physical.number == exit.physical) {
+                Some(physical) => physical.serve(exit),
+                None => exit.give_up(),
+            }
         }
-        told.drain(..).for_each(|number| self.serve(number as usize));
-        self.told = told;
         let mut any = false;
-        for physical in &mut self.physicals {
+        for physical in physicals.iter_mut() {
             if physical.keeps {
-                physical.pair.complete(&mut self.pool);
+                physical.pair.complete(pool);
             }
-            if !physical.has_waiting() {
-                continue;
-            }
-            match physical.send(&mut self.pool) {
-                Ok(sent) => any |= sent,
-                Err(error) => {
-                    physical.give_up(&mut self.pool);
-                    self.failures.push(PortFailure::new(physical.number, &error));
-                }
+            if physical.has_waiting() {
+                any |= physical.send(pool).unwrap_or_else(|error| {
+                    note(failures, physical.number, &error);
+                    false
+                });
             }
         }
         any
@@ -308,6 +291,7 @@ impl Lane {
         if wait_readable(&descriptors, due.into_iter().chain(soon).min()).is_err() {
             std::thread::sleep(SHORT);
         }
+        self.doorbell.look();
     }
 
     /// From now on frames of ports go there.
@@ -339,19 +323,25 @@ impl Lane {
     }
 }
 
+/// A port of the machine broke, which is told once.
+fn note(failures: &mut Vec<PortFailure>, port: u16, error: &PortError) {
+    if failures.iter().all(|known| known.port != port) {
+        failures.push(PortFailure { port, error: error.to_string() });
+    }
+}
+
 /// Runs a switch until its time is used up or nothing waits for it; gives the time then.
 fn run_turn(member: &mut Member, begun: u64) -> u64 {
     let mut now = begun;
     member.is_paused = false;
     member.deficit_ns = (member.deficit_ns + member.quantum_ns).min(member.quantum_ns);
-    // At least one step, for what waits for nothing but the time.
     while member.deficit_ns > 0 {
         let mut goes_on = true;
         for _ in 0..STEPS {
             goes_on = match member.step() {
                 Progress::Busy => member.has_work(),
                 Progress::Idle => false,
-                Progress::Paused | Progress::Stopped => {
+                Progress::Paused => {
                     member.is_paused = true;
                     false
                 }

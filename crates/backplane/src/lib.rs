@@ -47,7 +47,7 @@ pub use quota::{TimeShare, Traffic, WHOLE};
 pub use routes::Route;
 pub use wire::Wire;
 
-use millrace_drivers::{PortError, PortStatistics};
+use millrace_drivers::PortStatistics;
 
 /// The number of a switch in its lane.
 pub type MemberId = u16;
@@ -72,10 +72,4 @@ pub struct PortFailure {
     pub port: u16,
     /// Why.
     pub error: String,
-}
-
-impl PortFailure {
-    pub(crate) fn new(port: u16, error: &PortError) -> PortFailure {
-        PortFailure { port, error: error.to_string() }
-    }
 }

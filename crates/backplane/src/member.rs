@@ -1,5 +1,6 @@
 //! A switch on a lane: its worker, its ports, and how much of the lane's time it has used.
 
+use crate::MemberId;
 use crate::agenda::Note;
 use crate::counts::Counts;
 use crate::quota::{Admission, TimeShare, Traffic, WHOLE};
@@ -18,7 +19,7 @@ pub(crate) struct Member {
     pub(crate) wires: Vec<Arc<Wire>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counts: Arc<Counts>,
-    pub(crate) note: Arc<Note>,
+    pub(crate) note: Arc<Note<MemberId>>,
     share: TimeShare,
     /// Nanoseconds of a round of the lane that it gets.
     pub(super) quantum_ns: i64,
@@ -37,18 +38,18 @@ pub(crate) struct Member {
 impl Member {
     /// A switch with ports of these numbers, each of which holds so many packets that come for it.
     pub(crate) fn new(
-        switch: Switch,
+        (id, switch): (MemberId, Switch),
         ports: &[PortId],
         places: usize,
         (share, traffic): (TimeShare, Traffic),
-        note: Note,
+        note: Note<MemberId>,
         ringer: &Ringer,
     ) -> Result<Member, RunError> {
         let (counts, note) = (Arc::<Counts>::default(), Arc::new(note));
         let admission = Arc::new(Admission::new(traffic));
         let wire = |port: &PortId| {
             let (admission, counts, note) = (Arc::clone(&admission), Arc::clone(&counts), Arc::clone(&note));
-            Arc::new(Wire::new(*port, places, admission, counts, note))
+            Arc::new(Wire::new((id, *port), places, admission, counts, note))
         };
         let wires: Vec<Arc<Wire>> = ports.iter().map(wire).collect();
         let pairs = wires
@@ -110,12 +111,17 @@ impl Member {
         }
     }
 
-    /// Lets packets on links go on whose time has come; when the next one is due.
-    pub(crate) fn let_time_pass(&mut self, now_ns: u64) -> Option<u64> {
-        let due = self.wires.iter().filter_map(|wire| wire.let_time_pass(now_ns)).min();
-        let until = self.worker.until();
-        let waits = until.map(|until| now_ns + u64::try_from(until.as_nanos()).unwrap_or(u64::MAX / 2));
-        due.into_iter().chain(waits).min()
+    /// Lets packets on links go on whose time has come.
+    pub(crate) fn let_time_pass(&self, now_ns: u64) {
+        self.wires.iter().for_each(|wire| wire.let_time_pass(now_ns));
+    }
+
+    /// When the next packet may go on that waits for its time, on a link or in the switch.
+    pub(crate) fn next_ns(&self, now_ns: u64) -> Option<u64> {
+        let on_links = self.wires.iter().filter_map(|wire| wire.due_ns());
+        let inside = self.worker.until_due();
+        let inside = inside.map(|until| now_ns + u64::try_from(until.as_nanos()).unwrap_or(u64::MAX / 2));
+        on_links.chain(inside).min()
     }
 
     #[inline]

@@ -1,13 +1,12 @@
-//! The clock of the backplane: the machine's monotonic one, in nanoseconds since the process asked it first.
+//! The clock of the backplane: the machine's monotonic one, from when it was asked first.
 
-use std::sync::OnceLock;
-use std::time::Instant;
+use millrace_dataplane::Clock;
+use std::sync::LazyLock;
 
-static START: OnceLock<Instant> = OnceLock::new();
+static CLOCK: LazyLock<Clock> = LazyLock::new(Clock::real);
 
-/// Now.
+/// Now, in nanoseconds.
 #[inline]
 pub(crate) fn now_ns() -> u64 {
-    let start = START.get_or_init(Instant::now);
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    CLOCK.now_ns()
 }

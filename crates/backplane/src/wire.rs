@@ -1,12 +1,13 @@
 //! A port of a switch inside the device: what comes for it, and where goes what it sends.
 
+use crate::MemberId;
 use crate::agenda::Note;
 use crate::counts::{Counts, Loss};
 use crate::exit::Exit;
 use crate::inbox::Inbox;
 use crate::link::Link;
 use crate::quota::Admission;
-use crate::tags::Tags;
+use millrace_classifier::TagsOut;
 use millrace_dataplane::PortId;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, Packet, PacketPool};
@@ -21,7 +22,7 @@ pub(crate) enum Outlet {
     #[default]
     Nowhere,
     /// To ports of the machine, a copy to each.
-    Exits(Vec<(Arc<Exit>, Tags)>),
+    Exits(Vec<(Arc<Exit>, TagsOut)>),
     /// To a port of another switch.
     Link(Link),
 }
@@ -29,6 +30,7 @@ pub(crate) enum Outlet {
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Wire {
+    member: MemberId,
     port: PortId,
     inbox: Inbox,
     /// Whether packets may wait in the inbox for a time.
@@ -37,18 +39,19 @@ pub struct Wire {
     is_up: AtomicBool,
     admission: Arc<Admission>,
     pub(crate) counts: Arc<Counts>,
-    note: Arc<Note>,
+    note: Arc<Note<MemberId>>,
 }
 
 impl Wire {
     pub(crate) fn new(
-        port: PortId,
+        (member, port): (MemberId, PortId),
         places: usize,
         admission: Arc<Admission>,
         counts: Arc<Counts>,
-        note: Arc<Note>,
+        note: Arc<Note<MemberId>>,
     ) -> Wire {
         Wire {
+            member,
             port,
             inbox: Inbox::new(places),
             has_late: AtomicBool::new(false),
@@ -75,7 +78,7 @@ impl Wire {
     pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) {
         self.admission.admit(batch, &self.counts, pool);
         if self.inbox.put(batch) {
-            self.note.tell();
+            self.note.tell(|| self.member);
         }
         self.counts.lose(Loss::InboxFull, batch.len());
         batch.recycle(pool);
@@ -91,7 +94,7 @@ impl Wire {
         self.admission.admit(batch, &self.counts, pool);
         self.inbox.put_late(batch, due_ns);
         self.has_late.store(true, Ordering::Release);
-        self.note.tell();
+        self.note.tell(|| self.member);
         self.counts.lose(Loss::InboxFull, batch.len());
         batch.recycle(pool);
     }
@@ -102,13 +105,16 @@ impl Wire {
         self.counts.lose(Loss::NoPacket, 1);
     }
 
-    /// Lets packets go on whose time has come; when the next one is due.
-    pub(crate) fn let_time_pass(&self, now_ns: u64) -> Option<u64> {
-        if !self.has_late.load(Ordering::Acquire) {
-            return None;
+    /// Lets packets go on whose time has come.
+    pub(crate) fn let_time_pass(&self, now_ns: u64) {
+        if self.has_late.load(Ordering::Acquire) {
+            self.inbox.let_time_pass(now_ns);
         }
-        self.inbox.let_time_pass(now_ns);
-        self.inbox.due_ns()
+    }
+
+    /// When the next packet may go on that waits for its time.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        self.has_late.load(Ordering::Acquire).then(|| self.inbox.due_ns()).flatten()
     }
 
     /// From now on what the port sends goes there.
@@ -125,7 +131,7 @@ impl Wire {
     /// Nothing comes any more, and what waits is gone.
     pub(crate) fn close(&self) {
         self.connect(Outlet::Nowhere);
-        self.counts.lose(Loss::InboxFull, self.inbox.clear());
+        self.counts.lose(Loss::PortGone, self.inbox.clear());
     }
 }
 
@@ -136,12 +142,12 @@ pub(crate) struct WirePort {
     wire: Arc<Wire>,
     statistics: PortStatistics,
     /// A copy on its way to one more port of the machine.
-    copies: Batch,
+    copies: Option<Batch>,
 }
 
 impl WirePort {
     pub(crate) fn new(wire: Arc<Wire>) -> WirePort {
-        WirePort { wire, statistics: PortStatistics::default(), copies: Batch::with_limit(0) }
+        WirePort { wire, statistics: PortStatistics::default(), copies: None }
     }
 }
 
@@ -179,10 +185,11 @@ impl QueuePair for WirePort {
                     return Ok(Transmitted::default());
                 };
                 for (exit, tags) in others {
+                    let copies = copies.get_or_insert_default();
                     copy(batch, copies, wire, pool);
-                    exit.send(copies, tags, pool);
+                    exit.send(copies, *tags, pool);
                 }
-                last.send(batch, tags, pool);
+                last.send(batch, *tags, pool);
             }
         }
         statistics.tx_packets += sent as u64;
@@ -216,9 +223,6 @@ impl QueuePair for WirePort {
 
 /// Copies the packets of a batch, as many as there are free packets for.
 fn copy(batch: &Batch, copies: &mut Batch, wire: &Wire, pool: &mut PacketPool) {
-    if copies.room() == 0 && copies.is_empty() {
-        *copies = Batch::new();
-    }
     let mut lost = 0;
     for packet in batch.packets() {
         match copies.add(pool).map(|copy| copy.copy_from(packet)) {

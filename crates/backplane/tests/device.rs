@@ -88,8 +88,12 @@ struct Device {
 
 impl Device {
     fn new(lanes: usize) -> Device {
+        Device::with_packets(lanes, 4096)
+    }
+
+    fn with_packets(lanes: usize, packets: usize) -> Device {
         let layout = SlotLayout { size: 2112, ..SlotLayout::DEFAULT };
-        let setting = Setting { lanes, processors: Vec::new(), packets: 4096, layout, hops: 5 };
+        let setting = Setting { lanes, processors: Vec::new(), packets, layout, hops: 5 };
         let backplane = Backplane::start(&setting).unwrap();
         let cables = <[Cable; 2]>::default();
         for (number, cable) in (0..).zip(&cables) {
@@ -115,7 +119,7 @@ impl Device {
         let tags = rule.tags_out(Priority::default()).unwrap_or_default();
         let lane = usize::from(physical) * (self.backplane.lanes() - 1);
         let to = ExitTo { lane, physical, share: ExitShare::default(), tags };
-        self.backplane.connect(member, &wire, &[to]).unwrap();
+        self.backplane.connect(&wire, &[to]).unwrap();
         self.routes.push(Route { physical, matches, tag, flood: true, wire });
         self.backplane.set_routes(&self.routes).unwrap();
     }
@@ -266,6 +270,41 @@ fn links_have_delay_rate_and_loss() {
     // Nine standard deviations of 250 throws.
     let lost = first.counts.lost(Loss::LinkLoss) - 40;
     assert!((54..196).contains(&lost), "{lost}");
+}
+
+#[test]
+fn a_lane_whose_packets_are_all_in_use_goes_on() {
+    let mut device = Device::with_packets(1, 64);
+    let mut first = device.add(0, 2, Traffic::default());
+    let mut second = device.add(0, 2, Traffic::default());
+    device.claim(&mut first, 0, 0, Match::Whole);
+    device.claim(&mut second, 1, 1, Match::Whole);
+    let slow = Emulation { delay_ns: 50_000_000, ..Emulation::default() };
+    device.backplane.link(port(&first.wires, 1), port(&second.wires, 0), slow);
+    let sent: Vec<Vec<u8>> = (0..200).map(|n| frame([2; 6], None, n)).collect();
+    device.cables[0].send(sent.clone());
+    // All 64 are on the link, and the port has more frames.
+    wait_for(|| device.cables[0].to.lock().unwrap().len() == 136);
+    assert_eq!(device.backplane.statistics().unwrap().ports.len(), 2);
+    assert_eq!(device.cables[1].receive(200), sent);
+}
+
+#[test]
+fn the_largest_rate_of_an_exit_holds_also_when_it_is_empty_now_and_then() {
+    let mut device = Device::new(1);
+    let mut member = device.add(0, 2, Traffic::default());
+    device.claim(&mut member, 0, 0, Match::Whole);
+    let share = ExitShare { largest: Some(8_000_000), ..ExitShare::default() };
+    let to = ExitTo { lane: 0, physical: 1, share, tags: Default::default() };
+    device.backplane.connect(port(&member.wires, 1), &[to]).unwrap();
+    let begun = Instant::now();
+    for _ in 0..20 {
+        device.cables[0].send((0..200).map(|n| frame([2; 6], None, n)));
+        device.cables[1].receive(200);
+    }
+    // 240,000 bytes at a million a second, of which 32,768 go at once.
+    assert!(begun.elapsed() >= Duration::from_millis(200), "{:?}", begun.elapsed());
+    assert_eq!(member.counts.losses().count(), 0);
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn run_chassis(pipeline: &Pipeline, entries: &str, trace: &std::path::Path, inst
         switch.use_best_code().expect("the best code");
         let ports = (0..PORTS).map(PortId::from).collect();
         let setting = MemberSetting { ports, places: 1024, ..MemberSetting::default() };
-        let mut member = backplane.add_member(0, switch, &setting).unwrap_or_else(|error| panic!("{error}"));
+        let member = backplane.add_member(0, switch, &setting).unwrap_or_else(|error| panic!("{error}"));
         for (physical, wire) in (0..PORTS).zip(member.wires.clone()) {
             let (matches, tag) = match instances {
                 1 => (Match::Whole, TagAction::Keep),
@@ -148,7 +148,7 @@ fn run_chassis(pipeline: &Pipeline, entries: &str, trace: &std::path::Path, inst
             };
             let tags = rule.tags_out(Priority::default()).unwrap_or_default();
             let to = ExitTo { lane: 0, physical, share: ExitShare::default(), tags };
-            backplane.connect(&mut member, &wire, &[to]).expect("a lane");
+            backplane.connect(&wire, &[to]).expect("a lane");
             routes.push(Route { physical, matches, tag, flood: false, wire });
         }
         members.push(member);

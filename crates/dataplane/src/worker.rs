@@ -178,9 +178,6 @@ fn add(ports: &mut Vec<(PortId, PortStatistics)>, port: PortId, statistics: Port
 
 /// The numbers of the ports, if so many workers can have them.
 fn check(ports: &[(PortId, Vec<Box<dyn QueuePair>>)], workers: usize) -> Result<BTreeSet<PortId>, RunError> {
-    if !(1..=MAX_WORKERS).contains(&workers) {
-        return Err(RunError::Workers(workers));
-    }
     let mut numbers = BTreeSet::new();
     for (port, pairs) in ports {
         if !numbers.insert(*port) {
@@ -193,11 +190,13 @@ fn check(ports: &[(PortId, Vec<Box<dyn QueuePair>>)], workers: usize) -> Result<
     Ok(numbers)
 }
 
-/// Has the calling thread run on this processor alone, if the system lets it.
-pub fn pin(processor: usize) {
+/// Makes the calling thread one that forwards: it wakes when its time is over, not later, and runs on this processor alone, if there is
+/// one and the system lets it.
+pub fn prepare_thread(processor: Option<usize>) {
     use rustix::thread::{CpuSet, sched_setaffinity};
-    let mut set = CpuSet::new();
-    if processor < CpuSet::MAX_CPU {
+    waiting::wake_in_time();
+    if let Some(processor) = processor.filter(|processor| *processor < CpuSet::MAX_CPU) {
+        let mut set = CpuSet::new();
         set.set(processor);
         let _ = sched_setaffinity(None, &set);
     }
@@ -440,11 +439,8 @@ impl Worker {
 
     /// Runs until it is stopped or all ports have ended and all queues are empty, of all workers.
     pub fn run(mut self) -> Summary {
-        waiting::wake_in_time();
         self.set_followers_up();
-        if let Some(processor) = self.seat.processors.first() {
-            pin(*processor);
-        }
+        prepare_thread(self.seat.processors.first().copied());
         while !self.mailbox.control().is_to_stop() {
             mailbox::take_messages(&mut self);
             if self.mailbox.is_paused() {

@@ -238,8 +238,7 @@ impl Batch {
     /// Gives the first `count` packets back to the pool.
     #[inline]
     pub fn recycle_first(&mut self, count: usize, pool: &mut PacketPool) {
-        let count = count.min(self.packets.len());
-        self.packets.drain(..count).for_each(|packet| pool.put(packet));
+        self.drain_first(count).for_each(|packet| pool.put(packet));
     }
 
     /// Gives the packets for which `done` says so back to the pool; the others stay, in order.

@@ -136,10 +136,7 @@ impl Followers {
 /// Forwards with the worker that comes, until it is to stop. None: the leader has gone.
 fn follow(returned: &Receiver<Box<Worker>>, is_done: &AtomicBool, leader: &Control) -> Option<Box<Worker>> {
     let mut worker = returned.recv().ok()?;
-    super::waiting::wake_in_time();
-    if let Some(processor) = worker.seat.processors.get(worker.seat.number) {
-        super::pin(*processor);
-    }
+    super::prepare_thread(worker.seat.processors.get(worker.seat.number).copied());
     while !worker.mailbox.control().is_to_stop() {
         while let Some(message) = worker.mailbox.next() {
             let Message::Lend(to) = message else { continue };

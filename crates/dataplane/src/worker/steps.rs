@@ -22,10 +22,8 @@ pub enum Progress {
     Busy,
     /// Nothing to do now.
     Idle,
-    /// It takes no packets: a pause has begun and is not over.
+    /// It takes no packets: a pause has begun and is not over, or it was told to end.
     Paused,
-    /// It was told to end.
-    Stopped,
 }
 
 impl Worker {
@@ -54,19 +52,14 @@ impl Worker {
     }
 
     /// Answers the requests that have come.
-    pub fn answer(&mut self) -> Progress {
+    pub fn answer(&mut self) {
         mailbox::take_waiting(self);
-        match (self.mailbox.control().is_to_stop(), self.mailbox.is_paused()) {
-            (true, _) => Progress::Stopped,
-            (_, true) => Progress::Paused,
-            _ => Progress::Idle,
-        }
     }
 
     /// Takes a batch from each port.
     #[inline]
     pub fn step(&mut self) -> Progress {
-        if self.mailbox.is_paused() {
+        if self.mailbox.is_paused() || self.mailbox.control().is_to_stop() {
             return Progress::Paused;
         }
         match self.round() {
@@ -82,12 +75,13 @@ impl Worker {
     }
 
     /// How long no packet that waits in it may go on; none: none waits.
-    pub fn until(&self) -> Option<Duration> {
+    pub fn until_due(&self) -> Option<Duration> {
         waiting::until_due(self)
     }
 
     /// Ends it, after the step that it was in.
     pub fn end(mut self) -> Summary {
+        self.send_the_last();
         self.complete();
         self.summary()
     }
