@@ -31,7 +31,7 @@ pub struct DeviceConfig {
     pub making: Making,
     /// The ports of the switch.
     pub ports: BTreeSet<PortId>,
-    /// What is behind the ports, for gNMI.
+    /// The interfaces of the ports, for gNMI.
     pub links: Links,
     /// The port of the controller.
     pub cpu_port: Option<(PortId, CpuLink)>,

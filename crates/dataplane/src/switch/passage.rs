@@ -24,7 +24,7 @@ impl Switch {
         let program = Arc::clone(&self.forwarder.program);
         self.now_ns = self.clock.now_ns();
         loop {
-            self.take_all_turns(begun);
+            self.take_all_turns(begun, None);
             let Some((departure, stay)) = self.traffic.queues.pop_any() else { break };
             egress::egress(self, &program, departure, stay);
         }
@@ -34,31 +34,21 @@ impl Switch {
     /// of what came in on the port or is for it is dropped, as other ports wait; so is what waits for its time or a rate. None of it may
     /// leave by a port that gets the number later.
     pub(crate) fn finish_port(&mut self, port: PortId) -> Outcome {
-        let begun = Instant::now();
-        self.take_turn();
-        while self.traffic.has_put_off() {
-            if begun.elapsed() > PATIENCE {
-                self.drop_put_off(Some(port));
-                break;
-            }
-            self.take_turn();
-        }
+        self.take_all_turns(Instant::now(), Some(port));
         for departure in self.traffic.queues.take_for(port) {
             self.drop_departure(DropReason::NoQueue, &departure);
         }
         self.take_outcome()
     }
 
-    /// Works until nothing is put off.
-    fn take_all_turns(&mut self, begun: Instant) {
-        loop {
-            self.take_turn();
-            if !self.traffic.has_put_off() {
-                return;
-            }
+    /// Works until nothing is put off. After [`PATIENCE`] the rest is dropped: all of it, or what came in on a port or is for it.
+    fn take_all_turns(&mut self, begun: Instant, of: Option<PortId>) {
+        self.take_turn();
+        while self.traffic.has_put_off() {
             if begun.elapsed() > PATIENCE {
-                self.drop_put_off(None);
+                return self.drop_put_off(of);
             }
+            self.take_turn();
         }
     }
 
