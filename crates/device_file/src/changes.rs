@@ -5,7 +5,10 @@
 //! named are not looked at: an image that has another content under the same name is for `millrace ctl swap`.
 
 mod difference;
+mod made;
 mod show;
+
+pub use made::Missing;
 
 use crate::model::*;
 use serde::Serialize;

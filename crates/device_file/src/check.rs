@@ -88,10 +88,33 @@ fn tenants(draft: &Draft<'_>, findings: &mut Findings) {
             }
         }
     }
-    for tenant in &draft.tenants {
-        if tenant.is.certificate.is_some() && !draft.device.table.has("grpc-client-ca") {
-            let message = "`certificate` needs `grpc-client-ca` of the device: no client is asked for one";
-            findings.push(Finding::new(Kind::Conflict, tenant.table.at("certificate"), message));
+    let device = &draft.device;
+    let of_operator = device.is.operator_certificate.is_some();
+    let certified = draft.tenants.iter().filter(|tenant| tenant.is.certificate.is_some());
+    let keys = certified.map(|tenant| (tenant.table.at("certificate"), "certificate"));
+    let keys =
+        keys.chain(of_operator.then(|| (device.table.at("operator-certificate"), "operator-certificate")));
+    for (at, key) in keys.filter(|_| !device.table.has("grpc-client-ca")) {
+        let message = format!("`{key}` needs `grpc-client-ca` of the device: no client is asked for one");
+        findings.push(Finding::new(Kind::Conflict, at, message));
+    }
+    // Who is known by one certificate or token is one.
+    for (tenant, key) in
+        draft.tenants.iter().flat_map(|tenant| [(tenant, "certificate"), (tenant, "token-file")])
+    {
+        let (its, of_operator, name) = match key {
+            "certificate" => {
+                (&tenant.is.certificate, &device.is.operator_certificate, "operator-certificate")
+            }
+            _ => (&tenant.is.token_file, &device.is.operator_token_file, "operator-token-file"),
+        };
+        if its.is_some() && its == of_operator {
+            let message = format!(
+                "a tenant and the operator have the `{key}` {}",
+                quoted(its.as_deref().unwrap_or_default())
+            );
+            let finding = Finding::new(Kind::Duplicate, tenant.table.at(key), message);
+            findings.push(finding.also(device.table.at(name), "the operator's"));
         }
     }
 }

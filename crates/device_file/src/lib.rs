@@ -13,6 +13,7 @@
 mod changes;
 mod check;
 mod files;
+mod folder;
 mod keys;
 mod limits;
 mod model;
@@ -23,7 +24,7 @@ mod quantity;
 mod reader;
 mod reference;
 
-pub use changes::{Change, Changes, Kept, changes};
+pub use changes::{Change, Changes, Kept, Missing, changes};
 pub use limits::*;
 pub use model::*;
 pub use problem::{Kind, Place, Problem, Problems};

@@ -47,6 +47,10 @@ pub struct Device {
     pub grpc_client_ca: Option<String>,
     /// Whether other machines may reach the P4Runtime server without TLS.
     pub grpc_allow_plaintext: bool,
+    /// Common name of the certificate of the operator's clients.
+    pub operator_certificate: Option<String>,
+    /// Path of a file that holds the operator's token.
+    pub operator_token_file: Option<String>,
     /// Where metrics and captures are served.
     pub http: Option<String>,
     /// Whether other machines may reach them.
@@ -138,7 +142,7 @@ pub struct Switch {
 }
 
 /// Where the program of a switch comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Hash)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// Path of a program image.
@@ -148,7 +152,7 @@ pub enum Source {
 }
 
 /// The source of a program, with what its compiler is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Hash)]
 #[serde(rename_all = "kebab-case")]
 pub struct Program {
     /// Path of the source.
@@ -162,7 +166,7 @@ pub struct Program {
 }
 
 /// The language of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Hash)]
 pub enum Std {
     /// P4_16.
     #[serde(rename = "p4-16")]

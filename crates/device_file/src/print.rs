@@ -66,6 +66,8 @@ fn device(device: &Device, out: &mut Out<'_>) -> fmt::Result {
     out.some("grpc-key", &device.grpc_key)?;
     out.some("grpc-client-ca", &device.grpc_client_ca)?;
     out.plain("grpc-allow-plaintext", device.grpc_allow_plaintext)?;
+    out.some("operator-certificate", &device.operator_certificate)?;
+    out.some("operator-token-file", &device.operator_token_file)?;
     out.some("http", &device.http)?;
     out.plain("http-allow-remote", device.http_allow_remote)?;
     out.some("audit", &device.audit)?;

@@ -109,26 +109,31 @@ impl Kind {
 impl Problems {
     /// All as diagnostics for a terminal, with lines and carets. `colour` adds terminal escapes.
     pub fn render(&self, colour: bool) -> String {
+        let mut shown = self.render_each(colour).concat();
+        if self.more > 0 {
+            shown.push_str(&format!("{} more problems (MAX_PROBLEMS is {MAX_PROBLEMS})\n", self.more));
+        }
+        shown
+    }
+
+    /// As [`Problems::render`], each alone.
+    pub fn render_each(&self, colour: bool) -> Vec<String> {
         let mut map = SourceMap::new();
         let file = map.add(self.file.as_str(), self.text.as_str(), None);
         let span = |place: &Place| match file {
             Some(file) => Span::new(file, place.bytes.start as u32, place.bytes.end as u32),
             None => Span::default(),
         };
-        let mut shown = String::new();
-        for problem in &self.problems {
+        let show = |problem: &Problem| {
             let mut diagnostic =
                 Diagnostic::error(problem.kind.name(), span(&problem.place), problem.message.as_str());
             for (place, why) in &problem.others {
                 diagnostic = diagnostic.with_secondary(span(place), why.as_str());
             }
             diagnostic.help.clone_from(&problem.help);
-            shown.push_str(&render(&diagnostic, &map, colour));
-        }
-        if self.more > 0 {
-            shown.push_str(&format!("{} more problems (MAX_PROBLEMS is {MAX_PROBLEMS})\n", self.more));
-        }
-        shown
+            render(&diagnostic, &map, colour)
+        };
+        self.problems.iter().map(show).collect()
     }
 
     /// All as one object of JSON.

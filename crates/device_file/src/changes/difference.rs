@@ -56,7 +56,7 @@ impl Steps {
 }
 
 fn device(old: &Device, new: &Device, steps: &mut Steps) {
-    let pairs: [(&'static str, bool); 15] = [
+    let pairs: [(&'static str, bool); 17] = [
         ("name", old.name == new.name),
         ("workers", old.workers == new.workers),
         ("processors", old.processors == new.processors),
@@ -68,6 +68,8 @@ fn device(old: &Device, new: &Device, steps: &mut Steps) {
         ("grpc-key", old.grpc_key == new.grpc_key),
         ("grpc-client-ca", old.grpc_client_ca == new.grpc_client_ca),
         ("grpc-allow-plaintext", old.grpc_allow_plaintext == new.grpc_allow_plaintext),
+        ("operator-certificate", old.operator_certificate == new.operator_certificate),
+        ("operator-token-file", old.operator_token_file == new.operator_token_file),
         ("http", old.http == new.http),
         ("http-allow-remote", old.http_allow_remote == new.http_allow_remote),
         ("audit", old.audit == new.audit),

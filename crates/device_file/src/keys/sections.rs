@@ -91,6 +91,18 @@ pub(crate) const DEVICE: Section = Section {
             Absent::Flag(false),
             "other machines may reach the P4Runtime server without TLS",
         ),
+        key(
+            "operator-certificate",
+            Text,
+            Is("the operator has no certificate"),
+            "common name of the certificate of the operator's clients",
+        ),
+        key(
+            "operator-token-file",
+            Text,
+            Is("the operator has no token"),
+            "path of a file that holds the operator's token",
+        ),
         key("http", Address, Is("not served"), "where metrics and captures are served"),
         key("http-allow-remote", Flag, Absent::Flag(false), "other machines may reach metrics and captures"),
         key("audit", Text, Is("not written"), "path of the audit log, which has every change"),

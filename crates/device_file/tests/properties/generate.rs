@@ -71,6 +71,8 @@ fn device(choose: &mut Choices<'_>) -> Device {
         grpc_key: has_tls.then(|| "key".into()),
         grpc_client_ca: if has_tls { choose.some("ca".into()) } else { None },
         grpc_allow_plaintext: choose.is(),
+        operator_certificate: None,
+        operator_token_file: choose.some("operator".into()),
         http: choose.some("[::1]:9560".into()),
         http_allow_remote: choose.is(),
         audit: choose.some("audit".into()),
