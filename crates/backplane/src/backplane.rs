@@ -5,21 +5,21 @@ use crate::commands::{Command, Ended, Sender, commands, end};
 use crate::counts::Counts;
 use crate::exit::{Exit, ExitShare};
 use crate::lane::Lane;
-use crate::link::{Emulation, Link};
+use crate::link::{Emulation, Link, MAX_HOPS};
 use crate::member::Member;
 use crate::quota::{Admission, TimeShare, Traffic};
 use crate::routes::{Route, Routes};
-use crate::wire::{Outlet, Wire};
+use crate::wire::{Host, Outlet, Wire, WirePort};
 use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
 use millrace_classifier::{RuleError, TagsOut};
 use millrace_dataplane::{
-    Control, Doorbell, Notice, PortId, Ringer, RunError, Summary, Switch, prepare_thread,
+    Control, Doorbell, Notice, PortId, PortsError, Ringer, RunError, Summary, Switch, prepare_thread,
 };
-use millrace_drivers::QueuePair;
+use millrace_drivers::{PortStatistics, QueuePair};
 use millrace_frames::{PacketPool, Region, SlotLayout};
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -80,6 +80,8 @@ pub enum SetupError {
     System(io::Error),
     /// The switch cannot have these ports.
     Run(RunError),
+    /// The worker of a switch cannot have this port, or be without it.
+    Port(PortId, String),
     /// The device has ended.
     Ended,
 }
@@ -93,6 +95,7 @@ impl fmt::Display for SetupError {
             SetupError::Routes(error) => error.fmt(f),
             SetupError::System(error) => write!(f, "cannot make the device: {error}"),
             SetupError::Run(error) => error.fmt(f),
+            SetupError::Port(port, error) => write!(f, "port {port}: {error}"),
             SetupError::Ended => Ended.fmt(f),
         }
     }
@@ -109,7 +112,7 @@ impl From<Ended> for SetupError {
 /// See the module's documentation.
 pub struct Backplane {
     lanes: Vec<LaneHandle>,
-    hops: u8,
+    hops: Arc<AtomicU8>,
     seeds: AtomicU64,
     unclassified: Arc<AtomicU64>,
 }
@@ -138,6 +141,7 @@ pub struct MemberHandle {
     /// What is counted of it outside of it.
     pub counts: Arc<Counts>,
     admission: Arc<Admission>,
+    note: Arc<Note<MemberId>>,
 }
 
 impl MemberHandle {
@@ -164,7 +168,9 @@ impl Backplane {
         let lanes = (0..setting.lanes).map(|number| LaneHandle::start(number, setting));
         let lanes = lanes.collect::<io::Result<Vec<_>>>().map_err(SetupError::System)?;
         let seeds = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
-        Ok(Backplane { lanes, hops: setting.hops, seeds, unclassified: Arc::default() })
+        let backplane = Backplane { lanes, hops: Arc::default(), seeds, unclassified: Arc::default() };
+        backplane.set_hops(setting.hops);
+        Ok(backplane)
     }
 
     fn lane(&self, number: usize) -> Result<&LaneHandle, SetupError> {
@@ -205,6 +211,7 @@ impl Backplane {
             wires: member.wires.clone(),
             counts: Arc::clone(&member.counts),
             admission: Arc::clone(&member.admission),
+            note: Arc::clone(&member.note),
         };
         handle.commands.send(Command::AddMember(id, Box::new(member)))?;
         Ok(made)
@@ -222,12 +229,59 @@ impl Backplane {
         Ok(end(*taken))
     }
 
+    /// A switch has a port more, which is not connected, and for which so many packets may wait.
+    ///
+    /// # Errors
+    /// [`SetupError`]: its worker cannot have the port, or the device has ended.
+    pub fn add_port(&self, member: &mut MemberHandle, port: PortId, places: usize) -> Result<(), SetupError> {
+        if member.wire(port).is_some() {
+            return Err(SetupError::Port(port, "the switch has it already".into()));
+        }
+        let MemberHandle { lane, id, .. } = *member;
+        let (admission, counts, note) =
+            (Arc::clone(&member.admission), Arc::clone(&member.counts), Arc::clone(&member.note));
+        let wire = Arc::new(Wire::new((id, port), places, admission, counts, note));
+        // The lane looks at all wires of a switch, so it has to know of this one before the worker receives from it.
+        let lane = &self.lanes[lane];
+        lane.commands.ask(|to| Command::AddWire(id, Arc::clone(&wire), to))?;
+        let pair = Box::new(WirePort::new(Arc::clone(&wire)));
+        if let Err(error) = member.control.add_port(port, vec![pair]) {
+            lane.commands.ask(|to| Command::RemoveWire(id, port, to))?;
+            return Err(SetupError::Port(port, error.to_string()));
+        }
+        member.wires.push(wire);
+        Ok(())
+    }
+
+    /// A switch has a port less. No route leads there any more; what waits for it is lost, and counted.
+    ///
+    /// # Errors
+    /// [`SetupError`]: it has no such port, or the device has ended.
+    pub fn remove_port(&self, member: &mut MemberHandle, port: PortId) -> Result<PortStatistics, SetupError> {
+        let failed = |error: PortsError| SetupError::Port(port, error.to_string());
+        let statistics = member.control.remove_port(port).map_err(failed)?;
+        let id = member.id;
+        self.lanes[member.lane].commands.ask(|to| Command::RemoveWire(id, port, to))?;
+        member.wires.retain(|wire| wire.port() != port);
+        Ok(statistics)
+    }
+
     /// Another share of the time of its lane.
     ///
     /// # Errors
     /// [`Ended`].
     pub fn set_share(&self, member: &MemberHandle, share: TimeShare) -> Result<(), Ended> {
         self.lanes[member.lane].commands.send(Command::SetShare(member.id, share))
+    }
+
+    /// A switch takes no packets from now on, or takes them again. What comes meanwhile is lost, and counted.
+    pub fn set_stopped(&self, member: &MemberHandle, is_stopped: bool) {
+        member.admission.stop(is_stopped);
+    }
+
+    /// Most links that a packet takes inside from now on, at most [`MAX_HOPS`].
+    pub fn set_hops(&self, hops: u8) {
+        self.hops.store(hops.min(MAX_HOPS), Ordering::Relaxed);
     }
 
     /// Another limit of what may come in.
@@ -268,8 +322,13 @@ impl Backplane {
     pub fn link(&self, one: &Arc<Wire>, other: &Arc<Wire>, emulation: Emulation) {
         for (from, to) in [(one, other), (other, one)] {
             let seed = self.seeds.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-            from.connect(Outlet::Link(Link::new(Arc::clone(to), self.hops, emulation, seed)));
+            from.connect(Outlet::Link(Link::new(Arc::clone(to), &self.hops, emulation, seed)));
         }
+    }
+
+    /// From now on what a port of a switch sends goes to somebody on the machine.
+    pub fn connect_host(&self, wire: &Wire, host: Box<dyn Host>) {
+        wire.connect(Outlet::Host(host));
     }
 
     /// What a port of a switch sends goes nowhere from now on: its link is down.

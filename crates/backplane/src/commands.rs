@@ -5,8 +5,9 @@ use crate::member::Member;
 use crate::physical::Physical;
 use crate::quota::TimeShare;
 use crate::routes::Routes;
+use crate::wire::Wire;
 use crate::{MemberId, PhysicalReport};
-use millrace_dataplane::{Ringer, Summary};
+use millrace_dataplane::{PortId, Ringer, Summary};
 use millrace_drivers::QueuePair;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -20,6 +21,10 @@ pub(crate) enum Command {
     /// The switch goes; what waits for it is lost, and counted.
     RemoveMember(MemberId, Reply<Box<Member>>),
     SetShare(MemberId, TimeShare),
+    /// The switch has a port more.
+    AddWire(MemberId, Arc<Wire>, Reply<()>),
+    /// The switch has a port less; what waits for it is lost, and counted.
+    RemoveWire(MemberId, PortId, Reply<()>),
     AddPhysical(u16, Box<dyn QueuePair>),
     RemovePhysical(u16, Reply<Box<dyn QueuePair>>),
     SetRoutes(Arc<Routes>, Reply<()>),
@@ -104,6 +109,18 @@ impl Command {
                     // It is taken apart elsewhere, which may take long.
                     let _ = to.send(member);
                 }
+            }
+            Command::AddWire(id, wire, to) => {
+                if let Some(Some(member)) = lane.members.get_mut(usize::from(id)) {
+                    member.wires.push(wire);
+                }
+                let _ = to.send(());
+            }
+            Command::RemoveWire(id, port, to) => {
+                if let Some(Some(member)) = lane.members.get_mut(usize::from(id)) {
+                    member.wires.extract_if(.., |wire| wire.port() == port).for_each(|wire| wire.close());
+                }
+                let _ = to.send(());
             }
             Command::SetShare(id, share) => {
                 if let Some(Some(member)) = lane.members.get_mut(usize::from(id)) {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// ([`millrace_dataplane::DropReason`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loss {
+    /// The switch takes no packets now: it was told not to.
+    Stopped,
     /// The switch had as many packets in this second as it may.
     PacketQuota,
     /// The switch had as many bits in this second as it may.
@@ -28,7 +30,8 @@ pub enum Loss {
 
 impl Loss {
     /// All of them, with their names.
-    pub const ALL: [(Loss, &str); 9] = [
+    pub const ALL: [(Loss, &str); 10] = [
+        (Loss::Stopped, "stopped"),
         (Loss::PacketQuota, "packet_quota"),
         (Loss::BitQuota, "bit_quota"),
         (Loss::InboxFull, "inbox_full"),

@@ -84,6 +84,11 @@ impl Inbox {
         Inbox { waiting: AtomicUsize::new(0), inner: Mutex::new(inner) }
     }
 
+    /// Holds so many packets at most from now on; those that are there stay.
+    pub(crate) fn set_limit(&self, limit: usize) {
+        self.inner().limit = limit.max(1);
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // Nothing panics while it is held, and each change leaves it whole.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)

@@ -45,14 +45,14 @@ pub use exit::{DEFAULT_PLACES, ExitShare};
 pub use link::{ALL_LOST, DEFAULT_HOPS, Emulation, MAX_DELAY_NS, MAX_HOPS};
 pub use quota::{TimeShare, Traffic, WHOLE};
 pub use routes::Route;
-pub use wire::Wire;
+pub use wire::{Host, NotSent, Wire};
 
 use millrace_drivers::PortStatistics;
 
 /// The number of a switch in its lane.
 pub type MemberId = u16;
 /// Most lanes of a device.
-pub const MAX_LANES: usize = 64;
+pub const MAX_LANES: usize = 256;
 /// Most switches of a lane.
 pub const MAX_MEMBERS: usize = 4096;
 

@@ -5,6 +5,7 @@ use crate::counts::Loss;
 use crate::wire::Wire;
 use millrace_frames::{Batch, PacketPool};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Most links inside a device that a packet takes, when nobody says otherwise.
 pub const DEFAULT_HOPS: u8 = 16;
@@ -38,7 +39,8 @@ impl Emulation {
 #[derive(Debug)]
 pub(crate) struct Link {
     to: Arc<Wire>,
-    hops: u8,
+    /// The most links that a packet takes.
+    hops: Arc<AtomicU8>,
     emulation: Emulation,
     /// When the link has sent what it was given.
     free_ns: u64,
@@ -47,14 +49,14 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(to: Arc<Wire>, hops: u8, emulation: Emulation, seed: u64) -> Link {
-        Link { to, hops: hops.min(MAX_HOPS), emulation, free_ns: 0, random: seed | 1 }
+    pub(crate) fn new(to: Arc<Wire>, hops: &Arc<AtomicU8>, emulation: Emulation, seed: u64) -> Link {
+        Link { to, hops: Arc::clone(hops), emulation, free_ns: 0, random: seed | 1 }
     }
 
     /// Sends the packets of a batch, of which those that are lost or have taken too many links are `from`'s.
     #[inline]
     pub(crate) fn send(&mut self, batch: &mut Batch, from: &Wire, pool: &mut PacketPool) {
-        let (before, hops) = (batch.len(), self.hops);
+        let (before, hops) = (batch.len(), self.hops.load(Ordering::Relaxed));
         if batch.packets().iter().any(|packet| packet.hops >= hops) {
             batch.recycle_if(pool, |packet| packet.hops >= hops);
             from.counts.lose(Loss::Hops, before - batch.len());

@@ -40,12 +40,18 @@ pub struct Traffic {
 pub(crate) struct Admission {
     /// Whether there is a limit: most have none, and take no lock then.
     is_limited: AtomicBool,
+    /// Nothing comes in.
+    is_stopped: AtomicBool,
     rates: Mutex<(Option<Rate>, Option<Rate>)>,
 }
 
 impl Admission {
     pub(crate) fn new(traffic: Traffic) -> Admission {
-        let admission = Admission { is_limited: AtomicBool::new(false), rates: Mutex::default() };
+        let admission = Admission {
+            is_limited: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
+            rates: Mutex::default(),
+        };
         admission.set(traffic);
         admission
     }
@@ -56,9 +62,23 @@ impl Admission {
         let packets = traffic.packets.map(|rate| Rate::with_usual_burst(rate, MAX_BATCH as u64, now_ns));
         // The longest frame passes at any rate.
         let bits = traffic.bits.map(|rate| Rate::with_usual_burst(rate, 8 * MAX_FRAME as u64, now_ns));
-        let is_limited = packets.is_some() || bits.is_some();
-        *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = (packets, bits);
-        self.is_limited.store(is_limited, Ordering::Release);
+        let has_rates = packets.is_some() || bits.is_some();
+        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        *rates = (packets, bits);
+        self.is_limited.store(has_rates || self.is_stopped.load(Ordering::Relaxed), Ordering::Release);
+    }
+
+    /// Nothing comes in from now on, or as much as the limit allows again.
+    pub(crate) fn stop(&self, is_stopped: bool) {
+        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_stopped.store(is_stopped, Ordering::Relaxed);
+        let has_rates = rates.0.is_some() || rates.1.is_some();
+        self.is_limited.store(is_stopped || has_rates, Ordering::Release);
+    }
+
+    /// Whether nothing comes in.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 
     /// Takes the packets out of a batch that are more than may come, the last ones.
@@ -70,6 +90,10 @@ impl Admission {
     }
 
     fn cut(&self, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
+        if self.is_stopped() {
+            counts.lose(Loss::Stopped, batch.len());
+            return batch.recycle(pool);
+        }
         let now_ns = time::now_ns();
         let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         let (packets, bits) = &mut *rates;
@@ -113,6 +137,12 @@ mod tests {
         assert_eq!(admit(&admission, 64), 64);
         admission.set(Traffic { packets: Some(1), bits: None });
         assert_eq!((admit(&admission, 60), admit(&admission, 10)), (60, 4));
+        admission.stop(true);
+        assert_eq!((admit(&admission, 10), counts.lost(Loss::Stopped)), (0, 10));
+        admission.set(Traffic { packets: None, bits: None });
+        assert_eq!((admit(&admission, 1), counts.lost(Loss::Stopped)), (0, 11));
+        admission.stop(false);
+        assert_eq!(admit(&admission, 64), 64);
         // 163 frames of 800 bits are in a bucket of 131072.
         admission.set(Traffic { packets: None, bits: Some(1) });
         assert_eq!([64, 64, 64].map(|packets| admit(&admission, packets)), [64, 64, 35]);

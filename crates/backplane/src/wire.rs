@@ -11,9 +11,16 @@ use millrace_classifier::TagsOut;
 use millrace_dataplane::PortId;
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, Packet, PacketPool};
+use std::fmt;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Somebody on the machine who takes what a port of a switch sends, such as its controller.
+pub trait Host: fmt::Debug + Send {
+    /// Takes a frame at once, or says that there is no room for it.
+    fn take(&mut self, frame: &[u8]) -> bool;
+}
 
 /// Where what a port of a switch sends goes.
 #[derive(Debug, Default)]
@@ -25,6 +32,8 @@ pub(crate) enum Outlet {
     Exits(Vec<(Arc<Exit>, TagsOut)>),
     /// To a port of another switch.
     Link(Link),
+    /// To somebody on the machine.
+    Host(Box<dyn Host>),
 }
 
 /// See the module's documentation.
@@ -68,6 +77,11 @@ impl Wire {
         self.port
     }
 
+    /// From now on so many packets may wait for the switch. Those that wait stay.
+    pub fn set_places(&self, places: usize) {
+        self.inbox.set_limit(places);
+    }
+
     /// Packets that wait for the switch.
     pub fn waiting(&self) -> usize {
         self.inbox.waiting()
@@ -97,6 +111,26 @@ impl Wire {
         self.note.tell(|| self.member);
         self.counts.lose(Loss::InboxFull, batch.len());
         batch.recycle(pool);
+    }
+
+    /// Gives the switch a frame of somebody on the machine. Its quota of packets is not for these: whoever sends them has one of his own.
+    ///
+    /// # Errors
+    /// The switch has no room for it, or it is too long.
+    pub fn send_in(&self, frame: &[u8]) -> Result<(), NotSent> {
+        let packet = Packet::from_frame(frame).map_err(|_| NotSent::TooLong)?;
+        let mut batch = Batch::new();
+        let _ = batch.push(packet);
+        if self.inbox.put(&mut batch) {
+            self.note.tell(|| self.member);
+        }
+        match batch.is_empty() {
+            true => Ok(()),
+            false => {
+                self.counts.lose(Loss::InboxFull, 1);
+                Err(NotSent::Full)
+            }
+        }
     }
 
     /// No packet was free for a copy of a frame.
@@ -133,6 +167,15 @@ impl Wire {
         self.connect(Outlet::Nowhere);
         self.counts.lose(Loss::PortGone, self.inbox.clear());
     }
+}
+
+/// Why a frame of somebody on the machine did not go to a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotSent {
+    /// As many packets wait for the port as may.
+    Full,
+    /// A frame cannot be so long.
+    TooLong,
 }
 
 /// The wire as the switch has it: a port like any other.
@@ -178,6 +221,19 @@ impl QueuePair for WirePort {
             Outlet::Link(link) => {
                 statistics.tx_bytes += bytes(batch);
                 link.send(batch, wire, pool);
+            }
+            Outlet::Host(host) => {
+                // What it has no room for stays in the batch, and is refused.
+                let refused_before = batch.len();
+                batch.recycle_if(pool, |packet| {
+                    let is_taken = host.take(packet.data());
+                    statistics.tx_bytes += if is_taken { packet.len() as u64 } else { 0 };
+                    is_taken
+                });
+                let refused = batch.len();
+                statistics.tx_packets += (refused_before - refused) as u64;
+                statistics.tx_refused += refused as u64;
+                return Ok(Transmitted { sent: refused_before - refused, refused });
             }
             Outlet::Exits(exits) => {
                 statistics.tx_bytes += bytes(batch);
