@@ -4,6 +4,7 @@
 
 use millrace_drivers::{FarEnd, MemoryPort, Next};
 use millrace_frames::MAX_FRAME;
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -24,7 +25,7 @@ pub struct ToController {
     incoming: Receiver<Vec<u8>>,
     /// The frame taken from `incoming` last.
     received: Vec<u8>,
-    outgoing: mpsc::Sender<Vec<u8>>,
+    outgoing: FromSwitch,
     awake: UnixStream,
     signalled: Arc<AtomicBool>,
 }
@@ -37,10 +38,26 @@ pub struct CpuLink {
 }
 
 /// Hands frames to the switch.
+pub(crate) type CpuSender = Arc<dyn ToSwitch>;
+
+/// How frames of a controller get into a switch.
+pub trait ToSwitch: fmt::Debug + Send + Sync {
+    /// Hands one over, without waiting.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    fn send(&self, frame: Vec<u8>) -> Result<(), SendError>;
+}
+
+/// Takes frames of a switch for its controller.
 #[derive(Clone, Debug)]
-pub(crate) struct CpuSender {
+pub struct FromSwitch(mpsc::Sender<Vec<u8>>);
+
+/// Hands frames to a [`CpuPort`].
+#[derive(Debug)]
+struct ToCpuPort {
     frames: SyncSender<Vec<u8>>,
-    wake: Arc<UnixStream>,
+    wake: UnixStream,
     signalled: Arc<AtomicBool>,
 }
 
@@ -65,14 +82,28 @@ pub fn cpu_port() -> io::Result<(CpuPort, CpuLink)> {
         end.set_nonblocking(true)?;
     }
     let (to_switch, incoming) = sync_channel(CPU_QUEUE);
-    let (outgoing, frames) = mpsc::channel(CPU_QUEUE);
     let signalled = Arc::new(AtomicBool::new(false));
-    let sender = CpuSender { frames: to_switch, wake: Arc::new(wake), signalled: Arc::clone(&signalled) };
+    let sender = ToCpuPort { frames: to_switch, wake, signalled: Arc::clone(&signalled) };
+    let (link, outgoing) = CpuLink::over(Arc::new(sender));
     let far_end = ToController { incoming, received: Vec::new(), outgoing, awake, signalled };
-    Ok((MemoryPort::new(far_end), CpuLink { sender, frames }))
+    Ok((MemoryPort::new(far_end), link))
+}
+
+impl FromSwitch {
+    /// Takes a frame, if there is room for it.
+    pub fn take(&self, frame: &[u8]) -> bool {
+        // Without room there is no copy.
+        self.0.try_reserve().map(|room| room.send(frame.to_vec())).is_ok()
+    }
 }
 
 impl CpuLink {
+    /// Of a port that is somebody else's: frames of the controller go there, and what takes those of the switch.
+    pub fn over(sender: Arc<dyn ToSwitch>) -> (CpuLink, FromSwitch) {
+        let (outgoing, frames) = mpsc::channel(CPU_QUEUE);
+        (CpuLink { sender, frames }, FromSwitch(outgoing))
+    }
+
     /// Hands a frame to the switch.
     ///
     /// # Errors
@@ -92,8 +123,8 @@ impl CpuLink {
     }
 }
 
-impl CpuSender {
-    pub(crate) fn send(&self, frame: Vec<u8>) -> Result<(), SendError> {
+impl ToSwitch for ToCpuPort {
+    fn send(&self, frame: Vec<u8>) -> Result<(), SendError> {
         if frame.len() > MAX_FRAME {
             return Err(SendError::TooLong);
         }
@@ -103,7 +134,7 @@ impl CpuSender {
         })?;
         // One signal until the switch has seen it.
         if !self.signalled.swap(true, Ordering::AcqRel) {
-            let _ = (&*self.wake).write(&[1]);
+            let _ = (&self.wake).write(&[1]);
         }
         Ok(())
     }
@@ -128,7 +159,7 @@ impl FarEnd for ToController {
     }
 
     fn take(&mut self, frame: &[u8]) -> bool {
-        self.outgoing.try_send(frame.to_vec()).is_ok()
+        self.outgoing.take(frame)
     }
 
     fn poll_fd(&self) -> Option<RawFd> {

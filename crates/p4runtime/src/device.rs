@@ -25,7 +25,7 @@ use millrace_p4runtime_api::v1::{
 use millrace_pipeline::{DigestId, Program};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tonic::{Code, Status};
@@ -69,7 +69,8 @@ pub(crate) enum PortState {
 
 pub(crate) struct Device {
     pub(crate) id: u64,
-    pub(crate) tenant: Option<Tenant>,
+    /// Whose it is.
+    tenant: RwLock<Option<Tenant>>,
     pub(crate) requests: Requests,
     pub(crate) making: Making,
     pub(crate) turns: Turns,
@@ -108,7 +109,7 @@ impl Device {
         let running = forwarding.active.as_ref().map(|loaded| Arc::clone(&loaded.catalog));
         Device {
             id,
-            tenant: share.tenant,
+            tenant: RwLock::new(share.tenant),
             requests: Requests::new(share.requests_per_second, Instant::now()),
             making,
             turns,
@@ -126,6 +127,17 @@ impl Device {
             lost: AtomicU64::new(0),
             is_closed: watch::Sender::new(false),
         }
+    }
+
+    /// Whose it is.
+    pub(crate) fn tenant(&self) -> Option<Tenant> {
+        self.tenant.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What it has of the server from now on.
+    pub(crate) fn set_share(&self, share: Share) {
+        *self.tenant.write().unwrap_or_else(PoisonError::into_inner) = share.tenant;
+        self.requests.set(share.requests_per_second);
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {

@@ -161,9 +161,20 @@ impl Devices {
     pub fn set_access(&self, access: Arc<AccessList>) {
         *self.0.access.write().unwrap_or_else(PoisonError::into_inner) = Some(access);
         let devices: Vec<Arc<Device>> = self.by_id().values().cloned().collect();
-        for device in devices {
-            device.end_streams(|caller| self.allows(caller, &[Right::Read], device.id, Some(&device)).err());
-        }
+        devices.iter().for_each(|device| self.end_forbidden_streams(device));
+    }
+
+    /// A device has another share of the server from now on, if there is one of this id. Streams of clients that may not read it any
+    /// more end.
+    pub fn set_share(&self, id: u64, share: Share) -> bool {
+        let Some(device) = self.by_id().get(&id).cloned() else { return false };
+        device.set_share(share);
+        self.end_forbidden_streams(&device);
+        true
+    }
+
+    fn end_forbidden_streams(&self, device: &Device) {
+        device.end_streams(|caller| self.allows(caller, &[Right::Read], device.id, Some(device)).err());
     }
 
     /// The device of a request that needs one of these rights.
@@ -185,7 +196,8 @@ impl Devices {
     ) -> Result<(), Status> {
         let access = self.0.access.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(access) = access else { return Ok(()) };
-        let resource = device.map_or(Resource::NoDevice, |device| Resource::Device(device.tenant.as_ref()));
+        let tenant = device.and_then(Device::tenant);
+        let resource = device.map_or(Resource::NoDevice, |_| Resource::Device(tenant.as_ref()));
         let mut refused = None;
         for right in rights {
             match access.may(&caller.who, *right, resource) {

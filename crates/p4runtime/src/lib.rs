@@ -64,7 +64,7 @@ pub use budget::{
     RESERVED_FOR_PRIMARIES,
 };
 pub use connections::GREETING_TIME;
-pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, SendError, cpu_port};
+pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, FromSwitch, SendError, ToSwitch, cpu_port};
 pub use devices::{AddError, Devices, MAX_DEVICES, Policy, Served, Share};
 pub use initial::InitialEntries;
 pub use line::{MAX_STREAM_BACKLOG, MAX_STREAMS_OF_CONNECTION, StreamAnswers};

@@ -1,7 +1,7 @@
 //! The quota `requests-per-second` of a device.
 
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,8 @@ pub struct Usage {
 /// A token bucket: of requests that come at once there may be as many as in a second.
 #[derive(Debug)]
 pub(crate) struct Requests {
-    per_second: Option<NonZeroU32>,
+    /// 0: no quota.
+    per_second: AtomicU32,
     /// When the bucket is full again, if nothing more comes. Its level is the time until then.
     full_at: Mutex<Instant>,
     requests: AtomicU64,
@@ -30,12 +31,18 @@ pub(crate) struct Requests {
 impl Requests {
     pub(crate) fn new(per_second: Option<NonZeroU32>, now: Instant) -> Requests {
         let (requests, refused) = Default::default();
+        let per_second = AtomicU32::new(per_second.map_or(0, NonZeroU32::get));
         Requests { per_second, full_at: Mutex::new(now), requests, refused }
+    }
+
+    /// Another quota from now on.
+    pub(crate) fn set(&self, per_second: Option<NonZeroU32>) {
+        self.per_second.store(per_second.map_or(0, NonZeroU32::get), Relaxed);
     }
 
     /// Whether there may be one more. Without a quota there may.
     pub(crate) fn take(&self, now: Instant) -> Result<(), NonZeroU32> {
-        let Some(per_second) = self.per_second else {
+        let Some(per_second) = NonZeroU32::new(self.per_second.load(Relaxed)) else {
             self.requests.fetch_add(1, Relaxed);
             return Ok(());
         };
