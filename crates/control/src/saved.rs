@@ -4,6 +4,7 @@
 //! Members, groups and multicast nodes keep their numbers. Entry handles count again from 0, in the order in which the entries
 //! were added: they are the same where none was removed. What no command can say is named in a comment at the start.
 
+mod objects;
 mod replication;
 mod tables;
 

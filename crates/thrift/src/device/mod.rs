@@ -104,9 +104,18 @@ impl Device {
         running: &Running,
         ask: impl FnOnce(Reply<Answered<T>>) -> ObjectRequest,
     ) -> Result<Result<T, WriteError>, CallError<E>> {
-        let program = Arc::clone(&running.loaded.program);
         let (to, answered) = answer();
-        let request = Request::Objects(program, ask(to));
+        self.hand_over(running, ask(to))?;
+        match answered.wait().map_err(|_| Gone)? {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(ObjectError::Refused(error)) => Ok(Err(error)),
+            Err(error @ (ObjectError::Replaced | ObjectError::State(_))) => Err(failed(error)),
+        }
+    }
+
+    /// Hands a request about objects to the program that clients write to.
+    fn hand_over(&self, running: &Running, request: ObjectRequest) -> Result<(), Gone> {
+        let request = Request::Objects(Arc::clone(&running.loaded.program), request);
         let mut waiting = self.waiting();
         match waiting.as_mut() {
             Some(waiting) => waiting.switch_mut().answer(request),
@@ -115,11 +124,7 @@ impl Device {
                 self.programs.control().take(request).map_err(|_| Gone)?;
             }
         }
-        match answered.wait().map_err(|_| Gone)? {
-            Ok(answer) => Ok(Ok(answer)),
-            Err(ObjectError::Refused(error)) => Ok(Err(error)),
-            Err(error @ (ObjectError::Replaced | ObjectError::State(_))) => Err(failed(error)),
-        }
+        Ok(())
     }
 
     /// Writes objects of a program that clients write to: all, or none when one is refused.
