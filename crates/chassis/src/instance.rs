@@ -94,14 +94,17 @@ impl Instance {
 
 /// Tells of what happens to packets until the switch ends.
 fn tell(notices: &Receiver<Notice>, listeners: &[Arc<dyn Listener>]) {
-    for notice in notices {
-        for listener in listeners {
-            match &notice {
-                Notice::Digest { program, message } => listener.digest(program, message),
-                Notice::Log(line) => listener.log(line),
-                Notice::Story(story) => listener.story(story),
-                Notice::PortFailed { port, error } => listener.port_failed(*port, error),
-            }
+    notices.iter().for_each(|notice| tell_of(&notice, listeners));
+}
+
+/// Tells of something that happened to a packet or a port.
+pub fn tell_of(notice: &Notice, listeners: &[Arc<dyn Listener>]) {
+    for listener in listeners {
+        match notice {
+            Notice::Digest { program, message } => listener.digest(program, message),
+            Notice::Log(line) => listener.log(line),
+            Notice::Story(story) => listener.story(story),
+            Notice::PortFailed { port, error } => listener.port_failed(*port, error),
         }
     }
 }

@@ -28,7 +28,7 @@ pub use carried::add_carried;
 pub use chains::check_chains;
 pub use compile::compile;
 pub use error::{ProgramError, Why};
-pub use instance::{Instance, Listener};
+pub use instance::{Instance, Listener, tell_of};
 pub use making::Making;
 pub use pipeline::{Pipeline, empty_program};
 pub use programs::{Candidate, MAX_ORDERS, Order, OrderAnswer, Orders, Programs};

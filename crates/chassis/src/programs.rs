@@ -6,7 +6,9 @@ use crate::making::Making;
 use crate::pipeline::Pipeline;
 use crate::turns::Turns;
 use millrace_compile::check_port;
-use millrace_dataplane::{Cancel, Control, Keep, PortId, Request, RequestError, Switch, SwitchError};
+use millrace_dataplane::{
+    Cancel, Control, EngineKind, Keep, PortId, Request, RequestError, Switch, SwitchError,
+};
 use millrace_swap_report::Report;
 use tokio::sync::{mpsc, oneshot};
 use tracing::info;
@@ -109,10 +111,24 @@ impl Programs {
     /// # Errors
     /// As there; `cancel` says that nobody waits any more.
     pub fn prepare_for(&self, config: &[u8], cancel: &Cancel) -> Result<Candidate, String> {
+        self.prepare_on(config, self.making.engine, cancel)
+    }
+
+    /// As [`Programs::prepare_for`], for another engine than that of the programs that clients bring.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prepare_on(
+        &self,
+        config: &[u8],
+        engine: EngineKind,
+        cancel: &Cancel,
+    ) -> Result<Candidate, String> {
+        let making = Making { engine, ..self.making.clone() };
         let turn = self.turns.take(cancel).map_err(|error| error.message)?;
         let running = self.control.ask(Request::Look).map_err(|error| error.to_string())?;
-        let pipeline = self.making.pipeline(config, cancel).map_err(|error| error.message)?;
-        let switch = self.making.switch(&pipeline, &running, false, cancel).map_err(|error| error.message)?;
+        let pipeline = making.pipeline(config, cancel).map_err(|error| error.message)?;
+        let switch = making.switch(&pipeline, &running, false, cancel).map_err(|error| error.message)?;
         drop(turn);
         match cancel.settle() {
             true => Ok(Candidate { pipeline, switch }),
