@@ -3,6 +3,7 @@
 mod chassis;
 mod check;
 mod common;
+mod ctl;
 mod entries;
 mod exposure;
 mod faults;
