@@ -90,7 +90,7 @@ def named_dependencies(manifest, of_tests=True):
 # The data path, the code generator, and the rooms that must not depend on them: clients, and the front end.
 DATA_PATH = {"dataplane", "drivers", "frames", "interp", "jit", "midend", "state", "tables"}
 CODE_GENERATOR = {"cranelift-codegen", "cranelift-frontend", "cranelift-native"}
-WITHOUT_DATA_PATH = ["shell", "top", "thrift_api", "p4runtime_api", "observe_api", "swap_report", "gnmi", "commands", "device_file", "listen", "printable",
+WITHOUT_DATA_PATH = ["shell", "top", "thrift_api", "p4runtime_api", "observe_api", "ctl_api", "swap_report", "gnmi", "commands", "device_file", "listen", "printable",
                      "graphs", "describe", "compile", "lower", "pipeline", "sema", "p4_14", "syntax"]
 
 

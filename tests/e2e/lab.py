@@ -108,6 +108,16 @@ class Lab:
     def __exit__(self, *_):
         self.close()
 
+    @staticmethod
+    def plain(namespace, interface):
+        """Frames pass as a cable would carry them, and none of the kernel's own are among them."""
+        # Without this the kernel hands on segments larger than a frame, with checksums still to be filled in.
+        call("ip", "netns", "exec", namespace, "ethtool", "-K", interface, "tx", "off", "rx", "off", "sg", "off", "tso", "off",
+             "gso", "off", "gro", "off")
+        # No link-local addresses, hence no router solicitations among the frames that we count.
+        call("ip", "-n", namespace, "link", "set", interface, "addrgenmode", "none")
+        call("ip", "-n", namespace, "link", "set", interface, "up")
+
     def _build(self):
         for namespace in [self.switch_ns, *self.hosts]:
             self.namespaces.append(namespace)
@@ -119,12 +129,7 @@ class Lab:
                  "type", "veth", "peer", "name", "eth0", "netns", host)
             call("ip", "-n", host, "link", "set", "eth0", "address", host_mac(n))
             for namespace, interface in (self.switch_ns, f"s{n}"), (host, "eth0"):
-                # Without this the kernel hands on segments larger than a frame, with checksums still to be filled in.
-                call("ip", "netns", "exec", namespace, "ethtool", "-K", interface, "tx", "off", "rx", "off", "sg", "off",
-                     "tso", "off", "gso", "off", "gro", "off")
-                # No link-local addresses, hence no router solicitations among the frames that we count.
-                call("ip", "-n", namespace, "link", "set", interface, "addrgenmode", "none")
-                call("ip", "-n", namespace, "link", "set", interface, "up")
+                self.plain(namespace, interface)
 
     @staticmethod
     def quiet(namespace):
@@ -155,10 +160,10 @@ class Lab:
 
     # ---- The switch ----
 
-    def start(self, *command):
-        """Starts a process in the switch's namespace; its output is kept for when something goes wrong."""
+    def start(self, *command, namespace=None):
+        """Starts a process in the switch's namespace, or another; its output is kept for when something goes wrong."""
         said = tempfile.TemporaryFile("w+", errors="replace")      # a pipe that nobody reads would stop it once full
-        process = subprocess.Popen(["ip", "netns", "exec", self.switch_ns, *command], stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(["ip", "netns", "exec", namespace or self.switch_ns, *command], stdin=subprocess.DEVNULL,
                                    stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
         process.said = said
         self.processes.append(process)

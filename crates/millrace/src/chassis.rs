@@ -1,20 +1,46 @@
 //! `millrace chassis`: a device with many virtual switches, as one file describes it.
 
+use crate::cli::LogArgs;
 use crate::entries::read;
 use crate::findings::Failure;
-use crate::output::{has_colour, say_line, tell_coloured};
+use crate::grpc::warn_of_exposure;
+use crate::logging::{self, Log};
+use crate::output::{has_colour, note_line, say_line, tell_coloured};
+use crate::privileges::{Opener, Privileges};
 use clap::{Args, Subcommand};
 use millrace_device_file::DeviceFile;
+use millrace_listen::{Address, Admission, P4RUNTIME};
+use millrace_virtual_switches::{ControlSocket, Device, OpenPorts};
 use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tracing::{error, info};
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ChassisCommand {
     #[command(subcommand)]
-    what: What,
+    what: Option<What>,
+    #[command(flatten)]
+    run: RunDevice,
     /// One JSON object on standard output
     #[arg(long, global = true)]
     pub(crate) json: bool,
+}
+
+/// Runs a device until it is told to end.
+#[derive(Debug, Args)]
+struct RunDevice {
+    /// The file of the device; SIGHUP has it read again
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The user, and the group, that the device is when its ports are open
+    #[arg(long, value_name = "USER[:GROUP]")]
+    user: Option<String>,
+    #[command(flatten)]
+    log: LogArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -28,26 +54,130 @@ enum What {
 }
 
 pub(crate) fn chassis(command: &ChassisCommand) -> Result<(), Failure> {
-    let What::Check { file } = &command.what;
+    match (&command.what, &command.run.file) {
+        (Some(What::Check { file }), _) => check(file, command.json),
+        (None, Some(file)) => run(file, &command.run, command.json),
+        (None, None) => Err(Failure::Usage("FILE is missing: the file of a device".into())),
+    }
+}
+
+/// The device that a file describes; what is wrong is shown.
+fn load(file: &Path, is_json: bool) -> Result<DeviceFile, Failure> {
     let text = read(file)?;
-    let folder = file.parent().unwrap_or(Path::new("."));
+    let folder = file.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
     match DeviceFile::parse_with_files(&file.display().to_string(), &text, folder) {
         Ok(device) => {
-            let (switches, ports, links) = (device.switches.len(), device.ports.len(), device.links.len());
-            say_line(match command.json {
-                true => {
-                    json!({ "ok": true, "switches": switches, "ports": ports, "links": links }).to_string()
-                }
-                false => format!("{}: {switches} switches, {ports} ports, {links} links", device.device.name),
-            });
-            Ok(())
+            let folder = folder.canonicalize().map_err(|error| Failure::failed(folder.display(), error))?;
+            Ok(device.rooted_at(&folder))
         }
         Err(problems) => {
-            match command.json {
+            match is_json {
                 true => say_line(json!({ "ok": false, "diagnostics": problems.problems }).to_string()),
                 false => tell_coloured(problems.render(has_colour())),
             }
             Err(Failure::Told)
         }
     }
+}
+
+fn check(file: &Path, is_json: bool) -> Result<(), Failure> {
+    let device = load(file, is_json)?;
+    let (switches, ports, links) = (device.switches.len(), device.ports.len(), device.links.len());
+    say_line(match is_json {
+        true => json!({ "ok": true, "switches": switches, "ports": ports, "links": links }).to_string(),
+        false => format!("{}: {switches} switches, {ports} ports, {links} links", device.device.name),
+    });
+    Ok(())
+}
+
+fn run(path: &Path, args: &RunDevice, is_json: bool) -> Result<(), Failure> {
+    let log = logging::start(&args.log)?;
+    let file = load(path, is_json)?;
+    let privileges = privileges(args, &file)?;
+    let opener = Opener::start()?;
+    privileges.give_up()?;
+    let opened = file.clone();
+    let ports = opener.open(move || OpenPorts::open(&opened))??;
+    drop(opener);
+    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
+    let mut signals = signals.map_err(|error| Failure::failed("signals", error))?;
+    let device = Arc::new(Device::start(&file, ports)?);
+    let socket = ControlSocket::serve(&device)?;
+    note_line(format_args!("{} is running with {} switches", device.name(), file.switches.len()));
+    note_line(format_args!("ctl: {}", socket.path().display()));
+    if let Some(address) = device.p4runtime() {
+        note_line(format_args!("P4Runtime: {address}"));
+        let has_tls = file.device.grpc_cert.is_some();
+        let admission = match file.device.grpc_client_ca.is_some() {
+            true => Admission::Certified,
+            false if has_tls => Admission::AnybodyEncrypted,
+            false => Admission::Anybody,
+        };
+        warn_of_exposure(&P4RUNTIME, address, admission);
+    }
+    for signal in signals.forever() {
+        if signal != SIGHUP {
+            break;
+        }
+        reopen(&log);
+        apply(&device, path);
+    }
+    info!("end");
+    drop(socket);
+    if is_json {
+        say_line(json!({ "ok": true }).to_string());
+    }
+    Ok(())
+}
+
+fn reopen(log: &Log) {
+    if log.has_file()
+        && let Err(Failure::Failed(error)) = log.reopen()
+    {
+        error!(error, "the log is not opened again");
+    }
+}
+
+/// The file has changed: the device becomes as it says.
+fn apply(device: &Device, path: &Path) {
+    let applied = load(path, false).and_then(|file| Ok(device.apply(&file, false)?));
+    let result = match &applied {
+        Ok(done) => {
+            done.done.iter().for_each(note_line);
+            info!(changes = done.done.len(), "the file is applied");
+            Ok(())
+        }
+        Err(failure) => {
+            failure.show();
+            error!("the file is not applied; what ran goes on");
+            Err("refused")
+        }
+    };
+    device.record_by_itself("", "apply for SIGHUP", result);
+}
+
+impl From<millrace_virtual_switches::Failure> for Failure {
+    fn from(failure: millrace_virtual_switches::Failure) -> Failure {
+        Failure::Failed(failure.to_string())
+    }
+}
+
+/// What the device has to be able to do when its ports are open.
+fn privileges(args: &RunDevice, file: &DeviceFile) -> Result<Privileges, Failure> {
+    let mut privileges = Privileges::new(args.user.as_deref())?;
+    let of_switches = file.switches.iter().filter_map(|switch| switch.thrift.as_ref());
+    let addresses = [&file.device.grpc, &file.device.http].into_iter().flatten().chain(of_switches);
+    let ports = addresses.filter_map(|text| text.parse::<Address>().ok()?.port());
+    ports.for_each(|port| privileges.serves(port));
+    let socket = Path::new(&file.device.socket);
+    let audit = file.device.audit.as_deref().map(Path::new);
+    for path in [Some(socket), audit, args.log.log.as_deref()].into_iter().flatten() {
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        if !folder.exists() {
+            std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
+            privileges.give(folder)?;
+        }
+        privileges.writes_in(folder);
+    }
+    Ok(privileges)
 }

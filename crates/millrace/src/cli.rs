@@ -2,6 +2,7 @@
 
 use crate::chassis::ChassisCommand;
 use crate::cores::WorkerArgs;
+use crate::ctl::CtlCommand;
 use crate::examples;
 use crate::inputs::InputArgs;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, PluginCommand, QueueCommand, TopArgs};
@@ -87,6 +88,9 @@ pub(crate) enum Command {
     /// Says what is wrong with the file of a device with many virtual switches
     #[command(after_help = examples::CHASSIS)]
     Chassis(ChassisCommand),
+    /// Says what a running device with many virtual switches does, and changes it
+    #[command(after_help = examples::CTL)]
+    Ctl(CtlCommand),
 }
 
 impl Command {
@@ -108,6 +112,7 @@ impl Command {
             Command::Plugin(args) => args.json,
             Command::Tc(args) => args.json,
             Command::Chassis(args) => args.json,
+            Command::Ctl(args) => args.json(),
             // There it names a file, as in the tool of bmv2.
             Command::Shell(_) => false,
         }

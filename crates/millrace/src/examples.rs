@@ -87,8 +87,20 @@ Examples:
 
 pub(crate) const CHASSIS: &str = "\
 Examples:
+  sudo millrace chassis edge.toml                         runs the device; `millrace ctl` changes it
   millrace chassis check edge.toml                        all that is wrong with the file, each with its line
   millrace chassis check edge.toml --json                 the same as one JSON object";
+
+pub(crate) const CTL: &str = "\
+Examples:
+  millrace ctl list
+  millrace ctl stats l2 --device edge                     of the device at /run/millrace/edge.sock
+  millrace ctl apply edge.toml --dry-run                  says what would change
+  millrace ctl link l2:1 router:1 --delay 1ms --rate 1Gbit
+  millrace ctl swap l2 new.p4 --probation 30 --max-drops 1%
+  millrace ctl snapshot l2 -o l2.snapshot
+  millrace ctl graph --form dot | dot -Tsvg > edge.svg
+  millrace ctl list --json | jq '.switches[] | select(.is_running | not).name'";
 
 pub(crate) const PLUGIN: &str = "\
 Examples:

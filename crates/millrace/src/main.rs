@@ -13,6 +13,7 @@ mod check;
 mod cli;
 mod compile;
 mod cores;
+mod ctl;
 mod demo;
 mod entries;
 mod examples;
@@ -80,6 +81,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Plugin(args) => observe::plugin(&args),
         Command::Tc(args) => tc::tc(&args),
         Command::Chassis(args) => chassis::chassis(&args),
+        Command::Ctl(args) => ctl::ctl(&args, &mut findings),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,319 @@
+//! Requests of clients, answered: whether they may ask, then what comes of it.
+
+use crate::clients::Client;
+use crate::device::{Device, Done};
+use crate::failure::Failure;
+use crate::probation;
+use crate::snapshot;
+use millrace_access::{Refusal, Resource, Right};
+use millrace_ctl_api::{Answer, Changed, Probation, Problem, RefusalKind, Refused, Request};
+use millrace_dataplane::Keep;
+use millrace_device_file::{DeviceFile, End, Problems, State, Switch as Model};
+use std::path::Path;
+use std::sync::Arc;
+use tracing::warn;
+
+/// Why a request has no other answer.
+enum No {
+    Refused(RefusalKind, String),
+    Failure(Failure),
+}
+
+impl From<Failure> for No {
+    fn from(failure: Failure) -> No {
+        No::Failure(failure)
+    }
+}
+
+impl Device {
+    /// Answers a request. What it changes is in the log of changes.
+    pub fn answer(self: &Arc<Device>, client: &Client, request: &Request) -> Answer {
+        let what = named(request);
+        let answer = self.answer_or_refuse(client, request);
+        let device =
+            switch_of(request).and_then(|name| self.running().file.switch(name).map(|model| model.device_id));
+        if let Some(what) = what {
+            let result = answer.as_ref().map(drop).map_err(|no| match no {
+                No::Refused(_, reason) => reason.clone(),
+                No::Failure(failure) => failure.to_string(),
+            });
+            self.clients.record(client, device, &what, result.as_ref().copied().map_err(String::as_str));
+        }
+        answer.unwrap_or_else(|no| Answer::Refused(refused(no)))
+    }
+
+    fn answer_or_refuse(self: &Arc<Device>, client: &Client, request: &Request) -> Result<Answer, No> {
+        match request {
+            Request::List => {
+                self.may_begin(client)?;
+                Ok(Answer::Switches(self.running().list(|model| self.sees(client, model))?))
+            }
+            Request::Stats { switch: None } => {
+                self.may_begin(client)?;
+                let of_device = self.may(client, Right::Read, Resource::Chassis).is_ok();
+                Ok(Answer::Stats(self.running().stats(of_device, |model| self.sees(client, model))?))
+            }
+            Request::Stats { switch: Some(name) } => {
+                let model = self.enter(client, name, Right::Read)?;
+                Ok(Answer::Stats(self.running().stats(false, |other| other.name == model.name)?))
+            }
+            Request::Graph => {
+                self.may_begin(client)?;
+                let of_device = self.may(client, Right::Read, Resource::Chassis).is_ok();
+                Ok(Answer::Graph(self.running().graph(of_device, |model| self.sees(client, model))?))
+            }
+            Request::Show => {
+                self.may(client, Right::Read, Resource::Chassis)?;
+                Ok(Answer::Text(self.file().to_toml()))
+            }
+            Request::Apply { text, folder, dry_run } => {
+                self.may(client, Right::LifeCycle, Resource::Chassis)?;
+                let file = read(text, folder)?;
+                let done = self.apply(&file, *dry_run)?;
+                Ok(changed(done, *dry_run))
+            }
+            Request::Load { text, folder } => {
+                self.may(client, Right::LifeCycle, Resource::Chassis)?;
+                // What is added comes first, so that the lines of mistakes are its own.
+                let whole = format!("{text}\n{}", self.file().to_toml());
+                let file = read(&whole, folder)?;
+                Ok(changed(self.apply(&file, false)?, false))
+            }
+            Request::Remove { switch } => {
+                self.may(client, Right::LifeCycle, Resource::Chassis)?;
+                self.edit(|file| {
+                    let before = file.switches.len();
+                    file.switches.retain(|model| model.name != *switch);
+                    file.links.retain(|link| link.between.iter().all(|end| end.switch != *switch));
+                    if file.switches.len() < before { Ok(()) } else { Err(Failure::no_switch(switch)) }
+                })
+            }
+            Request::Start { switch } | Request::Stop { switch } => {
+                self.enter(client, switch, Right::LifeCycle)?;
+                let state =
+                    if matches!(request, Request::Start { .. }) { State::Running } else { State::Stopped };
+                self.edit(|file| {
+                    let model = file.switches.iter_mut().find(|model| model.name == *switch);
+                    model.ok_or_else(|| Failure::no_switch(switch))?.state = state;
+                    Ok(())
+                })
+            }
+            Request::Unlink { between } => {
+                self.may(client, Right::LifeCycle, Resource::Chassis)?;
+                let mut ends = [end(&between[0])?, end(&between[1])?];
+                ends.sort();
+                self.edit(|file| {
+                    let before = file.links.len();
+                    file.links.retain(|link| link.between != ends);
+                    let [a, b] = &ends;
+                    match file.links.len() < before {
+                        true => Ok(()),
+                        false => Err(Failure::NotFound(format!("there is no link {a} - {b}"))),
+                    }
+                })
+            }
+            Request::Swap { switch, program, keep_everything, probation } => {
+                self.enter(client, switch, Right::Swap)?;
+                let keep = if *keep_everything { Keep::Everything } else { Keep::Compatible };
+                self.swap(switch, program.as_bytes(), keep, *probation)
+            }
+            Request::Rollback { switch } => {
+                self.enter(client, switch, Right::Swap)?;
+                Ok(changed(self.roll_back(switch)?, false))
+            }
+            Request::Snapshot { switch } => {
+                self.enter(client, switch, Right::LifeCycle)?;
+                self.enter(client, switch, Right::Read)?;
+                Ok(Answer::Text(snapshot::take(self, switch)?))
+            }
+            Request::Restore { switch, snapshot } => {
+                self.enter(client, switch, Right::LifeCycle)?;
+                Ok(changed(snapshot::restore(self, switch, snapshot)?, false))
+            }
+            Request::Shadow { switch, .. } => {
+                self.enter(client, switch, Right::Swap)?;
+                Err(No::Refused(RefusalKind::Invalid, "shadow".into()))
+            }
+        }
+    }
+
+    /// Whether somebody may ask anything at all.
+    fn may_begin(&self, client: &Client) -> Result<(), No> {
+        match self.may(client, Right::Read, Resource::NoDevice) {
+            Err(No::Refused(RefusalKind::Unknown, reason)) => Err(No::Refused(RefusalKind::Unknown, reason)),
+            _ => Ok(()),
+        }
+    }
+
+    fn may(&self, client: &Client, right: Right, resource: Resource<'_>) -> Result<(), No> {
+        self.clients.may(client, right, resource).map_err(|refusal| match refusal {
+            Refusal::Unknown => No::Refused(RefusalKind::Unknown, refusal.to_string()),
+            Refusal::Forbidden(_) => No::Refused(RefusalKind::Forbidden, refusal.to_string()),
+            Refusal::Hidden => No::Refused(
+                RefusalKind::Forbidden,
+                "only the operator may ask for what is of the whole device".into(),
+            ),
+        })
+    }
+
+    fn sees(&self, client: &Client, model: &Model) -> bool {
+        let owner = crate::installed::owner(model);
+        self.clients.may(client, Right::Read, Resource::Device(owner.as_ref())).is_ok()
+    }
+
+    /// The switch of a request that needs a right on it.
+    fn enter(&self, client: &Client, name: &str, right: Right) -> Result<Model, No> {
+        let model = self.running().file.switch(name).cloned();
+        let owner = model.as_ref().and_then(crate::installed::owner);
+        let resource = model.as_ref().map_or(Resource::NoDevice, |_| Resource::Device(owner.as_ref()));
+        match self.clients.may(client, right, resource) {
+            Ok(()) => Ok(model.ok_or_else(|| Failure::no_switch(name))?),
+            Err(Refusal::Hidden) => Err(Failure::no_switch(name).into()),
+            Err(refusal @ Refusal::Unknown) => Err(No::Refused(RefusalKind::Unknown, refusal.to_string())),
+            Err(refusal @ Refusal::Forbidden(_)) => {
+                Err(No::Refused(RefusalKind::Forbidden, refusal.to_string()))
+            }
+        }
+    }
+
+    /// Has the device become as its model with a change is, which has to keep all rules of a file.
+    fn edit(&self, change: impl FnOnce(&mut DeviceFile) -> Result<(), Failure>) -> Result<Answer, No> {
+        let mut file = self.file();
+        change(&mut file)?;
+        let file = DeviceFile::parse("the device", &file.to_toml())
+            .map_err(|problems| Failure::File(Box::new(problems)))?;
+        Ok(changed(self.apply(&file, false)?, false))
+    }
+
+    fn swap(
+        self: &Arc<Device>,
+        name: &str,
+        program: &[u8],
+        keep: Keep,
+        probation: Option<Probation>,
+    ) -> Result<Answer, No> {
+        let (done, generation) = self.set_program(name, program, Some(keep))?;
+        let mut lines = done;
+        if let Some(probation) = probation {
+            lines.push(probation::begin(self, name, generation, probation)?);
+        }
+        Ok(Answer::Changed(Changed { done: lines, kept: Vec::new(), is_dry_run: false }))
+    }
+
+    /// Has a switch run another program, which is made while others do what they want with the device.
+    pub(crate) fn set_program(
+        &self,
+        name: &str,
+        program: &[u8],
+        keep: Option<Keep>,
+    ) -> Result<(Vec<String>, u64), Failure> {
+        let programs = self.running().get(name)?.programs.clone();
+        let candidate = programs.prepare(program).map_err(Failure::Invalid)?;
+        // Without it the change is made all the same: it cannot be taken back then.
+        let before = snapshot::read(self, name)
+            .inspect_err(|failure| warn!(switch = name, %failure, "no rollback"))
+            .ok();
+        let mut running = self.running();
+        let program = candidate.switch.program().name.clone();
+        let mut lines = vec![format!("{program} is running now on switch {name}")];
+        lines.extend(running.start_program(name, candidate, keep, before)?);
+        let installed = running.installed.get_mut(name).ok_or_else(|| Failure::no_switch(name))?;
+        installed.is_foreign = true;
+        Ok((lines, installed.generation))
+    }
+
+    pub(crate) fn roll_back(&self, name: &str) -> Result<Done, Failure> {
+        let before = self.running().get(name)?.before.clone();
+        let before = before.ok_or_else(|| {
+            Failure::Invalid(format!("switch {name} has had no other program that could come back"))
+        })?;
+        let commands = snapshot::go_on_with(self, name, (&before.config, &before.state), None)?;
+        let done = format!(
+            "switch {name} goes on with the program before, and the {commands} commands of its state"
+        );
+        Ok(Done { done: vec![done], kept: Vec::new() })
+    }
+}
+
+fn read(text: &str, folder: &str) -> Result<DeviceFile, No> {
+    let folder = Path::new(folder);
+    if !folder.is_absolute() {
+        return Err(Failure::Invalid("the folder of a file is named from the root".into()).into());
+    }
+    let file = DeviceFile::parse_with_files("the file", text, folder);
+    Ok(file.map_err(|problems| Failure::File(Box::new(problems)))?.rooted_at(folder))
+}
+
+fn end(text: &str) -> Result<End, No> {
+    let parsed = text.rsplit_once(':').and_then(|(switch, port)| Some((switch, port.parse::<u16>().ok()?)));
+    let (switch, port) = parsed.ok_or_else(|| {
+        Failure::Invalid(format!("`{}` is no end of a link, as SWITCH:PORT is", text.escape_debug()))
+    })?;
+    Ok(End { switch: switch.to_owned(), port })
+}
+
+fn changed(Done { done, kept }: Done, is_dry_run: bool) -> Answer {
+    Answer::Changed(Changed { done, kept, is_dry_run })
+}
+
+fn refused(no: No) -> Refused {
+    match no {
+        No::Refused(kind, message) => Refused { kind, message, problems: Vec::new() },
+        No::Failure(failure) => {
+            let kind = match &failure {
+                Failure::File(_) | Failure::Invalid(_) => RefusalKind::Invalid,
+                Failure::NotFound(_) => RefusalKind::NotFound,
+                Failure::Failed { .. } => RefusalKind::Failed,
+            };
+            let problems = if let Failure::File(problems) = &failure { shown(problems) } else { Vec::new() };
+            Refused { kind, message: failure.to_string(), problems }
+        }
+    }
+}
+
+fn shown(problems: &Problems) -> Vec<Problem> {
+    let each = problems.problems.iter().zip(problems.render_each(false));
+    let each = each.map(|(problem, shown)| Problem {
+        line: problem.place.line,
+        column: problem.place.column,
+        message: problem.message.clone(),
+        shown,
+    });
+    each.collect()
+}
+
+/// What the log of changes calls a request; none of those that change nothing.
+fn named(request: &Request) -> Option<String> {
+    Some(match request {
+        Request::List | Request::Stats { .. } | Request::Graph | Request::Show => return None,
+        Request::Apply { dry_run: true, .. } | Request::Shadow { program: None, end: false, .. } => {
+            return None;
+        }
+        Request::Apply { .. } => "apply".to_owned(),
+        Request::Load { .. } => "load".to_owned(),
+        Request::Remove { switch } => format!("remove {switch}"),
+        Request::Start { switch } => format!("start {switch}"),
+        Request::Stop { switch } => format!("stop {switch}"),
+        Request::Unlink { between: [a, b] } => format!("unlink {a} {b}"),
+        Request::Swap { switch, .. } => format!("swap {switch}"),
+        Request::Rollback { switch } => format!("rollback {switch}"),
+        Request::Snapshot { switch } => format!("snapshot {switch}"),
+        Request::Restore { switch, .. } => format!("restore {switch}"),
+        Request::Shadow { switch, .. } => format!("shadow {switch}"),
+    })
+}
+
+/// The switch that a request is of.
+fn switch_of(request: &Request) -> Option<&str> {
+    match request {
+        Request::Start { switch }
+        | Request::Stop { switch }
+        | Request::Swap { switch, .. }
+        | Request::Rollback { switch }
+        | Request::Snapshot { switch }
+        | Request::Restore { switch, .. }
+        | Request::Shadow { switch, .. }
+        | Request::Remove { switch } => Some(switch),
+        _ => None,
+    }
+}

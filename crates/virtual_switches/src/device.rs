@@ -1,0 +1,219 @@
+//! The device, as others reach it: what is done to it and what is seen of it, one after the other.
+
+use crate::clients::{self, Client, Clients};
+use crate::doing::Preparing;
+use crate::failure::Failure;
+use crate::installed::Installed;
+use crate::physical::{OpenPorts, Physical};
+use millrace_backplane::{Backplane, Setting};
+use millrace_device_file::{Change, DeviceFile, changes};
+use millrace_frames::SlotLayout;
+use millrace_listen::{Address, P4RUNTIME};
+use millrace_p4runtime::{Listen, Policy, SharedServer, Tls};
+use millrace_syntax::read_file;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tracing::info;
+
+/// Most bytes of a file with a key or certificates.
+const MAX_KEY_BYTES: u64 = 1 << 20;
+
+/// A device that runs. It ends when this is dropped.
+pub struct Device {
+    name: String,
+    pub(crate) clients: Arc<Clients>,
+    running: Mutex<Running>,
+}
+
+/// What was done, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Changes, in words.
+    pub done: Vec<String>,
+    /// What stays.
+    pub kept: Vec<String>,
+}
+
+/// The device from inside.
+pub(crate) struct Running {
+    /// What it is now.
+    pub(crate) file: DeviceFile,
+    pub(crate) backplane: Backplane,
+    pub(crate) physical: BTreeMap<String, Physical>,
+    pub(crate) installed: BTreeMap<String, Installed>,
+    pub(crate) server: Option<SharedServer>,
+    /// Whether frames have to go to other places than they do.
+    pub(crate) are_routes_old: bool,
+}
+
+impl Device {
+    /// Starts a device as a file says, with those of its ports that are open already.
+    ///
+    /// # Errors
+    /// What of it cannot be; then nothing runs.
+    pub fn start(file: &DeviceFile, mut ports: OpenPorts) -> Result<Device, Failure> {
+        let clients = Arc::new(Clients::new(file)?);
+        let setting = Setting {
+            lanes: usize::from(file.device.workers),
+            processors: file.device.processors.iter().map(|processor| usize::from(*processor)).collect(),
+            packets: file.device.packets as usize,
+            layout: SlotLayout::DEFAULT,
+            hops: u8::try_from(file.device.hops).unwrap_or(u8::MAX),
+        };
+        let backplane = Backplane::start(&setting).map_err(Failure::failed)?;
+        let server = serve(file, &clients)?;
+        let empty = DeviceFile {
+            device: file.device.clone(),
+            tenants: Vec::new(),
+            ports: Vec::new(),
+            switches: Vec::new(),
+            links: Vec::new(),
+            classify: None,
+        };
+        let mut running = Running {
+            file: empty,
+            backplane,
+            physical: BTreeMap::new(),
+            installed: BTreeMap::new(),
+            server,
+            are_routes_old: false,
+        };
+        running.become_as(file, &mut ports)?;
+        info!(device = file.device.name, switches = file.switches.len(), "start");
+        Ok(Device { name: file.device.name.clone(), clients, running: Mutex::new(running) })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where P4Runtime is served.
+    pub fn p4runtime(&self) -> Option<SocketAddr> {
+        self.running().server.as_ref().map(SharedServer::address)
+    }
+
+    /// Records what the device does by itself.
+    pub fn record_by_itself(&self, switch: &str, what: &str, result: Result<(), &str>) {
+        let device = self.running().file.switch(switch).map(|model| model.device_id);
+        self.clients.record(&Client::Itself, device, what, result);
+    }
+
+    pub(crate) fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file of the device as it is now.
+    pub fn file(&self) -> DeviceFile {
+        self.running().file.clone()
+    }
+
+    /// Has the device become as a file says by the smallest changes, or only says them.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn apply(&self, file: &DeviceFile, is_dry_run: bool) -> Result<Done, Failure> {
+        let mut running = self.running();
+        if is_dry_run {
+            let changes = changes(&running.file, file);
+            running.check(&changes.list)?;
+            return Ok(words(&changes.list, &changes));
+        }
+        let list = Arc::new(clients::list(file)?);
+        let done = running.become_as(file, &mut OpenPorts::default());
+        // Even after a failure: a tenant whose switches are gone is not to see others.
+        let now = if done.is_ok() { list } else { Arc::new(clients::list(&running.file)?) };
+        self.clients.set(Arc::clone(&now));
+        if let Some(server) = &running.server
+            && clients::are_known(&running.file)
+        {
+            server.devices().set_access(now);
+        }
+        done
+    }
+}
+
+/// Changes and what stays, in words.
+fn words(done: &[Change], all: &millrace_device_file::Changes) -> Done {
+    let (done, kept) = (done.iter().map(ToString::to_string), all.kept.iter().map(ToString::to_string));
+    Done { done: done.collect(), kept: kept.collect() }
+}
+
+impl Running {
+    /// Makes the smallest changes that lead to a file.
+    pub(crate) fn become_as(&mut self, file: &DeviceFile, ports: &mut OpenPorts) -> Result<Done, Failure> {
+        let mut changes = changes(&self.file, file);
+        self.check(&changes.list)?;
+        self.bring_programs_back(file, &mut changes.list);
+        let mut preparing = Preparing::new(self, &changes.list, ports)?;
+        for (at, change) in changes.list.iter().enumerate() {
+            if let Err(failure) = self.carry_out(change, &mut preparing) {
+                // Those that were done stay, and their routes are right.
+                let _ = self.set_routes();
+                let reason = format!("{change}: {failure}");
+                let done = changes.list[..at].iter().map(ToString::to_string).collect();
+                return Err(Failure::Failed { reason, done });
+            }
+        }
+        self.set_routes()?;
+        Ok(words(&changes.list, &changes))
+    }
+
+    /// Some changes take a new start.
+    fn check(&self, list: &[Change]) -> Result<(), Failure> {
+        match list
+            .iter()
+            .find_map(|change| if let Change::Restart { keys, .. } = change { Some(keys) } else { None })
+        {
+            None => Ok(()),
+            Some(keys) => Err(Failure::Invalid(format!(
+                "the device has to start again for {} of [device]; nothing is changed",
+                keys.join(", ")
+            ))),
+        }
+    }
+
+    /// Programs that were set over the socket give way to those of the file.
+    fn bring_programs_back(&self, file: &DeviceFile, list: &mut Vec<Change>) {
+        let foreign = self.installed.iter().filter(|(_, installed)| installed.is_foreign);
+        for (name, _) in foreign {
+            let is_there = |change: &Change| match change {
+                Change::SwapProgram { switch, .. } => switch == name,
+                Change::RemoveSwitch { name: gone, .. } => gone == name,
+                _ => false,
+            };
+            let Some(model) = file.switch(name).filter(|_| !list.iter().any(is_there)) else { continue };
+            list.push(Change::SwapProgram {
+                switch: name.clone(),
+                source: model.source.clone(),
+                engine: model.engine,
+            });
+        }
+    }
+}
+
+/// Starts the P4Runtime server, if the file asks for one.
+fn serve(file: &DeviceFile, clients: &Clients) -> Result<Option<SharedServer>, Failure> {
+    let device = &file.device;
+    let Some(address) = &device.grpc else { return Ok(None) };
+    let address: Address = address.parse().map_err(Failure::failed)?;
+    let address = address.resolve(P4RUNTIME.default_port).map_err(Failure::failed)?;
+    let read = |path: &String| {
+        read_file(Path::new(path), MAX_KEY_BYTES)
+            .map_err(|error| Failure::failed(format_args!("{path}: {error}")))
+    };
+    let tls = match (&device.grpc_cert, &device.grpc_key) {
+        (Some(certificate), Some(key)) => Some(Tls {
+            certificate: read(certificate)?,
+            key: read(key)?,
+            client_authority: device.grpc_client_ca.as_ref().map(read).transpose()?,
+        }),
+        _ => None,
+    };
+    let listen = Listen { address, tls, allow_plaintext: device.grpc_allow_plaintext };
+    let access = clients::are_known(file).then(|| clients.list());
+    let policy = Policy { access, audit: clients.audit() };
+    SharedServer::start(&listen, policy).map(Some).map_err(Failure::failed)
+}

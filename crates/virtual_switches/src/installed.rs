@@ -1,0 +1,329 @@
+//! A switch of the device, with all that serves it.
+
+use crate::cpu::{PacketIns, PacketOuts};
+use crate::failure::Failure;
+use millrace_access::Tenant;
+use millrace_backplane::{Backplane, ExitShare, MemberHandle, MemberSetting, TimeShare, Traffic};
+use millrace_chassis::{Listener, Making, Pipeline, Programs, tell_of};
+use millrace_compile::check_port;
+use millrace_control::entries;
+use millrace_dataplane::{DigestMessage, EngineKind, Notice, PortId, Switch, SwitchConfig};
+use millrace_device_file::{Engine, Quota, Switch as Model, VirtualPort};
+use millrace_drivers::Links;
+use millrace_listen::{Admission, THRIFT};
+use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Served, Share, SharedServer};
+use millrace_pipeline::Program;
+use millrace_syntax::read_text;
+use millrace_thrift::PortName;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, PoisonError, RwLock};
+use tracing::{info, warn};
+
+/// Packets that wait for a port of a switch, if its quota does not say less.
+pub(crate) const PLACES: usize = 1024;
+/// Largest file of entries, in bytes.
+const MAX_ENTRIES_FILE: u64 = 4 << 30;
+/// Most refused entries that an error names.
+const MAX_TOLD: usize = 20;
+/// Memory for the stack of a thread that only hands on what it hears, in bytes.
+const SMALL_STACK: usize = 128 << 10;
+
+/// See the module's documentation.
+pub(crate) struct Installed {
+    pub(crate) member: MemberHandle,
+    pub(crate) programs: Programs,
+    feed: Option<Feed>,
+    thrift: Option<millrace_thrift::Server>,
+    listeners: Listeners,
+    /// What was set last by the file or over the socket: an image, or the text of a program.
+    pub(crate) config: Vec<u8>,
+    /// The program of that.
+    pub(crate) program: Arc<Program>,
+    /// What ran before it, to be rolled back to.
+    pub(crate) before: Option<Before>,
+    /// Whether the program came over the socket, so that the file names another.
+    pub(crate) is_foreign: bool,
+    /// Counts the programs that were set, so that whoever watches one knows whether it still is that.
+    pub(crate) generation: u64,
+}
+
+/// A program that ran, with what it held when another took over.
+#[derive(Clone)]
+pub(crate) struct Before {
+    /// Its image, or its text.
+    pub(crate) config: Vec<u8>,
+    /// Commands that make its entries and state again.
+    pub(crate) state: String,
+}
+
+/// Who hears of a switch. Threads that tell them and those that add some share it.
+type Listeners = Arc<RwLock<Vec<Arc<dyn Listener>>>>;
+
+/// What a switch is made of, which has not been done to anything that runs.
+pub(crate) struct Prepared {
+    pub(crate) pipeline: Pipeline,
+    switch: Switch,
+}
+
+impl Prepared {
+    /// A switch that has run.
+    pub(crate) fn of_running(pipeline: Pipeline, switch: Switch) -> Prepared {
+        Prepared { pipeline, switch }
+    }
+}
+
+/// Makes a switch as the file says, with its entries.
+pub(crate) fn prepare(model: &Model, pipeline: Pipeline) -> Result<Prepared, Failure> {
+    let named = |reason: String| Failure::Invalid(format!("switch {}: {reason}", model.name));
+    for port in model.ports.iter().map(|port| port.number).chain(model.cpu_port) {
+        check_port(&pipeline.program, port.into()).map_err(named)?;
+    }
+    let config = SwitchConfig { engine: engine(model.engine), ..SwitchConfig::default() };
+    let made = Switch::new(Arc::clone(&pipeline.program), config);
+    let mut switch = made.map_err(|error| named(error.to_string()))?;
+    if let Some(reason) = switch.without_code() {
+        warn!(switch = model.name, reason, "the interpreter runs the program");
+    }
+    load_entries(&mut switch, &model.entries).map_err(named)?;
+    Ok(Prepared { pipeline, switch })
+}
+
+/// Loads files of entries.
+pub(crate) fn load_entries(switch: &mut Switch, files: &[String]) -> Result<(), String> {
+    for path in files {
+        let text =
+            read_text(Path::new(path), MAX_ENTRIES_FILE).map_err(|error| format!("{path}: {error}"))?;
+        entries::load(switch, &text).map_err(|refused| {
+            let line = |at: usize| {
+                text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+            };
+            let told = refused.iter().take(MAX_TOLD);
+            let told = told.map(|refusal| format!("{path}:{}: {}", line(refusal.at.start), refusal.message));
+            let mut told: Vec<String> = told.collect();
+            if refused.len() > MAX_TOLD {
+                told.push(format!("and {} more", refused.len() - MAX_TOLD));
+            }
+            told.join("\n")
+        })?;
+    }
+    Ok(())
+}
+
+/// What runs a program, in the words of the data path.
+pub(crate) fn engine(engine: Engine) -> EngineKind {
+    match engine {
+        Engine::Auto => EngineKind::Fastest,
+        Engine::Jit => EngineKind::Jit,
+        Engine::Interp => EngineKind::Interp,
+    }
+}
+
+/// The share of the time of a worker that a quota gives.
+pub(crate) fn time_share(quota: &Quota) -> TimeShare {
+    TimeShare { guaranteed: quota.time, largest: quota.largest_time }
+}
+
+/// What may come in, by a quota.
+pub(crate) fn traffic(quota: &Quota) -> Traffic {
+    Traffic { packets: quota.packets_per_second, bits: quota.bits_per_second }
+}
+
+/// Packets that may wait for a port.
+pub(crate) fn places(quota: &Quota) -> usize {
+    quota.queue_places.map_or(PLACES, |places| (places as usize).min(PLACES)).max(1)
+}
+
+/// What a switch has of the P4Runtime server.
+pub(crate) fn server_share(model: &Model) -> Share {
+    let per_second = model.quota.requests_per_second;
+    // A quota of none at all lets the fewest in that can be said.
+    let requests_per_second = per_second
+        .map(|count| NonZeroU32::new(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(NonZeroU32::MIN));
+    Share { tenant: owner(model), requests_per_second }
+}
+
+/// The tenant of a switch; its name is right in a file that was read.
+pub(crate) fn owner(model: &Model) -> Option<Tenant> {
+    model.tenant.as_ref().and_then(|name| name.parse().ok())
+}
+
+/// What a virtual port may send by a port of the machine.
+pub(crate) fn exit_share(port: &VirtualPort, quota: &Quota) -> ExitShare {
+    ExitShare { guaranteed: port.guaranteed, largest: port.largest, places: places(quota) }
+}
+
+impl Installed {
+    /// Has a lane run a switch, and serves it.
+    pub(crate) fn new(
+        model: &Model,
+        prepared: Prepared,
+        (backplane, lane): (&Backplane, usize),
+        server: Option<&SharedServer>,
+    ) -> Result<Installed, Failure> {
+        let Prepared { pipeline, switch } = prepared;
+        let (config, program) = (pipeline.device_config.clone(), Arc::clone(&pipeline.program));
+        let numbers = model.ports.iter().map(|port| port.number).chain(model.cpu_port);
+        let setting = MemberSetting {
+            ports: numbers.map(PortId::from).collect(),
+            places: places(&model.quota),
+            share: time_share(&model.quota),
+            traffic: traffic(&model.quota),
+        };
+        let mut member = backplane.add_member(lane, switch, &setting).map_err(Failure::failed)?;
+        backplane.set_stopped(&member, true);
+        let notices = member.notices.take();
+        let served = serve(model, &member, backplane, server, pipeline);
+        let (programs, feed) = match served {
+            Ok(served) => served,
+            Err(failure) => {
+                let _ = backplane.remove_member(member);
+                return Err(failure);
+            }
+        };
+        let listeners: Vec<Arc<dyn Listener>> = [Arc::new(Named(model.name.clone())) as Arc<dyn Listener>]
+            .into_iter()
+            .chain(feed.clone().map(|feed| Arc::new(feed) as Arc<dyn Listener>))
+            .collect();
+        let mut installed = Installed {
+            member,
+            programs,
+            feed,
+            thrift: None,
+            listeners: Arc::new(RwLock::new(listeners)),
+            config,
+            program,
+            before: None,
+            is_foreign: false,
+            generation: 0,
+        };
+        let begun = installed.listen(notices).and_then(|()| installed.serve_thrift(model));
+        match begun {
+            Ok(()) => Ok(installed),
+            Err(failure) => {
+                let _ = installed.end(model.device_id, backplane, server);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Tells of what happens to packets, until the switch ends.
+    fn listen(&self, notices: Option<Receiver<Notice>>) -> Result<(), Failure> {
+        let Some(notices) = notices else { return Ok(()) };
+        let listeners = Arc::clone(&self.listeners);
+        let tell = move || {
+            for notice in notices {
+                let listeners = listeners.read().unwrap_or_else(PoisonError::into_inner);
+                tell_of(&notice, &listeners);
+            }
+        };
+        let thread = std::thread::Builder::new().name("notices".into()).stack_size(SMALL_STACK);
+        thread.spawn(tell).map(drop).map_err(Failure::failed)
+    }
+
+    /// Has its Thrift server be as the file says.
+    pub(crate) fn serve_thrift(&mut self, model: &Model) -> Result<(), Failure> {
+        // The address may be the same, and is free only then.
+        if self.thrift.take().is_some() {
+            self.listeners
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .truncate(1 + usize::from(self.feed.is_some()));
+        }
+        let Some(address) = &model.thrift else { return Ok(()) };
+        let named = |error: &dyn std::fmt::Display| {
+            Failure::failed(format_args!("Thrift of switch {}: {error}", model.name))
+        };
+        let address: millrace_listen::Address = address.parse().map_err(|error| named(&error))?;
+        let address = address.resolve(THRIFT.default_port).map_err(|error| named(&error))?;
+        let bound = millrace_listen::bind(&THRIFT, address, Admission::Anybody, model.thrift_allow_remote);
+        let listener = bound.map_err(|error| named(&error))?;
+        let name =
+            |port: &VirtualPort| PortName { number: port.number.into(), interface: port.physical.join("+") };
+        let device = millrace_thrift::DeviceConfig {
+            programs: self.programs.clone(),
+            device_id: model.device_id,
+            ports: model.ports.iter().map(name).collect(),
+            maker: None,
+            json: None,
+            notifications: None,
+        };
+        let server = millrace_thrift::serve(listener, device).map_err(|error| named(&error))?;
+        info!(switch = model.name, address = %server.address(), "Thrift");
+        self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(server.feed()));
+        self.thrift = Some(server);
+        Ok(())
+    }
+
+    /// Tells its servers of a port that has come or gone.
+    pub(crate) fn tell_port(&self, port: PortId, is_there: bool) {
+        if let Some(feed) = &self.feed {
+            match is_there {
+                true => feed.port_added(port),
+                false => feed.port_removed(port),
+            }
+        }
+    }
+
+    /// Takes it from its lane, and from its servers.
+    pub(crate) fn end(
+        self,
+        device_id: u64,
+        backplane: &Backplane,
+        server: Option<&SharedServer>,
+    ) -> Result<Switch, Failure> {
+        drop(self.thrift);
+        if let Some(server) = server {
+            server.devices().remove(device_id);
+        }
+        Ok(backplane.remove_member(self.member).map_err(Failure::failed)?.switch)
+    }
+}
+
+/// Has the P4Runtime server show a switch, if there is one.
+fn serve(
+    model: &Model,
+    member: &MemberHandle,
+    backplane: &Backplane,
+    server: Option<&SharedServer>,
+    pipeline: Pipeline,
+) -> Result<(Programs, Option<Feed>), Failure> {
+    let making = Making { engine: engine(model.engine), ..Making::default() };
+    let control = member.control.clone();
+    let Some(server) = server else { return Ok((Programs::new(making, control), None)) };
+    let cpu_port = model.cpu_port.map(PortId::from).and_then(|port| {
+        let wire = member.wire(port)?;
+        let (link, from_switch) = CpuLink::over(Arc::new(PacketOuts(Arc::clone(wire))));
+        backplane.connect_host(wire, Box::new(PacketIns(from_switch)));
+        Some((port, link))
+    });
+    let config = DeviceConfig {
+        device_id: model.device_id,
+        making,
+        ports: member.wires.iter().map(|wire| wire.port()).collect(),
+        links: Links::default(),
+        cpu_port,
+        pipeline: Some(pipeline),
+    };
+    let added = server.devices().add(config, control, server_share(model));
+    let Served { feed, programs } = added.map_err(Failure::failed)?;
+    Ok((programs, Some(feed)))
+}
+
+/// Writes to the log what a switch tells, under its name.
+struct Named(String);
+
+impl Listener for Named {
+    fn digest(&self, _program: &Arc<Program>, _message: &DigestMessage) {}
+
+    fn link(&self, _port: PortId, _is_up: bool) {}
+
+    fn port_failed(&self, port: PortId, error: &str) {
+        warn!(switch = self.0, port, error, "port failed");
+    }
+
+    fn log(&self, line: &str) {
+        info!(switch = self.0, line, "log of the program");
+    }
+}

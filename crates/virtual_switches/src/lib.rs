@@ -1,0 +1,40 @@
+//! A running device with many virtual switches: what its file says, done, and changed while packets pass.
+//!
+//! ```text
+//!  DeviceFile --changes--> Device --> backplane: lanes that run the switches, routes, exits, links
+//!                            |  \---> P4Runtime: a device for each switch; Thrift: a server for each that asks for it
+//!                            |
+//!   millrace ctl --socket----+  who may do what: the access list
+//! ```
+//!
+//! There is one path for every change: the model of the device as it is ([`DeviceFile`](millrace_device_file::DeviceFile)), the model as it is
+//! to be, and the smallest changes between them, done one after the other. Start, `apply`, `load`, `remove`, `stop` and `unlink` all take it.
+//! Programs, entries and ports that a change needs are made before the first change is done, so most of what can be wrong changes nothing;
+//! when a change fails that was begun, those before it stay, the answer says so, and the model is what runs.
+//!
+//! It promises that what runs stays when something is refused; that a client sees what it may see and no more; that whatever was changed is in
+//! the log of changes. It never touches a packet, and it knows no P4.
+
+#![forbid(unsafe_code)]
+
+mod answers;
+mod claims;
+mod clients;
+mod cpu;
+mod device;
+mod doing;
+mod failure;
+mod installed;
+mod physical;
+mod probation;
+mod programs;
+mod seen;
+mod snapshot;
+mod socket;
+
+pub use clients::Client;
+pub use device::{Device, Done};
+pub use failure::Failure;
+pub use physical::OpenPorts;
+pub use probation::MAX_PROBATION;
+pub use socket::{ControlSocket, MAX_CONNECTIONS};

@@ -1,0 +1,238 @@
+//! A device as its file says, and as it is changed while packets pass.
+
+mod lab;
+
+use lab::{Lab, file, frame, numbers, switch, wait_for};
+use millrace_ctl_api::{Answer, GraphStatus, LinkStatus, Probation, RefusalKind, Request};
+use std::time::Duration;
+
+const CROSS: &str = "entries = [\"cross.txt\"]";
+
+fn two() -> String {
+    file("", &[switch("a", 10, CROSS), switch("b", 20, CROSS)].concat())
+}
+
+#[test]
+fn switches_forward_as_the_file_says() {
+    let lab = Lab::new(&two());
+    lab.passes(10);
+    lab.passes(20);
+    lab.cables[1].send([frame(10, 7), frame(30, 8)]);
+    assert_eq!(numbers(&lab.cables[0].receive(1)), [7]);
+    wait_for(|| lab.stats().unclassified == Some(1));
+    let Answer::Switches(list) = lab.ask(&Request::List) else { panic!() };
+    let names = list.iter().map(|switch| (switch.name.as_str(), switch.device_id, switch.is_running));
+    assert_eq!(names.collect::<Vec<_>>(), [("a", 10, true), ("b", 20, true)]);
+    assert_eq!(list[0].ports.values().collect::<Vec<_>>(), ["p0", "p1"]);
+    assert_eq!((list[0].program.as_str(), list[0].engine.as_str()), ("steer", "interp"));
+    let counts = lab.counts("a");
+    let packets = counts.ports.iter().map(|port| (port.rx_packets, port.tx_packets));
+    assert_eq!(packets.collect::<Vec<_>>(), [(10, 1), (1, 10)]);
+    let physical = &lab.stats().physical[0];
+    assert_eq!((physical.name.as_str(), physical.rx_packets, physical.tx_packets), ("p0", 20, 1));
+}
+
+#[test]
+fn a_file_is_applied_by_the_smallest_changes() {
+    let lab = Lab::new(&two());
+    lab.passes(10);
+    let three = file("", &[switch("a", 10, CROSS), switch("b", 30, CROSS), switch("c", 20, CROSS)].concat());
+    let dry = Request::Apply { text: three.clone(), folder: lab.folder.text(), dry_run: true };
+    let Answer::Changed(would) = lab.ask(&dry) else { panic!() };
+    assert!(would.is_dry_run && would.done.iter().any(|line| line.contains("add switch c")), "{would:?}");
+    lab.passes(20);
+    let changed = lab.change(&lab.apply(&three));
+    assert!(changed.kept.contains(&"keep switch a with its state".to_owned()), "{changed:?}");
+    [10, 20, 30].into_iter().for_each(|vid| lab.passes(vid));
+    assert_eq!(lab.counts("a").ports[0].rx_packets, 20, "it is the switch of before");
+    assert_eq!(lab.counts("c").ports[0].rx_packets, 10);
+    assert_eq!(lab.change(&lab.apply(&three)).done, [""; 0]);
+    lab.change(&Request::Remove { switch: "c".into() });
+    lab.cables[0].send([frame(20, 1)]);
+    wait_for(|| lab.stats().unclassified == Some(1));
+    let Answer::Text(shown) = lab.ask(&Request::Show) else { panic!() };
+    assert!(shown.contains("name = \"b\"") && !shown.contains("name = \"c\""), "{shown}");
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let lab = Lab::new(&two());
+    lab.folder.write("broken.p4", "control c() { apply { x = 1; } }\n");
+    lab.folder.write("wrong.txt", "table_add steer send 0 => 1\ntable_add nobody send 0 => 1\n");
+    let broken = switch("c", 30, CROSS).replace("steer.p4", "broken.p4");
+    let wrong = switch("c", 30, "entries = [\"wrong.txt\"]");
+    for (rest, words) in [
+        (broken, "broken.p4:1"),
+        (wrong, "wrong.txt:2"),
+        (switch("c", 10, CROSS), "the file has"),
+        ("[[port]]\nname = \"p2\"\ndevice = \"packet:no-such\"\n".to_owned(), "no-such"),
+        (switch("c", 30, CROSS).replace("number = 1", "number = 512"), "512"),
+    ] {
+        let text = format!("{}{rest}", two());
+        let refused = lab.refused(&lab.apply(&text));
+        let told = format!("{} {:?}", refused.message, refused.problems);
+        assert!(told.contains(words), "{told}");
+        let Answer::Switches(list) = lab.ask(&Request::List) else { panic!() };
+        assert_eq!(list.len(), 2);
+        lab.passes(10);
+    }
+    let restart = lab.refused(&lab.apply(&two().replace("[device]", "[device]\nworkers = 2")));
+    assert!(restart.message.contains("workers"), "{restart:?}");
+}
+
+#[test]
+fn switches_stop_and_start() {
+    let lab = Lab::new(&two());
+    lab.change(&Request::Stop { switch: "a".into() });
+    lab.cables[0].send((0..5).map(|number| frame(10, number)));
+    wait_for(|| lab.counts("a").losses.get("stopped") == Some(&5));
+    lab.passes(20);
+    lab.change(&Request::Start { switch: "a".into() });
+    lab.passes(10);
+    let refused = lab.refused(&Request::Stop { switch: "nobody".into() });
+    assert_eq!(refused.kind, RefusalKind::NotFound);
+}
+
+#[test]
+fn switches_are_linked_and_unlinked() {
+    let ends = |name: &str, number: u16, vid: u16| {
+        let physical = if number == 0 { "p0" } else { "p1" };
+        format!(
+            "[[switch]]\nname = \"{name}\"\nprogram = \"steer.p4\"\nengine = \"interp\"\ndevice-id = {vid}\n{CROSS}\n\
+             [[switch.port]]\nnumber = {number}\nphysical = \"{physical}\"\nmatch = {{ vlan = {vid} }}\ntag = \"strip\"\n"
+        )
+    };
+    let lab = Lab::new(&file("", &[ends("a", 0, 10), ends("b", 1, 20)].concat()));
+    let link = "[[link]]\nbetween = [\"a:1\", \"b:0\"]\ndelay = \"1ms\"\n";
+    lab.change(&Request::Load { text: link.into(), folder: lab.folder.text() });
+    lab.cables[0].send((0..3).map(|number| frame(10, number)));
+    let out: Vec<Vec<u8>> = (0..3).map(|number| frame(20, number)).collect();
+    assert_eq!(lab.cables[1].receive(3), out, "each side has its own VLAN");
+    let Answer::Graph(graph) = lab.ask(&Request::Graph) else { panic!() };
+    let GraphStatus { physical, switches, links } = graph;
+    assert_eq!((physical.len(), switches.len(), links.len()), (2, 2, 3));
+    let inside = LinkStatus { from: ("a".into(), 1), to: ("b".into(), Some(0)), label: "1000000 ns".into() };
+    assert!(links.contains(&inside), "{links:?}");
+    let unlink = Request::Unlink { between: ["b:0".into(), "a:1".into()] };
+    lab.change(&unlink);
+    lab.cables[0].send([frame(10, 1)]);
+    wait_for(|| !lab.counts("a").drops.is_empty());
+    assert_eq!(lab.refused(&unlink).kind, RefusalKind::NotFound);
+    lab.change(&Request::Load { text: link.into(), folder: lab.folder.text() });
+    lab.cables[0].send([frame(10, 4)]);
+    assert_eq!(numbers(&lab.cables[1].receive(1)), [4]);
+}
+
+/// The program with another default: it sends all to port 1.
+fn always() -> String {
+    include_str!("programs/steer.p4").replace("default_action = drop();", "default_action = send(1);")
+}
+
+#[test]
+fn a_program_is_swapped_and_rolled_back() {
+    let lab = Lab::new(&two());
+    lab.passes(10);
+    let swap = |program: String| Request::Swap {
+        switch: "a".into(),
+        program,
+        keep_everything: false,
+        probation: None,
+    };
+    assert_eq!(lab.refused(&Request::Rollback { switch: "a".into() }).kind, RefusalKind::Invalid);
+    let refused = lab.refused(&swap("no program".into()));
+    assert_eq!(refused.kind, RefusalKind::Invalid);
+    lab.passes(10);
+    let done = lab.change(&swap(always())).done;
+    assert!(done.iter().any(|line| line.contains("kept 2 entries")), "{done:?}");
+    lab.passes(10);
+    lab.change(&Request::Rollback { switch: "a".into() });
+    lab.passes(10);
+    lab.passes(20);
+    // The file names the program of before: it comes back with the file.
+    lab.change(&swap(always()));
+    let applied = lab.change(&lab.apply(&two()));
+    assert!(applied.done.iter().any(|line| line.contains("swap the program of switch a")), "{applied:?}");
+    assert_eq!(lab.change(&lab.apply(&two())).done, [""; 0]);
+    lab.passes(10);
+}
+
+#[test]
+fn a_program_that_drops_too_much_goes_back_by_itself() {
+    let lab = Lab::new(&two());
+    let none = include_str!("programs/steer.p4").replace("steer.apply();", "drop();");
+    let probation = Some(Probation { seconds: 30, max_drops: 10_000 });
+    let swap =
+        |program, probation| Request::Swap { switch: "a".into(), program, keep_everything: false, probation };
+    // It has no place for the entries, which come back with the program.
+    lab.change(&swap(none, probation));
+    lab.cables[0].send((0..1500).map(|number| frame(10, number)));
+    let forwards = || {
+        lab.cables[0].send([frame(10, 1)]);
+        std::thread::sleep(Duration::from_millis(20));
+        lab.counts("a").ports[1].tx_packets > 0
+    };
+    wait_for(forwards);
+    // One that forwards stays.
+    let probation = Some(Probation { seconds: 1, max_drops: 10_000 });
+    lab.change(&swap(always(), probation));
+    std::thread::sleep(Duration::from_millis(1500));
+    let Answer::Switches(list) = lab.ask(&Request::List) else { panic!() };
+    assert!(list[0].can_roll_back);
+    for wrong in [Probation { seconds: 0, max_drops: 1 }, Probation { seconds: 1, max_drops: 1_000_001 }] {
+        assert_eq!(lab.refused(&swap(always(), Some(wrong))).kind, RefusalKind::Invalid);
+    }
+}
+
+#[test]
+fn a_snapshot_goes_on_elsewhere() {
+    let lab = Lab::new(&two());
+    lab.passes(10);
+    let take = |switch: &str| match lab.ask(&Request::Snapshot { switch: switch.into() }) {
+        Answer::Text(text) => text,
+        other => panic!("{other:?}"),
+    };
+    let snapshot = take("a");
+    assert!(snapshot.contains("register_write In.seen 0 0x0000000a"), "{snapshot}");
+    // A switch without entries, on another device.
+    let other = Lab::new(&file("", &switch("z", 30, "")));
+    other.cables[0].send([frame(30, 1)]);
+    wait_for(|| !other.counts("z").drops.is_empty());
+    other.change(&Request::Restore { switch: "z".into(), snapshot: snapshot.clone() });
+    other.passes(30);
+    let again = match other.ask(&Request::Snapshot { switch: "z".into() }) {
+        Answer::Text(text) => text,
+        other => panic!("{other:?}"),
+    };
+    assert!(again.contains("register_write In.seen 0 0x00000014"), "{again}");
+    // The first one is as it was.
+    assert_eq!(take("a"), snapshot);
+    for wrong in [
+        "",
+        "{}",
+        &snapshot.replace("snapshot 1", "snapshot 2"),
+        &snapshot.replace("In.steer In.send", "nobody send"),
+    ] {
+        let refused = other.refused(&Request::Restore { switch: "z".into(), snapshot: wrong.into() });
+        assert_eq!(refused.kind, RefusalKind::Invalid, "{refused:?}");
+        other.passes(30);
+    }
+}
+
+#[test]
+fn entries_worker_and_quota_are_set_while_it_runs() {
+    let lab = Lab::new(&file("workers = 2", &switch("a", 10, CROSS)));
+    lab.passes(10);
+    lab.folder.write("back.txt", "table_add steer send 0 => 0\n");
+    let moved = file(
+        "workers = 2",
+        &switch("a", 10, "entries = [\"back.txt\"]\nworker = 1\nquota = { packets-per-second = 1 }"),
+    );
+    lab.change(&lab.apply(&moved));
+    lab.cables[0].send([frame(10, 3)]);
+    assert_eq!(numbers(&lab.cables[0].receive(1)), [3]);
+    let Answer::Switches(list) = lab.ask(&Request::List) else { panic!() };
+    assert_eq!(list[0].worker, 1);
+    assert!(!list[0].can_roll_back || list[0].program == "steer");
+    lab.cables[0].send((0..500).map(|number| frame(10, number)));
+    wait_for(|| lab.counts("a").losses.get("packet_quota").is_some_and(|lost| *lost > 400));
+}
