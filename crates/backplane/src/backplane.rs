@@ -7,7 +7,7 @@ use crate::exit::{Exit, ExitShare};
 use crate::lane::Lane;
 use crate::link::{Emulation, Link, MAX_HOPS};
 use crate::member::Member;
-use crate::quota::{Admission, TimeShare, Traffic};
+use crate::quota::{Admission, Mirror, TimeShare, Traffic};
 use crate::routes::{Route, Routes};
 use crate::wire::{Host, Outlet, Wire, WirePort};
 use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
@@ -277,6 +277,11 @@ impl Backplane {
     /// A switch takes no packets from now on, or takes them again. What comes meanwhile is lost, and counted.
     pub fn set_stopped(&self, member: &MemberHandle, is_stopped: bool) {
         member.admission.stop(is_stopped);
+    }
+
+    /// Somebody gets a copy of what comes for a switch from now on, or nobody.
+    pub fn set_mirror(&self, member: &MemberHandle, mirror: Option<Box<dyn Mirror>>) {
+        member.admission.mirror(mirror);
     }
 
     /// Most links that a packet takes inside from now on, at most [`MAX_HOPS`].

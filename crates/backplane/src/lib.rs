@@ -43,7 +43,7 @@ pub use commands::Ended;
 pub use counts::{Counts, Loss};
 pub use exit::{DEFAULT_PLACES, ExitShare};
 pub use link::{ALL_LOST, DEFAULT_HOPS, Emulation, MAX_DELAY_NS, MAX_HOPS};
-pub use quota::{TimeShare, Traffic, WHOLE};
+pub use quota::{Mirror, TimeShare, Traffic, WHOLE};
 pub use routes::Route;
 pub use wire::{Host, NotSent, Wire};
 

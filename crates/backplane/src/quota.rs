@@ -3,6 +3,7 @@
 use crate::counts::{Counts, Loss};
 use crate::rate::Rate;
 use crate::time;
+use millrace_dataplane::PortId;
 use millrace_frames::{Batch, MAX_BATCH, MAX_FRAME, PacketPool};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -35,23 +36,32 @@ pub struct Traffic {
     pub bits: Option<u64>,
 }
 
+/// Gets a copy of what a switch gets.
+pub trait Mirror: std::fmt::Debug + Send {
+    /// A frame has come for a port of the switch. Nobody waits for this for long.
+    fn take(&mut self, port: PortId, frame: &[u8]);
+}
+
 /// Lets packets in as far as [`Traffic`] allows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Admission {
-    /// Whether there is a limit: most have none, and take no lock then.
-    is_limited: AtomicBool,
+    /// Whether there is a limit or a mirror: most have none, and take no lock then.
+    is_special: AtomicBool,
+    rules: Mutex<Rules>,
+}
+
+#[derive(Debug, Default)]
+struct Rules {
     /// Nothing comes in.
-    is_stopped: AtomicBool,
-    rates: Mutex<(Option<Rate>, Option<Rate>)>,
+    is_stopped: bool,
+    packets: Option<Rate>,
+    bits: Option<Rate>,
+    mirror: Option<Box<dyn Mirror>>,
 }
 
 impl Admission {
     pub(crate) fn new(traffic: Traffic) -> Admission {
-        let admission = Admission {
-            is_limited: AtomicBool::new(false),
-            is_stopped: AtomicBool::new(false),
-            rates: Mutex::default(),
-        };
+        let admission = Admission::default();
         admission.set(traffic);
         admission
     }
@@ -62,41 +72,44 @@ impl Admission {
         let packets = traffic.packets.map(|rate| Rate::with_usual_burst(rate, MAX_BATCH as u64, now_ns));
         // The longest frame passes at any rate.
         let bits = traffic.bits.map(|rate| Rate::with_usual_burst(rate, 8 * MAX_FRAME as u64, now_ns));
-        let has_rates = packets.is_some() || bits.is_some();
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        *rates = (packets, bits);
-        self.is_limited.store(has_rates || self.is_stopped.load(Ordering::Relaxed), Ordering::Release);
+        self.change(|rules| (rules.packets, rules.bits) = (packets, bits));
     }
 
     /// Nothing comes in from now on, or as much as the limit allows again.
     pub(crate) fn stop(&self, is_stopped: bool) {
-        let rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        self.is_stopped.store(is_stopped, Ordering::Relaxed);
-        let has_rates = rates.0.is_some() || rates.1.is_some();
-        self.is_limited.store(is_stopped || has_rates, Ordering::Release);
+        self.change(|rules| rules.is_stopped = is_stopped);
     }
 
-    /// Whether nothing comes in.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed)
+    /// Somebody gets a copy of what comes in from now on, or nobody.
+    pub(crate) fn mirror(&self, mirror: Option<Box<dyn Mirror>>) {
+        self.change(|rules| rules.mirror = mirror);
     }
 
-    /// Takes the packets out of a batch that are more than may come, the last ones.
+    fn change(&self, change: impl FnOnce(&mut Rules)) {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut rules);
+        let Rules { is_stopped, packets, bits, mirror } = &*rules;
+        let is_special = *is_stopped || packets.is_some() || bits.is_some() || mirror.is_some();
+        self.is_special.store(is_special, Ordering::Release);
+    }
+
+    /// Takes the packets out of a batch for a port that are more than may come, the last ones.
     #[inline]
-    pub(crate) fn admit(&self, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
-        if self.is_limited.load(Ordering::Acquire) {
-            self.cut(batch, counts, pool);
+    pub(crate) fn admit(&self, port: PortId, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
+        if self.is_special.load(Ordering::Acquire) {
+            self.cut(port, batch, counts, pool);
         }
     }
 
-    fn cut(&self, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
-        if self.is_stopped() {
+    #[cold]
+    fn cut(&self, port: PortId, batch: &mut Batch, counts: &Counts, pool: &mut PacketPool) {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let Rules { is_stopped, packets, bits, mirror } = &mut *rules;
+        if *is_stopped {
             counts.lose(Loss::Stopped, batch.len());
             return batch.recycle(pool);
         }
         let now_ns = time::now_ns();
-        let mut rates = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
-        let (packets, bits) = &mut *rates;
         if let Some(packets) = packets {
             let may = packets.take(batch.len() as u64, now_ns) as usize;
             counts.lose(Loss::PacketQuota, batch.len() - may);
@@ -108,6 +121,9 @@ impl Admission {
             let before = batch.len();
             batch.recycle_if(pool, |packet| !bits.take_all(8 * packet.len() as u64, now_ns));
             counts.lose(Loss::BitQuota, before - batch.len());
+        }
+        if let Some(mirror) = mirror {
+            batch.packets().iter().for_each(|packet| mirror.take(port, packet.data()));
         }
     }
 }
@@ -129,7 +145,7 @@ mod tests {
         let admission = Admission::new(Traffic::default());
         let mut admit = |admission: &Admission, packets| {
             let mut batch = batch(&mut pool, packets);
-            admission.admit(&mut batch, &counts, &mut pool);
+            admission.admit(0, &mut batch, &counts, &mut pool);
             let left = batch.len();
             batch.recycle(&mut pool);
             left

@@ -90,7 +90,7 @@ impl Wire {
     /// Gives the switch the packets of a batch, as far as its quota and its inbox allow.
     #[inline]
     pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) {
-        self.admission.admit(batch, &self.counts, pool);
+        self.admission.admit(self.port, batch, &self.counts, pool);
         if self.inbox.put(batch) {
             self.note.tell(|| self.member);
         }
@@ -105,7 +105,7 @@ impl Wire {
         due_ns: impl FnMut(&Packet) -> u64,
         pool: &mut PacketPool,
     ) {
-        self.admission.admit(batch, &self.counts, pool);
+        self.admission.admit(self.port, batch, &self.counts, pool);
         self.inbox.put_late(batch, due_ns);
         self.has_late.store(true, Ordering::Release);
         self.note.tell(|| self.member);

@@ -141,7 +141,8 @@ impl Control {
     pub fn swap(&self, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
         for _ in 0..MAX_COPIES {
             let now = next.state().handle();
-            let (migration, hold) = match self.prepare(&mut next, keep) {
+            let moment = self.ask(Request::Look).map_err(|_| SwapError::Ended);
+            let (migration, hold) = match moment.and_then(|moment| prepare(moment, &mut next, keep)) {
                 Ok(prepared) => prepared,
                 Err(error) => return Err(SwapFailed::new(error, next)),
             };
@@ -165,29 +166,6 @@ impl Control {
         Err(SwapFailed::new(SwapError::Busy, next))
     }
 
-    /// Copies what has to be copied, and makes the code, while the program until now goes on. Gives also what holds back the
-    /// code that has time.
-    fn prepare(&self, next: &mut Switch, keep: Keep) -> Result<(Migration, Option<Hold>), SwapError> {
-        let Moment { tables, values, now_ns, .. } = self.ask(Request::Look).map_err(|_| SwapError::Ended)?;
-        if !Migration::is_possible(&tables, &next.forwarder.state) {
-            next.forwarder.state =
-                State::alongside(Arc::clone(&next.forwarder.program), &tables).map_err(SwapError::State)?;
-        }
-        let mut migration = Migration::new(&tables, &next.forwarder.state);
-        if !migration.fills(&next.forwarder.state) {
-            next.start_over().map_err(SwapError::State)?;
-        }
-        migration.copy(&tables, &mut next.forwarder.state, &values, now_ns);
-        let lost: Vec<Carried> = migration.dropped().cloned().collect();
-        if keep == Keep::Everything && !lost.is_empty() {
-            return Err(SwapError::NoPlace(lost));
-        }
-        let engines = &mut next.forwarder.engines;
-        let fitted = migration.foresee(&tables, &mut next.forwarder.state, |state| engines.fit(state));
-        let hold = fitted.map_err(|error| SwapError::Switch(SwitchError::of_engines(error)))?;
-        Ok((migration, hold))
-    }
-
     /// Has the worker change programs, as soon as nobody has the tables.
     fn exchange(&self, mut next: Switch, migration: Migration) -> Result<Prepared, NotMade> {
         let others = match next.share_with(self.workers() - 1) {
@@ -208,6 +186,52 @@ impl Control {
             std::thread::sleep(PAUSE);
         }
     }
+}
+
+impl Switch {
+    /// As [`Control::swap`], of a switch that no worker runs.
+    ///
+    /// # Errors
+    /// [`SwapFailed`]: it goes on with its program.
+    pub fn swap(&mut self, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
+        let now = next.state().handle();
+        let (migration, hold) = match prepare(Moment::of(self), &mut next, keep) {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(SwapFailed::new(error, next)),
+        };
+        let mut prepared = Prepared { next, others: Vec::new(), migration };
+        let made = succeed(self, &mut [], &mut prepared);
+        let Prepared { next, mut migration, .. } = prepared;
+        // Only others that have a handle on its tables can hold it up.
+        if made.is_err() {
+            return Err(SwapFailed::new(SwapError::Busy, next));
+        }
+        drop(hold);
+        migration.finish(next.state(), &now);
+        Ok(Swapped { before: next, migration })
+    }
+}
+
+/// Copies what has to be copied, and makes the code, while the program until now goes on. Gives also what holds back the code that has time.
+fn prepare(moment: Moment, next: &mut Switch, keep: Keep) -> Result<(Migration, Option<Hold>), SwapError> {
+    let Moment { tables, values, now_ns, .. } = moment;
+    if !Migration::is_possible(&tables, &next.forwarder.state) {
+        next.forwarder.state =
+            State::alongside(Arc::clone(&next.forwarder.program), &tables).map_err(SwapError::State)?;
+    }
+    let mut migration = Migration::new(&tables, &next.forwarder.state);
+    if !migration.fills(&next.forwarder.state) {
+        next.start_over().map_err(SwapError::State)?;
+    }
+    migration.copy(&tables, &mut next.forwarder.state, &values, now_ns);
+    let lost: Vec<Carried> = migration.dropped().cloned().collect();
+    if keep == Keep::Everything && !lost.is_empty() {
+        return Err(SwapError::NoPlace(lost));
+    }
+    let engines = &mut next.forwarder.engines;
+    let fitted = migration.foresee(&tables, &mut next.forwarder.state, |state| engines.fit(state));
+    let hold = fitted.map_err(|error| SwapError::Switch(SwitchError::of_engines(error)))?;
+    Ok((migration, hold))
 }
 
 /// Why the worker did not change programs.

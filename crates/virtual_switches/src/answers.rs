@@ -4,6 +4,7 @@ use crate::clients::Client;
 use crate::device::{Device, Done};
 use crate::failure::Failure;
 use crate::probation;
+use crate::shadow;
 use crate::snapshot;
 use millrace_access::{Refusal, Resource, Right};
 use millrace_ctl_api::{Answer, Changed, Probation, Problem, RefusalKind, Refused, Request};
@@ -130,9 +131,15 @@ impl Device {
                 self.enter(client, switch, Right::LifeCycle)?;
                 Ok(changed(snapshot::restore(self, switch, snapshot)?, false))
             }
-            Request::Shadow { switch, .. } => {
+            Request::Shadow { switch, program, end } => {
                 self.enter(client, switch, Right::Swap)?;
-                Err(No::Refused(RefusalKind::Invalid, "shadow".into()))
+                // The packets of a switch are in what is told of differences.
+                self.enter(client, switch, Right::Capture)?;
+                Ok(Answer::Shadow(match program {
+                    Some(program) => shadow::begin(self, switch, program.as_bytes())?,
+                    None if *end => shadow::end(self, switch)?,
+                    None => shadow::status(self, switch)?,
+                }))
             }
         }
     }

@@ -275,7 +275,10 @@ impl Running {
         keep: Option<Keep>,
         before: Option<Before>,
     ) -> Result<Vec<String>, Failure> {
+        // A candidate is compared with the program that goes.
+        self.backplane.set_mirror(&self.get(name)?.member, None);
         let installed = self.get_mut(name)?;
+        installed.shadow = None;
         let config = candidate.config().to_vec();
         let program = Arc::clone(candidate.switch.program());
         let report = installed.programs.start(candidate, keep).map_err(|error| {

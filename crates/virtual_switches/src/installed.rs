@@ -2,12 +2,13 @@
 
 use crate::cpu::{PacketIns, PacketOuts};
 use crate::failure::Failure;
+use crate::shadow::Shadow;
 use millrace_access::Tenant;
 use millrace_backplane::{Backplane, ExitShare, MemberHandle, MemberSetting, TimeShare, Traffic};
 use millrace_chassis::{Listener, Making, Pipeline, Programs, tell_of};
 use millrace_compile::check_port;
 use millrace_control::entries;
-use millrace_dataplane::{DigestMessage, EngineKind, Notice, PortId, Switch, SwitchConfig};
+use millrace_dataplane::{Clock, DigestMessage, EngineKind, Notice, PortId, Switch, SwitchConfig};
 use millrace_device_file::{Engine, Quota, Switch as Model, VirtualPort};
 use millrace_drivers::Links;
 use millrace_listen::{Admission, THRIFT};
@@ -43,6 +44,8 @@ pub(crate) struct Installed {
     pub(crate) program: Arc<Program>,
     /// What ran before it, to be rolled back to.
     pub(crate) before: Option<Before>,
+    /// A candidate that runs next to it.
+    pub(crate) shadow: Option<Shadow>,
     /// Whether the program came over the socket, so that the file names another.
     pub(crate) is_foreign: bool,
     /// Counts the programs that were set, so that whoever watches one knows whether it still is that.
@@ -80,7 +83,8 @@ pub(crate) fn prepare(model: &Model, pipeline: Pipeline) -> Result<Prepared, Fai
     for port in model.ports.iter().map(|port| port.number).chain(model.cpu_port) {
         check_port(&pipeline.program, port.into()).map_err(named)?;
     }
-    let config = SwitchConfig { engine: engine(model.engine), ..SwitchConfig::default() };
+    let config =
+        SwitchConfig { engine: engine(model.engine), clock: Clock::real(), ..SwitchConfig::default() };
     let made = Switch::new(Arc::clone(&pipeline.program), config);
     let mut switch = made.map_err(|error| named(error.to_string()))?;
     if let Some(reason) = switch.without_code() {
@@ -195,6 +199,7 @@ impl Installed {
             config,
             program,
             before: None,
+            shadow: None,
             is_foreign: false,
             generation: 0,
         };

@@ -29,6 +29,7 @@ mod physical;
 mod probation;
 mod programs;
 mod seen;
+mod shadow;
 mod snapshot;
 mod socket;
 
@@ -37,4 +38,5 @@ pub use device::{Device, Done};
 pub use failure::Failure;
 pub use physical::OpenPorts;
 pub use probation::MAX_PROBATION;
+pub use shadow::{MAX_DIFFERENCES, MAX_SHADOW_PACKETS};
 pub use socket::{ControlSocket, MAX_CONNECTIONS};

@@ -45,7 +45,7 @@ impl Running {
             worker: installed.member.lane(),
             ports,
             can_roll_back: installed.before.is_some(),
-            has_shadow: false,
+            has_shadow: installed.shadow.is_some(),
         })
     }
 

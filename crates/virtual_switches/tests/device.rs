@@ -236,3 +236,44 @@ fn entries_worker_and_quota_are_set_while_it_runs() {
     lab.cables[0].send((0..500).map(|number| frame(10, number)));
     wait_for(|| lab.counts("a").losses.get("packet_quota").is_some_and(|lost| *lost > 400));
 }
+
+#[test]
+fn a_candidate_is_compared_packet_by_packet() {
+    let lab = Lab::new(&two());
+    lab.passes(10);
+    let ask =
+        |program: Option<String>, end| match lab.ask(&Request::Shadow { switch: "a".into(), program, end }) {
+            Answer::Shadow(status) => Ok(status),
+            Answer::Refused(refused) => Err(refused.message),
+            other => panic!("{other:?}"),
+        };
+    assert!(ask(None, false).unwrap_err().contains("no candidate"));
+    assert!(ask(Some("no program".into()), false).is_err());
+    // The same program, and one that sends the fourth packet of a port elsewhere: 10 were counted before it came.
+    let same = include_str!("programs/steer.p4").to_owned();
+    let other = same.replace("steer.apply();", "steer.apply(); if (count == 13) { std.egress_spec = 3; }");
+    let done = |packets: u64| wait_for(|| ask(None, false).unwrap().compared == packets);
+    ask(Some(same), false).unwrap();
+    lab.passes(10);
+    done(10);
+    let status = ask(None, false).unwrap();
+    assert_eq!((status.same, status.different, status.left_out), (10, 0, 0), "{status:?}");
+    // Ten more have been counted when this one comes.
+    ask(Some(other.replace("13", "23")), false).unwrap();
+    lab.passes(10);
+    lab.passes(20);
+    done(10);
+    let status = ask(None, true).unwrap();
+    assert_eq!((status.same, status.different), (9, 1), "{status:?}");
+    let difference = &status.differences[0];
+    for words in ["a packet of port 0: 020000000001", "by port 1: 0200", "by port 3: 0200", "steer"] {
+        assert!(difference.contains(words), "{difference}");
+    }
+    assert!(ask(None, true).is_err());
+    lab.passes(10);
+    assert_eq!(
+        lab.counts("a").ports.iter().map(|port| port.tx_packets).sum::<u64>(),
+        40,
+        "nothing of it leaves"
+    );
+}

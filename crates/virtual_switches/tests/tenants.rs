@@ -52,7 +52,7 @@ fn requests(switch: &str) -> Vec<(Request, &'static [&'static str])> {
         (Request::Rollback { switch: switch() }, &["swap"]),
         (Request::Snapshot { switch: switch() }, &["read", "life-cycle"]),
         (Request::Restore { switch: switch(), snapshot: "none".into() }, &["life-cycle"]),
-        (Request::Shadow { switch: switch(), program: None, end: false }, &["swap"]),
+        (Request::Shadow { switch: switch(), program: None, end: false }, &["swap", "capture"]),
     ]
 }
 

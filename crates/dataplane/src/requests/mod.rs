@@ -148,7 +148,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    fn of(switch: &Switch) -> Moment {
+    pub(crate) fn of(switch: &Switch) -> Moment {
         let state = switch.state();
         Moment {
             program: Arc::clone(switch.program()),
