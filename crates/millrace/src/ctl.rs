@@ -106,8 +106,7 @@ enum What {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Has a candidate run next to a switch: it gets a copy of each packet, what it sends is compared and goes nowhere. Without
-    /// a program, says how both compare
+    /// Has a candidate run next to a switch, and compares what both send for the same packets
     Shadow(Box<ShadowArgs>),
 }
 
@@ -170,7 +169,7 @@ struct SwapArgs {
 struct ShadowArgs {
     #[command(flatten)]
     switch: SwitchArg,
-    /// The program of the candidate, or an image of one
+    /// The program of the candidate, or an image of one; without it, how both compare is said
     #[arg(value_name = "PROG")]
     program: Option<PathBuf>,
     #[command(flatten)]
