@@ -386,8 +386,9 @@ fn guarantees_hold_while_somebody_takes_all_that_there_is() {
         }
     }
     let used = members[1].counts.used_ns() - before;
+    let passed = begun.elapsed().as_nanos() as u64;
     // A hundredth, and 2 ms at once, and a turn that was not over.
-    assert!(used < 5_000_000 + 4_000_000, "{used} ns of 500 ms");
+    assert!(used < passed / 100 + 4_000_000, "{used} of {passed} ns");
 }
 
 #[test]
@@ -395,7 +396,7 @@ fn what_cannot_be_is_refused() {
     let layout = SlotLayout { size: 2112, ..SlotLayout::DEFAULT };
     let setting = Setting { lanes: 0, processors: Vec::new(), packets: 64, layout, hops: 1 };
     let refused = Backplane::start(&setting).err().unwrap();
-    assert_eq!(refused.to_string(), "a device has 1 to 64 workers, not 0");
+    assert_eq!(refused.to_string(), "a device has 1 to 256 workers, not 0");
     let mut device = Device::new(1);
     let mut member = device.add(0, 2, Traffic::default());
     device.claim(&mut member, 0, 0, Match::Vlan(1));

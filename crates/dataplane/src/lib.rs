@@ -58,7 +58,7 @@ pub use clock::{Clock, ClockError, ClockSpec, Followed};
 pub use counters::{Counters, PortCounters};
 pub use drops::DropReason;
 pub use histogram::{Histogram, RANGES};
-pub use migration::{Keep, SwapError, SwapFailed, Swapped};
+pub use migration::{Keep, SwapError, SwapFailed, Swapped, swap_at_rest};
 pub use outcome::{Dropped, Outcome, Sent};
 pub use queues::{
     DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError, QueueReport,

@@ -188,28 +188,26 @@ impl Control {
     }
 }
 
-impl Switch {
-    /// As [`Control::swap`], of a switch that no worker runs.
-    ///
-    /// # Errors
-    /// [`SwapFailed`]: it goes on with its program.
-    pub fn swap(&mut self, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
-        let now = next.state().handle();
-        let (migration, hold) = match prepare(Moment::of(self), &mut next, keep) {
-            Ok(prepared) => prepared,
-            Err(error) => return Err(SwapFailed::new(error, next)),
-        };
-        let mut prepared = Prepared { next, others: Vec::new(), migration };
-        let made = succeed(self, &mut [], &mut prepared);
-        let Prepared { next, mut migration, .. } = prepared;
-        // Only others that have a handle on its tables can hold it up.
-        if made.is_err() {
-            return Err(SwapFailed::new(SwapError::Busy, next));
-        }
-        drop(hold);
-        migration.finish(next.state(), &now);
-        Ok(Swapped { before: next, migration })
+/// As [`Control::swap`], of a switch that no worker runs.
+///
+/// # Errors
+/// [`SwapFailed`]: it goes on with its program.
+pub fn swap_at_rest(switch: &mut Switch, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
+    let now = next.state().handle();
+    let (migration, hold) = match prepare(Moment::of(switch), &mut next, keep) {
+        Ok(prepared) => prepared,
+        Err(error) => return Err(SwapFailed::new(error, next)),
+    };
+    let mut prepared = Prepared { next, others: Vec::new(), migration };
+    let made = succeed(switch, &mut [], &mut prepared);
+    let Prepared { next, mut migration, .. } = prepared;
+    // Only others that have a handle on its tables can hold it up.
+    if made.is_err() {
+        return Err(SwapFailed::new(SwapError::Busy, next));
     }
+    drop(hold);
+    migration.finish(next.state(), &now);
+    Ok(Swapped { before: next, migration })
 }
 
 /// Copies what has to be copied, and makes the code, while the program until now goes on. Gives also what holds back the code that has time.

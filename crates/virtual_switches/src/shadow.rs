@@ -18,7 +18,7 @@ use millrace_backplane::Mirror;
 use millrace_chassis::{Pipeline, compile};
 use millrace_control::entries;
 use millrace_ctl_api::ShadowStatus;
-use millrace_dataplane::{Cancel, Clock, EngineKind, Keep, PortId, Switch, SwitchConfig};
+use millrace_dataplane::{Cancel, Clock, EngineKind, Keep, PortId, Switch, SwitchConfig, swap_at_rest};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,7 +85,7 @@ pub(crate) fn begin(device: &Device, name: &str, program: &[u8]) -> Result<Shado
     let reference = restored(&before)?;
     // With what is the same of the state, as a hot swap makes it.
     let mut next = restored(&before)?;
-    let swapped = next.swap(switch(&candidate)?, Keep::Compatible);
+    let swapped = swap_at_rest(&mut next, switch(&candidate)?, Keep::Compatible);
     drop(swapped.map_err(|failed| Failure::Invalid(failed.error.to_string()))?);
     let (to, from) = sync_channel(MAX_SHADOW_PACKETS);
     let compared = ShadowStatus { program: candidate.program.name.clone(), ..ShadowStatus::default() };

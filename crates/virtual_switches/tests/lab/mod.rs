@@ -85,10 +85,8 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("millrace-virtual-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         let folder = Folder(path.canonicalize().unwrap());
-        for program in ["steer.p4"] {
-            let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(program);
-            std::fs::copy(from, folder.0.join(program)).unwrap();
-        }
+        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/steer.p4");
+        std::fs::copy(program, folder.0.join("steer.p4")).unwrap();
         folder.write("cross.txt", "table_add steer send 0 => 1\ntable_add steer send 1 => 0\n");
         folder
     }
