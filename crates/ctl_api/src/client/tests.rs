@@ -91,14 +91,20 @@ fn a_device_may_refuse_who_asks() {
     let device = Device::new("unknown", &[refused]);
     let error = device.connect(Some("wrong")).unwrap_err();
     assert_eq!(error.to_string(), "nobody knows this token");
-    // One that has too many connections says so before it is told anything.
-    let device = Device::serving("full", move |mut stream| {
-        stream.write_all(b"{\"refused\":{\"kind\":\"limit\",\"message\":\"16 connections\"}}\n").unwrap();
-        Vec::new()
-    });
-    // It has closed the connection by then, so that nothing can be sent.
-    thread::sleep(Duration::from_millis(50));
-    assert_eq!(device.connect(None).unwrap_err().to_string(), "16 connections");
+}
+
+/// A device that has too many connections says so and closes this one before it is told anything: then nothing can be sent.
+#[test]
+fn what_a_device_says_before_it_closes_the_connection_is_heard() {
+    let refused = &b"{\"refused\":{\"kind\":\"limit\",\"message\":\"16 connections\"}}\n"[..];
+    for (said, message) in [(refused, "16 connections"), (b"", "the device closed the connection")] {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        there.write_all(said).unwrap();
+        drop(there);
+        let mut client = Client { stream: BufReader::new(here), device: String::new(), times: TIMES };
+        let error = client.ask(&Request::List).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
 }
 
 #[test]
