@@ -54,6 +54,16 @@ pub enum EntryTarget {
     Group(GroupRef),
 }
 
+impl EntryTarget {
+    /// Bytes of the arguments that an entry brings with it.
+    pub fn arguments(&self) -> u64 {
+        match self {
+            EntryTarget::Action(call) => call.data.len() as u64,
+            EntryTarget::Member(_) | EntryTarget::Group(_) => 0,
+        }
+    }
+}
+
 /// What an entry does when it matches, as it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TargetRef {

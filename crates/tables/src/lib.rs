@@ -31,6 +31,7 @@ mod error;
 mod key;
 pub mod limits;
 mod meter;
+pub mod prices;
 mod profile;
 mod published;
 mod record;

@@ -7,6 +7,7 @@ use crate::action::{ActionCall, ActionDataId, ActionStore};
 use crate::entry::{GroupRef, MemberRef, TargetRef};
 use crate::error::{ProfileError, SpecError};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES, MAX_GROUP_WEIGHT, MAX_GROUPS};
+use crate::prices::{self, Held};
 use crate::table::Table;
 use std::collections::BTreeMap;
 
@@ -47,6 +48,9 @@ pub struct ActionProfile {
     actions: ActionStore,
     members: BTreeMap<u32, ActionDataId>,
     groups: BTreeMap<u32, Group>,
+    /// Bytes of a record in each of the tables that use it, together.
+    records: u64,
+    held: Held,
 }
 
 /// The members of a group by ascending id, each with the sum of the weights up to and with its own.
@@ -97,7 +101,28 @@ impl ActionProfile {
             actions: ActionStore::default(),
             members: BTreeMap::new(),
             groups: BTreeMap::new(),
+            records: 0,
+            held: Held::default(),
         })
+    }
+
+    /// The same, empty, used by tables whose records have so many bytes together: members count for these too.
+    pub fn with_records(self, records: u64) -> ActionProfile {
+        ActionProfile { records, ..self }
+    }
+
+    /// What its members and groups count for ([`prices`]).
+    pub fn held(&self) -> Held {
+        self.held
+    }
+
+    /// What a member counts for that does this.
+    pub fn price(&self, action: &ActionCall) -> Held {
+        prices::member(action.data.len(), self.records)
+    }
+
+    fn price_of(&self, action: ActionDataId) -> Held {
+        self.actions.get(action).map_or_else(Held::default, |action| self.price(action))
     }
 
     /// What the profile is like.
@@ -168,6 +193,7 @@ impl ActionProfile {
         if self.members.len() >= self.spec.max_members as usize {
             return Err(ProfileError::MembersFull { limit: self.spec.max_members });
         }
+        self.held += self.price(&action);
         self.members.insert(id, self.actions.intern(action));
         Ok(MemberRef(id))
     }
@@ -178,8 +204,9 @@ impl ActionProfile {
     /// [`ProfileError::NoMember`], [`ProfileError::ActionTooLong`].
     pub fn modify_member(&mut self, id: u32, action: ActionCall) -> Result<(), ProfileError> {
         check_action(&action)?;
-        let member = self.members.get_mut(&id).ok_or(ProfileError::NoMember(id))?;
-        let before = std::mem::replace(member, self.actions.intern(action));
+        let before = *self.members.get(&id).ok_or(ProfileError::NoMember(id))?;
+        self.held = self.held + self.price(&action) - self.price_of(before);
+        self.members.insert(id, self.actions.intern(action));
         self.actions.release(before);
         Ok(())
     }
@@ -200,6 +227,7 @@ impl ActionProfile {
         if in_group || tables.into_iter().any(|table| table.uses(target)) {
             return Err(ProfileError::MemberInUse(id));
         }
+        self.held = self.held - self.price_of(action);
         self.members.remove(&id);
         self.actions.release(action);
         Ok(())
@@ -225,6 +253,7 @@ impl ActionProfile {
             return Err(ProfileError::GroupsFull { limit: self.spec.max_groups });
         }
         let group = self.check_group(members, selection)?;
+        self.held += prices::group(members);
         self.groups.insert(id, group);
         Ok(GroupRef(id))
     }
@@ -236,7 +265,8 @@ impl ActionProfile {
     pub fn modify_group(&mut self, id: u32, members: &[GroupMember]) -> Result<(), ProfileError> {
         let selection = self.selection(id).ok_or(ProfileError::NoGroup(id))?;
         let group = self.check_group(members, selection)?;
-        self.groups.insert(id, group);
+        let before = self.groups.insert(id, group).unwrap_or_default();
+        self.held = self.held + prices::group(members) - prices::group(&before.members);
         Ok(())
     }
 
@@ -253,7 +283,8 @@ impl ActionProfile {
         if tables.into_iter().any(|table| table.uses(target)) {
             return Err(ProfileError::GroupInUse(id));
         }
-        self.groups.remove(&id);
+        let before = self.groups.remove(&id).unwrap_or_default();
+        self.held = self.held - prices::group(&before.members);
         Ok(())
     }
 

@@ -131,6 +131,16 @@ impl Published {
         self.engine.is_settled()
     }
 
+    /// Second arrays that prefixes share.
+    pub(crate) fn groups(&self) -> usize {
+        self.engine.groups()
+    }
+
+    /// Whether an entry, in canonical form, is to get one of its own.
+    pub(crate) fn opens_group(&self, matches: &[FieldMatch]) -> bool {
+        self.engine.opens_group(matches)
+    }
+
     /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.engine.memory_bytes() + self.slot_of.as_ref().map_or(0, |cells| cells.bytes())

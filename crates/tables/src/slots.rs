@@ -171,6 +171,14 @@ impl Slots {
         Some(slot.call.as_deref().unwrap_or(&self.default))
     }
 
+    /// Bytes of the arguments of an entry that has this slot to itself.
+    pub(crate) fn arguments(&self, slot: u32) -> u64 {
+        match self.slots.get(slot as usize).and_then(|slot| slot.key.as_ref()) {
+            Some(Key::Call(call)) => call.data.len() as u64,
+            Some(Key::Member(_) | Key::Group(_)) | None => 0,
+        }
+    }
+
     /// What a slot stands for.
     pub(crate) fn target(&self, slot: u32) -> TargetRef {
         match self.slots.get(slot as usize).and_then(|slot| slot.key.as_ref()) {

@@ -13,6 +13,7 @@ use crate::error::{SpecError, TableError};
 use crate::key::{FieldMatch, KeySchema, MatchKind};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
 use crate::meter::{ColorCounts, MeterConfig, MeterUnit};
+use crate::prices::{self, Held};
 use crate::profile::{GroupMember, Selection};
 use crate::published::{Published, Rank, TableReader};
 use crate::record::RecordLayout;
@@ -90,11 +91,22 @@ pub struct Table {
     attached: Attached,
     /// The number of entries, for workers.
     entries: Arc<AtomicU32>,
+    /// Bytes of the arguments of all entries, as if each had its own.
+    arguments: u64,
+    prices: Prices,
     free: Vec<EntryIndex>,
     /// Indices without an entry that the engine may still lead workers to, of a table where results are indices.
     unlinked: Vec<EntryIndex>,
     /// Such that workers may still hold.
     limbo: VecDeque<(Stamp, EntryIndex)>,
+}
+
+/// See [`crate::prices`].
+#[derive(Clone, Copy, Debug)]
+struct Prices {
+    index: u64,
+    group: u64,
+    entry: u64,
 }
 
 /// Beyond so many unlinked slots and indices, a table makes its writes visible by itself.
@@ -142,6 +154,12 @@ impl Table {
             slots,
             published,
             domain: domain.clone(),
+            arguments: 0,
+            prices: Prices {
+                index: prices::index_bytes(&spec.schema, spec.size),
+                group: prices::group_bytes(&spec.schema, spec.size),
+                entry: prices::entry_bytes(&spec),
+            },
             free: Vec::new(),
             unlinked: Vec::new(),
             limbo: VecDeque::new(),
@@ -241,6 +259,23 @@ impl Table {
         }
     }
 
+    /// What its entries count for, and the arrays that find them ([`prices`]).
+    pub fn held(&self) -> Held {
+        let Prices { index, group, entry } = self.prices;
+        let groups = Held::bytes(group) * self.published.groups() as u64;
+        Held::one(entry) * self.len().into() + Held::bytes(index + self.arguments) + groups
+    }
+
+    /// What an entry would count for that does this, next to what there is.
+    pub fn price(&self, matches: &[FieldMatch], target: &EntryTarget) -> Held {
+        // One that does not fit the key is refused for that.
+        let opens_group = self.prices.group > 0
+            && (self.spec.schema.make_canonical(matches.to_vec()))
+                .is_ok_and(|canonical| self.published.opens_group(&canonical));
+        let group = if opens_group { self.prices.group } else { 0 };
+        Held::one(self.prices.entry + target.arguments() + group)
+    }
+
     /// Bytes of memory that entries and what workers read take.
     pub fn memory_bytes(&self) -> usize {
         let own = self.attached.bytes() + (self.free.len() + self.limbo.len()) * 4;
@@ -333,6 +368,7 @@ impl Table {
         self.store.make_room(index)?;
         // Before the first packet that finds it.
         self.attached.start(index, spec.idle_timeout_ns, spec.created_ns);
+        let arguments = spec.target.arguments();
         let slot = self.intern(spec.target)?;
         if let Err(error) = self.published.insert(&matches, rank, index, slot) {
             self.slots.release(slot);
@@ -341,6 +377,7 @@ impl Table {
         if self.free.last() == Some(&index) {
             self.free.pop();
         }
+        self.arguments += arguments;
         self.store.insert(index, &identity, slot, spec.is_const, rank.serial);
         self.tell_entries();
         Ok(index)
@@ -377,6 +414,7 @@ impl Table {
     pub fn modify(&mut self, index: EntryIndex, target: EntryTarget) -> Result<(), TableError> {
         self.changeable(index)?;
         self.check_target(&target)?;
+        let arguments = target.arguments();
         let slot = self.intern(target)?;
         let rank = self.rank(index);
         if let Err(error) = self.published.replace(&self.store.matches(index), rank, index, slot) {
@@ -384,6 +422,7 @@ impl Table {
             return Err(error.into());
         }
         let before = self.store.slot(index);
+        self.arguments = self.arguments + arguments - self.slots.arguments(before);
         self.store.set_slot(index, slot);
         self.slots.release(before);
         self.unlinked_something();
@@ -710,6 +749,7 @@ impl Table {
             Some((len, parent, store.slot(parent)))
         });
         self.tell_entries();
+        self.arguments -= self.slots.arguments(slot);
         self.slots.release(slot);
         match self.published.is_by_entry() {
             true => self.unlinked.push(index),

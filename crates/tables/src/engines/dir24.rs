@@ -155,6 +155,16 @@ impl Dir24 {
         }
     }
 
+    /// Groups in use.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether a prefix is to get a group that is not there yet.
+    pub fn opens_group(&self, prefix: u64, len: u32) -> bool {
+        len.min(self.bits) > self.first_bits() && !self.groups.contains_key(&(prefix as u32 >> self.low))
+    }
+
     /// Bytes of memory that the arrays and the bookkeeping take.
     pub fn memory_bytes(&self) -> usize {
         let used = (self.next_group as usize) << self.low;

@@ -210,6 +210,18 @@ impl Engine {
         }
     }
 
+    /// Second arrays that prefixes share.
+    pub(super) fn groups(&self) -> usize {
+        if let Kind::Dir24(engine) = &self.kind { engine.groups() } else { 0 }
+    }
+
+    /// Whether an entry is to get one of its own.
+    pub(super) fn opens_group(&self, matches: &[FieldMatch]) -> bool {
+        let Kind::Dir24(engine) = &self.kind else { return false };
+        let (key, len) = self.prefix(matches);
+        engine.opens_group(key[0], len)
+    }
+
     pub(super) fn memory_bytes(&self) -> usize {
         match &self.kind {
             Kind::Never => 0,

@@ -75,11 +75,13 @@ impl Table {
             self.attached.set_meter(index, taken.meter)?;
         }
         self.attached.set_meter_counts(index, taken.meter_counts.unwrap_or_default());
+        let arguments = target.arguments();
         let slot = self.intern(target)?;
         if let Err(error) = self.published.insert(&matches, rank, index, slot) {
             self.slots.release(slot);
             return Err(error.into());
         }
+        self.arguments += arguments;
         self.store.insert(index, &identity, slot, false, rank.serial);
         // It is among the last ones that became free.
         if let Some(at) = self.free.iter().rposition(|free| *free == index) {

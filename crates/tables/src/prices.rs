@@ -1,0 +1,291 @@
+//! What entries, members and groups count for, so that quotas can be kept: a list of prices.
+//!
+//! A price is what a thing takes at the most in usual use, with its part of the index that finds it, and the same for all things of one
+//! kind. What the system really gives depends on how memory grows and on what shares what; a price does not, so that what fits can be
+//! computed, and a write is refused before anything is done for it.
+
+use crate::engines::{MAX_DIR_BITS, MAX_DIRECT_BITS};
+use crate::key::{KeySchema, MatchKind};
+use crate::meter::METER_BYTES;
+use crate::profile::GroupMember;
+use crate::table::TableSpec;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Mul, Sub};
+
+/// What something counts for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Entries of tables, members of action profiles, members of groups. An empty group counts as one.
+    pub entries: u64,
+    /// Bytes of memory, by the list of prices.
+    pub bytes: u64,
+}
+
+impl Held {
+    /// That of one entry of so many bytes.
+    pub fn one(bytes: u64) -> Held {
+        Held { entries: 1, bytes }
+    }
+
+    /// Bytes without an entry.
+    pub fn bytes(bytes: u64) -> Held {
+        Held { entries: 0, bytes }
+    }
+
+    /// What is more than in another, of each.
+    pub fn beyond(self, other: Held) -> Held {
+        Held {
+            entries: self.entries.saturating_sub(other.entries),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
+impl Add for Held {
+    type Output = Held;
+
+    fn add(self, other: Held) -> Held {
+        Held {
+            entries: self.entries.saturating_add(other.entries),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
+impl Sub for Held {
+    type Output = Held;
+
+    fn sub(self, other: Held) -> Held {
+        self.beyond(other)
+    }
+}
+
+impl AddAssign for Held {
+    fn add_assign(&mut self, other: Held) {
+        *self = *self + other;
+    }
+}
+
+impl Mul<u64> for Held {
+    type Output = Held;
+
+    fn mul(self, times: u64) -> Held {
+        Held { entries: self.entries.saturating_mul(times), bytes: self.bytes.saturating_mul(times) }
+    }
+}
+
+impl Sum for Held {
+    fn sum<I: Iterator<Item = Held>>(all: I) -> Held {
+        all.fold(Held::default(), Add::add)
+    }
+}
+
+/// What keeps an entry apart from its key: its place in the order, its flags, and that in the list of all entries.
+const ENTRY: u64 = 32;
+/// What an entry takes that is found by priority, next to its key.
+const RANKED: u64 = 256;
+/// A direct counter.
+const COUNTER: u64 = 32;
+/// An idle timeout.
+const TIMEOUT: u64 = 16;
+/// What a member of a profile takes, next to its arguments, in the profile and in each table that uses it.
+const MEMBER: u64 = 96;
+/// A group without members.
+const GROUP: u64 = 128;
+/// A member of a group.
+const OF_GROUP: u64 = 48;
+
+/// Bytes of an entry next to its action's arguments: its key as control and as workers have it, the record of its action, and what
+/// belongs to it alone.
+pub(crate) fn entry_bytes(spec: &TableSpec) -> u64 {
+    let bits: u64 = spec.schema.fields().iter().map(|field| u64::from(field.width)).sum();
+    let key = bits.div_ceil(64) * 8;
+    let own = [
+        if spec.counter.is_some() { COUNTER } else { 0 },
+        if spec.meter.is_some() { METER_BYTES } else { 0 },
+        if spec.idle_timeout { TIMEOUT } else { 0 },
+    ];
+    let ranked = if spec.schema.needs_priority() { RANKED + 8 * key } else { 0 };
+    ENTRY + 4 * key + ranked + u64::from(spec.records.stride) + own.iter().sum::<u64>()
+}
+
+/// Bytes of the arrays that find entries, which a table of so many entries has also when it is empty.
+pub fn index_bytes(schema: &KeySchema, size: u32) -> u64 {
+    match index(schema, size) {
+        Index::None => 0,
+        Index::Direct { bits } => 4 << bits,
+        Index::Prefixes { first_bits, word, .. } => (word << first_bits) + (1 << first_bits) / 4,
+    }
+}
+
+/// Bytes of the second array for the prefixes that begin like one.
+pub(crate) fn group_bytes(schema: &KeySchema, size: u32) -> u64 {
+    match index(schema, size) {
+        Index::Prefixes { low, word, .. } if low > 0 => (word + 1) << low,
+        _ => 0,
+    }
+}
+
+enum Index {
+    /// None of its own: what finds an entry is in the price of that.
+    None,
+    Direct {
+        bits: u32,
+    },
+    /// Bits that the first array is indexed by, and the second ones; bytes of a word once all entries are there and each does
+    /// something else.
+    Prefixes {
+        first_bits: u32,
+        low: u32,
+        word: u64,
+    },
+}
+
+fn index(schema: &KeySchema, size: u32) -> Index {
+    let fields = schema.fields();
+    let bits: u32 = fields.iter().map(|field| field.width).sum();
+    let Some((last, rest)) = fields.split_last() else { return Index::None };
+    let are_exact = rest.iter().all(|field| field.kind == MatchKind::Exact || field.width == 0);
+    match last.kind {
+        _ if bits == 0 || schema.needs_priority() || !are_exact => Index::None,
+        MatchKind::Exact if bits <= MAX_DIRECT_BITS => Index::Direct { bits },
+        MatchKind::Lpm if bits <= MAX_DIR_BITS => {
+            let first_bits = bits.min(24);
+            let word = match size {
+                ..0x7f => 1,
+                0x7f..0x7fff => 2,
+                _ => 4,
+            };
+            Index::Prefixes { first_bits, low: bits - first_bits, word }
+        }
+        _ => Index::None,
+    }
+}
+
+/// What a member of a profile counts for, with arguments of so many bytes, in tables whose records have so many together.
+pub(crate) fn member(arguments: usize, records: u64) -> Held {
+    Held::one(MEMBER + records + arguments as u64)
+}
+
+/// What a group with these members counts for.
+pub fn group(members: &[GroupMember]) -> Held {
+    let members = members.len() as u64;
+    Held { entries: members.max(1), bytes: GROUP + OF_GROUP * members }
+}
+
+/// Bytes of a value set: of all the members that it may have.
+pub fn value_set_bytes(schema: &KeySchema, size: u64) -> u64 {
+    let bytes: u64 = schema.fields().iter().map(|field| u64::from(field.width.div_ceil(8))).sum();
+    size.saturating_mul(ENTRY + 2 * bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines::Domain;
+    use crate::entry::{EntrySpec, EntryTarget};
+    use crate::key::{FieldMatch, KeyField};
+    use crate::{ActionCall, Table};
+
+    fn schema(fields: &[(u32, MatchKind)]) -> KeySchema {
+        KeySchema::new(fields.iter().map(|&(width, kind)| KeyField { width, kind }).collect()).unwrap()
+    }
+
+    fn table(fields: &[(u32, MatchKind)], size: u32) -> Table {
+        Table::new(TableSpec::new(schema(fields), size, ActionCall::new(0, [])), &Domain::new()).unwrap()
+    }
+
+    #[test]
+    fn indices_have_the_prices_that_are_written_down() {
+        const M: u64 = 1 << 20;
+        let price = |fields: &[(u32, MatchKind)], size| index_bytes(&schema(fields), size);
+        assert_eq!(price(&[(9, MatchKind::Exact)], 10), 4 * 512);
+        assert_eq!(price(&[(17, MatchKind::Exact)], 10), 0);
+        assert_eq!(
+            [126, 127, 32766, 32767].map(|size| price(&[(32, MatchKind::Lpm)], size)),
+            [20 * M, 36 * M, 36 * M, 68 * M]
+        );
+        // A field before it is a part of the prefix.
+        assert_eq!(price(&[(8, MatchKind::Exact), (12, MatchKind::Lpm)], 10), M + M / 4);
+        assert_eq!(price(&[(33, MatchKind::Lpm)], 10) + price(&[(8, MatchKind::Ternary)], 10), 0);
+        let group = |size| group_bytes(&schema(&[(32, MatchKind::Lpm)]), size);
+        assert_eq!([group(10), group(1000), group(40000)], [512, 768, 1280]);
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(METER_BYTES, 144, "docs/chassis.md tells it");
+        }
+    }
+
+    /// Prefixes that begin like another one share its second array, until the last of them goes.
+    #[test]
+    fn second_arrays_count_once_for_all_that_share_them() {
+        let mut table = table(&[(32, MatchKind::Lpm)], 100);
+        let empty = table.held();
+        let entry = |value: [u8; 4], prefix_len| {
+            let matches = vec![FieldMatch::Lpm { value: value.to_vec(), prefix_len }];
+            EntrySpec::new(matches, ActionCall::new(1, [1, 2, 3]))
+        };
+        let each = 32 + 4 * 8 + 8 + 3;
+        let mut insert = |spec: EntrySpec, group: u64| {
+            let (before, price) = (table.held(), table.price(&spec.matches, &spec.target));
+            let index = table.insert(spec).unwrap();
+            assert_eq!(price, Held::one(each + group));
+            assert_eq!(table.held(), before + price);
+            index
+        };
+        insert(entry([10, 0, 0, 0], 24), 0);
+        let first = insert(entry([10, 0, 0, 4], 32), 512);
+        let second = insert(entry([10, 0, 0, 5], 32), 0);
+        let third = insert(entry([10, 0, 1, 5], 32), 512);
+        table.remove(first).unwrap();
+        assert_eq!(table.held(), empty + Held::one(each) * 3 + Held::bytes(2 * 512));
+        table.remove(second).unwrap();
+        assert_eq!(table.held(), empty + Held::one(each) * 2 + Held::bytes(512));
+        table.modify(third, EntryTarget::Action(ActionCall::new(1, []))).unwrap();
+        assert_eq!(table.held(), empty + Held::one(each) * 2 + Held::bytes(512 - 3));
+        let taken = table.take(third).unwrap();
+        table.put_back(taken).unwrap();
+        table.clear();
+        assert_eq!((table.held(), table.len()), (empty, 0));
+    }
+
+    /// Prices are not far from what entries do take, of keys of all kinds: a quota of memory holds back what it is for.
+    #[test]
+    fn prices_are_about_what_entries_take() {
+        use MatchKind::{Exact, Lpm, Range, Ternary};
+        let count = if cfg!(miri) { 100 } else { 5000u32 };
+        for fields in [
+            &[(48, Exact)][..],
+            &[(48, Exact), (32, Exact)],
+            &[(128, Exact), (128, Exact), (16, Exact)],
+            &[(32, Lpm)],
+            &[(128, Lpm)],
+            &[(32, Ternary), (16, Range)],
+            &[(128, Ternary), (128, Ternary), (16, Ternary)],
+        ] {
+            let mut table = table(fields, count);
+            for number in 0..count {
+                let value = |width: u32| {
+                    let mut bytes = vec![0; width.div_ceil(8) as usize];
+                    let spread = number.wrapping_mul(0x9e37_79b9).to_be_bytes();
+                    bytes.iter_mut().zip(spread).for_each(|(to, from)| *to = from);
+                    bytes
+                };
+                let matches = fields.iter().map(|&(width, kind)| match kind {
+                    Exact => FieldMatch::Exact(value(width)),
+                    Lpm => FieldMatch::Lpm { value: value(width), prefix_len: width },
+                    Range => FieldMatch::Range { low: value(width), high: vec![0xff; width as usize / 8] },
+                    _ => FieldMatch::Ternary { value: value(width), mask: vec![0xff; width as usize / 8] },
+                });
+                let priority = if table.spec().schema.needs_priority() { number + 1 } else { 0 };
+                let call = ActionCall::new(1, number.to_be_bytes());
+                table.insert(EntrySpec::new(matches.collect(), call).with_priority(priority)).unwrap();
+            }
+            table.settle();
+            let index = index_bytes(&table.spec().schema, count);
+            let (price, takes) = (table.held().bytes, table.memory_bytes() as u64);
+            let (price, takes) = (price - index, takes.saturating_sub(index / 4));
+            let per_cent = 100 * takes / price;
+            assert!((25..=200).contains(&per_cent), "{fields:?}: {takes} bytes, the price is {price}");
+        }
+    }
+}
