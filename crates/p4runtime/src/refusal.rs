@@ -66,6 +66,7 @@ impl From<WriteError> for Refusal {
                 ProfileError::MemberInUse(_) | ProfileError::GroupInUse(_) => Code::FailedPrecondition,
                 _ => Code::InvalidArgument,
             },
+            WriteError::Quota(_) => Code::ResourceExhausted,
             WriteError::Index { .. } => Code::OutOfRange,
             _ => Code::InvalidArgument,
         };

@@ -124,6 +124,11 @@ impl Effects {
         std::mem::take(&mut self.answers)
     }
 
+    /// So many that were taken are lost too.
+    pub fn lose(&mut self, count: u64) {
+        self.lost += count;
+    }
+
     /// How many messages, lines and packets were lost since this was asked last.
     pub fn take_lost(&mut self) -> u64 {
         std::mem::take(&mut self.lost)

@@ -1,9 +1,10 @@
 //! The control side of tables: entries and default actions.
 
 use crate::WriteError;
+use crate::account::Held;
 use crate::journal::Undo;
 use crate::pack;
-use crate::tables::Tables;
+use crate::tables::{Place, Tables};
 use millrace_pipeline::*;
 use millrace_tables::{
     self as tables, ColorCounts, CounterValue, EntryIndex, EntrySpec, EntryTarget, FieldMatch, MeterConfig,
@@ -88,7 +89,17 @@ impl Tables {
             idle_timeout_ns: entry.idle_timeout_ns,
             created_ns: now_ns,
         };
-        let index = self.table_mut(table).insert(spec).map_err(|error| self.name_key(table, error))?;
+        let price = self.tables[table].price(&spec.matches, &spec.target);
+        let inserted = self.write_within(Place::Table(table), price, |tables| {
+            tables.table_mut(table).insert(spec).map_err(|error| tables.name_key(table, error))
+        });
+        let index = match inserted {
+            // An entry that is there is the better answer, also where there is no room for another one.
+            Err(WriteError::Quota(_)) if self.find(table, &entry.matches, entry.priority).is_ok() => {
+                return Err(TableError::Duplicate.into());
+            }
+            other => other?,
+        };
         self.note_undo(|| Undo::Inserted(table, index));
         Ok(index)
     }
@@ -100,7 +111,11 @@ impl Tables {
     pub fn modify(&mut self, table: TableId, index: EntryIndex, target: &Target) -> Result<(), WriteError> {
         let target = self.entry_target(table, target)?;
         let before = self.tables[table].entry_target(index).filter(|_| self.undo.is_some());
-        self.table_mut(table).modify(index, target)?;
+        let has = self.tables[table].entry_target(index).map_or(0, |target| target.arguments());
+        let growth = Held::bytes(target.arguments().saturating_sub(has));
+        self.write_within(Place::Table(table), growth, |tables| {
+            Ok(tables.table_mut(table).modify(index, target)?)
+        })?;
         if let Some(before) = before {
             self.note_undo(|| Undo::Changed(table, Box::new((index, before))));
         }
@@ -112,14 +127,16 @@ impl Tables {
     /// # Errors
     /// No such entry, or a const one.
     pub fn remove(&mut self, table: TableId, index: EntryIndex) -> Result<(), WriteError> {
-        match self.undo.is_some() {
-            true => {
-                let taken = self.table_mut(table).take(index)?;
-                self.note_undo(|| Undo::Removed(table, Box::new(taken)));
+        self.write_freely(Place::Table(table), |tables| {
+            match tables.undo.is_some() {
+                true => {
+                    let taken = tables.table_mut(table).take(index)?;
+                    tables.note_undo(|| Undo::Removed(table, Box::new(taken)));
+                }
+                false => tables.table_mut(table).remove(index)?,
             }
-            false => self.table_mut(table).remove(index)?,
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Removes all entries that are not const.
@@ -129,7 +146,7 @@ impl Tables {
                 // It is there, and not const.
                 let _ = self.remove(table, index);
             }),
-            false => self.table_mut(table).clear(),
+            false => self.write_freely(Place::Table(table), |tables| tables.table_mut(table).clear()),
         }
     }
 

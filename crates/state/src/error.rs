@@ -1,5 +1,6 @@
 //! Why a program cannot be run or a write was refused, in words an operator understands.
 
+use crate::account::{OverQuota, Quota};
 use millrace_tables::{MeterError, ProfileError, SpecError, TableError};
 use std::fmt;
 
@@ -68,6 +69,15 @@ pub enum BuildError {
         /// Why.
         why: String,
     },
+    /// The quotas of the switch leave no room for the program.
+    Quota {
+        /// Its object that takes the most, or has the most entries, as kind and name; none: it has none.
+        largest: Option<(ObjectKind, String)>,
+        /// What that takes.
+        takes: u64,
+        /// The quota.
+        error: OverQuota,
+    },
     /// All objects together take too much memory.
     Memory {
         /// Bytes that they take.
@@ -83,6 +93,14 @@ impl fmt::Display for BuildError {
             BuildError::Spec { object, error } => write!(f, "{object}: {error}"),
             BuildError::Entry { table, number, error } => write!(f, "{table}: entry {number}: {error}"),
             BuildError::Plugin { plugin, why } => write!(f, "plugin {plugin}: {why}"),
+            BuildError::Quota { largest, takes, error } => {
+                error.fmt(f)?;
+                match (largest, error.what) {
+                    (Some((kind, name)), Quota::Memory) => write!(f, ": {kind} `{name}` takes {takes}"),
+                    (Some((kind, name)), Quota::Entries) => write!(f, ": {kind} `{name}` has {takes}"),
+                    (None, _) => Ok(()),
+                }
+            }
             BuildError::Memory { bytes, limit } => {
                 write!(
                     f,
@@ -186,6 +204,8 @@ pub enum WriteError {
         /// Cells of the array.
         size: u64,
     },
+    /// A quota of the switch would be exceeded.
+    Quota(OverQuota),
     /// A register's value is too wide.
     CellWidth {
         /// The width of a cell in bits.
@@ -246,6 +266,7 @@ impl fmt::Display for WriteError {
             WriteError::Index { index, size } => {
                 write!(f, "no cell {index}: there are {size}, counted from 0")
             }
+            WriteError::Quota(error) => error.fmt(f),
             WriteError::CellWidth { width, found } => {
                 write!(f, "a cell is {width} bit(s) wide, the value has {found}")
             }
@@ -264,6 +285,12 @@ impl From<TableError> for WriteError {
 impl From<ProfileError> for WriteError {
     fn from(error: ProfileError) -> WriteError {
         WriteError::Profile(error)
+    }
+}
+
+impl From<OverQuota> for WriteError {
+    fn from(error: OverQuota) -> WriteError {
+        WriteError::Quota(error)
     }
 }
 

@@ -4,7 +4,7 @@
 //! So what others write between two parts of a batch is in no journal but theirs, and stays when the batch is taken back.
 
 use crate::cells::CounterRef;
-use crate::tables::Tables;
+use crate::tables::{Place, Tables};
 use crate::{EntryIndex, WriteError};
 use millrace_pipeline::{ProfileId, TableId};
 use millrace_tables::{
@@ -125,17 +125,20 @@ impl Tables {
         match undo {
             Undo::Inserted(table, index) => {
                 if let Some(index) = moved.now(table, index) {
-                    self.table_mut(table).remove(index)?;
+                    self.write_freely(Place::Table(table), |tables| tables.table_mut(table).remove(index))?;
                 }
             }
             Undo::Changed(table, of) => {
                 if let Some(index) = moved.now(table, of.0) {
-                    self.table_mut(table).modify(index, of.1)?;
+                    self.write_freely(Place::Table(table), |tables| {
+                        tables.table_mut(table).modify(index, of.1)
+                    })?;
                 }
             }
             Undo::Removed(table, taken) => {
                 let had = taken.index();
-                let back = self.table_mut(table).put_back(*taken);
+                let back =
+                    self.write_freely(Place::Table(table), |tables| tables.table_mut(table).put_back(*taken));
                 moved.note(table, had, back.as_ref().ok().copied());
                 back?;
             }
@@ -145,17 +148,13 @@ impl Tables {
                 }
             }
             Undo::Default(table, target) => self.table_mut(table).set_default_target(*target)?,
-            Undo::MemberAdded(profile, id) => self.forget_member(profile, id)?,
-            Undo::MemberChanged(profile, of) => self.change_member(profile, of.0, of.1)?,
-            Undo::MemberRemoved(profile, of) => self.put_member(profile, of.0, of.1)?,
-            Undo::GroupAdded(profile, id) => self.forget_group(profile, id)?,
-            Undo::GroupChanged(profile, of) => {
-                self.profiles[profile].modify_group(of.0, &of.1)?;
-                self.publish_group(profile, of.0)?;
-            }
-            Undo::GroupRemoved(profile, of) => {
-                self.profiles[profile].insert_group(of.0, &of.1, of.2)?;
-                self.publish_group(profile, of.0)?;
+            Undo::MemberAdded(profile, _)
+            | Undo::MemberChanged(profile, _)
+            | Undo::MemberRemoved(profile, _)
+            | Undo::GroupAdded(profile, _)
+            | Undo::GroupChanged(profile, _)
+            | Undo::GroupRemoved(profile, _) => {
+                self.write_freely(Place::Profile(profile), |tables| tables.take_one_of_profile_back(undo))?;
             }
             Undo::Counter(of) => match of.0 {
                 CounterRef::Indexed(_) => self.set_counter(of.0, of.1, of.2)?,
@@ -177,6 +176,24 @@ impl Tables {
             }
         }
         Ok(())
+    }
+
+    fn take_one_of_profile_back(&mut self, undo: Undo) -> Result<(), WriteError> {
+        match undo {
+            Undo::MemberAdded(profile, id) => self.forget_member(profile, id),
+            Undo::MemberChanged(profile, of) => self.change_member(profile, of.0, of.1),
+            Undo::MemberRemoved(profile, of) => self.put_member(profile, of.0, of.1),
+            Undo::GroupAdded(profile, id) => self.forget_group(profile, id),
+            Undo::GroupChanged(profile, of) => {
+                self.profiles[profile].modify_group(of.0, &of.1)?;
+                self.publish_group(profile, of.0)
+            }
+            Undo::GroupRemoved(profile, of) => {
+                self.profiles[profile].insert_group(of.0, &of.1, of.2)?;
+                self.publish_group(profile, of.0)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -21,6 +21,7 @@
 //! It never reads a clock (time is an argument, in nanoseconds), never runs code of the program and never sees a
 //! packet.
 
+mod account;
 mod cells;
 mod effects;
 mod entries;
@@ -34,6 +35,7 @@ mod objects;
 mod own;
 mod pack;
 mod plugins;
+mod prices;
 mod profiles;
 mod random;
 mod schema;
@@ -41,6 +43,7 @@ mod shared;
 mod state;
 mod tables;
 
+pub use account::{Account, Charge, Held, Limits, OverQuota, Quota};
 pub use cells::{CounterRef, MeterRef};
 pub use effects::{DigestMessage, Effects, MAX_EFFECT, MAX_EFFECTS, format_log};
 pub use entries::{EntryView, EntryWrite, Target};

@@ -3,9 +3,9 @@
 use crate::WriteError;
 use crate::journal::Undo;
 use crate::pack;
-use crate::tables::Tables;
+use crate::tables::{Place, Tables};
 use millrace_pipeline::*;
-use millrace_tables::{self as tables, GroupMember, ProfileError, Selection, TableError};
+use millrace_tables::{self as tables, GroupMember, ProfileError, Selection, TableError, prices};
 
 /// A member to be written, or as it is kept.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,15 @@ impl Tables {
     ) -> Result<u32, WriteError> {
         let call = self.member_call(profile, member)?;
         let id = id.unwrap_or_else(|| self.profiles[profile].free_member_id());
-        self.put_member(profile, id, call)?;
+        let price = self.profiles[profile].price(&call);
+        let put =
+            self.write_within(Place::Profile(profile), price, |tables| tables.put_member(profile, id, call));
+        match put {
+            Err(WriteError::Quota(_)) if self.profiles[profile].member(id).is_some() => {
+                return Err(ProfileError::DuplicateMember(id).into());
+            }
+            other => other?,
+        }
         self.note_undo(|| Undo::MemberAdded(profile, id));
         Ok(id)
     }
@@ -63,12 +71,15 @@ impl Tables {
     ) -> Result<(), WriteError> {
         let call = self.member_call(profile, member)?;
         let before = self.profiles[profile].member(id).cloned().ok_or(ProfileError::NoMember(id))?;
-        let written = self.change_member(profile, id, call);
-        match written {
-            Ok(()) => self.note_undo(|| Undo::MemberChanged(profile, Box::new((id, before)))),
-            Err(_) => self.change_member(profile, id, before)?,
-        }
-        written
+        let growth = self.profiles[profile].price(&call).beyond(self.profiles[profile].price(&before));
+        self.write_within(Place::Profile(profile), growth, |tables| {
+            let written = tables.change_member(profile, id, call);
+            match written {
+                Ok(()) => tables.note_undo(|| Undo::MemberChanged(profile, Box::new((id, before)))),
+                Err(_) => tables.change_member(profile, id, before)?,
+            }
+            written
+        })
     }
 
     pub(crate) fn change_member(
@@ -101,7 +112,7 @@ impl Tables {
     /// No such member, or it is in use.
     pub fn remove_member(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
         let before = self.profiles[profile].member(id).cloned();
-        self.forget_member(profile, id)?;
+        self.write_freely(Place::Profile(profile), |tables| tables.forget_member(profile, id))?;
         if let Some(before) = before {
             self.note_undo(|| Undo::MemberRemoved(profile, Box::new((id, before))));
         }
@@ -149,10 +160,19 @@ impl Tables {
         selection: Selection,
     ) -> Result<u32, WriteError> {
         let id = id.unwrap_or_else(|| self.profiles[profile].free_group_id());
-        self.profiles[profile].insert_group(id, members, selection)?;
-        if let Err(error) = self.publish_group(profile, id) {
-            self.forget_group(profile, id)?;
-            return Err(error);
+        let put = self.write_within(Place::Profile(profile), prices::group(members), |tables| {
+            tables.profiles[profile].insert_group(id, members, selection)?;
+            if let Err(error) = tables.publish_group(profile, id) {
+                tables.forget_group(profile, id)?;
+                return Err(error);
+            }
+            Ok(())
+        });
+        match put {
+            Err(WriteError::Quota(_)) if self.profiles[profile].group(id).is_some() => {
+                return Err(ProfileError::DuplicateGroup(id).into());
+            }
+            other => other?,
         }
         self.note_undo(|| Undo::GroupAdded(profile, id));
         Ok(id)
@@ -169,9 +189,12 @@ impl Tables {
         members: &[GroupMember],
     ) -> Result<(), WriteError> {
         let before = self.group(profile, id)?.to_vec();
-        self.profiles[profile].modify_group(id, members)?;
-        // The group has its slot, so this needs no memory that could be missing.
-        self.publish_group(profile, id)?;
+        let growth = prices::group(members).beyond(prices::group(&before));
+        self.write_within(Place::Profile(profile), growth, |tables| {
+            tables.profiles[profile].modify_group(id, members)?;
+            // The group has its slot, so this needs no memory that could be missing.
+            tables.publish_group(profile, id)
+        })?;
         self.note_undo(|| Undo::GroupChanged(profile, Box::new((id, before))));
         Ok(())
     }
@@ -222,7 +245,7 @@ impl Tables {
     pub fn remove_group(&mut self, profile: ProfileId, id: u32) -> Result<(), WriteError> {
         let before = self.group(profile, id)?.to_vec();
         let selection = self.selection(profile, id)?;
-        self.forget_group(profile, id)?;
+        self.write_freely(Place::Profile(profile), |tables| tables.forget_group(profile, id))?;
         self.note_undo(|| Undo::GroupRemoved(profile, Box::new((id, before, selection))));
         Ok(())
     }

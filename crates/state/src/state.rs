@@ -1,17 +1,19 @@
 //! Making the objects of a program.
 
+use crate::account::{Account, Limits};
 use crate::entries::{EntryWrite, Target};
 use crate::hashes::hashes;
 use crate::migration::Vacant;
 use crate::own::{BeforeReset, Noted, Own, TablePart};
 use crate::pack;
+use crate::prices;
 use crate::schema::{Schema, width};
 use crate::shared::Shared;
 use crate::tables::{Tables, TablesGuard, TablesHandle};
 use crate::{BuildError, LookupCounts, Random, WriteError};
 use millrace_pipeline::*;
 use millrace_tables::{
-    self as tables, ActionProfile, CounterArray, KeyField, KeySchema, MeterArray, ProfileSpec, RecordLayout,
+    self as tables, ActionProfile, CounterArray, KeySchema, MeterArray, ProfileSpec, RecordLayout,
     RegisterArray, SpecError, TableReader, TableSpec,
     engines::{Domain, Worker},
 };
@@ -28,6 +30,8 @@ pub struct State {
     pub(crate) shared: Shared,
     pub(crate) own: Own,
     pub(crate) noted: Noted,
+    /// What it may take, all workers together.
+    pub(crate) account: Arc<Account>,
     /// What another state's objects will move into.
     pub(crate) vacant: Vacant,
 }
@@ -44,20 +48,28 @@ impl State {
     /// # Errors
     /// [`BuildError`]: an object above its written limit, an entry that does not fit, or [`MAX_STATE_BYTES`].
     pub fn new(program: Arc<Program>) -> Result<State, BuildError> {
-        State::in_domain(program, Domain::new())
+        State::within(program, Limits::default())
+    }
+
+    /// As [`State::new`], of a switch with these quotas.
+    ///
+    /// # Errors
+    /// As [`State::new`], and [`BuildError::Quota`].
+    pub fn within(program: Arc<Program>, limits: Limits) -> Result<State, BuildError> {
+        State::in_domain(program, Domain::new(), limits)
     }
 
     /// As [`State::new`], for a program that may take over from the one whose tables these are
-    /// ([`crate::Migration`]).
+    /// ([`crate::Migration`]). It has the quotas of that.
     ///
     /// # Errors
-    /// As [`State::new`].
+    /// As [`State::within`].
     pub fn alongside(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
-        let (domain, host) = {
+        let (domain, host, limits) = {
             let running = running.lock();
-            (running.domain.clone(), running.plugins.clone())
+            (running.domain.clone(), running.plugins.clone(), running.charge.limits())
         };
-        let mut state = State::in_domain(program, domain)?;
+        let mut state = State::in_domain(program, domain, limits)?;
         host.map_or(Ok(()), |host| state.set_plugins(&host))?;
         Ok(state)
     }
@@ -68,27 +80,42 @@ impl State {
     /// # Errors
     /// As [`State::new`].
     pub fn successor(program: Arc<Program>, running: &TablesHandle) -> Result<State, BuildError> {
-        let (domain, old, host) = {
+        let (domain, old, host, limits) = {
             let running = running.lock();
-            (running.domain.clone(), Arc::clone(&running.schema), running.plugins.clone())
+            let (old, host) = (Arc::clone(&running.schema), running.plugins.clone());
+            (running.domain.clone(), old, host, running.charge.limits())
         };
         let schema = Arc::new(Schema::new(program));
         let vacant = Vacant::of(&old, &schema);
-        let mut state = State::with(schema, domain, vacant)?;
+        let mut state = State::with(schema, domain, vacant, limits)?;
         host.map_or(Ok(()), |host| state.set_plugins(&host))?;
         Ok(state)
     }
 
-    fn in_domain(program: Arc<Program>, domain: Domain) -> Result<State, BuildError> {
-        State::with(Arc::new(Schema::new(program)), domain, Vacant::default())
+    fn in_domain(program: Arc<Program>, domain: Domain, limits: Limits) -> Result<State, BuildError> {
+        State::with(Arc::new(Schema::new(program)), domain, Vacant::default(), limits)
     }
 
-    fn with(schema: Arc<Schema>, domain: Domain, vacant: Vacant) -> Result<State, BuildError> {
-        check_memory(&schema.program)?;
+    fn with(
+        schema: Arc<Schema>,
+        domain: Domain,
+        vacant: Vacant,
+        limits: Limits,
+    ) -> Result<State, BuildError> {
+        let account = Arc::<Account>::default();
+        account.set_limits(limits);
+        prices::check(&schema, &account, &vacant)?;
         let mut own = Own::new(domain, hashes(&schema.program));
-        let (tables, shared) = make(&schema, &mut own, &vacant)?;
+        let (mut tables, shared) = make(&schema, &mut own, &vacant)?;
+        account.check(tables.held()).map_err(|error| prices::over(&schema, error))?;
+        tables.charge.move_to(&account);
         let (handle, noted) = (TablesHandle::new(tables), Noted::default());
-        Ok(State { schema, handle, shared, own, noted, vacant })
+        Ok(State { schema, handle, shared, own, noted, account, vacant })
+    }
+
+    /// What it may take, and what it does.
+    pub fn account(&self) -> &Arc<Account> {
+        &self.account
     }
 
     /// The side of one more worker: the same tables, meters and registers, a part of the counters of its own, and copies of
@@ -114,8 +141,8 @@ impl State {
         }
         drop(tables);
         let (schema, shared) = (Arc::clone(&self.schema), self.shared.share());
-        let (noted, vacant) = (Noted::default(), self.vacant.clone());
-        let mut other = State { schema, handle, shared, own, noted, vacant };
+        let (noted, account, vacant) = (Noted::default(), Arc::clone(&self.account), self.vacant.clone());
+        let mut other = State { schema, handle, shared, own, noted, account, vacant };
         let host = self.handle.lock().plugins.clone();
         host.map_or(Ok(()), |host| other.set_plugins(&host))?;
         Ok(other)
@@ -178,6 +205,9 @@ impl State {
         let mut own = Own::new(self.own.domain.clone(), self.own.hashes.clone());
         let (mut made, shared) = make(&self.schema, &mut own, &Vacant::default())?;
         made.plugins = tables.plugins.clone();
+        // It has what the program had when it was made, whatever quotas say by now.
+        tables.charge.leave();
+        made.charge.move_to(&self.account);
         std::mem::swap(&mut own.random, &mut self.own.random);
         std::mem::swap(&mut own.plugins, &mut self.own.plugins);
         self.vacant = Vacant::default();
@@ -218,6 +248,7 @@ impl State {
             std::mem::swap(&mut own.hashes, &mut self.own.hashes);
             std::mem::swap(&mut own.plugins, &mut self.own.plugins);
             (*tables, self.shared, self.own, self.noted) = (before_tables, shared, own, noted);
+            tables.charge.move_to(&self.account);
         }
         self.noted.undo(&mut self.shared, &mut self.own);
         tables.undo()
@@ -270,8 +301,8 @@ fn make(schema: &Arc<Schema>, own: &mut Own, vacant: &Vacant) -> Result<(Tables,
     let program = &schema.program;
     let size = |is_vacant: bool, size: u64| if is_vacant { size.min(1) } else { size };
     let (mut made, mut shared) = (Tables::new(Arc::clone(schema), own.domain.clone()), Shared::default());
-    for profile in program.profiles.values() {
-        made.profiles.push(named(&profile.name, make_profile(profile))?);
+    for (id, profile) in &program.profiles {
+        made.profiles.push(named(&profile.name, make_profile(schema, id))?);
     }
     for (id, table) in &program.tables {
         let is_vacant = vacant.tables.contains(&id);
@@ -303,6 +334,7 @@ fn make(schema: &Arc<Schema>, own: &mut Own, vacant: &Vacant) -> Result<(Tables,
     for set in program.value_sets.values() {
         own.value_sets.push(named(&set.name, make_value_set(set))?);
     }
+    made.count_again();
     made.add_initial_entries(vacant)?;
     made.commit();
     Ok((made, shared))
@@ -348,11 +380,9 @@ fn make_table(
 ) -> Result<tables::Table, SpecError> {
     let program = &schema.program;
     let (table, params) = (&program.tables[id], &schema.params);
-    let fields = table.keys.iter().zip(&schema.keys[id]);
-    let fields = fields.map(|(key, width)| KeyField { width: *width, kind: pack::match_kind(key.kind) });
     let (key, size) = match is_vacant {
         true => (KeySchema::new(Vec::new())?, 1),
-        false => (KeySchema::new(fields.collect())?, table.size),
+        false => (prices::key_schema(schema, id)?, table.size),
     };
     let call = |call: &ActionCall| {
         let args: Vec<Bits> = match table.actions.get(call.action) {
@@ -387,7 +417,11 @@ pub fn record_layout(program: &Program, table: &Table) -> RecordLayout {
     RecordLayout::new(&table.actions.iter().map(widths).collect::<Vec<_>>())
 }
 
-fn make_profile(profile: &Profile) -> Result<ActionProfile, SpecError> {
+fn make_profile(schema: &Schema, id: ProfileId) -> Result<ActionProfile, SpecError> {
+    let program = &schema.program;
+    let profile = &program.profiles[id];
+    let users = schema.users(id).into_iter();
+    let records = users.map(|table| u64::from(record_layout(program, &program.tables[table]).stride)).sum();
     let max_members = clamp(profile.size);
     let (max_groups, max_group_weight) = match &profile.selector {
         Some(selector) => {
@@ -399,32 +433,15 @@ fn make_profile(profile: &Profile) -> Result<ActionProfile, SpecError> {
         }
         None => (0, 0),
     };
-    ActionProfile::new(ProfileSpec { max_members, max_groups, max_group_weight })
+    let made = ActionProfile::new(ProfileSpec { max_members, max_groups, max_group_weight })?;
+    Ok(made.with_records(records))
 }
 
 fn make_value_set(set: &ValueSet) -> Result<tables::ValueSet, SpecError> {
-    let fields = set.fields.iter();
-    let schema = KeySchema::new(
-        fields.map(|(_, width, kind)| KeyField { width: *width, kind: pack::match_kind(*kind) }).collect(),
-    )?;
-    tables::ValueSet::new(schema, clamp(set.size))
+    tables::ValueSet::new(prices::set_schema(set)?, clamp(set.size))
 }
 
 /// Sizes above `u32` are above every limit too.
 fn clamp(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
-}
-
-fn check_memory(program: &Program) -> Result<(), BuildError> {
-    let counters = program.counters.values().map(|counter| counter.size.saturating_mul(16));
-    let meters = program.meters.values().map(|meter| meter.size.saturating_mul(tables::METER_BYTES));
-    let registers = program
-        .registers
-        .values()
-        .map(|register| register.size.saturating_mul(u64::from(register.width.div_ceil(64)) * 8));
-    let bytes = counters.chain(meters).chain(registers).fold(0u64, u64::saturating_add);
-    if bytes > MAX_STATE_BYTES {
-        return Err(BuildError::Memory { bytes, limit: MAX_STATE_BYTES });
-    }
-    Ok(())
 }

@@ -1,7 +1,10 @@
 //! The control side of tables and counters, for any thread.
 
+use crate::WriteError;
+use crate::account::{Charge, Held};
 use crate::journal::Undo;
 use crate::plugins::PluginHost;
+use crate::prices;
 use crate::schema::Schema;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::*;
@@ -19,6 +22,8 @@ pub struct Tables {
     pub(crate) tables: PrimaryMap<TableId, tables::Table>,
     pub(crate) profiles: PrimaryMap<ProfileId, ActionProfile>,
     pub(crate) counters: PrimaryMap<CounterId, CounterArray>,
+    /// What all this counts for, with the arrays of the program.
+    pub(crate) charge: Charge,
     /// What undoes the writes since [`Tables::note`].
     pub(crate) undo: Option<Vec<Undo>>,
     /// Tables that may have writes which packets do not meet yet.
@@ -29,6 +34,13 @@ pub struct Tables {
     pub(crate) plugins: Option<Arc<dyn PluginHost>>,
     /// Whether a thread waits until there is nothing else to write.
     settling: bool,
+}
+
+/// What a write makes grow.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    Table(TableId),
+    Profile(ProfileId),
 }
 
 /// So long nothing is written, and what commits left for later is done.
@@ -127,6 +139,7 @@ impl Tables {
             tables: PrimaryMap::new(),
             profiles: PrimaryMap::new(),
             counters: PrimaryMap::new(),
+            charge: Charge::default(),
             undo: None,
             uncommitted: Vec::new(),
             commits: 0,
@@ -157,6 +170,50 @@ impl Tables {
     /// Lays out what was written one by one as a whole, here and now.
     pub(crate) fn settle(&mut self) {
         self.tables.values_mut().for_each(tables::Table::settle);
+    }
+
+    /// What there is counts for ([`crate::Account::held`] has what else the switch has).
+    pub fn held(&self) -> Held {
+        self.charge.held()
+    }
+
+    /// Counts again, from what each table and profile says of itself.
+    pub(crate) fn count_again(&mut self) {
+        let tables: Held = self.tables.values().map(tables::Table::held).sum();
+        let profiles: Held = self.profiles.values().map(ActionProfile::held).sum();
+        self.charge.set(prices::arrays(&self.schema.program) + tables + profiles);
+    }
+
+    /// What a table or a profile counts for.
+    fn held_by(&self, place: Place) -> Held {
+        match place {
+            Place::Table(id) => self.tables[id].held(),
+            Place::Profile(id) => self.profiles[id].held(),
+        }
+    }
+
+    /// Does a write to a place that makes it grow by as much, if quotas have room.
+    pub(crate) fn write_within<T>(
+        &mut self,
+        place: Place,
+        growth: Held,
+        write: impl FnOnce(&mut Tables) -> Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
+        self.charge.take(growth)?;
+        let before = self.held_by(place);
+        let written = write(self);
+        let after = self.held_by(place);
+        self.charge.exchange(before + growth, after);
+        written
+    }
+
+    /// Does a write to a place that takes nothing, or that nothing may stop.
+    pub(crate) fn write_freely<T>(&mut self, place: Place, write: impl FnOnce(&mut Tables) -> T) -> T {
+        let before = self.held_by(place);
+        let written = write(self);
+        let after = self.held_by(place);
+        self.charge.exchange(before, after);
+        written
     }
 
     /// A table as the match engines see it.

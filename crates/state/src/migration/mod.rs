@@ -17,10 +17,12 @@ mod copy;
 mod likeness;
 mod vacant;
 
+use crate::account::{Held, OverQuota};
+use crate::prices;
 use crate::schema::Schema;
 use crate::state::State;
 use crate::tables::{TablesGuard, TablesHandle};
-use crate::{EntryIndex, ObjectKind};
+use crate::{BuildError, EntryIndex, ObjectKind};
 use likeness::{Pair, profile_pairs, table_pairs};
 use millrace_pipeline::{ProfileId, TableId};
 use std::collections::HashMap;
@@ -108,6 +110,24 @@ impl Migration {
         result
     }
 
+    /// What the next program will hold once all that moves is there, after [`Migration::copy`].
+    pub fn held_after(&self, running: &TablesHandle, next: &State) -> Held {
+        let (from, to) = (running.lock(), next.handle.lock());
+        let mut held = to.held();
+        for (old, new) in moved(&self.tables) {
+            held = held + from.tables[old].held() - to.tables[new].held();
+        }
+        for (old, new) in moved(&self.profiles) {
+            held = held + from.profiles[old].held() - to.profiles[new].held();
+        }
+        held
+    }
+
+    /// The quotas leave no room for the next program with what it would hold: which of its objects takes the most.
+    pub fn refusal(next: &State, error: OverQuota) -> BuildError {
+        prices::over(&next.schema, error)
+    }
+
     /// Whether [`Migration::take`] would find the tables free, and what was copied unchanged.
     ///
     /// # Errors
@@ -143,6 +163,8 @@ impl Migration {
             std::mem::swap(&mut from.profiles[old_id], &mut to.profiles[new_id]);
         }
         arrays::take_counters(&mut from, &mut to);
+        from.count_again();
+        to.count_again();
         drop((from, to));
         arrays::copy_cells(old, next);
         self.take_own(old, next);

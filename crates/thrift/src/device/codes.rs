@@ -42,6 +42,7 @@ pub(super) fn table_code(error: &WriteError) -> TableCode {
             | ProfileError::DuplicateGroup(_)
             | ProfileError::ZeroWeight { .. } => TableCode::Error,
         },
+        WriteError::Quota(_) => TableCode::TableFull,
         WriteError::NoProfile => TableCode::WrongTableType,
         WriteError::NoAction { .. } | WriteError::ActionScope { .. } => TableCode::InvalidActionName,
         WriteError::ArgCount { .. } | WriteError::ArgWidth { .. } => TableCode::BadActionData,
