@@ -5,7 +5,9 @@
 //! share a budget of bytes; a batch has a budget of copies and passes; and all passes of a packet and its copies have a
 //! budget of steps. What is beyond is dropped with a reason of its own.
 
+use crate::DropReason;
 use crate::flight::Journeying;
+use crate::outcome::Outcome;
 use millrace_pipeline::limits::MAX_JOURNEY_STEPS;
 
 /// Bytes that the packets of a switch may take while they wait in it, when nobody says otherwise: with their storage, those
@@ -24,6 +26,9 @@ const JOURNEYS: usize = 1 << 9;
 pub(crate) struct Budget {
     memory: usize,
     held: usize,
+    /// Packets that take these bytes, and how many of them may.
+    packets: usize,
+    buffers: usize,
     copies_left: u32,
     /// The steps that journeys have left, used one after another.
     steps_left: Box<[u32; JOURNEYS]>,
@@ -35,6 +40,8 @@ impl Budget {
         Budget {
             memory: memory.max(MIN_PACKET_MEMORY),
             held: 0,
+            packets: 0,
+            buffers: usize::MAX,
             copies_left: MAX_BATCH_COPIES,
             steps_left: Box::new([0; JOURNEYS]),
             next: 0,
@@ -51,27 +58,55 @@ impl Budget {
         self.memory = memory.max(MIN_PACKET_MEMORY);
     }
 
-    /// A packet waits that takes so many bytes; false when there is no room for it.
-    #[inline]
-    pub(crate) fn hold(&mut self, bytes: usize) -> bool {
-        let fits = self.has_room(bytes);
-        if fits {
-            self.held += bytes;
-        }
-        fits
+    /// Has at most so many packets wait from now on; none: as many as have room.
+    pub(crate) fn set_buffers(&mut self, buffers: Option<u64>) {
+        self.buffers = buffers.map_or(usize::MAX, |buffers| usize::try_from(buffers).unwrap_or(usize::MAX));
     }
 
-    /// Whether there is room for so many bytes.
+    /// A packet waits that takes so many bytes.
+    ///
+    /// # Errors
+    /// As [`Budget::check`]; it does not wait.
     #[inline]
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        bytes <= self.memory.saturating_sub(self.held)
+    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), DropReason> {
+        self.check(bytes)?;
+        self.held += bytes;
+        self.packets += 1;
+        Ok(())
+    }
+
+    /// Whether there is room for a packet of so many bytes.
+    ///
+    /// # Errors
+    /// Why there is none.
+    #[inline]
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), DropReason> {
+        if bytes > self.memory.saturating_sub(self.held) {
+            Err(DropReason::PacketMemory)
+        } else if self.packets >= self.buffers {
+            Err(DropReason::PacketBuffers)
+        } else {
+            Ok(())
+        }
     }
 
     /// A packet that was [held](Budget::hold) waits no more.
     #[inline]
     pub(crate) fn release(&mut self, bytes: usize) {
+        self.release_all(1, bytes);
+    }
+
+    /// The packets that left wait no more.
+    #[inline]
+    pub(crate) fn release_sent(&mut self, outcome: &Outcome) {
+        self.release_all(outcome.sent.len(), outcome.bytes());
+    }
+
+    fn release_all(&mut self, packets: usize, bytes: usize) {
         debug_assert!(bytes <= self.held, "released {bytes} of {}", self.held);
+        debug_assert!(packets <= self.packets, "released {packets} of {}", self.packets);
         self.held = self.held.saturating_sub(bytes);
+        self.packets = self.packets.saturating_sub(packets);
     }
 
     /// Another batch comes in.
@@ -116,14 +151,34 @@ mod tests {
     #[test]
     fn bytes_and_copies_are_given_until_there_are_none() {
         let mut budget = Budget::new(0);
-        assert!(budget.hold(MIN_PACKET_MEMORY - 1) && !budget.hold(2) && budget.hold(1));
-        budget.release(2);
-        assert!(!budget.hold(3) && budget.hold(2));
+        let full = Err(DropReason::PacketMemory);
+        assert_eq!(
+            (budget.hold(MIN_PACKET_MEMORY - 1), budget.hold(2), budget.hold(1)),
+            (Ok(()), full, Ok(()))
+        );
+        budget.release(1);
+        assert_eq!((budget.hold(2), budget.hold(1)), (full, Ok(())));
         assert_eq!(budget.held, MIN_PACKET_MEMORY);
         assert_eq!(budget.take_copies(MAX_BATCH_COPIES - 1), MAX_BATCH_COPIES - 1);
         assert_eq!((budget.take_copies(3), budget.take_copies(3)), (1, 0));
         budget.start_batch();
         assert_eq!(budget.take_copies(3), 3);
+    }
+
+    #[test]
+    fn packets_are_counted_next_to_their_bytes() {
+        let mut budget = Budget::new(0);
+        budget.hold(10).unwrap();
+        // What is there already counts.
+        budget.set_buffers(Some(2));
+        assert_eq!((budget.hold(0), budget.hold(0)), (Ok(()), Err(DropReason::PacketBuffers)));
+        budget.set_buffers(Some(1));
+        budget.release(10);
+        assert_eq!(budget.check(1), Err(DropReason::PacketBuffers));
+        budget.release(0);
+        assert_eq!((budget.hold(1), budget.hold(1)), (Ok(()), Err(DropReason::PacketBuffers)));
+        budget.set_buffers(None);
+        assert_eq!(budget.hold(1), Ok(()));
     }
 
     #[test]

@@ -119,9 +119,9 @@ fn one_by_one(
     sent: &mut impl FnMut(PortId, Output<'_>),
 ) {
     let frame = |number| Some((port, burst.frame(number)?, times.get(number).copied()));
-    let mut outcome = switch.inject_each((0..burst.places().len()).filter_map(frame), 0);
-    outcome.digests.drain(..).for_each(|message| switch.forwarder.effects.send(message));
-    outcome.log.drain(..).for_each(|line| switch.forwarder.effects.say(line));
+    switch.switch_each((0..burst.places().len()).filter_map(frame), 0);
+    // What was said is taken with that of bursts.
+    let outcome = switch.take_packets();
     outcome.sent.iter().for_each(|left| sent(left.port, Output::elsewhere(left)));
 }
 
@@ -391,7 +391,7 @@ fn finish_left(
     switch.process();
     let left = switch.ledger.outcome.sent.iter();
     left.for_each(|left| sent(left.port, Output::elsewhere(left)));
-    switch.traffic.budget.release(switch.ledger.outcome.bytes());
+    switch.traffic.budget.release_sent(&switch.ledger.outcome);
     switch.ledger.outcome.sent.drain(..).for_each(|sent| switch.buffers.take_back(sent.bytes));
     switch.ledger.outcome.clear();
     mark(Mark::Burst);
@@ -428,8 +428,8 @@ pub(crate) fn drop_rest(switch: &mut Switch, rest: &Rest) {
 /// A packet waits for another turn.
 fn leave_for_later(switch: &mut Switch, rest: Rest) {
     match switch.traffic.budget.hold(bytes_of(switch, &rest)) {
-        true => switch.traffic.rest.push_back(rest),
-        false => switch.drop_packet(DropReason::PacketMemory, &rest.origin, None),
+        Ok(()) => switch.traffic.rest.push_back(rest),
+        Err(reason) => switch.drop_packet(reason, &rest.origin, None),
     }
 }
 

@@ -65,16 +65,24 @@ pub(crate) fn multicast(switch: &mut Switch, master: Master, group: u32) {
 pub(crate) fn replicate(switch: &mut Switch, master: Master, copies: &[Replica]) {
     let made = (copies.len() as u32).min(master.origin.budget);
     let each = (master.origin.budget - made).checked_div(made).unwrap_or(0);
-    let of_batch = switch.traffic.budget.take_copies(made);
+    let (quota, spent) = match master.path {
+        PacketPath::IngressClone | PacketPath::EgressClone => {
+            (&switch.traffic.allowances.clones, DropReason::CloneQuota)
+        }
+        _ => (&switch.traffic.allowances.copies, DropReason::CopyQuota),
+    };
+    let of_quota = quota.take(u64::from(made), switch.now_ns) as u32;
+    let of_batch = switch.traffic.budget.take_copies(of_quota);
     let (wanted, beyond) = copies.split_at(made as usize);
+    let (wanted, beyond_quota) = wanted.split_at(of_quota as usize);
     let (make, beyond_batch) = wanted.split_at(of_batch as usize);
     let (origin, journey) = (master.origin, master.origin.journey);
     if let Some((last, others)) = make.split_last() {
         let bytes = switch.forwarder.weights.bytes_held(master.context.len());
         for copy in others {
             // Looked at first, as a copy costs what it is long.
-            if !switch.traffic.budget.has_room(bytes) {
-                switch.drop_packet(DropReason::PacketMemory, &origin, Some(copy.port));
+            if let Err(reason) = switch.traffic.budget.check(bytes) {
+                switch.drop_packet(reason, &origin, Some(copy.port));
                 continue;
             }
             let context = switch.forwarder.engines.copy(&master.context);
@@ -84,6 +92,9 @@ pub(crate) fn replicate(switch: &mut Switch, master: Master, copies: &[Replica])
     }
     for copy in beyond {
         switch.drop_packet(DropReason::CopyLimit, &origin, Some(copy.port));
+    }
+    for copy in beyond_quota {
+        switch.drop_packet(spent, &origin, Some(copy.port));
     }
     for copy in beyond_batch {
         switch.drop_packet(DropReason::BatchLimit, &origin, Some(copy.port));
@@ -100,6 +111,9 @@ pub(crate) fn clone_ingress(
     origin: &mut Origin,
 ) {
     let Some((number, session)) = clone_session(switch, context, origin) else { return };
+    if is_refused(switch, &session, origin) {
+        return;
+    }
     origin.budget /= 2;
     let kept = Kept::of_list(program, context, context.get(program, Intrinsic::CloneList));
     let path = PacketPath::IngressClone;
@@ -146,6 +160,25 @@ pub(crate) fn clone_session(
     }
 }
 
+/// Whether the quota of clones is used up, before anything is done for one. All its copies are counted then.
+fn is_refused(switch: &mut Switch, session: &Session, origin: &Origin) -> bool {
+    if !switch.traffic.allowances.clones.is_spent(switch.now_ns) {
+        return false;
+    }
+    let mut copies = switch.replicator.list();
+    if let Some(group) = session.group {
+        // One that does not exist is the clone's own loss.
+        let _ = switch.replicator.groups().add_copies(group, &mut copies);
+    }
+    copies.extend(&session.copies);
+    for copy in &copies {
+        switch.count_drop(DropReason::CloneQuota, origin, Some(copy.port));
+    }
+    let is_refused = !copies.is_empty();
+    switch.replicator.take_back(copies);
+    is_refused
+}
+
 /// Replicates a clone: to the session's multicast group, then to its own copies.
 pub(crate) fn send_clone(
     switch: &mut Switch,
@@ -181,6 +214,9 @@ pub(crate) fn clone_egress(
         return;
     }
     let Some((number, session)) = clone_session(switch, context, origin) else { return };
+    if is_refused(switch, &session, origin) {
+        return;
+    }
     origin.budget /= 2;
     if origin.passes >= switch.max_passes {
         return switch.drop_packet(DropReason::RecirculationLimit, origin, None);

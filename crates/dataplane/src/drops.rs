@@ -37,6 +37,16 @@ pub enum DropReason {
     TimedFull,
     /// It was to wait for a time that is further ahead than it may be.
     TimedTooFar,
+    /// It was to be cloned, and the quota of clones was used up.
+    CloneQuota,
+    /// It was to start again, and the quota of recirculations was used up.
+    RecirculationQuota,
+    /// It was a copy for multicast, and the quota of copies was used up.
+    CopyQuota,
+    /// The switch holds as many packets as its quota says.
+    PacketBuffers,
+    /// As many packets wait in the queues of the switch as its quota says.
+    QueuePlaces,
     /// It came by more often than it may.
     RecirculationLimit,
     /// It would have more copies than it may.
@@ -97,7 +107,7 @@ impl Loss {
 
 impl DropReason {
     /// All reasons but the errors of parsers, which are the program's.
-    pub const ALL: [DropReason; 25] = [
+    pub const ALL: [DropReason; 30] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,
         DropReason::NoMulticastGroup,
@@ -112,6 +122,11 @@ impl DropReason {
         DropReason::NoQueue,
         DropReason::TimedFull,
         DropReason::TimedTooFar,
+        DropReason::CloneQuota,
+        DropReason::RecirculationQuota,
+        DropReason::CopyQuota,
+        DropReason::PacketBuffers,
+        DropReason::QueuePlaces,
         DropReason::RecirculationLimit,
         DropReason::CopyLimit,
         DropReason::StepLimit,
@@ -146,6 +161,11 @@ impl DropReason {
             DropReason::NoQueue => "no_queue".to_owned(),
             DropReason::TimedFull => "timed_full".to_owned(),
             DropReason::TimedTooFar => "timed_too_far".to_owned(),
+            DropReason::CloneQuota => "clone_quota".to_owned(),
+            DropReason::RecirculationQuota => "recirculation_quota".to_owned(),
+            DropReason::CopyQuota => "copy_quota".to_owned(),
+            DropReason::PacketBuffers => "packet_buffers".to_owned(),
+            DropReason::QueuePlaces => "queue_places".to_owned(),
             DropReason::RecirculationLimit => "recirculation_limit".to_owned(),
             DropReason::CopyLimit => "copy_limit".to_owned(),
             DropReason::StepLimit => "step_limit".to_owned(),

@@ -41,6 +41,7 @@ mod migration;
 mod outcome;
 mod profile;
 mod queues;
+mod quotas;
 mod replication;
 mod replicator;
 mod requests;
@@ -63,6 +64,7 @@ pub use outcome::{Dropped, Outcome, Sent};
 pub use queues::{
     DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError, QueueReport,
 };
+pub use quotas::Quotas;
 pub use replication::{
     Group, MAX_GROUP_COPIES, MAX_GROUPS, MAX_LAGS, MAX_NODES, MAX_SESSIONS, Node, NodeHandle, Replica,
     Replication, ReplicationError, Session,
@@ -84,7 +86,7 @@ pub use worker::{
 pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};
 pub use millrace_midend::Cancel;
 pub use millrace_pipeline::DropSite;
-pub use millrace_state::{BuildError, Carried, DigestMessage, LookupCounts, Migration, State};
+pub use millrace_state::{BuildError, Carried, DigestMessage, Held, LookupCounts, Migration, State};
 
 /// The number of a port. Drivers have numbers up to 65535; architectures use larger ones for what is no cable.
 pub type PortId = u32;

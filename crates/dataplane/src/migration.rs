@@ -4,11 +4,12 @@
 //! as they are, the entries that have to be copied. Then the worker exchanges both between two rounds, which takes
 //! microseconds; no packet is lost.
 
+use crate::quotas::Quotas;
 use crate::requests::{Moment, Reply, Request, RequestError};
 use crate::switch::{Switch, SwitchError};
 use crate::worker::{Control, Message};
 use millrace_engine::Hold;
-use millrace_state::{BuildError, Carried, Migration, NotNow, State};
+use millrace_state::{BuildError, Carried, Held, Migration, NotNow, State};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -141,8 +142,9 @@ impl Control {
     pub fn swap(&self, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
         for _ in 0..MAX_COPIES {
             let now = next.state().handle();
-            let moment = self.ask(Request::Look).map_err(|_| SwapError::Ended);
-            let (migration, hold) = match moment.and_then(|moment| prepare(moment, &mut next, keep)) {
+            let now = self.now();
+            let prepared = now.and_then(|(moment, quotas)| prepare(moment, quotas, &mut next, keep));
+            let (migration, hold) = match prepared {
                 Ok(prepared) => prepared,
                 Err(error) => return Err(SwapFailed::new(error, next)),
             };
@@ -164,6 +166,12 @@ impl Control {
             }
         }
         Err(SwapFailed::new(SwapError::Busy, next))
+    }
+
+    /// The switch as it is, with its quotas and what it holds of them.
+    fn now(&self) -> Result<(Moment, (Quotas, Held)), SwapError> {
+        let ended = |_| SwapError::Ended;
+        Ok((self.ask(Request::Look).map_err(ended)?, self.ask(Request::Quotas).map_err(ended)?))
     }
 
     /// Has the worker change programs, as soon as nobody has the tables.
@@ -194,7 +202,8 @@ impl Control {
 /// [`SwapFailed`]: it goes on with its program.
 pub fn swap_at_rest(switch: &mut Switch, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
     let now = next.state().handle();
-    let (migration, hold) = match prepare(Moment::of(switch), &mut next, keep) {
+    let quotas = (switch.quotas(), switch.state().account().held());
+    let (migration, hold) = match prepare(Moment::of(switch), quotas, &mut next, keep) {
         Ok(prepared) => prepared,
         Err(error) => return Err(SwapFailed::new(error, next)),
     };
@@ -225,6 +234,12 @@ fn prepare(moment: Moment, next: &mut Switch, keep: Keep) -> Result<(Migration, 
     let lost: Vec<Carried> = migration.dropped().cloned().collect();
     if keep == Keep::Everything && !lost.is_empty() {
         return Err(SwapError::NoPlace(lost));
+    }
+    let groups = held - tables.lock().held();
+    let wanted = migration.held_after(&tables, &next.forwarder.state) + groups;
+    let over = quotas.limits().check(wanted).err();
+    if let Some(error) = over {
+        return Err(SwapError::State(Migration::refusal(&next.forwarder.state, error)));
     }
     let engines = &mut next.forwarder.engines;
     let fitted = migration.foresee(&tables, &mut next.forwarder.state, |state| engines.fit(state));

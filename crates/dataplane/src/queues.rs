@@ -8,6 +8,7 @@
 mod planned;
 
 use crate::flight::{Departure, QueueStay};
+use crate::quotas::{Occupied, Places};
 use crate::timed::Timed;
 use crate::{DropReason, PortId};
 use millrace_frames::MAX_BATCH;
@@ -89,6 +90,8 @@ pub(crate) struct Queues {
     ports: BTreeMap<PortId, PortQueues>,
     /// Packets in queues.
     queued: usize,
+    /// The places of all packets that wait here.
+    occupied: Occupied,
     /// Whether some queue does more than to let the highest class go first.
     is_shaped: bool,
     paces: Paces,
@@ -187,6 +190,7 @@ impl Queues {
             direct: VecDeque::new(),
             ports: BTreeMap::new(),
             queued: 0,
+            occupied: Occupied::default(),
             is_shaped: false,
             paces: Paces::default(),
             planned: Planned::default(),
@@ -214,6 +218,7 @@ impl Queues {
             direct: VecDeque::new(),
             ports: self.ports.iter().map(|(port, queues)| (*port, settings(queues))).collect(),
             queued: 0,
+            occupied: Occupied::of(self.occupied.places()),
             is_shaped: self.is_shaped,
             paces: self.paces.clone(),
             planned: self.planned.share(),
@@ -228,14 +233,32 @@ impl Queues {
         departure: Departure,
         now_ns: u64,
     ) -> Result<(), (Box<Departure>, DropReason)> {
-        if departure.origin.send_at_ns > now_ns {
-            return self.timed.push(departure, now_ns);
-        }
+        let waits_for_time = departure.origin.send_at_ns > now_ns;
         let port = departure.port;
-        if self.is_direct(port) {
+        if !waits_for_time && self.is_direct(port) {
             self.direct.push_back((departure, now_ns));
             return Ok(());
         }
+        if !self.occupied.take(self.in_places()) {
+            return Err((Box::new(departure), DropReason::QueuePlaces));
+        }
+        let pushed = match waits_for_time {
+            true => self.timed.push(departure, now_ns),
+            false => self.push_into_queue(departure, now_ns),
+        };
+        if pushed.is_err() {
+            self.tell_places();
+        }
+        pushed
+    }
+
+    /// Takes a packet into the queue of its port, which has one.
+    fn push_into_queue(
+        &mut self,
+        departure: Departure,
+        now_ns: u64,
+    ) -> Result<(), (Box<Departure>, DropReason)> {
+        let port = departure.port;
         let queued = self.queued + self.planned.len();
         if self.planned.has(port) {
             return match queued >= MAX_QUEUED {
@@ -257,6 +280,26 @@ impl Queues {
         queue.packets.push_back((departure, now_ns, depth));
         self.queued += 1;
         Ok(())
+    }
+
+    /// Packets that take a place.
+    fn in_places(&self) -> usize {
+        self.queued + self.planned.len() + self.timed.len()
+    }
+
+    fn tell_places(&mut self) {
+        self.occupied.tell(self.in_places());
+    }
+
+    /// The places that its packets take, with those of others.
+    pub(crate) fn places(&self) -> &Places {
+        self.occupied.places()
+    }
+
+    /// There are more or fewer places than before.
+    pub(crate) fn heed_places(&mut self) {
+        self.tell_places();
+        self.is_shaped = self.shapes();
     }
 
     /// How many packets of ports without a queue there are.
@@ -286,6 +329,12 @@ impl Queues {
 
     /// A packet that waits, whether it may leave now or not.
     pub(crate) fn pop_any(&mut self) -> Option<(Departure, QueueStay)> {
+        let any = self.take_any();
+        self.tell_places();
+        any
+    }
+
+    fn take_any(&mut self) -> Option<(Departure, QueueStay)> {
         if let Some((departure, since_ns)) = self.timed.pop(u64::MAX) {
             return Some((departure, QueueStay { waited: true, ..QueueStay::none(since_ns) }));
         }
@@ -305,6 +354,12 @@ impl Queues {
 
     /// The next packet that may leave now.
     pub(crate) fn pop(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
+        let next = self.take_next(now_ns);
+        self.tell_places();
+        next
+    }
+
+    fn take_next(&mut self, now_ns: u64) -> Option<(Departure, QueueStay)> {
         while let Some((departure, since_ns)) = self.timed.pop(now_ns) {
             if let Err((refused, why)) = self.push(departure, since_ns) {
                 self.discarded.push((*refused, why));
@@ -347,6 +402,7 @@ impl Queues {
         let before = taken.len();
         taken.extend(queued);
         self.queued -= taken.len() - before;
+        self.tell_places();
         taken
     }
 
@@ -360,6 +416,7 @@ impl Queues {
     pub(crate) fn set_plans(&mut self, plans: &BTreeMap<PortId, Arc<Plan>>, now_ns: u64) {
         let Queues { planned, direct, discarded, .. } = self;
         planned.set(plans, now_ns, |departure| direct.push_back((departure, now_ns)), discarded);
+        self.tell_places();
     }
 
     /// Whether a packet waits that came in on a port.
@@ -495,12 +552,13 @@ impl Queues {
         (is_idle && !self.is_shaped && self.config.priorities > 1).then_some(self.config.priorities)
     }
 
-    /// Whether some queue has a rate, a link without room, or less depth than a burst has packets.
+    /// Whether some queue has a rate, a link without room, or less depth than a burst has packets, or all of them have fewer places.
     fn shapes(&self) -> bool {
         let shapes = |setting: &Setting| setting.rate_pps.is_some() || (setting.depth as usize) < MAX_BATCH;
         let of_port =
             |port: &PortQueues| port.room.is_some() || port.queues.iter().any(|queue| shapes(&queue.setting));
-        shapes(&self.common) || self.ports.values().any(of_port)
+        let are_few = self.places().limit() < MAX_BATCH;
+        are_few || shapes(&self.common) || self.ports.values().any(of_port)
     }
 
     /// Whether packets of the port go on at once; what waits already goes first. More ports than a switch can have get
@@ -691,5 +749,30 @@ mod tests {
             queues.set_rate(1, Some(1), Some(2)),
             Err(QueueError::NoPriority { priority: 2, priorities: 2 })
         );
+    }
+
+    #[test]
+    fn packets_that_wait_for_their_time_take_places_too() {
+        let mut queues = Queues::new(QueueConfig::default()).unwrap();
+        queues.set_rate(1000, Some(1), None).unwrap();
+        queues.places().set(Some(3));
+        queues.heed_places();
+        let at = |time_ns, tag| {
+            let mut departure = packet(1, 0, tag);
+            departure.origin.send_at_ns = time_ns;
+            departure
+        };
+        let push =
+            |queues: &mut Queues, departure, now_ns| queues.push(departure, now_ns).map_err(|(_, why)| why);
+        assert_eq!(push(&mut queues, at(500, 1), 0), Ok(()));
+        assert_eq!([2, 3].map(|tag| push(&mut queues, packet(1, 0, tag), 0)), [Ok(()), Ok(())]);
+        assert_eq!(push(&mut queues, at(900, 4), 0), Err(DropReason::QueuePlaces));
+        // One whose time has come goes on to its queue, in the place that it has.
+        assert_eq!(tags(&mut queues, 500), [2]);
+        assert_eq!(queues.in_places(), 2);
+        assert_eq!(push(&mut queues, at(900, 5), 500), Ok(()));
+        assert_eq!(push(&mut queues, packet(1, 0, 6), 500), Err(DropReason::QueuePlaces));
+        assert_eq!(queues.take_for(1).len(), 3);
+        assert_eq!(push(&mut queues, packet(1, 0, 7), 500), Ok(()));
     }
 }

@@ -6,6 +6,7 @@
 //! last. Nothing here sees a packet.
 
 use crate::PortId;
+use millrace_state::{Account, Charge, Held, OverQuota};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -123,6 +124,14 @@ pub enum ReplicationError {
     SessionExists(u32),
     /// The number of a link aggregation group is too large.
     LagNumber(u16),
+    /// A quota of the switch would be exceeded.
+    Quota(OverQuota),
+}
+
+impl From<OverQuota> for ReplicationError {
+    fn from(error: OverQuota) -> ReplicationError {
+        ReplicationError::Quota(error)
+    }
 }
 
 impl fmt::Display for ReplicationError {
@@ -146,6 +155,7 @@ impl fmt::Display for ReplicationError {
             }
             ReplicationError::NoSession(id) => write!(f, "no clone session {id}"),
             ReplicationError::SessionExists(id) => write!(f, "clone session {id} already exists"),
+            ReplicationError::Quota(error) => error.fmt(f),
             ReplicationError::LagNumber(id) => {
                 write!(f, "link aggregation groups have numbers below {MAX_LAGS}, not {id}")
             }
@@ -165,7 +175,19 @@ pub struct Replication {
     lags: BTreeMap<u16, Vec<PortId>>,
     /// Shared with the packets that are cloned.
     sessions: BTreeMap<u32, Arc<Session>>,
+    /// What all this counts for. That of a copy is nobody's.
+    charge: Charge,
 }
+
+/// What a list counts for: a group, a node, a link aggregation group or a session with so many ports. An empty one counts as one.
+fn price(ports: usize) -> Held {
+    let ports = ports as u64;
+    Held { entries: ports.max(1), bytes: LIST + OF_LIST * ports }
+}
+
+/// Bytes of a list, and of each of its ports.
+const LIST: u64 = 128;
+const OF_LIST: u64 = 8;
 
 impl Replication {
     /// Makes an empty group.
@@ -180,6 +202,7 @@ impl Replication {
             return Err(ReplicationError::GroupExists(id));
         }
         check_room("multicast groups", self.groups.len(), MAX_GROUPS)?;
+        self.charge.take(price(0))?;
         self.groups.insert(id, Group::default());
         Ok(())
     }
@@ -190,6 +213,7 @@ impl Replication {
     /// No such group.
     pub fn destroy_group(&mut self, id: u32) -> Result<(), ReplicationError> {
         let group = self.groups.remove(&id).ok_or(ReplicationError::NoGroup(id))?;
+        self.charge.exchange(price(group.copies.len()), Held::default());
         for handle in group.nodes {
             if let Some(node) = self.nodes.get_mut(&handle) {
                 node.group = None;
@@ -210,6 +234,7 @@ impl Replication {
             self.node_copies(group) + copies.len(),
             MAX_GROUP_COPIES + 1,
         )?;
+        self.charge.change(price(group.copies.len()), price(copies.len()))?;
         if let Some(group) = self.groups.get_mut(&id) {
             group.copies = copies;
         }
@@ -223,6 +248,7 @@ impl Replication {
     pub fn create_node(&mut self, rid: u16, ports: Vec<PortId>) -> Result<NodeHandle, ReplicationError> {
         check_room("multicast nodes", self.nodes.len(), MAX_NODES)?;
         let ports = in_order(ports)?;
+        self.charge.take(price(ports.len()))?;
         let handle = self.free_nodes.pop_first().unwrap_or(NodeHandle(self.nodes.len() as u32));
         self.nodes.insert(handle, Node { rid, ports, lags: Vec::new(), group: None });
         Ok(handle)
@@ -236,6 +262,7 @@ impl Replication {
         let node = self.nodes.get(&handle).ok_or(ReplicationError::NoNode(handle))?;
         let ports = in_order(ports)?;
         self.check_change(node, ports.len() + node.lags.len())?;
+        self.charge.change(price(node.copies()), price(ports.len() + node.lags.len()))?;
         if let Some(node) = self.nodes.get_mut(&handle) {
             node.ports = ports;
         }
@@ -257,7 +284,9 @@ impl Replication {
         changed = changed.and_then(|()| self.update_node(handle, ports));
         changed = changed.and_then(|()| self.set_node_lags(handle, lags));
         if changed.is_err() {
-            self.nodes.insert(handle, before);
+            let was = before.copies();
+            let is = self.nodes.insert(handle, before).map_or(was, |node| node.copies());
+            self.charge.exchange(price(is), price(was));
         }
         changed
     }
@@ -275,6 +304,7 @@ impl Replication {
         lags.iter().try_for_each(|id| check_lag(*id))?;
         let node = self.nodes.get(&handle).ok_or(ReplicationError::NoNode(handle))?;
         self.check_change(node, node.ports.len() + lags.len())?;
+        self.charge.change(price(node.copies()), price(node.ports.len() + lags.len()))?;
         if let Some(node) = self.nodes.get_mut(&handle) {
             node.lags = lags.into_iter().collect();
         }
@@ -288,6 +318,8 @@ impl Replication {
     pub fn set_lag(&mut self, id: u16, ports: Vec<PortId>) -> Result<(), ReplicationError> {
         check_lag(id)?;
         let ports = in_order(ports)?;
+        let before = self.lags.get(&id).map_or_else(Held::default, |ports| price(ports.len()));
+        self.charge.change(before, price(ports.len()))?;
         self.lags.insert(id, ports);
         Ok(())
     }
@@ -299,8 +331,9 @@ impl Replication {
 
     /// Removes all multicast groups, nodes and link aggregation groups; clone sessions stay.
     pub fn clear_multicast(&mut self) {
-        let sessions = std::mem::take(&mut self.sessions);
-        *self = Replication { sessions, ..Replication::default() };
+        let Replication { sessions, mut charge, .. } = std::mem::take(self);
+        charge.set(sessions.values().map(|session| price(session.copies.len())).sum());
+        *self = Replication { sessions, charge, ..Replication::default() };
     }
 
     /// Puts a node into a group.
@@ -343,6 +376,7 @@ impl Replication {
     /// No such node.
     pub fn destroy_node(&mut self, handle: NodeHandle) -> Result<(), ReplicationError> {
         let node = self.nodes.remove(&handle).ok_or(ReplicationError::NoNode(handle))?;
+        self.charge.exchange(price(node.copies()), Held::default());
         if let Some(group) = node.group.and_then(|id| self.groups.get_mut(&id)) {
             group.nodes.retain(|other| *other != handle);
         }
@@ -359,6 +393,8 @@ impl Replication {
         if !self.sessions.contains_key(&id) {
             check_room("clone sessions", self.sessions.len(), MAX_SESSIONS)?;
         }
+        let before = self.sessions.get(&id).map_or_else(Held::default, |before| price(before.copies.len()));
+        self.charge.change(before, price(session.copies.len()))?;
         self.sessions.insert(id, Arc::new(session));
         Ok(())
     }
@@ -368,7 +404,9 @@ impl Replication {
     /// # Errors
     /// No such session.
     pub fn delete_session(&mut self, id: u32) -> Result<(), ReplicationError> {
-        self.sessions.remove(&id).map(drop).ok_or(ReplicationError::NoSession(id))
+        let session = self.sessions.remove(&id).ok_or(ReplicationError::NoSession(id))?;
+        self.charge.exchange(price(session.copies.len()), Held::default());
+        Ok(())
     }
 
     /// A clone session.
@@ -385,6 +423,16 @@ impl Replication {
     pub(crate) fn apart(&self) -> Replication {
         let own = |(id, session): (&u32, &Arc<Session>)| (*id, Arc::new(Session::clone(session)));
         Replication { sessions: self.sessions.iter().map(own).collect(), ..self.clone() }
+    }
+
+    /// What all this counts for.
+    pub fn held(&self) -> Held {
+        self.charge.held()
+    }
+
+    /// From now on it is charged to that account, also where it is more than that may have.
+    pub(crate) fn charge_to(&mut self, account: &Arc<Account>) {
+        self.charge.move_to(account);
     }
 
     /// All clone sessions, by number.

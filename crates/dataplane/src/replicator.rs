@@ -2,11 +2,15 @@
 
 use crate::Replication;
 use crate::replication::Replica;
+use millrace_state::Account;
+use std::sync::Arc;
 
 /// Multicast groups and clone sessions of a switch.
 #[derive(Debug, Default)]
 pub(crate) struct Replicator {
     groups: Replication,
+    /// What they are charged to; those of followers are copies, which are charged to nobody.
+    account: Option<Arc<Account>>,
     /// Whether writes note what undoes them, and the groups as they were before the first one.
     noted: Option<Option<Replication>>,
     /// Room for the copies of a packet.
@@ -17,6 +21,16 @@ impl Replicator {
     /// The same groups and sessions for one more worker.
     pub(crate) fn share(&self) -> Replicator {
         Replicator { groups: self.groups.apart(), ..Replicator::default() }
+    }
+
+    /// From now on groups and sessions are charged to that account, also where it is more than that may have.
+    pub(crate) fn charge_to(&mut self, account: &Arc<Account>) {
+        self.groups.charge_to(account);
+        self.account = Some(Arc::clone(account));
+    }
+
+    pub(crate) fn is_charged(&self) -> bool {
+        self.account.is_some()
     }
 
     pub(crate) fn groups(&self) -> &Replication {
@@ -56,6 +70,9 @@ impl Replicator {
     pub(crate) fn undo(&mut self) {
         if let Some(before) = self.noted.take().flatten() {
             self.groups = before;
+            if let Some(account) = &self.account {
+                self.groups.charge_to(account);
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::forwarder::Forwarder;
 use crate::ledger::Ledger;
 use crate::outcome::Outcome;
 use crate::queues::Queues;
+use crate::quotas::{self, Quotas};
 use crate::replicator::Replicator;
 use crate::requests::{self, QueueSetting, QueueWrite, Request};
 use crate::trace::Trace;
@@ -22,7 +23,7 @@ use crate::{Clock, DigestMessage, PortId, QueueError, Replication};
 use millrace_engine::{Engine, EngineError, Engines, Sampler, Samples, Settings, Statistics};
 use millrace_frames::{Burst, Footprint};
 use millrace_pipeline::*;
-use millrace_state::{BuildError, Migration, NotNow, State, Tables, TablesHandle, WriteError};
+use millrace_state::{BuildError, Limits, Migration, NotNow, State, Tables, TablesHandle, WriteError};
 use millrace_traffic::Plan;
 use ports::Ports;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +76,7 @@ impl Switch {
     /// # Errors
     /// [`SwitchError`].
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Result<Switch, SwitchError> {
-        let state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
+        let state = State::within(program, config.quotas.limits()).map_err(SwitchError::State)?;
         Switch::over(state, config, |make, state| make(state))
     }
 
@@ -89,7 +90,8 @@ impl Switch {
         config: SwitchConfig,
         engine: Box<dyn Engine>,
     ) -> Result<Switch, SwitchError> {
-        let state = State::new(Arc::clone(&program)).map_err(SwitchError::State)?;
+        let limits = config.quotas.limits();
+        let state = State::within(Arc::clone(&program), limits).map_err(SwitchError::State)?;
         Switch::over(state, config, |_, _| Ok(Engines::with(engine, &program)))
     }
 
@@ -121,7 +123,13 @@ impl Switch {
         Switch::foreseeing(state, config, running)
     }
 
-    fn foreseeing(state: State, config: SwitchConfig, running: &TablesHandle) -> Result<Switch, SwitchError> {
+    fn foreseeing(
+        state: State,
+        mut config: SwitchConfig,
+        running: &TablesHandle,
+    ) -> Result<Switch, SwitchError> {
+        let Limits { entries, memory } = state.account().limits();
+        config.quotas = Quotas { entries, memory, ..config.quotas };
         let migration = Migration::new(running, &state);
         Switch::over(state, config, |make, state| migration.foresee(running, state, make))
     }
@@ -170,6 +178,8 @@ impl Switch {
         if let KnownPorts::Only(ports) = config.ports {
             switch.connect(ports, config.clock)?;
         }
+        switch.set_quotas(config.quotas);
+        switch.replicator.charge_to(switch.forwarder.state.account());
         Ok(switch)
     }
 
@@ -199,6 +209,7 @@ impl Switch {
             hops: 0,
             at_exchange: AtExchange::default(),
         };
+        switch.traffic.allowances = self.traffic.allowances.clone();
         switch.traffic.turns.set_heavy(switch.forwarder.weights.are_heavy());
         switch.traffic.turns.take();
         Ok(switch)
@@ -215,6 +226,7 @@ impl Switch {
     /// Sets up what each worker has a copy of as it is in the switch of the leading worker. Nothing waits in its queues.
     pub(crate) fn set_up_as(&mut self, first: &Switch) {
         self.replicator = first.replicator.share();
+        self.traffic.allowances = first.traffic.allowances.clone();
         self.traffic.queues = first.traffic.queues.share();
         self.ports = first.ports.share(&mut self.ledger.counters);
         self.forwarder.state.copy_from(&first.forwarder.state);
@@ -266,11 +278,23 @@ impl Switch {
     /// Goes on with the program and the objects of another switch, and gives back what ran until now. Ports, clock, queue
     /// settings and counters stay. Packets that wait in queues leave at once, as the program until now has it; what that
     /// program said in digests and log lines and nobody has taken yet is lost.
+    ///
+    /// Quotas stay too, and are not looked at: [`Request::TakeOver`] refuses a switch that holds more than they allow.
     pub fn take_over(&mut self, mut next: Switch) -> Switch {
         self.run_empty();
         self.exchange(&mut next);
         std::mem::swap(&mut self.replicator, &mut next.replicator);
+        self.charge_replicators(&mut next);
         next
+    }
+
+    /// Whether quotas have room for what the next switch holds.
+    ///
+    /// # Errors
+    /// [`BuildError::Quota`].
+    pub(crate) fn check_room_for(&self, next: &Switch) -> Result<(), SwitchError> {
+        let checked = self.state().account().check(next.state().account().held());
+        checked.map_err(|error| SwitchError::State(Migration::refusal(next.state(), error)))
     }
 
     /// What is to be done when this switch's program takes over from one that runs, once: while no worker forwards, before the
@@ -316,6 +340,16 @@ impl Switch {
     /// Does what a request asks for, and answers it. The requests to a switch of a worker are answered by that.
     pub fn answer(&mut self, request: Request) {
         requests::serve(self, request);
+    }
+
+    /// Other quotas from now on. What there is already stays, also where it is more than that: then no more comes.
+    pub fn set_quotas(&mut self, quotas: Quotas) {
+        quotas::set(self, &mut [], quotas);
+    }
+
+    /// The quotas.
+    pub fn quotas(&self) -> Quotas {
+        self.traffic.allowances.quotas()
     }
 
     /// What was counted.
@@ -419,6 +453,16 @@ impl Switch {
         packets: impl IntoIterator<Item = (PortId, &'a [u8], Option<u64>)>,
         time_ns: u64,
     ) -> Outcome {
+        self.switch_each(packets, time_ns);
+        self.take_outcome()
+    }
+
+    /// As [`Switch::inject_each`]; what became of them is to be taken.
+    pub(crate) fn switch_each<'a>(
+        &mut self,
+        packets: impl IntoIterator<Item = (PortId, &'a [u8], Option<u64>)>,
+        time_ns: u64,
+    ) {
         self.traffic.turns.begin();
         self.traffic.budget.start_batch();
         self.let_time_pass(time_ns);
@@ -426,7 +470,6 @@ impl Switch {
             self.receive(port, bytes, came_ns);
         }
         self.process();
-        self.take_outcome()
     }
 
     /// As [`Switch::inject`], with the story of the packet. A simulated clock moves as far as queues need to run empty.
@@ -476,12 +519,18 @@ impl Switch {
     /// What programs said about packets of bursts since this was asked last: messages to the control plane, and lines of
     /// the log.
     pub fn take_messages(&mut self) -> (Vec<DigestMessage>, Vec<String>) {
-        self.forwarder.effects.take()
+        quotas::take_said(self)
     }
 
     /// Whether [`Switch::take_messages`] would give any.
     pub fn has_messages(&self) -> bool {
         !self.forwarder.effects.digests.is_empty() || !self.forwarder.effects.log.is_empty()
+    }
+
+    /// How many messages and lines were lost since this was asked last: the program said too much at once, or more than its quotas let
+    /// it say. A [`crate::Worker`] asks, and counts them.
+    pub fn take_lost(&mut self) -> u64 {
+        self.forwarder.effects.take_lost()
     }
 
     /// When the next packet may leave its queue; none when nothing waits.

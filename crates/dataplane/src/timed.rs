@@ -27,6 +27,11 @@ impl Timed {
         self.packets.is_empty()
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
     /// When the first of them goes on.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.packets.first_key_value().map(|((time_ns, _), _)| *time_ns)

@@ -4,6 +4,7 @@ use crate::budget::Budget;
 use crate::burst::Rest;
 use crate::flight::{Arrival, Departure};
 use crate::queues::{Queues, Waiting};
+use crate::quotas::Allowances;
 use crate::turns::Turns;
 use crate::{DropReason, PortId};
 use millrace_pipeline::Program;
@@ -23,6 +24,8 @@ pub(crate) struct Traffic {
     /// Packets of bursts that compiled code has taken some of the way.
     pub(crate) rest: VecDeque<Rest>,
     pub(crate) budget: Budget,
+    /// What quotas leave them.
+    pub(crate) allowances: Allowances,
     pub(crate) turns: Turns,
     /// How ports serve what leaves by them ([`crate::Control::schedule`]), of those that tell packets apart.
     pub(crate) plans: BTreeMap<PortId, Arc<Plan>>,
@@ -62,6 +65,7 @@ impl Traffic {
             input: VecDeque::new(),
             rest: VecDeque::new(),
             budget: Budget::new(packet_memory),
+            allowances: Allowances::default(),
             turns: Turns::default(),
             plans: BTreeMap::new(),
             put_off: PutOff::default(),
@@ -83,8 +87,8 @@ impl Traffic {
         bytes: usize,
         now_ns: u64,
     ) -> Result<(), (Box<Departure>, DropReason)> {
-        if !self.budget.hold(bytes) {
-            return Err((Box::new(departure), DropReason::PacketMemory));
+        if let Err(reason) = self.budget.hold(bytes) {
+            return Err((Box::new(departure), reason));
         }
         self.queues.push(departure, now_ns).inspect_err(|_| self.budget.release(bytes))
     }

@@ -47,7 +47,7 @@ pub use waiting::{POLL_TIME, Polling};
 use crate::links;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
-use crate::{Clock, DigestMessage, PortId, Trace};
+use crate::{Clock, DigestMessage, PortId, Trace, quotas};
 use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
@@ -325,7 +325,9 @@ impl Worker {
         }
         let memory = switch.traffic.budget.memory() / workers;
         switch.traffic.budget.set_memory(memory);
-        let others = switch.share_with(workers - 1).map_err(RunError::Switch)?;
+        let mut others = switch.share_with(workers - 1).map_err(RunError::Switch)?;
+        quotas::apply(&mut switch, 0, workers);
+        (1..).zip(&mut others).for_each(|(worker, other)| quotas::apply(other, worker, workers));
         let wakers: Vec<Waker> = mailboxes.iter().map(Mailbox::waker).collect();
         let mut live: Vec<LivePorts> = (0..workers).map(|_| LivePorts::default()).collect();
         for (number, pairs) in ports {
@@ -468,8 +470,11 @@ impl Worker {
     /// Gives the followers what the leader was set up with, and has them run.
     fn set_followers_up(&mut self) {
         let Worker { switch, listener, followers, seat, mailbox, .. } = self;
-        for follower in followers.all() {
+        let workers = followers.len() + 1;
+        quotas::apply(switch, 0, workers);
+        for (number, follower) in (1..).zip(followers.all()) {
             follower.switch.set_up_as(switch);
+            quotas::apply(&mut follower.switch, number, workers);
             follower.listener.notices = listener.notices.clone();
             follower.listener.of_packets = listener.of_packets;
             follower.seat.processors = seat.processors.clone();
@@ -708,7 +713,7 @@ impl Worker {
             self.tell(Notice::Digest { program, message });
         }
         log.into_iter().for_each(|line| self.tell(Notice::Log(line)));
-        self.listener.lost += self.switch.forwarder.effects.take_lost();
+        self.listener.lost += self.switch.take_lost();
     }
 
     /// Transmits what waits for ports, and counts what was refused.

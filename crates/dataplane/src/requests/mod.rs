@@ -15,10 +15,12 @@ pub(crate) use several::serve_all;
 
 use crate::replication::{NodeHandle, Replica, Replication, ReplicationError, Session};
 use crate::switch::{Switch, SwitchError};
-use crate::{PortCounters, PortId, QueueError};
+use crate::{PortCounters, PortId, QueueError, Quotas};
 use millrace_engine::Statistics;
 use millrace_pipeline::{Bits, CrcParameters, EntryMatch, HashId, MeterId, Program, RegisterId, ValueSetId};
-use millrace_state::{BuildError, ColorCounts, MeterConfig, ObjectWrite, State, TablesHandle, WriteError};
+use millrace_state::{
+    BuildError, ColorCounts, Held, MeterConfig, ObjectWrite, State, TablesHandle, WriteError,
+};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -44,6 +46,10 @@ pub enum Request {
     Replicate(Vec<GroupWrite>, Reply<Vec<Result<GroupWrite, ReplicationError>>>),
     /// A write to multicast nodes; a new one gives its handle.
     Node(NodeWrite, Reply<Result<Option<NodeHandle>, ReplicationError>>),
+    /// Sets other quotas ([`Switch::set_quotas`]).
+    SetQuotas(Quotas, Reply<()>),
+    /// The quotas, and what is held of entries and memory.
+    Quotas(Reply<(Quotas, Held)>),
     /// Sets up queues.
     Queues(QueueWrite, Reply<Result<(), QueueError>>),
     /// Goes on with another program and its objects ([`Switch::take_over`]); gives what ran until now.
@@ -180,8 +186,13 @@ pub(crate) fn serve(switch: &mut Switch, request: Request) {
             to.give(writes.into_iter().map(|write| groups.write(write)).collect());
         }
         Request::Node(write, to) => to.give(switch.replication_mut().write_node(write)),
+        Request::SetQuotas(quotas, to) => to.give(switch.set_quotas(quotas)),
+        Request::Quotas(to) => to.give((switch.quotas(), switch.state().account().held())),
         Request::Queues(write, to) => to.give(switch.write_queues(write)),
-        Request::TakeOver(next, to) => to.give(Ok(Box::new(switch.take_over(*next)))),
+        Request::TakeOver(next, to) => to.give(match switch.check_room_for(&next) {
+            Ok(()) => Ok(Box::new(switch.take_over(*next))),
+            Err(error) => Err(error),
+        }),
         // Nothing comes in where no worker is.
         Request::Pause(to) => to.give(Pause::of_none()),
     }

@@ -5,7 +5,7 @@
 
 use super::{GroupWrite, ObjectError, ObjectRequest, Request, serve, write_all};
 use crate::switch::Switch;
-use crate::{Counters, PortCounters, PortId};
+use crate::{Counters, PortCounters, PortId, quotas};
 use millrace_state::{BuildError, ObjectWrite};
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ impl Request {
     pub(crate) fn is_for_one(&self) -> bool {
         match self {
             Request::Look(_) | Request::Replication(_) | Request::Group(..) | Request::Session(..) => true,
+            Request::Quotas(_) => true,
             Request::Objects(_, request) => match request {
                 ObjectRequest::Registers(..)
                 | ObjectRequest::Meters(..)
@@ -27,6 +28,7 @@ impl Request {
             | Request::Replicate(..)
             | Request::Node(..)
             | Request::Queues(..)
+            | Request::SetQuotas(..)
             | Request::TakeOver(..)
             | Request::Pause(_) => false,
         }
@@ -56,27 +58,35 @@ pub(crate) fn serve_all(first: &mut Switch, others: &mut [&mut Switch], request:
             to.give(first.enable_port(port, is_enabled));
         }
         Request::Replicate(writes, to) => {
-            let write = |switch: &mut Switch| {
-                let groups = switch.replication_mut();
-                writes.iter().cloned().map(|write: GroupWrite| groups.write(write)).collect()
-            };
-            others.iter_mut().for_each(|switch| drop::<Vec<_>>(write(switch)));
-            to.give(write(first));
+            let groups = first.replication_mut();
+            let done: Vec<_> = writes.iter().cloned().map(|write: GroupWrite| groups.write(write)).collect();
+            // Quotas are looked at once: what the first took, the others take.
+            for (write, _) in writes.iter().zip(&done).filter(|(_, done)| done.is_ok()) {
+                others.iter_mut().for_each(|switch| drop(switch.replication_mut().write(write.clone())));
+            }
+            to.give(done);
         }
         Request::Node(write, to) => {
-            others.iter_mut().for_each(|switch| drop(switch.replication_mut().write_node(write.clone())));
-            to.give(first.replication_mut().write_node(write));
+            let done = first.replication_mut().write_node(write.clone());
+            if done.is_ok() {
+                others.iter_mut().for_each(|switch| drop(switch.replication_mut().write_node(write.clone())));
+            }
+            to.give(done);
         }
+        Request::SetQuotas(quotas, to) => to.give(quotas::set(first, others, quotas)),
         Request::Queues(write, to) => {
             others.iter_mut().for_each(|switch| _ = switch.write_queues(write));
             to.give(first.write_queues(write));
         }
-        Request::TakeOver(mut next, to) => to.give(next.share_with(others.len()).map(|shared| {
-            for (switch, next) in others.iter_mut().zip(shared) {
-                drop(switch.take_over(next));
-            }
-            Box::new(first.take_over(*next))
-        })),
+        Request::TakeOver(mut next, to) => {
+            let fits = first.check_room_for(&next);
+            to.give(fits.and_then(|()| next.share_with(others.len())).map(|shared| {
+                for (switch, next) in others.iter_mut().zip(shared) {
+                    drop(switch.take_over(next));
+                }
+                Box::new(first.take_over(*next))
+            }))
+        }
         Request::Objects(program, ObjectRequest::Write(lists, to)) => {
             if !Arc::ptr_eq(first.program(), &program) {
                 return to.give(Err(ObjectError::Replaced));

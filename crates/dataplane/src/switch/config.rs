@@ -2,7 +2,7 @@
 
 use super::KnownPorts;
 use crate::budget::DEFAULT_PACKET_MEMORY;
-use crate::{Clock, QueueConfig, QueueError};
+use crate::{Clock, QueueConfig, QueueError, Quotas};
 use millrace_engine::{Compiler, EngineError, EngineKind};
 use millrace_midend::Cancel;
 use millrace_state::{BuildError, PluginHost};
@@ -28,6 +28,8 @@ pub struct SwitchConfig {
     /// Bytes that packets may take while they wait in the switch, with all their copies; at least
     /// [`crate::MIN_PACKET_MEMORY`].
     pub packet_memory: usize,
+    /// What it cannot exceed. Of a program that may take over from one that runs, those of that one hold.
+    pub quotas: Quotas,
     /// The clock. A worker has its own, unless this one [is followed](Clock::Followed).
     pub clock: Clock,
     /// Where the program's random numbers start.
@@ -45,7 +47,7 @@ pub struct SwitchConfig {
 }
 
 impl Default for SwitchConfig {
-    /// Any port, one queue each, 128 passes, [`DEFAULT_PACKET_MEMORY`], a simulated clock at 0, seed 0, the reference interpreter; lookups
+    /// Any port, one queue each, 128 passes, [`DEFAULT_PACKET_MEMORY`], no quotas, a simulated clock at 0, seed 0, the reference interpreter; lookups
     /// are not counted.
     fn default() -> SwitchConfig {
         SwitchConfig {
@@ -53,6 +55,7 @@ impl Default for SwitchConfig {
             queues: QueueConfig::default(),
             max_passes: 128,
             packet_memory: DEFAULT_PACKET_MEMORY,
+            quotas: Quotas::default(),
             clock: Clock::simulated(),
             seed: 0,
             engine: EngineKind::Interp,

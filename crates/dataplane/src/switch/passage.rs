@@ -6,7 +6,7 @@ use crate::flight::{Arrival, Departure, Kept, Origin};
 use crate::outcome::Outcome;
 use crate::trace::{Fate, JourneyId, JourneyKind};
 use crate::tracer::hex;
-use crate::{DropReason, PortId, burst, ecn, egress, ingress};
+use crate::{DropReason, PortId, burst, ecn, egress, ingress, quotas};
 use millrace_engine::Context;
 use millrace_frames::{MAX_FRAME, Service};
 use millrace_pipeline::PacketPath;
@@ -56,6 +56,8 @@ impl Switch {
     pub(crate) fn exchange(&mut self, next: &mut Switch) {
         std::mem::swap(&mut self.forwarder, &mut next.forwarder);
         (self.forwarder.effects, next.forwarder.effects) = (Effects::default(), Effects::default());
+        self.forwarder.state.account().set_limits(self.traffic.allowances.quotas().limits());
+        self.charge_replicators(next);
         self.traffic.turns.set_heavy(self.forwarder.weights.are_heavy());
         self.ledger.counters.start_sites(&self.forwarder.program);
         // Code that cannot be made is not missed: packets go by the class 0 then.
@@ -63,6 +65,15 @@ impl Switch {
         self.serve_plans();
         if let Some(act) = next.take_at_exchange() {
             act();
+        }
+    }
+
+    /// Groups and sessions are charged to the account of the program that they are there with, those of a leading worker.
+    pub(crate) fn charge_replicators(&mut self, next: &mut Switch) {
+        for switch in [self, next] {
+            if switch.replicator.is_charged() {
+                switch.replicator.charge_to(switch.forwarder.state.account());
+            }
         }
     }
 
@@ -94,8 +105,8 @@ impl Switch {
         if bytes.len() > MAX_FRAME {
             return self.drop_packet(DropReason::Oversize, &origin, None);
         }
-        if !self.traffic.budget.hold(bytes.len()) {
-            return self.drop_packet(DropReason::PacketMemory, &origin, None);
+        if let Err(reason) = self.traffic.budget.hold(bytes.len()) {
+            return self.drop_packet(reason, &origin, None);
         }
         self.traffic.input.push_back(Arrival {
             bytes: self.buffers.copy(bytes),
@@ -148,9 +159,15 @@ impl Switch {
     }
 
     pub(crate) fn take_outcome(&mut self) -> Outcome {
-        let mut outcome = std::mem::take(&mut self.ledger.outcome);
-        self.traffic.budget.release(outcome.bytes());
-        (outcome.digests, outcome.log) = self.forwarder.effects.take();
+        let mut outcome = self.take_packets();
+        (outcome.digests, outcome.log) = quotas::take_said(self);
+        outcome
+    }
+
+    /// What became of packets, without what programs said.
+    pub(crate) fn take_packets(&mut self) -> Outcome {
+        let outcome = std::mem::take(&mut self.ledger.outcome);
+        self.traffic.budget.release_sent(&outcome);
         outcome
     }
 
@@ -181,10 +198,12 @@ impl Switch {
             Some(DropReason::JourneyLimit)
         } else if self.traffic.budget.take_copies(1) == 0 {
             Some(DropReason::BatchLimit)
-        } else if !self.traffic.budget.hold(arrival.bytes.len()) {
-            Some(DropReason::PacketMemory)
+        } else if let Err(reason) = self.traffic.budget.check(arrival.bytes.len()) {
+            Some(reason)
+        } else if self.traffic.allowances.recirculations.take(1, self.now_ns) == 0 {
+            Some(DropReason::RecirculationQuota)
         } else {
-            None
+            self.traffic.budget.hold(arrival.bytes.len()).err()
         };
         if let Some(reason) = refused {
             let origin = *origin;
@@ -206,8 +225,8 @@ impl Switch {
         if let Some(reason) = self.ports.closed(port, &mut self.ledger.counters) {
             return self.drop_packet(reason, origin, Some(port));
         }
-        if !self.traffic.budget.hold(bytes.len()) {
-            return self.drop_packet(DropReason::PacketMemory, origin, Some(port));
+        if let Err(reason) = self.traffic.budget.hold(bytes.len()) {
+            return self.drop_packet(reason, origin, Some(port));
         }
         let bytes = if origin.is_marked { ecn::marked(bytes) } else { bytes };
         self.forwarder.tracer.fate(origin.journey, || Fate::Sent { port, bytes: hex(&bytes) });

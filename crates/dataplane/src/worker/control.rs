@@ -7,10 +7,11 @@ use super::ports::{Added, PortsError, Removed};
 use super::report::{Report, ReportError};
 use super::schedulers::{PlannedPort, ScheduleError};
 use super::waker::Bell;
-use crate::PortId;
 use crate::migration::Exchange;
 use crate::requests::{Answer, Reply, Request, RequestError, answer};
+use crate::{PortId, Quotas};
 use millrace_drivers::{PortStatistics, QueuePair};
+use millrace_state::Held;
 use millrace_traffic::Plan;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -194,6 +195,22 @@ impl Control {
     /// The worker has ended.
     pub fn plans(&self) -> Result<Vec<PlannedPort>, RequestError> {
         self.send(Message::Plans)
+    }
+
+    /// Has the switch heed other quotas from now on, and waits until it does.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn set_quotas(&self, quotas: Quotas) -> Result<(), RequestError> {
+        self.ask(|to| Request::SetQuotas(quotas, to))
+    }
+
+    /// The quotas of the switch, and what it holds of entries and memory.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn quotas(&self) -> Result<(Quotas, Held), RequestError> {
+        self.ask(Request::Quotas)
     }
 
     /// Has the worker tell what happens to each packet, or not any more, as [`Worker::tell_stories`] has it.

@@ -17,6 +17,7 @@
 use super::relay::cast;
 use crate::arrival::arrival;
 use crate::links::LINK_FRAMES;
+use crate::quotas::{Occupied, Places};
 use crate::{Clock, DropReason, ecn};
 use millrace_drivers::{Around, PortError, PortStatistics, QueuePair, Transmitted};
 use millrace_frames::{Batch, Packet, PacketPool};
@@ -38,6 +39,8 @@ struct Served {
     leaving: Batch,
     /// Lengths of frames that were dropped since the worker asked, and why.
     discarded: Vec<(usize, DropReason)>,
+    /// The places that its packets take among those of the switch.
+    occupied: Occupied,
     time: Time,
 }
 
@@ -67,14 +70,20 @@ pub(super) struct Scheduled {
     broken: Option<PortError>,
 }
 
-/// A port's queue pair with a scheduler of that plan around it.
-pub(super) fn schedule(inner: Box<dyn QueuePair>, plan: Arc<Plan>, clock: &Clock) -> Box<dyn QueuePair> {
+/// A port's queue pair with a scheduler of that plan around it, whose packets take places of the switch.
+pub(super) fn schedule(
+    inner: Box<dyn QueuePair>,
+    plan: Arc<Plan>,
+    clock: &Clock,
+    places: &Places,
+) -> Box<dyn QueuePair> {
     let time = match clock.is_real() {
         true => Time::Clock(clock.clone()),
         false => Time::Told { now_ns: 0, origin_ns: 0 },
     };
     let egress = Egress::new(plan, time.now_ns());
-    let queues = Served { egress, leaving: Batch::new(), discarded: Vec::new(), time };
+    let queues =
+        Served { egress, leaving: Batch::new(), discarded: Vec::new(), occupied: Occupied::of(places), time };
     let scheduler = Scheduler(Arc::new(Mutex::new(queues)));
     Box::new(Scheduled { inner, scheduler, refused: 0, broken: None })
 }
@@ -140,6 +149,7 @@ impl Scheduler {
         let mut lose = |packet: Packet| discarded.push((packet.len(), DropReason::TxRefused));
         leaving.drain().for_each(&mut lose);
         egress.take_all(lose);
+        served.occupied.tell(0);
     }
 
     pub(super) fn plan(&self) -> Arc<Plan> {
@@ -151,6 +161,8 @@ impl Scheduler {
         let mut queues = self.queues();
         let Served { egress, discarded, time, .. } = &mut *queues;
         egress.replace(plan, time.now_ns(), |packet: Packet, why| discarded.push((packet.len(), why.into())));
+        let waiting = egress.len();
+        queues.occupied.tell(waiting);
     }
 
     /// What each queue tells.
@@ -193,6 +205,11 @@ impl Served {
     fn offer(&mut self, batch: &mut Batch, pool: &mut PacketPool) {
         let now_ns = self.time.now_ns();
         for packet in batch.drain() {
+            if !self.occupied.take(self.egress.len()) {
+                self.discarded.push((packet.len(), DropReason::QueuePlaces));
+                pool.put(packet);
+                continue;
+            }
             let arrival = arrival(self.egress.plan(), packet.service, packet.data());
             if let Err(refused) = self.egress.offer(arrival, now_ns, packet) {
                 self.discarded.push((refused.packet.len(), refused.reason.into()));
@@ -203,6 +220,12 @@ impl Served {
 
     /// Sends what may leave, as much as the device has room for.
     fn send(&mut self, inner: &mut dyn QueuePair, pool: &mut PacketPool) -> Result<(), PortError> {
+        let sent = self.send_some(inner, pool);
+        self.occupied.tell(self.egress.len());
+        sent
+    }
+
+    fn send_some(&mut self, inner: &mut dyn QueuePair, pool: &mut PacketPool) -> Result<(), PortError> {
         let now_ns = self.time.now_ns();
         loop {
             let room = LINK_FRAMES.saturating_sub(inner.in_flight());
@@ -245,6 +268,7 @@ impl Served {
     fn run_empty(&mut self, inner: &mut dyn QueuePair, pool: &mut PacketPool) {
         let mut waiting: Vec<Packet> = self.leaving.drain().collect();
         self.egress.take_all(|packet| waiting.push(packet));
+        self.occupied.tell(0);
         let mut waiting = waiting.into_iter().peekable();
         while waiting.peek().is_some() {
             let room = self.leaving.room();

@@ -146,7 +146,7 @@ fn connect_again(
     let Owned { queue, worker: owner, pair, past } = pairs.remove(0);
     let Worker { switch, packets, .. } = &mut *workers[owner];
     let pair = match plan {
-        Some(plan) => scheduled::schedule(pair, plan, &switch.clock),
+        Some(plan) => scheduled::schedule(pair, plan, &switch.clock, switch.traffic.queues.places()),
         None => scheduled::unschedule(pair, &mut packets.pool, |len, why| {
             switch.ledger.counters.refused(id, len, why);
         }),
