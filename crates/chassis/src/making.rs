@@ -4,7 +4,7 @@ use crate::compile::compile;
 use crate::error::{ProgramError, Why};
 use crate::pipeline::Pipeline;
 use millrace_compile::check_port;
-use millrace_dataplane::{Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError};
+use millrace_dataplane::{BuildError, Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError};
 use millrace_inputs::ProgramChains;
 use std::sync::Arc;
 use tracing::warn;
@@ -63,6 +63,9 @@ impl Making {
         let mut switch =
             make(Arc::clone(&pipeline.program), config, &running.tables).map_err(|error| match error {
                 SwitchError::Cancelled => ProgramError::new(Why::Cancelled, error.to_string()),
+                SwitchError::State(BuildError::Quota { .. }) => {
+                    ProgramError::new(Why::TooMany, error.to_string())
+                }
                 error => ProgramError::invalid(format!("the device config cannot be realized: {error}")),
             })?;
         if let Some(reason) = switch.without_code() {

@@ -87,7 +87,7 @@ fn table_code(error: &TableError) -> Code {
 impl From<ReplicationError> for Refusal {
     fn from(error: ReplicationError) -> Refusal {
         let code = match &error {
-            ReplicationError::TooMany { .. } => Code::ResourceExhausted,
+            ReplicationError::TooMany { .. } | ReplicationError::Quota(_) => Code::ResourceExhausted,
             ReplicationError::GroupExists(_) | ReplicationError::SessionExists(_) => Code::AlreadyExists,
             ReplicationError::NoGroup(_) | ReplicationError::NoSession(_) | ReplicationError::NoNode(_) => {
                 Code::NotFound

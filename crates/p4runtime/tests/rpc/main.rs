@@ -14,6 +14,7 @@ mod messages;
 mod pipeline;
 mod profiles;
 mod programs;
+mod quotas;
 mod replication;
 mod roles;
 mod tenants;

@@ -16,7 +16,7 @@ fn entry(kind: Type) -> Entity {
     Entity::PacketReplicationEngineEntry(PacketReplicationEngineEntry { r#type: Some(kind) })
 }
 
-fn multicast(multicast_group_id: u32, replicas: Vec<Replica>) -> Entity {
+pub(crate) fn multicast(multicast_group_id: u32, replicas: Vec<Replica>) -> Entity {
     let metadata = vec![multicast_group_id as u8; 3].into();
     entry(Type::MulticastGroupEntry(MulticastGroupEntry { multicast_group_id, replicas, metadata }))
 }

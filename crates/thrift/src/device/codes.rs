@@ -71,7 +71,7 @@ pub(super) fn meter_code(error: &WriteError) -> MeterCode {
 /// A refusal by multicast groups.
 pub(super) fn pre_code(error: &ReplicationError) -> PreCode {
     match error {
-        ReplicationError::TooMany { .. } => PreCode::TableFull,
+        ReplicationError::TooMany { .. } | ReplicationError::Quota(_) => PreCode::TableFull,
         ReplicationError::GroupZero | ReplicationError::GroupExists(_) => PreCode::InvalidGroup,
         ReplicationError::NoGroup(_) => PreCode::InvalidGroupHandle,
         ReplicationError::NoNode(_) => PreCode::InvalidNode,
