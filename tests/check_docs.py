@@ -14,6 +14,7 @@ FUNCTIONS = {
     "forwarding": "crates/dataplane/tests/forwarding.rs",
     "worker": "crates/dataplane/tests/worker.rs",
     "budgets": "crates/dataplane/tests/budgets.rs",
+    "quotas": "crates/dataplane/tests/quotas.rs",
     "budget": "crates/dataplane/src/budget.rs",
     "effects": "crates/state/src/effects.rs",
     "ports": "crates/dataplane/tests/ports.rs",
