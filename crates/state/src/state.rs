@@ -420,8 +420,6 @@ pub fn record_layout(program: &Program, table: &Table) -> RecordLayout {
 fn make_profile(schema: &Schema, id: ProfileId) -> Result<ActionProfile, SpecError> {
     let program = &schema.program;
     let profile = &program.profiles[id];
-    let users = schema.users(id).into_iter();
-    let records = users.map(|table| u64::from(record_layout(program, &program.tables[table]).stride)).sum();
     let max_members = clamp(profile.size);
     let (max_groups, max_group_weight) = match &profile.selector {
         Some(selector) => {
@@ -434,7 +432,8 @@ fn make_profile(schema: &Schema, id: ProfileId) -> Result<ActionProfile, SpecErr
         None => (0, 0),
     };
     let made = ActionProfile::new(ProfileSpec { max_members, max_groups, max_group_weight })?;
-    Ok(made.with_records(records))
+    let users = schema.users(id).into_iter();
+    Ok(made.used_by(users.map(|table| record_layout(program, &program.tables[table]).stride)))
 }
 
 fn make_value_set(set: &ValueSet) -> Result<tables::ValueSet, SpecError> {

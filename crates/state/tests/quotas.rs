@@ -58,9 +58,9 @@ body action drop { block0: end }
 const ARRAYS: u64 = 4 * 16 + 100 * 8 + 3 * (32 + 2);
 const INDEX: u64 = 4 * 512;
 /// A record of an action without arguments has 8 bytes, a key of a limb 8.
-const DIRECT: u64 = 32 + 4 * 8 + 8;
+const DIRECT: u64 = 160 + 4 * 8 + 8;
 /// The longest action has two words after its number: 24 bytes, so a record has 32.
-const EXACT: u64 = 32 + 4 * 8 + 32;
+const EXACT: u64 = 160 + 4 * 8 + 32;
 const FRESH: Held = Held { entries: 2, bytes: ARRAYS + INDEX + 2 * DIRECT };
 
 fn program(source: &str) -> Arc<Program> {

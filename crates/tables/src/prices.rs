@@ -80,16 +80,22 @@ impl Sum for Held {
     }
 }
 
-/// What keeps an entry apart from its key: its place in the order, its flags, and that in the list of all entries.
-const ENTRY: u64 = 32;
-/// What an entry takes that is found by priority, next to its key.
-const RANKED: u64 = 256;
+/// An entry next to its key and its arguments: its place in the order, its flags, that in the list of all entries, and what finds its
+/// action, as if no other entry did the same.
+const ENTRY: u64 = 160;
+/// What an entry takes that is found by priority, and for each byte of its key.
+const RANKED: u64 = 1024;
+const RANKED_KEY: u64 = 64;
 /// A direct counter.
 const COUNTER: u64 = 32;
 /// An idle timeout.
 const TIMEOUT: u64 = 16;
-/// What a member of a profile takes, next to its arguments, in the profile and in each table that uses it.
-const MEMBER: u64 = 96;
+/// A member of a value set next to its key.
+const VALUE: u64 = 32;
+/// A member of a profile next to its arguments.
+const MEMBER: u64 = 128;
+/// A member in each table that uses the profile, next to its record.
+const OF_TABLE: u64 = 96;
 /// A group without members.
 const GROUP: u64 = 128;
 /// A member of a group.
@@ -105,7 +111,7 @@ pub(crate) fn entry_bytes(spec: &TableSpec) -> u64 {
         if spec.meter.is_some() { METER_BYTES } else { 0 },
         if spec.idle_timeout { TIMEOUT } else { 0 },
     ];
-    let ranked = if spec.schema.needs_priority() { RANKED + 8 * key } else { 0 };
+    let ranked = if spec.schema.needs_priority() { RANKED + RANKED_KEY * key } else { 0 };
     ENTRY + 4 * key + ranked + u64::from(spec.records.stride) + own.iter().sum::<u64>()
 }
 
@@ -162,9 +168,14 @@ fn index(schema: &KeySchema, size: u32) -> Index {
     }
 }
 
-/// What a member of a profile counts for, with arguments of so many bytes, in tables whose records have so many together.
-pub(crate) fn member(arguments: usize, records: u64) -> Held {
-    Held::one(MEMBER + records + arguments as u64)
+/// What each member of a profile takes in the tables that use it, whose records are of these lengths.
+pub(crate) fn in_tables(records: impl Iterator<Item = u32>) -> u64 {
+    records.map(|bytes| OF_TABLE + u64::from(bytes)).sum()
+}
+
+/// What a member of a profile counts for, with arguments of so many bytes and what it takes in tables.
+pub(crate) fn member(arguments: usize, in_tables: u64) -> Held {
+    Held::one(MEMBER + in_tables + arguments as u64)
 }
 
 /// What a group with these members counts for.
@@ -176,7 +187,7 @@ pub fn group(members: &[GroupMember]) -> Held {
 /// Bytes of a value set: of all the members that it may have.
 pub fn value_set_bytes(schema: &KeySchema, size: u64) -> u64 {
     let bytes: u64 = schema.fields().iter().map(|field| u64::from(field.width.div_ceil(8))).sum();
-    size.saturating_mul(ENTRY + 2 * bytes)
+    size.saturating_mul(VALUE + 2 * bytes)
 }
 
 #[cfg(test)]
@@ -224,7 +235,7 @@ mod tests {
             let matches = vec![FieldMatch::Lpm { value: value.to_vec(), prefix_len }];
             EntrySpec::new(matches, ActionCall::new(1, [1, 2, 3]))
         };
-        let each = 32 + 4 * 8 + 8 + 3;
+        let each = 160 + 4 * 8 + 8 + 3;
         let mut insert = |spec: EntrySpec, group: u64| {
             let (before, price) = (table.held(), table.price(&spec.matches, &spec.target));
             let index = table.insert(spec).unwrap();
@@ -253,6 +264,7 @@ mod tests {
     fn prices_are_about_what_entries_take() {
         use MatchKind::{Exact, Lpm, Range, Ternary};
         let count = if cfg!(miri) { 100 } else { 5000u32 };
+        let mut wrong = Vec::new();
         for fields in [
             &[(48, Exact)][..],
             &[(48, Exact), (32, Exact)],
@@ -283,9 +295,12 @@ mod tests {
             table.settle();
             let index = index_bytes(&table.spec().schema, count);
             let (price, takes) = (table.held().bytes, table.memory_bytes() as u64);
-            let (price, takes) = (price - index, takes.saturating_sub(index / 4));
+            let (price, takes) = (price - index, takes.saturating_sub(index));
             let per_cent = 100 * takes / price;
-            assert!((25..=200).contains(&per_cent), "{fields:?}: {takes} bytes, the price is {price}");
+            if !(25..=150).contains(&per_cent) {
+                wrong.push(format!("{fields:?}: {takes} bytes, the price is {price}"));
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

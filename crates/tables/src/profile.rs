@@ -48,8 +48,8 @@ pub struct ActionProfile {
     actions: ActionStore,
     members: BTreeMap<u32, ActionDataId>,
     groups: BTreeMap<u32, Group>,
-    /// Bytes of a record in each of the tables that use it, together.
-    records: u64,
+    /// Bytes of each member in the tables that use it.
+    in_tables: u64,
     held: Held,
 }
 
@@ -101,14 +101,14 @@ impl ActionProfile {
             actions: ActionStore::default(),
             members: BTreeMap::new(),
             groups: BTreeMap::new(),
-            records: 0,
+            in_tables: 0,
             held: Held::default(),
         })
     }
 
-    /// The same, empty, used by tables whose records have so many bytes together: members count for these too.
-    pub fn with_records(self, records: u64) -> ActionProfile {
-        ActionProfile { records, ..self }
+    /// The same, empty, used by tables whose records are of these lengths in bytes: members count for these too.
+    pub fn used_by(self, records: impl Iterator<Item = u32>) -> ActionProfile {
+        ActionProfile { in_tables: prices::in_tables(records), ..self }
     }
 
     /// What its members and groups count for ([`prices`]).
@@ -118,7 +118,7 @@ impl ActionProfile {
 
     /// What a member counts for that does this.
     pub fn price(&self, action: &ActionCall) -> Held {
-        prices::member(action.data.len(), self.records)
+        prices::member(action.data.len(), self.in_tables)
     }
 
     fn price_of(&self, action: ActionDataId) -> Held {
