@@ -172,7 +172,7 @@ fn is_refused(switch: &mut Switch, session: &Session, origin: &Origin) -> bool {
     }
     copies.extend(&session.copies);
     for copy in &copies {
-        switch.count_drop(DropReason::CloneQuota, origin, Some(copy.port));
+        switch.drop_packet(DropReason::CloneQuota, origin, Some(copy.port));
     }
     let is_refused = !copies.is_empty();
     switch.replicator.take_back(copies);

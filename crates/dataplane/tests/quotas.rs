@@ -2,8 +2,8 @@
 //! millisecond.
 
 use millrace_dataplane::{
-    DropReason, EngineKind, Notice, Outcome, QueueConfig, Quotas, Replica, Session, Switch, SwitchConfig,
-    Worker,
+    BuildError, DropReason, EngineKind, GroupWrite, Held, Keep, Notice, Outcome, QueueConfig, Quotas,
+    Replica, Request, Session, SwapError, Switch, SwitchConfig, SwitchError, Worker,
 };
 use millrace_drivers::{FarEnd, MemoryPort, Next, NullPort, QueuePair};
 use millrace_pipeline::text;
@@ -278,6 +278,64 @@ fn a_running_switch_is_given_quotas() {
     control.stop();
     let summary = running.join().unwrap();
     assert_eq!(summary.switch.counters().port(2).tx_packets, 0);
+}
+
+/// A program that holds more than the quotas say is refused when it is made, or when it is to take over; what runs goes on. Groups are
+/// charged with whichever program runs.
+#[test]
+fn a_program_that_takes_more_than_there_may_be_does_not_take_over() {
+    let sized = |cells: u64| {
+        let register = format!("register \"big\": bit<64> size {cells}\ndigest seen_t");
+        Arc::new(text::parse(&THROUGH.replacen("digest seen_t", &register, 1)).unwrap())
+    };
+    let of = |memory| Quotas { memory: Some(memory), ..Quotas::default() };
+    let plain = SwitchConfig::default;
+    let refused = |error: &BuildError, register: u64, all: u64, limit: u64| {
+        let text = format!(
+            "tables and state would take {all} bytes, the quota `memory` of the switch is {limit}: register `big` takes {register}"
+        );
+        assert_eq!(error.to_string(), text);
+    };
+    let mut running = Switch::new(sized(1000), SwitchConfig { quotas: of(100_000), ..plain() }).unwrap();
+    running.replication_mut().create_group(1).unwrap();
+    let copies = vec![Replica { port: 1, rid: 0 }, Replica { port: 2, rid: 0 }];
+    running.replication_mut().set_copies(1, copies).unwrap();
+    let worker = Worker::new(running, Vec::new()).unwrap();
+    let control = worker.control();
+    let worker = thread::spawn(move || worker.run());
+    // A group of two ports has 128 + 2 * 8 bytes.
+    assert_eq!(control.quotas().unwrap().1, Held { entries: 2, bytes: 8144 });
+
+    let runs = control.ask(Request::Look).unwrap();
+    let made = |cells| Switch::alongside(sized(cells), plain(), &runs.tables);
+    for make in [Switch::alongside, Switch::successor] {
+        let Err(SwitchError::State(error)) = make(sized(12_501), plain(), &runs.tables) else { panic!() };
+        refused(&error, 100_008, 100_008, 100_000);
+    }
+    // There is room for it, but not next to the group.
+    let failed = control.swap(made(12_500).unwrap(), Keep::Everything).unwrap_err();
+    let SwapError::State(error) = &failed.error else { panic!("{}", failed.error) };
+    refused(error, 100_000, 100_144, 100_000);
+    // There was room for it when it was made.
+    control.set_quotas(of(50_000)).unwrap();
+    let next = failed.next.unwrap();
+    let taken = control.ask(|to| Request::TakeOver(next, to)).unwrap();
+    let SwitchError::State(error) = taken.unwrap_err() else { panic!() };
+    refused(&error, 100_000, 100_000, 50_000);
+    let still = control.ask(Request::Look).unwrap();
+    assert!(Arc::ptr_eq(&still.program, &runs.program));
+    assert_eq!(control.quotas().unwrap().1.bytes, 8144);
+
+    let swapped = control.swap(made(6000).unwrap(), Keep::Everything).unwrap();
+    assert_eq!(control.quotas().unwrap(), (of(50_000), Held { entries: 2, bytes: 48_144 }));
+    assert_eq!(swapped.before.state().account().held(), Held { entries: 0, bytes: 8000 });
+    let large = GroupWrite::Insert(2, (0..300).map(|port| Replica { port, rid: 0 }).collect());
+    let done = control.ask(|to| Request::Replicate(vec![large], to)).unwrap();
+    let text = done[0].as_ref().unwrap_err().to_string();
+    assert_eq!(text, "tables and state would take 50672 bytes, the quota `memory` of the switch is 50000");
+    assert_eq!(control.quotas().unwrap().1, Held { entries: 2, bytes: 48_144 });
+    control.stop();
+    worker.join().unwrap();
 }
 
 /// What is done to the switch at random.

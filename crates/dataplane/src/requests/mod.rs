@@ -186,7 +186,10 @@ pub(crate) fn serve(switch: &mut Switch, request: Request) {
             to.give(writes.into_iter().map(|write| groups.write(write)).collect());
         }
         Request::Node(write, to) => to.give(switch.replication_mut().write_node(write)),
-        Request::SetQuotas(quotas, to) => to.give(switch.set_quotas(quotas)),
+        Request::SetQuotas(quotas, to) => {
+            switch.set_quotas(quotas);
+            to.give(());
+        }
         Request::Quotas(to) => to.give((switch.quotas(), switch.state().account().held())),
         Request::Queues(write, to) => to.give(switch.write_queues(write)),
         Request::TakeOver(next, to) => to.give(match switch.check_room_for(&next) {

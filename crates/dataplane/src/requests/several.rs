@@ -73,7 +73,10 @@ pub(crate) fn serve_all(first: &mut Switch, others: &mut [&mut Switch], request:
             }
             to.give(done);
         }
-        Request::SetQuotas(quotas, to) => to.give(quotas::set(first, others, quotas)),
+        Request::SetQuotas(quotas, to) => {
+            quotas::set(first, others, quotas);
+            to.give(());
+        }
         Request::Queues(write, to) => {
             others.iter_mut().for_each(|switch| _ = switch.write_queues(write));
             to.give(first.write_queues(write));
