@@ -142,8 +142,7 @@ impl Control {
     pub fn swap(&self, mut next: Switch, keep: Keep) -> Result<Swapped, SwapFailed> {
         for _ in 0..MAX_COPIES {
             let now = next.state().handle();
-            let now = self.now();
-            let prepared = now.and_then(|(moment, quotas)| prepare(moment, quotas, &mut next, keep));
+            let prepared = self.now().and_then(|(moment, quotas)| prepare(moment, quotas, &mut next, keep));
             let (migration, hold) = match prepared {
                 Ok(prepared) => prepared,
                 Err(error) => return Err(SwapFailed::new(error, next)),
@@ -220,7 +219,12 @@ pub fn swap_at_rest(switch: &mut Switch, mut next: Switch, keep: Keep) -> Result
 }
 
 /// Copies what has to be copied, and makes the code, while the program until now goes on. Gives also what holds back the code that has time.
-fn prepare(moment: Moment, next: &mut Switch, keep: Keep) -> Result<(Migration, Option<Hold>), SwapError> {
+fn prepare(
+    moment: Moment,
+    (quotas, held): (Quotas, Held),
+    next: &mut Switch,
+    keep: Keep,
+) -> Result<(Migration, Option<Hold>), SwapError> {
     let Moment { tables, values, now_ns, .. } = moment;
     if !Migration::is_possible(&tables, &next.forwarder.state) {
         next.forwarder.state =

@@ -185,11 +185,16 @@ impl Running {
                 _ => false,
             };
             let Some(model) = file.switch(name).filter(|_| !list.iter().any(is_there)) else { continue };
-            list.push(Change::SwapProgram {
+            // Entries are those of the next program.
+            let sets_entries =
+                |change: &Change| matches!(change, Change::SetEntries { switch, .. } if switch == name);
+            let at = list.iter().position(sets_entries).unwrap_or(list.len());
+            let swap = Change::SwapProgram {
                 switch: name.clone(),
                 source: model.source.clone(),
                 engine: model.engine,
-            });
+            };
+            list.insert(at, swap);
         }
     }
 }

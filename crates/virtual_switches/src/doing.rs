@@ -4,8 +4,8 @@ use crate::claims;
 use crate::device::Running;
 use crate::failure::Failure;
 use crate::installed::{
-    Before, Installed, Prepared, engine, exit_share, load_entries, places, prepare, server_share, time_share,
-    traffic,
+    Before, Installed, Prepared, engine, exit_share, load_entries, places, prepare, quotas, server_share,
+    time_share, traffic,
 };
 use crate::physical::{OpenPorts, Physical};
 use crate::programs::bring;
@@ -191,6 +191,7 @@ impl Running {
                     .set_share(&installed.member, time_share(&model.quota))
                     .map_err(Failure::failed)?;
                 self.backplane.set_traffic(&installed.member, traffic(&model.quota));
+                installed.member.control.set_quotas(quotas(&model.quota)).map_err(Failure::failed)?;
                 self.set_server_share(&model);
                 model.ports.iter().try_for_each(|port| self.connect_port(switch, port, &model.quota))
             }

@@ -8,7 +8,7 @@ use millrace_backplane::{Backplane, ExitShare, MemberHandle, MemberSetting, Time
 use millrace_chassis::{Listener, Making, Pipeline, Programs, tell_of};
 use millrace_compile::check_port;
 use millrace_control::entries;
-use millrace_dataplane::{Clock, DigestMessage, EngineKind, Notice, PortId, Switch, SwitchConfig};
+use millrace_dataplane::{Clock, DigestMessage, EngineKind, Notice, PortId, Quotas, Switch, SwitchConfig};
 use millrace_device_file::{Engine, Quota, Switch as Model, VirtualPort};
 use millrace_drivers::Links;
 use millrace_listen::{Admission, THRIFT};
@@ -83,8 +83,12 @@ pub(crate) fn prepare(model: &Model, pipeline: Pipeline) -> Result<Prepared, Fai
     for port in model.ports.iter().map(|port| port.number).chain(model.cpu_port) {
         check_port(&pipeline.program, port.into()).map_err(named)?;
     }
-    let config =
-        SwitchConfig { engine: engine(model.engine), clock: Clock::real(), ..SwitchConfig::default() };
+    let config = SwitchConfig {
+        engine: engine(model.engine),
+        clock: Clock::real(),
+        quotas: quotas(&model.quota),
+        ..SwitchConfig::default()
+    };
     let made = Switch::new(Arc::clone(&pipeline.program), config);
     let mut switch = made.map_err(|error| named(error.to_string()))?;
     if let Some(reason) = switch.without_code() {
@@ -127,6 +131,21 @@ pub(crate) fn engine(engine: Engine) -> EngineKind {
 /// The share of the time of a worker that a quota gives.
 pub(crate) fn time_share(quota: &Quota) -> TimeShare {
     TimeShare { guaranteed: quota.time, largest: quota.largest_time }
+}
+
+/// What a switch cannot exceed inside.
+pub(crate) fn quotas(quota: &Quota) -> Quotas {
+    Quotas {
+        clones_per_second: quota.clones_per_second,
+        recirculations_per_second: quota.recirculations_per_second,
+        copies_per_second: quota.copies_per_second,
+        digests_per_second: quota.digests_per_second,
+        log_lines_per_second: quota.log_lines_per_second,
+        packet_buffers: quota.packet_buffers,
+        queue_places: quota.queue_places,
+        entries: quota.entries,
+        memory: quota.memory,
+    }
 }
 
 /// What may come in, by a quota.

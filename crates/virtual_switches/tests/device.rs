@@ -2,7 +2,7 @@
 
 mod lab;
 
-use lab::{Lab, file, frame, numbers, switch, wait_for};
+use lab::{Folder, Lab, file, frame, numbers, switch, wait_for};
 use millrace_ctl_api::{Answer, GraphStatus, LinkStatus, Probation, RefusalKind, Request};
 use std::time::Duration;
 
@@ -276,4 +276,35 @@ fn a_candidate_is_compared_packet_by_packet() {
         40,
         "nothing of it leaves"
     );
+}
+
+#[test]
+fn quotas_of_the_file_hold() {
+    let switch = |quota: &str, entries: &str| {
+        switch("a", 10, &format!("entries = [{entries}]\nquota = {{ {quota} }}"))
+    };
+    let lab = Lab::new(&file("", &switch("entries = 2", "\"cross.txt\"")));
+    lab.passes(10);
+    // A third entry is one too many, whoever writes it.
+    lab.folder.write("more.txt", "table_add steer send 2 => 1\n");
+    let refused = lab.refused(&lab.apply(&file("", &switch("entries = 2", "\"cross.txt\", \"more.txt\""))));
+    assert!(refused.message.contains("entries"), "{refused:?}");
+    lab.passes(10);
+    lab.change(&lab.apply(&file("", &switch("entries = 3", "\"cross.txt\""))));
+    lab.change(&lab.apply(&file("", &switch("entries = 3", "\"cross.txt\", \"more.txt\""))));
+    lab.passes(10);
+    // Clones beyond the quota are counted by their reason; 64 are a burst.
+    let clones = include_str!("programs/steer.p4")
+        .replace("steer.apply();", "steer.apply(); clone(CloneType.I2E, 7);");
+    let lab = Lab::within(Folder::new(), &file("", &switch("clones-per-second = 1", "\"cross.txt\"")));
+    lab.folder.write("steer.p4", &clones);
+    lab.folder
+        .write("clones.txt", "table_add steer send 0 => 1\ntable_add steer send 1 => 0\nmirroring_add 7 0\n");
+    let program =
+        Request::Swap { switch: "a".into(), program: clones, keep_everything: false, probation: None };
+    lab.change(&program);
+    lab.change(&lab.apply(&file("", &switch("clones-per-second = 1", "\"clones.txt\""))));
+    lab.cables[0].send((0..500).map(|number| frame(10, number)));
+    lab.cables[1].receive(500);
+    wait_for(|| lab.counts("a").drops.get("clone_quota").is_some_and(|lost| *lost >= 430));
 }
