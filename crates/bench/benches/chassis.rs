@@ -1,37 +1,75 @@
-//! What many switches on one thread cost: packets sent by a chassis of 1 to 1024 instances of a program, next to the switch alone.
+//! What many switches on one thread cost: packets sent by a chassis of 1 to 1024 instances of a program, next to the switch alone; the
+//! memory of an instance that has nothing to do; and how long many instances take to start.
 //!
-//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES ...]
+//!     cargo bench -p millrace-bench --bench chassis [-- PROGRAM | INSTANCES | rates | memory | start ...]
 //!
-//! The frames of a trace come in by one port of the machine, those of one instance after those of the others, packet by packet (uniform), or
-//! three of four for the first instance in eight (skewed). Each instance has a VLAN, whose tag it does not see; a chassis of one has the ports
-//! whole. Rates are by the CPU time of the thread that forwards. Ratios are medians of rounds that alternate with the switch alone.
+//! **Rates.** The frames of a trace come in by one port of the machine, those of one instance after those of the others, packet by packet
+//! (uniform), or three of four for the first instance in eight (skewed). They are frames that the program forwards, each to one port: what
+//! it drops would tell how fast packets go back to their pool, and what it floods how fast they are copied. Each instance meets them in the
+//! order in which the switch alone does. Each has a VLAN, whose tag it does not see; a chassis of one has the ports whole. Rates are
+//! by the CPU time of the thread that forwards. Ratios are medians of rounds that alternate with the switch alone.
+//!
+//! **Memory.** What the process grows by for each instance, with its entries, in a chassis with its wires connected.
+//!
+//! **Start.** From the bytes of an image for each instance until all of them run, without controllers; the code is what a switch starts with.
 
 mod lab;
 
 use lab::running::{Running, median, thread_named, time_of};
-use lab::{capture, compile, files, frames, switch};
+use lab::{capture, compile, files, frames, image, switch};
 use millrace_backplane::{
     Backplane, DEFAULT_HOPS, ExitShare, ExitTo, MemberHandle, MemberSetting, Route, Setting,
 };
-use millrace_chassis::Pipeline;
+use millrace_chassis::{Making, Pipeline};
 use millrace_classifier::{Match, Priority, Rule, TagAction, Target};
-use millrace_dataplane::{PortId, Worker};
+use millrace_dataplane::{Cancel, EngineKind, PortId, Switch, SwitchConfig, Worker};
 use millrace_drivers::QueuePair;
 use millrace_drivers::null::NullPort;
 use millrace_frames::SlotLayout;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(200);
-const WARM_UP: Duration = Duration::from_millis(100);
+const WARM_UP: Duration = Duration::from_millis(150);
+/// How long a thread is waited for that other work on the machine keeps from its processor.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Ports of each switch; frames come in by the first.
 const PORTS: u16 = 4;
 const INSTANCES: [usize; 5] = [1, 16, 64, 256, 1024];
 
+/// Instances whose memory is measured together, and those that are started.
+const MEASURED: usize = 256;
+const STARTED: usize = 1024;
+const PROGRAMS: [&str; 3] = ["l2_switch", "router", "firewall"];
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let numbers: Vec<usize> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
-    let names: Vec<&String> = wanted.iter().filter(|word| word.parse::<usize>().is_err()).collect();
+    let is_wanted = |words: &[&str], word: &str| {
+        let any = wanted.iter().any(|wanted| words.contains(&wanted.as_str()));
+        !any || wanted.iter().any(|wanted| wanted == word)
+    };
+    let modes = ["rates", "memory", "start"];
+    let names: Vec<&str> = PROGRAMS.into_iter().filter(|name| is_wanted(&PROGRAMS, name)).collect();
+    if is_wanted(&modes, "rates") {
+        let numbers: Vec<usize> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
+        rates(&names, |count| numbers.is_empty() || numbers.contains(&count));
+    }
+    if is_wanted(&modes, "memory") {
+        println!("\nKiB of an instance that has nothing to do, of {MEASURED} in a chassis");
+        for name in &names {
+            println!("{name:12} {:>9.0}", memory_of(name) / 1024.0);
+        }
+    }
+    if is_wanted(&modes, "start") {
+        println!("\nseconds until {STARTED} instances run, from their images");
+        for name in &names {
+            println!("{name:12} {:>9.2}", start_of(name).as_secs_f64());
+        }
+    }
+}
+
+fn rates(names: &[&str], is_wanted: impl Fn(usize) -> bool) {
     println!(
         "Mpps of packets sent by CPU time, medians of {ROUNDS} rounds that alternate with the switch alone"
     );
@@ -39,15 +77,11 @@ fn main() {
         "{:12} {:>9} {:>8} {:>9} {:>9} {:>9}",
         "program", "instances", "traffic", "alone", "chassis", "ratio"
     );
-    for name in ["l2_switch", "router", "firewall"] {
-        if !names.is_empty() && !names.iter().any(|wanted| *wanted == name) {
-            continue;
-        }
+    for name in names {
         let (source, entries, packets) = files(name);
         let pipeline = compile(&source);
-        let all: Vec<Vec<u8>> =
-            frames(&packets).into_iter().filter(|(port, _)| *port == 0).map(|(_, frame)| frame).collect();
-        for instances in INSTANCES.into_iter().filter(|count| numbers.is_empty() || numbers.contains(count)) {
+        let all = forwarded(&pipeline, &entries, &packets);
+        for instances in INSTANCES.into_iter().filter(|count| is_wanted(*count)) {
             for skewed in [false, true] {
                 if skewed && instances == 1 {
                     continue;
@@ -77,22 +111,36 @@ fn main() {
     }
 }
 
-/// Frames of all instances, each with the tag of its instance, if they have some.
+/// The frames of a test that come in by the first port and that the program forwards to one port, whatever came before.
+fn forwarded(pipeline: &Pipeline, entries: &str, packets: &str) -> Vec<Vec<u8>> {
+    let mut switch = switch(pipeline, entries);
+    let mut is_forwarded = |frame: &[u8]| {
+        let outputs: Vec<PortId> = switch.inject(0, frame, 0).outputs().map(|(port, _)| port).collect();
+        matches!(outputs[..], [port] if port < PortId::from(PORTS))
+    };
+    let frames = frames(packets).into_iter().filter(|(port, _)| *port == 0).map(|(_, frame)| frame);
+    frames.filter(|frame| is_forwarded(frame) && is_forwarded(frame)).collect()
+}
+
+/// Frames of all instances, each with the tag of its instance, if they have some; each instance gets them in their order. Without tags they
+/// are as many in their order, for the switch alone.
 fn interleave(frames: &[Vec<u8>], instances: usize, skewed: bool, tags: bool) -> Vec<Vec<u8>> {
-    let count = (instances * frames.len()).max(1 << 14).next_multiple_of(instances);
+    let count = (instances * frames.len()).max(1 << 14).next_multiple_of(instances * frames.len());
     let instance_of = |number: usize| match skewed && !number.is_multiple_of(4) {
         true => number % (instances / 8).max(1),
         false => number % instances,
     };
-    let tagged = |number: usize| {
-        let frame = &frames[number / instances % frames.len()];
+    let mut next = vec![0; instances];
+    let mut tagged = |number: usize| {
         if !tags {
-            return frame.clone();
+            return frames[number % frames.len()].clone();
         }
-        let vid = instance_of(number) as u16 + 1;
-        [&frame[..12], &[0x81, 0], &vid.to_be_bytes(), &frame[12..]].concat()
+        let instance = instance_of(number);
+        let frame = &frames[next[instance] % frames.len()];
+        next[instance] += 1;
+        [&frame[..12], &[0x81, 0], &(instance as u16 + 1).to_be_bytes(), &frame[12..]].concat()
     };
-    (0..count).map(tagged).collect()
+    (0..count).map(&mut tagged).collect()
 }
 
 fn pairs(trace: &std::path::Path) -> Vec<(PortId, Box<dyn QueuePair>)> {
@@ -101,6 +149,14 @@ fn pairs(trace: &std::path::Path) -> Vec<(PortId, Box<dyn QueuePair>)> {
         (PortId::from(port), Box::new(pair.expect("a trace")) as Box<dyn QueuePair>)
     };
     (0..PORTS).map(pair).collect()
+}
+
+/// Waits until a thread has had so much more of its processor: what it meets for the first time is behind it then.
+fn let_it_run(thread: i32, time: Duration) {
+    let (begun, wanted) = (Instant::now(), time_of(thread) + time);
+    while time_of(thread) < wanted && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn run_alone(pipeline: &Pipeline, entries: &str, trace: &std::path::Path) -> f64 {
@@ -112,56 +168,128 @@ fn run_alone(pipeline: &Pipeline, entries: &str, trace: &std::path::Path) -> f64
         let report = running.control.report(Duration::from_secs(10)).expect("a report");
         report.ports.iter().map(|port| port.counters.tx_packets).sum::<u64>()
     };
-    std::thread::sleep(WARM_UP);
+    let thread = thread_named("worker 0");
+    let_it_run(thread, WARM_UP);
     let (before, sent_before) = (running.now(), sent(&running));
-    std::thread::sleep(ROUND);
+    let_it_run(thread, ROUND);
     let (after, sent_after) = (running.now(), sent(&running));
     running.stop();
     (sent_after - sent_before) as f64 / (after[0].1 - before[0].1).as_secs_f64() / 1e6
 }
 
-fn run_chassis(pipeline: &Pipeline, entries: &str, trace: &std::path::Path, instances: usize) -> f64 {
+/// A chassis without switches and without ports.
+fn chassis() -> Backplane {
     let layout = SlotLayout { size: 2112, ..SlotLayout::DEFAULT };
     let setting = Setting { lanes: 1, processors: Vec::new(), packets: 1 << 16, layout, hops: DEFAULT_HOPS };
-    let backplane = Backplane::start(&setting).unwrap_or_else(|error| panic!("{error}"));
-    for (number, pair) in pairs(trace) {
+    Backplane::start(&setting).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Has frames go to the switches, and come from now on.
+fn connect(backplane: &Backplane, routes: &[Route], ports: Vec<(PortId, Box<dyn QueuePair>)>) {
+    backplane.set_routes(routes).unwrap_or_else(|error| panic!("{error}"));
+    for (number, pair) in ports {
         backplane.add_physical(0, number as u16, pair).expect("a lane");
     }
+}
+
+/// Adds a switch with its wires connected; alone it has the ports whole.
+fn add(
+    backplane: &Backplane,
+    (switch, instance, alone): (Switch, usize, bool),
+    routes: &mut Vec<Route>,
+) -> MemberHandle {
+    let ports = (0..PORTS).map(PortId::from).collect();
+    let setting = MemberSetting { ports, places: 1024, ..MemberSetting::default() };
+    let member = backplane.add_member(0, switch, &setting).unwrap_or_else(|error| panic!("{error}"));
+    for (physical, wire) in (0..PORTS).zip(member.wires.clone()) {
+        let (matches, tag) = match alone {
+            true => (Match::Whole, TagAction::Keep),
+            false => (Match::Vlan(instance as u16 + 1), TagAction::Strip),
+        };
+        let rule = Rule {
+            physical,
+            matches: matches.clone(),
+            target: Target { switch: 0, port: 0 },
+            tag,
+            flood: false,
+        };
+        let tags = rule.tags_out(Priority::default()).unwrap_or_default();
+        let to = ExitTo { lane: 0, physical, share: ExitShare::default(), tags };
+        backplane.connect(&wire, &[to]).expect("a lane");
+        routes.push(Route { physical, matches, tag, flood: false, wire });
+    }
+    member
+}
+
+fn run_chassis(pipeline: &Pipeline, entries: &str, trace: &std::path::Path, instances: usize) -> f64 {
+    let backplane = chassis();
     let (mut members, mut routes) = (Vec::<MemberHandle>::new(), Vec::new());
     for instance in 0..instances {
         let mut switch = switch(pipeline, entries);
         switch.use_best_code().expect("the best code");
-        let ports = (0..PORTS).map(PortId::from).collect();
-        let setting = MemberSetting { ports, places: 1024, ..MemberSetting::default() };
-        let member = backplane.add_member(0, switch, &setting).unwrap_or_else(|error| panic!("{error}"));
-        for (physical, wire) in (0..PORTS).zip(member.wires.clone()) {
-            let (matches, tag) = match instances {
-                1 => (Match::Whole, TagAction::Keep),
-                _ => (Match::Vlan(instance as u16 + 1), TagAction::Strip),
-            };
-            let rule = Rule {
-                physical,
-                matches: matches.clone(),
-                target: Target { switch: 0, port: 0 },
-                tag,
-                flood: false,
-            };
-            let tags = rule.tags_out(Priority::default()).unwrap_or_default();
-            let to = ExitTo { lane: 0, physical, share: ExitShare::default(), tags };
-            backplane.connect(&wire, &[to]).expect("a lane");
-            routes.push(Route { physical, matches, tag, flood: false, wire });
-        }
-        members.push(member);
+        members.push(add(&backplane, (switch, instance, instances == 1), &mut routes));
     }
-    backplane.set_routes(&routes).unwrap_or_else(|error| panic!("{error}"));
+    connect(&backplane, &routes, pairs(trace));
     let thread = thread_named("lane 0");
     let sent = || {
         let report = backplane.statistics().expect("a lane");
         report.ports.iter().map(|(_, port)| port.tx_packets).sum::<u64>()
     };
-    std::thread::sleep(WARM_UP);
+    let_it_run(thread, WARM_UP);
     let (before, sent_before) = (time_of(thread), sent());
-    std::thread::sleep(ROUND);
+    let_it_run(thread, ROUND);
     let (after, sent_after) = (time_of(thread), sent());
     (sent_after - sent_before) as f64 / (after - before).as_secs_f64() / 1e6
+}
+
+/// Ports of the machine on which nothing comes.
+fn quiet_pairs() -> Vec<(PortId, Box<dyn QueuePair>)> {
+    let pair = |port: u16| {
+        let pair = NullPort::open("-").expect("a port");
+        (PortId::from(port), Box::new(pair) as Box<dyn QueuePair>)
+    };
+    (0..PORTS).map(pair).collect()
+}
+
+/// Bytes of an instance.
+fn memory_of(name: &str) -> f64 {
+    let (source, entries, _) = files(name);
+    let pipeline = compile(&source);
+    let backplane = chassis();
+    let (mut members, mut routes) = (Vec::new(), Vec::new());
+    // What the first one brings along for all is not counted.
+    members.push(add(&backplane, (switch(&pipeline, &entries), 0, false), &mut routes));
+    let before = resident();
+    for instance in 1..=MEASURED {
+        members.push(add(&backplane, (switch(&pipeline, &entries), instance, false), &mut routes));
+    }
+    connect(&backplane, &routes, quiet_pairs());
+    std::thread::sleep(WARM_UP);
+    (resident() - before) as f64 / MEASURED as f64
+}
+
+/// What the process has of the machine's memory, in bytes.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("the size of the process");
+    pages.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok()).expect("a number") * 4096
+}
+
+/// How long instances take from the bytes of their images until they run.
+fn start_of(name: &str) -> Duration {
+    let (source, entries, _) = files(name);
+    let bytes = image(&source).to_string().into_bytes();
+    let backplane = chassis();
+    let begun = Instant::now();
+    let (mut members, mut routes) = (Vec::new(), Vec::new());
+    for instance in 0..STARTED {
+        let making = Making { engine: EngineKind::Fastest, ..Making::default() };
+        let pipeline = making.pipeline(&bytes, &Cancel::default()).unwrap_or_else(|error| panic!("{error}"));
+        let config = SwitchConfig { engine: making.engine, ..SwitchConfig::default() };
+        let mut switch = Switch::new(Arc::clone(&pipeline.program), config).expect("a switch");
+        millrace_control::entries::load(&mut switch, &entries).expect("the entries");
+        members.push(add(&backplane, (switch, instance, false), &mut routes));
+    }
+    connect(&backplane, &routes, quiet_pairs());
+    members.iter().for_each(|member| _ = member.control.report(Duration::from_secs(10)).expect("a report"));
+    begun.elapsed()
 }
