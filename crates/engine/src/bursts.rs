@@ -1,12 +1,13 @@
 //! Compiled code for whole bursts: which code, when it is made again, and one run of it.
 
 use crate::background::{Client, Coming};
+use crate::common::{Common, Lent, MachineCode, Part, Scratch};
 use crate::context::{Kept, Spare};
 use crate::{Context, Settings, schedule};
-use millrace_frames::{Footprint, MAX_BATCH};
+use millrace_frames::Footprint;
 use millrace_jit::sampling::Sampler;
 use millrace_jit::{
-    Batch, Compiled, Contexts, Effort, Host, JitError, Options, Outcomes, Results, Statistics, Storage, Times,
+    Batch, Compiled, Contexts, Effort, Host, JitError, Options, Results, Statistics, Storage, Times,
 };
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Plan, Site};
@@ -18,10 +19,11 @@ use std::time::Duration;
 
 /// Ingress, and egress after it for packets that need nothing of the traffic manager.
 pub(crate) struct BurstCode {
-    /// Workers of one program may have the same; each has contexts of its own.
-    code: Arc<Compiled>,
-    /// Storage for a burst.
-    contexts: Contexts,
+    common: Arc<Common>,
+    /// Switches and workers of one program may have the same.
+    code: Arc<MachineCode>,
+    /// What a burst needs, where the thread's could not be had.
+    own: Option<Box<Scratch>>,
     /// Whether what came in has to be kept: for clones of it, and for packets that start again.
     keeps_arrivals: bool,
     options: Options,
@@ -51,7 +53,7 @@ enum Better {
     /// It will be made once the program has proved busy.
     Wanted,
     /// The compiler makes it, for these options.
-    Coming(Options, Coming<Result<Compiled, JitError>>),
+    Coming(Options, Coming<Result<Arc<MachineCode>, JitError>>),
 }
 
 /// How to make the code for bursts, as the tables want it now.
@@ -61,26 +63,30 @@ fn options(program: &Program, state: &mut State, effort: Effort, settings: &Sett
     Options { effort, count_lookups: *count_lookups, cancel, ..schedule::choose(program, state) }
 }
 
-/// Makes the code for bursts.
-fn through(program: &Program, by_class: bool, options: &Options) -> Result<Compiled, JitError> {
-    let plan = if by_class { Plan::through_by_class(program) } else { Plan::through(program, true) };
-    Compiled::new(program, &plan, options)
+/// The code for bursts, made unless another switch has it.
+fn through(common: &Common, by_class: bool, options: &Options) -> Result<Arc<MachineCode>, JitError> {
+    common.code(Part::Through(by_class), options, |program| {
+        let plan = if by_class { Plan::through_by_class(program) } else { Plan::through(program, true) };
+        Compiled::new(program, &plan, options)
+    })
 }
 
 impl BurstCode {
     pub(crate) fn new(
-        program: &Program,
+        common: &Arc<Common>,
         state: &mut State,
         settings: &Settings,
         client: Arc<Client>,
     ) -> Result<BurstCode, JitError> {
         let shapes = state.shapes();
+        let program = &*common.program;
         let options = options(program, state, Effort::Soon, settings);
-        let code = through(program, settings.by_class, &options)?;
+        let code = through(common, settings.by_class, &options)?;
         let may_keep = [Intrinsic::Clone, Intrinsic::Resubmit];
         let mut bursts = BurstCode {
-            contexts: code.contexts(MAX_BATCH),
-            code: Arc::new(code),
+            common: Arc::clone(common),
+            code,
+            own: None,
             keeps_arrivals: may_keep.iter().any(|role| may_set(program, *role)),
             options,
             effort: Effort::Soon,
@@ -97,8 +103,9 @@ impl BurstCode {
     /// The same code for one more worker, whose better code `client` makes.
     pub(crate) fn share(&self, client: Arc<Client>) -> BurstCode {
         let mut bursts = BurstCode {
-            contexts: self.code.contexts(MAX_BATCH),
+            common: Arc::clone(&self.common),
             code: Arc::clone(&self.code),
+            own: None,
             options: self.options.clone(),
             settings: self.settings.clone(),
             better: Better::Settled,
@@ -111,17 +118,16 @@ impl BurstCode {
 
     /// The storage of a packet that no stage has seen.
     pub(crate) fn blank(&self) -> Storage {
-        self.contexts.storage.one(0)
+        self.code.compiled.contexts(1).storage
     }
 
     /// Everything that one run needs.
     #[inline]
-    pub(crate) fn view<'e>(&'e mut self, outcomes: &'e mut Outcomes, spare: &'e mut Spare) -> Bursts<'e> {
-        let BurstCode { code, contexts, keeps_arrivals, settings, .. } = self;
+    pub(crate) fn view<'e>(&'e mut self, spare: &'e mut Spare) -> Bursts<'e> {
+        let BurstCode { code, own, keeps_arrivals, settings, .. } = self;
         Bursts {
             code,
-            contexts,
-            outcomes,
+            scratch: code.lend(own),
             spare,
             keeps_arrivals: *keeps_arrivals,
             by_class: settings.by_class,
@@ -133,35 +139,35 @@ impl BurstCode {
     /// # Errors
     /// It would have to be other code, which cannot be compiled.
     #[inline]
-    pub(crate) fn look(&mut self, program: &Arc<Program>, state: &mut State) -> Result<(), JitError> {
+    pub(crate) fn look(&mut self, state: &mut State) -> Result<(), JitError> {
         if self.shapes == state.shapes() && self.looks_in > 0 {
             self.looks_in -= 1;
             return Ok(());
         }
-        self.renew(program, state)
+        self.renew(state)
     }
 
     pub(crate) fn statistics(&self) -> Statistics {
-        self.code.statistics()
+        self.code.compiled.statistics()
     }
 
     pub(crate) fn sampler(&self, interval: Duration) -> io::Result<Sampler> {
-        self.code.sampler(interval)
+        self.code.compiled.sampler(interval)
     }
 
     pub(crate) fn site(&self, offset: u32) -> Site {
-        self.code.site(offset)
+        self.code.compiled.site(offset)
     }
 
     /// Makes the code that the tables want, in the quick way where the program is large, unless it is there. Says whether it
     /// was made.
-    pub(crate) fn fit(&mut self, program: &Program, state: &mut State) -> Result<bool, JitError> {
+    pub(crate) fn fit(&mut self, state: &mut State) -> Result<bool, JitError> {
         self.shapes = state.shapes();
-        let options = options(program, state, self.effort, &self.settings);
+        let options = options(&self.common.program, state, self.effort, &self.settings);
         if schedule::are_same(&self.options, &options) {
             return Ok(false);
         }
-        self.take(through(program, self.settings.by_class, &options)?, options);
+        self.take(through(&self.common, self.settings.by_class, &options)?, options);
         self.look_later();
         Ok(true)
     }
@@ -169,18 +175,18 @@ impl BurstCode {
     /// Looks whether other code is better by now. What the tables need is made here and now, in the quick way where the
     /// program is large, what is only better meanwhile.
     #[cold]
-    fn renew(&mut self, program: &Arc<Program>, state: &mut State) -> Result<(), JitError> {
-        if self.fit(program, state)? {
+    fn renew(&mut self, state: &mut State) -> Result<(), JitError> {
+        if self.fit(state)? {
             return Ok(());
         }
         match std::mem::replace(&mut self.better, Better::Settled) {
             Better::Settled => self.looks_in = BURSTS_BETWEEN_LOOKS,
             Better::Wanted => {
                 let options = Options { effort: Effort::Speed, ..self.options.clone() };
-                let (program, by_class, wanted) =
-                    (Arc::clone(program), self.settings.by_class, options.clone());
+                let (common, by_class, wanted) =
+                    (Arc::clone(&self.common), self.settings.by_class, options.clone());
                 let make = move |cancel: &Cancel| {
-                    through(&program, by_class, &Options { cancel: cancel.clone(), ..wanted })
+                    through(&common, by_class, &Options { cancel: cancel.clone(), ..wanted })
                 };
                 // Without a thread the code stays as it is, which is right too.
                 if let Some(made) = self.client.start(make) {
@@ -206,32 +212,33 @@ impl BurstCode {
     }
 
     /// Makes the best code here and now, and from now on.
-    pub(crate) fn use_best(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
+    pub(crate) fn use_best(&mut self, state: &mut State) -> Result<(), JitError> {
         self.effort = Effort::Speed;
-        self.make_best(program, state)
+        self.make_best(state)
     }
 
     /// Makes the best code here and now.
-    pub(crate) fn make_best(&mut self, program: &Program, state: &mut State) -> Result<(), JitError> {
+    pub(crate) fn make_best(&mut self, state: &mut State) -> Result<(), JitError> {
         self.shapes = state.shapes();
-        let options = options(program, state, Effort::Speed, &self.settings);
-        let is_best = self.code.statistics().effort == Effort::Speed;
+        let options = options(&self.common.program, state, Effort::Speed, &self.settings);
+        let is_best = self.code.compiled.statistics().effort == Effort::Speed;
         if !(is_best && schedule::are_same(&self.options, &options)) {
-            self.take(through(program, self.settings.by_class, &options)?, options);
+            self.take(through(&self.common, self.settings.by_class, &options)?, options);
         }
         (self.better, self.looks_in) = (Better::Settled, BURSTS_BETWEEN_LOOKS);
         Ok(())
     }
 
-    fn take(&mut self, code: Compiled, options: Options) {
-        self.contexts = code.contexts(MAX_BATCH);
-        self.code = Arc::new(code);
+    fn take(&mut self, code: Arc<MachineCode>, options: Options) {
+        // What the burst before needed was laid out as that code has it.
+        self.own = None;
+        self.code = code;
         self.options = options;
     }
 
     /// Sets when to look again: soon where the code was made in the quick way.
     fn look_later(&mut self) {
-        let is_quick = self.code.statistics().effort == Effort::Quick;
+        let is_quick = self.code.compiled.statistics().effort == Effort::Quick;
         (self.better, self.looks_in) = match is_quick {
             true => (Better::Wanted, BURSTS_UNTIL_BUSY),
             false => (Better::Settled, BURSTS_BETWEEN_LOOKS),
@@ -240,15 +247,14 @@ impl BurstCode {
 
     /// What the code may change of a frame.
     pub(crate) fn footprint(&self) -> Footprint {
-        self.code.footprint()
+        self.code.compiled.footprint()
     }
 }
 
 /// Compiled code for bursts, ready for one run.
 pub struct Bursts<'e> {
-    code: &'e Compiled,
-    contexts: &'e mut Contexts,
-    outcomes: &'e mut Outcomes,
+    code: &'e MachineCode,
+    scratch: Lent<'e>,
     spare: &'e mut Spare,
     keeps_arrivals: bool,
     by_class: bool,
@@ -273,7 +279,7 @@ impl<'e> Bursts<'e> {
     /// What the code may change of a frame.
     #[inline]
     pub fn footprint(&self) -> Footprint {
-        self.code.footprint()
+        self.code.compiled.footprint()
     }
 
     /// What the code calls: the program's objects, and where its effects go.
@@ -282,19 +288,17 @@ impl<'e> Bursts<'e> {
     where
         'e: 's,
     {
-        self.code.host(state)
+        self.code.compiled.host(state)
     }
 
     /// Runs the code over a batch, which has a time for each packet. Fewer results than packets: a table has changed its form meanwhile, or frames have less
     /// headroom than the code takes, and nothing is done.
     #[inline]
-    pub fn run<'r>(self, batch: Batch<'r>, host: &'r mut Host<'_>, times: Times<'_>) -> Ran<'r>
-    where
-        'e: 'r,
-    {
-        let Bursts { code, contexts, outcomes, spare, by_class, .. } = self;
-        let results = batch.run(code, host, contexts, outcomes, times);
-        Ran { results, contexts, spare, by_class }
+    pub fn run<'r>(&'r mut self, batch: Batch<'r>, host: &'r mut Host<'_>, times: Times<'_>) -> Ran<'r> {
+        let Bursts { code, scratch, spare, by_class, .. } = self;
+        let Scratch { contexts, outcomes } = scratch.get(code);
+        let results = batch.run(&code.compiled, host, contexts, outcomes, times);
+        Ran { results, contexts, spare, by_class: *by_class }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::background::{Client, Coming, Hold};
 use crate::bursts::{BurstCode, Bursts};
+use crate::common::{Common, MachineCode, Part};
 use crate::context::{JitContext, Kept, Spare};
 use crate::{Compiler, Context, Ended, Engine, EngineError, Settings, Stage};
 use millrace_frames::{Burst, HEADROOM, Place};
@@ -9,7 +10,7 @@ use millrace_interp::{Observer, World};
 use millrace_jit::{
     Batch, Compiled, Contexts, Effort, JitError, Options, Outcomes, SlotPlaces, Statistics, Storage, Times,
 };
-use millrace_midend::order::{Order, may_set};
+use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Plan, Verdict};
 use millrace_pipeline::*;
 use millrace_state::State;
@@ -20,7 +21,7 @@ pub(crate) struct Code {
     /// None where the order of packets forbids it.
     pub(crate) bursts: Option<BurstCode>,
     outcomes: Outcomes,
-    program: Arc<Program>,
+    common: Arc<Common>,
     pub(crate) settings: Settings,
     /// The storage of a packet that no stage has seen.
     blank: Storage,
@@ -42,7 +43,7 @@ pub(crate) struct Code {
 /// The code of a stage, for one packet at a time.
 struct Made {
     stage: Stage,
-    code: Compiled,
+    code: Arc<MachineCode>,
     contexts: Contexts,
 }
 
@@ -55,7 +56,7 @@ impl std::fmt::Debug for Code {
 impl Code {
     /// Compiles a verified program.
     pub(crate) fn new(
-        program: &Program,
+        program: &Arc<Program>,
         state: &mut State,
         settings: &Settings,
         compiler: &Compiler,
@@ -64,20 +65,18 @@ impl Code {
         if cancel.is_cancelled() {
             return Err(JitError::Cancelled);
         }
-        // Slots and objects keep their numbers, so both engines work on the same state.
-        let mut program = program.clone();
-        passes::optimize(&mut program);
-        let order = Order::of(&program);
+        let common = Common::of(program);
+        let (program, order) = (&*common.program, common.order);
         let client = Arc::new(compiler.client());
         let mut stages = Vec::new();
         let bursts = match order.is_free && order.egress_is_plain && (order.serves_classes || !by_class) {
-            true => Some(BurstCode::new(&program, state, settings, Arc::clone(&client))?),
+            true => Some(BurstCode::new(&common, state, settings, Arc::clone(&client))?),
             false => None,
         };
         let blank = match &bursts {
             Some(bursts) => bursts.blank(),
             None => {
-                let ingress = compile(&program, Stage::Ingress, *count_lookups, Effort::Speed, cancel)?;
+                let ingress = compile(&common, Stage::Ingress, *count_lookups, Effort::Speed, cancel)?;
                 let blank = ingress.contexts.storage.one(0);
                 stages.push(ingress);
                 blank
@@ -86,9 +85,9 @@ impl Code {
         Ok(Code {
             bursts,
             outcomes: Outcomes::default(),
-            metadata: blank.places(&program, metadata(&program)),
-            at_egress: blank.places(&program, program.reset_at_egress.iter().copied()),
-            program: Arc::new(program),
+            metadata: blank.places(program, metadata(program)),
+            at_egress: blank.places(program, program.reset_at_egress.iter().copied()),
+            common,
             settings: settings.clone(),
             blank,
             spare: Spare::default(),
@@ -106,9 +105,9 @@ impl Code {
             return Ok(());
         }
         let settings = Settings { by_class, ..self.settings.clone() };
-        let order = Order::of(&self.program);
+        let order = self.common.order;
         self.bursts = match order.is_free && order.egress_is_plain && (order.serves_classes || !by_class) {
-            true => Some(BurstCode::new(&self.program, state, &settings, Arc::clone(&self.client))?),
+            true => Some(BurstCode::new(&self.common, state, &settings, Arc::clone(&self.client))?),
             false => None,
         };
         self.settings = settings;
@@ -121,7 +120,7 @@ impl Code {
         Code {
             bursts: self.bursts.as_ref().map(|bursts| bursts.share(Arc::clone(&client))),
             outcomes: Outcomes::default(),
-            program: Arc::clone(&self.program),
+            common: Arc::clone(&self.common),
             settings: self.settings.clone(),
             blank: self.blank.clone(),
             spare: Spare::default(),
@@ -136,34 +135,34 @@ impl Code {
 
     /// Has the code for bursts be the best there is, however long that takes.
     pub(crate) fn use_best(&mut self, state: &mut State) -> Result<(), JitError> {
-        self.bursts.as_mut().map_or(Ok(()), |bursts| bursts.use_best(&self.program, state))
+        self.bursts.as_mut().map_or(Ok(()), |bursts| bursts.use_best(state))
     }
 
     /// Has the code for bursts be the best there is for the tables as they are, and later what can be had soon; another thread
     /// makes what single packets may need, as in [`Code::fit`].
     pub(crate) fn make_best(&mut self, state: &mut State) -> Result<(), JitError> {
         self.foresee();
-        self.bursts.as_mut().map_or(Ok(()), |bursts| bursts.make_best(&self.program, state))
+        self.bursts.as_mut().map_or(Ok(()), |bursts| bursts.make_best(state))
     }
 
     /// Has the code for bursts be as the tables want it now, before the first packet, and has another thread make what
     /// single packets may need, as soon as nothing holds it back.
     pub(crate) fn fit(&mut self, state: &mut State) -> Result<Hold, JitError> {
         if let Some(ahead) = &mut self.bursts {
-            ahead.fit(&self.program, state)?;
+            ahead.fit(state)?;
         }
         Ok(self.foresee())
     }
 
     /// Has another thread make the parts that packets of the program may need, so that none waits for them.
     fn foresee(&mut self) -> Hold {
-        let may = |roles: &[Intrinsic]| roles.iter().any(|role| may_set(&self.program, *role));
+        let may = |roles: &[Intrinsic]| roles.iter().any(|role| may_set(&self.common.program, *role));
         let starts_again = may(&[Intrinsic::Resubmit, Intrinsic::Recirculate]);
         let clones = may(&[Intrinsic::Clone]);
         let copies = clones || starts_again || may(&[Intrinsic::MulticastGroup, Intrinsic::EgressPorts]);
         let wanted = [
             (Stage::Ingress, starts_again || self.bursts.is_none()),
-            (Stage::Parser, clones && !self.program.deparse_at_ingress),
+            (Stage::Parser, clones && !self.common.program.deparse_at_ingress),
             (Stage::Egress, copies || self.bursts.is_none()),
         ];
         let missing = |part: &Stage| self.stages.iter().all(|made| made.stage != *part);
@@ -172,13 +171,13 @@ impl Code {
         if wanted.is_empty() || self.coming.is_some() {
             return Hold::default();
         }
-        let (program, count_lookups) = (Arc::clone(&self.program), self.settings.count_lookups);
+        let (common, count_lookups) = (Arc::clone(&self.common), self.settings.count_lookups);
         // What cannot be made is tried once more, and said, when a packet needs it; until it is there, code that is made
         // quickly does.
         let make = move |cancel: &Cancel| {
-            let parts = wanted.into_iter().flat_map(|part| together(&program, part));
+            let parts = wanted.into_iter().flat_map(|part| together(&common.program, part));
             parts
-                .filter_map(|part| compile(&program, part, count_lookups, Effort::Speed, cancel).ok())
+                .filter_map(|part| compile(&common, part, count_lookups, Effort::Speed, cancel).ok())
                 .collect()
         };
         let (coming, hold) = self.client.start_later(make);
@@ -192,18 +191,18 @@ impl Code {
     /// It would have to be other code, which cannot be compiled.
     #[inline]
     pub(crate) fn look(&mut self, state: &mut State) -> Result<(), JitError> {
-        self.bursts.as_mut().map_or(Ok(()), |bursts| bursts.look(&self.program, state))
+        self.bursts.as_mut().map_or(Ok(()), |bursts| bursts.look(state))
     }
 
     /// The code for bursts; none where the order of packets forbids it.
     #[inline]
     pub(crate) fn bursts(&mut self) -> Option<Bursts<'_>> {
-        Some(self.bursts.as_mut()?.view(&mut self.outcomes, &mut self.spare))
+        Some(self.bursts.as_mut()?.view(&mut self.spare))
     }
 
     /// What compiling took so far for bursts, or without code for them for single packets.
     pub(crate) fn statistics(&self) -> Statistics {
-        let stages = self.stages.iter().map(|made| made.code.statistics());
+        let stages = self.stages.iter().map(|made| made.code.compiled.statistics());
         let codes = self.bursts.iter().map(BurstCode::statistics).chain(stages);
         codes
             .reduce(|all, one| Statistics {
@@ -227,6 +226,7 @@ impl Code {
         else {
             return Ended::of(Verdict::StepLimit);
         };
+        let code = &code.compiled;
         let mut host = code.host(world.state);
         let place = [Place { at: HEADROOM as u32, len: context.len as u32 }];
         let lies = context.buffer[HEADROOM..].as_ptr();
@@ -276,10 +276,10 @@ impl Code {
             return Ok(());
         }
         let effort = if self.coming.is_some() { Effort::Soon } else { Effort::Speed };
-        for stage in together(&self.program, stage) {
+        for stage in together(&self.common.program, stage) {
             if !self.has(stage) {
                 self.stages.push(compile(
-                    &self.program,
+                    &self.common,
                     stage,
                     self.settings.count_lookups,
                     effort,
@@ -306,25 +306,25 @@ fn together(program: &Program, stage: Stage) -> Vec<Stage> {
     stages
 }
 
+/// The code of a stage, made unless another switch has it.
 fn compile(
-    program: &Program,
+    common: &Common,
     stage: Stage,
     count_lookups: bool,
     effort: Effort,
     cancel: &Cancel,
 ) -> Result<Made, JitError> {
-    let plan = match stage {
-        Stage::Ingress => Plan::ingress(program),
-        Stage::Parser => Plan::parser(program),
-        Stage::Egress => Plan::egress(program),
-        Stage::Tail(nth) => Plan::tail(program, nth),
-    };
-    let code = Compiled::new(
-        program,
-        &plan,
-        &Options { count_lookups, effort, cancel: cancel.clone(), ..Options::default() },
-    )?;
-    Ok(Made { stage, contexts: code.contexts(1), code })
+    let options = Options { count_lookups, effort, cancel: cancel.clone(), ..Options::default() };
+    let code = common.code(Part::One(stage), &options, |program| {
+        let plan = match stage {
+            Stage::Ingress => Plan::ingress(program),
+            Stage::Parser => Plan::parser(program),
+            Stage::Egress => Plan::egress(program),
+            Stage::Tail(nth) => Plan::tail(program, nth),
+        };
+        Compiled::new(program, &plan, &options)
+    })?;
+    Ok(Made { stage, contexts: code.compiled.contexts(1), code })
 }
 
 /// The metadata that starts again where headers stay: all of it but what belongs to the headers (`nextIndex` of stacks),

@@ -25,6 +25,7 @@
 mod background;
 mod bursts;
 mod code;
+mod common;
 mod context;
 mod engines;
 mod interpreted;
