@@ -8,6 +8,7 @@ use crate::rate::Rate;
 use crate::wire::{Wire, WirePort};
 use millrace_dataplane::{PortId, Progress, Ringer, RunError, Switch, Worker};
 use millrace_drivers::QueuePair;
+use millrace_frames::PacketPool;
 use std::sync::Arc;
 
 /// A switch with a limit of its time may use so much more at once.
@@ -125,7 +126,7 @@ impl Member {
     }
 
     #[inline]
-    pub(crate) fn step(&mut self) -> Progress {
-        self.worker.step()
+    pub(crate) fn step(&mut self, pool: &mut PacketPool) -> Progress {
+        self.worker.step(pool)
     }
 }

@@ -162,6 +162,7 @@ fn run_ahead(
     let Some(batch) = Batch::new(burst.reborrow(), port) else { return false };
     let mut dropped = 0;
     let left = {
+        let mut bursts = bursts;
         let mut host = bursts.host(&mut switch.forwarder.state);
         let mut ran = bursts.run(batch, &mut host, Times { each, now_ns: switch.now_ns });
         if ran.results.len() < packets {

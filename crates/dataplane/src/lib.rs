@@ -77,10 +77,10 @@ pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, Switch
 pub use timed::{MAX_AHEAD_NS, MAX_TIMED};
 pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME, MAX_NOTICES,
-    MAX_QUANTUM, MAX_REQUESTS, MAX_SCHEDULED, MAX_WORKERS, MIN_QUANTUM, MoveError, Notice, POLL_TIME,
-    PlannedPort, Polling, PortReport, PortsError, PostError, Progress, Report, ReportError, Ringer, RunError,
-    ScheduleError, Spread, Summary, Worker, WorkerReport, prepare_thread,
+    Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME,
+    MAX_DRIVEN_NOTICES, MAX_NOTICES, MAX_QUANTUM, MAX_REQUESTS, MAX_SCHEDULED, MAX_WORKERS, MIN_QUANTUM,
+    MoveError, Notice, POLL_TIME, PlannedPort, Polling, PortReport, PortsError, PostError, Progress, Report,
+    ReportError, Ringer, RunError, ScheduleError, Spread, Summary, Worker, WorkerReport, prepare_thread,
 };
 
 pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};

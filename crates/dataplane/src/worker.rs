@@ -73,6 +73,8 @@ pub use waker::{Doorbell, Ringer};
 
 /// Most notices that wait for whoever listens; more are lost, and counted.
 pub const MAX_NOTICES: usize = 4096;
+/// The same for a worker of a thread that drives many: their places are there from the beginning.
+pub const MAX_DRIVEN_NOTICES: usize = 512;
 
 /// What a running switch tells without being asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -243,6 +245,8 @@ struct Packets {
     arrivals: Arrivals,
     leaving: Leaving,
     outgoing: Outgoing,
+    /// The pool is lent, by whoever drives the worker.
+    are_lent: bool,
 }
 
 /// Who listens to the switch.
@@ -292,15 +296,15 @@ impl Worker {
         let doorbells = (0..workers).map(|_| Doorbell::new()).collect::<io::Result<Vec<_>>>();
         let doorbells = doorbells.map_err(RunError::System)?;
         let mailboxes = doorbells.into_iter().map(Mailbox::new).collect();
-        Worker::with_mailboxes(switch, ports, mailboxes, spread)
+        Worker::with_mailboxes(switch, ports, mailboxes, (spread, false))
     }
 
-    /// As [`Worker::with_followers`], as many as there are mailboxes.
+    /// As [`Worker::with_followers`], as many as there are mailboxes; with packets that are lent to them, or with their own.
     fn with_mailboxes(
         mut switch: Switch,
         ports: Vec<(PortId, Vec<Box<dyn QueuePair>>)>,
         mailboxes: Vec<Mailbox>,
-        spread: Spread,
+        (spread, are_lent): (Spread, bool),
     ) -> Result<Worker, RunError> {
         let workers = mailboxes.len();
         let numbers = check(&ports, workers)?;
@@ -340,7 +344,7 @@ impl Worker {
         let parts = mailboxes.into_iter().zip(live);
         let mut made = switches.zip(parts).enumerate().map(|(number, (switch, (mailbox, live)))| {
             let seat = Seat { number, processors: Vec::new(), spread, intakes: Intakes::default() };
-            Worker::made(switch, live, simulated, mailbox, seat)
+            Worker::made((switch, live), (simulated, are_lent), mailbox, seat)
         });
         // There is at least one.
         let mut leader = made.next().ok_or(RunError::Workers(0))?;
@@ -350,15 +354,21 @@ impl Worker {
         Ok(leader)
     }
 
-    fn made(switch: Switch, live: LivePorts, simulated: bool, mailbox: Mailbox, seat: Seat) -> Worker {
+    fn made(
+        (switch, live): (Switch, LivePorts),
+        (simulated, are_lent): (bool, bool),
+        mailbox: Mailbox,
+        seat: Seat,
+    ) -> Worker {
         let streams = Streams::of(&live);
         let packets = Packets {
-            pool: PacketPool::new(pool_size(live.len(), live.kept())),
+            pool: PacketPool::new(if are_lent { 0 } else { pool_size(live.len(), live.kept()) }),
             received: Batch::with_limit(if simulated { 1 } else { MAX_BATCH }),
             places: Vec::with_capacity(MAX_BATCH),
             arrivals: Arrivals::default(),
             leaving: Leaving::default(),
             outgoing: Outgoing::default(),
+            are_lent,
         };
         Worker {
             switch,
@@ -423,7 +433,8 @@ impl Worker {
 
     /// Listens to the switch. Only the last listener gets notices.
     pub fn notices(&mut self) -> Receiver<Notice> {
-        let (sender, receiver) = sync_channel(MAX_NOTICES);
+        let places = if self.packets.are_lent { MAX_DRIVEN_NOTICES } else { MAX_NOTICES };
+        let (sender, receiver) = sync_channel(places);
         self.listener.notices = Some(sender);
         receiver
     }
@@ -642,7 +653,7 @@ impl Worker {
         let tells = self.listener.of_packets;
         let left_ns = self.simulated.flatten().unwrap_or(0).saturating_add(self.switch.now_ns());
         let Worker { switch, ports, packets, simulated, .. } = self;
-        let Packets { pool, received, places, arrivals, leaving, outgoing } = packets;
+        let Packets { pool, received, places, arrivals, leaving, outgoing, .. } = packets;
         switch.hops = received.packets().first().map_or(0, |packet| packet.hops);
         leaving.hops = switch.hops;
         let times = match simulated.is_none() && (switch.reads_time() || tells) {

@@ -3,7 +3,7 @@
 use super::live::{LivePort, LivePorts};
 use crate::{DropReason, PortId};
 use millrace_drivers::PortError;
-use millrace_frames::{Batch, MAX_FRAME, PacketPool, Service};
+use millrace_frames::{Batch, PacketPool, Service};
 
 /// What goes wrong with packets on their way out, until there is time for it.
 #[derive(Default)]
@@ -23,7 +23,7 @@ impl Outgoing {
         (to, service, hops, bytes): (PortId, Service, u8, &[u8]),
         time_ns: u64,
     ) {
-        let packet = if bytes.len() <= MAX_FRAME { pool.take() } else { None };
+        let packet = if bytes.len() <= pool.layout().longest_frame() { pool.take() } else { None };
         let Some(packet) = packet else { return self.refused.push((to, bytes.len(), DropReason::TxRefused)) };
         let Some(sending) = self.room(ports, pool, to) else { return pool.put(packet) };
         match sending.push(packet) {

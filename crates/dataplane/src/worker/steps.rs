@@ -6,13 +6,16 @@
 //!           nothing to do?          -> wait for the doorbell, for packets, for the earliest `until_due`
 //! ```
 //!
-//! One thread may so run hundreds of switches. Requests, hot swaps, reports and captures go through [`super::Control`] as for any worker.
+//! One thread may so run hundreds of switches. They have no packets of their own: whoever drives them lends them its pool for each step, to
+//! which packets go back that end in them, and of which copies are. Requests, hot swaps, reports and captures go through [`super::Control`] as for any worker.
 
 use super::waker::Ringer;
 use super::{Mailbox, RunError, Spread, Summary, Worker, mailbox, waiting};
 use crate::PortId;
 use crate::switch::Switch;
 use millrace_drivers::QueuePair;
+use millrace_frames::PacketPool;
+use std::mem::swap;
 use std::time::Duration;
 
 /// What a step of a worker found.
@@ -37,8 +40,8 @@ impl Worker {
         ringer: &Ringer,
     ) -> Result<Worker, RunError> {
         let ports: Vec<_> = ports.into_iter().map(|(port, pair)| (port, vec![pair])).collect();
-        let worker =
-            Worker::with_mailboxes(switch, ports, vec![Mailbox::with(ringer.bell())], Spread::default())?;
+        let mailboxes = vec![Mailbox::with(ringer.bell())];
+        let worker = Worker::with_mailboxes(switch, ports, mailboxes, (Spread::default(), true))?;
         match worker.simulated {
             Some(_) => Err(RunError::Simulated),
             None => Ok(worker),
@@ -51,21 +54,23 @@ impl Worker {
         self.mailbox.was_called()
     }
 
-    /// Answers the requests that have come.
-    pub fn answer(&mut self) {
+    /// Answers the requests that have come, with packets of that pool.
+    pub fn answer(&mut self, pool: &mut PacketPool) {
+        swap(&mut self.packets.pool, pool);
         mailbox::take_waiting(self);
+        swap(&mut self.packets.pool, pool);
     }
 
-    /// Takes a batch from each port.
+    /// Takes a batch from each port, with packets of that pool.
     #[inline]
-    pub fn step(&mut self) -> Progress {
+    pub fn step(&mut self, pool: &mut PacketPool) -> Progress {
         if self.mailbox.is_paused() || self.mailbox.control().is_to_stop() {
             return Progress::Paused;
         }
-        match self.round() {
-            true => Progress::Busy,
-            false => Progress::Idle,
-        }
+        swap(&mut self.packets.pool, pool);
+        let busy = self.round();
+        swap(&mut self.packets.pool, pool);
+        if busy { Progress::Busy } else { Progress::Idle }
     }
 
     /// Whether packets wait in it for nothing but its next step.
@@ -79,7 +84,7 @@ impl Worker {
         waiting::until_due(self)
     }
 
-    /// Ends it, after the step that it was in.
+    /// Ends it, after the step that it was in. Copies that would be sent only now are lost, and counted.
     pub fn end(mut self) -> Summary {
         self.send_the_last();
         self.complete();

@@ -1,0 +1,77 @@
+//! A worker that somebody else drives, with packets that are lent to it.
+
+use millrace_dataplane::{Doorbell, EngineKind, PortId, Progress, Replica, Switch, SwitchConfig, Worker};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
+use millrace_frames::{PacketPool, Region, SlotLayout};
+use millrace_pipeline::text;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Frames of port 2 go to group 1, others to their neighbour: from 0 to 1 and back.
+const PROGRAM: &str = "program t architecture test errors (NoError)
+     ingress (ingress) egress ()
+     intrinsic egress_spec = port
+     intrinsic ingress_port = from
+     intrinsic multicast_group = group
+     metadata port: bit<32>
+     metadata from: bit<32>
+     metadata group: bit<32>
+     body control ingress {
+     block0: branch eq(from, 32w2), block1, block2
+     block1: group = 32w1 end
+     block2: port = xor(from, 32w1) end
+     }";
+
+struct Wire(Receiver<Vec<u8>>, Sender<Vec<u8>>, Vec<u8>);
+
+impl FarEnd for Wire {
+    fn next(&mut self) -> Next<'_> {
+        let Ok(frame) = self.0.try_recv() else { return Next::None };
+        self.2 = frame;
+        Next::Frame(&self.2)
+    }
+
+    fn take(&mut self, frame: &[u8]) -> bool {
+        self.1.send(frame.to_vec()).is_ok()
+    }
+}
+
+#[test]
+fn packets_are_of_the_pool_that_is_lent_and_go_back_there() {
+    let mut switch = Switch::new(
+        Arc::new(text::parse(PROGRAM).unwrap()),
+        SwitchConfig { engine: EngineKind::Fastest, ..SwitchConfig::default() },
+    )
+    .unwrap();
+    switch.replication_mut().create_group(1).unwrap();
+    let copies = [0, 1].map(|port| Replica { port, rid: 0 });
+    switch.replication_mut().set_copies(1, copies.to_vec()).unwrap();
+    let (mut senders, mut pairs, mut receivers) = (Vec::new(), Vec::new(), Vec::new());
+    for port in 0..3 {
+        let ((sender, comes), (goes, receiver)) = (channel(), channel());
+        let pair = MemoryPort::new(Wire(comes, goes, Vec::new()));
+        pairs.push((port as PortId, Box::new(pair) as Box<dyn QueuePair>));
+        senders.push(sender);
+        receivers.push(receiver);
+    }
+    let doorbell = Doorbell::new().unwrap();
+    let mut worker = Worker::driven(switch, pairs, &doorbell.ringer()).unwrap();
+    let layout = SlotLayout { size: 2112, ..SlotLayout::DEFAULT };
+    let mut pool = PacketPool::over(Region::new(8, layout).unwrap());
+    for (sender, mark) in senders.iter().zip(1..) {
+        sender.send(vec![mark; 60]).unwrap();
+    }
+    while worker.step(&mut pool) == Progress::Busy {}
+    let came = receivers.iter().map(|receiver| receiver.try_iter().map(|frame| frame[0]).collect::<Vec<_>>());
+    let mut came: Vec<Vec<u8>> = came.collect();
+    came.iter_mut().for_each(|frames| frames.sort_unstable());
+    assert_eq!(came, [vec![2, 3], vec![1, 3], vec![]]);
+    assert_eq!(pool.available(), 8);
+    // Without packets nothing comes in, and nothing of it is lost.
+    let mut none = PacketPool::over(Region::new(0, layout).unwrap());
+    senders[0].send(vec![5; 60]).unwrap();
+    worker.step(&mut none);
+    assert!(receivers[1].try_recv().is_err());
+    worker.step(&mut pool);
+    assert_eq!(receivers[1].try_recv().unwrap(), [5; 60]);
+}
