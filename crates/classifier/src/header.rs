@@ -82,7 +82,7 @@ pub(crate) fn tags(frame: &[u8]) -> usize {
 }
 
 #[inline]
-fn is_tag(kind: u16) -> bool {
+pub(crate) fn is_tag(kind: u16) -> bool {
     (kind == CUSTOMER) | (kind == SERVICE)
 }
 

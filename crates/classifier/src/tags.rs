@@ -1,6 +1,6 @@
 //! Tags of frames, changed where the frame lies: only the two addresses move.
 
-use crate::header::{ADDRESSES, CUSTOMER, SERVICE, TAG, VID, tags};
+use crate::header::{ADDRESSES, CUSTOMER, SERVICE, TAG, VID, is_tag, tags};
 use crate::rule::{MAX_VID, Match, Rule, TagAction};
 use millrace_frames::{FrameLengthError, Packet};
 use std::fmt;
@@ -103,8 +103,8 @@ impl TagAction {
     pub fn apply(self, packet: &mut Packet) {
         match self {
             TagAction::Keep => {}
-            TagAction::Strip => strip(packet, 1),
-            TagAction::StripBoth => strip(packet, 2),
+            TagAction::Strip => strip(packet),
+            TagAction::StripBoth => (0..2).for_each(|_| strip(packet)),
             TagAction::Rewrite(vid) => rewrite(packet.data_mut(), vid),
         }
     }
@@ -120,10 +120,12 @@ impl TagsOut {
         if self == TagsOut::default() {
             return Ok(());
         }
-        self.check(packet.data())?;
+        if !self.is_sure() {
+            self.check(packet.data())?;
+        }
         match self.change {
             TagChange::Keep => Ok(()),
-            TagChange::Push(tag) => push(packet, &tag.bytes()),
+            TagChange::Push(tag) => push_one(packet, tag),
             TagChange::PushBoth { outer, inner } => {
                 let mut bytes = [0; 2 * TAG];
                 bytes[..TAG].copy_from_slice(&outer.bytes());
@@ -135,6 +137,19 @@ impl TagsOut {
                 rewrite(packet.data_mut(), tag.vid);
                 Ok(())
             }
+        }
+    }
+
+    /// Whether any frame will be of the VLAN that it must be of, so that nobody has to look.
+    #[inline]
+    fn is_sure(self) -> bool {
+        match (self.belongs, self.change) {
+            (Belongs::Any, _) => true,
+            (Belongs::Vlan(vid), TagChange::Push(tag) | TagChange::Rewrite(tag)) => tag.vid == vid,
+            (Belongs::QinQ { outer, inner }, TagChange::PushBoth { outer: first, inner: second }) => {
+                (first.vid, second.vid) == (outer, inner)
+            }
+            _ => false,
         }
     }
 
@@ -189,13 +204,15 @@ impl Rule {
     }
 }
 
-/// Removes up to `most` tags.
-fn strip(packet: &mut Packet, most: usize) {
-    let gone = TAG * tags(packet.data()).min(most);
-    if gone > 0 {
-        packet.data_mut().copy_within(..ADDRESSES, gone);
-        // The tags are there, so the frame has as many bytes.
-        let _ = packet.pull(gone);
+/// Removes the outer tag, if there is one.
+#[inline]
+fn strip(packet: &mut Packet) {
+    // All of it at once: what is written in parts is read late.
+    let Some(head) = packet.data_mut().first_chunk_mut::<{ ADDRESSES + TAG }>() else { return };
+    if is_tag(u16::from_be_bytes([head[ADDRESSES], head[ADDRESSES + 1]])) {
+        *head = (u128::from_le_bytes(*head) << (8 * TAG)).to_le_bytes();
+        // The tag is there, so the frame has as many bytes.
+        let _ = packet.pull(TAG);
     }
 }
 
@@ -206,6 +223,20 @@ fn rewrite(frame: &mut [u8], vid: u16) {
         let kept = u16::from_be_bytes([id[0], id[1]]) & !VID;
         id.copy_from_slice(&(kept | vid & VID).to_be_bytes());
     }
+}
+
+/// Puts a tag after the addresses.
+#[inline]
+fn push_one(packet: &mut Packet, tag: Tag) -> Result<(), TagError> {
+    let Some(addresses) = packet.data().first_chunk::<ADDRESSES>() else {
+        return Err(TagError::Short(packet.len()));
+    };
+    let mut head = [0; ADDRESSES + TAG];
+    head[..ADDRESSES].copy_from_slice(addresses);
+    head[ADDRESSES..].copy_from_slice(&tag.bytes());
+    packet.push(TAG).map_err(TagError::Long)?;
+    packet.data_mut()[..ADDRESSES + TAG].copy_from_slice(&head);
+    Ok(())
 }
 
 /// Puts tags after the addresses.
