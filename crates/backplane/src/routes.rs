@@ -95,6 +95,7 @@ impl Spread {
         if let Some(hit) = rules.whole().filter(|hit| hit.tag == TagAction::Keep) {
             return shares.give_all(&routes.wires[hit.port as usize], hit.port as usize, batch, pool);
         }
+        batch.ask_for_frames();
         for packet in batch.drain() {
             match rules.classify(packet.data(), None) {
                 Verdict::One(hit) => shares.give(&routes.wires, hit, packet, pool),

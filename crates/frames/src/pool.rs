@@ -190,12 +190,19 @@ impl Batch {
                 return None;
             }
             let place = packet.place()?;
+            packet.ask_for_frame();
             bytes += u64::from(place.len);
             places.push(place);
         }
         // SAFETY: each place lies with its room in a slot of this memory whose only owner is a packet of this batch, and the
         // batch is borrowed exclusively.
         Some(unsafe { Burst::of_slots(slot.memory(), places, bytes) })
+    }
+
+    /// Has the processor bring the starts of the frames, which are read soon.
+    #[inline]
+    pub fn ask_for_frames(&self) {
+        self.packets.iter().for_each(Packet::ask_for_frame);
     }
 
     /// Whether all packets are of one memory and have taken as many links, so that they can be switched together.
