@@ -118,7 +118,8 @@ impl Slots {
         empty_group: Option<ActionCall>,
         room: u32,
     ) -> Result<Slots, NoMemory> {
-        let cells = Cells::zeroed((room as usize + 1).saturating_mul(layout.words()))?;
+        // There is room for all entries of a full table, most of which has none yet.
+        let cells = Cells::filled_from_the_first((room as usize + 1).saturating_mul(layout.words()))?;
         let slots = Slots {
             default: Arc::new(default),
             empty_group: empty_group.map(Arc::new),
@@ -444,7 +445,7 @@ impl Slots {
     fn publish(&mut self, room: usize) -> Result<(), NoMemory> {
         let before = Arc::clone(self.records.current());
         let room = (room * self.layout.words()).max(before.len());
-        let cells = Cells::zeroed(room)?;
+        let cells = Cells::filled_from_the_first(room)?;
         (0..self.slots.len() as u32).for_each(|slot| self.write(slot, &cells));
         self.records.publish(Arc::new(cells));
         if room > before.len() || self.older.len() >= MOST_OLDER {

@@ -75,9 +75,22 @@ impl<T: Cell> Cells<T> {
     /// # Errors
     /// [`NoMemory`].
     pub(crate) fn zeroed(len: usize) -> Result<Cells<T>, NoMemory> {
+        Cells::with_small_pages(len, 0)
+    }
+
+    /// As [`Cells::zeroed`], for cells of which mostly the first ones are used: the pages of these are small.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub(crate) fn filled_from_the_first(len: usize) -> Result<Cells<T>, NoMemory> {
+        Cells::with_small_pages(len, HUGE)
+    }
+
+    /// `len` zeros, of which so many bytes are in small pages in any case.
+    fn with_small_pages(len: usize, small: usize) -> Result<Cells<T>, NoMemory> {
         let bytes = len.checked_mul(size_of::<T>()).ok_or(NoMemory { bytes: usize::MAX })?;
         if bytes >= HUGE {
-            return Ok(Cells { ptr: map(bytes)?.cast(), len, mapped: true });
+            return Ok(Cells { ptr: map(bytes, small)?.cast(), len, mapped: true });
         }
         let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| NoMemory { bytes })?;
         // SAFETY: the layout is not empty.
@@ -188,8 +201,8 @@ fn piece_of(at: usize) -> (usize, usize) {
     (bits as usize, at - start)
 }
 
-/// Maps zeros at a multiple of the huge page size. The overhang at both ends is given back.
-fn map(bytes: usize) -> Result<NonNull<u8>, NoMemory> {
+/// Maps zeros at a multiple of the huge page size, the first ones in small pages. The overhang at both ends is given back.
+fn map(bytes: usize, small: usize) -> Result<NonNull<u8>, NoMemory> {
     let refused = NoMemory { bytes };
     let asked = bytes.checked_add(HUGE).ok_or(refused)?;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -212,7 +225,8 @@ fn map(bytes: usize) -> Result<NonNull<u8>, NoMemory> {
         if asked > end {
             libc::munmap(start.add(end).cast(), asked - end);
         }
-        libc::madvise(start.add(head).cast(), bytes, libc::MADV_HUGEPAGE);
+        let small = small.min(bytes);
+        libc::madvise(start.add(head + small).cast(), bytes - small, libc::MADV_HUGEPAGE);
         NonNull::new(start.add(head)).ok_or(refused)
     }
 }
