@@ -3,10 +3,48 @@
 //! Any thread puts somebody on the list; the lane takes the whole list. Whoever is told often stands there once: a [`Note`] says whether
 //! it does. So a burst costs one look at a flag, and a lock only where the lane had nothing of it.
 
+//!
+//! Mostly the lane tells itself: its ports have frames for its switches, and these send by its ports. That goes by a list and a flag
+//! that its thread alone uses: a lock or a fence would wait until all that the processor has written before is in its cache.
+
+use crate::MemberId;
+use crate::exit::Exit;
 use millrace_dataplane::Ringer;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::LocalKey;
+
+thread_local! {
+    /// The flag of the lane that is this thread.
+    static LANE: Cell<*const AtomicBool> = const { Cell::new(std::ptr::null()) };
+    static MEMBERS: RefCell<Vec<MemberId>> = const { RefCell::new(Vec::new()) };
+    static EXITS: RefCell<Vec<Arc<Exit>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What stands on an agenda.
+pub(crate) trait Listed: Sized + 'static {
+    /// Those that the lane which is this thread has told itself of.
+    fn own() -> &'static LocalKey<RefCell<Vec<Self>>>;
+}
+
+impl Listed for MemberId {
+    fn own() -> &'static LocalKey<RefCell<Vec<MemberId>>> {
+        &MEMBERS
+    }
+}
+
+impl Listed for Arc<Exit> {
+    fn own() -> &'static LocalKey<RefCell<Vec<Arc<Exit>>>> {
+        &EXITS
+    }
+}
+
+/// The calling thread is the lane that has that flag from now on.
+pub(crate) fn become_lane(asleep: &Arc<AtomicBool>) {
+    LANE.set(Arc::as_ptr(asleep));
+}
 
 /// The list of a lane.
 pub(crate) struct Agenda<T> {
@@ -22,10 +60,16 @@ impl<T> fmt::Debug for Agenda<T> {
     }
 }
 
-impl<T> Agenda<T> {
+impl<T: Listed> Agenda<T> {
     /// An empty one of a lane that says there whether it sleeps, and wakes by that.
     pub(crate) fn new(asleep: Arc<AtomicBool>, ringer: Ringer) -> Agenda<T> {
         Agenda { list: Mutex::default(), any: AtomicBool::new(false), asleep, ringer }
+    }
+
+    /// Whether the calling thread is the lane.
+    #[inline]
+    fn is_own(&self) -> bool {
+        LANE.get() == Arc::as_ptr(&self.asleep)
     }
 
     fn add(&self, one: T) {
@@ -38,20 +82,21 @@ impl<T> Agenda<T> {
         }
     }
 
-    /// Whether anybody is on the list.
+    /// Whether anybody is on the list. Only the lane asks.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
-        self.any.load(Ordering::Acquire)
+        self.any.load(Ordering::Acquire) || !T::own().with_borrow(Vec::is_empty)
     }
 
-    /// Moves the list to an empty one.
+    /// Moves the list to an empty one. Only the lane does.
     #[inline]
     pub(crate) fn take(&self, into: &mut Vec<T>) {
-        if self.has_any() {
+        if self.any.load(Ordering::Acquire) {
             let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
             self.any.store(false, Ordering::Release);
             std::mem::swap(&mut *list, into);
         }
+        T::own().with_borrow_mut(|own| into.append(own));
     }
 }
 
@@ -60,17 +105,24 @@ impl<T> Agenda<T> {
 pub(crate) struct Note<T> {
     agenda: Arc<Agenda<T>>,
     stands: AtomicBool,
+    /// Whether it stands among those that the lane has told itself of; only the lane uses this.
+    stands_own: AtomicBool,
 }
 
-impl<T> Note<T> {
+impl<T: Listed> Note<T> {
     pub(crate) fn new(agenda: Arc<Agenda<T>>) -> Note<T> {
-        Note { agenda, stands: AtomicBool::new(false) }
+        Note { agenda, stands: AtomicBool::new(false), stands_own: AtomicBool::new(false) }
     }
 
     /// Has the lane look at the one whose note this is, after something was put where it looks.
     #[inline]
     pub(crate) fn tell(&self, of: impl FnOnce() -> T) {
-        if !self.stands.swap(true, Ordering::AcqRel) {
+        if self.agenda.is_own() {
+            if !self.stands_own.load(Ordering::Relaxed) {
+                self.stands_own.store(true, Ordering::Relaxed);
+                T::own().with_borrow_mut(|own| own.push(of()));
+            }
+        } else if !self.stands.swap(true, Ordering::AcqRel) {
             self.agenda.add(of());
         }
     }
@@ -78,8 +130,12 @@ impl<T> Note<T> {
     /// The lane has taken it from the list, and looks after this: what comes from now on puts it there again.
     #[inline]
     pub(crate) fn is_taken(&self) {
-        self.stands.store(false, Ordering::Release);
-        fence(Ordering::SeqCst);
+        self.stands_own.store(false, Ordering::Relaxed);
+        // Where it does not stand on the list, whoever puts something there from now on adds it.
+        if self.stands.load(Ordering::Relaxed) {
+            self.stands.store(false, Ordering::Release);
+            fence(Ordering::SeqCst);
+        }
     }
 }
 
@@ -93,7 +149,7 @@ mod tests {
         let doorbell = Doorbell::new().unwrap();
         let asleep = Arc::new(AtomicBool::new(false));
         let agenda = Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer()));
-        let notes = [3, 7].map(|number| (Note::new(Arc::clone(&agenda)), number));
+        let notes: [(_, MemberId); 2] = [3, 7].map(|number| (Note::new(Arc::clone(&agenda)), number));
         let tell = |at: usize| notes[at].0.tell(|| notes[at].1);
         let mut taken = Vec::new();
         agenda.take(&mut taken);
@@ -113,5 +169,18 @@ mod tests {
         tell(1);
         agenda.take(&mut taken);
         assert!(doorbell.has_rung() && taken == [7]);
+        taken.clear();
+        notes.iter().for_each(|(note, _)| note.is_taken());
+        // What the lane tells itself stands there next to what others say.
+        become_lane(&asleep);
+        for _ in 0..2 {
+            tell(0);
+        }
+        std::thread::scope(|scope| scope.spawn(|| tell(1)).join().unwrap());
+        assert!(agenda.has_any());
+        agenda.take(&mut taken);
+        taken.sort_unstable();
+        assert_eq!((taken.as_slice(), agenda.has_any()), (&[3, 7][..], false));
+        LANE.set(std::ptr::null());
     }
 }

@@ -9,7 +9,8 @@ use crate::rate::Rate;
 use crate::{tags, time};
 use millrace_classifier::TagsOut;
 use millrace_frames::{Batch, MAX_FRAME, PacketPool};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What an exit may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +42,10 @@ pub(crate) struct Exit {
     pub(crate) share: ExitShare,
     pub(crate) counts: Arc<Counts>,
     pub(crate) note: Note<Arc<Exit>>,
-    /// What its port has of it while it serves it; here while nothing waits.
-    resting: Mutex<Option<Sending>>,
+    /// How far its port has come with it. Only the lane of that looks here.
+    sending: Mutex<Sending>,
+    /// Whether its port serves it.
+    is_served: AtomicBool,
 }
 
 /// How far the port of an exit has come with it.
@@ -73,7 +76,8 @@ impl Exit {
             share,
             counts,
             note: Note::new(Arc::clone(agenda)),
-            resting: Mutex::new(Some(Sending { deficit: 0, largest, batch: Batch::new() })),
+            sending: Mutex::new(Sending { deficit: 0, largest, batch: Batch::new() }),
+            is_served: AtomicBool::new(false),
         }
     }
 
@@ -89,14 +93,21 @@ impl Exit {
         batch.recycle(pool);
     }
 
-    /// Its port serves it from now on; none: it does already.
-    pub(crate) fn begin(&self) -> Option<Sending> {
-        self.resting.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Its port serves it from now on; false: it does already.
+    pub(crate) fn begin(&self) -> bool {
+        let rests = !self.is_served.load(Ordering::Relaxed);
+        self.is_served.store(true, Ordering::Relaxed);
+        rests
+    }
+
+    /// How far its port has come with it.
+    pub(crate) fn sending(&self) -> MutexGuard<'_, Sending> {
+        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its port does not serve it any more.
-    pub(crate) fn rest(&self, sending: Sending) {
-        *self.resting.lock().unwrap_or_else(PoisonError::into_inner) = Some(sending);
+    pub(crate) fn rest(&self) {
+        self.is_served.store(false, Ordering::Relaxed);
     }
 
     /// What waits is lost, and counted: there is no port for it.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  round:  requests -> frames of ports to the inboxes of switches -> each switch in its turn -> exits to ports
+//!                                                                   ^--- again, while packets wait for switches ---'
 //! ```
 //!
 //! **Turns.** Switches that have packets are served by deficit round robin in time used: in each round of turns a switch gets its
@@ -14,7 +15,7 @@
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
 //! runs the switches then. At low load nothing waits for that: the ports have no more frames.
 
-use crate::agenda::Agenda;
+use crate::agenda::{Agenda, become_lane};
 use crate::commands::{Command, Commands};
 use crate::exit::Exit;
 use crate::member::Member;
@@ -34,12 +35,15 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
 /// Frames that a lane collects for each switch that has any, before it runs them.
-const BURST: usize = 32;
+const BURST: usize = MAX_BATCH;
 /// Frames that a lane collects at most.
 const MAX_COLLECTED: usize = 1 << 14;
-/// How long a round of turns is at least, in nanoseconds, and the least quantum.
+/// How long a round of turns is at least, in nanoseconds, and the least quantum: about what a batch takes.
 const ROUND_NS: i64 = 500_000;
-const LEAST_QUANTUM_NS: i64 = 2_000;
+const LEAST_QUANTUM_NS: i64 = 5_000;
+/// How long a lane goes on with rounds of turns while packets wait for switches, in nanoseconds, before it takes more from its ports:
+/// longer than it takes to receive what it collects, as it would be busy with frames that have no room otherwise.
+const TURNS_NS: u64 = 1_000_000;
 /// Steps of a switch between two looks at the clock.
 const STEPS: usize = 4;
 /// How long a lane sleeps when it cannot wait for its descriptors, or when all that have packets have used their time.
@@ -91,6 +95,7 @@ impl Lane {
 
     /// Runs until it is told to end.
     pub(crate) fn run(mut self) {
+        become_lane(&self.asleep);
         while !self.is_stopped {
             if !self.round() {
                 self.rest();
@@ -106,8 +111,19 @@ impl Lane {
         busy |= self.receive();
         busy |= self.wake_late();
         self.take_told();
-        busy |= self.run_members();
-        busy | self.send()
+        if self.active.is_empty() {
+            return busy | self.send();
+        }
+        let begun = now_ns();
+        let mut now = begun;
+        loop {
+            let any = self.run_members(&mut now);
+            let sent = self.send();
+            busy |= any | sent;
+            if !any || self.active.is_empty() || now.saturating_sub(begun) >= TURNS_NS {
+                return busy;
+            }
+        }
     }
 
     /// Does what was asked for, of the lane and of its switches.
@@ -126,7 +142,7 @@ impl Lane {
                 continue;
             }
             let begun = now_ns();
-            member.worker.answer();
+            member.worker.answer(&mut self.pool);
             let now = now_ns();
             member.use_time(now.saturating_sub(begun), now);
             // An answer may have packets go on, and the end of a pause does.
@@ -203,25 +219,20 @@ impl Lane {
         }
     }
 
-    /// Runs each switch that has something to do for its turn.
-    fn run_members(&mut self) -> bool {
-        let turns = self.active.len();
-        if turns == 0 {
-            return false;
-        }
+    /// Runs each switch that has something to do for its turn; whether any ran.
+    fn run_members(&mut self, now: &mut u64) -> bool {
         let mut any = false;
-        let mut now = now_ns();
-        for _ in 0..turns {
+        for _ in 0..self.active.len() {
             let Some(id) = self.active.pop_front() else { break };
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
-            if !member.may_run(now) {
+            if !member.may_run(*now) {
                 self.active.push_back(id);
                 continue;
             }
             any = true;
             member.note.is_taken();
-            member.let_time_pass(now);
-            now = run_turn(member, now);
+            member.let_time_pass(*now);
+            *now = run_turn(member, &mut self.pool, *now);
             if member.has_work() && !member.is_paused {
                 self.active.push_back(id);
                 continue;
@@ -229,7 +240,7 @@ impl Lane {
             member.is_active = false;
             // Time that it does not use is not saved for later.
             member.deficit_ns = member.deficit_ns.min(0);
-            if let Some(due) = member.next_ns(now)
+            if let Some(due) = member.next_ns(*now)
                 && member.due_ns.is_none_or(|known| due < known)
             {
                 member.due_ns = Some(due);
@@ -331,14 +342,14 @@ fn note(failures: &mut Vec<PortFailure>, port: u16, error: &PortError) {
 }
 
 /// Runs a switch until its time is used up or nothing waits for it; gives the time then.
-fn run_turn(member: &mut Member, begun: u64) -> u64 {
+fn run_turn(member: &mut Member, pool: &mut PacketPool, begun: u64) -> u64 {
     let mut now = begun;
     member.is_paused = false;
     member.deficit_ns = (member.deficit_ns + member.quantum_ns).min(member.quantum_ns);
     while member.deficit_ns > 0 {
         let mut goes_on = true;
         for _ in 0..STEPS {
-            goes_on = match member.step() {
+            goes_on = match member.step(pool) {
                 Progress::Busy => member.has_work(),
                 Progress::Idle => false,
                 Progress::Paused => {

@@ -23,17 +23,11 @@ pub(crate) struct Physical {
     /// It takes nothing any more.
     is_broken: bool,
     /// Those that have packets, in the order of their turns.
-    turns: VecDeque<Served>,
+    turns: VecDeque<Arc<Exit>>,
     /// The least that is guaranteed to any that had packets since none had any.
     least: u64,
     /// Whether it keeps packets of frames that leave from where they lie.
     pub(crate) keeps: bool,
-}
-
-/// An exit that has packets.
-struct Served {
-    exit: Arc<Exit>,
-    sending: Sending,
 }
 
 impl Physical {
@@ -52,9 +46,9 @@ impl Physical {
 
     /// An exit has packets that had none.
     pub(crate) fn serve(&mut self, exit: Arc<Exit>) {
-        if let Some(sending) = exit.begin() {
+        if exit.begin() {
             self.least = self.least.min(exit.share.guaranteed.max(1));
-            self.turns.push_back(Served { exit, sending });
+            self.turns.push_back(exit);
         }
     }
 
@@ -99,25 +93,25 @@ impl Physical {
         let mut sent = false;
         for _ in 0..self.turns.len().max(SENDS) {
             let is_alone = self.turns.len() == 1;
-            let Some(mut served) = self.turns.pop_front() else { break };
-            let weight = (served.exit.share.guaranteed.max(1) / self.least).clamp(1, MAX_WEIGHT);
-            match served.take_turn(&mut *self.pair, pool, (is_alone, QUANTUM * weight)) {
+            let Some(exit) = self.turns.pop_front() else { break };
+            let weight = (exit.share.guaranteed.max(1) / self.least).clamp(1, MAX_WEIGHT);
+            match take_turn(&exit, &mut *self.pair, pool, (is_alone, QUANTUM * weight)) {
                 Ok(Turn::Done) => {
-                    served.exit.rest(served.sending);
+                    exit.rest();
                     sent = true;
                 }
                 Ok(Turn::More) => {
                     sent = true;
-                    self.turns.push_back(served);
+                    self.turns.push_back(exit);
                 }
-                Ok(Turn::Waits) => self.turns.push_back(served),
+                Ok(Turn::Waits) => self.turns.push_back(exit),
                 // The device takes no more: nobody else sends before what waits here.
                 Ok(Turn::Full) => {
-                    self.turns.push_front(served);
+                    self.turns.push_front(exit);
                     break;
                 }
                 Err(error) => {
-                    self.turns.push_front(served);
+                    self.turns.push_front(exit);
                     return Err(error);
                 }
             }
@@ -135,10 +129,11 @@ impl Physical {
 
     /// What waits for the port is lost, and counted.
     pub(crate) fn give_up(&mut self, pool: &mut PacketPool) {
-        for Served { exit, mut sending } in self.turns.drain(..) {
-            exit.counts.lose(Loss::PortGone, sending.batch.len());
-            sending.batch.recycle(pool);
-            exit.rest(sending);
+        for exit in self.turns.drain(..) {
+            let batch = &mut exit.sending().batch;
+            exit.counts.lose(Loss::PortGone, batch.len());
+            batch.recycle(pool);
+            exit.rest();
             exit.give_up();
         }
     }
@@ -156,46 +151,43 @@ enum Turn {
     Full,
 }
 
-impl Served {
-    fn take_turn(
-        &mut self,
-        pair: &mut dyn QueuePair,
-        pool: &mut PacketPool,
-        (is_alone, quantum): (bool, u64),
-    ) -> Result<Turn, PortError> {
-        let Served { exit, sending: Sending { deficit, largest, batch } } = self;
-        *deficit = (*deficit + quantum).min(2 * quantum);
-        let mut has_sent = false;
-        loop {
+fn take_turn(
+    exit: &Exit,
+    pair: &mut dyn QueuePair,
+    pool: &mut PacketPool,
+    (is_alone, quantum): (bool, u64),
+) -> Result<Turn, PortError> {
+    let Sending { deficit, largest, batch } = &mut *exit.sending();
+    *deficit = (*deficit + quantum).min(2 * quantum);
+    let mut has_sent = false;
+    loop {
+        if batch.is_empty() {
+            exit.note.is_taken();
+            exit.inbox.take(batch);
             if batch.is_empty() {
-                exit.note.is_taken();
-                exit.inbox.take(batch);
-                if batch.is_empty() {
-                    return Ok(Turn::Done);
-                }
+                return Ok(Turn::Done);
             }
-            if let Some(largest) = largest
-                && largest.there(time::now_ns()) == 0
-            {
-                return Ok(if has_sent { Turn::More } else { Turn::Waits });
-            }
-            // Nobody counts the bytes of one that is alone and has no largest rate.
-            let counts = !is_alone || largest.is_some();
-            let bytes: u64 =
-                batch.packets().iter().filter(|_| counts).map(|packet| packet.len() as u64).sum();
-            let before = batch.len();
-            pair.transmit(batch, pool)?;
-            if let Some(largest) = largest {
-                largest.owe(bytes, time::now_ns());
-            }
-            has_sent |= batch.len() < before;
-            if !batch.is_empty() {
-                return Ok(Turn::Full);
-            }
-            *deficit = deficit.saturating_sub(bytes);
-            if is_alone || *deficit == 0 {
-                return Ok(Turn::More);
-            }
+        }
+        if let Some(largest) = largest
+            && largest.there(time::now_ns()) == 0
+        {
+            return Ok(if has_sent { Turn::More } else { Turn::Waits });
+        }
+        // Nobody counts the bytes of one that is alone and has no largest rate.
+        let counts = !is_alone || largest.is_some();
+        let bytes: u64 = batch.packets().iter().filter(|_| counts).map(|packet| packet.len() as u64).sum();
+        let before = batch.len();
+        pair.transmit(batch, pool)?;
+        if let Some(largest) = largest {
+            largest.owe(bytes, time::now_ns());
+        }
+        has_sent |= batch.len() < before;
+        if !batch.is_empty() {
+            return Ok(Turn::Full);
+        }
+        *deficit = deficit.saturating_sub(bytes);
+        if is_alone || *deficit == 0 {
+            return Ok(Turn::More);
         }
     }
 }
