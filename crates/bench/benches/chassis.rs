@@ -151,7 +151,7 @@ fn pairs(trace: &std::path::Path) -> Vec<(PortId, Box<dyn QueuePair>)> {
     (0..PORTS).map(pair).collect()
 }
 
-/// Waits until a thread has had so much more of its processor: what it meets for the first time is behind it then.
+/// Waits until a thread has had so much more of its processor: what is only at the start is over then.
 fn let_it_run(thread: i32, time: Duration) {
     let (begun, wanted) = (Instant::now(), time_of(thread) + time);
     while time_of(thread) < wanted && begun.elapsed() < PATIENCE {
