@@ -104,7 +104,7 @@ impl Common {
         let mut others: Vec<Arc<Common>> = all.iter().filter_map(|(_, common)| common.upgrade()).collect();
         others.dedup_by(|one, other| Arc::ptr_eq(one, other));
         let same = others.iter().find(|common| *common.program == optimised);
-        let common = same.map(Arc::clone).unwrap_or_else(|| {
+        let common = same.cloned().unwrap_or_else(|| {
             let order = Order::of(&optimised);
             Arc::new(Common { program: Arc::new(optimised), order, codes: Mutex::default() })
         });
