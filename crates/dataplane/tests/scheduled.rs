@@ -265,10 +265,15 @@ fn ports_share_a_worker_as_their_quanta_say() {
     let worker = Worker::new(switch(EngineKind::Fastest, PROGRAM), ports).unwrap();
     let control = worker.control();
     let running = thread::spawn(move || worker.run());
+    // Of one moment: this thread may lose its processor between two looks.
+    let now = || {
+        let _pause = control.ask(Request::Pause).unwrap();
+        given.each_ref().map(|given| given.load(Ordering::Relaxed))
+    };
     let shares = || {
-        let before = given.each_ref().map(|given| given.load(Ordering::Relaxed));
+        let before = now();
         wait_until("packets pass", || given[1].load(Ordering::Relaxed) > before[1] + 50_000);
-        let after = given.each_ref().map(|given| given.load(Ordering::Relaxed));
+        let after = now();
         (after[0] - before[0]) as f64 / (after[1] - before[1]) as f64
     };
     control.set_intake(1, Some(Intake { class: 0, quantum: 3 * 64 * 60 })).unwrap();
