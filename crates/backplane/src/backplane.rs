@@ -6,16 +6,16 @@ use crate::counts::Counts;
 use crate::exit::{Exit, ExitShare};
 use crate::lane::Lane;
 use crate::link::{Emulation, Link, MAX_HOPS};
-use crate::member::Member;
+use crate::member::{Member, pair};
 use crate::quota::{Admission, Mirror, TimeShare, Traffic};
 use crate::routes::{Route, Routes};
-use crate::wire::{Host, Outlet, Wire, WirePort};
+use crate::wire::{Host, Outlet, Wire};
 use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
 use millrace_classifier::{RuleError, TagsOut};
 use millrace_dataplane::{
     Control, Doorbell, Notice, PortId, PortsError, Ringer, RunError, Summary, Switch, prepare_thread,
 };
-use millrace_drivers::{PortStatistics, QueuePair};
+use millrace_drivers::{Captures, PortStatistics, QueuePair};
 use millrace_frames::{PacketPool, Region, SlotLayout};
 use std::fmt;
 use std::io;
@@ -50,6 +50,8 @@ pub struct MemberSetting {
     pub share: TimeShare,
     /// What may come in at its ports.
     pub traffic: Traffic,
+    /// Who can capture its ports; a port that goes is to be forgotten there.
+    pub captures: Option<Arc<Captures>>,
 }
 
 /// A port of the machine that a port of a switch sends to.
@@ -142,6 +144,7 @@ pub struct MemberHandle {
     pub counts: Arc<Counts>,
     admission: Arc<Admission>,
     note: Arc<Note<MemberId>>,
+    captures: Option<Arc<Captures>>,
 }
 
 impl MemberHandle {
@@ -198,8 +201,8 @@ impl Backplane {
         let made = id.ok_or(SetupError::TooManyMembers).and_then(|id| {
             let note = Note::new(Arc::clone(&handle.members_told));
             let given = (setting.share, setting.traffic);
-            let member =
-                Member::new((id, switch), &setting.ports, setting.places, given, note, &handle.ringer);
+            let ports = (&*setting.ports, setting.captures.as_deref());
+            let member = Member::new((id, switch), ports, setting.places, given, note, &handle.ringer);
             member.map(|member| (id, member)).map_err(SetupError::Run)
         });
         let (id, mut member) = made.inspect_err(|_| handle.give_back(place))?;
@@ -212,6 +215,7 @@ impl Backplane {
             counts: Arc::clone(&member.counts),
             admission: Arc::clone(&member.admission),
             note: Arc::clone(&member.note),
+            captures: setting.captures.clone(),
         };
         handle.commands.send(Command::AddMember(id, Box::new(member)))?;
         Ok(made)
@@ -244,9 +248,12 @@ impl Backplane {
         // The lane looks at all wires of a switch, so it has to know of this one before the worker receives from it.
         let lane = &self.lanes[lane];
         lane.commands.ask(|to| Command::AddWire(id, Arc::clone(&wire), to))?;
-        let pair = Box::new(WirePort::new(Arc::clone(&wire)));
+        let pair = pair(&wire, member.captures.as_deref());
         if let Err(error) = member.control.add_port(port, vec![pair]) {
             lane.commands.ask(|to| Command::RemoveWire(id, port, to))?;
+            if let Some(captures) = &member.captures {
+                let _ = captures.forget(port);
+            }
             return Err(SetupError::Port(port, error.to_string()));
         }
         member.wires.push(wire);

@@ -7,7 +7,7 @@ use crate::quota::{Admission, TimeShare, Traffic, WHOLE};
 use crate::rate::Rate;
 use crate::wire::{Wire, WirePort};
 use millrace_dataplane::{PortId, Progress, Ringer, RunError, Switch, Worker};
-use millrace_drivers::QueuePair;
+use millrace_drivers::{Captures, QueuePair};
 use millrace_frames::PacketPool;
 use std::sync::Arc;
 
@@ -36,11 +36,20 @@ pub(crate) struct Member {
     pub(super) due_ns: Option<u64>,
 }
 
+/// A port as the worker of its switch has it; it can be captured if there is somebody who does that.
+pub(crate) fn pair(wire: &Arc<Wire>, captures: Option<&Captures>) -> Box<dyn QueuePair> {
+    let port = WirePort::new(Arc::clone(wire));
+    match captures {
+        Some(captures) => captures.watch_inner(wire.port(), port),
+        None => Box::new(port),
+    }
+}
+
 impl Member {
     /// A switch with ports of these numbers, each of which holds so many packets that come for it.
     pub(crate) fn new(
         (id, switch): (MemberId, Switch),
-        ports: &[PortId],
+        (ports, captures): (&[PortId], Option<&Captures>),
         places: usize,
         (share, traffic): (TimeShare, Traffic),
         note: Note<MemberId>,
@@ -53,9 +62,7 @@ impl Member {
             Arc::new(Wire::new((id, *port), places, admission, counts, note))
         };
         let wires: Vec<Arc<Wire>> = ports.iter().map(wire).collect();
-        let pairs = wires
-            .iter()
-            .map(|wire| (wire.port(), Box::new(WirePort::new(Arc::clone(wire))) as Box<dyn QueuePair>));
+        let pairs = wires.iter().map(|wire| (wire.port(), pair(wire, captures)));
         let worker = Worker::driven(switch, pairs.collect(), ringer)?;
         let mut member = Member {
             worker,

@@ -106,7 +106,7 @@ impl Device {
 
     fn add(&self, lane: usize, ports: u32, traffic: Traffic) -> MemberHandle {
         let setting =
-            MemberSetting { ports: (0..ports).collect(), places: 256, share: TimeShare::default(), traffic };
+            MemberSetting { ports: (0..ports).collect(), places: 256, traffic, ..MemberSetting::default() };
         self.backplane.add_member(lane, switch(), &setting).unwrap()
     }
 

@@ -1,6 +1,6 @@
 //! Captures of what comes in and goes out by ports, switched on and off while a switch runs.
 //!
-//! A port that may be captured is [`Captures::watch`]ed. While its capture is off that costs one relaxed load a burst.
+//! A port that may be captured is [`Captures::watch`]ed. While its capture is off that costs one relaxed load and one branch a burst.
 //! While it is on the worker copies frames into two rings of a fixed size, one for each direction, which a thread writes
 //! to files: `NAME_in.pcap` and `NAME_out.pcap`, with times in nanoseconds. Each queue pair of the port has rings of its own, and all of
 //! one direction go to one file, in the order in which the thread finds their frames. The worker never waits for the disk; frames
@@ -40,7 +40,8 @@ pub struct Captures {
     folder: Option<PathBuf>,
     max_file: u64,
     known: Mutex<Known>,
-    writer: Writer,
+    /// There from the first capture on, if it was not needed before.
+    writer: OnceLock<Writer>,
 }
 
 /// The ports that can be captured, and the files that are being written to their end.
@@ -153,14 +154,38 @@ impl Captures {
     /// # Errors
     /// [`CaptureError`]: the size is above the limit, the folder or the thread that writes cannot be made.
     pub fn new(folder: Option<&Path>, max_file: u64) -> Result<Captures, CaptureError> {
+        let captures = Captures::idle(folder, max_file)?;
+        captures.prepare()?;
+        Ok(captures)
+    }
+
+    /// The same; the folder and the thread that writes are made for the first capture. So a device can have many switches of which few
+    /// are captured.
+    ///
+    /// # Errors
+    /// [`CaptureError`]: the size is above the limit.
+    pub fn idle(folder: Option<&Path>, max_file: u64) -> Result<Captures, CaptureError> {
         if max_file > MAX_CAPTURE_FILE {
             return Err(CaptureError::MaxFile(max_file));
         }
-        if let Some(folder) = folder {
-            std::fs::create_dir_all(folder).map_err(|error| CaptureError::File(folder.into(), error))?;
+        let (folder, writer) = (folder.map(Path::to_owned), OnceLock::new());
+        Ok(Captures { folder, max_file, known: Mutex::default(), writer })
+    }
+
+    /// Makes what a capture needs: the folder, and the thread that writes. One at a time.
+    fn prepare(&self) -> Result<(), CaptureError> {
+        if let Some(folder) = &self.folder {
+            std::fs::create_dir_all(folder).map_err(|error| CaptureError::File(folder.clone(), error))?;
         }
-        let writer = Writer::start().map_err(CaptureError::Writer)?;
-        Ok(Captures { folder: folder.map(Path::to_owned), max_file, known: Mutex::default(), writer })
+        if self.writer.get().is_none() {
+            // Whoever else made one keeps it.
+            let _ = self.writer.set(Writer::start().map_err(CaptureError::Writer)?);
+        }
+        Ok(())
+    }
+
+    fn writer(&self) -> Result<&Writer, CaptureError> {
+        self.writer.get().ok_or_else(|| WriterEnded.into())
     }
 
     /// Makes a port one that can be captured: all its queue pairs. Its files are named after its interface where it is one, as in
@@ -181,6 +206,16 @@ impl Captures {
         let (pairs, taps): (Vec<_>, _) = pairs.into_iter().map(WatchedPort::new).unzip();
         ports.insert(number, Watched { name, taps, active: None });
         pairs.into_iter().map(|pair| Box::new(pair) as Box<dyn QueuePair>).collect()
+    }
+
+    /// As [`Captures::watch`], a port between switches, with one queue pair whose kind is known: no call more leads to it. The times of
+    /// its frames are those at which the switch takes them.
+    pub fn watch_inner<P: QueuePair + 'static>(&self, number: u32, pair: P) -> Box<dyn QueuePair> {
+        let (pair, tap) = WatchedPort::between(Box::new(pair));
+        self.lock()
+            .ports
+            .insert(number, Watched { name: format!("port{number}"), taps: vec![tap], active: None });
+        Box::new(pair)
     }
 
     /// A port is not there any more. Its capture ends, if it is on; how, is given then.
@@ -221,6 +256,7 @@ impl Captures {
         if active.any(|other| other.status.incoming == incoming) || ending.contains(&incoming) {
             return Err(CaptureError::Taken(name.to_owned()));
         }
+        self.prepare()?;
         let files = [create(&incoming)?, create(&outgoing)?];
         let counts: [Arc<Counts>; 2] = Default::default();
         let [file_in, file_out] = files;
@@ -265,7 +301,8 @@ impl Captures {
     /// Brings what was captured to its files, in the time that there is for it.
     fn end(&self, active: Active) -> Result<CaptureStatus, CaptureError> {
         let until = Instant::now() + CAPTURE_END_TIME;
-        let ended = active.files.map(|file| self.writer.finish(file, until));
+        let writer = self.writer()?;
+        let ended = active.files.map(|file| writer.finish(file, until));
         self.lock().ending.retain(|path| *path != active.status.incoming);
         for (ended, lane) in ended.into_iter().zip(&active.counts) {
             if let Err(error) = ended? {
@@ -294,7 +331,7 @@ impl Captures {
     ) -> Result<(Vec<Lane>, u64), CaptureError> {
         let rings = (0..pairs).map(|_| rtrb::RingBuffer::new(CAPTURE_RING));
         let (lanes, written): (Vec<_>, Vec<_>) = rings.unzip();
-        let id = self.writer.add(file, written, Arc::clone(counts))?;
+        let id = self.writer()?.add(file, written, Arc::clone(counts))?;
         let room = Room::of(self.max_file);
         Ok((lanes.into_iter().map(|bytes| Lane::new(bytes, Arc::clone(counts), &room)).collect(), id))
     }

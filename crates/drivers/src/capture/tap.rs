@@ -16,10 +16,12 @@ const WAIT: Duration = Duration::from_micros(200);
 
 /// A port whose frames are copied while somebody wants them.
 #[repr(align(128))]
-pub(super) struct WatchedPort {
-    port: Box<dyn QueuePair>,
+pub(super) struct WatchedPort<P: ?Sized> {
+    port: Box<P>,
     /// Whether the port replays a capture: then there is time to wait.
     is_replay: bool,
+    /// Whether frames that come in have the time at which they are taken, not one of their own.
+    is_inner: bool,
     shared: Arc<Shared>,
     /// [`Shared::changes`] that are known.
     seen: u32,
@@ -117,17 +119,34 @@ impl Lane {
     }
 }
 
-impl WatchedPort {
-    pub(super) fn new(port: Box<dyn QueuePair>) -> (WatchedPort, Tap) {
+impl<P: QueuePair + ?Sized> WatchedPort<P> {
+    pub(super) fn new(port: Box<P>) -> (WatchedPort<P>, Tap) {
         let shared = Arc::<Shared>::default();
         let tap = Tap(Arc::clone(&shared));
         let is_replay = port.time_source() == TimeSource::Simulated;
-        (WatchedPort { port, is_replay, shared, seen: 0, lanes: None }, tap)
+        (WatchedPort { port, is_replay, is_inner: false, shared, seen: 0, lanes: None }, tap)
+    }
+
+    /// A port between switches: what comes in may have come to the machine long before.
+    pub(super) fn between(port: Box<P>) -> (WatchedPort<P>, Tap) {
+        let (mut port, tap) = WatchedPort::new(port);
+        port.is_inner = true;
+        (port, tap)
     }
 
     /// The lanes, when the capture is on.
     #[inline]
     fn lanes(&mut self) -> Option<&mut [Lane; 2]> {
+        // Both at once: one branch while the capture is off.
+        if (self.shared.changes.load(Ordering::Relaxed) != self.seen) | self.lanes.is_some() {
+            self.lanes_now()
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn lanes_now(&mut self) -> Option<&mut [Lane; 2]> {
         if self.shared.changes.load(Ordering::Relaxed) != self.seen {
             self.change();
         }
@@ -135,7 +154,6 @@ impl WatchedPort {
     }
 
     /// Goes on with what was set last. While somebody sets something else, that waits for the next burst.
-    #[cold]
     fn change(&mut self) {
         if let Ok(mut next) = self.shared.next.try_lock() {
             self.lanes = next.take();
@@ -145,23 +163,25 @@ impl WatchedPort {
     }
 }
 
-impl Around for WatchedPort {
-    type Inner = dyn QueuePair;
+impl<P: QueuePair + ?Sized> Around for WatchedPort<P> {
+    type Inner = P;
 
     fn inner(&self) -> &Self::Inner {
-        &*self.port
+        &self.port
     }
 
     fn inner_mut(&mut self) -> &mut Self::Inner {
-        &mut *self.port
+        &mut self.port
     }
 
     fn receive(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Received, PortError> {
         let before = batch.len();
         let received = self.port.receive(batch, pool);
-        let is_replay = self.is_replay;
+        let (is_replay, is_inner) = (self.is_replay, self.is_inner);
         if let Some([incoming, _]) = self.lanes() {
-            let packets = batch.packets()[before..].iter().map(|packet| (packet, packet.timestamp_ns));
+            let now_ns = is_inner.then(wall_clock_ns);
+            let packets = batch.packets()[before..].iter();
+            let packets = packets.map(|packet| (packet, now_ns.unwrap_or(packet.timestamp_ns)));
             incoming.put(packets, is_replay);
         }
         received

@@ -334,3 +334,29 @@ fn all_queue_pairs_of_a_port_are_captured() {
         assert_eq!(read.len(), 3 * count as usize);
     }
 }
+
+#[test]
+fn a_port_between_switches_is_captured_with_the_times_of_its_switch() {
+    let folder = Folder::new("inner");
+    let captures = Captures::idle(Some(&folder.0), DEFAULT_CAPTURE_FILE).unwrap();
+    let frames = VecDeque::from([(7, vec![1; 60]), (8, vec![2; 60])]);
+    let mut port = captures.watch_inner(3, Source { frames, time: TimeSource::Wall });
+    assert!(!folder.0.exists(), "nothing is made before the first capture");
+    captures.start(3, None).unwrap();
+    let (mut batch, mut pool) = (Batch::new(), PacketPool::new(4));
+    port.receive(&mut batch, &mut pool).unwrap();
+    port.transmit(&mut batch, &mut pool).unwrap();
+    assert_eq!(captures.stop(3).unwrap().packets, 4);
+    for way in ["in", "out"] {
+        let file = std::fs::read(folder.0.join(format!("port3_{way}.pcap"))).unwrap();
+        let mut file = crate::CaptureFile::new(&file[..]).unwrap();
+        let mut frame = Vec::new();
+        for first in [1, 2] {
+            let record = file.next(&mut frame).unwrap().unwrap();
+            assert!(record.timestamp_ns > 1_600_000_000_000_000_000, "{way}: {record:?}");
+            assert_eq!(frame, [first; 60]);
+        }
+    }
+    assert!(captures.forget(3).unwrap().is_none());
+    assert!(matches!(captures.start(3, None), Err(CaptureError::NoPort(3))));
+}
