@@ -79,8 +79,9 @@ pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyFiel
 pub use worker::{
     Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME,
     MAX_DRIVEN_NOTICES, MAX_NOTICES, MAX_QUANTUM, MAX_REQUESTS, MAX_SCHEDULED, MAX_WORKERS, MIN_QUANTUM,
-    MoveError, Notice, POLL_TIME, PlannedPort, Polling, PortReport, PortsError, PostError, Progress, Report,
-    ReportError, Ringer, RunError, ScheduleError, Spread, Summary, Worker, WorkerReport, prepare_thread,
+    MoveError, Notice, POLL_TIME, PendingReport, PlannedPort, Polling, PortReport, PortsError, PostError,
+    Progress, Report, ReportError, Ringer, RunError, ScheduleError, Spread, Summary, Worker, WorkerReport,
+    prepare_thread,
 };
 
 pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};

@@ -44,6 +44,20 @@ pub enum PostError {
     Busy(Box<Request>),
 }
 
+/// A report that was asked for.
+#[derive(Debug)]
+pub struct PendingReport(Answer<Report>);
+
+impl PendingReport {
+    /// Waits for it, at most that long.
+    ///
+    /// # Errors
+    /// [`ReportError`].
+    pub fn wait(self, patience: Duration) -> Result<Report, ReportError> {
+        self.0.wait_for(patience).map_err(|RequestError| ReportError::Ended)?.ok_or(ReportError::Busy)
+    }
+}
+
 impl Control {
     /// A handle whose requests go there, and whose worker wakes when it finds something to read.
     pub(super) fn new(requests: SyncSender<Message>, bell: Bell) -> Control {
@@ -101,13 +115,21 @@ impl Control {
     /// # Errors
     /// [`ReportError`].
     pub fn report(&self, patience: Duration) -> Result<Report, ReportError> {
+        self.ask_report()?.wait(patience)
+    }
+
+    /// Asks for a report and does not wait for it, so that several switches can be asked before the first answers.
+    ///
+    /// # Errors
+    /// [`ReportError`].
+    pub fn ask_report(&self) -> Result<PendingReport, ReportError> {
         let (to, report) = answer();
         self.requests.try_send(Message::Report(to)).map_err(|error| match error {
             TrySendError::Full(_) => ReportError::Busy,
             TrySendError::Disconnected(_) => ReportError::Ended,
         })?;
         self.wake();
-        report.wait_for(patience).map_err(|RequestError| ReportError::Ended)?.ok_or(ReportError::Busy)
+        Ok(PendingReport(report))
     }
 
     /// Has a follower hand itself over there.
