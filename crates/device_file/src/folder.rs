@@ -20,8 +20,13 @@ impl DeviceFile {
         };
         let device = &mut self.device;
         root(&mut device.socket);
-        let of_device =
-            [&mut device.grpc_cert, &mut device.grpc_key, &mut device.grpc_client_ca, &mut device.audit];
+        let of_device = [
+            &mut device.grpc_cert,
+            &mut device.grpc_key,
+            &mut device.grpc_client_ca,
+            &mut device.captures,
+            &mut device.audit,
+        ];
         of_device.into_iter().flatten().for_each(root);
         device.operator_token_file.iter_mut().for_each(root);
         for tenant in &mut self.tenants {

@@ -55,6 +55,10 @@ pub struct Device {
     pub http: Option<String>,
     /// Whether other machines may reach them.
     pub http_allow_remote: bool,
+    /// Names and addresses by which clients ask for them, beyond those of this machine.
+    pub http_hosts: Vec<String>,
+    /// Folder of captures, in which each switch has one of its own.
+    pub captures: Option<String>,
     /// Path of the audit log.
     pub audit: Option<String>,
     /// Most links inside the device that a packet takes.

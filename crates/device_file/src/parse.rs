@@ -132,6 +132,8 @@ fn device<'t>(table: Table<'t>, files: &mut Vec<NamedFile>, findings: &mut Findi
         operator_token_file: name_file(&table, "operator-token-file", false, files, findings),
         http: table.text("http", findings),
         http_allow_remote: table.flag("http-allow-remote", findings),
+        http_hosts: table.texts("http-hosts", findings).into_iter().map(|(host, _)| host).collect(),
+        captures: table.text("captures", findings),
         audit: table.text("audit", findings),
         hops: table.number("hops", findings).unwrap_or(1) as u16,
         packets: table.number("packets", findings).unwrap_or(MAX_PACKETS) as u32,

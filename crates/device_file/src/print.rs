@@ -70,6 +70,8 @@ fn device(device: &Device, out: &mut Out<'_>) -> fmt::Result {
     out.some("operator-token-file", &device.operator_token_file)?;
     out.some("http", &device.http)?;
     out.plain("http-allow-remote", device.http_allow_remote)?;
+    out.list("http-hosts", &device.http_hosts)?;
+    out.some("captures", &device.captures)?;
     out.some("audit", &device.audit)?;
     out.plain("hops", device.hops)?;
     out.plain("packets", device.packets)

@@ -56,7 +56,7 @@ impl Steps {
 }
 
 fn device(old: &Device, new: &Device, steps: &mut Steps) {
-    let pairs: [(&'static str, bool); 17] = [
+    let pairs: [(&'static str, bool); 19] = [
         ("name", old.name == new.name),
         ("workers", old.workers == new.workers),
         ("processors", old.processors == new.processors),
@@ -72,6 +72,8 @@ fn device(old: &Device, new: &Device, steps: &mut Steps) {
         ("operator-token-file", old.operator_token_file == new.operator_token_file),
         ("http", old.http == new.http),
         ("http-allow-remote", old.http_allow_remote == new.http_allow_remote),
+        ("http-hosts", old.http_hosts == new.http_hosts),
+        ("captures", old.captures == new.captures),
         ("audit", old.audit == new.audit),
         ("packets", old.packets == new.packets),
     ];

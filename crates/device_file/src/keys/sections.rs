@@ -105,6 +105,18 @@ pub(crate) const DEVICE: Section = Section {
         ),
         key("http", Address, Is("not served"), "where metrics and captures are served"),
         key("http-allow-remote", Flag, Absent::Flag(false), "other machines may reach metrics and captures"),
+        key(
+            "http-hosts",
+            Texts,
+            NONE,
+            "names and addresses by which clients ask for them, beyond the addresses of this machine; requests for other hosts are refused",
+        ),
+        key(
+            "captures",
+            Text,
+            Is("no captures"),
+            "folder of captures; those of each switch are in a folder of its name there",
+        ),
         key("audit", Text, Is("not written"), "path of the audit log, which has every change"),
         key(
             "hops",

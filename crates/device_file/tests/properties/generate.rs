@@ -75,6 +75,8 @@ fn device(choose: &mut Choices<'_>) -> Device {
         operator_token_file: choose.some("operator".into()),
         http: choose.some("[::1]:9560".into()),
         http_allow_remote: choose.is(),
+        http_hosts: if choose.is() { vec!["edge.example".into()] } else { Vec::new() },
+        captures: choose.some("captures".into()),
         audit: choose.some("audit".into()),
         hops: choose.below(64) as u16 + 1,
         packets: 1000 + choose.below(2) as u32,
