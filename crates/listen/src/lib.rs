@@ -82,6 +82,8 @@ pub enum Admission {
     Anybody,
     /// Whoever reaches it; nobody listens in (TLS without an authority for clients).
     AnybodyEncrypted,
+    /// Clients with a token that they send as it is; whoever listens in has it then.
+    WithToken,
     /// Clients with a certificate that an authority has signed (mutual TLS).
     Certified,
 }
@@ -161,7 +163,7 @@ pub fn bind(
     admission: Admission,
     is_open: bool,
 ) -> Result<TcpListener, ListenError> {
-    if !is_local(address) && !is_open && admission == Admission::Anybody {
+    if !is_local(address) && !is_open && matches!(admission, Admission::Anybody | Admission::WithToken) {
         return Err(ListenError::Exposed(service, address));
     }
     TcpListener::bind(address).map_err(|error| ListenError::Refused(service, address, error))
@@ -177,7 +179,10 @@ pub fn exposure(service: &Service, address: SocketAddr, admission: Admission) ->
             "{name} at {address}: TLS without --grpc-client-ca authenticates no client, anyone who reaches this \
              address can {harm}"
         )),
-        Admission::Anybody if is_local(address) => None,
+        Admission::Anybody | Admission::WithToken if is_local(address) => None,
+        Admission::WithToken => Some(format!(
+            "{name} at {address} takes tokens without TLS: anyone who listens in on the network can {harm} with them"
+        )),
         Admission::Anybody => {
             Some(format!("{name} at {address} asks nobody who they are: anyone who reaches it can {harm}"))
         }
@@ -211,6 +216,7 @@ mod tests {
         let anywhere = "0.0.0.0:0".parse().unwrap();
         assert!(bind(&P4RUNTIME, anywhere, Admission::AnybodyEncrypted, false).is_ok());
         assert!(bind(&P4RUNTIME, anywhere, Admission::Certified, false).is_ok());
+        assert!(bind(&METRICS, anywhere, Admission::WithToken, false).is_err());
     }
 
     #[test]
@@ -218,6 +224,8 @@ mod tests {
         let (here, anywhere) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
         assert_eq!(exposure(&THRIFT, here, Admission::Anybody), None);
         assert!(exposure(&THRIFT, anywhere, Admission::Anybody).unwrap().contains("asks nobody"));
+        assert_eq!(exposure(&METRICS, here, Admission::WithToken), None);
+        assert!(exposure(&METRICS, anywhere, Admission::WithToken).unwrap().contains("without TLS"));
         for address in [here, anywhere] {
             let said = exposure(&P4RUNTIME, address, Admission::AnybodyEncrypted).unwrap();
             assert!(said.contains("authenticates no client"), "{said}");

@@ -1,77 +1,81 @@
 //! A status as metrics for Prometheus, in the OpenMetrics text format 1.0.0.
 
+mod families;
 mod kinds;
+mod many;
 
+use families::{Families, Labels, Samples};
 use millrace_observe_api::{
-    CaptureStatus, Distribution, DropSiteStatus, FlowStatus, PlanQueueStatus, PluginStatus, PortStatus,
-    QueuePairStatus, QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
+    CaptureStatus, ChassisStatus, DropSiteStatus, FlowStatus, PlanQueueStatus, PluginStatus, PortStatus,
+    Process, QueuePairStatus, QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
 };
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::exemplar::Exemplar;
-use prometheus_client::registry::{Registry, Unit};
-use std::fmt;
-use std::sync::Arc;
+use prometheus_client::registry::Unit;
 
 /// The type of what [`metrics`] gives, for HTTP.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The metrics of a status.
-pub fn metrics(status: &Arc<Status>) -> String {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(Metrics(Arc::clone(status))));
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = encode(&mut text, &registry);
-    text
+pub fn metrics(status: &Status) -> String {
+    let mut out = Families::default();
+    build(&mut out, &status.version);
+    switch(&mut out, status);
+    // A switch of a device has no process of its own.
+    if status.process != Process::default() {
+        process(&mut out, &status.process);
+    }
+    out.into_text()
 }
 
-#[derive(Debug)]
-struct Metrics(Arc<Status>);
-
-type Labels = Vec<(&'static str, String)>;
-
-/// Numbers of one name, each with its labels.
-type Samples = Vec<(Labels, u64)>;
+/// The metrics of a device with many switches, those of each with its name as the label `switch`.
+pub fn metrics_of_many(device: &ChassisStatus) -> String {
+    let mut out = Families::default();
+    build(&mut out, &device.version);
+    many::device(&mut out, device);
+    for (name, status) in &device.switches {
+        out.switch = Some(name.clone());
+        switch(&mut out, status);
+    }
+    out.switch = None;
+    device.process.iter().for_each(|of_device| process(&mut out, of_device));
+    out.into_text()
+}
 
 /// The shortest time that has a range of its own: 2^8 nanoseconds.
 const SHORTEST: usize = 8;
 
-impl Collector for Metrics {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let status = &*self.0;
-        let mut out = Families(encoder);
-        let program = [("program", status.program.as_str()), ("engine", status.engine.as_str())];
-        out.info("millrace_build", "The software", &[("version", status.version.as_str())])?;
-        out.info("millrace_program", "The program that runs", &program)?;
-        ports(&mut out, status)?;
-        let drops = status.drops.iter().map(|(reason, count)| (vec![("reason", reason.clone())], *count));
-        out.counters("millrace_drops", "Packets and copies dropped", None, drops.collect())?;
-        drop_sites(&mut out, status)?;
-        tables(&mut out, status)?;
-        queues(&mut out, status)?;
-        workers(&mut out, status)?;
-        out.histogram("millrace_burst_packets", "Packets of each burst", None, &status.bursts, 0..7, 1.0)?;
-        let powers = SHORTEST..status.latency_ns.ranges.len().saturating_sub(1);
-        let help = "From the arrival of a packet until it was on its way out, of one burst in 32";
-        out.histogram("millrace_latency", help, Some(Unit::Seconds), &status.latency_ns, powers, 1e9)?;
-        let help = "Digests and log lines of the program that came too fast to be taken";
-        out.counters("millrace_notices_lost", help, None, vec![(vec![], status.lost_notices)])?;
-        captures(&mut out, status)?;
-        inputs(&mut out, status)?;
-        plugins(&mut out, status)?;
-        process(&mut out, status)
-    }
+fn build(out: &mut Families, version: &str) {
+    out.info("millrace_build", "The software", &[("version", version)]);
 }
 
-fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+/// All that is of a switch alone.
+fn switch(out: &mut Families, status: &Status) {
+    let program = [("program", status.program.as_str()), ("engine", status.engine.as_str())];
+    out.info("millrace_program", "The program that runs", &program);
+    ports(out, status);
+    let drops = status.drops.iter().map(|(reason, count)| (vec![("reason", reason.clone())], *count));
+    out.counters("millrace_drops", "Packets and copies dropped", None, drops.collect());
+    drop_sites(out, status);
+    tables(out, status);
+    queues(out, status);
+    workers(out, status);
+    out.histogram("millrace_burst_packets", "Packets of each burst", None, &status.bursts, 0..7, 1.0);
+    let powers = SHORTEST..status.latency_ns.ranges.len().saturating_sub(1);
+    let help = "From the arrival of a packet until it was on its way out, of one burst in 32";
+    out.histogram("millrace_latency", help, Some(Unit::Seconds), &status.latency_ns, powers, 1e9);
+    let help = "Digests and log lines of the program that came too fast to be taken";
+    out.counters("millrace_notices_lost", help, None, vec![(vec![], status.lost_notices)]);
+    captures(out, status);
+    inputs(out, status);
+    plugins(out, status);
+}
+
+fn ports(out: &mut Families, status: &Status) {
     let each = |number: fn(&PortStatus) -> u64| -> Samples {
         status.ports.iter().map(|port| (vec![("port", port.port.to_string())], number(port))).collect()
     };
     let up = "1 while packets can come and go: the driver works, the input has not ended, the link is up";
-    out.gauges("millrace_port_up", up, None, each(|port| port.up.into()))?;
+    out.gauges("millrace_port_up", up, None, each(|port| port.up.into()));
     let known = |word: &Option<String>| word.clone().unwrap_or_default();
     let infos = status.ports.iter().map(|port| {
         let labels = vec![
@@ -82,35 +86,35 @@ fn ports(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         ];
         (labels, 1)
     });
-    out.gauges("millrace_port_info", "What is behind the port", None, infos.collect())?;
+    out.gauges("millrace_port_info", "What is behind the port", None, infos.collect());
     let speeds = status.ports.iter().filter_map(|port| {
         Some((vec![("port", port.port.to_string())], u64::from(port.speed_mbps?) * 1_000_000 / 8))
     });
     let help = "The speed of the link a second, where the interface knows one";
-    out.gauges("millrace_port_speed", help, Some(Unit::Bytes), speeds.collect())?;
+    out.gauges("millrace_port_speed", help, Some(Unit::Bytes), speeds.collect());
     let mut counters =
         |name, help, unit, number| out.counters(&format!("millrace_port_{name}"), help, unit, each(number));
     let bytes = Some(Unit::Bytes);
-    counters("receive_packets", "Packets taken from the port", None, |port| port.rx_packets)?;
-    counters("receive", "Bytes taken from the port", bytes.clone(), |port| port.rx_bytes)?;
+    counters("receive_packets", "Packets taken from the port", None, |port| port.rx_packets);
+    counters("receive", "Bytes taken from the port", bytes.clone(), |port| port.rx_bytes);
     let help = "Packets from the port that were dropped before they had a port to leave by";
-    counters("receive_drops", help, None, |port| port.rx_drops)?;
+    counters("receive_drops", help, None, |port| port.rx_drops);
     let help = "Packets that arrived and that nobody fetched in time";
-    counters("receive_missed", help, None, |port| port.rx_missed)?;
+    counters("receive_missed", help, None, |port| port.rx_missed);
     let help = "Packets that arrived and were longer than a frame can be, or damaged";
-    counters("receive_errors", help, None, |port| port.rx_errors)?;
+    counters("receive_errors", help, None, |port| port.rx_errors);
     let help = "Packets that the input holds only the beginning of";
-    counters("receive_truncated", help, None, |port| port.rx_truncated)?;
-    counters("transmit_packets", "Packets sent", None, |port| port.tx_packets)?;
-    counters("transmit", "Bytes sent", bytes, |port| port.tx_bytes)?;
+    counters("receive_truncated", help, None, |port| port.rx_truncated);
+    counters("transmit_packets", "Packets sent", None, |port| port.tx_packets);
+    counters("transmit", "Bytes sent", bytes, |port| port.tx_bytes);
     let help = "Packets and copies for the port that were dropped";
-    counters("transmit_drops", help, None, |port| port.tx_drops)?;
+    counters("transmit_drops", help, None, |port| port.tx_drops);
     let help = "Packets that the link did not take, which are among the drops";
-    counters("transmit_refused", help, None, |port| port.tx_refused)?;
+    counters("transmit_refused", help, None, |port| port.tx_refused);
     kinds::write(out, status)
 }
 
-fn drop_sites(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn drop_sites(out: &mut Families, status: &Status) {
     let labels = |site: &DropSiteStatus| {
         vec![
             ("place", site.place.clone()),
@@ -125,16 +129,16 @@ fn drop_sites(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.counters("millrace_program_drops", help, None, each.collect())
 }
 
-fn tables(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn tables(out: &mut Families, status: &Status) {
     let of = |table: &TableStatus| vec![("table", table.table.clone())];
     let each = |number: fn(&TableStatus) -> u64| -> Samples {
         status.tables.iter().map(|table| (of(table), number(table))).collect()
     };
-    out.gauges("millrace_table_entries", "Entries of the table", None, each(|table| table.entries))?;
+    out.gauges("millrace_table_entries", "Entries of the table", None, each(|table| table.entries));
     let help = "Entries that the table has room for";
-    out.gauges("millrace_table_max_entries", help, None, each(|table| table.max_entries))?;
+    out.gauges("millrace_table_max_entries", help, None, each(|table| table.max_entries));
     let help = "Memory that the table takes";
-    out.gauges("millrace_table_memory", help, Some(Unit::Bytes), each(|table| table.bytes))?;
+    out.gauges("millrace_table_memory", help, Some(Unit::Bytes), each(|table| table.bytes));
     let mut lookups = Samples::new();
     for table in &status.tables {
         for (result, count) in [("hit", table.hits), ("miss", table.misses)] {
@@ -145,7 +149,7 @@ fn tables(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.counters("millrace_table_lookups", "Lookups of the table by packets", None, lookups)
 }
 
-fn queues(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn queues(out: &mut Families, status: &Status) {
     let each = |number: fn(&QueueStatus) -> u64| -> Samples {
         let labels = |queue: &QueueStatus| {
             vec![("port", queue.port.to_string()), ("priority", queue.priority.to_string())]
@@ -153,16 +157,16 @@ fn queues(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         status.queues.iter().map(|queue| (labels(queue), number(queue))).collect()
     };
     let help = "Packets that wait in the queue";
-    out.gauges("millrace_queue_packets", help, None, each(|queue| queue.packets.into()))?;
+    out.gauges("millrace_queue_packets", help, None, each(|queue| queue.packets.into()));
     let help = "Packets that the queue holds at most";
-    out.gauges("millrace_queue_max_packets", help, None, each(|queue| queue.max_packets.into()))?;
+    out.gauges("millrace_queue_max_packets", help, None, each(|queue| queue.max_packets.into()));
     let help = "Packets that the queue had no room for";
-    out.counters("millrace_queue_drops", help, None, each(|queue| queue.drops))?;
+    out.counters("millrace_queue_drops", help, None, each(|queue| queue.drops));
     plans(out, status)
 }
 
 /// The queues of ports with a plan.
-fn plans(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn plans(out: &mut Families, status: &Status) {
     let queues = || status.plans.iter().flat_map(|plan| plan.queues.iter().map(|queue| (plan.port, queue)));
     let labels = |port: u32, queue: &PlanQueueStatus| {
         vec![("port", port.to_string()), ("queue", queue.handle.clone())]
@@ -176,18 +180,18 @@ fn plans(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         "Packets that wait in the queue",
         None,
         each(|queue| queue.packets),
-    )?;
-    out.gauges("millrace_tc_waiting", "Bytes that wait in the queue", bytes(), each(|queue| queue.bytes))?;
+    );
+    out.gauges("millrace_tc_waiting", "Bytes that wait in the queue", bytes(), each(|queue| queue.bytes));
     let help = "Most bytes that have waited in the queue together";
-    out.gauges("millrace_tc_largest", help, bytes(), each(|queue| queue.largest_bytes))?;
-    out.counters("millrace_tc_sent_packets", "Packets that left the queue", None, each(|queue| queue.sent))?;
-    out.counters("millrace_tc_sent", "Bytes that left the queue", bytes(), each(|queue| queue.sent_bytes))?;
+    out.gauges("millrace_tc_largest", help, bytes(), each(|queue| queue.largest_bytes));
+    out.counters("millrace_tc_sent_packets", "Packets that left the queue", None, each(|queue| queue.sent));
+    out.counters("millrace_tc_sent", "Bytes that left the queue", bytes(), each(|queue| queue.sent_bytes));
     let help = "Packets that the queue marked for congestion";
-    out.counters("millrace_tc_marked_packets", help, None, each(|queue| queue.marked))?;
+    out.counters("millrace_tc_marked_packets", help, None, each(|queue| queue.marked));
     let help = "Nanoseconds that packets which left the queue have waited, all together";
-    out.counters("millrace_tc_delay_nanoseconds", help, None, each(|queue| queue.delay_ns))?;
+    out.counters("millrace_tc_delay_nanoseconds", help, None, each(|queue| queue.delay_ns));
     let help = "The longest of these times, in nanoseconds";
-    out.gauges("millrace_tc_largest_delay_nanoseconds", help, None, each(|queue| queue.largest_delay_ns))?;
+    out.gauges("millrace_tc_largest_delay_nanoseconds", help, None, each(|queue| queue.largest_delay_ns));
     let drops = queues().flat_map(|(port, queue)| {
         queue.drops.iter().map(move |(why, count)| {
             let mut labels = labels(port, queue);
@@ -198,7 +202,7 @@ fn plans(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     out.counters("millrace_tc_drops", "Packets that the queue dropped, by reason", None, drops.collect())
 }
 
-fn workers(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn workers(out: &mut Families, status: &Status) {
     let labels = |number: usize, worker: &WorkerStatus| {
         let processor = worker.processor.map_or_else(String::new, |processor| processor.to_string());
         vec![("worker", number.to_string()), ("processor", processor)]
@@ -210,7 +214,7 @@ fn workers(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         "Packets that the worker has switched",
         None,
         packets.collect(),
-    )?;
+    );
     let each = status.workers.iter().enumerate();
     let pairs = each.flat_map(|(number, worker)| worker.queue_pairs.iter().map(move |pair| (number, pair)));
     let one = |(number, pair): (usize, &QueuePairStatus)| {
@@ -229,18 +233,18 @@ fn workers(out: &mut Families<'_>, status: &Status) -> fmt::Result {
     )
 }
 
-fn captures(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn captures(out: &mut Families, status: &Status) {
     let each = |number: fn(&CaptureStatus) -> u64| -> Samples {
         let labels = |port: u32| vec![("port", port.to_string())];
         status.captures.iter().map(|capture| (labels(capture.port), number(capture))).collect()
     };
     let help = "Packets captured since the capture of the port is on";
-    out.counters("millrace_capture_packets", help, None, each(|capture| capture.packets))?;
+    out.counters("millrace_capture_packets", help, None, each(|capture| capture.packets));
     let help = "Packets left out of the capture";
     out.counters("millrace_capture_lost", help, None, each(|capture| capture.lost))
 }
 
-fn inputs(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn inputs(out: &mut Families, status: &Status) {
     let labels = |step: &StepStatus| {
         vec![
             ("port", step.port.to_string()),
@@ -254,7 +258,7 @@ fn inputs(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         results.map(|(result, count)| ([labels(step), vec![("result", result.to_owned())]].concat(), count))
     });
     let help = "Packets at this step of the chain of a port; an account lets those go on that it counts";
-    out.counters("millrace_input_packets", help, None, packets.collect())?;
+    out.counters("millrace_input_packets", help, None, packets.collect());
     let of_flows = |number: fn(&FlowStatus) -> u64| -> Samples {
         let each = status.inputs.iter().filter_map(|step| Some((labels(step), number(step.flows.as_ref()?))));
         each.collect()
@@ -264,128 +268,53 @@ fn inputs(out: &mut Families<'_>, status: &Status) -> fmt::Result {
         "Flows that are in the table of the step",
         None,
         of_flows(|flows| flows.flows),
-    )?;
+    );
     let help = "Records of flows that are in the file of the step";
-    out.counters("millrace_input_flow_records", help, None, of_flows(|flows| flows.records))?;
+    out.counters("millrace_input_flow_records", help, None, of_flows(|flows| flows.records));
     let help = "Records of flows that came too fast, or could not be written";
     out.counters("millrace_input_flow_records_lost", help, None, of_flows(|flows| flows.lost))
 }
 
-fn plugins(out: &mut Families<'_>, status: &Status) -> fmt::Result {
+fn plugins(out: &mut Families, status: &Status) {
     let labels = |plugin: &PluginStatus| vec![("plugin", plugin.name.clone())];
     let each = |number: fn(&PluginStatus) -> u64| -> Samples {
         status.plugins.iter().map(|plugin| (labels(plugin), number(plugin))).collect()
     };
     let help = "Whether the plugin answers: 1, or 0 when it is missing, off, or has failed too often";
-    out.gauges("millrace_plugin_on", help, None, each(|plugin| u64::from(plugin.state == "on")))?;
+    out.gauges("millrace_plugin_on", help, None, each(|plugin| u64::from(plugin.state == "on")));
     let help = "Calls of the plugin";
-    out.counters("millrace_plugin_calls", help, None, each(|plugin| plugin.calls))?;
+    out.counters("millrace_plugin_calls", help, None, each(|plugin| plugin.calls));
     let help = "Fuel of the calls of the plugin, about one unit an instruction";
-    out.counters("millrace_plugin_fuel", help, None, each(|plugin| plugin.fuel))?;
+    out.counters("millrace_plugin_fuel", help, None, each(|plugin| plugin.fuel));
     let help = "Time of the calls of the plugin in nanoseconds, from one in 64 of them";
-    out.counters("millrace_plugin_nanoseconds", help, None, each(|plugin| plugin.nanoseconds))?;
+    out.counters("millrace_plugin_nanoseconds", help, None, each(|plugin| plugin.nanoseconds));
     let failures = status.plugins.iter().flat_map(|plugin| {
         let reasons = [("trap", plugin.traps), ("over_budget", plugin.over_budget)];
         reasons.map(|(reason, count)| ([labels(plugin), vec![("reason", reason.to_owned())]].concat(), count))
     });
     let help = "Calls of the plugin that failed";
-    out.counters("millrace_plugin_failures", help, None, failures.collect())?;
+    out.counters("millrace_plugin_failures", help, None, failures.collect());
     let help = "Packets that came while the plugin was missing or off";
-    out.counters("millrace_plugin_unanswered", help, None, each(|plugin| plugin.unanswered))?;
+    out.counters("millrace_plugin_unanswered", help, None, each(|plugin| plugin.unanswered));
     let help = "Packets that the plugin, or its policy, had dropped";
-    out.counters("millrace_plugin_drops", help, None, each(|plugin| plugin.drops))?;
+    out.counters("millrace_plugin_drops", help, None, each(|plugin| plugin.drops));
     let help = "Payloads that the plugin has changed";
-    out.counters("millrace_plugin_rewrites", help, None, each(|plugin| plugin.rewrites))?;
+    out.counters("millrace_plugin_rewrites", help, None, each(|plugin| plugin.rewrites));
     let help = "Packets that the plugin has answered with";
     out.counters("millrace_plugin_replies", help, None, each(|plugin| plugin.replies))
 }
 
-fn process(out: &mut Families<'_>, status: &Status) -> fmt::Result {
-    let process = &status.process;
+fn process(out: &mut Families, process: &Process) {
     let one = |number| vec![(vec![], number)];
     let bytes = Some(Unit::Bytes);
     let help = "Memory that the process has in use";
-    out.gauges("process_resident_memory", help, bytes.clone(), one(process.resident_bytes))?;
+    out.gauges("process_resident_memory", help, bytes.clone(), one(process.resident_bytes));
     let help = "Addresses that the process has";
-    out.gauges("process_virtual_memory", help, bytes, one(process.virtual_bytes))?;
+    out.gauges("process_virtual_memory", help, bytes, one(process.virtual_bytes));
     let help = "When the process started, since 1970";
-    out.seconds("process_start_time", help, MetricType::Gauge, process.start_seconds)?;
+    out.seconds("process_start_time", help, MetricType::Gauge, vec![(vec![], process.start_seconds)]);
     let help = "Processor time that the process took";
-    out.seconds("process_cpu", help, MetricType::Counter, process.cpu_seconds)
-}
-
-/// Writes all numbers of one name together, as the format wants it. Names without numbers are left out.
-struct Families<'a>(DescriptorEncoder<'a>);
-
-impl Families<'_> {
-    fn counters(&mut self, name: &str, help: &str, unit: Option<Unit>, samples: Samples) -> fmt::Result {
-        self.family(name, help, (unit, MetricType::Counter), samples, |metric, count| {
-            metric.encode_counter::<NoLabelSet, u64, f64>(&count, None::<&Exemplar<NoLabelSet, f64>>)
-        })
-    }
-
-    fn gauges(&mut self, name: &str, help: &str, unit: Option<Unit>, samples: Samples) -> fmt::Result {
-        self.family(name, help, (unit, MetricType::Gauge), samples, |metric, number| {
-            metric.encode_gauge(&number)
-        })
-    }
-
-    fn family(
-        &mut self,
-        name: &str,
-        help: &str,
-        (unit, kind): (Option<Unit>, MetricType),
-        samples: Samples,
-        mut write: impl FnMut(&mut MetricEncoder<'_>, u64) -> fmt::Result,
-    ) -> fmt::Result {
-        if samples.is_empty() {
-            return Ok(());
-        }
-        let mut family = self.0.encode_descriptor(name, help, unit.as_ref(), kind)?;
-        for (labels, number) in samples {
-            match labels.is_empty() {
-                true => write(&mut family, number)?,
-                false => write(&mut family.encode_family(&labels)?, number)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn seconds(&mut self, name: &str, help: &str, kind: MetricType, number: f64) -> fmt::Result {
-        let is_counter = matches!(kind, MetricType::Counter);
-        let mut metric = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
-        match is_counter {
-            true => metric.encode_counter(&number, None::<&Exemplar<NoLabelSet, f64>>),
-            false => metric.encode_gauge(&number),
-        }
-    }
-
-    fn info(&mut self, name: &str, help: &str, labels: &[(&'static str, &str)]) -> fmt::Result {
-        self.0.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(&labels.to_vec())
-    }
-
-    /// The ranges that end at these powers of two, divided; what is above is in the last one.
-    fn histogram(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        numbers: &Distribution,
-        powers: std::ops::Range<usize>,
-        divisor: f64,
-    ) -> fmt::Result {
-        let up_to = |power: usize| numbers.ranges.iter().take(power + 1).sum::<u64>();
-        let mut below = 0;
-        let mut buckets: Vec<(f64, u64)> = Vec::new();
-        for power in powers {
-            let all = up_to(power);
-            buckets.push(((1u64 << power) as f64 / divisor, all - below));
-            below = all;
-        }
-        buckets.push((f64::INFINITY, numbers.count.saturating_sub(below)));
-        let mut metric = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Histogram)?;
-        metric.encode_histogram::<NoLabelSet>(numbers.sum as f64 / divisor, numbers.count, &buckets, None)
-    }
+    out.seconds("process_cpu", help, MetricType::Counter, vec![(vec![], process.cpu_seconds)])
 }
 
 #[cfg(test)]

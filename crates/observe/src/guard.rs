@@ -14,14 +14,17 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
     names: Vec<String>,
+    /// What gives them.
+    given_by: &'static str,
 }
 
 /// Why a request is not answered.
 pub(crate) type Refusal = (StatusCode, String);
 
 impl Guard {
-    pub(crate) fn new(names: &[String]) -> Guard {
-        Guard { names: names.iter().map(|name| bare(name).to_ascii_lowercase()).collect() }
+    /// With further names, which that option or key gives.
+    pub(crate) fn new(names: &[String], given_by: &'static str) -> Guard {
+        Guard { names: names.iter().map(|name| bare(name).to_ascii_lowercase()).collect(), given_by }
     }
 
     /// Whether a request that came to the address `local` may be answered.
@@ -46,8 +49,9 @@ impl Guard {
             false => Err((
                 StatusCode::FORBIDDEN,
                 format!(
-                    "this server is not `{}`: --metrics-host names further hosts of it",
-                    authority.host().escape_debug()
+                    "this server is not `{}`: {} names further hosts of it",
+                    authority.host().escape_debug(),
+                    self.given_by
                 ),
             )),
         }
@@ -100,7 +104,7 @@ mod tests {
 
     #[test]
     fn names_of_others_are_refused() {
-        let guard = Guard::new(&["Switch1.example".to_owned(), "fd00::1".to_owned()]);
+        let guard = Guard::new(&["Switch1.example".to_owned(), "fd00::1".to_owned()], "");
         for host in [
             "localhost",
             "LOCALHOST:9560",

@@ -1,5 +1,6 @@
 //! Asking a running switch what it is like.
 
+use crate::chassis::ChassisStatus;
 use crate::status::{CaptureStatus, IntakeStatus, LogStatus, PlanStatus, PluginStatus, Status, WorkerStatus};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -18,9 +19,22 @@ const MAX_ANSWER: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Asks one switch, a connection for each question.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Client {
     address: SocketAddr,
+    /// What comes before each path: empty, or `/switches/NAME`.
+    under: String,
+    token: Option<String>,
+}
+
+impl fmt::Debug for Client {
+    /// Without the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("address", &self.address)
+            .field("under", &self.under)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why there is no answer.
@@ -38,7 +52,7 @@ impl fmt::Display for ClientError {
             ClientError::Connection(address, reason) => {
                 write!(
                     f,
-                    "no switch answers at {address}: {reason} (`millrace run --metrics` starts one that does)"
+                    "no switch answers at {address}: {reason} (`millrace run --metrics` starts one that does, and so does `http` in the file of a device)"
                 )
             }
             ClientError::Refused(reason) => f.write_str(reason),
@@ -51,7 +65,21 @@ impl std::error::Error for ClientError {}
 impl Client {
     /// Of the switch that answers there.
     pub fn new(address: SocketAddr) -> Client {
-        Client { address }
+        Client { address, under: String::new(), token: None }
+    }
+
+    /// Of a switch of the device that answers there. A name has letters, digits, `_`, `-` and `.`.
+    #[must_use]
+    pub fn of_switch(mut self, name: &str) -> Client {
+        self.under = format!("/switches/{name}");
+        self
+    }
+
+    /// Shows a token with each question, as the access list of a device knows it.
+    #[must_use]
+    pub fn with_token(mut self, token: &str) -> Client {
+        self.token = Some(token.to_owned());
+        self
     }
 
     /// Where the switch answers.
@@ -64,7 +92,32 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub fn status(&self) -> Result<Status, ClientError> {
+        let body = self.body(Method::GET, "/status", Vec::new())?;
+        serde_json::from_slice(&body).map_err(|error| match serde_json::from_slice::<ChassisStatus>(&body) {
+            Ok(device) => ClientError::Refused(format!(
+                "{} at {} is a device with {} switches: say which (--switch NAME)",
+                device.device,
+                self.address,
+                device.switches.len() + device.silent.len()
+            )),
+            Err(_) => self.failed(error.to_string()),
+        })
+    }
+
+    /// What a device with many switches is like.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn device(&self) -> Result<ChassisStatus, ClientError> {
         self.ask(Method::GET, "/status")
+    }
+
+    /// The names of the switches of a device that may be read.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn switches(&self) -> Result<Vec<String>, ClientError> {
+        self.ask(Method::GET, "/switches")
     }
 
     /// Switches the capture of a port on, to files of that name if one is given.
@@ -207,7 +260,16 @@ impl Client {
         path: &str,
         body: Vec<u8>,
     ) -> Result<T, ClientError> {
-        let failed = |reason: String| ClientError::Connection(self.address, reason);
+        let body = self.body(method, path, body)?;
+        serde_json::from_slice(&body).map_err(|error| self.failed(error.to_string()))
+    }
+
+    fn failed(&self, reason: String) -> ClientError {
+        ClientError::Connection(self.address, reason)
+    }
+
+    fn body(&self, method: Method, path: &str, body: Vec<u8>) -> Result<Bytes, ClientError> {
+        let failed = |reason: String| self.failed(reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| failed(error.to_string()))?;
         let asked = runtime.block_on(async {
@@ -218,7 +280,7 @@ impl Client {
         if status != StatusCode::OK {
             return Err(ClientError::Refused(String::from_utf8_lossy(&body).trim().to_owned()));
         }
-        serde_json::from_slice(&body).map_err(|error| failed(error.to_string()))
+        Ok(body)
     }
 
     async fn exchange(
@@ -230,7 +292,12 @@ impl Client {
         let stream = TcpStream::connect(self.address).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let driven = tokio::spawn(connection);
-        let request = Request::builder().method(method).uri(path).header("host", self.address.to_string());
+        let path = format!("{}{path}", self.under);
+        let mut request =
+            Request::builder().method(method).uri(path).header("host", self.address.to_string());
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
         let answer = sender.send_request(request.body(Full::new(Bytes::from(body)))?).await?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), MAX_ANSWER).collect().await?.to_bytes();

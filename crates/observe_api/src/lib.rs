@@ -6,13 +6,17 @@
 //! println!("{} runs", client.status().unwrap().program);
 //! ```
 //!
+//! A device with many switches tells [`ChassisStatus`]; [`Client::of_switch`] asks for one of them.
+//!
 //! The server is in `millrace_observe`, the terminal view in `millrace_top`.
 //!
 //! It never links a switch: a client needs neither a data path nor a code generator.
 
+mod chassis;
 mod client;
 mod status;
 
+pub use chassis::{ChassisStatus, OutsideStatus, PhysicalStatus};
 pub use client::{Client, ClientError};
 pub use status::{
     CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, IntakeStatus,

@@ -1,6 +1,10 @@
 use super::*;
-use millrace_observe_api::{DeviceDirection, DeviceStatus, KindsStatus, PlanStatus, Process};
+use millrace_observe_api::{
+    DeviceDirection, DeviceStatus, Distribution, KindsStatus, OutsideStatus, PhysicalStatus, PlanStatus,
+    Process,
+};
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 fn sizes(first: u64) -> BTreeMap<String, u64> {
     [("64".to_owned(), first), ("65-127".to_owned(), first + 1)].into()
@@ -240,7 +244,11 @@ fn every_number_has_its_name_and_labels() {
 /// stand together; each sample is there once, and is a number.
 #[test]
 fn the_text_is_well_formed() {
-    let text = metrics(&status());
+    assert!(families_of(&metrics(&status())) > 25);
+}
+
+/// How many families a text has that is well formed.
+fn families_of(text: &str) -> usize {
     let (mut families, mut samples) = (HashSet::new(), HashSet::new());
     let mut family = "";
     for line in text.strip_suffix("# EOF\n").unwrap().lines() {
@@ -264,7 +272,83 @@ fn the_text_is_well_formed() {
             }
         }
     }
-    assert!(families.len() > 25);
+    families.len()
+}
+
+fn device() -> ChassisStatus {
+    let mut other = (*status()).clone();
+    other.ports[0].rx_packets = 1011;
+    other.plans.clear();
+    let outside = OutsideStatus { used_ns: 1_500_000_000, losses: [("inbox_full".to_owned(), 401)].into() };
+    ChassisStatus {
+        version: "1.2.3".into(),
+        device: "edge".into(),
+        physical: vec![PhysicalStatus {
+            name: "p0".into(),
+            spec: "packet:eth0".into(),
+            rx_packets: 411,
+            rx_bytes: 412,
+            rx_missed: 413,
+            rx_errors: 414,
+            tx_packets: 415,
+            tx_bytes: 416,
+            tx_refused: 417,
+            failure: None,
+        }],
+        unclassified: Some(421),
+        switches: [("a".to_owned(), (*status()).clone()), ("b".to_owned(), other)].into(),
+        outside: [("a".to_owned(), outside)].into(),
+        silent: vec!["c".into()],
+        process: Some(status().process),
+    }
+}
+
+#[test]
+fn numbers_of_many_switches_have_the_name_of_their_switch() {
+    let text = metrics_of_many(&device());
+    let lines: Vec<&str> = text.lines().collect();
+    for line in [
+        "millrace_build_info{version=\"1.2.3\"} 1",
+        "millrace_device_info{device=\"edge\"} 1",
+        "millrace_switch_up{switch=\"a\"} 1",
+        "millrace_switch_up{switch=\"b\"} 1",
+        "millrace_switch_up{switch=\"c\"} 0",
+        "millrace_switch_used_seconds_total{switch=\"a\"} 1.5",
+        "millrace_switch_losses_total{switch=\"a\",reason=\"inbox_full\"} 401",
+        "millrace_unclassified_packets_total 421",
+        "millrace_physical_up{physical=\"p0\"} 1",
+        "millrace_physical_info{physical=\"p0\",spec=\"packet:eth0\"} 1",
+        "millrace_physical_receive_packets_total{physical=\"p0\"} 411",
+        "millrace_physical_receive_bytes_total{physical=\"p0\"} 412",
+        "millrace_physical_receive_missed_total{physical=\"p0\"} 413",
+        "millrace_physical_receive_errors_total{physical=\"p0\"} 414",
+        "millrace_physical_transmit_packets_total{physical=\"p0\"} 415",
+        "millrace_physical_transmit_bytes_total{physical=\"p0\"} 416",
+        "millrace_physical_transmit_refused_total{physical=\"p0\"} 417",
+        "millrace_port_receive_packets_total{switch=\"a\",port=\"3\"} 11",
+        "millrace_port_receive_packets_total{switch=\"b\",port=\"3\"} 1011",
+        "millrace_tc_sent_packets_total{switch=\"a\",port=\"3\",queue=\"10:2\"} 123",
+        "millrace_notices_lost_total{switch=\"b\"} 61",
+        "process_resident_memory_bytes 81",
+    ] {
+        assert!(lines.contains(&line), "{line}\nis not in\n{text}");
+    }
+    // As many families as of one switch, and those of the device.
+    assert_eq!(families_of(&text), families_of(&metrics(&status())) + 14);
+    let of_switches =
+        lines.iter().filter(|line| line.starts_with("millrace_p") && !line.starts_with("millrace_physical"));
+    assert!(of_switches.clone().count() > 40);
+    for line in of_switches {
+        assert!(line.contains("switch=\"a\"") || line.contains("switch=\"b\""), "{line}");
+    }
+    assert!(!text.contains("switch=\"b\",port=\"3\",queue=\"10:2\""), "{text}");
+}
+
+#[test]
+fn a_client_without_rights_to_the_device_has_no_numbers_of_it() {
+    let none = ChassisStatus { version: "1.2.3".into(), device: "edge".into(), ..ChassisStatus::default() };
+    let text = metrics_of_many(&none);
+    assert_eq!(families_of(&text), 2, "{text}");
 }
 
 #[test]
