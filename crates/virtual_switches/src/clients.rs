@@ -6,7 +6,9 @@ use millrace_access::{
     Scope, Tenant, Token, Who,
 };
 use millrace_device_file::{Device, DeviceFile, Role, Tenant as TenantInFile};
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// What the log of changes calls whoever may use the socket of the device.
@@ -29,6 +31,8 @@ pub enum Client {
 /// The access list of a device, and its log of changes.
 pub(crate) struct Clients {
     list: RwLock<Arc<AccessList>>,
+    /// No file until now has said who may use the servers of the device: everybody may who reaches them.
+    is_open: AtomicBool,
     audit: Option<AuditLog>,
 }
 
@@ -38,7 +42,13 @@ impl Clients {
         let audit = file.device.audit.as_ref().map(|path| {
             AuditLog::open(Path::new(path)).map_err(|error| Failure::failed(format_args!("{path}: {error}")))
         });
-        Ok(Clients { list: RwLock::new(Arc::new(list(file)?)), audit: audit.transpose()? })
+        let is_open = AtomicBool::new(!are_known(file));
+        Ok(Clients { list: RwLock::new(Arc::new(list(file)?)), is_open, audit: audit.transpose()? })
+    }
+
+    /// A file says who may use the servers: from now on nobody else does, also when a later file says nothing.
+    pub(crate) fn close(&self) {
+        self.is_open.store(false, Ordering::Release);
     }
 
     /// Where changes are recorded.
@@ -62,6 +72,34 @@ impl Clients {
             Client::Operator { .. } | Client::Itself => Ok(()),
             Client::WithToken(token) => self.list().may(&who(token), right, resource),
         }
+    }
+
+    /// Whether somebody who asks over HTTP may do something with a resource. Without a token nobody is the operator, but where the file
+    /// says nothing of clients.
+    pub(crate) fn may_over_http(
+        &self,
+        who: &Who,
+        right: Right,
+        resource: Resource<'_>,
+    ) -> Result<(), Refusal> {
+        match self.is_open.load(Ordering::Acquire) {
+            true => Ok(()),
+            false => self.list().may(who, right, resource),
+        }
+    }
+
+    /// Records what somebody asked for over HTTP, and what came of it.
+    pub(crate) fn record_over_http(
+        &self,
+        who: &Who,
+        from: SocketAddr,
+        device: Option<u64>,
+        what: &str,
+        result: Result<(), &str>,
+    ) {
+        let Some(audit) = &self.audit else { return };
+        let list = self.list();
+        audit.record(AuditRecord::now(list.name(who), &from.to_string(), device, what, result));
     }
 
     /// Records what somebody asked for, and what came of it.

@@ -5,10 +5,12 @@ use crate::doing::Preparing;
 use crate::failure::Failure;
 use crate::installed::Installed;
 use crate::physical::{OpenPorts, Physical};
+use crate::published::{self, Published};
 use millrace_backplane::{Backplane, Setting};
 use millrace_device_file::{Change, DeviceFile, changes};
 use millrace_frames::SlotLayout;
 use millrace_listen::{Address, P4RUNTIME};
+use millrace_observe::Server;
 use millrace_p4runtime::{Listen, Policy, SharedServer, Tls};
 use millrace_syntax::read_file;
 use std::collections::BTreeMap;
@@ -24,6 +26,8 @@ const MAX_KEY_BYTES: u64 = 1 << 20;
 pub struct Device {
     name: String,
     pub(crate) clients: Arc<Clients>,
+    /// Before the rest: nobody looks at what ends.
+    http: Option<Server>,
     running: Mutex<Running>,
 }
 
@@ -40,12 +44,14 @@ pub struct Done {
 pub(crate) struct Running {
     /// What it is now.
     pub(crate) file: DeviceFile,
-    pub(crate) backplane: Backplane,
+    pub(crate) backplane: Arc<Backplane>,
     pub(crate) physical: BTreeMap<String, Physical>,
     pub(crate) installed: BTreeMap<String, Installed>,
     pub(crate) server: Option<SharedServer>,
     /// Whether frames have to go to other places than they do.
     pub(crate) are_routes_old: bool,
+    /// What the HTTP server shows.
+    pub(crate) published: Arc<Published>,
 }
 
 impl Device {
@@ -62,7 +68,8 @@ impl Device {
             layout: SlotLayout::DEFAULT,
             hops: u8::try_from(file.device.hops).unwrap_or(u8::MAX),
         };
-        let backplane = Backplane::start(&setting).map_err(Failure::failed)?;
+        let backplane = Arc::new(Backplane::start(&setting).map_err(Failure::failed)?);
+        let published = Published::new(&file.device.name, Arc::clone(&clients), &backplane);
         let server = serve(file, &clients)?;
         let empty = DeviceFile {
             device: file.device.clone(),
@@ -79,10 +86,12 @@ impl Device {
             installed: BTreeMap::new(),
             server,
             are_routes_old: false,
+            published: Arc::new(published),
         };
         running.become_as(file, &mut ports)?;
+        let http = published::serve(file, &running.published)?;
         info!(device = file.device.name, switches = file.switches.len(), "start");
-        Ok(Device { name: file.device.name.clone(), clients, running: Mutex::new(running) })
+        Ok(Device { name: file.device.name.clone(), clients, http, running: Mutex::new(running) })
     }
 
     /// Its name.
@@ -93,6 +102,16 @@ impl Device {
     /// Where P4Runtime is served.
     pub fn p4runtime(&self) -> Option<SocketAddr> {
         self.running().server.as_ref().map(SharedServer::address)
+    }
+
+    /// Where metrics and captures are served.
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(Server::address)
+    }
+
+    /// Whether the access list of the file says who may use its servers; else everybody may who reaches them.
+    pub fn knows_its_clients(&self) -> bool {
+        clients::are_known(&self.running().file)
     }
 
     /// Records what the device does by itself.
@@ -122,6 +141,9 @@ impl Device {
             return Ok(words(&changes.list, &changes));
         }
         let list = Arc::new(clients::list(file)?);
+        if clients::are_known(file) {
+            self.clients.close();
+        }
         let done = running.become_as(file, &mut OpenPorts::default());
         // Even after a failure: a tenant whose switches are gone is not to see others.
         let now = if done.is_ok() { list } else { Arc::new(clients::list(&running.file)?) };
@@ -144,6 +166,13 @@ fn words(done: &[Change], all: &millrace_device_file::Changes) -> Done {
 impl Running {
     /// Makes the smallest changes that lead to a file.
     pub(crate) fn become_as(&mut self, file: &DeviceFile, ports: &mut OpenPorts) -> Result<Done, Failure> {
+        let done = self.make_changes(file, ports);
+        // Also after a failure: some changes may have been made.
+        self.publish();
+        done
+    }
+
+    fn make_changes(&mut self, file: &DeviceFile, ports: &mut OpenPorts) -> Result<Done, Failure> {
         let mut changes = changes(&self.file, file);
         self.check(&changes.list)?;
         self.bring_programs_back(file, &mut changes.list);

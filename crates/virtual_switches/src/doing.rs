@@ -15,6 +15,7 @@ use millrace_dataplane::{Cancel, Keep, PortId};
 use millrace_device_file::{Change, End, Link, Quota, Source, State, Switch as Model, VirtualPort};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tracing::warn;
 
 /// What changes need that takes long or can be wrong, made before the first of them is done.
 pub(crate) struct Preparing<'p> {
@@ -45,7 +46,8 @@ impl<'p> Preparing<'p> {
         for change in list {
             match change {
                 Change::AddSwitch(model) => {
-                    let prepared = prepare(model, pipeline(&model.source, &model.name)?)?;
+                    let pipeline = pipeline(&model.source, &model.name)?;
+                    let prepared = prepare(model, pipeline, &running.file.device)?;
                     made.switches.insert(model.name.clone(), prepared);
                 }
                 Change::SwapProgram { switch, source, engine: kind } => {
@@ -216,7 +218,8 @@ impl Running {
 
     fn install(&mut self, model: &Model, prepared: Prepared) -> Result<(), Failure> {
         let lane = model.worker.map_or_else(|| self.least_used_lane(), usize::from);
-        let installed = Installed::new(model, prepared, (&self.backplane, lane), self.server.as_ref())?;
+        let with = (self.server.as_ref(), &self.file.device);
+        let installed = Installed::new(model, prepared, (&self.backplane, lane), with)?;
         self.installed.insert(model.name.clone(), installed);
         for port in &model.ports {
             self.connect_port(&model.name, port, &model.quota)?;
@@ -256,7 +259,8 @@ impl Running {
         let switch = installed.end(model.device_id, &self.backplane, self.server.as_ref())?;
         let pipeline = pipeline.map_err(|error| Failure::failed(error.message))?;
         let prepared = Prepared::of_running(pipeline, switch);
-        let mut installed = Installed::new(&model, prepared, (&self.backplane, lane), self.server.as_ref())?;
+        let with = (self.server.as_ref(), &self.file.device);
+        let mut installed = Installed::new(&model, prepared, (&self.backplane, lane), with)?;
         (installed.is_foreign, installed.before) = (is_foreign, before);
         self.installed.insert(name.to_owned(), installed);
         model.ports.iter().try_for_each(|port| self.connect_port(name, port, &model.quota))?;
@@ -322,6 +326,9 @@ impl Running {
         if let Some(wire) = installed.member.wire(port) {
             backplane.disconnect(wire);
             backplane.remove_port(&mut installed.member, port).map_err(Failure::failed)?;
+            if let Err(error) = installed.captures.forget(port) {
+                warn!(switch, port, %error, "the capture of a port that has gone is not whole");
+            }
             installed.tell_port(port, false);
         }
         Ok(())

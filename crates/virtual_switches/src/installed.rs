@@ -2,6 +2,7 @@
 
 use crate::cpu::{PacketIns, PacketOuts};
 use crate::failure::Failure;
+use crate::published::outside;
 use crate::shadow::Shadow;
 use millrace_access::Tenant;
 use millrace_backplane::{Backplane, ExitShare, MemberHandle, MemberSetting, TimeShare, Traffic};
@@ -9,9 +10,10 @@ use millrace_chassis::{Listener, Making, Pipeline, Programs, tell_of};
 use millrace_compile::check_port;
 use millrace_control::entries;
 use millrace_dataplane::{Clock, DigestMessage, EngineKind, Notice, PortId, Quotas, Switch, SwitchConfig};
-use millrace_device_file::{Engine, Quota, Switch as Model, VirtualPort};
-use millrace_drivers::Links;
+use millrace_device_file::{Device, Engine, Quota, Switch as Model, VirtualPort};
+use millrace_drivers::{Captures, DEFAULT_CAPTURE_FILE, Links};
 use millrace_listen::{Admission, THRIFT};
+use millrace_observe::Watched;
 use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Served, Share, SharedServer};
 use millrace_pipeline::Program;
 use millrace_syntax::read_text;
@@ -34,6 +36,9 @@ const SMALL_STACK: usize = 128 << 10;
 /// See the module's documentation.
 pub(crate) struct Installed {
     pub(crate) member: MemberHandle,
+    pub(crate) captures: Arc<Captures>,
+    /// How the HTTP server sees it.
+    pub(crate) watched: Arc<Watched>,
     pub(crate) programs: Programs,
     feed: Option<Feed>,
     thrift: Option<millrace_thrift::Server>,
@@ -78,13 +83,15 @@ impl Prepared {
 }
 
 /// Makes a switch as the file says, with its entries.
-pub(crate) fn prepare(model: &Model, pipeline: Pipeline) -> Result<Prepared, Failure> {
+pub(crate) fn prepare(model: &Model, pipeline: Pipeline, device: &Device) -> Result<Prepared, Failure> {
     let named = |reason: String| Failure::Invalid(format!("switch {}: {reason}", model.name));
     for port in model.ports.iter().map(|port| port.number).chain(model.cpu_port) {
         check_port(&pipeline.program, port.into()).map_err(named)?;
     }
+    let Making { engine, count_lookups, .. } = making(model, device);
     let config = SwitchConfig {
-        engine: engine(model.engine),
+        engine,
+        count_lookups,
         clock: Clock::real(),
         quotas: quotas(&model.quota),
         ..SwitchConfig::default()
@@ -126,6 +133,11 @@ pub(crate) fn engine(engine: Engine) -> EngineKind {
         Engine::Jit => EngineKind::Jit,
         Engine::Interp => EngineKind::Interp,
     }
+}
+
+/// How the programs of a switch are made; lookups are counted for whoever can read the counts.
+fn making(model: &Model, device: &Device) -> Making {
+    Making { engine: engine(model.engine), count_lookups: device.http.is_some(), ..Making::default() }
 }
 
 /// The share of the time of a worker that a quota gives.
@@ -183,21 +195,26 @@ impl Installed {
         model: &Model,
         prepared: Prepared,
         (backplane, lane): (&Backplane, usize),
-        server: Option<&SharedServer>,
+        (server, device): (Option<&SharedServer>, &Device),
     ) -> Result<Installed, Failure> {
         let Prepared { pipeline, switch } = prepared;
         let (config, program) = (pipeline.device_config.clone(), Arc::clone(&pipeline.program));
         let numbers = model.ports.iter().map(|port| port.number).chain(model.cpu_port);
+        // A name is one part of a path.
+        let folder = device.captures.as_ref().map(|folder| Path::new(folder).join(&model.name));
+        let captures = Captures::idle(folder.as_deref(), DEFAULT_CAPTURE_FILE).map_err(Failure::failed)?;
+        let captures = Arc::new(captures);
         let setting = MemberSetting {
             ports: numbers.map(PortId::from).collect(),
             places: places(&model.quota),
             share: time_share(&model.quota),
             traffic: traffic(&model.quota),
+            captures: Some(Arc::clone(&captures)),
         };
         let mut member = backplane.add_member(lane, switch, &setting).map_err(Failure::failed)?;
         backplane.set_stopped(&member, true);
         let notices = member.notices.take();
-        let served = serve(model, &member, backplane, server, pipeline);
+        let served = serve(model, &member, backplane, server, (pipeline, making(model, device)));
         let (programs, feed) = match served {
             Ok(served) => served,
             Err(failure) => {
@@ -209,8 +226,12 @@ impl Installed {
             .into_iter()
             .chain(feed.clone().map(|feed| Arc::new(feed) as Arc<dyn Listener>))
             .collect();
+        let counts = Arc::clone(&member.counts);
+        let watched = Watched::new(member.control.clone(), Arc::clone(&captures), move || outside(&counts));
         let mut installed = Installed {
             member,
+            captures,
+            watched: Arc::new(watched),
             programs,
             feed,
             thrift: None,
@@ -311,9 +332,8 @@ fn serve(
     member: &MemberHandle,
     backplane: &Backplane,
     server: Option<&SharedServer>,
-    pipeline: Pipeline,
+    (pipeline, making): (Pipeline, Making),
 ) -> Result<(Programs, Option<Feed>), Failure> {
-    let making = Making { engine: engine(model.engine), ..Making::default() };
     let control = member.control.clone();
     let Some(server) = server else { return Ok((Programs::new(making, control), None)) };
     let cpu_port = model.cpu_port.map(PortId::from).and_then(|port| {

@@ -5,6 +5,7 @@
 //!                            |  \---> P4Runtime: a device for each switch; Thrift: a server for each that asks for it
 //!                            |
 //!   millrace ctl --socket----+  who may do what: the access list
+//!   metrics, captures --HTTP-+
 //! ```
 //!
 //! There is one path for every change: the model of the device as it is ([`DeviceFile`](millrace_device_file::DeviceFile)), the model as it is
@@ -28,6 +29,7 @@ mod installed;
 mod physical;
 mod probation;
 mod programs;
+mod published;
 mod seen;
 mod shadow;
 mod snapshot;
