@@ -10,6 +10,7 @@ use crate::privileges::{Opener, Privileges};
 use clap::{Args, Subcommand};
 use millrace_device_file::DeviceFile;
 use millrace_listen::{Address, Admission, P4RUNTIME};
+use millrace_observe::DEVICE;
 use millrace_virtual_switches::{ControlSocket, Device, OpenPorts};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -115,6 +116,15 @@ fn run(path: &Path, args: &RunDevice, is_json: bool) -> Result<(), Failure> {
         };
         warn_of_exposure(&P4RUNTIME, address, admission);
     }
+    if let Some(address) = device.http() {
+        note_line(format_args!("metrics at http://{address}/metrics"));
+        info!(%address, "metrics");
+        let admission = match device.knows_its_clients() {
+            true => Admission::WithToken,
+            false => Admission::Anybody,
+        };
+        warn_of_exposure(&DEVICE, address, admission);
+    }
     for signal in signals.forever() {
         if signal != SIGHUP {
             break;
@@ -171,8 +181,10 @@ fn privileges(args: &RunDevice, file: &DeviceFile) -> Result<Privileges, Failure
     ports.for_each(|port| privileges.serves(port));
     let socket = Path::new(&file.device.socket);
     let audit = file.device.audit.as_deref().map(Path::new);
-    for path in [Some(socket), audit, args.log.log.as_deref()].into_iter().flatten() {
-        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let files = [Some(socket), audit, args.log.log.as_deref()].into_iter().flatten();
+    let folders =
+        files.map(|path| path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")));
+    for folder in folders.chain(file.device.captures.as_deref().map(Path::new)) {
         if !folder.exists() {
             std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
             privileges.give(folder)?;

@@ -9,7 +9,8 @@ use crate::cli::ProgramArgs;
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line, tell, tell_line};
 use crate::source::{load_any, write_output};
-use arguments::{end, millionths, name, toml_string};
+pub(crate) use arguments::name;
+use arguments::{end, millionths, toml_string};
 use clap::{Args, Subcommand, ValueEnum};
 use millrace_ctl_api::{Answer, Client, ClientError, MAX_REQUEST, Probation, Refused, Request};
 use millrace_device_file::{MAX_FILE, MAX_WAITING};
@@ -207,12 +208,16 @@ impl CtlCommand {
     }
 
     fn token(&self) -> Result<Option<String>, Failure> {
-        let Some(path) = &self.token_file else { return Ok(None) };
-        let text = text(path, MAX_TOKEN_FILE)?;
-        match text.trim_ascii() {
-            "" => Err(Failure::failed(path.display(), "it holds no token")),
-            token => Ok(Some(token.to_owned())),
-        }
+        self.token_file.as_deref().map(token).transpose()
+    }
+}
+
+/// The token that a file holds.
+pub(crate) fn token(path: &Path) -> Result<String, Failure> {
+    let text = text(path, MAX_TOKEN_FILE)?;
+    match text.trim_ascii() {
+        "" => Err(Failure::failed(path.display(), "it holds no token")),
+        token => Ok(token.to_owned()),
     }
 }
 

@@ -63,13 +63,15 @@ pub(crate) const TOP: &str = "\
 Examples:
   millrace top
   millrace top 9561 --once
+  millrace top --switch l2 --token-file blue.token        a switch of a device with many
   millrace top --json | jq '.status.ports[] | select(.up | not)'";
 
 pub(crate) const CAPTURE: &str = "\
 Examples:
   millrace capture on 1
   millrace capture on 1 --name trouble --metrics 9561
-  millrace capture off 1";
+  millrace capture off 1
+  millrace capture on 0 --switch l2 --token-file blue.token";
 
 pub(crate) const QUEUE: &str = "\
 Examples:

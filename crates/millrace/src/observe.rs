@@ -1,6 +1,7 @@
 //! `millrace top`, `millrace capture`, `millrace log`, `millrace queue`, `millrace plugin`, and the metrics of `millrace run`.
 
 use crate::cli::LogLevel;
+use crate::ctl::{name, token};
 use crate::findings::Failure;
 use crate::grpc::{address, warn_of_exposure};
 use crate::output::{note_line, say, say_line};
@@ -11,6 +12,7 @@ use millrace_observe::{Listen, Server, Shown};
 use millrace_observe_api::{Client, WorkerStatus};
 use serde_json::json;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use tracing::info;
 
 /// What a running switch shows of itself.
@@ -36,11 +38,37 @@ pub(crate) struct WhichArgs {
     metrics: Address,
 }
 
+/// Which switch of a device with many.
+#[derive(Debug, Args)]
+pub(crate) struct OfDeviceArgs {
+    /// That switch, of a device with many virtual switches
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    switch: Option<String>,
+    /// The file that holds the token of a tenant or of the operator of the device
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+}
+
+impl OfDeviceArgs {
+    fn client(&self, given: &Address) -> Result<Client, Failure> {
+        let mut client = Client::new(address(given, &METRICS)?);
+        if let Some(switch) = &self.switch {
+            client = client.of_switch(switch);
+        }
+        if let Some(path) = &self.token_file {
+            client = client.with_token(&token(path)?);
+        }
+        Ok(client)
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// Where the switch serves metrics
     #[arg(value_name = "ADDR|PORT", default_value = "127.0.0.1:9560")]
     address: Address,
+    #[command(flatten)]
+    of_device: OfDeviceArgs,
     /// Prints one page, with the rates of one second; also when standard output is no terminal
     #[arg(long)]
     once: bool,
@@ -62,6 +90,8 @@ pub(crate) struct CaptureCommand {
     name: Option<String>,
     #[command(flatten)]
     which: WhichArgs,
+    #[command(flatten)]
+    of_device: OfDeviceArgs,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -147,7 +177,7 @@ pub(crate) fn serve(args: &MetricsArgs, shown: impl FnOnce() -> Shown) -> Result
 
 /// `millrace top`.
 pub(crate) fn top(args: &TopArgs) -> Result<(), Failure> {
-    let client = Client::new(address(&args.address, &METRICS)?);
+    let client = args.of_device.client(&args.address)?;
     if args.json {
         let status = client.status().map_err(|error| Failure::Failed(error.to_string()))?;
         say_line(json!({ "ok": true, "status": status }));
@@ -162,7 +192,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<(), Failure> {
 
 /// `millrace capture`.
 pub(crate) fn capture(args: &CaptureCommand) -> Result<(), Failure> {
-    let client = Client::new(address(&args.which.metrics, &METRICS)?);
+    let client = args.of_device.client(&args.which.metrics)?;
     let done = match args.what {
         OnOff::On => client.start_capture(args.port, args.name.as_deref()),
         OnOff::Off => client.stop_capture(args.port),

@@ -135,6 +135,11 @@ fn summary(before: Option<&Status>, now: &Status, rate: Rate<'_>) -> Vec<String>
     let words = |number: Option<f64>| number.map_or_else(|| "-".to_owned(), |number| format!("{number:.1}"));
     let time = |part| latency.quantile(part).map_or_else(|| "-".to_owned(), duration);
     let tables: u64 = now.tables.iter().map(|table| table.bytes).sum();
+    // A switch of a device has no process of its own.
+    let memory = match now.process.resident_bytes {
+        0 => "-".to_owned(),
+        bytes => format!("{}B", scaled(bytes as f64)),
+    };
     let mut lines = vec![
         format!(
             "millrace {}  {} ({})  up {}",
@@ -144,8 +149,8 @@ fn summary(before: Option<&Status>, now: &Status, rate: Rate<'_>) -> Vec<String>
             uptime(now.now_ns / 1_000_000_000)
         ),
         format!(
-            "memory {}B, tables {}B  packets a burst {}  latency p50 {} p90 {} p99 {}",
-            scaled(now.process.resident_bytes as f64),
+            "memory {}, tables {}B  packets a burst {}  latency p50 {} p90 {} p99 {}",
+            memory,
             scaled(tables as f64),
             words(bursts.mean()),
             time(0.5),
@@ -404,6 +409,14 @@ pub(crate) mod tests {
             }],
             process: Process { resident_bytes: 120_000_000, ..Default::default() },
         }
+    }
+
+    #[test]
+    fn the_memory_of_a_device_is_not_that_of_one_switch() {
+        let mut now = status(60);
+        now.process = Process::default();
+        let text = View::new(None, &now, Order::Number).to_text();
+        assert!(text.contains("\nmemory -, tables 43.4MB  "), "{text}");
     }
 
     #[test]

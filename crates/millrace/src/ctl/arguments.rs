@@ -6,7 +6,7 @@ use millrace_device_file::{MAX_NAME, MAX_PORT_NUMBER};
 const PERCENT: u32 = 10_000;
 
 /// A name, as the file of a device has it.
-pub(super) fn name(text: &str) -> Result<String, String> {
+pub(crate) fn name(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     match begins && text.len() <= MAX_NAME && text.bytes().all(is_plain) {
