@@ -150,7 +150,8 @@ fn main() {
             let one = run(&good, &alone_trace, None);
             let two = run(&good, &both, Some(kind));
             parts.push(two / (one / 2.0));
-            (alone.push(one), next_to.push(two));
+            alone.push(one);
+            next_to.push(two);
         }
         let (alone, next_to, part) = (median(alone), median(next_to), median(parts));
         is_right &= part >= ASKED;
