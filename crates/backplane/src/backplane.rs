@@ -8,7 +8,7 @@ use crate::lane::Lane;
 use crate::link::{Emulation, Link, MAX_HOPS};
 use crate::member::{Member, pair};
 use crate::quota::{Admission, Mirror, TimeShare, Traffic};
-use crate::routes::{Route, Routes};
+use crate::routes::{Classify, Route, Routes};
 use crate::wire::{Host, Outlet, Wire};
 use crate::{MAX_LANES, MAX_MEMBERS, MemberId, PhysicalReport};
 use millrace_classifier::{RuleError, TagsOut};
@@ -357,6 +357,15 @@ impl Backplane {
         let routes = Arc::new(routes);
         let tell = |lane: &LaneHandle| lane.commands.ask(|to| Command::SetRoutes(Arc::clone(&routes), to));
         Ok(self.lanes.iter().try_for_each(tell)?)
+    }
+
+    /// From now on the first of these says which switch a frame belongs to on the first lane, and so on; none: nobody does. Waits until all
+    /// lanes know.
+    ///
+    /// # Errors
+    /// [`Ended`].
+    pub fn set_classify(&self, mut next: impl FnMut() -> Option<Box<dyn Classify>>) -> Result<(), Ended> {
+        self.lanes.iter().try_for_each(|lane| lane.commands.ask(|to| Command::SetClassify(next(), to)))
     }
 
     /// Frames of ports of the machine that were nobody's.

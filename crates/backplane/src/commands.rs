@@ -4,7 +4,7 @@ use crate::lane::Lane;
 use crate::member::Member;
 use crate::physical::Physical;
 use crate::quota::TimeShare;
-use crate::routes::Routes;
+use crate::routes::{Classify, Routes};
 use crate::wire::Wire;
 use crate::{MemberId, PhysicalReport};
 use millrace_dataplane::{PortId, Ringer, Summary};
@@ -28,6 +28,7 @@ pub(crate) enum Command {
     AddPhysical(u16, Box<dyn QueuePair>),
     RemovePhysical(u16, Reply<Box<dyn QueuePair>>),
     SetRoutes(Arc<Routes>, Reply<()>),
+    SetClassify(Option<Box<dyn Classify>>, Reply<()>),
     /// What the ports of the machine have counted, and those that broke.
     Statistics(Reply<PhysicalReport>),
     Stop,
@@ -138,6 +139,10 @@ impl Command {
             }
             Command::SetRoutes(routes, to) => {
                 lane.set_routes(routes);
+                let _ = to.send(());
+            }
+            Command::SetClassify(classify, to) => {
+                lane.set_classify(classify);
                 let _ = to.send(());
             }
             Command::Statistics(to) => {

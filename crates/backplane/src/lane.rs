@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::member::Member;
 use crate::physical::Physical;
 use crate::quota::{TimeShare, WHOLE};
-use crate::routes::{Routes, Spread};
+use crate::routes::{Classify, Routes, Spread};
 use crate::time::now_ns;
 use crate::{MemberId, PortFailure};
 use millrace_dataplane::{Doorbell, Progress};
@@ -83,7 +83,7 @@ impl Lane {
             members: Vec::new(),
             physicals: Vec::new(),
             pool,
-            spread: Spread::new(routes),
+            spread: Spread::new(routes, None),
             active: VecDeque::new(),
             timers: BinaryHeap::new(),
             told: Default::default(),
@@ -305,10 +305,16 @@ impl Lane {
         self.doorbell.look();
     }
 
+    /// From now on this says which switch a frame belongs to, or nobody does.
+    pub(crate) fn set_classify(&mut self, classify: Option<Box<dyn Classify>>) {
+        self.spread.classify = classify;
+    }
+
     /// From now on frames of ports go there.
     pub(crate) fn set_routes(&mut self, routes: Arc<Routes>) {
         self.spread.hand_over(&mut self.pool);
-        self.spread = Spread::new(routes);
+        let classify = self.spread.classify.take();
+        self.spread = Spread::new(routes, classify);
     }
 
     /// Sets how long the turns of all are, after one has come, has gone or has another share.

@@ -44,7 +44,7 @@ pub use counts::{Counts, Loss};
 pub use exit::{DEFAULT_PLACES, ExitShare};
 pub use link::{ALL_LOST, DEFAULT_HOPS, Emulation, MAX_DELAY_NS, MAX_HOPS};
 pub use quota::{Mirror, TimeShare, Traffic, WHOLE};
-pub use routes::Route;
+pub use routes::{Classify, Route};
 pub use wire::{Host, NotSent, Wire};
 
 use millrace_drivers::PortStatistics;

@@ -55,9 +55,16 @@ impl Routes {
     }
 }
 
+/// Says which switch a frame of a port of the machine belongs to, in a way that nobody here knows: what [`Match::Id`] compares.
+pub trait Classify: std::fmt::Debug + Send {
+    /// The result for a frame; none: it has none.
+    fn id(&mut self, physical: u16, frame: &[u8]) -> Option<u32>;
+}
+
 /// Frames of a lane's ports on their way to the inboxes of switches.
 pub(crate) struct Spread {
     routes: Arc<Routes>,
+    pub(crate) classify: Option<Box<dyn Classify>>,
     shares: Shares,
     collected: usize,
 }
@@ -71,9 +78,14 @@ struct Shares {
 }
 
 impl Spread {
-    pub(crate) fn new(routes: Arc<Routes>) -> Spread {
+    pub(crate) fn new(routes: Arc<Routes>, classify: Option<Box<dyn Classify>>) -> Spread {
         let by_wire = routes.wires.iter().map(|_| None).collect();
-        Spread { routes, shares: Shares { by_wire, touched: Vec::new(), spare: Vec::new() }, collected: 0 }
+        Spread {
+            routes,
+            classify,
+            shares: Shares { by_wire, touched: Vec::new(), spare: Vec::new() },
+            collected: 0,
+        }
     }
 
     /// How many wires get something.
@@ -89,15 +101,17 @@ impl Spread {
     /// Frames have come to a port of the machine.
     #[inline]
     pub(crate) fn give(&mut self, physical: u16, batch: &mut Batch, pool: &mut PacketPool) {
-        let Spread { routes, shares, collected } = self;
+        let Spread { routes, classify, shares, collected } = self;
         *collected += batch.len();
         let rules = routes.classifier.port(physical);
         if let Some(hit) = rules.whole().filter(|hit| hit.tag == TagAction::Keep) {
             return shares.give_all(&routes.wires[hit.port as usize], hit.port as usize, batch, pool);
         }
         batch.ask_for_frames();
+        let mut classify = classify.as_mut().filter(|_| rules.compares_ids());
         for packet in batch.drain() {
-            match rules.classify(packet.data(), None) {
+            let id = classify.as_mut().and_then(|classify| classify.id(physical, packet.data()));
+            match rules.classify(packet.data(), id) {
                 Verdict::One(hit) => shares.give(&routes.wires, hit, packet, pool),
                 Verdict::None => {
                     routes.unclassified.fetch_add(1, Ordering::Relaxed);
@@ -111,7 +125,7 @@ impl Spread {
     /// Gives the wires what they get.
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool) {
-        let Spread { routes, shares: Shares { by_wire, touched, spare }, collected } = self;
+        let Spread { routes, shares: Shares { by_wire, touched, spare }, collected, .. } = self;
         for wire in touched.drain(..) {
             let Some(mut share) = by_wire[wire].take() else { continue };
             routes.wires[wire].deliver(&mut share, pool);

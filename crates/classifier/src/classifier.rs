@@ -68,6 +68,8 @@ pub(crate) struct Port {
     pub(crate) scope: u16,
     /// Whether it has rules that compare bytes or have ids.
     pub(crate) content: bool,
+    /// Some rules compare the result of the operator's program.
+    pub(crate) ids: bool,
     /// Rules that compare bytes, as they are written.
     pub(crate) patterns: Box<[(Pattern, Hit)]>,
     /// The hit of its only rule, if that is for the whole port.
@@ -136,6 +138,12 @@ impl<'a> PortRules<'a> {
             return Verdict::One(hit);
         }
         with_header(frame, |header| self.tables.by_header(self.port, header))
+    }
+
+    /// Whether some rule compares the result of the operator's program, which is not needed else.
+    #[inline]
+    pub fn compares_ids(self) -> bool {
+        self.port.ids
     }
 
     /// As [`Classifier::whole`].

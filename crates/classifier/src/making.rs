@@ -145,6 +145,7 @@ impl<'r> Making<'r> {
             }
             Match::Id(id) => {
                 self.ports[port].content = true;
+                self.ports[port].ids = true;
                 self.ids.push((key(whole, u64::from(id)), hit));
                 return Ok(());
             }

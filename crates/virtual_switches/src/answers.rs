@@ -43,7 +43,8 @@ impl Device {
         answer.unwrap_or_else(|no| Answer::Refused(refused(no)))
     }
 
-    fn answer_or_refuse(self: &Arc<Device>, client: &Client, request: &Request) -> Result<Answer, No> {
+    /// Answers a request that changes nothing.
+    fn look(&self, client: &Client, request: &Request) -> Result<Answer, No> {
         match request {
             Request::List => {
                 self.may_begin(client)?;
@@ -67,6 +68,12 @@ impl Device {
                 self.may(client, Right::Read, Resource::Chassis)?;
                 Ok(Answer::Text(self.file().to_toml()))
             }
+            _ => Err(No::Refused(RefusalKind::Malformed, "the request changes something".into())),
+        }
+    }
+
+    fn answer_or_refuse(self: &Arc<Device>, client: &Client, request: &Request) -> Result<Answer, No> {
+        match request {
             Request::Apply { text, folder, dry_run } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
                 let file = read(text, folder)?;
@@ -75,10 +82,11 @@ impl Device {
             }
             Request::Load { text, folder } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
+                let _alone = self.edit_alone();
                 // What is added comes first, so that the lines of mistakes are its own.
                 let whole = format!("{text}\n{}", self.file().to_toml());
                 let file = read(&whole, folder)?;
-                Ok(changed(self.apply(&file, false)?, false))
+                Ok(changed(self.apply_alone(&file, false)?, false))
             }
             Request::Remove { switch } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
@@ -141,6 +149,9 @@ impl Device {
                     None => shadow::status(self, switch)?,
                 }))
             }
+            Request::List | Request::Stats { .. } | Request::Graph | Request::Show => {
+                self.look(client, request)
+            }
         }
     }
 
@@ -185,11 +196,12 @@ impl Device {
 
     /// Has the device become as its model with a change is, which has to keep all rules of a file.
     fn edit(&self, change: impl FnOnce(&mut DeviceFile) -> Result<(), Failure>) -> Result<Answer, No> {
+        let _alone = self.edit_alone();
         let mut file = self.file();
         change(&mut file)?;
         let file = DeviceFile::parse("the device", &file.to_toml())
             .map_err(|problems| Failure::File(Box::new(problems)))?;
-        Ok(changed(self.apply(&file, false)?, false))
+        Ok(changed(self.apply_alone(&file, false)?, false))
     }
 
     fn swap(

@@ -88,6 +88,12 @@ impl Clients {
         }
     }
 
+    /// The name of a client on the access list, unless it is the operator.
+    pub(crate) fn tenant(&self, client: &Client) -> Option<String> {
+        let Client::WithToken(token) = client else { return None };
+        self.list().name(&who(token)).filter(|name| *name != OPERATOR).map(str::to_owned)
+    }
+
     /// Records what somebody asked for over HTTP, and what came of it.
     pub(crate) fn record_over_http(
         &self,

@@ -28,6 +28,8 @@ pub struct Device {
     pub(crate) clients: Arc<Clients>,
     /// Before the rest: nobody looks at what ends.
     http: Option<Server>,
+    /// Held by whoever changes the model that he has read: nothing is lost of what two clients change at once.
+    editing: Mutex<()>,
     running: Mutex<Running>,
 }
 
@@ -91,7 +93,13 @@ impl Device {
         running.become_as(file, &mut ports)?;
         let http = published::serve(file, &running.published)?;
         info!(device = file.device.name, switches = file.switches.len(), "start");
-        Ok(Device { name: file.device.name.clone(), clients, http, running: Mutex::new(running) })
+        Ok(Device {
+            name: file.device.name.clone(),
+            clients,
+            http,
+            editing: Mutex::default(),
+            running: Mutex::new(running),
+        })
     }
 
     /// Its name.
@@ -120,6 +128,11 @@ impl Device {
         self.clients.record(&Client::Itself, device, what, result);
     }
 
+    /// Whoever has it is the only one that changes the file of the device.
+    pub(crate) fn edit_alone(&self) -> MutexGuard<'_, ()> {
+        self.editing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -134,6 +147,12 @@ impl Device {
     /// # Errors
     /// [`Failure`].
     pub fn apply(&self, file: &DeviceFile, is_dry_run: bool) -> Result<Done, Failure> {
+        let _alone = self.edit_alone();
+        self.apply_alone(file, is_dry_run)
+    }
+
+    /// As [`Device::apply`], by whoever has [`Device::edit_alone`].
+    pub(crate) fn apply_alone(&self, file: &DeviceFile, is_dry_run: bool) -> Result<Done, Failure> {
         let mut running = self.running();
         if is_dry_run {
             let changes = changes(&running.file, file);

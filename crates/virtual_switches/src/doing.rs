@@ -1,5 +1,6 @@
 //! Changes of a running device, each done.
 
+use crate::by_program::ByProgram;
 use crate::claims;
 use crate::device::Running;
 use crate::failure::Failure;
@@ -9,7 +10,7 @@ use crate::installed::{
 };
 use crate::physical::{OpenPorts, Physical};
 use crate::programs::bring;
-use millrace_backplane::{Emulation, ExitTo, Route};
+use millrace_backplane::{Classify, Emulation, ExitTo, Route};
 use millrace_chassis::{Candidate, Pipeline};
 use millrace_dataplane::{Cancel, Keep, PortId};
 use millrace_device_file::{Change, End, Link, Quota, Source, State, Switch as Model, VirtualPort};
@@ -22,6 +23,8 @@ pub(crate) struct Preparing<'p> {
     switches: HashMap<String, Prepared>,
     /// Programs for switches that run, and whether all that runs goes on with them.
     candidates: HashMap<String, (Candidate, bool)>,
+    /// What says which switch a frame belongs to, for each lane.
+    classify: Vec<ByProgram>,
     ports: &'p mut OpenPorts,
 }
 
@@ -31,7 +34,8 @@ impl<'p> Preparing<'p> {
         list: &[Change],
         ports: &'p mut OpenPorts,
     ) -> Result<Preparing<'p>, Failure> {
-        let mut made = Preparing { switches: HashMap::new(), candidates: HashMap::new(), ports };
+        let (switches, candidates, classify) = Default::default();
+        let mut made = Preparing { switches, candidates, classify, ports };
         // Hundreds of switches may have one program.
         let mut known: HashMap<Source, Pipeline> = HashMap::new();
         let mut pipeline = |source: &Source, switch: &str| -> Result<Pipeline, Failure> {
@@ -58,6 +62,14 @@ impl<'p> Preparing<'p> {
                     let candidate =
                         candidate.map_err(|error| Failure::Invalid(format!("switch {switch}: {error}")))?;
                     made.candidates.insert(switch.clone(), (candidate, true));
+                }
+                Change::SetClassify(Some(program)) => {
+                    let source = Source::Program(program.clone());
+                    let pipeline =
+                        bring(&source).map_err(|error| Failure::Invalid(format!("[classify]: {error}")))?;
+                    let one = || ByProgram::new(&pipeline);
+                    made.classify =
+                        (0..running.backplane.lanes()).map(|_| one()).collect::<Result<_, _>>()?;
                 }
                 // Where the program is another too, entries are loaded into that one.
                 Change::SetEntries { switch, entries } => {
@@ -159,8 +171,12 @@ impl Running {
                 self.note(change)?;
                 return self.set(change);
             }
+            Change::SetClassify(_) => {
+                let mut classify = std::mem::take(&mut preparing.classify).into_iter();
+                let next = || classify.next().map(|next| Box::new(next) as Box<dyn Classify>);
+                self.backplane.set_classify(next).map_err(Failure::failed)?;
+            }
             Change::SetPortRate { .. }
-            | Change::SetClassify(_)
             | Change::AddTenant(_)
             | Change::SetTenant(_)
             | Change::RemoveTenant(_) => {}

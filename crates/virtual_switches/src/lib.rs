@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod by_program;
 mod claims;
 mod clients;
 mod cpu;
@@ -41,4 +42,4 @@ pub use failure::Failure;
 pub use physical::OpenPorts;
 pub use probation::MAX_PROBATION;
 pub use shadow::{MAX_DIFFERENCES, MAX_SHADOW_PACKETS};
-pub use socket::{ControlSocket, MAX_CONNECTIONS};
+pub use socket::{ControlSocket, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT};

@@ -14,6 +14,7 @@ use millrace_ctl_api::{
 use rustix::fs::{Gid, Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, BufWriter, ErrorKind};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,8 @@ use tracing::{info, warn};
 
 /// Most connections at a time; one more is told so and closed.
 pub const MAX_CONNECTIONS: usize = 16;
+/// Most of them with one token: the operator is not kept out by a tenant.
+pub const MAX_CONNECTIONS_OF_TENANT: usize = 4;
 /// How long a client may take for its first line, and for the rest of a line that it has begun.
 const HELLO_TIME: Duration = Duration::from_secs(5);
 /// How long a client may be silent between two requests.
@@ -44,6 +47,8 @@ struct Shared {
     /// Whether everybody may connect.
     is_open: bool,
     connections: AtomicUsize,
+    /// How many each tenant has, by its name on the access list.
+    of_tenants: Mutex<BTreeMap<String, usize>>,
     /// Those that are open, to be closed at the end.
     streams: Mutex<Vec<(usize, UnixStream)>>,
     is_ending: AtomicBool,
@@ -70,6 +75,7 @@ impl ControlSocket {
             device: Arc::clone(device),
             is_open: mode & EVERYBODY != 0,
             connections: AtomicUsize::new(0),
+            of_tenants: Mutex::default(),
             streams: Mutex::default(),
             is_ending: AtomicBool::new(false),
         });
@@ -176,6 +182,36 @@ impl Shared {
     }
 }
 
+/// A place among the connections of a tenant, given back when it goes.
+struct Place<'s>(&'s Shared, Option<String>);
+
+impl Place<'_> {
+    fn take(shared: &Shared, tenant: Option<String>) -> Option<Place<'_>> {
+        if let Some(tenant) = &tenant {
+            let mut of_tenants = shared.of_tenants.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = of_tenants.entry(tenant.clone()).or_default();
+            if *count >= MAX_CONNECTIONS_OF_TENANT {
+                return None;
+            }
+            *count += 1;
+        }
+        Some(Place(shared, tenant))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let Place(shared, Some(tenant)) = self else { return };
+        let mut of_tenants = shared.of_tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = of_tenants.get_mut(tenant) {
+            *count -= 1;
+            if *count == 0 {
+                of_tenants.remove(tenant);
+            }
+        }
+    }
+}
+
 fn serve(stream: &UnixStream, shared: &Shared) {
     let _ = stream.set_read_timeout(Some(HELLO_TIME));
     let _ = stream.set_write_timeout(Some(HELLO_TIME));
@@ -195,6 +231,14 @@ fn serve(stream: &UnixStream, shared: &Shared) {
             say(&answer);
             return;
         }
+    };
+    let tenant = shared.device.clients.tenant(&client);
+    let Some(_place) = Place::take(shared, tenant) else {
+        let message = format!(
+            "{MAX_CONNECTIONS_OF_TENANT} clients of the tenant are connected already (MAX_CONNECTIONS_OF_TENANT)"
+        );
+        say(&refusal(RefusalKind::Limit, message));
+        return;
     };
     if !say(&Answer::Ready { device: shared.device.name().to_owned() }) {
         return;

@@ -308,3 +308,36 @@ fn quotas_of_the_file_hold() {
     lab.cables[1].receive(500);
     wait_for(|| lab.counts("a").drops.get("clone_quota").is_some_and(|lost| *lost >= 430));
 }
+
+/// The program of the operator says it by the last byte of the source: 9 is 7, all else is 8, which nobody has.
+#[test]
+fn a_program_says_which_switch_a_frame_belongs_to() {
+    let by_id = |name: &str, vid: u16, id: u16| {
+        let text = switch(name, vid, CROSS).replace(&format!("vlan = {vid}"), &format!("id = {id}"));
+        text.replace("tag = \"strip\"\n", "")
+    };
+    let classify = "[classify]\nprogram = \"classify.p4\"\n";
+    let folder = Folder::new();
+    let ids = |last: u8| {
+        let code = format!(
+            "if (hdr.ethernet.src[7:0] == {last}) {{ std.egress_spec = 7; }} else {{ std.egress_spec = 8; }}"
+        );
+        include_str!("programs/steer.p4").replace("steer.apply();", &code)
+    };
+    folder.write("classify.p4", &ids(9));
+    folder.write("other.p4", &ids(10));
+    let lab = Lab::within(folder, &file("workers = 2", &format!("{classify}{}", by_id("a", 10, 7))));
+    // Whatever its VLAN is; the tag stays.
+    lab.passes(10);
+    lab.passes(77);
+    assert_eq!(lab.stats().unclassified, Some(0));
+    let another =
+        file("workers = 2", &format!("{}{}", classify.replace("classify.p4", "other.p4"), by_id("a", 10, 7)));
+    lab.change(&lab.apply(&another));
+    lab.cables[0].send([frame(10, 1)]);
+    wait_for(|| lab.stats().unclassified == Some(1));
+    let both = file("workers = 2", &format!("{classify}{}{}", by_id("a", 10, 7), by_id("b", 11, 8)));
+    lab.change(&lab.apply(&both));
+    lab.passes(10);
+    assert_eq!((lab.counts("a").ports[0].rx_packets, lab.counts("b").ports[0].rx_packets), (30, 0));
+}

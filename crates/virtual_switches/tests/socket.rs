@@ -4,7 +4,7 @@ mod lab;
 
 use lab::{CROSS_FILE, Folder, Lab, PATIENCE, file, switch, wait_for};
 use millrace_ctl_api::{Answer, Client, ClientError, MAX_HELLO, RefusalKind, Request};
-use millrace_virtual_switches::{ControlSocket, MAX_CONNECTIONS};
+use millrace_virtual_switches::{ControlSocket, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -127,4 +127,18 @@ fn connections_end_with_the_device() {
     assert_eq!(names(&mut client).len(), 2);
     drop(socket);
     assert!(client.ask(&Request::List).is_err());
+}
+
+#[test]
+fn a_tenant_does_not_keep_the_operator_out() {
+    let (_lab, socket) = served();
+    let connect = || Client::connect(socket.path(), Some(TOKEN));
+    let mut held: Vec<Client> = (0..MAX_CONNECTIONS_OF_TENANT).map(|_| connect().unwrap()).collect();
+    match connect() {
+        Err(ClientError::Refused(refused)) => assert_eq!(refused.kind, RefusalKind::Limit),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(names(&mut Client::connect(socket.path(), None).unwrap()), ["r", "o"]);
+    held.pop();
+    wait_for(|| connect().is_ok());
 }
