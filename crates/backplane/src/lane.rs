@@ -11,6 +11,12 @@
 //! has packets uses at least its share of the time of any long interval, less one quantum and one step, however many others there are
 //! and whatever they do. Answers to requests count as its time too.
 //!
+//! **Debts.** That theorem is about switches that always have packets here. While a switch takes a step of milliseconds, as a batch may, the
+//! inbox of another is filled and overflows; after it that other has its inbox emptied in microseconds, and then nothing until the lane
+//! receives again. Rounds of turns would then pay the debt of the first in no time. So debts are also paid in time that passes: a switch that has used more
+//! than its share of it ([`Member::has_credit`]) has no turn while others, who have not, have had packets within [`IDLE_NS`]. What they
+//! leave idle for longer is for who is in debt, too.
+//!
 //! **Bursts.** Frames of many switches come interleaved. A switch that was run for each of them would be as slow as its first packet
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
 //! runs the switches then. At low load nothing waits for that: the ports have no more frames.
@@ -44,6 +50,10 @@ const LEAST_QUANTUM_NS: i64 = 5_000;
 /// How long a lane goes on with rounds of turns while packets wait for switches, in nanoseconds, before it takes more from its ports:
 /// longer than it takes to receive what it collects, as it would be busy with frames that have no room otherwise.
 const TURNS_NS: u64 = 1_000_000;
+/// After so long without packets for anybody who is not in debt, those who are have turns, in nanoseconds: longer than a lane receives.
+const IDLE_NS: u64 = 50_000;
+/// Requests of a switch that are answered at a time.
+const ANSWERS: usize = 16;
 /// Steps of a switch between two looks at the clock.
 const STEPS: usize = 4;
 /// How long a lane sleeps when it cannot wait for its descriptors, or when all that have packets have used their time.
@@ -64,6 +74,10 @@ pub(crate) struct Lane {
     /// Switches that have packets, in the order of their turns.
     active: VecDeque<MemberId>,
     timers: BinaryHeap<Reverse<(u64, MemberId)>>,
+    /// Switches with requests that wait.
+    called: Vec<MemberId>,
+    /// When a switch that was not in debt had something to do last.
+    contended_ns: u64,
     /// What was on the agendas, to use its memory again.
     told: (Vec<MemberId>, Vec<Arc<Exit>>),
     received: Batch,
@@ -86,6 +100,8 @@ impl Lane {
             spread: Spread::new(routes, None),
             active: VecDeque::new(),
             timers: BinaryHeap::new(),
+            called: Vec::new(),
+            contended_ns: 0,
             told: Default::default(),
             received: Batch::new(),
             failures: Vec::new(),
@@ -108,6 +124,7 @@ impl Lane {
     /// One round; whether there was anything to do.
     fn round(&mut self) -> bool {
         let mut busy = self.doorbell.has_rung() && self.answer();
+        busy |= !self.called.is_empty() && self.answer_called();
         busy |= self.receive();
         busy |= self.wake_late();
         self.take_told();
@@ -126,7 +143,7 @@ impl Lane {
         }
     }
 
-    /// Does what was asked for, of the lane and of its switches.
+    /// Does what was asked of the lane, and notes of which switches something was asked.
     fn answer(&mut self) -> bool {
         while !self.is_stopped
             && let Some(command) = self.commands.next()
@@ -136,19 +153,40 @@ impl Lane {
                 other => other.carry_out(self),
             }
         }
-        for at in 0..self.members.len() {
-            let Some(member) = &mut self.members[at] else { continue };
-            if !member.worker.was_called() {
-                continue;
+        for (at, member) in self.members.iter_mut().enumerate() {
+            let Some(member) = member else { continue };
+            if member.worker.was_called() && !member.is_called {
+                member.is_called = true;
+                self.called.push(at as MemberId);
             }
-            let begun = now_ns();
-            member.worker.answer(&mut self.pool);
-            let now = now_ns();
-            member.use_time(now.saturating_sub(begun), now);
-            // An answer may have packets go on, and the end of a pause does.
-            self.activate(at as MemberId);
         }
         true
+    }
+
+    /// Does what was asked of switches, as far as they have time; whether anything was done.
+    fn answer_called(&mut self) -> bool {
+        let mut any = false;
+        for _ in 0..self.called.len() {
+            let id = self.called.remove(0);
+            let now = now_ns();
+            let is_idle = now.saturating_sub(self.contended_ns) >= IDLE_NS;
+            let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
+            if !member.has_credit(now) && !is_idle {
+                self.called.push(id);
+                continue;
+            }
+            any = true;
+            let more = member.worker.answer(ANSWERS, &mut self.pool);
+            let then = now_ns();
+            member.use_time(then.saturating_sub(now), then);
+            member.is_called = more;
+            if more {
+                self.called.push(id);
+            }
+            // An answer may have packets go on, and the end of a pause does.
+            self.activate(id);
+        }
+        any
     }
 
     /// Takes frames from the ports and gives them to the inboxes of their switches.
@@ -225,7 +263,9 @@ impl Lane {
         for _ in 0..self.active.len() {
             let Some(id) = self.active.pop_front() else { break };
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
-            if !member.may_run(*now) {
+            let has_credit = member.has_credit(*now);
+            let is_its_turn = has_credit || now.saturating_sub(self.contended_ns) >= IDLE_NS;
+            if !is_its_turn || !member.may_run(*now) {
                 self.active.push_back(id);
                 continue;
             }
@@ -233,6 +273,9 @@ impl Lane {
             member.note.is_taken();
             member.let_time_pass(*now);
             *now = run_turn(member, &mut self.pool, *now);
+            if has_credit {
+                self.contended_ns = *now;
+            }
             if member.has_work() && !member.is_paused {
                 self.active.push_back(id);
                 continue;
@@ -297,7 +340,9 @@ impl Lane {
         let due =
             self.timers.peek().map(|Reverse((due, _))| Duration::from_nanos(due.saturating_sub(now_ns())));
         // Switches that have used their time go on soon, and so does a device that took no more.
-        let waits = !self.active.is_empty() || self.physicals.iter().any(Physical::has_waiting);
+        let waits = !self.active.is_empty()
+            || !self.called.is_empty()
+            || self.physicals.iter().any(Physical::has_waiting);
         let soon = waits.then_some(SHORT);
         if wait_readable(&descriptors, due.into_iter().chain(soon).min()).is_err() {
             std::thread::sleep(SHORT);
@@ -335,7 +380,9 @@ impl Lane {
         let least = shares().map(share_of).min().unwrap_or(whole).max(1);
         let round_ns = ROUND_NS.max(LEAST_QUANTUM_NS * whole / least);
         for member in self.members.iter_mut().flatten() {
-            member.quantum_ns = (share_of(member.share()) * round_ns / whole).max(1);
+            let share = share_of(member.share());
+            member.quantum_ns = (share * round_ns / whole).max(1);
+            member.set_part(share.unsigned_abs());
         }
     }
 }

@@ -118,6 +118,15 @@ impl Mailbox {
     }
 }
 
+/// Takes at most so many of the messages that have come; whether there may be more.
+pub(super) fn take_some(worker: &mut Worker, most: usize) -> bool {
+    for _ in 0..most {
+        let Some(message) = worker.mailbox.next() else { return false };
+        take(worker, message);
+    }
+    true
+}
+
 /// Takes the messages that have come.
 pub(super) fn take_waiting(worker: &mut Worker) {
     while let Some(message) = worker.mailbox.next() {

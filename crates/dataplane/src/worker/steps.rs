@@ -54,11 +54,12 @@ impl Worker {
         self.mailbox.was_called()
     }
 
-    /// Answers the requests that have come, with packets of that pool.
-    pub fn answer(&mut self, pool: &mut PacketPool) {
+    /// Answers requests that have come, at most so many, with packets of that pool; whether there may be more.
+    pub fn answer(&mut self, most: usize, pool: &mut PacketPool) -> bool {
         swap(&mut self.packets.pool, pool);
-        mailbox::take_waiting(self);
+        let more = mailbox::take_some(self, most);
         swap(&mut self.packets.pool, pool);
+        more
     }
 
     /// Takes a batch from each port, with packets of that pool.
