@@ -9,25 +9,16 @@ use millrace_dataplane::PortId;
 use millrace_describe::image::Image;
 use millrace_listen::{Address, Admission, P4RUNTIME, Service};
 use millrace_p4runtime::{CpuLink, Listen, Tls};
-use millrace_syntax::read_file;
 use std::net::SocketAddr;
-use std::path::Path;
 use tracing::warn;
-
-/// Most bytes of a file with a key or certificates.
-pub(crate) const MAX_KEY_BYTES: u64 = 1 << 20;
 
 /// Where and how to listen, if at all.
 pub(crate) fn listen(args: &GrpcArgs) -> Result<Option<Listen>, Failure> {
     let Some(given) = &args.grpc else { return Ok(None) };
-    let read =
-        |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error));
     let tls = match (&args.grpc_cert, &args.grpc_key) {
-        (Some(certificate), Some(key)) => Some(Tls {
-            certificate: read(certificate)?,
-            key: read(key)?,
-            client_authority: args.grpc_client_ca.as_deref().map(read).transpose()?,
-        }),
+        (Some(certificate), Some(key)) => {
+            Some(Tls::read(certificate, key, args.grpc_client_ca.as_deref()).map_err(Failure::Failed)?)
+        }
         _ => None,
     };
     Ok(Some(Listen { address: address(given, &P4RUNTIME)?, tls, allow_plaintext: args.grpc_allow_plaintext }))

@@ -2,13 +2,14 @@
 
 use crate::cli::ProgramArgs;
 use crate::findings::{Failure, Findings};
-use crate::grpc::{self, MAX_KEY_BYTES};
+use crate::grpc;
 use crate::output::say_line;
 use crate::source::load_any;
 use clap::{Args, ValueEnum};
 use millrace_listen::{Address, P4RUNTIME, THRIFT};
+use millrace_p4runtime::MAX_KEY_BYTES;
 use millrace_p4runtime_api::client::{self, ClientTls, Device};
-use millrace_swap_report::{Item, Report};
+use millrace_swap_report::Report;
 use millrace_syntax::read_file;
 use millrace_thrift_api::{CallError, Client, Keep};
 use serde_json::json;
@@ -87,20 +88,12 @@ pub(crate) fn swap(args: &SwapArgs, findings: &mut Findings) -> Result<(), Failu
     }
     say_line(format_args!("{name} is running now"));
     for (what, items) in [("kept", &report.kept), ("dropped", &report.dropped)] {
-        items.iter().for_each(|item| say_line(format_args!("{what:7}  {}", told(item))));
+        items.iter().for_each(|item| say_line(format_args!("{what:7}  {item}")));
     }
     if report.more > 0 {
         say_line(format_args!("and {} more that the answer had no room for", report.more));
     }
     Ok(())
-}
-
-/// An item as a line: `12 entries of table Ingress.routes`.
-fn told(item: &Item) -> String {
-    let Item { kind, name, what, count, reason } = item;
-    let of = if name.is_empty() { kind.clone() } else { format!("{kind} {name}") };
-    let reason = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-    format!("{count} {what} of {of}{reason}")
 }
 
 fn over_thrift(given: &Address, image: String, keep: Kept) -> Result<Report, Failure> {

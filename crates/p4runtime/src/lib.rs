@@ -74,7 +74,7 @@ pub use read::{Answers, MAX_READ_BACKLOG, STALL, TAKING_TIME};
 pub use requests::Usage;
 pub use role_config::MAX_ROLE_IDS;
 pub use routes::MAX_SMALL_MESSAGE;
-pub use server::{Listen, MAX_CALLS, Server, SharedServer, StartError, Tls, service};
+pub use server::{Listen, MAX_CALLS, MAX_KEY_BYTES, Server, SharedServer, StartError, Tls, service};
 pub use service::Service;
 pub use session::ARBITRATION_TIME;
 pub use streams::{MAX_STREAMS, MAX_STREAMS_OF_PEER};

@@ -11,9 +11,11 @@ use millrace_chassis::Programs;
 use millrace_dataplane::Control;
 use millrace_listen::{Admission, ListenError, P4RUNTIME};
 use millrace_p4runtime_api::v1::p4_runtime_server::P4RuntimeServer;
+use millrace_syntax::read_file;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,6 +24,8 @@ use tokio::sync::oneshot;
 use tonic::transport::{Certificate, Identity, Server as Transport, ServerTlsConfig};
 use tracing::error;
 
+/// Most bytes of a file with a key or certificates.
+pub const MAX_KEY_BYTES: u64 = 1 << 20;
 /// Most calls and streams of one connection at a time.
 pub const MAX_CALLS: u32 = 128;
 /// Most calls of one connection that are worked on at a time: that many messages it may have in memory. Others wait.
@@ -62,6 +66,20 @@ pub struct Tls {
     pub key: Vec<u8>,
     /// The authority that must have signed the clients' certificates (mutual TLS); without it any client may come.
     pub client_authority: Option<Vec<u8>>,
+}
+
+impl Tls {
+    /// Of files.
+    ///
+    /// # Errors
+    /// Which of them cannot be read, and why.
+    pub fn read(certificate: &Path, key: &Path, client_authority: Option<&Path>) -> Result<Tls, String> {
+        let read = |path: &Path| {
+            read_file(path, MAX_KEY_BYTES).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let client_authority = client_authority.map(read).transpose()?;
+        Ok(Tls { certificate: read(certificate)?, key: read(key)?, client_authority })
+    }
 }
 
 impl fmt::Debug for Tls {

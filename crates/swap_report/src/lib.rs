@@ -3,6 +3,7 @@
 //! It never links a switch: a client that reads it needs neither a data path nor a code generator.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Most bytes of a report: clients take no large metadata.
 pub const MAX_REPORT: usize = 4096;
@@ -33,6 +34,18 @@ pub struct Item {
     /// Why they were dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// `12 entries of table Ingress.routes`, and the reason why they were dropped.
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Item { kind, name, what, count, reason } = self;
+        write!(f, "{count} {what} of {kind}")?;
+        if !name.is_empty() {
+            write!(f, " {name}")?;
+        }
+        reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
+    }
 }
 
 impl Report {
