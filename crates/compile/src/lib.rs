@@ -52,6 +52,12 @@ impl Standard {
     }
 }
 
+/// A macro as it is written on command lines: `NAME` defines 1, `NAME=VALUE` the value.
+pub fn definition(text: &str) -> (String, String) {
+    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
+    (name.to_owned(), value.to_owned())
+}
+
 /// Whether a text declares something as P4_14 alone does, before it declares something as P4_16 alone does. Reads the text at
 /// most once, comments and lines of the preprocessor left out.
 fn has_declaration_of_p4_14(text: &str) -> bool {

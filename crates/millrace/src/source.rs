@@ -3,7 +3,7 @@
 use crate::cli::SourceArgs;
 use crate::findings::{Failure, Findings};
 use millrace_chassis::check_chains;
-use millrace_compile::{Checked, LowerError, Options, Source, Standard, check};
+use millrace_compile::{Checked, LowerError, Options, Source, Standard, check, definition};
 use millrace_describe::image::{Image, MAX_IMAGE};
 use millrace_describe::p4info::describe;
 use millrace_messages::config::P4Info;
@@ -205,14 +205,6 @@ fn recognised(path: &Path) -> Standard {
 /// Reads and checks a program from a text.
 pub(crate) fn load_text(name: &str, text: &str, findings: &mut Findings) -> Result<CheckedProgram, Failure> {
     show_all(check(Source::Text(name, text), Standard::P4_16, &Options::default()), findings)
-}
-
-/// `NAME` defines 1, `NAME=VALUE` the value.
-fn definition(text: &str) -> (String, String) {
-    match text.split_once('=') {
-        Some((name, value)) => (name.to_owned(), value.to_owned()),
-        None => (text.to_owned(), "1".to_owned()),
-    }
 }
 
 fn show_all(mut checked: Checked, findings: &mut Findings) -> Result<CheckedProgram, Failure> {

@@ -1,7 +1,7 @@
 //! From a program's text to a switch that runs it.
 
 use crate::errors::{self, Found, compile_error, failed, unreadable};
-use millrace_compile::{LowerError, Options, Source, Standard};
+use millrace_compile::{LowerError, Options, Source, Standard, definition};
 use millrace_dataplane::{Switch, SwitchConfig};
 use millrace_describe::p4info::{describe, to_text};
 use millrace_pipeline::Program;
@@ -152,11 +152,7 @@ fn macros(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
         return Err(PyTypeError::new_err("defines are a dict or a list"));
     }
     let given: Vec<String> = given.extract()?;
-    let split = |text: String| match text.split_once('=') {
-        Some((name, value)) => (name.to_owned(), value.to_owned()),
-        None => (text, "1".to_owned()),
-    };
-    Ok(given.into_iter().map(split).collect())
+    Ok(given.iter().map(|text| definition(text)).collect())
 }
 
 fn on_a_large_stack<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> PyResult<R> {

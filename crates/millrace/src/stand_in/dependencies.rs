@@ -3,6 +3,7 @@
 use crate::findings::{Failure, Findings};
 use crate::output::say;
 use clap::ArgAction;
+use millrace_compile::definition;
 use millrace_syntax::{Options, SourceFile, Unfolded, builtin_include, unfold_path};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -58,11 +59,7 @@ impl PreprocessorArgs {
         if !self.only && !self.rule_only && !self.rule {
             return Ok(false);
         }
-        let define = |define: &OsString| {
-            let text = define.to_string_lossy();
-            let (name, value) = text.split_once('=').unwrap_or((&text, "1"));
-            (name.to_owned(), value.to_owned())
-        };
+        let define = |define: &OsString| definition(&define.to_string_lossy());
         let mut defines: Vec<(String, String)> = defines.iter().map(define).collect();
         defines.push(("__TARGET_BMV2__".to_owned(), "1".to_owned()));
         let include_dirs = include_dirs.iter().map(PathBuf::from).collect();
