@@ -27,6 +27,7 @@ mod reference;
 pub use changes::{Change, Changes, Kept, Missing, changes};
 pub use limits::*;
 pub use model::*;
+pub use print::toml_string;
 pub use problem::{Kind, Place, Problem, Problems};
 pub use reference::reference;
 

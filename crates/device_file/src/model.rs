@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use std::fmt;
+use std::str::FromStr;
 
 /// A device with its virtual switches. It keeps every rule that [`DeviceFile::parse`] checks if that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -361,6 +362,25 @@ impl fmt::Display for Mac {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.switch, self.port)
+    }
+}
+
+/// A text is no end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoEnd;
+
+impl FromStr for End {
+    type Err = NoEnd;
+
+    /// `SWITCH:PORT`.
+    fn from_str(text: &str) -> Result<End, NoEnd> {
+        let (switch, number) = text.rsplit_once(':').ok_or(NoEnd)?;
+        // A plus sign would parse as a number too.
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number || !crate::reader::is_name(switch) || switch.len() > crate::MAX_NAME {
+            return Err(NoEnd);
+        }
+        Ok(End { switch: switch.to_owned(), port: number.parse().map_err(|_| NoEnd)? })
     }
 }
 

@@ -279,14 +279,9 @@ fn ends(table: &Table<'_>, findings: &mut Findings) -> Option<[Placed<End>; 2]> 
             table.wrong_type("between", element, findings);
             continue;
         };
-        let end = text.rsplit_once(':').and_then(|(switch, number)| {
-            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            let is_end = is_number && crate::reader::is_name(switch) && switch.len() <= MAX_NAME;
-            is_end.then(|| number.parse().ok()).flatten().map(|port| End { switch: switch.to_owned(), port })
-        });
-        match end {
-            Some(end) => read.push((end, element.span())),
-            None => {
+        match text.parse::<End>() {
+            Ok(end) => read.push((end, element.span())),
+            Err(NoEnd) => {
                 let message = format!(
                     "{} is no end of a link: SWITCH:PORT with a port up to {MAX_PORT_NUMBER} is expected",
                     quoted(text)

@@ -194,7 +194,7 @@ impl Out<'_> {
     }
 
     fn text(&mut self, key: &str, value: &str) -> fmt::Result {
-        self.plain(key, literal(value))
+        self.plain(key, toml_string(value))
     }
 
     fn some(&mut self, key: &str, value: &Option<String>) -> fmt::Result {
@@ -206,13 +206,13 @@ impl Out<'_> {
     }
 
     fn texts<'v>(&mut self, key: &str, values: impl Iterator<Item = &'v str>) -> fmt::Result {
-        let values: Vec<String> = values.map(literal).collect();
+        let values: Vec<String> = values.map(toml_string).collect();
         self.plain(key, format_args!("[{}]", values.join(", ")))
     }
 }
 
 /// A basic string of TOML.
-fn literal(text: &str) -> String {
+pub fn toml_string(text: &str) -> String {
     let mut literal = String::from("\"");
     for c in text.chars() {
         match c {

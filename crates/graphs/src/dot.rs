@@ -95,7 +95,7 @@ fn attributes(node: &Node) -> String {
 }
 
 /// A string of dot, whose lines are in the middle.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {

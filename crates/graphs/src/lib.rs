@@ -13,7 +13,7 @@ mod json;
 mod parser;
 mod wording;
 
-pub use dot::whole;
+pub use dot::{quoted, whole};
 pub use json::json;
 
 use millrace_sema::hir;

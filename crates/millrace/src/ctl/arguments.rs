@@ -46,26 +46,10 @@ pub(super) fn millionths(text: &str) -> Result<u32, String> {
     if millionths > 100 * PERCENT { Err(no().to_owned()) } else { Ok(millionths) }
 }
 
-/// A text as a string of TOML.
-pub(super) fn toml_string(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            control if control.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(control))),
-            character => quoted.push(character),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millrace_device_file::{DeviceFile, Kind};
+    use millrace_device_file::{DeviceFile, Kind, toml_string};
 
     #[test]
     fn ends_are_a_switch_and_a_port() {

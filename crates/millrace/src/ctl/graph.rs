@@ -86,21 +86,7 @@ pub(super) fn dot(device: &str, graph: &GraphStatus) -> String {
 
 /// Lines as one string of Graphviz.
 fn quoted(lines: &[&str]) -> String {
-    let mut quoted = String::from("\"");
-    for (at, line) in lines.iter().enumerate() {
-        quoted.push_str(if at > 0 { "\\n" } else { "" });
-        for character in line.chars() {
-            match character {
-                '"' => quoted.push_str("\\\""),
-                '\\' => quoted.push_str("\\\\"),
-                '\n' => quoted.push_str("\\n"),
-                control if control.is_control() => quoted.push(' '),
-                character => quoted.push(character),
-            }
-        }
-    }
-    quoted.push('"');
-    quoted
+    millrace_graphs::quoted(&lines.join("\n"))
 }
 
 #[cfg(test)]
