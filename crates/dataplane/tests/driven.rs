@@ -1,11 +1,14 @@
 //! A worker that somebody else drives, with packets that are lent to it.
 
+mod wire;
+
 use millrace_dataplane::{Doorbell, EngineKind, PortId, Progress, Replica, Switch, SwitchConfig, Worker};
-use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
+use millrace_drivers::{MemoryPort, QueuePair};
 use millrace_frames::{PacketPool, Region, SlotLayout};
 use millrace_pipeline::text;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::channel;
+use wire::Wire;
 
 /// Frames of port 2 go to group 1, others to their neighbour: from 0 to 1 and back.
 const PROGRAM: &str = "program t architecture test errors (NoError)
@@ -21,20 +24,6 @@ const PROGRAM: &str = "program t architecture test errors (NoError)
      block1: group = 32w1 end
      block2: port = xor(from, 32w1) end
      }";
-
-struct Wire(Receiver<Vec<u8>>, Sender<Vec<u8>>, Vec<u8>);
-
-impl FarEnd for Wire {
-    fn next(&mut self) -> Next<'_> {
-        let Ok(frame) = self.0.try_recv() else { return Next::None };
-        self.2 = frame;
-        Next::Frame(&self.2)
-    }
-
-    fn take(&mut self, frame: &[u8]) -> bool {
-        self.1.send(frame.to_vec()).is_ok()
-    }
-}
 
 #[test]
 fn packets_are_of_the_pool_that_is_lent_and_go_back_there() {

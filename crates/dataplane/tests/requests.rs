@@ -1,16 +1,19 @@
 //! What is asked of a running switch, and of one that does not run.
 
+mod wire;
+
 use millrace_dataplane::{
     Answer, Control, EngineKind, ObjectError, ObjectRequest, PortId, Reply, Request, Switch, SwitchConfig,
     Worker, answer,
 };
-use millrace_drivers::{FarEnd, MemoryPort, Next};
+use millrace_drivers::MemoryPort;
 use millrace_pipeline::{Bits, RegisterId, text};
 use millrace_state::{ObjectWrite, WriteError};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use wire::Wire;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longer than a worker takes for many rounds.
@@ -44,20 +47,6 @@ block0:
 body control send { block0: end }
 body deparser deparse { block0: emit h end }
 "#;
-
-struct Wire(Receiver<Vec<u8>>, Sender<Vec<u8>>, Vec<u8>);
-
-impl FarEnd for Wire {
-    fn next(&mut self) -> Next<'_> {
-        let Ok(frame) = self.0.try_recv() else { return Next::None };
-        self.2 = frame;
-        Next::Frame(&self.2)
-    }
-
-    fn take(&mut self, frame: &[u8]) -> bool {
-        self.1.send(frame.to_vec()).is_ok()
-    }
-}
 
 fn switch() -> Switch {
     let program = text::parse(PROGRAM).unwrap_or_else(|error| panic!("{error}"));
