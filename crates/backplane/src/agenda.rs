@@ -2,7 +2,6 @@
 //!
 //! Any thread puts somebody on the list; the lane takes the whole list. Whoever is told often stands there once: a [`Note`] says whether
 //! it does. So a burst costs one look at a flag, and a lock only where the lane had nothing of it.
-
 //!
 //! Mostly the lane tells itself: its ports have frames for its switches, and these send by its ports. That goes by a list and a flag
 //! that its thread alone uses: a lock or a fence would wait until all that the processor has written before is in its cache.

@@ -65,6 +65,16 @@ pub struct PhysicalReport {
     pub failures: Vec<PortFailure>,
 }
 
+impl PhysicalReport {
+    /// What a port has counted, and why it broke if it did.
+    pub fn of(&self, number: u16) -> (PortStatistics, Option<String>) {
+        let counted = self.ports.iter().find(|(known, _)| *known == number);
+        let failure = self.failures.iter().find(|failure| failure.port == number);
+        let counted = counted.map(|(_, counted)| *counted).unwrap_or_default();
+        (counted, failure.map(|failure| failure.error.clone()))
+    }
+}
+
 /// A port of the machine broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortFailure {

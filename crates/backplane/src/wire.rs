@@ -224,16 +224,16 @@ impl QueuePair for WirePort {
             }
             Outlet::Host(host) => {
                 // What it has no room for stays in the batch, and is refused.
-                let refused_before = batch.len();
+                let before = batch.len();
                 batch.recycle_if(pool, |packet| {
                     let is_taken = host.take(packet.data());
                     statistics.tx_bytes += if is_taken { packet.len() as u64 } else { 0 };
                     is_taken
                 });
                 let refused = batch.len();
-                statistics.tx_packets += (refused_before - refused) as u64;
+                statistics.tx_packets += (before - refused) as u64;
                 statistics.tx_refused += refused as u64;
-                return Ok(Transmitted { sent: refused_before - refused, refused });
+                return Ok(Transmitted { sent: before - refused, refused });
             }
             Outlet::Exits(exits) => {
                 statistics.tx_bytes += bytes(batch);

@@ -86,7 +86,7 @@ fn ports(out: &mut Families, status: &Status) {
         ];
         (labels, 1)
     });
-    out.gauges("millrace_port_info", "What is behind the port", None, infos.collect());
+    out.gauges("millrace_port_info", "What the port is connected to", None, infos.collect());
     let speeds = status.ports.iter().filter_map(|port| {
         Some((vec![("port", port.port.to_string())], u64::from(port.speed_mbps?) * 1_000_000 / 8))
     });

@@ -164,13 +164,9 @@ impl Device {
     }
 
     fn may(&self, client: &Client, right: Right, resource: Resource<'_>) -> Result<(), No> {
-        self.clients.may(client, right, resource).map_err(|refusal| match refusal {
-            Refusal::Unknown => No::Refused(RefusalKind::Unknown, refusal.to_string()),
-            Refusal::Forbidden(_) => No::Refused(RefusalKind::Forbidden, refusal.to_string()),
-            Refusal::Hidden => No::Refused(
-                RefusalKind::Forbidden,
-                "only the operator may ask for what is of the whole device".into(),
-            ),
+        self.clients.may(client, right, resource).map_err(|refusal| {
+            let hidden = "only the operator may ask for what is of the whole device";
+            no(refusal, No::Refused(RefusalKind::Forbidden, hidden.into()))
         })
     }
 
@@ -184,14 +180,9 @@ impl Device {
         let model = self.running().file.switch(name).cloned();
         let owner = model.as_ref().and_then(crate::installed::owner);
         let resource = model.as_ref().map_or(Resource::NoDevice, |_| Resource::Device(owner.as_ref()));
-        match self.clients.may(client, right, resource) {
-            Ok(()) => Ok(model.ok_or_else(|| Failure::no_switch(name))?),
-            Err(Refusal::Hidden) => Err(Failure::no_switch(name).into()),
-            Err(refusal @ Refusal::Unknown) => Err(No::Refused(RefusalKind::Unknown, refusal.to_string())),
-            Err(refusal @ Refusal::Forbidden(_)) => {
-                Err(No::Refused(RefusalKind::Forbidden, refusal.to_string()))
-            }
-        }
+        let may = self.clients.may(client, right, resource);
+        may.map_err(|refusal| no(refusal, Failure::no_switch(name).into()))?;
+        Ok(model.ok_or_else(|| Failure::no_switch(name))?)
     }
 
     /// Has the device become as its model with a change is, which has to keep all rules of a file.
@@ -254,6 +245,15 @@ impl Device {
     }
 }
 
+/// A refusal as an answer; what the client does not see is for the caller to say.
+fn no(refusal: Refusal, hidden: No) -> No {
+    match refusal {
+        Refusal::Unknown => No::Refused(RefusalKind::Unknown, refusal.to_string()),
+        Refusal::Forbidden(_) => No::Refused(RefusalKind::Forbidden, refusal.to_string()),
+        Refusal::Hidden => hidden,
+    }
+}
+
 fn read(text: &str, folder: &str) -> Result<DeviceFile, No> {
     let folder = Path::new(folder);
     if !folder.is_absolute() {
@@ -264,11 +264,9 @@ fn read(text: &str, folder: &str) -> Result<DeviceFile, No> {
 }
 
 fn end(text: &str) -> Result<End, No> {
-    let parsed = text.rsplit_once(':').and_then(|(switch, port)| Some((switch, port.parse::<u16>().ok()?)));
-    let (switch, port) = parsed.ok_or_else(|| {
-        Failure::Invalid(format!("`{}` is no end of a link, as SWITCH:PORT is", text.escape_debug()))
-    })?;
-    Ok(End { switch: switch.to_owned(), port })
+    let no_end =
+        |_| Failure::Invalid(format!("`{}` is no end of a link, as SWITCH:PORT is", text.escape_debug()));
+    Ok(text.parse().map_err(no_end)?)
 }
 
 fn changed(Done { done, kept }: Done, is_dry_run: bool) -> Answer {

@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(owner(&claims, &frame([4; 6], &[(0x88a8, 7), (0x8100, 9)])), Some(1));
         assert_eq!(owner(&claims, &frame([4; 6], &[])), Some(2));
         assert_eq!(owner(&claims, &frame(STATION, &[(0x8100, 8)])), Some(3));
-        // The VLAN is shared by address; who has all frames has the rest of it.
+        // The VLAN is shared by address; its other frames go to the claim to all frames.
         assert_eq!(owner(&claims, &frame([4; 6], &[(0x8100, 8)])), Some(2));
         let claims = [header(Some(8), None, Some(STATION), 0)];
         assert_eq!(owner(&claims, &frame([4; 6], &[(0x8100, 8)])), None);

@@ -12,15 +12,11 @@ use millrace_frames::SlotLayout;
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Server;
 use millrace_p4runtime::{Listen, Policy, SharedServer, Tls};
-use millrace_syntax::read_file;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tracing::info;
-
-/// Most bytes of a file with a key or certificates.
-const MAX_KEY_BYTES: u64 = 1 << 20;
 
 /// A device that runs. It ends when this is dropped.
 pub struct Device {
@@ -253,16 +249,12 @@ fn serve(file: &DeviceFile, clients: &Clients) -> Result<Option<SharedServer>, F
     let Some(address) = &device.grpc else { return Ok(None) };
     let address: Address = address.parse().map_err(Failure::failed)?;
     let address = address.resolve(P4RUNTIME.default_port).map_err(Failure::failed)?;
-    let read = |path: &String| {
-        read_file(Path::new(path), MAX_KEY_BYTES)
-            .map_err(|error| Failure::failed(format_args!("{path}: {error}")))
-    };
     let tls = match (&device.grpc_cert, &device.grpc_key) {
-        (Some(certificate), Some(key)) => Some(Tls {
-            certificate: read(certificate)?,
-            key: read(key)?,
-            client_authority: device.grpc_client_ca.as_ref().map(read).transpose()?,
-        }),
+        (Some(certificate), Some(key)) => {
+            let authority = device.grpc_client_ca.as_deref().map(Path::new);
+            let tls = Tls::read(Path::new(certificate), Path::new(key), authority);
+            Some(tls.map_err(Failure::failed)?)
+        }
         _ => None,
     };
     let listen = Listen { address, tls, allow_plaintext: device.grpc_allow_plaintext };

@@ -42,8 +42,7 @@ impl<'p> Preparing<'p> {
             if let Some(pipeline) = known.get(source) {
                 return Ok(pipeline.clone());
             }
-            let brought =
-                bring(source).map_err(|error| Failure::Invalid(format!("switch {switch}: {error}")))?;
+            let brought = bring(source).map_err(|error| Failure::of_switch(switch, error))?;
             known.insert(source.clone(), brought.clone());
             Ok(brought)
         };
@@ -59,8 +58,7 @@ impl<'p> Preparing<'p> {
                     let programs = &running.get(switch)?.programs;
                     let candidate =
                         programs.prepare_on(&pipeline.device_config, engine(*kind), &Cancel::default());
-                    let candidate =
-                        candidate.map_err(|error| Failure::Invalid(format!("switch {switch}: {error}")))?;
+                    let candidate = candidate.map_err(|error| Failure::of_switch(switch, error))?;
                     made.candidates.insert(switch.clone(), (candidate, true));
                 }
                 Change::SetClassify(Some(program)) => {
@@ -78,11 +76,11 @@ impl<'p> Preparing<'p> {
                         None => {
                             let installed = running.get(switch)?;
                             let made = installed.programs.prepare(&installed.config);
-                            made.map_err(|error| Failure::Invalid(format!("switch {switch}: {error}")))?
+                            made.map_err(|error| Failure::of_switch(switch, error))?
                         }
                     };
                     load_entries(&mut candidate.switch, entries)
-                        .map_err(|error| Failure::Invalid(format!("switch {switch}: {error}")))?;
+                        .map_err(|error| Failure::of_switch(switch, error))?;
                     made.candidates.insert(switch.clone(), (candidate, false));
                 }
                 _ => {}
@@ -147,7 +145,7 @@ impl Running {
             Change::AddSwitch(model) => {
                 let prepared =
                     preparing.switches.remove(&model.name).ok_or_else(|| Failure::no_switch(&model.name))?;
-                self.install(model, prepared)?;
+                self.install(model, prepared, self.lane_of(model))?;
             }
             Change::SwapProgram { switch, .. } | Change::SetEntries { switch, .. } => {
                 if let Some((candidate, keeps)) = preparing.candidates.remove(switch) {
@@ -232,8 +230,8 @@ impl Running {
         }
     }
 
-    fn install(&mut self, model: &Model, prepared: Prepared) -> Result<(), Failure> {
-        let lane = model.worker.map_or_else(|| self.least_used_lane(), usize::from);
+    /// Has a lane run a switch, with its ports connected, in the state of its model.
+    fn install(&mut self, model: &Model, prepared: Prepared, lane: usize) -> Result<(), Failure> {
         let with = (self.server.as_ref(), &self.file.device);
         let installed = Installed::new(model, prepared, (&self.backplane, lane), with)?;
         self.installed.insert(model.name.clone(), installed);
@@ -246,6 +244,11 @@ impl Running {
         Ok(())
     }
 
+    /// The lane that a switch is to be on.
+    fn lane_of(&self, model: &Model) -> usize {
+        model.worker.map_or_else(|| self.least_used_lane(), usize::from)
+    }
+
     /// The lane with the fewest switches.
     fn least_used_lane(&self) -> usize {
         let mut switches = vec![0usize; self.backplane.lanes()];
@@ -256,7 +259,7 @@ impl Running {
     /// Has another lane run a switch. Its state goes with it; its clients connect again.
     fn move_switch(&mut self, name: &str) -> Result<(), Failure> {
         let model = self.model(name)?.clone();
-        let lane = model.worker.map_or_else(|| self.least_used_lane(), usize::from);
+        let lane = self.lane_of(&model);
         if self.get(name)?.member.lane() == lane {
             return Ok(());
         }
@@ -274,18 +277,11 @@ impl Running {
         self.set_routes_now()?;
         let switch = installed.end(model.device_id, &self.backplane, self.server.as_ref())?;
         let pipeline = pipeline.map_err(|error| Failure::failed(error.message))?;
-        let prepared = Prepared::of_running(pipeline, switch);
-        let with = (self.server.as_ref(), &self.file.device);
-        let mut installed = Installed::new(&model, prepared, (&self.backplane, lane), with)?;
+        self.install(&model, Prepared::of_running(pipeline, switch), lane)?;
+        let installed = self.get_mut(name)?;
         (installed.is_foreign, installed.before) = (is_foreign, before);
-        self.installed.insert(name.to_owned(), installed);
-        model.ports.iter().try_for_each(|port| self.connect_port(name, port, &model.quota))?;
-        links.iter().try_for_each(|link| self.add_link(link))?;
-        if model.state == State::Running {
-            self.backplane.set_stopped(&self.get(name)?.member, false);
-        }
         self.are_routes_old = true;
-        Ok(())
+        links.iter().try_for_each(|link| self.add_link(link))
     }
 
     /// Lets a program forward in place of the one that runs, which can be rolled back to if `before` has it.
@@ -307,14 +303,8 @@ impl Running {
         })?;
         (installed.before, installed.config) = (before, config);
         (installed.program, installed.generation) = (program, installed.generation + 1);
-        let item = |word: &'static str| {
-            move |item: &millrace_swap_report::Item| {
-                let reason = item.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                format!("{word} {} {} of {} {}{reason}", item.count, item.what, item.kind, item.name)
-            }
-        };
-        let dropped = report.dropped.iter().map(item("dropped"));
-        Ok(report.kept.iter().map(item("kept")).chain(dropped).collect())
+        let kept = report.kept.iter().map(|item| format!("kept {item}"));
+        Ok(kept.chain(report.dropped.iter().map(|item| format!("dropped {item}"))).collect())
     }
 
     fn attach_port(&mut self, switch: &str, port: &VirtualPort) -> Result<(), Failure> {
@@ -330,7 +320,7 @@ impl Running {
             return Ok(());
         }
         let is_known = millrace_compile::check_port(&installed.program, port);
-        is_known.map_err(|error| Failure::Invalid(format!("switch {switch}: {error}")))?;
+        is_known.map_err(|error| Failure::of_switch(switch, error))?;
         backplane.add_port(&mut installed.member, port, places).map_err(Failure::failed)?;
         installed.tell_port(port, true);
         Ok(())

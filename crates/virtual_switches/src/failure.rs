@@ -26,6 +26,11 @@ impl Failure {
         Failure::Failed { reason: reason.to_string(), done: Vec::new() }
     }
 
+    /// Something of a switch is wrong.
+    pub(crate) fn of_switch(name: &str, reason: impl fmt::Display) -> Failure {
+        Failure::Invalid(format!("switch {name}: {reason}"))
+    }
+
     pub(crate) fn no_switch(name: &str) -> Failure {
         Failure::NotFound(format!("there is no switch `{}`", name.escape_debug()))
     }

@@ -84,7 +84,7 @@ impl Prepared {
 
 /// Makes a switch as the file says, with its entries.
 pub(crate) fn prepare(model: &Model, pipeline: Pipeline, device: &Device) -> Result<Prepared, Failure> {
-    let named = |reason: String| Failure::Invalid(format!("switch {}: {reason}", model.name));
+    let named = |reason: String| Failure::of_switch(&model.name, reason);
     for port in model.ports.iter().map(|port| port.number).chain(model.cpu_port) {
         check_port(&pipeline.program, port.into()).map_err(named)?;
     }

@@ -1,7 +1,7 @@
 //! From what the file names to a program that can be run.
 
 use millrace_chassis::{Pipeline, check_chains};
-use millrace_compile::{LowerError, Options, Source as Text, Standard, check};
+use millrace_compile::{LowerError, Options, Source as Text, Standard, check, definition};
 use millrace_describe::image::{Image, MAX_IMAGE};
 use millrace_describe::p4info::describe;
 use millrace_device_file::{Program, Source, Std};
@@ -61,10 +61,4 @@ fn compile(program: &Program) -> Result<Image, String> {
         broken @ LowerError::Broken(_) => format!("{path}: {broken}"),
     })?;
     Ok(Image::new(lowered, describe(&checked.typed)))
-}
-
-/// `NAME` defines 1, `NAME=VALUE` the value.
-fn definition(text: &str) -> (String, String) {
-    let (name, value) = text.split_once('=').unwrap_or((text, "1"));
-    (name.to_owned(), value.to_owned())
 }

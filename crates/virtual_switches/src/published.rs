@@ -115,9 +115,7 @@ impl Switches for Published {
         let report = backplane.statistics().ok()?;
         let now = self.now();
         let ports = now.physical.iter().map(|(name, spec, number)| {
-            let counted = report.ports.iter().find(|(known, _)| known == number).map(|(_, counted)| *counted);
-            let counted = counted.unwrap_or_default();
-            let failure = report.failures.iter().find(|failure| failure.port == *number);
+            let (counted, failure) = report.of(*number);
             PhysicalStatus {
                 name: name.clone(),
                 spec: spec.clone(),
@@ -128,7 +126,7 @@ impl Switches for Published {
                 tx_packets: counted.tx_packets,
                 tx_bytes: counted.tx_bytes,
                 tx_refused: counted.tx_refused,
-                failure: failure.map(|failure| failure.error.clone()),
+                failure,
             }
         });
         Some(Physical { ports: ports.collect(), unclassified: backplane.unclassified() })

@@ -2,11 +2,13 @@
 
 use crate::device::Running;
 use crate::failure::Failure;
+use crate::published::outside;
 use millrace_ctl_api::{
     GraphStatus, LinkStatus, PhysicalStatus, PortStatus, Stats, SwitchStats, SwitchStatus,
 };
 use millrace_dataplane::{PortId, Request};
 use millrace_device_file::{Link, State, Switch as Model};
+use millrace_observe_api::OutsideStatus;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -60,9 +62,7 @@ impl Running {
         let report = self.backplane.statistics().map_err(Failure::failed)?;
         let physical = self.file.ports.iter().filter_map(|port| {
             let number = self.physical.get(&port.name)?.number;
-            let counted = report.ports.iter().find(|(known, _)| *known == number).map(|(_, counted)| counted);
-            let counted = counted.copied().unwrap_or_default();
-            let failure = report.failures.iter().find(|failure| failure.port == number);
+            let (counted, failure) = report.of(number);
             Some(PhysicalStatus {
                 name: port.name.clone(),
                 device: port.device.clone(),
@@ -72,7 +72,7 @@ impl Running {
                 tx_bytes: counted.tx_bytes,
                 tx_refused: counted.tx_refused,
                 rx_missed: counted.rx_missed + counted.rx_errors,
-                failure: failure.map(|failure| failure.error.clone()),
+                failure,
             })
         });
         Ok(Stats {
@@ -95,13 +95,13 @@ impl Running {
         let drops = report.drops.iter().map(|(reason, count)| (reason.label(&report.program), *count));
         let usage = self.server.as_ref().and_then(|server| server.devices().usage(model.device_id));
         let usage = usage.unwrap_or_default();
-        let counts = &installed.member.counts;
+        let OutsideStatus { used_ns, losses } = outside(&installed.member.counts);
         Ok(SwitchStats {
             name: model.name.clone(),
             ports: ports.collect(),
             drops: drops.collect(),
-            losses: counts.losses().map(|(reason, count)| (reason.to_owned(), count)).collect(),
-            used_ns: counts.used_ns(),
+            losses,
+            used_ns,
             requests: usage.requests,
             refused_requests: usage.refused,
             lost_notices: report.workers.iter().map(|worker| worker.lost_notices).sum(),

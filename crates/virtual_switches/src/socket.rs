@@ -11,6 +11,7 @@ use millrace_ctl_api::{
     Answer, Hello, LineError, MAX_ANSWER, MAX_HELLO, MAX_REQUEST, RefusalKind, Refused, Request, VERSION,
     read_line, write_line,
 };
+use nix::unistd::Group;
 use rustix::fs::{Gid, Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
@@ -136,12 +137,8 @@ fn gid(name: &str) -> io::Result<Gid> {
     if let Ok(number) = name.parse::<u32>() {
         return Ok(Gid::from_raw(number));
     }
-    let groups = std::fs::read_to_string("/etc/group")?;
-    let found = groups.lines().map(|line| line.split(':').collect::<Vec<_>>()).find(|parts| parts[0] == name);
-    let number = found.and_then(|parts| parts.get(2)?.parse().ok());
-    number
-        .map(Gid::from_raw)
-        .ok_or_else(|| io::Error::other(format!("this machine has no group `{}`", name.escape_debug())))
+    let found = Group::from_name(name)?.map(|group| Gid::from_raw(group.gid.as_raw()));
+    found.ok_or_else(|| io::Error::other(format!("this machine has no group `{}`", name.escape_debug())))
 }
 
 fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
