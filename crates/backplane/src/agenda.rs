@@ -8,16 +8,15 @@
 
 use crate::MemberId;
 use crate::exit::Exit;
+use crate::own::LaneKey;
 use millrace_dataplane::Ringer;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::LocalKey;
 
 thread_local! {
-    /// The flag of the lane that is this thread.
-    static LANE: Cell<*const AtomicBool> = const { Cell::new(std::ptr::null()) };
     static MEMBERS: RefCell<Vec<MemberId>> = const { RefCell::new(Vec::new()) };
     static EXITS: RefCell<Vec<Arc<Exit>>> = const { RefCell::new(Vec::new()) };
 }
@@ -40,15 +39,11 @@ impl Listed for Arc<Exit> {
     }
 }
 
-/// The calling thread is the lane that has that flag from now on.
-pub(crate) fn become_lane(asleep: &Arc<AtomicBool>) {
-    LANE.set(Arc::as_ptr(asleep));
-}
-
 /// The list of a lane.
 pub(crate) struct Agenda<T> {
     list: Mutex<Vec<T>>,
     any: AtomicBool,
+    key: Arc<LaneKey>,
     asleep: Arc<AtomicBool>,
     ringer: Ringer,
 }
@@ -60,15 +55,9 @@ impl<T> fmt::Debug for Agenda<T> {
 }
 
 impl<T: Listed> Agenda<T> {
-    /// An empty one of a lane that says there whether it sleeps, and wakes by that.
-    pub(crate) fn new(asleep: Arc<AtomicBool>, ringer: Ringer) -> Agenda<T> {
-        Agenda { list: Mutex::default(), any: AtomicBool::new(false), asleep, ringer }
-    }
-
-    /// Whether the calling thread is the lane.
-    #[inline]
-    fn is_own(&self) -> bool {
-        LANE.get() == Arc::as_ptr(&self.asleep)
+    /// An empty one of a lane that says there whether it sleeps, and wakes by that ringer.
+    pub(crate) fn new(key: Arc<LaneKey>, asleep: Arc<AtomicBool>, ringer: Ringer) -> Agenda<T> {
+        Agenda { list: Mutex::default(), any: AtomicBool::new(false), key, asleep, ringer }
     }
 
     fn add(&self, one: T) {
@@ -113,10 +102,15 @@ impl<T: Listed> Note<T> {
         Note { agenda, stands: AtomicBool::new(false), stands_own: AtomicBool::new(false) }
     }
 
+    /// The lane of the agenda.
+    pub(crate) fn lane(&self) -> &Arc<LaneKey> {
+        &self.agenda.key
+    }
+
     /// Has the lane look at the one whose note this is, after something was put where it looks.
     #[inline]
     pub(crate) fn tell(&self, of: impl FnOnce() -> T) {
-        if self.agenda.is_own() {
+        if self.agenda.key.is_here() {
             if !self.stands_own.load(Ordering::Relaxed) {
                 self.stands_own.store(true, Ordering::Relaxed);
                 T::own().with_borrow_mut(|own| own.push(of()));
@@ -147,7 +141,8 @@ mod tests {
     fn a_number_stands_on_the_list_once_until_it_is_taken() {
         let doorbell = Doorbell::new().unwrap();
         let asleep = Arc::new(AtomicBool::new(false));
-        let agenda = Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer()));
+        let key = LaneKey::new();
+        let agenda = Arc::new(Agenda::new(Arc::clone(&key), Arc::clone(&asleep), doorbell.ringer()));
         let notes: [(_, MemberId); 2] = [3, 7].map(|number| (Note::new(Arc::clone(&agenda)), number));
         let tell = |at: usize| notes[at].0.tell(|| notes[at].1);
         let mut taken = Vec::new();
@@ -171,7 +166,7 @@ mod tests {
         taken.clear();
         notes.iter().for_each(|(note, _)| note.is_taken());
         // What the lane tells itself stands there next to what others say.
-        become_lane(&asleep);
+        key.enter();
         for _ in 0..2 {
             tell(0);
         }
@@ -180,6 +175,6 @@ mod tests {
         agenda.take(&mut taken);
         taken.sort_unstable();
         assert_eq!((taken.as_slice(), agenda.has_any()), (&[3, 7][..], false));
-        LANE.set(std::ptr::null());
+        LaneKey::leave();
     }
 }

@@ -40,23 +40,12 @@ pub(crate) struct Exit {
     pub(crate) physical: u16,
     pub(crate) inbox: Inbox,
     pub(crate) share: ExitShare,
+    /// What is left of its largest rate, in bytes. Only the lane of its port looks here.
+    largest: Option<Mutex<Rate>>,
     pub(crate) counts: Arc<Counts>,
     pub(crate) note: Note<Arc<Exit>>,
-    /// How far its port has come with it. Only the lane of that looks here.
-    sending: Mutex<Sending>,
     /// Whether its port serves it.
     is_served: AtomicBool,
-}
-
-/// How far the port of an exit has come with it.
-#[derive(Debug)]
-pub(crate) struct Sending {
-    /// Bytes that it may send in its turn.
-    pub(crate) deficit: u64,
-    /// What is left of its largest rate, in bytes.
-    pub(crate) largest: Option<Rate>,
-    /// Packets that the port has not taken yet.
-    pub(crate) batch: Batch,
 }
 
 impl Exit {
@@ -70,13 +59,14 @@ impl Exit {
         let largest = share
             .largest
             .map(|bits| Rate::new(bits / 8, (bits / 8 / 1_000).max(2 * MAX_FRAME as u64), time::now_ns()));
+        let note = Note::new(Arc::clone(agenda));
         Exit {
             physical,
-            inbox: Inbox::new(share.places),
+            inbox: Inbox::new(share.places, note.lane()),
             share,
+            largest: largest.map(Mutex::new),
             counts,
-            note: Note::new(Arc::clone(agenda)),
-            sending: Mutex::new(Sending { deficit: 0, largest, batch: Batch::new() }),
+            note,
             is_served: AtomicBool::new(false),
         }
     }
@@ -100,9 +90,16 @@ impl Exit {
         rests
     }
 
-    /// How far its port has come with it.
-    pub(crate) fn sending(&self) -> MutexGuard<'_, Sending> {
-        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether it has a largest rate.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.largest.is_some()
+    }
+
+    /// What is left of its largest rate; none: it has none.
+    #[inline]
+    pub(crate) fn largest(&self) -> Option<MutexGuard<'_, Rate>> {
+        self.largest.as_ref().map(|largest| largest.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Its port does not serve it any more.

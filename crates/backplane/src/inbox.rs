@@ -1,157 +1,99 @@
-//! Packets that have come for somebody and that he has not taken yet: any number of senders, one taker.
+//! Packets that have come for somebody and that he has not taken yet: any number of senders, one taker, which is the thread of a lane.
 //!
-//! A lock is held for a batch, not for a packet. Where it can be, a batch goes through as it is: the inbox and its users exchange
-//! their batches, and no packet is moved. All packets of one batch in here are of one memory and have taken as many links, so that
-//! whoever takes it can switch it where it lies ([`Batch::burst`]).
+//! Where it can be, a batch goes through as it is: the inbox and its users exchange their batches, and no packet is moved. All packets
+//! of one batch in here are of one memory and have taken as many links, so that whoever takes it can switch it where it lies
+//! ([`Batch::burst`]).
+//!
+//! What the lane puts in itself goes into a queue of its own ([`crate::own`]), what other threads put in into one with a lock, which is held
+//! for a batch and not for a packet. The packets of one sender stay in their order, as that is one thread as long as it lives.
 
+use crate::own::{LaneKey, OwnQueue};
 use millrace_frames::{Batch, Packet};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Batches with so many packets together become one: the packets are moved.
 const JOINED: usize = 32;
-/// Empty batches that an inbox keeps for later.
+/// Empty batches that a queue keeps for later.
 const SPARE: usize = 2;
 
-/// See the module's documentation.
-#[derive(Debug)]
-pub(crate) struct Inbox {
-    /// Packets in it, those of a later time not counted: a look costs no lock.
-    waiting: AtomicUsize,
-    inner: Mutex<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    batches: VecDeque<Batch>,
+/// Packets in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// The first batch, empty only if there is no other.
+    head: Option<Batch>,
+    others: VecDeque<Batch>,
     spare: Vec<Batch>,
-    /// Packets that may be taken only at a time, in the order of these.
-    late: VecDeque<(u64, Packet)>,
-    /// Packets that may be taken now.
-    ready: usize,
-    limit: usize,
+    count: usize,
 }
 
-impl Inner {
-    fn room(&self) -> usize {
-        self.limit.saturating_sub(self.ready + self.late.len())
+impl Queue {
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.count
     }
 
-    fn empty_batch(&mut self) -> Batch {
-        self.spare.pop().unwrap_or_default()
+    /// The last batch, which may be empty only if it is the first.
+    fn last(&mut self) -> Option<&mut Batch> {
+        self.others.back_mut().or(self.head.as_mut())
     }
 
-    /// Adds a packet after the others; there is room.
+    /// An empty batch after the others.
+    fn add_batch(&mut self) -> &mut Batch {
+        let Queue { head, others, spare, .. } = self;
+        if others.is_empty() && head.as_ref().is_none_or(Batch::is_empty) {
+            return head.get_or_insert_default();
+        }
+        others.push_back_mut(spare.pop().unwrap_or_default())
+    }
+
+    /// Adds a packet after the others.
     fn push(&mut self, packet: Packet) {
-        self.ready += 1;
-        let fits = |last: &Batch| {
+        self.count += 1;
+        let fits = |last: &&mut Batch| {
             !last.is_full() && last.packets().last().is_none_or(|before| before.is_like(&packet))
         };
-        if !self.batches.back().is_some_and(fits) {
-            let batch = self.empty_batch();
-            self.batches.push_back(batch);
-        }
-        // The last batch has room.
-        let _ = self.batches.back_mut().map(|last| last.push(packet));
+        let has_room = self.last().filter(fits).is_some();
+        // The last batch has room, or is new.
+        let _ = match if has_room { self.last() } else { None } {
+            Some(last) => last.push(packet),
+            None => self.add_batch().push(packet),
+        };
     }
 
     /// Adds a whole batch as it is, or packet by packet where two small batches become one.
-    fn push_all(&mut self, batch: &mut Batch) {
-        let joins = self.batches.back().is_some_and(|last| last.len() + batch.len() <= JOINED);
-        if !joins && batch.is_alike() {
-            let mut whole = self.empty_batch();
+    #[inline]
+    pub(crate) fn push_all(&mut self, batch: &mut Batch) {
+        if self.count == 0 && batch.is_alike() {
             let count = batch.len();
-            if whole.take_all(batch) {
-                self.ready += count;
-                return self.batches.push_back(whole);
+            if self.head.get_or_insert_default().take_all(batch) {
+                self.count = count;
+                return;
+            }
+        }
+        self.push_more(batch);
+    }
+
+    fn push_more(&mut self, batch: &mut Batch) {
+        let joins = self.last().is_some_and(|last| last.len() + batch.len() <= JOINED);
+        if !joins && batch.is_alike() {
+            let count = batch.len();
+            if self.add_batch().take_all(batch) {
+                self.count += count;
+                return;
             }
         }
         batch.drain().for_each(|packet| self.push(packet));
     }
-}
 
-impl Inbox {
-    /// An empty one that holds so many packets at most.
-    pub(crate) fn new(limit: usize) -> Inbox {
-        let inner = Inner {
-            batches: VecDeque::new(),
-            spare: Vec::new(),
-            late: VecDeque::new(),
-            ready: 0,
-            limit: limit.max(1),
-        };
-        Inbox { waiting: AtomicUsize::new(0), inner: Mutex::new(inner) }
-    }
-
-    /// Holds so many packets at most from now on; those that are there stay.
-    pub(crate) fn set_limit(&self, limit: usize) {
-        self.inner().limit = limit.max(1);
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        // Nothing panics while it is held, and each change leaves it whole.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Packets that may be taken now.
+    /// Adds packets to a batch, up to its limit, all of them alike.
     #[inline]
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Acquire)
-    }
-
-    /// Puts in as many packets of a batch as there is room for, from the first one on; the others stay in the batch. Says whether
-    /// there was none before, so that the taker is to be told.
-    #[inline]
-    pub(crate) fn put(&self, batch: &mut Batch) -> bool {
-        let mut inner = self.inner();
-        let before = inner.ready;
-        let room = inner.room();
-        match batch.len() <= room {
-            true => inner.push_all(batch),
-            false => batch.drain_first(room).for_each(|packet| inner.push(packet)),
-        }
-        self.waiting.store(inner.ready, Ordering::Release);
-        before == 0 && inner.ready > 0
-    }
-
-    /// Puts packets in that may be taken at a time and not before. No packet that is put in later may be taken earlier.
-    pub(crate) fn put_late(&self, batch: &mut Batch, mut due_ns: impl FnMut(&Packet) -> u64) {
-        let mut inner = self.inner();
-        let mut earliest = inner.late.back().map_or(0, |(due, _)| *due);
-        let room = inner.room();
-        for packet in batch.drain_first(room) {
-            earliest = earliest.max(due_ns(&packet));
-            inner.late.push_back((earliest, packet));
-        }
-    }
-
-    /// When the first packet may be taken that may not yet.
-    pub(crate) fn due_ns(&self) -> Option<u64> {
-        self.inner().late.front().map(|(due, _)| *due)
-    }
-
-    /// Lets packets be taken whose time has come; says whether there are any to take.
-    pub(crate) fn let_time_pass(&self, now_ns: u64) -> bool {
-        let mut inner = self.inner();
-        while let Some((_, packet)) = inner.late.pop_front_if(|(due, _)| *due <= now_ns) {
-            inner.push(packet);
-        }
-        self.waiting.store(inner.ready, Ordering::Release);
-        inner.ready > 0
-    }
-
-    /// Adds packets to a batch, up to its limit, all of them alike; says whether there are more.
-    #[inline]
-    pub(crate) fn take(&self, into: &mut Batch) -> bool {
-        if self.waiting() == 0 {
-            return false;
-        }
-        let mut inner = self.inner();
-        let Some(first) = inner.batches.front_mut() else { return false };
+    fn take(&mut self, into: &mut Batch) {
+        let Some(first) = &mut self.head else { return };
         let count = first.len();
         if into.take_all(first) {
-            inner.ready -= count;
+            self.count -= count;
         } else {
             let alike = match (into.packets().first(), first.packets().first()) {
                 (Some(there), Some(here)) => there.is_like(here),
@@ -159,27 +101,173 @@ impl Inbox {
             };
             let moved = if alike { into.room().min(count) } else { 0 };
             first.drain_first(moved).for_each(|packet| _ = into.push(packet));
-            inner.ready -= moved;
+            self.count -= moved;
         }
-        if inner.batches.front().is_some_and(Batch::is_empty)
-            && let Some(empty) = inner.batches.pop_front()
-            && inner.spare.len() < SPARE
+        if first.is_empty()
+            && let Some(next) = self.others.pop_front()
         {
-            inner.spare.push(empty);
+            let empty = std::mem::replace(first, next);
+            if self.spare.len() < SPARE {
+                self.spare.push(empty);
+            }
         }
-        self.waiting.store(inner.ready, Ordering::Release);
-        inner.ready > 0
     }
 
-    /// Takes all packets out, also those of a later time; how many there were.
-    pub(crate) fn clear(&self) -> usize {
-        let mut inner = self.inner();
-        let count = inner.ready + inner.late.len();
-        inner.batches.clear();
-        inner.late.clear();
-        inner.ready = 0;
-        self.waiting.store(0, Ordering::Release);
+    /// Takes all packets out; how many there were.
+    fn clear(&mut self) -> usize {
+        let count = self.count;
+        *self = Queue::default();
         count
+    }
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    /// Packets that the lane has put in; it alone changes this.
+    own_waiting: AtomicUsize,
+    /// Packets that others have put in, those of a later time not counted: a look costs no lock.
+    waiting: AtomicUsize,
+    limit: AtomicUsize,
+    /// Whether the lane takes from what others have put in first, the next time: one after the other, so that nobody waits for ever.
+    others_next: AtomicBool,
+    own: OwnQueue,
+    others: Mutex<Others>,
+}
+
+/// What other threads than the lane put in, and what may be taken only later.
+#[derive(Debug, Default)]
+struct Others {
+    ready: Queue,
+    /// Packets that may be taken only at a time, in the order of these.
+    late: VecDeque<(u64, Packet)>,
+}
+
+impl Inbox {
+    /// An empty one that holds so many packets at most, of that lane.
+    pub(crate) fn new(limit: usize, lane: &Arc<LaneKey>) -> Inbox {
+        Inbox {
+            own_waiting: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            limit: AtomicUsize::new(limit.max(1)),
+            others_next: AtomicBool::new(false),
+            own: OwnQueue::new(lane),
+            others: Mutex::default(),
+        }
+    }
+
+    /// Holds so many packets at most from now on; those that are there stay.
+    pub(crate) fn set_limit(&self, limit: usize) {
+        self.limit.store(limit.max(1), Ordering::Relaxed);
+    }
+
+    fn others(&self) -> MutexGuard<'_, Others> {
+        // Nothing panics while it is held, and each change leaves it whole.
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Packets that may be taken now.
+    #[inline]
+    pub(crate) fn waiting(&self) -> usize {
+        self.own_waiting.load(Ordering::Acquire) + self.waiting.load(Ordering::Acquire)
+    }
+
+    /// How many more packets there is room for, next to so many. Two threads that put packets in at the same time may exceed the limit by a
+    /// batch.
+    #[inline]
+    fn room(&self, taken: usize) -> usize {
+        self.limit.load(Ordering::Relaxed).saturating_sub(taken)
+    }
+
+    /// Puts in as many packets of a batch as there is room for, from the first one on; the others stay in the batch. Says whether
+    /// the taker is to be told: there was none before of this kind of sender.
+    #[inline]
+    pub(crate) fn put(&self, batch: &mut Batch) -> bool {
+        let own = self.own.with(|queue| {
+            let before = queue.len();
+            put(queue, batch, self.room(before + self.waiting.load(Ordering::Relaxed)));
+            self.own_waiting.store(queue.len(), Ordering::Release);
+            before == 0 && queue.len() > 0
+        });
+        own.unwrap_or_else(|| self.put_from_elsewhere(batch))
+    }
+
+    fn put_from_elsewhere(&self, batch: &mut Batch) -> bool {
+        let Others { ready, late } = &mut *self.others();
+        let before = ready.len();
+        put(ready, batch, self.room(before + late.len() + self.own_waiting.load(Ordering::Relaxed)));
+        self.waiting.store(ready.len(), Ordering::Release);
+        before == 0 && ready.len() > 0
+    }
+
+    /// Puts packets in that may be taken at a time and not before. No packet that is put in later may be taken earlier.
+    pub(crate) fn put_late(&self, batch: &mut Batch, mut due_ns: impl FnMut(&Packet) -> u64) {
+        let Others { ready, late } = &mut *self.others();
+        let mut earliest = late.back().map_or(0, |(due, _)| *due);
+        let room = self.room(ready.len() + late.len() + self.own_waiting.load(Ordering::Relaxed));
+        for packet in batch.drain_first(room) {
+            earliest = earliest.max(due_ns(&packet));
+            late.push_back((earliest, packet));
+        }
+    }
+
+    /// When the first packet may be taken that may not yet.
+    pub(crate) fn due_ns(&self) -> Option<u64> {
+        self.others().late.front().map(|(due, _)| *due)
+    }
+
+    /// Lets packets be taken whose time has come; says whether there are any to take.
+    pub(crate) fn let_time_pass(&self, now_ns: u64) -> bool {
+        let Others { ready, late } = &mut *self.others();
+        while let Some((_, packet)) = late.pop_front_if(|(due, _)| *due <= now_ns) {
+            ready.push(packet);
+        }
+        self.waiting.store(ready.len(), Ordering::Release);
+        ready.len() > 0
+    }
+
+    /// Adds packets to a batch, up to its limit, all of them alike; says whether there are more.
+    #[inline]
+    pub(crate) fn take(&self, into: &mut Batch) -> bool {
+        if self.waiting.load(Ordering::Acquire) > 0
+            && (self.others_next.load(Ordering::Relaxed) || self.own_waiting.load(Ordering::Relaxed) == 0)
+        {
+            self.others_next.store(false, Ordering::Relaxed);
+            let ready = &mut self.others().ready;
+            ready.take(into);
+            self.waiting.store(ready.len(), Ordering::Release);
+        } else if self.own_waiting.load(Ordering::Relaxed) > 0 {
+            self.others_next.store(true, Ordering::Relaxed);
+            self.own.with(|queue| {
+                queue.take(into);
+                self.own_waiting.store(queue.len(), Ordering::Release);
+            });
+        }
+        self.waiting() > 0
+    }
+
+    /// As [`Inbox::clear`], and takes none any more.
+    pub(crate) fn close(&self) -> usize {
+        self.limit.store(0, Ordering::Relaxed);
+        self.clear()
+    }
+
+    /// Takes all packets out, also those of a later time; how many there were. The lane asks.
+    pub(crate) fn clear(&self) -> usize {
+        let own = self.own.with(|queue| queue.clear()).unwrap_or_default();
+        let Others { ready, late } = std::mem::take(&mut *self.others());
+        self.own_waiting.store(0, Ordering::Release);
+        self.waiting.store(0, Ordering::Release);
+        own + ready.len() + late.len()
+    }
+}
+
+/// Adds as many packets of a batch as there is room for.
+#[inline]
+fn put(queue: &mut Queue, batch: &mut Batch, room: usize) {
+    match batch.len() <= room {
+        true => queue.push_all(batch),
+        false => batch.drain_first(room).for_each(|packet| queue.push(packet)),
     }
 }
 
@@ -202,64 +290,112 @@ mod tests {
         batch.packets().iter().map(|packet| packet.data()[0]).collect()
     }
 
+    /// Tests an inbox that holds so many as another thread fills it, and as its lane does.
+    fn with_both(limit: usize, test: impl Fn(Inbox)) {
+        let lane = LaneKey::new();
+        test(Inbox::new(limit, &lane));
+        lane.enter();
+        test(Inbox::new(limit, &lane));
+        LaneKey::leave();
+    }
+
     #[test]
     fn packets_leave_in_their_order_and_what_has_no_room_stays_with_the_sender() {
-        let mut pool = PacketPool::new(256);
-        let inbox = Inbox::new(70);
-        let mut first = batch(&mut pool, 0..64, 0);
-        assert!(inbox.put(&mut first) && first.is_empty());
-        let mut second = batch(&mut pool, 64..80, 0);
-        assert!(!inbox.put(&mut second));
-        assert_eq!(numbers(&second), (70..80).collect::<Vec<u8>>());
-        let mut taken = Batch::new();
-        assert!(inbox.take(&mut taken));
-        assert_eq!(numbers(&taken), (0..64).collect::<Vec<u8>>());
-        taken.recycle(&mut pool);
-        assert!(!inbox.take(&mut taken) && inbox.waiting() == 0);
-        assert_eq!(numbers(&taken), (64..70).collect::<Vec<u8>>());
+        with_both(70, |inbox| {
+            let mut pool = PacketPool::new(256);
+            let mut first = batch(&mut pool, 0..64, 0);
+            assert!(inbox.put(&mut first) && first.is_empty());
+            let mut second = batch(&mut pool, 64..80, 0);
+            assert!(!inbox.put(&mut second));
+            assert_eq!(numbers(&second), (70..80).collect::<Vec<u8>>());
+            let mut taken = Batch::new();
+            assert!(inbox.take(&mut taken));
+            assert_eq!(numbers(&taken), (0..64).collect::<Vec<u8>>());
+            taken.recycle(&mut pool);
+            assert!(!inbox.take(&mut taken) && inbox.waiting() == 0);
+            assert_eq!(numbers(&taken), (64..70).collect::<Vec<u8>>());
+        });
     }
 
     #[test]
     fn a_batch_that_is_taken_has_one_memory_and_one_number_of_links() {
-        let (mut pool, mut other) = (PacketPool::new(64), PacketPool::new(64));
-        let inbox = Inbox::new(100);
-        for mut batch in [
-            batch(&mut pool, 0..4, 0),
-            batch(&mut other, 4..6, 0),
-            batch(&mut other, 6..9, 1),
-            batch(&mut other, 9..10, 1),
-        ] {
-            inbox.put(&mut batch);
-        }
-        let mut takes = Vec::new();
-        for _ in 0..3 {
-            let mut taken = Batch::new();
-            inbox.take(&mut taken);
-            assert!(taken.is_alike());
-            takes.push(numbers(&taken));
-        }
-        assert_eq!(takes, [vec![0, 1, 2, 3], vec![4, 5], vec![6, 7, 8, 9]]);
-        // A batch that has some takes no others.
-        let (mut one, mut more) = (batch(&mut pool, 1..2, 0), batch(&mut other, 2..3, 0));
-        inbox.put(&mut more);
-        assert!(inbox.take(&mut one));
-        assert_eq!((numbers(&one), inbox.waiting()), (vec![1], 1));
+        with_both(100, |inbox| {
+            let (mut pool, mut other) = (PacketPool::new(64), PacketPool::new(64));
+            for mut batch in [
+                batch(&mut pool, 0..4, 0),
+                batch(&mut other, 4..6, 0),
+                batch(&mut other, 6..9, 1),
+                batch(&mut other, 9..10, 1),
+            ] {
+                inbox.put(&mut batch);
+            }
+            let mut takes = Vec::new();
+            for _ in 0..3 {
+                let mut taken = Batch::new();
+                inbox.take(&mut taken);
+                assert!(taken.is_alike());
+                takes.push(numbers(&taken));
+            }
+            assert_eq!(takes, [vec![0, 1, 2, 3], vec![4, 5], vec![6, 7, 8, 9]]);
+            // A batch that has some takes no others.
+            let (mut one, mut more) = (batch(&mut pool, 1..2, 0), batch(&mut other, 2..3, 0));
+            inbox.put(&mut more);
+            assert!(inbox.take(&mut one));
+            assert_eq!((numbers(&one), inbox.waiting()), (vec![1], 1));
+        });
     }
 
     #[test]
     fn a_small_batch_is_taken_in_parts() {
-        let mut pool = PacketPool::new(64);
-        let inbox = Inbox::new(100);
-        inbox.put(&mut batch(&mut pool, 0..10, 0));
-        let mut taken = Batch::with_limit(4);
-        assert!(inbox.take(&mut taken));
-        assert_eq!((numbers(&taken), inbox.waiting()), (vec![0, 1, 2, 3], 6));
+        with_both(100, |inbox| {
+            let mut pool = PacketPool::new(64);
+            inbox.put(&mut batch(&mut pool, 0..10, 0));
+            let mut taken = Batch::with_limit(4);
+            assert!(inbox.take(&mut taken));
+            assert_eq!((numbers(&taken), inbox.waiting()), (vec![0, 1, 2, 3], 6));
+        });
+    }
+
+    #[test]
+    fn the_lane_and_others_share_the_room_and_are_served_in_turn() {
+        let lane = LaneKey::new();
+        let inbox = Inbox::new(100, &lane);
+        let mut pool = PacketPool::new(256);
+        let [mut first, mut second] = [0..40, 40..80].map(|numbers| batch(&mut pool, numbers, 0));
+        let [mut third, mut fourth] = [100..102, 102..140].map(|numbers| batch(&mut pool, numbers, 1));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert!(inbox.put(&mut third), "the lane is told");
+                assert!(!inbox.put(&mut fourth));
+            });
+        });
+        assert!(fourth.is_empty());
+        lane.enter();
+        assert!(inbox.put(&mut first) && !inbox.put(&mut second));
+        assert_eq!((second.len(), inbox.waiting()), (20, 100));
+        let mut takes = Vec::new();
+        let mut taken = Batch::new();
+        while inbox.waiting() > 0 {
+            inbox.take(&mut taken);
+            takes.push((taken.packets()[0].data()[0], taken.len()));
+            taken.recycle(&mut pool);
+        }
+        let (of_lane, of_others): (Vec<(u8, usize)>, Vec<(u8, usize)>) =
+            takes.iter().copied().partition(|(first, _)| *first < 100);
+        assert_eq!(of_lane, [(0, 60)]);
+        assert_eq!(of_others, [(100, 2), (102, 38)]);
+        assert!(takes[0].0 != takes[1].0 && takes[..2].iter().any(|(first, _)| *first == 100), "{takes:?}");
+        inbox.put(&mut second);
+        assert_eq!((inbox.close(), inbox.waiting()), (20, 0));
+        let mut more = batch(&mut pool, 0..1, 0);
+        assert!(!inbox.put(&mut more) && more.len() == 1, "it is closed");
+        LaneKey::leave();
     }
 
     #[test]
     fn late_packets_wait_for_their_time_in_order() {
         let mut pool = PacketPool::new(64);
-        let inbox = Inbox::new(4);
+        let inbox = Inbox::new(4, &LaneKey::new());
         let mut late = batch(&mut pool, 0..6, 0);
         inbox.put_late(&mut late, |packet| 100 + 10 * u64::from(packet.data()[0]));
         assert_eq!((numbers(&late), inbox.waiting(), inbox.due_ns()), (vec![4, 5], 0, Some(100)));

@@ -21,10 +21,11 @@
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
 //! runs the switches then. At low load nothing waits for that: the ports have no more frames.
 
-use crate::agenda::{Agenda, become_lane};
+use crate::agenda::Agenda;
 use crate::commands::{Command, Commands};
 use crate::exit::Exit;
 use crate::member::Member;
+use crate::own::LaneKey;
 use crate::physical::Physical;
 use crate::quota::{TimeShare, WHOLE};
 use crate::routes::{Classify, Routes, Spread};
@@ -32,7 +33,7 @@ use crate::time::now_ns;
 use crate::{MemberId, PortFailure};
 use millrace_dataplane::{Doorbell, Progress};
 use millrace_drivers::{PortError, wait_readable};
-use millrace_frames::{Batch, MAX_BATCH, PacketPool};
+use millrace_frames::{Batch, MAX_BATCH, PacketPool, ask_for};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::os::fd::RawFd;
@@ -42,8 +43,8 @@ use std::time::Duration;
 
 /// Frames that a lane collects for each switch that has any, before it runs them.
 const BURST: usize = MAX_BATCH;
-/// Frames that a lane collects at most.
-const MAX_COLLECTED: usize = 1 << 14;
+/// Frames that a lane collects at most, with those that wait for its switches: what is switched soon after it came is still in the cache.
+const MAX_COLLECTED: usize = 1 << 12;
 /// How long a round of turns is at least, in nanoseconds, and the least quantum: about what a batch takes.
 const ROUND_NS: i64 = 500_000;
 const LEAST_QUANTUM_NS: i64 = 5_000;
@@ -63,6 +64,7 @@ const SHORT: Duration = Duration::from_micros(200);
 pub(crate) struct Lane {
     doorbell: Doorbell,
     commands: Commands,
+    key: Arc<LaneKey>,
     asleep: Arc<AtomicBool>,
     /// Switches that packets have come for, and exits that packets wait in.
     pub(crate) members_told: Arc<Agenda<MemberId>>,
@@ -87,10 +89,13 @@ pub(crate) struct Lane {
 
 impl Lane {
     pub(crate) fn new(doorbell: Doorbell, commands: Commands, pool: PacketPool, routes: Arc<Routes>) -> Lane {
-        let asleep = Arc::<AtomicBool>::default();
+        let (key, asleep) = (LaneKey::new(), Arc::<AtomicBool>::default());
+        let agenda = || (Arc::clone(&key), Arc::clone(&asleep), doorbell.ringer());
+        let (members, exits) = (agenda(), agenda());
         Lane {
-            members_told: Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer())),
-            exits_told: Arc::new(Agenda::new(Arc::clone(&asleep), doorbell.ringer())),
+            members_told: Arc::new(Agenda::new(members.0, members.1, members.2)),
+            exits_told: Arc::new(Agenda::new(exits.0, exits.1, exits.2)),
+            key,
             asleep,
             doorbell,
             commands,
@@ -111,7 +116,7 @@ impl Lane {
 
     /// Runs until it is told to end.
     pub(crate) fn run(mut self) {
-        become_lane(&self.asleep);
+        self.key.enter();
         while !self.is_stopped {
             if !self.round() {
                 self.rest();
@@ -191,7 +196,11 @@ impl Lane {
 
     /// Takes frames from the ports and gives them to the inboxes of their switches.
     fn receive(&mut self) -> bool {
-        let Lane { physicals, pool, spread, received, failures, .. } = self;
+        let Lane { physicals, pool, spread, received, failures, members, active, .. } = self;
+        // One that has more than its burst is slow, or has used its time: nobody waits for it.
+        let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
+        let waiting: usize = active.iter().map(waiting).sum();
+        let most = MAX_COLLECTED.saturating_sub(waiting).max(MAX_BATCH);
         let mut any = false;
         loop {
             let mut more = false;
@@ -208,7 +217,7 @@ impl Lane {
                     spread.give(physical.number, received, pool);
                 }
             }
-            let enough = (BURST * spread.touched()).clamp(MAX_BATCH, MAX_COLLECTED);
+            let enough = (BURST * spread.touched()).clamp(MAX_BATCH, most);
             if !more || spread.collected() >= enough {
                 break;
             }
@@ -262,6 +271,9 @@ impl Lane {
         let mut any = false;
         for _ in 0..self.active.len() {
             let Some(id) = self.active.pop_front() else { break };
+            // The memory of the next one is on its way while this one runs.
+            let next = self.active.front().and_then(|next| member(&self.members, *next));
+            next.into_iter().for_each(ask_for);
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
             let has_credit = member.has_credit(*now);
             let is_its_turn = has_credit || now.saturating_sub(self.contended_ns) >= IDLE_NS;
@@ -385,6 +397,12 @@ impl Lane {
             member.set_part(share.unsigned_abs());
         }
     }
+}
+
+/// The switch of that number.
+#[inline]
+fn member(members: &[Option<Box<Member>>], id: MemberId) -> Option<&Member> {
+    members.get(usize::from(id)).and_then(Option::as_deref)
 }
 
 /// A port of the machine broke, which is told once.

@@ -30,6 +30,7 @@ mod inbox;
 mod lane;
 mod link;
 mod member;
+mod own;
 mod physical;
 mod quota;
 mod rate;

@@ -110,10 +110,15 @@ impl Member {
         self.worker.is_behind() || self.wires.iter().any(|wire| wire.waiting() > 0)
     }
 
+    /// Packets that wait for it.
+    pub(crate) fn waiting(&self) -> usize {
+        self.wires.iter().map(|wire| wire.waiting()).sum()
+    }
+
     /// Whether it may use time now, of which it may use no more than it is set to.
     #[inline]
     pub(crate) fn may_run(&mut self, now_ns: u64) -> bool {
-        self.largest.as_mut().is_none_or(|largest| largest.there(now_ns) > 0)
+        self.largest.as_mut().is_none_or(|largest| largest.has_any(now_ns))
     }
 
     /// Its share of the time is so many millionths from now on, of what there is for all.
@@ -124,7 +129,7 @@ impl Member {
     /// Whether it has used less than its share of the time that has passed.
     #[inline]
     pub(crate) fn has_credit(&mut self, now_ns: u64) -> bool {
-        self.credit.there(now_ns) > 0
+        self.credit.has_any(now_ns)
     }
 
     /// It has used so much time.
@@ -154,6 +159,7 @@ impl Member {
 
     #[inline]
     pub(crate) fn step(&mut self, pool: &mut PacketPool) -> Progress {
-        self.worker.step(pool)
+        let Member { worker, wires, .. } = self;
+        worker.step_from(wires.iter().filter(|wire| wire.has_news()).map(|wire| wire.port()), pool)
     }
 }

@@ -1,7 +1,7 @@
 //! A port of the machine on a lane: frames that come are given to their switches, and exits are served.
 
 use crate::counts::Loss;
-use crate::exit::{Exit, Sending};
+use crate::exit::Exit;
 use crate::time;
 use millrace_drivers::{PortError, QueuePair, Received};
 use millrace_frames::{Batch, MAX_FRAME, PacketPool};
@@ -23,11 +23,22 @@ pub(crate) struct Physical {
     /// It takes nothing any more.
     is_broken: bool,
     /// Those that have packets, in the order of their turns.
-    turns: VecDeque<Arc<Exit>>,
+    turns: VecDeque<Served>,
+    /// Empty batches of exits that are not served any more.
+    spare: Vec<Batch>,
     /// The least that is guaranteed to any that had packets since none had any.
     least: u64,
     /// Whether it keeps packets of frames that leave from where they lie.
     pub(crate) keeps: bool,
+}
+
+/// An exit with packets, and how far its port has come with it.
+struct Served {
+    exit: Arc<Exit>,
+    /// Bytes that it may send in its turn.
+    deficit: u64,
+    /// Packets that the port has not taken yet.
+    batch: Batch,
 }
 
 impl Physical {
@@ -39,6 +50,7 @@ impl Physical {
             has_ended: false,
             is_broken: false,
             turns: VecDeque::new(),
+            spare: Vec::new(),
             least: u64::MAX,
             keeps,
         }
@@ -48,7 +60,7 @@ impl Physical {
     pub(crate) fn serve(&mut self, exit: Arc<Exit>) {
         if exit.begin() {
             self.least = self.least.min(exit.share.guaranteed.max(1));
-            self.turns.push_back(exit);
+            self.turns.push_back(Served { exit, deficit: 0, batch: self.spare.pop().unwrap_or_default() });
         }
     }
 
@@ -93,25 +105,26 @@ impl Physical {
         let mut sent = false;
         for _ in 0..self.turns.len().max(SENDS) {
             let is_alone = self.turns.len() == 1;
-            let Some(exit) = self.turns.pop_front() else { break };
-            let weight = (exit.share.guaranteed.max(1) / self.least).clamp(1, MAX_WEIGHT);
-            match take_turn(&exit, &mut *self.pair, pool, (is_alone, QUANTUM * weight)) {
+            let Some(mut served) = self.turns.pop_front() else { break };
+            let weight = (served.exit.share.guaranteed.max(1) / self.least).clamp(1, MAX_WEIGHT);
+            match served.take_turn(&mut *self.pair, pool, (is_alone, QUANTUM * weight)) {
                 Ok(Turn::Done) => {
-                    exit.rest();
+                    served.exit.rest();
+                    self.spare.push(served.batch);
                     sent = true;
                 }
                 Ok(Turn::More) => {
                     sent = true;
-                    self.turns.push_back(exit);
+                    self.turns.push_back(served);
                 }
-                Ok(Turn::Waits) => self.turns.push_back(exit),
+                Ok(Turn::Waits) => self.turns.push_back(served),
                 // The device takes no more: nobody else sends before what waits here.
                 Ok(Turn::Full) => {
-                    self.turns.push_front(exit);
+                    self.turns.push_front(served);
                     break;
                 }
                 Err(error) => {
-                    self.turns.push_front(exit);
+                    self.turns.push_front(served);
                     return Err(error);
                 }
             }
@@ -129,8 +142,7 @@ impl Physical {
 
     /// What waits for the port is lost, and counted.
     pub(crate) fn give_up(&mut self, pool: &mut PacketPool) {
-        for exit in self.turns.drain(..) {
-            let batch = &mut exit.sending().batch;
+        for Served { exit, mut batch, .. } in self.turns.drain(..) {
             exit.counts.lose(Loss::PortGone, batch.len());
             batch.recycle(pool);
             exit.rest();
@@ -151,43 +163,46 @@ enum Turn {
     Full,
 }
 
-fn take_turn(
-    exit: &Exit,
-    pair: &mut dyn QueuePair,
-    pool: &mut PacketPool,
-    (is_alone, quantum): (bool, u64),
-) -> Result<Turn, PortError> {
-    let Sending { deficit, largest, batch } = &mut *exit.sending();
-    *deficit = (*deficit + quantum).min(2 * quantum);
-    let mut has_sent = false;
-    loop {
-        if batch.is_empty() {
-            exit.note.is_taken();
-            exit.inbox.take(batch);
+impl Served {
+    fn take_turn(
+        &mut self,
+        pair: &mut dyn QueuePair,
+        pool: &mut PacketPool,
+        (is_alone, quantum): (bool, u64),
+    ) -> Result<Turn, PortError> {
+        let Served { exit, deficit, batch } = self;
+        *deficit = (*deficit + quantum).min(2 * quantum);
+        let mut has_sent = false;
+        loop {
             if batch.is_empty() {
-                return Ok(Turn::Done);
+                exit.note.is_taken();
+                exit.inbox.take(batch);
+                if batch.is_empty() {
+                    return Ok(Turn::Done);
+                }
             }
-        }
-        if let Some(largest) = largest
-            && largest.there(time::now_ns()) == 0
-        {
-            return Ok(if has_sent { Turn::More } else { Turn::Waits });
-        }
-        // Nobody counts the bytes of one that is alone and has no largest rate.
-        let counts = !is_alone || largest.is_some();
-        let bytes: u64 = batch.packets().iter().filter(|_| counts).map(|packet| packet.len() as u64).sum();
-        let before = batch.len();
-        pair.transmit(batch, pool)?;
-        if let Some(largest) = largest {
-            largest.owe(bytes, time::now_ns());
-        }
-        has_sent |= batch.len() < before;
-        if !batch.is_empty() {
-            return Ok(Turn::Full);
-        }
-        *deficit = deficit.saturating_sub(bytes);
-        if is_alone || *deficit == 0 {
-            return Ok(Turn::More);
+            if let Some(mut largest) = exit.largest()
+                && !largest.has_any(time::now_ns())
+            {
+                return Ok(if has_sent { Turn::More } else { Turn::Waits });
+            }
+            // Nobody counts the bytes of one that is alone and has no largest rate.
+            let counts = !is_alone || exit.is_limited();
+            let bytes: u64 =
+                batch.packets().iter().filter(|_| counts).map(|packet| packet.len() as u64).sum();
+            let before = batch.len();
+            pair.transmit(batch, pool)?;
+            if let Some(mut largest) = exit.largest() {
+                largest.owe(bytes, time::now_ns());
+            }
+            has_sent |= batch.len() < before;
+            if !batch.is_empty() {
+                return Ok(Turn::Full);
+            }
+            *deficit = deficit.saturating_sub(bytes);
+            if is_alone || *deficit == 0 {
+                return Ok(if exit.inbox.waiting() > 0 { Turn::More } else { Turn::Done });
+            }
         }
     }
 }

@@ -71,10 +71,11 @@ impl Rate {
         self.tokens = self.tokens.saturating_sub(needed);
     }
 
-    /// How many there are now.
-    pub(crate) fn there(&mut self, now_ns: u64) -> u64 {
+    /// Whether there is any now.
+    #[inline]
+    pub(crate) fn has_any(&mut self, now_ns: u64) -> bool {
         self.fill(now_ns);
-        u64::try_from(self.tokens / TOKEN).unwrap_or(u64::MAX)
+        self.tokens >= TOKEN
     }
 }
 
@@ -102,6 +103,7 @@ mod tests {
     fn what_is_owed_is_paid_first() {
         let mut rate = Rate::new(1_000, 10, 0);
         rate.owe(30, 0);
-        assert_eq!((rate.there(0), rate.there(20_000_000), rate.there(25_000_000)), (0, 0, 5));
+        assert!(!rate.has_any(0) && !rate.has_any(20_999_999) && rate.has_any(21_000_000));
+        assert_eq!(rate.take(9, 25_000_000), 5);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::wire::Wire;
 use millrace_classifier::{Classifier, Hit, Match, Rule, RuleError, TagAction, Target, Verdict};
-use millrace_frames::{Batch, Packet, PacketPool};
+use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -109,10 +109,18 @@ impl Spread {
         }
         batch.ask_for_frames();
         let mut classify = classify.as_mut().filter(|_| rules.compares_ids());
-        for packet in batch.drain() {
+        let mut verdicts = [Verdict::None; MAX_BATCH];
+        for (packet, verdict) in batch.packets_mut().iter_mut().zip(&mut verdicts) {
             let id = classify.as_mut().and_then(|classify| classify.id(physical, packet.data()));
-            match rules.classify(packet.data(), id) {
-                Verdict::One(hit) => shares.give(&routes.wires, hit, packet, pool),
+            *verdict = rules.classify(packet.data(), id);
+            if let Verdict::One(hit) = verdict {
+                hit.tag.apply(packet);
+                shares.of(hit.port as usize).ask_for_end();
+            }
+        }
+        for (packet, verdict) in batch.drain().zip(verdicts) {
+            match verdict {
+                Verdict::One(hit) => shares.give(&routes.wires, hit.port as usize, packet, pool),
                 Verdict::None => {
                     routes.unclassified.fetch_add(1, Ordering::Relaxed);
                     pool.put(packet);
@@ -158,28 +166,30 @@ impl Shares {
     }
 
     /// A frame goes to each of some wires.
-    fn give_each(&mut self, wires: &[Arc<Wire>], hits: &[Hit], packet: Packet, pool: &mut PacketPool) {
+    fn give_each(&mut self, wires: &[Arc<Wire>], hits: &[Hit], mut packet: Packet, pool: &mut PacketPool) {
         let Some((last, others)) = hits.split_last() else { return pool.put(packet) };
         for hit in others {
             let copy = pool.take().map(|mut copy| copy.copy_from(&packet).map(|()| copy));
             match copy {
-                Some(Ok(copy)) => self.give(wires, *hit, copy, pool),
+                Some(Ok(mut copy)) => {
+                    hit.tag.apply(&mut copy);
+                    self.give(wires, hit.port as usize, copy, pool);
+                }
                 _ => wires[hit.port as usize].lacks_packet(),
             }
         }
-        self.give(wires, *last, packet, pool);
+        last.tag.apply(&mut packet);
+        self.give(wires, last.port as usize, packet, pool);
     }
 
     #[inline]
-    fn give(&mut self, wires: &[Arc<Wire>], hit: Hit, packet: Packet, pool: &mut PacketPool) {
-        let wire = hit.port as usize;
+    fn give(&mut self, wires: &[Arc<Wire>], wire: usize, packet: Packet, pool: &mut PacketPool) {
         let share = self.of(wire);
         if share.is_full() {
             wires[wire].deliver(share, pool);
         }
-        match share.push(packet) {
-            Ok(packet) => hit.tag.apply(packet),
-            Err(packet) => pool.put(packet),
+        if let Err(packet) = share.push(packet) {
+            pool.put(packet);
         }
     }
 }

@@ -14,7 +14,7 @@ use millrace_frames::{Batch, Packet, PacketPool};
 use std::fmt;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Somebody on the machine who takes what a port of a switch sends, such as its controller.
 pub trait Host: fmt::Debug + Send {
@@ -44,7 +44,10 @@ pub struct Wire {
     inbox: Inbox,
     /// Whether packets may wait in the inbox for a time.
     has_late: AtomicBool,
-    outlet: Mutex<Outlet>,
+    /// Where what it sends goes from now on, until its lane has taken note of that.
+    next_outlet: Mutex<Option<Outlet>>,
+    /// Whether there is one.
+    is_changed: AtomicBool,
     is_up: AtomicBool,
     admission: Arc<Admission>,
     pub(crate) counts: Arc<Counts>,
@@ -62,9 +65,10 @@ impl Wire {
         Wire {
             member,
             port,
-            inbox: Inbox::new(places),
+            inbox: Inbox::new(places, note.lane()),
             has_late: AtomicBool::new(false),
-            outlet: Mutex::default(),
+            next_outlet: Mutex::default(),
+            is_changed: AtomicBool::new(false),
             is_up: AtomicBool::new(false),
             admission,
             counts,
@@ -80,6 +84,12 @@ impl Wire {
     /// From now on so many packets may wait for the switch. Those that wait stay.
     pub fn set_places(&self, places: usize) {
         self.inbox.set_limit(places);
+    }
+
+    /// Whether its switch is to look at it: packets wait, or what it sends goes elsewhere from now on.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.inbox.waiting() > 0 || self.is_changed.load(Ordering::Relaxed)
     }
 
     /// Packets that wait for the switch.
@@ -151,21 +161,25 @@ impl Wire {
         self.has_late.load(Ordering::Acquire).then(|| self.inbox.due_ns()).flatten()
     }
 
-    /// From now on what the port sends goes there.
+    /// What the port sends goes there from the next batch on.
     pub(crate) fn connect(&self, outlet: Outlet) {
         self.is_up.store(!matches!(outlet, Outlet::Nowhere), Ordering::Release);
-        // What was there may hold the other end of a link, whose last holder this is: it goes after the lock.
-        let before = {
-            let mut there = self.outlet.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *there, outlet)
-        };
-        drop(before);
+        // One that nobody has taken note of may hold the other end of a link, whose last holder it is: it goes after the lock.
+        let unused = self.next_outlet().replace(outlet);
+        self.is_changed.store(true, Ordering::Release);
+        drop(unused);
+        // The switch takes a step, with which the outlet goes that it had before.
+        self.note.tell(|| self.member);
+    }
+
+    fn next_outlet(&self) -> MutexGuard<'_, Option<Outlet>> {
+        self.next_outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Nothing comes any more, and what waits is gone.
     pub(crate) fn close(&self) {
         self.connect(Outlet::Nowhere);
-        self.counts.lose(Loss::PortGone, self.inbox.clear());
+        self.counts.lose(Loss::PortGone, self.inbox.close());
     }
 }
 
@@ -183,6 +197,7 @@ pub enum NotSent {
 #[repr(align(128))]
 pub(crate) struct WirePort {
     wire: Arc<Wire>,
+    outlet: Outlet,
     statistics: PortStatistics,
     /// A copy on its way to one more port of the machine.
     copies: Option<Batch>,
@@ -190,7 +205,27 @@ pub(crate) struct WirePort {
 
 impl WirePort {
     pub(crate) fn new(wire: Arc<Wire>) -> WirePort {
-        WirePort { wire, statistics: PortStatistics::default(), copies: None }
+        WirePort { wire, outlet: Outlet::Nowhere, statistics: PortStatistics::default(), copies: None }
+    }
+
+    /// Takes note of where what it sends goes.
+    #[inline]
+    fn look(&mut self) {
+        if self.wire.is_changed.load(Ordering::Acquire) {
+            self.change();
+        }
+    }
+
+    #[cold]
+    fn change(&mut self) {
+        let next = {
+            let mut next = self.wire.next_outlet();
+            self.wire.is_changed.store(false, Ordering::Release);
+            next.take()
+        };
+        if let Some(next) = next {
+            self.outlet = next;
+        }
     }
 }
 
@@ -201,6 +236,7 @@ fn bytes(batch: &Batch) -> u64 {
 impl QueuePair for WirePort {
     #[inline]
     fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
+        self.look();
         let before = batch.len();
         let more = self.wire.inbox.take(batch);
         let came = &batch.packets()[before..];
@@ -210,10 +246,10 @@ impl QueuePair for WirePort {
     }
 
     fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
-        let WirePort { wire, statistics, copies } = self;
+        self.look();
+        let WirePort { wire, outlet, statistics, copies } = self;
         let sent = batch.len();
-        let mut outlet = wire.outlet.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *outlet {
+        match outlet {
             Outlet::Nowhere => {
                 statistics.tx_refused += sent as u64;
                 return Ok(Transmitted { sent: 0, refused: sent });

@@ -545,6 +545,24 @@ impl Worker {
         schedulers::count_discarded(self);
     }
 
+    /// Takes a batch from each of these ports, all of which have nothing but queue pairs that keep no packets and serve no queues; says
+    /// whether there was anything to do.
+    fn short_round(&mut self, ports: impl Iterator<Item = PortId>) -> bool {
+        self.send_the_last();
+        let mut busy = false;
+        for port in ports {
+            if let Some(at) = self.ports.find(port) {
+                busy |= self.take_from(at).0;
+            }
+        }
+        busy |= self.let_go_on();
+        let Worker { ports, packets: Packets { outgoing, .. }, .. } = self;
+        outgoing.flush(ports);
+        self.note_broken();
+        self.bursts.left();
+        busy
+    }
+
     /// Takes a batch from each port; says whether there was anything to do.
     fn live_round(&mut self) -> bool {
         let mut busy = self.streams.any && streams::round(self);
@@ -552,6 +570,11 @@ impl Worker {
             true => (0..self.ports.len()).for_each(|at| busy |= self.take_from(at).0),
             false => busy |= intake::round(self),
         }
+        busy | self.let_go_on()
+    }
+
+    /// Lets packets go on that wait in the switch for a turn, a time or a link; whether there were any.
+    fn let_go_on(&mut self) -> bool {
         links::look(&mut self.switch, &mut self.ports);
         let put_off = self.switch.traffic.has_put_off();
         if put_off {
@@ -562,7 +585,7 @@ impl Worker {
             let outcome = self.switch.advance_to(0);
             self.dispatch(outcome);
         }
-        busy || due || put_off
+        due || put_off
     }
 
     /// Takes a batch from a port; says whether there was any or may be more, and its bytes.
@@ -730,16 +753,22 @@ impl Worker {
     /// Transmits what waits for ports, and counts what was refused.
     fn hand_over(&mut self) {
         let Worker { ports, packets: Packets { pool, outgoing, .. }, .. } = self;
-        ports.iter_mut().enumerate().for_each(|(at, port)| outgoing.transmit(port, at, pool));
+        outgoing.transmit_all(ports, pool);
         for (port, bytes, reason) in self.packets.outgoing.refused.drain(..) {
             self.switch.ledger.counters.refused(port, bytes, reason);
         }
+        self.note_broken();
+    }
+
+    /// Ends the ports that broke while they sent.
+    fn note_broken(&mut self) {
         for (at, error) in std::mem::take(&mut self.packets.outgoing.broken) {
             self.fail(at, error);
         }
     }
 
     fn flush(&mut self) {
+        self.packets.outgoing.are_flushed();
         for at in 0..self.ports.len() {
             if let Err(error) = self.ports[at].port.flush() {
                 self.fail(at, error);

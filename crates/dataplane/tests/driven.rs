@@ -63,4 +63,15 @@ fn packets_are_of_the_pool_that_is_lent_and_go_back_there() {
     assert!(receivers[1].try_recv().is_err());
     worker.step(&mut pool);
     assert_eq!(receivers[1].try_recv().unwrap(), [5; 60]);
+    // A step from some ports leaves others alone, and sends by any.
+    for (sender, mark) in senders.iter().zip(6..) {
+        sender.send(vec![mark; 60]).unwrap();
+    }
+    assert_eq!(worker.step_from([2, 7].into_iter(), &mut pool), Progress::Busy);
+    let mut came = || receivers.iter().map(|receiver| receiver.try_iter().count()).collect::<Vec<_>>();
+    assert_eq!(came(), [1, 1, 0]);
+    assert_eq!(worker.step_from([2].into_iter(), &mut pool), Progress::Idle);
+    assert_eq!(came(), [0, 0, 0]);
+    assert_eq!(worker.step_from([1, 0].into_iter(), &mut pool), Progress::Busy);
+    assert_eq!((came(), pool.available()), (vec![1, 1, 0], 8));
 }

@@ -11,6 +11,7 @@
 //! It promises that a slot has one owner at any time, that a slot let go anywhere finds its region without a lock, and that
 //! nothing allocates while packets go from a [`PacketPool`] into batches and back.
 
+mod ahead;
 mod burst;
 mod lender;
 mod memory;
@@ -18,6 +19,7 @@ mod packet;
 mod pool;
 mod region;
 
+pub use ahead::ask_for;
 pub use burst::{Ahead, Burst, Footprint, Place, TAILROOM};
 pub use lender::Lender;
 pub use memory::{Memory, MemoryError};

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::ahead::ask_for_line;
 use crate::burst::Place;
 use crate::region::Slot;
 use std::fmt;
@@ -100,13 +101,7 @@ impl Packet {
     /// Has the processor bring the start of the frame, which is read soon.
     #[inline]
     pub(crate) fn ask_for_frame(&self) {
-        // Miri has no such instruction.
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: a request reads nothing that anybody could see, and does nothing where there is no memory.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(self.data().as_ptr().cast());
-        }
+        ask_for_line(self.data().as_ptr());
     }
 
     /// The length of the frame in bytes.

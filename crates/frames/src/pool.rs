@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::ahead::ask_for_line;
 use crate::burst::{Burst, Place};
 use crate::packet::Packet;
 use crate::region::{MAX_REGION, Region, RegionError, SlotLayout, Slots};
@@ -203,6 +204,12 @@ impl Batch {
     #[inline]
     pub fn ask_for_frames(&self) {
         self.packets.iter().for_each(Packet::ask_for_frame);
+    }
+
+    /// Has the processor bring the place of the next packet, which is put there soon.
+    #[inline]
+    pub fn ask_for_end(&self) {
+        ask_for_line(self.packets.as_ptr().wrapping_add(self.packets.len()));
     }
 
     /// Whether all packets are of one memory and have taken as many links, so that they can be switched together.

@@ -67,7 +67,7 @@ impl Leaving {
         outgoing: &mut Outgoing,
         (ports, pool): (&mut LivePorts, &mut PacketPool),
     ) {
-        if self.hand_all_on(batch, time_ns, ports) {
+        if self.hand_all_on(batch, time_ns, outgoing, ports) {
             return;
         }
         let mut packets = if self.overtaken {
@@ -105,7 +105,13 @@ impl Leaving {
     /// Gives all packets to their port at once, where they lie, if they are the whole batch in its order for one port at which none
     /// wait; says whether they were.
     #[inline]
-    fn hand_all_on(&mut self, batch: &mut Batch, time_ns: u64, ports: &mut LivePorts) -> bool {
+    fn hand_all_on(
+        &mut self,
+        batch: &mut Batch,
+        time_ns: u64,
+        outgoing: &mut Outgoing,
+        ports: &mut LivePorts,
+    ) -> bool {
         if self.apart || self.list.len() != batch.len() {
             return false;
         }
@@ -119,7 +125,7 @@ impl Leaving {
         for (packet, (.., lies)) in batch.packets().iter().zip(&self.list) {
             fit &= packet.fits_place(place(*lies));
         }
-        if !fit || !ports[at].sending.take_all(batch) {
+        if !fit || !outgoing.put_all(&mut ports[at], at, batch) {
             return false;
         }
         for (packet, (_, service, lies)) in

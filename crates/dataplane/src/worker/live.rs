@@ -49,6 +49,8 @@ pub(crate) struct LivePorts {
     ports: Vec<LivePort>,
     /// The place of each number below [`LISTED`] that a port has, or [`NONE`].
     places: Vec<u16>,
+    /// Whether any keeps packets until their frames have left, or has queues.
+    any_keeps: bool,
 }
 
 impl LivePorts {
@@ -98,7 +100,15 @@ impl LivePorts {
         }
     }
 
+    /// Whether any port keeps packets until their frames have left, or has queues: then there is something to do for ports to which
+    /// nothing comes.
+    #[inline]
+    pub(super) fn any_keeps(&self) -> bool {
+        self.any_keeps
+    }
+
     fn list(&mut self) {
+        self.any_keeps = self.ports.iter().any(|live| live.keeps > 0 || live.scheduler.is_some());
         self.places.clear();
         for (at, port) in (0..NONE).zip(&self.ports).filter(|(_, port)| port.id < LISTED) {
             let number = port.id as usize;

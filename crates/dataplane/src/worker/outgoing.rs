@@ -12,6 +12,10 @@ pub(super) struct Outgoing {
     pub(super) refused: Vec<(PortId, usize, DropReason)>,
     /// Ports that broke, by their place.
     pub(super) broken: Vec<(usize, PortError)>,
+    /// The places of ports that packets wait for, all of them: a worker may have a thousand ports, and a burst goes to few.
+    waiting: Vec<usize>,
+    /// The places of ports that something was sent by since they were flushed.
+    sent: Vec<usize>,
 }
 
 impl Outgoing {
@@ -47,14 +51,51 @@ impl Outgoing {
     ) -> Option<&'p mut Batch> {
         let at = ports.find(to)?;
         let live = &mut ports[at];
-        if live.sending.is_full() {
+        if live.sending.is_empty() {
+            self.waiting.push(at);
+        } else if live.sending.is_full() {
             self.transmit(live, at, pool);
         }
         Some(&mut live.sending)
     }
 
+    /// Gives a whole batch to a port for which nothing waits; false: it was not given.
+    #[inline]
+    pub(super) fn put_all(&mut self, live: &mut LivePort, at: usize, batch: &mut Batch) -> bool {
+        let is_given = live.sending.take_all(batch);
+        if is_given {
+            self.waiting.push(at);
+        }
+        is_given
+    }
+
+    /// Transmits what waits for ports.
+    pub(super) fn transmit_all(&mut self, ports: &mut LivePorts, pool: &mut PacketPool) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_unstable();
+        for at in waiting.drain(..) {
+            self.transmit(&mut ports[at], at, pool);
+            self.sent.push(at);
+        }
+        self.waiting = waiting;
+    }
+
+    /// All ports were flushed.
+    pub(super) fn are_flushed(&mut self) {
+        self.sent.clear();
+    }
+
+    /// Flushes the ports that something was sent by since that was done last.
+    pub(super) fn flush(&mut self, ports: &mut LivePorts) {
+        for at in self.sent.drain(..) {
+            if let Err(error) = ports[at].port.flush() {
+                self.broken.push((at, error));
+            }
+        }
+    }
+
     /// Transmits what waits for a port; what it refuses is dropped.
-    pub(super) fn transmit(&mut self, live: &mut LivePort, at: usize, pool: &mut PacketPool) {
+    fn transmit(&mut self, live: &mut LivePort, at: usize, pool: &mut PacketPool) {
         if live.sending.is_empty() {
             return;
         }

@@ -65,11 +65,27 @@ impl Worker {
     /// Takes a batch from each port, with packets of that pool.
     #[inline]
     pub fn step(&mut self, pool: &mut PacketPool) -> Progress {
+        self.step_with(pool, Worker::round)
+    }
+
+    /// As [`Worker::step`], from these ports alone, where the others have nothing to do either. Who drives hundreds of workers knows where packets
+    /// have come, and what is looked at in vain would have to be brought into the cache.
+    #[inline]
+    pub fn step_from(&mut self, ports: impl Iterator<Item = PortId>, pool: &mut PacketPool) -> Progress {
+        let needs_all = self.ports.any_keeps() || self.streams.any || !self.seat.intakes.are_alike();
+        match needs_all {
+            true => self.step(pool),
+            false => self.step_with(pool, |worker| worker.short_round(ports)),
+        }
+    }
+
+    #[inline]
+    fn step_with(&mut self, pool: &mut PacketPool, round: impl FnOnce(&mut Worker) -> bool) -> Progress {
         if self.mailbox.is_paused() || self.mailbox.control().is_to_stop() {
             return Progress::Paused;
         }
         swap(&mut self.packets.pool, pool);
-        let busy = self.round();
+        let busy = round(self);
         swap(&mut self.packets.pool, pool);
         if busy { Progress::Busy } else { Progress::Idle }
     }
