@@ -14,6 +14,8 @@ use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 mod subject;
 
@@ -22,6 +24,8 @@ const DOUBLINGS: &[usize] = &[8, 10, 12, 13, 14, 15, 16, 17, 20, 29, 100];
 /// Where the system ends a process, so that this machine survives what it looks for.
 const GIVE_UP_BYTES: u64 = 4 << 30;
 const GIVE_UP_SECONDS: u64 = 45;
+/// Programs that are measured at a time.
+const AT_A_TIME: usize = 2;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -94,42 +98,62 @@ fn ending(program: &Program) -> &'static str {
     if program.p4_14 { "p4_14" } else { "p4" }
 }
 
+/// Measures two programs at a time: what counts is the time that the processor spends on each.
 fn run(choice: &Choice) -> ExitCode {
     let folder = std::env::temp_dir().join(format!("millrace-hostile-{}", std::process::id()));
-    let path = folder.join("hostile.p4");
-    let (mut passed, mut failed) = (0, 0);
     if let Err(error) = std::fs::create_dir_all(&folder) {
         eprintln!("{}: {error}", folder.display());
         return ExitCode::FAILURE;
     }
-    for (family, size) in choice.programs() {
-        let program = (family.make)(size);
-        let _ = std::fs::write(&path, &program.text);
-        let mut costs = Vec::new();
-        // An image has the checked program and its P4Info in it; they are measured alone where no image is made.
-        for action in ["image", "p4info"] {
-            let cost = cost_of(choice.bin.as_deref(), action, &program, &path);
-            costs.push((action, cost));
-            if cost.is_some_and(|cost| cost.exit == 0) {
-                break;
-            }
+    let programs = Mutex::new(choice.programs());
+    let next = || programs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let (passed, failed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for number in 0..AT_A_TIME {
+            let (path, next, passed, failed) =
+                (folder.join(format!("hostile-{number}.p4")), &next, &passed, &failed);
+            scope.spawn(move || {
+                while let Some((family, size)) = next() {
+                    let good = is_within(choice, family, size, &path);
+                    (if good { passed } else { failed }).fetch_add(1, Ordering::Relaxed);
+                }
+            });
         }
-        let mut good = true;
-        for (action, cost) in costs {
-            let (verdict, shown) = match cost {
-                Some(cost) => (cost.verdict(choice.seconds), cost.to_string()),
-                None => ("not measured", String::new()),
-            };
-            good &= verdict == "ok";
-            if choice.all || verdict != "ok" {
-                println!("{:34} {size:8} {action:7} {shown} {verdict}", family.name);
-            }
-        }
-        if good { passed += 1 } else { failed += 1 }
-    }
+    });
     let _ = std::fs::remove_dir_all(&folder);
+    let (passed, failed) = (passed.into_inner(), failed.into_inner());
     println!("{passed} passed, {failed} failed, 0 skipped");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether a program stays within the limits; writes what it costs.
+fn is_within(choice: &Choice, family: &Family, size: usize, path: &Path) -> bool {
+    let program = (family.make)(size);
+    if let Err(error) = std::fs::write(path, &program.text) {
+        println!("{}: {error}", path.display());
+        return false;
+    }
+    let mut costs = Vec::new();
+    // An image has the checked program and its P4Info in it; they are measured alone where no image is made.
+    for action in ["image", "p4info"] {
+        let cost = cost_of(choice.bin.as_deref(), action, &program, path);
+        costs.push((action, cost));
+        if cost.is_some_and(|cost| cost.exit == 0) {
+            break;
+        }
+    }
+    let mut good = true;
+    for (action, cost) in costs {
+        let (verdict, shown) = match cost {
+            Some(cost) => (cost.verdict(choice.seconds), cost.to_string()),
+            None => ("not measured", String::new()),
+        };
+        good &= verdict == "ok";
+        if choice.all || verdict != "ok" {
+            println!("{:34} {size:8} {action:7} {shown} {verdict}", family.name);
+        }
+    }
+    good
 }
 
 /// What a process cost.
