@@ -15,7 +15,8 @@
 //! inbox of another is filled and overflows; after it that other has its inbox emptied in microseconds, and then nothing until the lane
 //! receives again. Rounds of turns would then pay the debt of the first in no time. So debts are also paid in time that passes: a switch that has used more
 //! than its share of it ([`Member::has_credit`]) has no turn while others, who have not, have had packets within [`IDLE_NS`]. What they
-//! leave idle for longer is for who is in debt, too.
+//! leave idle for longer is for who is in debt, too. The time in which frames are received is owed by those that they are for: a switch that is
+//! sent more than it takes pays for what is dropped, and not its neighbours. It does not count as used, nor for what a switch gets at most.
 //!
 //! **Bursts.** Frames of many switches come interleaved. A switch that was run for each of them would be as slow as its first packet
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
@@ -201,6 +202,8 @@ impl Lane {
         let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
         let waiting: usize = active.iter().map(waiting).sum();
         let most = MAX_COLLECTED.saturating_sub(waiting).max(MAX_BATCH);
+        // Nobody is to be told from others where there is one switch.
+        let begun = if members.len() > 1 { now_ns() } else { 0 };
         let mut any = false;
         loop {
             let mut more = false;
@@ -222,7 +225,16 @@ impl Lane {
                 break;
             }
         }
-        spread.hand_over(pool);
+        if !any || begun == 0 {
+            spread.hand_over(pool, |_, _| {});
+            return any;
+        }
+        let (collected, now) = (spread.collected() as u64, now_ns());
+        let took = now.saturating_sub(begun);
+        spread.hand_over(pool, |wire, packets| {
+            let member = wire.member_here().and_then(|id| members.get_mut(usize::from(id))?.as_deref_mut());
+            member.into_iter().for_each(|member| member.owe(took * packets as u64 / collected.max(1), now));
+        });
         any
     }
 
@@ -369,7 +381,7 @@ impl Lane {
 
     /// From now on frames of ports go there.
     pub(crate) fn set_routes(&mut self, routes: Arc<Routes>) {
-        self.spread.hand_over(&mut self.pool);
+        self.spread.hand_over(&mut self.pool, |_, _| {});
         let classify = self.spread.classify.take();
         self.spread = Spread::new(routes, classify);
     }

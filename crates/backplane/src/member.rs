@@ -144,6 +144,12 @@ impl Member {
         }
     }
 
+    /// Others have used so much time for it.
+    #[inline]
+    pub(crate) fn owe(&mut self, ns: u64, now_ns: u64) {
+        self.credit.owe(ns, now_ns);
+    }
+
     /// Lets packets on links go on whose time has come.
     pub(crate) fn let_time_pass(&self, now_ns: u64) {
         self.wires.iter().for_each(|wire| wire.let_time_pass(now_ns));

@@ -72,6 +72,8 @@ pub(crate) struct Spread {
 /// What each wire gets.
 struct Shares {
     by_wire: Vec<Option<Batch>>,
+    /// Packets that a wire has got of what came, as there was no room for more here.
+    given: Vec<usize>,
     /// The wires that get something.
     touched: Vec<usize>,
     spare: Vec<Batch>,
@@ -80,10 +82,11 @@ struct Shares {
 impl Spread {
     pub(crate) fn new(routes: Arc<Routes>, classify: Option<Box<dyn Classify>>) -> Spread {
         let by_wire = routes.wires.iter().map(|_| None).collect();
+        let given = vec![0; routes.wires.len()];
         Spread {
             routes,
             classify,
-            shares: Shares { by_wire, touched: Vec::new(), spare: Vec::new() },
+            shares: Shares { by_wire, given, touched: Vec::new(), spare: Vec::new() },
             collected: 0,
         }
     }
@@ -130,13 +133,15 @@ impl Spread {
         }
     }
 
-    /// Gives the wires what they get.
+    /// Gives the wires what they get, and tells which got how many packets since they were given something last.
     #[inline]
-    pub(crate) fn hand_over(&mut self, pool: &mut PacketPool) {
-        let Spread { routes, shares: Shares { by_wire, touched, spare }, collected, .. } = self;
-        for wire in touched.drain(..) {
-            let Some(mut share) = by_wire[wire].take() else { continue };
-            routes.wires[wire].deliver(&mut share, pool);
+    pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
+        let Spread { routes, shares: Shares { by_wire, given, touched, spare }, collected, .. } = self;
+        for at in touched.drain(..) {
+            let Some(mut share) = by_wire[at].take() else { continue };
+            let wire = &routes.wires[at];
+            tell(wire, std::mem::take(&mut given[at]) + share.len());
+            wire.deliver(&mut share, pool);
             spare.push(share);
         }
         *collected = 0;
@@ -146,7 +151,7 @@ impl Spread {
 impl Shares {
     #[inline]
     fn of(&mut self, wire: usize) -> &mut Batch {
-        let Shares { by_wire, touched, spare } = self;
+        let Shares { by_wire, touched, spare, .. } = self;
         by_wire[wire].get_or_insert_with(|| {
             touched.push(wire);
             spare.pop().unwrap_or_default()
@@ -158,10 +163,13 @@ impl Shares {
         let share = self.of(at);
         if !share.take_all(batch) {
             // It has some already: they go first.
+            let mut count = share.len();
             wire.deliver(share, pool);
             if !share.take_all(batch) {
+                count += batch.len();
                 wire.deliver(batch, pool);
             }
+            self.given[at] += count;
         }
     }
 
@@ -185,11 +193,13 @@ impl Shares {
     #[inline]
     fn give(&mut self, wires: &[Arc<Wire>], wire: usize, packet: Packet, pool: &mut PacketPool) {
         let share = self.of(wire);
-        if share.is_full() {
+        let full = if share.is_full() { share.len() } else { 0 };
+        if full > 0 {
             wires[wire].deliver(share, pool);
         }
         if let Err(packet) = share.push(packet) {
             pool.put(packet);
         }
+        self.given[wire] += full;
     }
 }

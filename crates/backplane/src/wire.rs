@@ -81,6 +81,12 @@ impl Wire {
         self.port
     }
 
+    /// The switch that it is of, if the calling thread is its lane.
+    #[inline]
+    pub(crate) fn member_here(&self) -> Option<MemberId> {
+        self.note.lane().is_here().then_some(self.member)
+    }
+
     /// From now on so many packets may wait for the switch. Those that wait stay.
     pub fn set_places(&self, places: usize) {
         self.inbox.set_limit(places);
