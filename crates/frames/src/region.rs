@@ -2,7 +2,8 @@
 //!
 //! A region is there for as long as any of its slots, whoever has them: a worker, a transmit ring, a driver that completes
 //! late. A slot whose owner lets go of it goes onto the region's list of returned slots, from where the pool of the region
-//! takes it: no thread waits for another there.
+//! takes it: no thread waits for another there. Slots that another pool lets go of together go there together: threads write
+//! to the list, and count the slots of the region, once for all of them.
 
 #![allow(unsafe_code)]
 
@@ -12,9 +13,10 @@ use crate::packet::{HEADROOM, MAX_FRAME};
 
 use std::any::Any;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const LINE: usize = 64;
 
@@ -26,6 +28,8 @@ pub const MAX_REGION: usize = u32::MAX as usize;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
+/// No slot, and none is taken any more: the pool of the region has gone.
+const CLOSED: u32 = u32::MAX - 1;
 
 /// How a region is divided.
 ///
@@ -217,6 +221,19 @@ impl Region {
         (0..slots).for_each(|_| unsafe { Arc::decrement_strong_count(Arc::as_ptr(&self.shared)) });
     }
 
+    /// A slot that was [forgotten](Slot::forget).
+    ///
+    /// # Safety
+    /// It was, there is a slot of that number, and it is not made again.
+    #[inline]
+    unsafe fn of_number(&self, number: u32) -> Slot {
+        // SAFETY: the region has so many slots; `forget` left one count of the region for this one, which is its again.
+        unsafe {
+            let start = self.shared.start.add(number as usize * self.shared.stride);
+            Slot { shared: ManuallyDrop::new(std::ptr::read(&self.shared)), start }
+        }
+    }
+
     /// How far from the start of its slot a byte lies, or from that of the slot before it when it lies between two.
     #[inline]
     pub(crate) fn within_slot(&self, at: u32) -> u32 {
@@ -265,7 +282,7 @@ pub(crate) struct Slots {
 /// A part of a region, reached through this value alone. Dropped, it goes onto the list of returned slots.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    shared: Arc<Shared>,
+    shared: ManuallyDrop<Arc<Shared>>,
     start: NonNull<u8>,
 }
 
@@ -289,8 +306,21 @@ impl Slots {
     /// Takes a slot back. One of another region goes to that.
     #[inline]
     pub(crate) fn put(&mut self, slot: Slot) {
-        if Arc::ptr_eq(&self.region.shared, &slot.shared) {
+        if slot.is_of(&self.region) {
             self.free.push(slot);
+        }
+    }
+
+    /// Takes slots back. Those of another region go to that, as many at once as follow one another.
+    #[inline]
+    pub(crate) fn put_all(&mut self, slots: impl Iterator<Item = Slot>) {
+        let mut others = None;
+        for slot in slots {
+            if slot.is_of(&self.region) {
+                self.free.push(slot);
+            } else {
+                Returning::add(&mut others, slot);
+            }
         }
     }
 
@@ -302,7 +332,7 @@ impl Slots {
     /// Whether none can be taken now.
     #[inline]
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.free.is_empty() && self.available() == 0
+        self.free.is_empty() && self.made == self.limit && self.region.shared.returned.is_empty()
     }
 
     /// Most slots, in use and not.
@@ -317,20 +347,66 @@ impl Slots {
     /// A slot that was returned, or one that was never used.
     #[cold]
     fn make(&mut self) -> Option<Slot> {
-        let shared = &self.region.shared;
-        let of_number = |number: usize| {
-            // SAFETY: the region has so many slots.
-            let start = unsafe { shared.start.add(number * shared.stride) };
-            Slot { shared: Arc::clone(shared), start }
-        };
-        self.free.extend(shared.returned.take_all().map(|number| of_number(number as usize)));
+        let region = &self.region;
+        // SAFETY: who returns a slot forgets it, and a number comes off the list once.
+        self.free
+            .extend(region.shared.returned.take_all(NONE).map(|number| unsafe { region.of_number(number) }));
         self.free.pop().or_else(|| {
             let number = self.made;
             (number < self.limit).then(|| {
                 self.made += 1;
-                of_number(number)
+                // Its count of the region.
+                std::mem::forget(Arc::clone(&region.shared));
+                // SAFETY: the count has just been made, and each number below `limit` is used once.
+                unsafe { region.of_number(number as u32) }
             })
         })
+    }
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        let region = &self.region;
+        // Nobody takes those any more that are returned later: they let go of the region at once.
+        let returned = region.shared.returned.take_all(CLOSED).count();
+        // SAFETY: each of them was forgotten, and has come off the list.
+        unsafe { region.let_go(returned) };
+    }
+}
+
+/// Slots of one region that go back to it together: linked by their numbers, and forgotten.
+struct Returning {
+    region: Region,
+    first: u32,
+    last: u32,
+    count: usize,
+}
+
+impl Returning {
+    /// Adds a slot. Those so far go back first if they are of another region.
+    #[inline]
+    fn add(returning: &mut Option<Returning>, slot: Slot) {
+        let number = slot.number();
+        match returning {
+            Some(Returning { region, first, count, .. }) if slot.is_of(region) => {
+                region.shared.returned.link(number, *first);
+                (*first, *count) = (number, *count + 1);
+            }
+            others => {
+                let region = Region { shared: Arc::clone(&slot.shared) };
+                *others = Some(Returning { region, first: number, last: number, count: 1 });
+            }
+        }
+        slot.forget();
+    }
+}
+
+impl Drop for Returning {
+    fn drop(&mut self) {
+        if !self.region.shared.returned.put(self.first, self.last) {
+            // SAFETY: so many were forgotten, and are on no list.
+            unsafe { self.region.let_go(self.count) };
+        }
     }
 }
 
@@ -374,13 +450,22 @@ impl Slot {
             return None;
         }
         // SAFETY: `forget` left one count of the region for this slot, which is its again; the slot lies in the region.
-        Some(unsafe { Slot { shared: std::ptr::read(shared), start: shared.start.add(start) } })
+        let start = unsafe { shared.start.add(start) };
+        // SAFETY: as above.
+        Some(Slot { shared: ManuallyDrop::new(unsafe { std::ptr::read(shared) }), start })
     }
 
     /// Whether it is of this region.
     #[inline]
     pub(crate) fn is_of(&self, region: &Region) -> bool {
         Arc::ptr_eq(&self.shared, &region.shared)
+    }
+
+    /// Its number in its region.
+    #[inline]
+    fn number(&self) -> u32 {
+        // A region has fewer slots than bytes, which are fewer than 4 GiB.
+        (self.offset() / self.shared.stride) as u32
     }
 
     /// Where it starts in its region.
@@ -433,22 +518,24 @@ impl Slot {
 impl Drop for Slot {
     #[cold]
     fn drop(&mut self) {
-        // A region has fewer slots than bytes, which are fewer than 4 GiB.
-        let number = self.offset() / self.shared.stride;
-        self.shared.returned.put(number as u32);
+        let number = self.number();
+        // The pool may take the slot, and let go of the region, before `put` has ended.
+        let shared = Arc::clone(&self.shared);
+        if !shared.returned.put(number, number) {
+            // SAFETY: it is dropped once, here.
+            unsafe { ManuallyDrop::drop(&mut self.shared) };
+        }
     }
 }
 
 /// The slots that owners let go of: a stack, linked by the numbers of slots.
 ///
-/// Any thread puts a slot on it, one takes all at once. As nobody takes a single one, what a `put` has read as the first
+/// Any thread puts slots on it, one takes all at once. As nobody takes a single one, what a `put` has read as the first
 /// may come off and go on again meanwhile without harm: its link says then what comes after it now. The list owns the slots
-/// on it by their numbers, and does not keep the region.
+/// on it by their numbers, and each of them keeps the region, as it did before.
 #[repr(align(64))]
 struct Returned {
     first: AtomicU32,
-    /// Never more than there are on the list: it is added to after `put`. Below 0 when `take_all` was faster.
-    count: AtomicI32,
     /// After each slot on the list the next.
     next: Box<[AtomicU32]>,
 }
@@ -456,41 +543,55 @@ struct Returned {
 impl Returned {
     fn new(slots: usize) -> Returned {
         let next = (0..slots).map(|_| AtomicU32::new(NONE)).collect();
-        Returned { first: AtomicU32::new(NONE), count: AtomicI32::new(0), next }
+        Returned { first: AtomicU32::new(NONE), next }
     }
 
-    /// Puts a slot on the list: what was done to its bytes comes before what is done to them after `take_all`.
-    fn put(&self, number: u32) {
-        let next = &self.next[number as usize];
-        let mut first = self.first.load(Ordering::Relaxed);
-        loop {
-            next.store(first, Ordering::Relaxed);
-            match self.first.compare_exchange_weak(first, number, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => break,
-                Err(other) => first = other,
+    /// Has a slot that is not on the list come after another one.
+    #[inline]
+    fn link(&self, number: u32, next: u32) {
+        self.next[number as usize].store(next, Ordering::Relaxed);
+    }
+
+    /// Puts slots on the list, of which each but the last is linked to the next; false when the list is closed. What was done to
+    /// their bytes comes before what is done to them after `take_all`.
+    fn put(&self, first: u32, last: u32) -> bool {
+        let mut before = self.first.load(Ordering::Relaxed);
+        while before != CLOSED {
+            self.link(last, before);
+            match self.first.compare_exchange_weak(before, first, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(other) => before = other,
             }
         }
-        self.count.fetch_add(1, Ordering::Release);
+        false
     }
 
-    /// Takes all slots off the list. Only the pool does so, of which each region has one.
-    fn take_all(&self) -> impl Iterator<Item = u32> {
+    /// Takes all slots off the list and leaves it empty ([`NONE`]) or closed ([`CLOSED`]). Only the pool does so, of which each
+    /// region has one.
+    fn take_all(&self, leaves: u32) -> impl Iterator<Item = u32> {
         let first = match self.first.load(Ordering::Relaxed) {
-            NONE => NONE,
-            _ => self.first.swap(NONE, Ordering::Acquire),
+            first if first == leaves => NONE,
+            _ => self.first.swap(leaves, Ordering::Acquire),
         };
+        self.from(first)
+    }
+
+    /// The slots from one on.
+    fn from(&self, first: u32) -> impl Iterator<Item = u32> {
         let of = |number: u32| (number != NONE).then_some(number);
         std::iter::successors(
             of(first),
             move |number| of(self.next[*number as usize].load(Ordering::Relaxed)),
         )
-        .inspect(|_| {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-        })
     }
 
+    fn is_empty(&self) -> bool {
+        self.first.load(Ordering::Relaxed) == NONE
+    }
+
+    /// How many are on the list: only the pool, which takes them off, may ask.
     fn count(&self) -> usize {
-        usize::try_from(self.count.load(Ordering::Acquire)).unwrap_or(0)
+        self.from(self.first.load(Ordering::Acquire)).count()
     }
 }
 
@@ -573,6 +674,37 @@ mod tests {
             }
             assert_eq!(freed.load(Ordering::SeqCst), 1);
         }
+    }
+
+    #[test]
+    fn slots_of_other_regions_go_back_together_and_let_go_of_regions_without_a_pool() {
+        let freed = Arc::new(AtomicUsize::new(0));
+        let made = |count: usize| {
+            let memory = Memory::zeroed(count * SMALL.size).unwrap();
+            let start = memory.start();
+            let owner = Box::new(Owner { _memory: memory, freed: Arc::clone(&freed) });
+            // SAFETY: the owner has so many slots of memory that nobody else uses.
+            let mut slots = Slots::new(unsafe { Region::over(start, count, SMALL, owner) }.unwrap());
+            let held: Vec<Slot> = std::iter::from_fn(|| slots.take()).collect();
+            (slots, held)
+        };
+        let ((mut own, ours), (mut others, theirs), (gone, left)) = (made(3), made(4), made(2));
+        drop(gone);
+        assert_eq!(freed.load(Ordering::SeqCst), 0);
+        let (mut ours, mut theirs, mut left) = (ours.into_iter(), theirs.into_iter(), left.into_iter());
+        let some = [theirs.next(), theirs.next(), ours.next(), theirs.next()];
+        let more = [left.next(), left.next(), theirs.next()];
+        own.put_all(some.into_iter().chain(more).flatten());
+        // The two of the region without a pool were its last.
+        assert_eq!((own.available(), others.available(), freed.load(Ordering::SeqCst)), (1, 4, 1));
+        let mut again: Vec<Slot> = std::iter::from_fn(|| others.take()).collect();
+        again.sort_by_key(Slot::offset);
+        assert!(again.iter().enumerate().all(|(at, slot)| slot.offset() == at * SMALL.size), "each once");
+        assert_eq!(again.len(), 4);
+        drop((again, others, own));
+        assert_eq!(freed.load(Ordering::SeqCst), 2);
+        ours.for_each(drop);
+        assert_eq!(freed.load(Ordering::SeqCst), 3);
     }
 
     #[test]
