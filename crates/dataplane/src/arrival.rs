@@ -5,17 +5,31 @@ use crate::worker::Spread;
 use millrace_frames::Service;
 use millrace_traffic::{Arrival, Plan};
 
-/// What the queues of a plan are told of a frame. What no queue asks for is not looked up.
-#[inline]
-pub(crate) fn arrival(plan: &Plan, service: Service, frame: &[u8]) -> Arrival {
-    Arrival {
-        class: service.class,
-        flow: match service.queue {
-            0 if plan.has_flows() => Spread::Symmetric.hash(frame),
-            queue => queue.into(),
-        },
-        len: frame.len() as u32,
-        ecn: plan.marks() && ecn::is_capable(frame),
-        send_at_ns: None,
+/// What the queues of a plan ask of frames. What none asks for is not looked up.
+#[derive(Clone, Copy)]
+pub(crate) struct Asks {
+    flows: bool,
+    ecn: bool,
+}
+
+impl Asks {
+    #[inline]
+    pub(crate) fn of(plan: &Plan) -> Asks {
+        Asks { flows: plan.has_flows(), ecn: plan.marks() }
+    }
+
+    /// What they are told of a frame.
+    #[inline]
+    pub(crate) fn arrival(self, service: Service, frame: &[u8]) -> Arrival {
+        Arrival {
+            class: service.class,
+            flow: match service.queue {
+                0 if self.flows => Spread::Symmetric.hash(frame),
+                queue => queue.into(),
+            },
+            len: frame.len() as u32,
+            ecn: self.ecn && ecn::is_capable(frame),
+            send_at_ns: None,
+        }
     }
 }

@@ -249,6 +249,39 @@ impl Batch {
         can
     }
 
+    /// Takes all packets of another batch in an order that is given by their numbers; false, and nothing is done, when this one has
+    /// some or takes fewer, or when the numbers are not those of the packets, each once.
+    #[inline]
+    pub fn take_in_order(&mut self, other: &mut Batch, order: &[u8]) -> bool {
+        let count = other.packets.len();
+        // A batch has at most 64 packets: a bit for each number that has come.
+        let mut came = 0u64;
+        for number in order {
+            came |= 1u64.checked_shl(u32::from(*number)).unwrap_or(0);
+        }
+        let all = u64::MAX.checked_shr((MAX_BATCH - count.min(MAX_BATCH)) as u32).unwrap_or(0);
+        if order.len() != count || came != all {
+            return false;
+        }
+        if order.is_sorted() && self.take_all(other) {
+            return true;
+        }
+        if !self.packets.is_empty() || self.limit < count {
+            return false;
+        }
+        let (from, to) = (other.packets.as_ptr(), self.packets.as_mut_ptr());
+        // SAFETY: the numbers are those of the packets, each once, so that each packet is moved once, and there is room for as many as
+        // the limit says. Nothing here panics between the first and the last.
+        unsafe {
+            other.packets.set_len(0);
+            for (at, number) in order.iter().enumerate() {
+                to.add(at).write(from.add(usize::from(*number)).read());
+            }
+            self.packets.set_len(count);
+        }
+        true
+    }
+
     /// The packets in order, each to be changed in place.
     #[inline]
     pub fn packets_mut(&mut self) -> &mut [Packet] {
@@ -458,6 +491,35 @@ mod tests {
         assert!(batch.take_all(&mut other) && batch.is_full() && other.is_empty());
         batch.recycle(&mut pool);
         assert_eq!(pool.available(), 4);
+    }
+
+    #[test]
+    fn a_batch_takes_packets_in_another_order() {
+        let frames = [&b"a"[..], b"b", b"c"];
+        let (mut pool, mut batch) = pool_and_batch(&frames);
+        let mut other = Batch::new();
+        for wrong in [&[0, 1][..], &[0, 1, 1], &[0, 1, 3], &[0, 1, 2, 2], &[0, 1, 255], &[]] {
+            assert!(!other.take_in_order(&mut batch, wrong), "{wrong:?}");
+        }
+        assert!(!Batch::with_limit(2).take_in_order(&mut batch, &[2, 0, 1]));
+        assert_eq!((batch.len(), other.len()), (3, 0));
+        let frames_of =
+            |batch: &Batch| batch.packets().iter().map(|packet| packet.data().to_vec()).collect::<Vec<_>>();
+        assert!(other.take_in_order(&mut batch, &[2, 0, 1]) && batch.is_empty());
+        assert_eq!(frames_of(&other), [b"c", b"a", b"b"]);
+        assert!(batch.take_in_order(&mut other, &[0, 1, 2]) && other.is_empty());
+        assert_eq!(frames_of(&batch), [b"c", b"a", b"b"]);
+        other.add(&mut pool).unwrap();
+        assert!(!other.take_in_order(&mut batch, &[1, 0, 2]), "it has some");
+        let (_pool, mut full) =
+            (0..MAX_BATCH).fold((PacketPool::new(64), Batch::new()), |(mut pool, mut batch), number| {
+                batch.add(&mut pool).unwrap().ingress_port = number as u16;
+                (pool, batch)
+            });
+        let backwards: Vec<u8> = (0..MAX_BATCH as u8).rev().collect();
+        batch.recycle(&mut pool);
+        assert!(batch.take_in_order(&mut full, &backwards));
+        assert!((0..64u16).rev().eq(batch.packets().iter().map(|packet| packet.ingress_port)));
     }
 
     #[test]

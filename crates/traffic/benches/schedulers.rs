@@ -4,6 +4,8 @@
 //! to queues and with lengths that a generator with a fixed seed says, and as many leave after each burst; before that two packets for
 //! each queue, and a burst, have come and stay. The best of nine pieces is told, and the median, by processor time.
 //!
+//! Bursts that meet an idle port are measured too (`-- idle`: these alone).
+//!
 //! `-- levels WAITING SUBPORTS` is the traffic of `tests/traffic/rte_sched.c`: 4096 queues in three levels, so many subports with 256 pipes
 //! of 16 queues together.
 
@@ -99,6 +101,21 @@ fn measure(egress: &mut Egress<u64>, sequence: &[Arrival], waiting: usize) -> (f
     (pieces[0], pieces[PIECES / 2])
 }
 
+/// Nanoseconds a packet of bursts that meet an idle port, best and median: put in order at once.
+fn measure_idle(egress: &mut Egress<u64>, sequence: &[Arrival]) -> (f64, f64) {
+    let mut piece = || {
+        let start = processor_ns();
+        for at in (0..PACKETS).step_by(BURST).map(|at| at % SEQUENCE) {
+            let burst = sequence[at..at + BURST].iter().copied();
+            black_box(egress.arrange(burst).expect("it is idle"));
+        }
+        (processor_ns() - start) as f64 / PACKETS as f64
+    };
+    let mut pieces: Vec<f64> = (0..PIECES).map(|_| piece()).collect();
+    pieces.sort_by(f64::total_cmp);
+    (pieces[0], pieces[PIECES / 2])
+}
+
 /// The tree of `rte_sched`, with a token bucket for each subport and each pipe, or without.
 fn levels(subports: u32, shaped: bool) -> Node {
     let shaped = |minor, node_below: Node| match shaped {
@@ -125,6 +142,7 @@ fn main() {
         }
         return;
     }
+    let only_idle = arguments == ["idle"];
     let disciplines = [
         ("priority", Among::Priority),
         ("round robin", Among::RoundRobin),
@@ -132,12 +150,20 @@ fn main() {
         ("fair", Among::Fair(vec![1])),
     ];
     println!("nanoseconds a packet for offer and next, best (median)");
-    for (name, among) in disciplines {
+    for (name, among) in disciplines.into_iter().filter(|_| !only_idle) {
         for queues in [1, 8, 64, 4096, 65_536] {
             let mut egress = port(flows(1, queues, among.clone(), queue()));
             let waiting = 2 * queues as usize + BURST;
             let (best, median) = measure(&mut egress, &sequence(queues), waiting);
             println!("{name:12} {queues:6} queues  {best:6.1} ({median:.1})");
         }
+    }
+    for queues in [1, 64, 4096] {
+        let mut egress = port(flows(1, queues, Among::Deficit(vec![1542]), queue()));
+        let (best, median) = measure_idle(&mut egress, &sequence(queues));
+        println!("deficit, idle {queues:5} queues  {best:6.1} ({median:.1})");
+        let short = sequence(queues).into_iter().map(|arrival| Arrival { len: 60, ..arrival });
+        let (best, median) = measure_idle(&mut egress, &short.collect::<Vec<Arrival>>());
+        println!("deficit, idle {queues:5} queues, 60 bytes  {best:6.1} ({median:.1})");
     }
 }

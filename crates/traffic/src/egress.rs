@@ -4,6 +4,7 @@ use crate::admission::{Buffer, Room};
 use crate::asynchronous::{Group, Ineligible, Scheduler};
 use crate::layout::{self, Layout, Route};
 use crate::link::Link;
+use crate::passing::Passing;
 use crate::plan::{Asynchronous, CLASSES, MAX_DEPTH, Plan, Queue};
 use crate::red::{Early, Fate, Random};
 use crate::report::{Admitted, Arrival, Counts, Departed, Discard, Next, QueueReport, Refused};
@@ -24,9 +25,11 @@ pub struct Egress<P> {
     pub(crate) buffer: Buffer,
     pub(crate) link: Option<Link>,
     pub(crate) settings: Vec<Queue>,
-    routes: [Route; CLASSES],
-    /// The setting of the queue of each class whose packets may pass an idle port.
-    passing: [Option<u32>; CLASSES],
+    pub(crate) routes: [Route; CLASSES],
+    /// The setting of the queue of each class whose packets may pass an idle port as they come.
+    plain: [Option<u32>; CLASSES],
+    /// What bursts need that may pass an idle port in an order of its own.
+    pub(crate) passing: Option<Box<Passing>>,
     pub(crate) queues: PerQueue,
     pub(crate) origins: Vec<Origin>,
     pub(crate) random: Random,
@@ -107,7 +110,7 @@ impl<P> Egress<P> {
             origins: queue_origins,
         };
         let timers = Wheel::new(MAX_TIMERS, now_ns);
-        let passing = std::array::from_fn(|class| {
+        let plain = std::array::from_fn(|class| {
             let setting = fifos[routes[class].queue(0) as usize].setting;
             (plan.orders_classes_alone() && settings[setting as usize].is_plain()).then_some(setting)
         });
@@ -128,9 +131,10 @@ impl<P> Egress<P> {
             },
             buffer: Buffer::new(&plan),
             link: port.rate.map(|rate| Link::new(rate, port.catch_up_ns, now_ns)),
+            passing: Passing::new(&plan, &settings).map(Box::new),
             settings,
             routes,
-            passing,
+            plain,
             queues,
             origins: inner_origins,
             random: Random(port.seed),
@@ -219,7 +223,7 @@ impl<P> Egress<P> {
     /// so ([`Egress::passed`]).
     #[inline]
     pub fn may_pass(&self, class: u8, packets: u32, bytes: u64, longest: u32) -> bool {
-        let Some(setting) = self.passing[usize::from(class).min(CLASSES - 1)] else { return false };
+        let Some(setting) = self.plain[usize::from(class).min(CLASSES - 1)] else { return false };
         let setting = &self.settings[setting as usize];
         let port = self.plan.port();
         self.len == 0

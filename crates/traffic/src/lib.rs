@@ -22,6 +22,7 @@ mod error;
 pub mod gates;
 mod layout;
 mod link;
+mod passing;
 mod plan;
 mod red;
 mod replace;

@@ -97,6 +97,13 @@ pub struct Node {
     pub kind: Kind,
 }
 
+impl Node {
+    /// Whether it is a queue.
+    pub(crate) fn is_queue(&self) -> bool {
+        matches!(self.kind, Kind::Queue(_))
+    }
+}
+
 /// What a node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -325,10 +332,9 @@ impl Plan {
     /// Whether it has no rate, and nothing but queues, or strict priority over queues: an idle port that is given packets of one class
     /// sends them as they came.
     pub(crate) fn orders_classes_alone(&self) -> bool {
-        let is_queue = |node: &Node| matches!(node.kind, Kind::Queue(_));
         let is_flat = match &self.root.kind {
-            Kind::Priority(nodes) => nodes.iter().all(is_queue),
-            _ => is_queue(&self.root),
+            Kind::Priority(nodes) => nodes.iter().all(Node::is_queue),
+            _ => self.root.is_queue(),
         };
         is_flat && self.port.rate.is_none()
     }

@@ -22,6 +22,8 @@ struct Pair {
     now: u64,
     offered: u32,
     sent: u64,
+    /// Of them, those that passed at once.
+    arranged: u64,
     discarded: BTreeMap<Discard, u64>,
     /// How likely packets come, in eighths.
     load: u64,
@@ -38,6 +40,7 @@ impl Pair {
             now,
             offered: 0,
             sent: 0,
+            arranged: 0,
             discarded: BTreeMap::new(),
             load: dice.pick(&[3, 4, 5]),
             dice,
@@ -48,7 +51,7 @@ impl Pair {
         *self.discarded.entry(why).or_default() += 1;
     }
 
-    fn offer(&mut self) {
+    fn arrival(&mut self) -> Arrival {
         let dice = &mut self.dice;
         let len = match dice.below(40) {
             0 => 1519,
@@ -56,13 +59,47 @@ impl Pair {
             10..25 => 64,
             _ => 64 + dice.below(1455) as u32,
         };
-        let arrival = Arrival {
+        Arrival {
             class: dice.below(8) as u8,
             flow: dice.below(40) as u32,
             len,
             ecn: dice.one_in(2),
             send_at_ns: dice.one_in(30).then(|| self.now + dice.below(50_000)),
+        }
+    }
+
+    /// Packets come together, and pass the port at once if they may.
+    fn burst(&mut self) {
+        // A port is mostly idle when one comes that is to pass.
+        if !self.dice.one_in(4) {
+            while self.next() {}
+        }
+        let most = self.dice.pick(&[4, 20, 60]);
+        let count = 1 + self.dice.below(most);
+        let burst: Vec<Arrival> =
+            (0..count).map(|_| Arrival { send_at_ns: None, ..self.arrival() }).collect();
+        let Some(order) = self.fast.arrange(burst.iter().copied()).map(<[u8]>::to_vec) else {
+            return burst.into_iter().for_each(|arrival| self.offer(arrival));
         };
+        let first = self.offered;
+        self.offered += count as u32;
+        for (id, arrival) in (first..).zip(&burst) {
+            assert!(self.slow.offer(*arrival, self.now, id).is_ok(), "{arrival:?} at {}", self.now);
+        }
+        for number in &order {
+            match self.slow.next(self.now) {
+                Leaves::Packet { id, .. } => {
+                    assert_eq!(id, first + u32::from(*number), "{burst:?}: {order:?}")
+                }
+                other => panic!("{burst:?} at {}: {order:?}, {other:?}", self.now),
+            }
+        }
+        assert_eq!(order.len() as u64, count);
+        self.sent += count;
+        self.arranged += count;
+    }
+
+    fn offer(&mut self, arrival: Arrival) {
         let id = self.offered;
         self.offered += 1;
         let fast = self.fast.offer(arrival, self.now, id);
@@ -131,7 +168,11 @@ impl Pair {
                     self.now = self.now.max(wake);
                 }
             }
-            what if what < 200 + 100 * self.load => self.offer(),
+            200..220 => self.burst(),
+            what if what < 220 + 100 * self.load => {
+                let arrival = self.arrival();
+                self.offer(arrival);
+            }
             _ => {
                 self.next();
             }
@@ -150,8 +191,11 @@ impl Pair {
     }
 }
 
+/// Packets that left, and those of them that passed at once.
+type Sent = (u64, u64);
+
 /// Does so many operations with one seed.
-fn run(seed: u64, operations: u64) -> (u64, BTreeMap<Discard, u64>) {
+fn run(seed: u64, operations: u64) -> (Sent, BTreeMap<Discard, u64>) {
     let report = SeedOnPanic(seed);
     let mut pair = Pair::new(seed);
     for _ in 0..operations {
@@ -159,7 +203,7 @@ fn run(seed: u64, operations: u64) -> (u64, BTreeMap<Discard, u64>) {
     }
     pair.check();
     std::mem::forget(report);
-    (pair.sent, pair.discarded)
+    ((pair.sent, pair.arranged), pair.discarded)
 }
 
 /// Says which seed failed.
@@ -178,13 +222,13 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 fn a_port_does_what_its_model_does() {
     let seed = number("MILLRACE_SEED").unwrap_or(1);
-    let (mut sent, mut discarded) = (0, BTreeMap::<Discard, u64>::new());
+    let (mut sent, mut arranged, mut discarded) = (0, 0, BTreeMap::<Discard, u64>::new());
     for seed in seed..seed + 100 {
-        let (some, dropped) = run(seed, RUN);
-        sent += some;
+        let ((some, at_once), dropped) = run(seed, RUN);
+        (sent, arranged) = (sent + some, arranged + at_once);
         dropped.into_iter().for_each(|(why, count)| *discarded.entry(why).or_default() += count);
     }
-    assert!(sent > 20_000, "{sent}");
+    assert!(sent > 20_000 && arranged > 200, "{sent} {arranged}");
     // Every reason was met.
     assert_eq!(discarded.keys().copied().collect::<Vec<Discard>>(), Discard::ALL, "{discarded:?}");
 }
@@ -194,19 +238,19 @@ fn a_port_does_what_its_model_does() {
 fn a_port_does_what_its_model_does_for_long() {
     let operations = number("MILLRACE_OPERATIONS").unwrap_or(100_000_000);
     let seed = number("MILLRACE_SEED").unwrap_or(1);
-    let (mut done, mut sent, mut discarded) = (0, 0, BTreeMap::<Discard, u64>::new());
+    let (mut done, mut sent, mut arranged, mut discarded) = (0, 0, 0, BTreeMap::<Discard, u64>::new());
     for seed in seed.. {
         if done >= operations {
             break;
         }
-        let (some, dropped) = run(seed, RUN);
-        (done, sent) = (done + RUN, sent + some);
+        let ((some, at_once), dropped) = run(seed, RUN);
+        (done, sent, arranged) = (done + RUN, sent + some, arranged + at_once);
         dropped.into_iter().for_each(|(why, count)| *discarded.entry(why).or_default() += count);
         if done % (operations / 20).max(RUN) < RUN {
             println!("{done} of {operations} operations, seed {seed}, {sent} sent");
         }
     }
-    println!("{done} operations: {sent} sent, discarded {discarded:?}");
+    println!("{done} operations: {sent} sent, {arranged} of them at once, discarded {discarded:?}");
 }
 
 /// Every port begins as a plan that is sound.

@@ -3,7 +3,7 @@
 //! They give out no more than the queues at the port's device have room for ([`Planned::set_room`]): these order what they hold, and so
 //! a packet of a high class overtakes those that wait here.
 
-use crate::arrival::arrival;
+use crate::arrival::Asks;
 use crate::flight::{Departure, QueueStay};
 use crate::{DropReason, PortId};
 use millrace_frames::Service;
@@ -69,7 +69,7 @@ impl Planned {
             return Err((Box::new(departure), DropReason::NoQueue));
         };
         let service = Service { class: departure.priority, ..departure.origin.service };
-        let arrival = arrival(port.egress.plan(), service, departure.context.bytes());
+        let arrival = Asks::of(port.egress.plan()).arrival(service, departure.context.bytes());
         match port.egress.offer(arrival, now_ns, departure) {
             Ok(_) => {
                 self.len += 1;

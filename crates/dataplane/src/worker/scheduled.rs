@@ -15,7 +15,7 @@
 //! stands still between two frames, asks when it has to be awake, and takes what was dropped, to count it.
 
 use super::relay::cast;
-use crate::arrival::arrival;
+use crate::arrival::Asks;
 use crate::links::LINK_FRAMES;
 use crate::quotas::{Occupied, Places};
 use crate::{Clock, DropReason, ecn};
@@ -172,45 +172,61 @@ impl Scheduler {
 }
 
 impl Served {
-    /// Sends a batch at once, as much as the device takes, if it is all that there is and its frames are of one class that nothing else
-    /// orders. Its rest waits as other frames do.
+    /// Has a batch pass if it is all that there is and the device has room for it. Frames of one class that nothing else orders are sent
+    /// where they lie, as many as the device takes; their rest waits as other frames do. Others are put in their order.
     fn pass(
         &mut self,
         inner: &mut dyn QueuePair,
         (batch, pool): (&mut Batch, &mut PacketPool),
     ) -> Result<(), PortError> {
         let Some(class) = batch.packets().first().map(|packet| packet.service.class) else { return Ok(()) };
-        let (mut bytes, mut longest, mut other) = (0, 0, 0);
-        for packet in batch.packets() {
-            let len = packet.len() as u32;
-            (bytes, longest) = (bytes + u64::from(len), longest.max(len));
-            other |= packet.service.class ^ class;
-        }
-        let packets = batch.len() as u32;
-        let is_free = other == 0
-            && self.leaving.is_empty()
+        let is_idle = self.leaving.is_empty()
+            && self.egress.is_empty()
             && matches!(self.time, Time::Clock(_))
-            && self.egress.may_pass(class, packets, bytes, longest)
             && batch.len() + inner.in_flight() <= LINK_FRAMES;
-        if is_free {
-            let sent = inner.transmit(batch, pool);
-            let left: u64 = batch.packets().iter().map(|packet| packet.len() as u64).sum();
-            self.egress.passed(class, packets - batch.len() as u32, bytes - left);
-            sent?;
+        if !is_idle {
+            return Ok(());
+        }
+        if self.egress.may_pass(class, 0, 0, 0) {
+            let (mut bytes, mut longest, mut other) = (0, 0, 0);
+            for packet in batch.packets() {
+                let len = packet.len() as u32;
+                (bytes, longest) = (bytes + u64::from(len), longest.max(len));
+                other |= packet.service.class ^ class;
+            }
+            let packets = batch.len() as u32;
+            if other == 0 && self.egress.may_pass(class, packets, bytes, longest) {
+                let sent = inner.transmit(batch, pool);
+                let left: u64 = batch.packets().iter().map(|packet| packet.len() as u64).sum();
+                self.egress.passed(class, packets - batch.len() as u32, bytes - left);
+                return sent.map(|_| ());
+            }
+        }
+        if self.egress.may_arrange() {
+            let asks = Asks::of(self.egress.plan());
+            let frames = batch.packets().iter();
+            let arrivals = frames.map(|packet| asks.arrival(packet.service, packet.data()));
+            if let Some(order) = self.egress.arrange(arrivals) {
+                let taken = self.leaving.take_in_order(batch, order);
+                debug_assert!(taken, "a batch of its own size is empty");
+            }
         }
         Ok(())
     }
 
     /// Takes frames in.
     fn offer(&mut self, batch: &mut Batch, pool: &mut PacketPool) {
-        let now_ns = self.time.now_ns();
+        if batch.is_empty() {
+            return;
+        }
+        let (now_ns, asks) = (self.time.now_ns(), Asks::of(self.egress.plan()));
         for packet in batch.drain() {
             if !self.occupied.take(self.egress.len()) {
                 self.discarded.push((packet.len(), DropReason::QueuePlaces));
                 pool.put(packet);
                 continue;
             }
-            let arrival = arrival(self.egress.plan(), packet.service, packet.data());
+            let arrival = asks.arrival(packet.service, packet.data());
             if let Err(refused) = self.egress.offer(arrival, now_ns, packet) {
                 self.discarded.push((refused.packet.len(), refused.reason.into()));
                 pool.put(refused.packet);
@@ -226,8 +242,9 @@ impl Served {
     }
 
     fn send_some(&mut self, inner: &mut dyn QueuePair, pool: &mut PacketPool) -> Result<(), PortError> {
-        let now_ns = self.time.now_ns();
-        loop {
+        // The clock costs as much as a frame: it is asked for frames that wait.
+        let now_ns = if self.egress.is_empty() { 0 } else { self.time.now_ns() };
+        while !self.leaving.is_empty() || !self.egress.is_empty() {
             let room = LINK_FRAMES.saturating_sub(inner.in_flight());
             while self.leaving.len() < room {
                 match self.egress.next(now_ns) {
@@ -262,6 +279,7 @@ impl Served {
                 return Ok(());
             }
         }
+        Ok(())
     }
 
     /// Sends all that waits, as much as the device takes, and drops the rest.

@@ -169,14 +169,24 @@ fn inside(protocol: u8, packet: &[u8], tunnels: usize) -> Option<u32> {
     }
 }
 
-/// A big-endian number of two bytes.
+/// A big-endian number of two bytes, or of fewer.
+#[inline]
 fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().take(2).fold(0, |number, byte| number << 8 | u32::from(*byte))
+    match bytes {
+        [high, low, ..] => u16::from_be_bytes([*high, *low]).into(),
+        [only] => u32::from(*only),
+        [] => 0,
+    }
 }
 
 /// A big-endian number of up to eight bytes.
+#[inline]
 fn long(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
+        (Some(eight), _) => u64::from_be_bytes(*eight),
+        (None, Some(four)) if bytes.len() == 4 => u32::from_be_bytes(*four).into(),
+        _ => bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
 }
 
 /// A number whose bits depend on all bits of another (the finaliser of MurmurHash3): flows whose addresses follow one another are

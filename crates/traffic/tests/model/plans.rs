@@ -13,6 +13,8 @@ struct Maker<'d> {
     dice: &'d mut Dice,
     handle: u32,
     port: Port,
+    /// Nothing but room decides what becomes of a packet in a queue.
+    is_plain: bool,
 }
 
 /// A plan of a few queues. Handles are given in the order of the tree, so plans that are made after each other have many in common.
@@ -28,8 +30,11 @@ pub(crate) fn plan(dice: &mut Dice) -> Plan {
             catch_up_ns: dice.pick(&[0, 10_000]),
             seed: dice.below(1 << 30),
         };
-        let mut maker = Maker { dice, handle: 0, port: port.clone() };
-        let root = maker.node(&(0..8).collect::<Vec<u8>>(), 4, false);
+        // Bursts pass ports without a rate and with one node alone.
+        let is_plain = port.rate.is_none() && dice.one_in(2);
+        let depth = if is_plain { 1 } else { 4 };
+        let mut maker = Maker { dice, handle: 0, port: port.clone(), is_plain };
+        let root = maker.node(&(0..8).collect::<Vec<u8>>(), depth, false);
         // Some have more rate than the link, or too many streams: those are made again.
         if let Ok(plan) = Plan::new(port, root) {
             return plan;
@@ -141,7 +146,7 @@ impl Maker<'_> {
 
     fn queue(&mut self, classes: &[u8]) -> Kind {
         let classes = classes.iter().fold(0, |all, class| all | 1 << class);
-        let dice = &mut *self.dice;
+        let (dice, plain) = (&mut *self.dice, self.is_plain);
         let curve = |dice: &mut Dice, classes| Curve {
             classes,
             min: dice.pick(&[0, 2000]),
@@ -149,9 +154,9 @@ impl Maker<'_> {
             probability: dice.pick(&[100_000, 500_000, 1_000_000]),
             ecn: dice.one_in(2),
         };
-        let red =
-            dice.one_in(4).then(|| Red { average: 0, curves: vec![curve(dice, 0x3f), curve(dice, 0xc0)] });
-        let asynchronous = dice.one_in(6).then(|| Asynchronous {
+        let red = (!plain && dice.one_in(4))
+            .then(|| Red { average: 0, curves: vec![curve(dice, 0x3f), curve(dice, 0xc0)] });
+        let asynchronous = (!plain && dice.one_in(6)).then(|| Asynchronous {
             rate: dice.pick(&[10_000_000, 77_777_777]),
             burst: dice.pick(&[1542, 6000]),
             residence_ns: dice.pick(&[100_000, 3_000_000]),
@@ -164,7 +169,7 @@ impl Maker<'_> {
             bytes: dice.pick(&[3000, 30_000, 1 << 30]),
             red,
             reserved: dice.pick(&[0, 0, 1500]),
-            alpha: dice.pick(&[None, None, Some(128), Some(256), Some(1024)]),
+            alpha: dice.pick(&[None, None, Some(128), Some(256), Some(1024)]).filter(|_| !plain),
             age_ns: dice.one_in(5).then(|| dice.pick(&[20_000, 200_000])),
             overflow: dice.pick(&[0, self.port.overflow / 2, self.port.overflow]),
             asynchronous,
