@@ -436,3 +436,235 @@ fn what_waits_for_a_port_that_goes_is_counted() {
         assert_eq!(summary.failed.len(), usize::from(!is_removed));
     }
 }
+
+/// Frames of UDP over IPv4 in classes and flows that a generator says, numbered within each flow; as many as `most` says.
+struct Mixed {
+    to: u8,
+    next: u32,
+    flows: Vec<u32>,
+    most: Arc<AtomicU64>,
+    state: u64,
+    frame: Vec<u8>,
+}
+
+impl Mixed {
+    fn new(to: u8, flows: usize) -> Mixed {
+        Mixed { to, next: 0, flows: vec![0; flows], most: Arc::default(), state: 1, frame: Vec::new() }
+    }
+
+    fn dice(&mut self, below: usize) -> usize {
+        self.state =
+            self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 33) as usize % below
+    }
+}
+
+impl FarEnd for Mixed {
+    fn next(&mut self) -> Next<'_> {
+        if u64::from(self.next) >= self.most.load(Ordering::Relaxed) {
+            return Next::None;
+        }
+        // Each flow has one class.
+        let flow = self.dice(self.flows.len());
+        let len = [60, 60, 600, 1500][self.dice(4)];
+        self.frame = vec![self.to, 0, (flow % 8) as u8, 0];
+        self.frame.extend(self.flows[flow].to_be_bytes());
+        self.frame.resize(12, 0);
+        self.frame.extend([8, 0, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        self.frame.extend((flow as u16).to_be_bytes());
+        self.frame.resize(len, 0);
+        self.flows[flow] += 1;
+        self.next += 1;
+        Next::Frame(&self.frame)
+    }
+
+    fn take(&mut self, _: &[u8]) -> bool {
+        true
+    }
+}
+
+/// A device that takes so many frames altogether.
+struct Narrow {
+    room: Arc<AtomicU64>,
+    taken: Taken,
+}
+
+impl FarEnd for Narrow {
+    fn next(&mut self) -> Next<'_> {
+        Next::None
+    }
+
+    fn take(&mut self, frame: &[u8]) -> bool {
+        let took = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(1));
+        took.inspect(|_| self.taken.lock().unwrap().push(frame.to_vec())).is_ok()
+    }
+}
+
+/// Notes how many packets the device is given at a time.
+struct Given {
+    inner: MemoryPort<Narrow>,
+    bursts: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Around for Given {
+    type Inner = MemoryPort<Narrow>;
+
+    fn inner(&self) -> &Self::Inner {
+        &self.inner
+    }
+
+    fn inner_mut(&mut self) -> &mut Self::Inner {
+        &mut self.inner
+    }
+
+    fn transmit(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Result<Transmitted, PortError> {
+        self.bursts.lock().unwrap().push(batch.len());
+        self.inner.transmit(batch, pool)
+    }
+}
+
+/// A switch whose port 2 has a plan and a narrow device, and gets mixed frames.
+struct Burst {
+    most: Arc<AtomicU64>,
+    room: Arc<AtomicU64>,
+    taken: Taken,
+    bursts: Arc<Mutex<Vec<usize>>>,
+    control: Control,
+    running: thread::JoinHandle<Summary>,
+}
+
+/// One that begins with so many frames, of which the device takes as many as there is room.
+fn bursts(plan: Arc<Plan>, flows: usize, frames: u64, room: u64) -> Burst {
+    let source = Mixed::new(2, flows);
+    let most = Arc::clone(&source.most);
+    most.store(frames, Ordering::Relaxed);
+    let (room, taken, bursts) = (Arc::new(AtomicU64::new(room)), Taken::default(), Arc::default());
+    let narrow = Narrow { room: Arc::clone(&room), taken: Arc::clone(&taken) };
+    let given = Given { inner: MemoryPort::new(narrow), bursts: Arc::clone(&bursts) };
+    let ports: Vec<(PortId, Box<dyn QueuePair>)> = vec![(1, pair(source)), (2, Box::new(given))];
+    let mut worker = Worker::new(switch(EngineKind::Fastest, PROGRAM), ports).unwrap();
+    worker.schedule(2, Some(plan)).unwrap();
+    let control = worker.control();
+    let running = thread::spawn(move || worker.run());
+    Burst { most, room, taken, bursts, control, running }
+}
+
+impl Burst {
+    fn queues(&self) -> Vec<QueueReport> {
+        self.control.plans().unwrap().remove(0).queues
+    }
+
+    /// Ends, and checks that all has been sent and counted, once, with the frames of each flow in their order; gives the frames.
+    fn end(self, all: u64) -> Vec<Vec<u8>> {
+        self.control.stop();
+        let summary = self.running.join().unwrap();
+        assert_eq!(drops(&summary), HashMap::new());
+        let taken = self.taken.lock().unwrap().clone();
+        let counters = summary.switch.counters();
+        assert_eq!((counters.port(1).rx_packets, counters.port(2).tx_packets), (all, all));
+        assert_eq!(taken.len() as u64, all);
+        let mut next = HashMap::<u16, u32>::new();
+        for frame in &taken {
+            let next = next.entry(flow(frame)).or_default();
+            assert_eq!(number(frame).1, *next, "flow {}", flow(frame));
+            *next += 1;
+        }
+        taken
+    }
+}
+
+fn flow(frame: &[u8]) -> u16 {
+    u16::from_be_bytes([frame[34], frame[35]])
+}
+
+fn fair(flows: u32) -> Arc<Plan> {
+    let text = format!("port 2\nqdisc add root handle 1: fq flows {flows} quantum 1600b");
+    Arc::new(millrace_traffic::words::parse(&text).unwrap().remove(0).plan)
+}
+
+/// What passed an idle port at once has not waited: packets that went through queues have a delay by the clock.
+fn sent_at_once(queues: &[QueueReport]) -> u64 {
+    assert!(queues.iter().all(|queue| queue.packets == 0));
+    assert_eq!(queues.iter().map(|queue| queue.delay_ns).sum::<u64>(), 0, "none waited in a queue");
+    queues.iter().map(|queue| queue.sent).sum()
+}
+
+/// Bursts of many flows meet an idle port with 64 queues that take turns.
+#[test]
+fn bursts_of_many_flows_pass_an_idle_port_in_the_order_of_each_flow() {
+    let all = 20_000;
+    let port = bursts(fair(64), 300, all, u64::MAX);
+    wait_until("all are taken", || port.taken.lock().unwrap().len() as u64 == all);
+    let queues = port.queues();
+    assert_eq!(sent_at_once(&queues), all);
+    let bytes: u64 = queues.iter().map(|queue| queue.sent_bytes).sum();
+    let taken = port.end(all);
+    assert_eq!(bytes, taken.iter().map(|frame| frame.len() as u64).sum::<u64>());
+    // Turns: it is not the order in which they came.
+    assert!(!taken.is_sorted_by_key(|frame| number(frame).1));
+}
+
+/// A burst of all classes meets an idle port with strict priority.
+#[test]
+fn bursts_of_several_classes_pass_an_idle_port_by_priority() {
+    let port = bursts(priorities(1000), 40, 64, u64::MAX);
+    let mut all = 64;
+    for size in [1, 30, 63, 64].into_iter().cycle().take(200) {
+        all += size;
+        port.most.store(all as u64, Ordering::Relaxed);
+        wait_until("a burst is taken", || port.taken.lock().unwrap().len() == all);
+    }
+    assert_eq!(sent_at_once(&port.queues()), all as u64);
+    let sizes = port.bursts.lock().unwrap().clone();
+    assert!(sizes.iter().filter(|size| **size > 20).count() > 50, "{sizes:?}");
+    let taken = port.end(all as u64);
+    let mut rest = &taken[..];
+    for size in sizes {
+        let burst;
+        (burst, rest) = rest.split_at(size);
+        let classes: Vec<u8> = burst.iter().map(|frame| frame[2]).collect();
+        assert!(classes.is_sorted_by(|one, next| one >= next), "a burst of {size}: {classes:?}");
+    }
+}
+
+/// A device that takes a few packets of a burst and no more: the rest of the burst waits in its order, and what comes later after it.
+#[test]
+fn what_a_device_does_not_take_of_a_burst_leaves_later_in_order() {
+    for plan in [fair(64), priorities(1000)] {
+        let is_strict = matches!(plan.root().kind, Kind::Priority(_));
+        let port = bursts(plan, 50, 60, 5);
+        let taken = || port.taken.lock().unwrap().len();
+        wait_until("the device is full", || taken() == 5);
+        wait_until("the burst has left the queues", || {
+            port.queues().iter().map(|queue| queue.sent).sum::<u64>() == 60
+        });
+        assert_eq!(sent_at_once(&port.queues()), 60);
+        // More come while that waits: those go through the queues, and the device takes a few at a time.
+        port.most.store(500, Ordering::Relaxed);
+        wait_until("they wait", || {
+            let come = |queue: &QueueReport| queue.sent + u64::from(queue.packets);
+            port.queues().iter().map(come).sum::<u64>() == 500
+        });
+        assert_eq!(taken(), 5);
+        assert!(port.queues().iter().map(|queue| queue.packets).sum::<u32>() >= 400);
+        for wanted in (12..500).step_by(7) {
+            port.room.fetch_add(7, Ordering::Relaxed);
+            wait_until("a few are taken", || taken() == wanted);
+        }
+        port.room.fetch_add(1000, Ordering::Relaxed);
+        wait_until("all are taken", || taken() == 500);
+        // The port is idle again.
+        let before: u64 = port.queues().iter().map(|queue| queue.delay_ns).sum();
+        assert!(before > 0, "they waited");
+        port.most.store(560, Ordering::Relaxed);
+        wait_until("all are taken", || taken() == 560);
+        assert_eq!(port.queues().iter().map(|queue| queue.delay_ns).sum::<u64>(), before, "none waited");
+        // A worker begins with small bursts: the device takes the first one, and a part of the second.
+        let first = port.bursts.lock().unwrap()[0];
+        let taken = port.end(560);
+        if is_strict {
+            let by_class = |frames: &[Vec<u8>]| frames.is_sorted_by(|one, next| one[2] >= next[2]);
+            assert!(by_class(&taken[..first]) && by_class(&taken[first..60]), "{first}");
+        }
+    }
+}

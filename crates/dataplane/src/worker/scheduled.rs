@@ -242,9 +242,9 @@ impl Served {
     }
 
     fn send_some(&mut self, inner: &mut dyn QueuePair, pool: &mut PacketPool) -> Result<(), PortError> {
-        // The clock costs as much as a frame: it is asked for frames that wait.
-        let now_ns = if self.egress.is_empty() { 0 } else { self.time.now_ns() };
-        while !self.leaving.is_empty() || !self.egress.is_empty() {
+        // The clock costs as much as a frame: it is asked only where time decides.
+        let now_ns = if self.egress.wake_ns().is_none() { 0 } else { self.time.now_ns() };
+        while !self.leaving.is_empty() || self.egress.wake_ns().is_some() {
             let room = LINK_FRAMES.saturating_sub(inner.in_flight());
             while self.leaving.len() < room {
                 match self.egress.next(now_ns) {
