@@ -68,7 +68,7 @@ fn packets_are_of_the_pool_that_is_lent_and_go_back_there() {
         sender.send(vec![mark; 60]).unwrap();
     }
     assert_eq!(worker.step_from([2, 7].into_iter(), &mut pool), Progress::Busy);
-    let mut came = || receivers.iter().map(|receiver| receiver.try_iter().count()).collect::<Vec<_>>();
+    let came = || receivers.iter().map(|receiver| receiver.try_iter().count()).collect::<Vec<_>>();
     assert_eq!(came(), [1, 1, 0]);
     assert_eq!(worker.step_from([2].into_iter(), &mut pool), Progress::Idle);
     assert_eq!(came(), [0, 0, 0]);
