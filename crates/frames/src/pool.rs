@@ -513,13 +513,13 @@ mod tests {
         assert!(!other.take_in_order(&mut batch, &[1, 0, 2]), "it has some");
         let (_pool, mut full) =
             (0..MAX_BATCH).fold((PacketPool::new(64), Batch::new()), |(mut pool, mut batch), number| {
-                batch.add(&mut pool).unwrap().ingress_port = number as u16;
+                batch.add(&mut pool).unwrap().service.queue = number as u16;
                 (pool, batch)
             });
         let backwards: Vec<u8> = (0..MAX_BATCH as u8).rev().collect();
         batch.recycle(&mut pool);
         assert!(batch.take_in_order(&mut full, &backwards));
-        assert!((0..64u16).rev().eq(batch.packets().iter().map(|packet| packet.ingress_port)));
+        assert!((0..64u16).rev().eq(batch.packets().iter().map(|packet| packet.service.queue)));
     }
 
     #[test]
