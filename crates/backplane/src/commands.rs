@@ -106,6 +106,7 @@ impl Command {
             Command::RemoveMember(id, to) => {
                 if let Some(member) = lane.members.get_mut(usize::from(id)).and_then(Option::take) {
                     member.wires.iter().for_each(|wire| wire.close());
+                    lane.forget(id);
                     lane.set_quanta();
                     // It is taken apart elsewhere, which may take long.
                     let _ = to.send(member);

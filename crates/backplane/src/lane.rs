@@ -278,6 +278,13 @@ impl Lane {
         }
     }
 
+    /// A switch has gone: who gets its number has no turn that was for it.
+    pub(crate) fn forget(&mut self, id: MemberId) {
+        self.active.retain(|active| *active != id);
+        self.called.retain(|called| *called != id);
+        self.timers.retain(|Reverse((_, timed))| *timed != id);
+    }
+
     /// Runs each switch that has something to do for its turn; whether any ran.
     fn run_members(&mut self, now: &mut u64) -> bool {
         let mut any = false;

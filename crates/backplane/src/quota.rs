@@ -80,6 +80,12 @@ impl Admission {
         self.change(|rules| rules.is_stopped = is_stopped);
     }
 
+    /// Whether nothing comes in.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_special.load(Ordering::Acquire)
+            && self.rules.lock().unwrap_or_else(PoisonError::into_inner).is_stopped
+    }
+
     /// Somebody gets a copy of what comes in from now on, or nobody.
     pub(crate) fn mirror(&self, mirror: Option<Box<dyn Mirror>>) {
         self.change(|rules| rules.mirror = mirror);

@@ -129,12 +129,17 @@ impl Wire {
         batch.recycle(pool);
     }
 
-    /// Gives the switch a frame of somebody on the machine. Its quota of packets is not for these: whoever sends them has one of his own.
+    /// Gives the switch a frame of somebody on the machine. Its quota of packets is not for these: whoever sends them has one of his own. A
+    /// switch that is stopped does not get it: it is lost, and counted.
     ///
     /// # Errors
     /// The switch has no room for it, or it is too long.
     pub fn send_in(&self, frame: &[u8]) -> Result<(), NotSent> {
         let packet = Packet::from_frame(frame).map_err(|_| NotSent::TooLong)?;
+        if self.admission.is_stopped() {
+            self.counts.lose(Loss::Stopped, 1);
+            return Ok(());
+        }
         let mut batch = Batch::new();
         let _ = batch.push(packet);
         if self.inbox.put(&mut batch) {

@@ -187,6 +187,23 @@ fn switches_share_ports_by_vlan_and_see_no_tag() {
 }
 
 #[test]
+fn a_switch_that_is_stopped_gets_nothing_from_the_machine_either() {
+    let mut device = Device::new(1);
+    let mut member = device.add(0, 2, Traffic::default());
+    device.claim(&mut member, 1, 1, Match::Whole);
+    let wire = Arc::clone(port(&member.wires, 0));
+    let send = |number: u16| wire.send_in(&frame([2; 6], None, number)).unwrap();
+    send(1);
+    assert_eq!(numbers(&device.cables[1].receive(1)), [1]);
+    device.backplane.set_stopped(&member, true);
+    send(2);
+    assert_eq!(member.counts.losses().collect::<Vec<_>>(), [("stopped", 1)]);
+    device.backplane.set_stopped(&member, false);
+    send(3);
+    assert_eq!(numbers(&device.cables[1].receive(1)), [3]);
+}
+
+#[test]
 fn a_broadcast_reaches_each_switch_that_shares_the_vlan_by_address() {
     let mut device = Device::new(1);
     let mut members: Vec<MemberHandle> = (0..3).map(|_| device.add(0, 2, Traffic::default())).collect();
