@@ -1,7 +1,7 @@
 //! Requests of clients, answered: whether they may ask, then what comes of it.
 
 use crate::clients::Client;
-use crate::device::{Device, Done};
+use crate::device::{Device, Done, Foreign};
 use crate::failure::Failure;
 use crate::probation;
 use crate::shadow;
@@ -86,7 +86,7 @@ impl Device {
                 // What is added comes first, so that the lines of mistakes are its own.
                 let whole = format!("{text}\n{}", self.file().to_toml());
                 let file = read(&whole, folder)?;
-                Ok(changed(self.apply_alone(&file, false)?, false))
+                Ok(changed(self.change_alone(&file, Foreign::Stay)?, false))
             }
             Request::Remove { switch } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
@@ -192,7 +192,7 @@ impl Device {
         change(&mut file)?;
         let file = DeviceFile::parse("the device", &file.to_toml())
             .map_err(|problems| Failure::File(Box::new(problems)))?;
-        Ok(changed(self.apply_alone(&file, false)?, false))
+        Ok(changed(self.change_alone(&file, Foreign::Stay)?, false))
     }
 
     fn swap(

@@ -7,7 +7,7 @@ use crate::installed::Installed;
 use crate::physical::{OpenPorts, Physical};
 use crate::published::{self, Published};
 use millrace_backplane::{Backplane, Setting};
-use millrace_device_file::{Change, DeviceFile, changes};
+use millrace_device_file::{Change, Changes, DeviceFile, changes};
 use millrace_frames::SlotLayout;
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Server;
@@ -86,7 +86,7 @@ impl Device {
             are_routes_old: false,
             published: Arc::new(published),
         };
-        running.become_as(file, &mut ports)?;
+        running.become_as(file, Foreign::Go, &mut ports)?;
         let http = published::serve(file, &running.published)?;
         info!(device = file.device.name, switches = file.switches.len(), "start");
         Ok(Device {
@@ -144,22 +144,23 @@ impl Device {
     /// [`Failure`].
     pub fn apply(&self, file: &DeviceFile, is_dry_run: bool) -> Result<Done, Failure> {
         let _alone = self.edit_alone();
-        self.apply_alone(file, is_dry_run)
+        if is_dry_run {
+            let running = self.running();
+            let changes = running.changes_to(file, Foreign::Go);
+            running.check(&changes.list)?;
+            return Ok(words(&changes));
+        }
+        self.change_alone(file, Foreign::Go)
     }
 
-    /// As [`Device::apply`], by whoever has [`Device::edit_alone`].
-    pub(crate) fn apply_alone(&self, file: &DeviceFile, is_dry_run: bool) -> Result<Done, Failure> {
+    /// Has the device become as its own file with a change is, by whoever has [`Device::edit_alone`].
+    pub(crate) fn change_alone(&self, file: &DeviceFile, foreign: Foreign) -> Result<Done, Failure> {
         let mut running = self.running();
-        if is_dry_run {
-            let changes = changes(&running.file, file);
-            running.check(&changes.list)?;
-            return Ok(words(&changes.list, &changes));
-        }
         let list = Arc::new(clients::list(file)?);
         if clients::are_known(file) {
             self.clients.close();
         }
-        let done = running.become_as(file, &mut OpenPorts::default());
+        let done = running.become_as(file, foreign, &mut OpenPorts::default());
         // Even after a failure: a tenant whose switches are gone is not to see others.
         let now = if done.is_ok() { list } else { Arc::new(clients::list(&running.file)?) };
         self.clients.set(Arc::clone(&now));
@@ -172,25 +173,37 @@ impl Device {
     }
 }
 
+/// What becomes of programs that were set over the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// They stay: what changes is something else.
+    Stay,
+    /// They give way to those of the file, which is applied.
+    Go,
+}
+
 /// Changes and what stays, in words.
-fn words(done: &[Change], all: &millrace_device_file::Changes) -> Done {
-    let (done, kept) = (done.iter().map(ToString::to_string), all.kept.iter().map(ToString::to_string));
+fn words(all: &Changes) -> Done {
+    let (done, kept) = (all.list.iter().map(ToString::to_string), all.kept.iter().map(ToString::to_string));
     Done { done: done.collect(), kept: kept.collect() }
 }
 
 impl Running {
     /// Makes the smallest changes that lead to a file.
-    pub(crate) fn become_as(&mut self, file: &DeviceFile, ports: &mut OpenPorts) -> Result<Done, Failure> {
-        let done = self.make_changes(file, ports);
+    fn become_as(
+        &mut self,
+        file: &DeviceFile,
+        foreign: Foreign,
+        ports: &mut OpenPorts,
+    ) -> Result<Done, Failure> {
+        let done = self.make_changes(&self.changes_to(file, foreign), ports);
         // Also after a failure: some changes may have been made.
         self.publish();
         done
     }
 
-    fn make_changes(&mut self, file: &DeviceFile, ports: &mut OpenPorts) -> Result<Done, Failure> {
-        let mut changes = changes(&self.file, file);
+    fn make_changes(&mut self, changes: &Changes, ports: &mut OpenPorts) -> Result<Done, Failure> {
         self.check(&changes.list)?;
-        self.bring_programs_back(file, &mut changes.list);
         let mut preparing = Preparing::new(self, &changes.list, ports)?;
         for (at, change) in changes.list.iter().enumerate() {
             if let Err(failure) = self.carry_out(change, &mut preparing) {
@@ -202,7 +215,16 @@ impl Running {
             }
         }
         self.set_routes()?;
-        Ok(words(&changes.list, &changes))
+        Ok(words(changes))
+    }
+
+    /// The smallest changes that lead to a file.
+    fn changes_to(&self, file: &DeviceFile, foreign: Foreign) -> Changes {
+        let mut changes = changes(&self.file, file);
+        if foreign == Foreign::Go {
+            self.bring_programs_back(file, &mut changes.list);
+        }
+        changes
     }
 
     /// Some changes take a new start.

@@ -157,6 +157,51 @@ fn a_program_is_swapped_and_rolled_back() {
 }
 
 #[test]
+fn what_is_done_to_a_switch_leaves_the_programs_that_were_set() {
+    let lab = Lab::new(&two());
+    let swap = Request::Swap {
+        switch: "a".into(),
+        program: include_str!("programs/steer.p4")
+            .replace("send(bit<9> port) {", "send(bit<9> port) { hdr.ethernet.src = 7;"),
+        keep_everything: true,
+        probation: None,
+    };
+    lab.change(&swap);
+    let source = || {
+        lab.cables[0].send([frame(10, 1)]);
+        lab.cables[1].receive(1)[0][6..12].to_vec()
+    };
+    let link = "[[link]]\nbetween = [\"b:2\", \"c:2\"]\n";
+    let requests = [
+        Request::Stop { switch: "b".into() },
+        Request::Start { switch: "b".into() },
+        Request::Load { text: switch("c", 30, CROSS), folder: lab.folder.text() },
+        Request::Load { text: link.into(), folder: lab.folder.text() },
+        Request::Unlink { between: ["b:2".into(), "c:2".into()] },
+        Request::Remove { switch: "c".into() },
+        Request::Stop { switch: "a".into() },
+        Request::Start { switch: "a".into() },
+    ];
+    for request in &requests {
+        let done = lab.change(request).done;
+        assert!(!done.iter().any(|line| line.contains("swap")), "{request:?}: {done:?}");
+        if *request != (Request::Stop { switch: "a".into() }) {
+            assert_eq!(source(), [0, 0, 0, 0, 0, 7], "{request:?}");
+        }
+    }
+    lab.change(&Request::Rollback { switch: "a".into() });
+    assert_eq!(source(), [2, 0, 0, 0, 0, 9]);
+    // A file that is applied brings its program back, and says so before.
+    lab.change(&swap);
+    let would = Request::Apply { text: two(), folder: lab.folder.text(), dry_run: true };
+    let would = lab.change(&would).done;
+    assert_eq!(source(), [0, 0, 0, 0, 0, 7]);
+    assert_eq!(lab.change(&lab.apply(&two())).done, would);
+    assert!(would.len() == 1 && would[0].contains("swap the program of switch a"), "{would:?}");
+    assert_eq!(source(), [2, 0, 0, 0, 0, 9]);
+}
+
+#[test]
 fn a_program_that_drops_too_much_goes_back_by_itself() {
     let lab = Lab::new(&two());
     let none = include_str!("programs/steer.p4").replace("steer.apply();", "drop();");
