@@ -7,6 +7,9 @@ use millrace_device_file::DeviceFile;
 use millrace_drivers::{FarEnd, MemoryPort, Next};
 use millrace_virtual_switches::{Client, Device, OpenPorts};
 use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,16 +20,30 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const CROSS_FILE: &str = "entries = [\"cross.txt\"]";
 pub(crate) const OPERATOR: Client = Client::Operator { uid: 0 };
 
-/// The other end of a port of the machine.
-#[derive(Clone, Default)]
+/// The other end of a port of the machine. It rings when frames have come, so a lane with nothing to do sleeps.
+#[derive(Clone)]
 pub(crate) struct Cable {
     to: Arc<Mutex<VecDeque<Vec<u8>>>>,
     from: Arc<Mutex<Vec<Vec<u8>>>>,
+    bell: Arc<[UnixStream; 2]>,
+}
+
+impl Default for Cable {
+    fn default() -> Cable {
+        let (ring, rung) = UnixStream::pair().unwrap();
+        [&ring, &rung].into_iter().for_each(|end| end.set_nonblocking(true).unwrap());
+        Cable { to: Arc::default(), from: Arc::default(), bell: Arc::new([ring, rung]) }
+    }
 }
 
 struct Plug(Cable, Vec<u8>);
 
 impl FarEnd for Plug {
+    fn asked(&mut self) {
+        // Whoever rings after this has put his frames there before.
+        while (&self.0.bell[1]).read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+    }
+
     fn next(&mut self) -> Next<'_> {
         match self.0.to.lock().unwrap().pop_front() {
             Some(frame) => {
@@ -41,11 +58,17 @@ impl FarEnd for Plug {
         self.0.from.lock().unwrap().push(frame.to_vec());
         true
     }
+
+    fn poll_fd(&self) -> Option<RawFd> {
+        Some(self.0.bell[1].as_raw_fd())
+    }
 }
 
 impl Cable {
     pub(crate) fn send(&self, frames: impl IntoIterator<Item = Vec<u8>>) {
         self.to.lock().unwrap().extend(frames);
+        // A bell that is full rings already.
+        let _ = (&self.bell[0]).write(&[1]);
     }
 
     /// What has come, when it is so many frames.
