@@ -16,7 +16,7 @@
 mod lab;
 
 use lab::running::{Running, median, thread_named, time_of};
-use lab::{capture, compile, files, frames, image, switch};
+use lab::{capture, compile, files, frames, image, resident, switch};
 use millrace_backplane::{
     Backplane, DEFAULT_HOPS, ExitShare, ExitTo, MemberHandle, MemberSetting, Route, Setting,
 };
@@ -266,12 +266,6 @@ fn memory_of(name: &str) -> f64 {
     connect(&backplane, &routes, quiet_pairs());
     std::thread::sleep(WARM_UP);
     (resident() - before) as f64 / MEASURED as f64
-}
-
-/// What the process has of the machine's memory, in bytes.
-fn resident() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").expect("the size of the process");
-    pages.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok()).expect("a number") * 4096
 }
 
 /// How long instances take from the bytes of their images until they run.

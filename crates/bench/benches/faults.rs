@@ -15,7 +15,7 @@ mod lab;
 #[path = "lab/soak.rs"]
 mod soak;
 
-use lab::{Client, DEVICE, Lab, Traffic, compile, frames, next_election, programs, switch};
+use lab::{Client, DEVICE, Lab, Traffic, compile, frames, next_election, programs, resident, switch};
 use millrace_p4runtime_api::v1::*;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -113,12 +113,6 @@ async fn rate_of(lab: &Lab, work: impl Future<Output = ()>) -> f64 {
     let (before, start) = (lab.received(), lab.worker_cpu());
     work.await;
     (lab.received() - before) as f64 / (lab.worker_cpu() - start).as_secs_f64() / 1e6
-}
-
-/// Bytes of memory of this process: worker, server and clients.
-fn resident() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
 async fn ids(client: &mut Client) -> Ids {

@@ -34,6 +34,12 @@ pub(crate) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
 }
 
+/// What this process has of the machine's memory, in bytes: workers, servers and clients.
+pub(crate) fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("the size of the process");
+    pages.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok()).expect("a number") * 4096
+}
+
 /// A program: its text, its entries, and its test with the frames. Stations that send are known.
 pub(crate) fn files(name: &str) -> (String, String, String) {
     let read = |extension: &str| {

@@ -1,8 +1,8 @@
 //! Hostile peers of all servers of a switch, concurrently, for as long as is asked for.
 
 use crate::lab::peers::{Addresses, Peers};
-use crate::lab::{Client, Lab};
-use crate::{BATCH, Ids, LEAST, batch, ids, rate_of, resident};
+use crate::lab::{Client, Lab, resident};
+use crate::{BATCH, Ids, LEAST, batch, ids, rate_of};
 use millrace_chassis::{Making, Programs};
 use millrace_dataplane::EngineKind;
 use millrace_p4runtime_api::v1::{CapabilitiesRequest, update};
