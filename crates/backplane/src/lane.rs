@@ -18,6 +18,9 @@
 //! leave idle for longer is for who is in debt, too. The time in which frames are received is owed by those that they are for: a switch that is
 //! sent more than it takes pays for what is dropped, and not its neighbours. It does not count as used, nor for what a switch gets at most.
 //!
+//! Where the system lets another thread run, that is nobody's time here: long stretches are counted by the processor time of the lane
+//! ([`Processor`]).
+//!
 //! **Bursts.** Frames of many switches come interleaved. A switch that was run for each of them would be as slow as its first packet
 //! always is. So a lane takes frames from its ports until there are about [`BURST`] for each switch that has any, or none is left, and
 //! runs the switches then. At low load nothing waits for that: the ports have no more frames.
@@ -30,7 +33,7 @@ use crate::own::LaneKey;
 use crate::physical::Physical;
 use crate::quota::{TimeShare, WHOLE};
 use crate::routes::{Classify, Routes, Spread};
-use crate::time::now_ns;
+use crate::time::{Processor, now_ns};
 use crate::{MemberId, PortFailure};
 use millrace_dataplane::{Doorbell, Progress};
 use millrace_drivers::{PortError, wait_readable};
@@ -79,6 +82,8 @@ pub(crate) struct Lane {
     timers: BinaryHeap<Reverse<(u64, MemberId)>>,
     /// Switches with requests that wait.
     called: Vec<MemberId>,
+    /// What the thread has had of its processor.
+    processor: Processor,
     /// When a switch that was not in debt had something to do last.
     contended_ns: u64,
     /// What was on the agendas, to use its memory again.
@@ -107,6 +112,7 @@ impl Lane {
             active: VecDeque::new(),
             timers: BinaryHeap::new(),
             called: Vec::new(),
+            processor: Processor::default(),
             contended_ns: 0,
             told: Default::default(),
             received: Batch::new(),
@@ -182,9 +188,10 @@ impl Lane {
                 continue;
             }
             any = true;
+            self.processor.begin(now);
             let more = member.worker.answer(ANSWERS, &mut self.pool);
             let then = now_ns();
-            member.use_time(then.saturating_sub(now), then);
+            member.use_time(self.processor.charge(then.saturating_sub(now), then), then);
             member.is_called = more;
             if more {
                 self.called.push(id);
@@ -303,7 +310,7 @@ impl Lane {
             any = true;
             member.note.is_taken();
             member.let_time_pass(*now);
-            *now = run_turn(member, &mut self.pool, *now);
+            *now = run_turn(member, &mut self.pool, &mut self.processor, *now);
             if has_credit {
                 self.contended_ns = *now;
             }
@@ -432,12 +439,13 @@ fn note(failures: &mut Vec<PortFailure>, port: u16, error: &PortError) {
 }
 
 /// Runs a switch until its time is used up or nothing waits for it; gives the time then.
-fn run_turn(member: &mut Member, pool: &mut PacketPool, begun: u64) -> u64 {
+fn run_turn(member: &mut Member, pool: &mut PacketPool, processor: &mut Processor, begun: u64) -> u64 {
     let mut now = begun;
     member.is_paused = false;
     member.deficit_ns = (member.deficit_ns + member.quantum_ns).min(member.quantum_ns);
     while member.deficit_ns > 0 {
         let mut goes_on = true;
+        processor.begin(now);
         for _ in 0..STEPS {
             goes_on = match member.step(pool) {
                 Progress::Busy => member.has_work(),
@@ -453,7 +461,7 @@ fn run_turn(member: &mut Member, pool: &mut PacketPool, begun: u64) -> u64 {
         }
         let then = now;
         now = now_ns();
-        member.use_time(now.saturating_sub(then), now);
+        member.use_time(processor.charge(now.saturating_sub(then), now), now);
         if !goes_on {
             break;
         }
