@@ -38,6 +38,8 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_secs(5);
 /// Between two swaps.
 const PAUSE: Duration = Duration::from_millis(20);
+/// When no frame has left for so long, those that have not are lost: longer than a switch that has a debt of time waits.
+const STILL: Duration = Duration::from_secs(30);
 /// How long the device may take for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Frames of an instance that are under way.
@@ -122,17 +124,19 @@ impl Traffic {
         counts.iter().map(|count| count.load(Relaxed)).sum()
     }
 
-    /// Frames that each instance has lost, when none comes any more.
+    /// Frames that each instance has lost, when none comes any more and none has left for a while.
     fn lost(&self) -> Vec<u64> {
         self.is_paused.store(true, Relaxed);
-        let mut before = u64::MAX;
-        loop {
-            std::thread::sleep(Duration::from_millis(300));
+        let counted = self.came.len() - usize::from(self.has_guest);
+        let (mut before, mut moved) = (0, Instant::now());
+        while moved.elapsed() < STILL
+            && Traffic::sum(&self.came[..counted]) > Traffic::sum(&self.left[..counted])
+        {
+            std::thread::sleep(Duration::from_millis(20));
             let left = Traffic::sum(&self.left);
-            if left == before {
-                break;
+            if left != before {
+                (before, moved) = (left, Instant::now());
             }
-            before = left;
         }
         self.came.iter().zip(&self.left).map(|(came, left)| came.load(Relaxed) - left.load(Relaxed)).collect()
     }
