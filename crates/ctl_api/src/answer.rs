@@ -170,6 +170,9 @@ pub struct SwitchStats {
     pub refused_requests: u64,
     /// Messages of its program that came too fast to be told.
     pub lost_notices: u64,
+    /// Why it has not said what it has counted: then there are no ports and no drops here, and nothing is known of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<String>,
 }
 
 /// A virtual port.

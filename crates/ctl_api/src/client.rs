@@ -1,16 +1,21 @@
 //! The client's side of a connection.
 
-use crate::{Answer, Hello, LineError, MAX_ANSWER, MAX_HELLO, MAX_REQUEST, Refused, Request, VERSION};
+use crate::remote::{self, Call};
+use crate::{
+    Answer, Hello, LineError, MAX_ANSWER, MAX_HELLO, MAX_REQUEST, RefusalKind, Refused, Request, VERSION,
+};
 use crate::{read_line, write_line};
 use serde::Serialize;
 use std::error::Error;
 use std::fmt;
-use std::io::{self, BufReader, ErrorKind};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+use tonic::transport::Endpoint;
+use tonic::{Code, Status};
 
 /// How long a device may take; a program is compiled before a request is answered.
 const TIMES: Times = Times { hello: Duration::from_secs(5), request: Duration::from_secs(600) };
@@ -18,9 +23,61 @@ const TIMES: Times = Times { hello: Duration::from_secs(5), request: Duration::f
 /// A connection to a device.
 #[derive(Debug)]
 pub struct Client {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<Stream>,
     device: String,
     times: Times,
+}
+
+/// How a device is reached.
+#[derive(Debug)]
+enum Stream {
+    Socket(UnixStream),
+    Grpc(Call),
+}
+
+impl Read for Stream {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Socket(socket) => socket.read(bytes),
+            Stream::Grpc(call) => call.from.read(bytes),
+        }
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Socket(socket) => socket.write(bytes),
+            Stream::Grpc(call) => call.to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn set_time(&mut self, time: Duration) -> io::Result<()> {
+        match self {
+            Stream::Socket(socket) => {
+                socket.set_read_timeout(Some(time))?;
+                socket.set_write_timeout(Some(time))
+            }
+            Stream::Grpc(call) => {
+                (call.from.time, call.to.time) = (time, time);
+                Ok(())
+            }
+        }
+    }
+
+    /// What the server said when it ended the connection.
+    fn status(&self) -> Option<&Status> {
+        match self {
+            Stream::Socket(_) => None,
+            Stream::Grpc(call) => call.from.status(),
+        }
+    }
 }
 
 /// How long a device may take.
@@ -42,6 +99,8 @@ pub enum ClientError {
         /// Why.
         error: io::Error,
     },
+    /// No server is reached at an address, or the connection to it fails.
+    Unreachable(String),
     /// The device refuses it.
     Refused(Refused),
     /// The request, or the token, has more bytes than a device takes.
@@ -71,6 +130,7 @@ impl fmt::Display for ClientError {
                     }
                 }
             }
+            ClientError::Unreachable(reason) => f.write_str(reason),
             ClientError::Refused(refused) => f.write_str(&refused.message),
             ClientError::TooLong(max) => {
                 let (what, limit) = match *max {
@@ -113,9 +173,22 @@ impl Client {
         Client::connect_within(path, token, TIMES)
     }
 
+    /// Connects to the gRPC server of a device on any machine, with a token or with the certificate of the endpoint.
+    ///
+    /// # Errors
+    /// As of [`Client::connect`].
+    pub fn connect_grpc(endpoint: Endpoint, token: Option<&str>) -> Result<Client, ClientError> {
+        let call = remote::call(endpoint, token, TIMES.hello)?;
+        Client::greet(Stream::Grpc(call), None, TIMES)
+    }
+
     fn connect_within(path: &Path, token: Option<&str>, times: Times) -> Result<Client, ClientError> {
         let stream = connected(path.to_owned(), times.hello)
             .map_err(|error| ClientError::Connect { path: path.to_owned(), error })?;
+        Client::greet(Stream::Socket(stream), token, times)
+    }
+
+    fn greet(stream: Stream, token: Option<&str>, times: Times) -> Result<Client, ClientError> {
         let mut client = Client { stream: BufReader::new(stream), device: String::new(), times };
         client.set_time(times.hello)?;
         let hello = Hello { version: VERSION, token: token.map(str::to_owned) };
@@ -140,9 +213,8 @@ impl Client {
         self.say(request, MAX_REQUEST, self.times.request)
     }
 
-    fn set_time(&self, time: Duration) -> Result<(), ClientError> {
-        let stream = self.stream.get_ref();
-        let set = stream.set_read_timeout(Some(time)).and_then(|()| stream.set_write_timeout(Some(time)));
+    fn set_time(&mut self, time: Duration) -> Result<(), ClientError> {
+        let set = self.stream.get_mut().set_time(time);
         set.map_err(|error| ClientError::Line(LineError::Io(error)))
     }
 
@@ -161,14 +233,32 @@ impl Client {
     }
 
     fn answer(&mut self, time: Duration) -> Result<Answer, ClientError> {
-        let line = read_line(&mut self.stream, MAX_ANSWER).map_err(|error| of_line(error, time))?;
-        let line = line.ok_or(ClientError::Closed)?;
+        let line = read_line(&mut self.stream, MAX_ANSWER);
+        if let (Err(_) | Ok(None), Some(status)) = (&line, self.stream.get_ref().status()) {
+            return Err(of_status(status));
+        }
+        let line = line.map_err(|error| of_line(error, time))?.ok_or(ClientError::Closed)?;
         match serde_json::from_slice(&line) {
             Ok(Answer::Refused(refused)) => Err(ClientError::Refused(refused)),
             Ok(answer) => Ok(answer),
             Err(error) => Err(ClientError::Unexpected(error.to_string())),
         }
     }
+}
+
+/// What a server says in place of an answer, as the device would.
+pub(crate) fn of_status(status: &Status) -> ClientError {
+    let kind = match status.code() {
+        Code::Unauthenticated => RefusalKind::Unknown,
+        Code::PermissionDenied => RefusalKind::Forbidden,
+        Code::ResourceExhausted | Code::OutOfRange => RefusalKind::Limit,
+        Code::Unimplemented => {
+            let reason = "the server does not answer `millrace ctl` (`grpc-ctl` in the file of the device)";
+            return ClientError::Unreachable(reason.to_owned());
+        }
+        _ => return ClientError::Unreachable(format!("the connection fails: {}", status.message())),
+    };
+    ClientError::Refused(Refused { kind, message: status.message().to_owned(), problems: Vec::new() })
 }
 
 fn of_line(error: LineError, time: Duration) -> ClientError {

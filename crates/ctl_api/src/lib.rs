@@ -1,4 +1,4 @@
-//! What `millrace ctl` and a running device with virtual switches say to each other over a socket of this machine.
+//! What `millrace ctl` and a running device with virtual switches say to each other over a socket of this machine, or over gRPC.
 //!
 //! A client connects, says who it is in one line ([`Hello`]), then asks: a line of JSON for each [`Request`], which has a line of JSON as its
 //! answer ([`Answer`]). Nothing else is sent, and nothing without being asked for.
@@ -10,6 +10,8 @@
 //!                                      {"changed":{"done":["..."],"kept":[]}}
 //! ```
 //!
+//! Over gRPC ([`proto`]) the same bytes go in [`parts`]; only who the client is, and the contents of files, are told in another way.
+//!
 //! It promises that each line has a bound ([`MAX_HELLO`], [`MAX_REQUEST`], [`MAX_ANSWER`]). It never links a switch.
 
 #![forbid(unsafe_code)]
@@ -17,6 +19,9 @@
 mod answer;
 mod client;
 mod line;
+pub mod parts;
+pub mod proto;
+mod remote;
 mod request;
 
 pub use answer::{
@@ -24,9 +29,11 @@ pub use answer::{
     ShadowStatus, Stats, SwitchStats, SwitchStatus,
 };
 pub use client::{Client, ClientError};
-pub use line::{LineError, read_line, write_line};
+pub use line::{LineError, line_of, read_line, write_line};
 pub use request::{Hello, Probation, Request};
 
+/// The definitions of the gRPC service, encoded, for server reflection.
+pub const DEFINITIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/definitions.bin"));
 /// The version of what is said.
 pub const VERSION: u32 = 1;
 /// Longest line of a [`Hello`], in bytes.

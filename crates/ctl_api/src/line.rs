@@ -75,6 +75,22 @@ pub fn read_line(reader: &mut impl BufRead, max: usize) -> Result<Option<Vec<u8>
     }
 }
 
+/// A value as a line of JSON, with its end. What is longer than `max` bytes without it is refused.
+///
+/// # Errors
+/// The line is longer than `max` bytes, or the value has no form in JSON.
+pub fn line_of<T: Serialize + ?Sized>(value: &T, max: usize) -> Result<Vec<u8>, LineError> {
+    let mut bounded = Bounded { line: Vec::new(), max, is_over: false };
+    let made = serde_json::to_writer(&mut bounded, value);
+    if bounded.is_over {
+        return Err(LineError::TooLong(max));
+    }
+    made.map_err(LineError::Json)?;
+    let mut line = bounded.line;
+    line.push(b'\n');
+    Ok(line)
+}
+
 /// Writes a value as a line of JSON, and all that is buffered. What is longer than `max` bytes is refused before anything is written.
 ///
 /// # Errors
@@ -84,14 +100,7 @@ pub fn write_line<T: Serialize + ?Sized>(
     value: &T,
     max: usize,
 ) -> Result<(), LineError> {
-    let mut bounded = Bounded { line: Vec::new(), max, is_over: false };
-    let made = serde_json::to_writer(&mut bounded, value);
-    if bounded.is_over {
-        return Err(LineError::TooLong(max));
-    }
-    made.map_err(LineError::Json)?;
-    let mut line = bounded.line;
-    line.push(b'\n');
+    let line = line_of(value, max)?;
     writer.write_all(&line).and_then(|()| writer.flush()).map_err(LineError::Io)
 }
 

@@ -1,6 +1,7 @@
 //! What a client says.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The first line of a connection.
@@ -9,7 +10,7 @@ use std::fmt;
 pub struct Hello {
     /// [`crate::VERSION`].
     pub version: u32,
-    /// The token of a tenant; without one the client is who its user is.
+    /// The token of a tenant; without one the client is who its user is. None over gRPC, where it is in the metadata of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
@@ -42,8 +43,12 @@ pub enum Request {
     Apply {
         /// The text of the file.
         text: String,
-        /// The folder that its paths start at, from the root.
+        /// The folder that its paths start at, from the root. None over gRPC.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
         folder: String,
+        /// Over gRPC, the contents of the files that it names, by their paths as they are written: of a program its image.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        files: BTreeMap<String, String>,
         /// Only says what would change.
         #[serde(default)]
         dry_run: bool,
@@ -52,8 +57,12 @@ pub enum Request {
     Load {
         /// Their text.
         text: String,
-        /// The folder that its paths start at, from the root.
+        /// As of [`Request::Apply`].
+        #[serde(default, skip_serializing_if = "String::is_empty")]
         folder: String,
+        /// As of [`Request::Apply`].
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        files: BTreeMap<String, String>,
     },
     /// A switch goes, with its links.
     Remove {

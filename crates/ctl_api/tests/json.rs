@@ -8,6 +8,7 @@ use millrace_ctl_api::{MAX_REQUEST, read_line, write_line};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// Texts with what JSON, TOML and terminals treat in a special way.
@@ -23,18 +24,23 @@ fn probation() -> impl Strategy<Value = Probation> {
     (any::<u32>(), any::<u32>()).prop_map(|(seconds, max_drops)| Probation { seconds, max_drops })
 }
 
+fn files() -> impl Strategy<Value = BTreeMap<String, String>> {
+    btree_map(text(), text(), 0..3)
+}
+
 fn request() -> impl Strategy<Value = Request> {
     prop_oneof![
         Just(Request::List),
         Just(Request::Graph),
         Just(Request::Show),
         option::of(text()).prop_map(|switch| Request::Stats { switch }),
-        (text(), text(), any::<bool>()).prop_map(|(text, folder, dry_run)| Request::Apply {
+        (text(), text(), files(), any::<bool>()).prop_map(|(text, folder, files, dry_run)| Request::Apply {
             text,
             folder,
+            files,
             dry_run
         }),
-        (text(), text()).prop_map(|(text, folder)| Request::Load { text, folder }),
+        (text(), text(), files()).prop_map(|(text, folder, files)| Request::Load { text, folder, files }),
         text().prop_map(|switch| Request::Remove { switch }),
         text().prop_map(|switch| Request::Start { switch }),
         text().prop_map(|switch| Request::Stop { switch }),
@@ -104,16 +110,19 @@ fn port() -> impl Strategy<Value = PortStatus> {
 
 fn counted() -> impl Strategy<Value = SwitchStats> {
     let reasons = || btree_map(text(), any::<u64>(), 0..3);
-    (text(), vec(port(), 0..3), reasons(), reasons(), any::<[u64; 4]>()).prop_map(
-        |(name, ports, drops, losses, [used_ns, requests, refused_requests, lost_notices])| SwitchStats {
-            name,
-            ports,
-            drops,
-            losses,
-            used_ns,
-            requests,
-            refused_requests,
-            lost_notices,
+    (text(), vec(port(), 0..3), reasons(), reasons(), any::<[u64; 4]>(), option::of(text())).prop_map(
+        |(name, ports, drops, losses, [used_ns, requests, refused_requests, lost_notices], silent)| {
+            SwitchStats {
+                name,
+                silent,
+                ports,
+                drops,
+                losses,
+                used_ns,
+                requests,
+                refused_requests,
+                lost_notices,
+            }
         },
     )
 }
@@ -220,7 +229,8 @@ fn requests_are_written_like_this() {
     let read = |line: &str| serde_json::from_str::<Request>(line).map_err(|error| error.to_string());
     assert_eq!(read("\"list\""), Ok(Request::List));
     assert_eq!(read(r#"{"stats":{}}"#), Ok(Request::Stats { switch: None }));
-    let apply = Request::Apply { text: "a".into(), folder: "/b".into(), dry_run: false };
+    let apply =
+        Request::Apply { text: "a".into(), folder: "/b".into(), files: BTreeMap::new(), dry_run: false };
     assert_eq!(read(r#"{"apply":{"text":"a","folder":"/b"}}"#), Ok(apply));
     let swap = Request::Swap {
         switch: "l2".into(),

@@ -101,7 +101,8 @@ fn what_a_device_says_before_it_closes_the_connection_is_heard() {
         let (here, mut there) = UnixStream::pair().unwrap();
         there.write_all(said).unwrap();
         drop(there);
-        let mut client = Client { stream: BufReader::new(here), device: String::new(), times: TIMES };
+        let stream = BufReader::new(Stream::Socket(here));
+        let mut client = Client { stream, device: String::new(), times: TIMES };
         let error = client.ask(&Request::List).unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");
     }
