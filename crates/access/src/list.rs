@@ -146,17 +146,15 @@ impl AccessList {
     /// # Errors
     /// Why not, and so what the answer has to be.
     pub fn may(&self, who: &Who, right: Right, resource: Resource<'_>) -> Result<(), Refusal> {
-        let (mut refusal, mut is_allowed) = (Refusal::Unknown, false);
-        for entry in self.entries_of(who) {
-            if refusal == Refusal::Unknown {
-                refusal = Refusal::Hidden;
-            }
-            if entry.scope.sees(resource) {
-                refusal = Refusal::Forbidden(right);
-                is_allowed |= entry.rights.has(right);
-            }
-        }
-        if is_allowed { Ok(()) } else { Err(refusal) }
+        decide(self.entries_of(who), right, resource)
+    }
+
+    /// Whether somebody who shows nothing to be known by, and acts as the client of that name, may do something with a resource.
+    ///
+    /// # Errors
+    /// As of [`AccessList::may`].
+    pub fn may_as(&self, name: &str, right: Right, resource: Resource<'_>) -> Result<(), Refusal> {
+        decide(self.entries.iter().filter(|entry| entry.name == name), right, resource)
     }
 
     /// What the log of changes calls somebody, if they are known.
@@ -187,6 +185,25 @@ impl Who {
             _ => false,
         }
     }
+}
+
+/// Whether a client with these entries may do something with a resource.
+fn decide<'e>(
+    entries: impl Iterator<Item = &'e Entry>,
+    right: Right,
+    resource: Resource<'_>,
+) -> Result<(), Refusal> {
+    let (mut refusal, mut is_allowed) = (Refusal::Unknown, false);
+    for entry in entries {
+        if refusal == Refusal::Unknown {
+            refusal = Refusal::Hidden;
+        }
+        if entry.scope.sees(resource) {
+            refusal = Refusal::Forbidden(right);
+            is_allowed |= entry.rights.has(right);
+        }
+    }
+    if is_allowed { Ok(()) } else { Err(refusal) }
 }
 
 impl Scope {
@@ -241,7 +258,13 @@ mod tests {
                     let mut list = AccessList::default();
                     list.add(entry("one", credential, scope.clone(), [given].into_iter().collect())).unwrap();
                     for asked in Right::ALL {
-                        let with = |resource| list.may(&who, asked, resource);
+                        let with = |resource| {
+                            let may = list.may(&who, asked, resource);
+                            // Who acts as the client may do what the client may, however that is known.
+                            assert_eq!(list.may_as("one", asked, resource), may);
+                            assert_eq!(list.may_as("two", asked, resource), Err(Refusal::Unknown));
+                            may
+                        };
                         let seen = if given == asked { Ok(()) } else { Err(Refusal::Forbidden(asked)) };
                         let of_operator = if scope == Scope::Operator { seen } else { Err(Refusal::Hidden) };
                         assert_eq!(with(Resource::Device(Some(&red))), seen);

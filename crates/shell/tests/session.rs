@@ -33,8 +33,15 @@ fn start() -> (Server, Quiet) {
     let making = Making { engine: EngineKind::Fastest, ..Making::default() };
     let programs = Programs::new(making, quiet.control.clone());
     let maker = Some(Box::new(Loopbacks) as Box<dyn PortMaker>);
-    let config =
-        DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None, notifications: None };
+    let config = DeviceConfig {
+        programs,
+        device_id: 1,
+        ports: ports.into(),
+        maker,
+        json: None,
+        notifications: None,
+        guard: None,
+    };
     (serve(TcpListener::bind("127.0.0.1:0").unwrap(), config).unwrap(), quiet)
 }
 

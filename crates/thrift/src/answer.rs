@@ -67,6 +67,9 @@ macro_rules! answers {
     }) => {
         /// The name of the service.
         pub(crate) const NAME: &str = $service;
+        /// Its calls.
+        #[cfg(test)]
+        pub(crate) const CALLS: &[&str] = &[$(stringify!($method)),*];
 
         /// Answers a call, if the service has it.
         #[allow(unused_variables, reason = "calls without arguments read none")]
@@ -91,6 +94,7 @@ macro_rules! answers {
                     })?;
                     from.read_message_end()?;
                     let result = device.$method($($arg),*);
+                    device.record(method, &result);
                     $crate::answer::reply::<$result, $crate::answer::answers!(@error $($error)?)>(to, call, result)?;
                 })*
                 _ => return Ok(false),

@@ -3,7 +3,7 @@
 use millrace_dataplane::Cancel;
 use std::cell::RefCell;
 use std::io::ErrorKind;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -19,6 +19,11 @@ thread_local! {
 /// From now on this thread serves that connection.
 pub(crate) fn serve(connection: TcpStream) {
     CONNECTION.with_borrow_mut(|own| *own = Some(connection));
+}
+
+/// Where the client is that this thread serves.
+pub(crate) fn address() -> Option<IpAddr> {
+    CONNECTION.with_borrow(|own| Some(own.as_ref()?.peer_addr().ok()?.ip().to_canonical()))
 }
 
 /// Does something that takes long; `cancel` tells it when the client has gone. The connection is not read from meanwhile.

@@ -19,6 +19,7 @@
 mod answer;
 mod caller;
 mod device;
+mod guard;
 mod limits;
 mod message;
 mod notify;
@@ -29,6 +30,7 @@ mod services;
 mod sp;
 
 pub use device::{DeviceConfig, PortMaker, PortName};
+pub use guard::Guard;
 pub use limits::{
     ALLOWANCE, FIRST_CALL_TIME, IDLE_TIME, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER, MAX_IN_FLIGHT,
     MESSAGE_TIME,

@@ -241,6 +241,11 @@ fn answer(
         let error = ApplicationError::new(ApplicationErrorKind::InternalError, error.to_string());
         return refuse(to, &call, &error);
     }
+    if let Err(reason) = device.enter(method) {
+        from.skip(TType::Struct)?;
+        from.read_message_end()?;
+        return refuse(to, &call, &ApplicationError::new(ApplicationErrorKind::InternalError, reason));
+    }
     let known = match service {
         standard::NAME => standard::answer(device, method, &call, from, to)?,
         simple_pre_lag::NAME | SIMPLE_PRE => simple_pre_lag::answer(device, method, &call, from, to)?,

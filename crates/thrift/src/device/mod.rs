@@ -19,6 +19,7 @@ mod values;
 use crate::answer::Gone;
 pub use ports::{PortMaker, PortName};
 
+use crate::guard::Guard;
 use crate::notify::Publisher;
 use loaded::{Loaded, Running};
 use millrace_chassis::Programs;
@@ -46,6 +47,8 @@ pub struct DeviceConfig {
     pub json: Option<String>,
     /// Where it tells of digests, idle entries, links and programs.
     pub notifications: Option<Publisher>,
+    /// Decides what clients may do; without it they may do everything.
+    pub guard: Option<Arc<dyn Guard>>,
 }
 
 /// See the module's documentation.
@@ -62,13 +65,14 @@ pub(crate) struct Device {
     /// The program that clients write to until it takes over.
     waiting: Mutex<Option<Waiting>>,
     pub(crate) notices: Option<Notices>,
+    pub(crate) guard: Option<Arc<dyn Guard>>,
 }
 
 impl Device {
     /// # Errors
     /// The operating system refuses a thread.
     pub(crate) fn new(config: DeviceConfig, thrift_port: u16) -> std::io::Result<Device> {
-        let DeviceConfig { programs, device_id, ports, maker, json, notifications } = config;
+        let DeviceConfig { programs, device_id, ports, maker, json, notifications, guard } = config;
         let notices = notifications.map(|publisher| Notices::start(publisher, device_id)).transpose()?;
         Ok(Device {
             programs,
@@ -79,6 +83,7 @@ impl Device {
             loaded: Mutex::default(),
             waiting: Mutex::default(),
             notices,
+            guard,
         })
     }
 

@@ -50,8 +50,15 @@ impl Device {
         let ports = [1, 2].map(|number| PortName { number, interface: format!("mrt{number}") });
         let making = Making { engine: EngineKind::Fastest, ..Making::default() };
         let programs = Programs::new(making, control.clone());
-        let config =
-            DeviceConfig { programs, device_id: 1, ports: ports.into(), maker, json: None, notifications };
+        let config = DeviceConfig {
+            programs,
+            device_id: 1,
+            ports: ports.into(),
+            maker,
+            json: None,
+            notifications,
+            guard: None,
+        };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Device { server: serve(listener, config).unwrap(), control, _quiet: quiet }
     }
