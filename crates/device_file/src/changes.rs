@@ -114,6 +114,8 @@ pub enum Change {
         switch: String,
         /// Where it listens; none: it ends.
         address: Option<String>,
+        /// Whom its clients act as.
+        acts_as: Option<String>,
         /// Whether other machines may reach it.
         allow_remote: bool,
     },

@@ -76,6 +76,10 @@ fn unknown<'n>(what: &str, name: &str, at: Range<usize>, known: impl Iterator<It
 }
 
 fn tenants(draft: &Draft<'_>, findings: &mut Findings) {
+    for tenant in draft.tenants.iter().filter(|tenant| tenant.is.name == OPERATOR) {
+        let message = format!("`{OPERATOR}` is the operator: no tenant has this name");
+        findings.push(Finding::new(Kind::Conflict, tenant.table.at("name"), message));
+    }
     for key in ["certificate", "token-file"] {
         let mut known = Once::new();
         for tenant in &draft.tenants {

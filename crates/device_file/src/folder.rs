@@ -25,6 +25,7 @@ impl DeviceFile {
             &mut device.grpc_key,
             &mut device.grpc_client_ca,
             &mut device.captures,
+            &mut device.uploads,
             &mut device.audit,
         ];
         of_device.into_iter().flatten().for_each(root);

@@ -4,6 +4,9 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
+/// What the operator is called where a tenant could stand; no tenant has this name.
+pub const OPERATOR: &str = "operator";
+
 /// A device with its virtual switches. It keeps every rule that [`DeviceFile::parse`] checks if that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -48,6 +51,10 @@ pub struct Device {
     pub grpc_client_ca: Option<String>,
     /// Whether other machines may reach the P4Runtime server without TLS.
     pub grpc_allow_plaintext: bool,
+    /// Whether `millrace ctl` is answered there.
+    pub grpc_ctl: bool,
+    /// Folder of files whose contents clients of other machines send.
+    pub uploads: Option<String>,
     /// Common name of the certificate of the operator's clients.
     pub operator_certificate: Option<String>,
     /// Path of a file that holds the operator's token.
@@ -130,6 +137,9 @@ pub struct Switch {
     pub device_id: u64,
     /// Where a Thrift server of this switch alone listens.
     pub thrift: Option<String>,
+    /// Whom its clients, who show nothing to be known by, act as: the tenant of the switch, or the [`OPERATOR`]. None where the file has no
+    /// clients.
+    pub thrift_as: Option<String>,
     /// Whether other machines may reach it.
     pub thrift_allow_remote: bool,
     /// What runs its program.

@@ -128,6 +128,8 @@ fn device<'t>(table: Table<'t>, files: &mut Vec<NamedFile>, findings: &mut Findi
         grpc_key: name_file(&table, "grpc-key", false, files, findings),
         grpc_client_ca: name_file(&table, "grpc-client-ca", false, files, findings),
         grpc_allow_plaintext: table.flag("grpc-allow-plaintext", findings),
+        grpc_ctl: table.flag("grpc-ctl", findings),
+        uploads: table.text("uploads", findings),
         operator_certificate: table.text("operator-certificate", findings),
         operator_token_file: name_file(&table, "operator-token-file", false, files, findings),
         http: table.text("http", findings),

@@ -66,6 +66,8 @@ fn device(device: &Device, out: &mut Out<'_>) -> fmt::Result {
     out.some("grpc-key", &device.grpc_key)?;
     out.some("grpc-client-ca", &device.grpc_client_ca)?;
     out.plain("grpc-allow-plaintext", device.grpc_allow_plaintext)?;
+    out.plain("grpc-ctl", device.grpc_ctl)?;
+    out.some("uploads", &device.uploads)?;
     out.some("operator-certificate", &device.operator_certificate)?;
     out.some("operator-token-file", &device.operator_token_file)?;
     out.some("http", &device.http)?;
@@ -88,6 +90,7 @@ fn write_switch(switch: &Switch, out: &mut Out<'_>) -> fmt::Result {
     out.some("tenant", &switch.tenant)?;
     out.plain("device-id", switch.device_id)?;
     out.some("thrift", &switch.thrift)?;
+    out.some("thrift-as", &switch.thrift_as)?;
     out.plain("thrift-allow-remote", switch.thrift_allow_remote)?;
     let engine = match switch.engine {
         Engine::Auto => "auto",

@@ -56,7 +56,7 @@ impl Steps {
 }
 
 fn device(old: &Device, new: &Device, steps: &mut Steps) {
-    let pairs: [(&'static str, bool); 19] = [
+    let pairs: [(&'static str, bool); 21] = [
         ("name", old.name == new.name),
         ("workers", old.workers == new.workers),
         ("processors", old.processors == new.processors),
@@ -68,6 +68,8 @@ fn device(old: &Device, new: &Device, steps: &mut Steps) {
         ("grpc-key", old.grpc_key == new.grpc_key),
         ("grpc-client-ca", old.grpc_client_ca == new.grpc_client_ca),
         ("grpc-allow-plaintext", old.grpc_allow_plaintext == new.grpc_allow_plaintext),
+        ("grpc-ctl", old.grpc_ctl == new.grpc_ctl),
+        ("uploads", old.uploads == new.uploads),
         ("operator-certificate", old.operator_certificate == new.operator_certificate),
         ("operator-token-file", old.operator_token_file == new.operator_token_file),
         ("http", old.http == new.http),
@@ -199,9 +201,11 @@ fn kept_switch(was: &Switch, is: &Switch, closed: &HashSet<&str>, steps: &mut St
     if was.worker != is.worker {
         steps.add(Step::SetSwitches, Change::SetWorker { switch: switch(), worker: is.worker });
     }
-    if (&was.thrift, was.thrift_allow_remote) != (&is.thrift, is.thrift_allow_remote) {
-        let allow_remote = is.thrift_allow_remote;
-        let thrift = |address| Change::SetThrift { switch: switch(), address, allow_remote };
+    let thrift = |of: &Switch| (of.thrift.clone(), of.thrift_as.clone(), of.thrift_allow_remote);
+    if thrift(was) != thrift(is) {
+        let (acts_as, allow_remote) = (&is.thrift_as, is.thrift_allow_remote);
+        let thrift =
+            |address| Change::SetThrift { switch: switch(), address, acts_as: acts_as.clone(), allow_remote };
         if was.thrift.is_some() || is.thrift.is_none() {
             steps.add(Step::Give, thrift(None));
         }

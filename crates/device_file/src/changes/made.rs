@@ -104,9 +104,10 @@ impl DeviceFile {
             Change::SetEntries { switch, entries } => self.switch_mut(switch)?.entries.clone_from(entries),
             Change::SetOwner { switch, tenant } => self.switch_mut(switch)?.tenant.clone_from(tenant),
             Change::SetWorker { switch, worker } => self.switch_mut(switch)?.worker = *worker,
-            Change::SetThrift { switch, address, allow_remote } => {
+            Change::SetThrift { switch, address, acts_as, allow_remote } => {
                 let switch = self.switch_mut(switch)?;
-                (switch.thrift, switch.thrift_allow_remote) = (address.clone(), *allow_remote);
+                (switch.thrift, switch.thrift_as) = (address.clone(), acts_as.clone());
+                switch.thrift_allow_remote = *allow_remote;
             }
             Change::SetQuota { switch, quota } => self.switch_mut(switch)?.quota = (**quota).clone(),
         }

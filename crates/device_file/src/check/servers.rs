@@ -1,8 +1,9 @@
 //! Servers: their addresses, who reaches them, their certificates.
 
 use super::Once;
-use crate::parse::Draft;
-use crate::problem::{Finding, Findings, Kind};
+use crate::model::OPERATOR;
+use crate::parse::{Draft, Read, SwitchDraft};
+use crate::problem::{Finding, Findings, Kind, quoted};
 use crate::reader::Table;
 use millrace_listen::{Address, METRICS, P4RUNTIME, Service, THRIFT, is_local};
 use std::net::IpAddr;
@@ -10,6 +11,8 @@ use std::net::IpAddr;
 pub(super) fn check(draft: &Draft<'_>, findings: &mut Findings) {
     let table = &draft.device.table;
     certificates(table, findings);
+    remote_ctl(draft, findings);
+    draft.switches.iter().for_each(|switch| thrift(draft, switch, findings));
     let device = &draft.device.is;
     let has_tls = device.grpc_cert.is_some();
     let mut served = vec![
@@ -40,6 +43,85 @@ pub(super) fn check(draft: &Draft<'_>, findings: &mut Findings) {
         if reached && !is_open {
             exposed(service, key, at, findings);
         }
+    }
+}
+
+/// Whether the file says who its clients are.
+fn knows_clients(draft: &Draft<'_>) -> bool {
+    let device = &draft.device.table;
+    !draft.tenants.is_empty() || device.has("operator-certificate") || device.has("operator-token-file")
+}
+
+/// Whoever changes the device from another machine is known, and is not listened to.
+fn remote_ctl(draft: &Draft<'_>, findings: &mut Findings) {
+    let Read { is: device, table } = &draft.device;
+    if table.has("uploads") && !device.grpc_ctl {
+        let message = "`uploads` needs `grpc-ctl = true`: nobody else sends files";
+        findings.push(Finding::new(Kind::Conflict, table.at("uploads"), message));
+    }
+    if !device.grpc_ctl {
+        return;
+    }
+    let mut conflict = |message: &str, help: &str| {
+        findings.push(Finding::new(Kind::Conflict, table.at("grpc-ctl"), message).help(help.to_owned()));
+    };
+    if device.grpc.is_none() {
+        conflict("`grpc-ctl` needs `grpc`", "`grpc` says where the server listens");
+    }
+    if !knows_clients(draft) {
+        conflict(
+            "`grpc-ctl` is for clients whom the file names, and it names none",
+            "`operator-certificate` or `operator-token-file` is for the operator, [[tenant]] for tenants",
+        );
+    }
+    if device.grpc_allow_plaintext {
+        conflict(
+            "`grpc-ctl` and `grpc-allow-plaintext` contradict each other: others could listen to tokens",
+            "`grpc-cert` and `grpc-key` encrypt",
+        );
+    }
+}
+
+/// Clients of Thrift show nothing to be known by: where it matters who somebody is, the file says whom they act as, and they are on this
+/// machine.
+fn thrift(
+    draft: &Draft<'_>,
+    SwitchDraft { is: switch, table, .. }: &SwitchDraft<'_>,
+    findings: &mut Findings,
+) {
+    let mut conflict = |key: &str, message: String, help: &str| {
+        findings.push(Finding::new(Kind::Conflict, table.at(key), message).help(help.to_owned()));
+    };
+    let own = switch.tenant.as_deref().unwrap_or(OPERATOR);
+    match (&switch.thrift, &switch.thrift_as, knows_clients(draft)) {
+        (Some(_), None, true) => conflict(
+            "thrift",
+            "the file says who may do what, and clients of Thrift show nothing to be known by".into(),
+            &format!("`thrift-as = \"{own}\"` has whoever reaches the server act as that"),
+        ),
+        (None, Some(_), _) => conflict(
+            "thrift-as",
+            "`thrift-as` needs `thrift`".into(),
+            "`thrift` says where the server listens",
+        ),
+        (Some(_), Some(_), false) => conflict(
+            "thrift-as",
+            "`thrift-as` names a client of the file, and the file has none".into(),
+            "without tenants and credentials of the operator everybody may use the server who reaches it",
+        ),
+        (Some(_), Some(acts_as), true) if acts_as != own && acts_as != OPERATOR => conflict(
+            "thrift-as",
+            format!("{} does not see the switch", quoted(acts_as)),
+            &format!("its clients act as `{own}`, or as `{OPERATOR}`"),
+        ),
+        _ => {}
+    }
+    if switch.thrift_allow_remote && knows_clients(draft) {
+        conflict(
+            "thrift-allow-remote",
+            "Thrift has neither TLS nor credentials: where the file says who may do what, other machines do not reach it".into(),
+            "`grpc` and `grpc-ctl` are for other machines",
+        );
     }
 }
 

@@ -92,6 +92,18 @@ pub(crate) const DEVICE: Section = Section {
             "other machines may reach the P4Runtime server without TLS",
         ),
         key(
+            "grpc-ctl",
+            Flag,
+            Absent::Flag(false),
+            "`millrace ctl --grpc` is answered there, for clients whom the file names",
+        ),
+        key(
+            "uploads",
+            Text,
+            Is("none are taken"),
+            "folder of files whose contents are sent over gRPC; nothing else is to be in it",
+        ),
+        key(
             "operator-certificate",
             Text,
             Is("the operator has no certificate"),
@@ -208,7 +220,19 @@ pub(crate) const SWITCH: Section = Section {
             "its device id in P4Runtime",
         ),
         key("thrift", Address, Is("not served"), "where a Thrift server of this switch alone listens"),
-        key("thrift-allow-remote", Flag, Absent::Flag(false), "other machines may reach the Thrift server"),
+        key(
+            "thrift-as",
+            Name,
+            NONE,
+            "whom clients of the Thrift server act as, who show nothing to be known by: the tenant of the switch, or `operator`; needed where \
+             the file has tenants or credentials of the operator",
+        ),
+        key(
+            "thrift-allow-remote",
+            Flag,
+            Absent::Flag(false),
+            "other machines may reach the Thrift server; not where the file has tenants or credentials of the operator",
+        ),
         key(
             "engine",
             Word(&["auto", "jit", "interp"]),

@@ -29,6 +29,7 @@ pub(super) fn switch<'t>(
         // Those that are not written get theirs when all are known.
         device_id: table.number("device-id", findings).unwrap_or(0),
         thrift: table.text("thrift", findings),
+        thrift_as: table.text("thrift-as", findings),
         thrift_allow_remote: table.flag("thrift-allow-remote", findings),
         engine: match table.text("engine", findings).as_deref() {
             Some("jit") => Engine::Jit,

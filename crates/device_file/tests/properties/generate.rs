@@ -59,6 +59,8 @@ pub(super) fn model(choices: &[u8]) -> DeviceFile {
 fn device(choose: &mut Choices<'_>) -> Device {
     let processors = if choose.is() { vec![3, 1] } else { Vec::new() };
     let has_tls = choose.is();
+    let (grpc_allow_plaintext, operator_token_file) = (choose.is(), choose.some("operator".to_owned()));
+    let grpc_ctl = has_tls && operator_token_file.is_some() && !grpc_allow_plaintext && choose.is();
     Device {
         name: "edge".into(),
         workers: if processors.is_empty() { choose.below(3) as u16 + 1 } else { 2 },
@@ -70,9 +72,11 @@ fn device(choose: &mut Choices<'_>) -> Device {
         grpc_cert: has_tls.then(|| "cert".into()),
         grpc_key: has_tls.then(|| "key".into()),
         grpc_client_ca: if has_tls { choose.some("ca".into()) } else { None },
-        grpc_allow_plaintext: choose.is(),
+        grpc_allow_plaintext,
+        grpc_ctl,
+        uploads: if grpc_ctl { choose.some("uploads".into()) } else { None },
         operator_certificate: None,
-        operator_token_file: choose.some("operator".into()),
+        operator_token_file,
         http: choose.some("[::1]:9560".into()),
         http_allow_remote: choose.is(),
         http_hosts: if choose.is() { vec!["edge.example".into()] } else { Vec::new() },
@@ -121,14 +125,19 @@ fn switch(place: u64, shifts: [u64; 3], context: Context<'_>, choose: &mut Choic
             ports.push(virtual_port(number as u16, unique, physical, has_classify, choose));
         }
     }
+    let tenant = tenants.get(tenant).map(|tenant| tenant.name.clone());
+    let thrift = choose.some(format!("127.0.0.1:{}", 9000 + (place + shifts[1]) % 8));
+    let has_clients = !tenants.is_empty() || device.operator_token_file.is_some();
+    let acts_as = tenant.clone().filter(|_| choose.is()).unwrap_or_else(|| OPERATOR.to_owned());
     Switch {
         name: format!("s{place}"),
         source,
         entries: if choose.is() { vec!["a.txt".into(), "b.txt".into()] } else { Vec::new() },
-        tenant: tenants.get(tenant).map(|tenant| tenant.name.clone()),
+        tenant,
         device_id: (place + shifts[0]) % 8 + 1,
-        thrift: choose.some(format!("127.0.0.1:{}", 9000 + (place + shifts[1]) % 8)),
-        thrift_allow_remote: choose.is(),
+        thrift_as: Some(acts_as).filter(|_| thrift.is_some() && has_clients),
+        thrift,
+        thrift_allow_remote: !has_clients && choose.is(),
         engine: [Engine::Auto, Engine::Jit, Engine::Interp][choose.below(3) as usize],
         worker: choose.is().then_some(choose.below(device.workers.into()) as u16),
         state: [State::Running, State::Stopped][choose.below(2) as usize],
