@@ -2,6 +2,7 @@
 
 use crate::peers::Peer;
 use millrace_access::{Token, Who, common_name};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tonic::Request;
 use tonic::metadata::MetadataMap;
@@ -36,6 +37,26 @@ impl Caller {
     /// Where they are, for the log of changes.
     pub(crate) fn from(&self) -> String {
         self.peer.address.map_or_else(|| "this process".to_owned(), |address| address.to_string())
+    }
+}
+
+/// Who calls a service that is served next to P4Runtime ([`crate::Another`]).
+#[derive(Clone, Debug)]
+pub struct RemoteCaller {
+    /// What the client shows to be known by.
+    pub who: Who,
+    /// Where it is; none in this process.
+    pub address: Option<IpAddr>,
+    /// Whether nobody listens in (TLS).
+    pub is_encrypted: bool,
+}
+
+impl RemoteCaller {
+    /// Of a request.
+    pub fn of<T>(request: &Request<T>) -> RemoteCaller {
+        let is_encrypted = request.extensions().get::<TlsConnectInfo<Arc<Peer>>>().is_some();
+        let caller = Caller::of(request);
+        RemoteCaller { who: caller.who.clone(), address: caller.peer.address, is_encrypted }
     }
 }
 

@@ -63,6 +63,7 @@ pub use budget::{
     ALLOWANCE, MAX_IN_FLIGHT, MAX_MESSAGE, MAX_REQUEST, MAX_STREAM_MESSAGE, MESSAGE_TIME,
     RESERVED_FOR_PRIMARIES,
 };
+pub use caller::RemoteCaller;
 pub use connections::GREETING_TIME;
 pub use cpu_port::{CPU_QUEUE, CpuLink, CpuPort, FromSwitch, SendError, ToSwitch, cpu_port};
 pub use devices::{AddError, Devices, MAX_DEVICES, Policy, Served, Share};
@@ -73,7 +74,7 @@ pub use peers::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_PEER};
 pub use read::{Answers, MAX_READ_BACKLOG, STALL, TAKING_TIME};
 pub use requests::Usage;
 pub use role_config::MAX_ROLE_IDS;
-pub use routes::MAX_SMALL_MESSAGE;
+pub use routes::{Another, MAX_SMALL_MESSAGE};
 pub use server::{Listen, MAX_CALLS, MAX_KEY_BYTES, Server, SharedServer, StartError, Tls, service};
 pub use service::Service;
 pub use session::ARBITRATION_TIME;

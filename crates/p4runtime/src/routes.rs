@@ -41,7 +41,45 @@ pub(crate) struct Routes(Arc<BTreeMap<&'static str, Box<dyn Route>>>);
 
 /// Collects services before they are served.
 #[derive(Default)]
-pub(crate) struct Listed(BTreeMap<&'static str, Box<dyn Route>>);
+pub(crate) struct Listed {
+    services: BTreeMap<&'static str, Box<dyn Route>>,
+    /// Of services that are not P4Runtime's own.
+    definitions: Vec<&'static [u8]>,
+}
+
+/// A service that is served next to P4Runtime at the same address: with the same TLS, and with the same bounds of connections and of the
+/// memory of messages. Who calls is [`crate::RemoteCaller`].
+pub struct Another {
+    add: Box<dyn FnOnce(Listed, &Arc<Budget>) -> Listed + Send>,
+    definitions: &'static [u8],
+}
+
+impl Another {
+    /// A service with its definitions, encoded, for server reflection.
+    pub fn new<S>(service: S, definitions: &'static [u8]) -> Another
+    where
+        S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible, Future = Answer>,
+        S: NamedService + Clone + Send + Sync + 'static,
+    {
+        Another {
+            add: Box::new(move |listed, budget| listed.with(Counted::new(service, budget))),
+            definitions,
+        }
+    }
+
+    /// The services with this one.
+    pub(crate) fn add_to(self, listed: Listed, budget: &Arc<Budget>) -> Listed {
+        let mut listed = (self.add)(listed, budget);
+        listed.definitions.push(self.definitions);
+        listed
+    }
+}
+
+impl std::fmt::Debug for Another {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Another")
+    }
+}
 
 impl Listed {
     /// One more service.
@@ -50,7 +88,7 @@ impl Listed {
         S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible, Future = Answer>,
         S: NamedService + Clone + Send + Sync + 'static,
     {
-        self.0.insert(S::NAME, Box::new(service));
+        self.services.insert(S::NAME, Box::new(service));
         self
     }
 
@@ -60,14 +98,16 @@ impl Listed {
     /// None, unless the definitions are damaged.
     pub(crate) async fn described(self, budget: &Arc<Budget>) -> Result<Routes, String> {
         let (reporter, health) = tonic_health::server::health_reporter();
-        for name in self.0.keys() {
+        for name in self.services.keys() {
             reporter.set_service_status(*name, ServingStatus::Serving).await;
         }
+        let others = self.definitions.clone();
         let described = || {
-            Builder::configure()
+            let known = Builder::configure()
                 .register_encoded_file_descriptor_set(DEFINITIONS)
                 .register_encoded_file_descriptor_set(millrace_gnmi::DEFINITIONS)
-                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+            others.iter().fold(known, |known, one| known.register_encoded_file_descriptor_set(one))
         };
         let failed = |error: tonic_reflection::server::Error| error.to_string();
         let v1 = described().build_v1().map_err(failed)?;
@@ -76,7 +116,7 @@ impl Listed {
             .with(Counted::new(health.max_decoding_message_size(MAX_SMALL_MESSAGE), budget))
             .with(Counted::new(v1.max_decoding_message_size(MAX_SMALL_MESSAGE), budget))
             .with(Counted::new(older.max_decoding_message_size(MAX_SMALL_MESSAGE), budget));
-        Ok(Routes(Arc::new(all.0)))
+        Ok(Routes(Arc::new(all.services)))
     }
 }
 

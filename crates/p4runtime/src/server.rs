@@ -5,7 +5,7 @@ use crate::connections;
 use crate::device::Device;
 use crate::devices::{AddError, Devices, Policy, SLOW_THREADS, Served, Share};
 use crate::opened::{DeviceConfig, Feed};
-use crate::routes::Listed;
+use crate::routes::{Another, Listed};
 use crate::service::Service;
 use millrace_chassis::Programs;
 use millrace_dataplane::Control;
@@ -138,7 +138,7 @@ impl Server {
         let listening = Listening::start(listen, false)?;
         let devices = listening.devices(Policy::default());
         let (device, served) = devices.open(device, control, Share::default())?;
-        Ok(Server { shared: listening.serve(devices, Some(&device))?, served })
+        Ok(Server { shared: listening.serve(devices, Some(&device), None)?, served })
     }
 
     /// Where it listens.
@@ -172,9 +172,21 @@ impl SharedServer {
     /// # Errors
     /// [`StartError`], but for programs.
     pub fn start(listen: &Listen, policy: Policy) -> Result<SharedServer, StartError> {
+        SharedServer::start_with(listen, policy, None)
+    }
+
+    /// As [`SharedServer::start`], with a service more.
+    ///
+    /// # Errors
+    /// As [`SharedServer::start`].
+    pub fn start_with(
+        listen: &Listen,
+        policy: Policy,
+        another: Option<Another>,
+    ) -> Result<SharedServer, StartError> {
         let listening = Listening::start(listen, policy.access.is_some())?;
         let devices = listening.devices(policy);
-        listening.serve(devices, None)
+        listening.serve(devices, None, another)
     }
 
     /// Where it listens.
@@ -249,7 +261,12 @@ impl Listening {
     }
 
     /// Serves devices; with `only` there is one, which is also served by gNMI, whose requests name no device.
-    fn serve(self, devices: Devices, only: Option<&Arc<Device>>) -> Result<SharedServer, StartError> {
+    fn serve(
+        self,
+        devices: Devices,
+        only: Option<&Arc<Device>>,
+        another: Option<Another>,
+    ) -> Result<SharedServer, StartError> {
         let Listening { transport, has_tls, listener, address, runtime } = self;
         let (stop, stopped) = oneshot::channel::<()>();
         let (served, interfaces) = (devices.clone(), only.map(|device| Arc::clone(&device.interfaces)));
@@ -261,6 +278,9 @@ impl Listening {
             let mut services = Listed::default().with(Counted::new(service, &budget));
             if let Some(interfaces) = interfaces {
                 services = services.with(Counted::new(millrace_gnmi::server(interfaces), &budget));
+            }
+            if let Some(another) = another {
+                services = another.add_to(services, &budget);
             }
             let services = services.described(&budget).await;
             let Ok(services) = services.inspect_err(|reason| error!(reason, "no services")) else { return };

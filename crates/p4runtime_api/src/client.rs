@@ -73,7 +73,8 @@ async fn swap_program(device: &Device, program: Vec<u8>, keep: &str) -> Result<R
             device.address
         )
     };
-    let channel = endpoint(device).map_err(unreachable)?.connect().await.map_err(unreachable)?;
+    let endpoint = endpoint(device.address, device.tls.as_ref()).map_err(unreachable)?;
+    let channel = endpoint.connect().await.map_err(unreachable)?;
     let mut client = P4RuntimeClient::new(channel);
     // The role of the primary lasts as long as its stream.
     let (election, _stream) = match device.election_id {
@@ -103,13 +104,17 @@ async fn swap_program(device: &Device, program: Vec<u8>, keep: &str) -> Result<R
     }
 }
 
-fn endpoint(device: &Device) -> Result<Endpoint, tonic::transport::Error> {
-    let scheme = if device.tls.is_some() { "https" } else { "http" };
-    let endpoint = Channel::from_shared(format!("{scheme}://{}", device.address))
+/// How the gRPC server of a switch is reached.
+///
+/// # Errors
+/// Certificates and key are none, or do not fit.
+pub fn endpoint(address: SocketAddr, tls: Option<&ClientTls>) -> Result<Endpoint, tonic::transport::Error> {
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let endpoint = Channel::from_shared(format!("{scheme}://{address}"))
         // An address and a scheme are always a URI.
         .unwrap_or_else(|_| Endpoint::from_static("http://127.0.0.1:9559"))
         .connect_timeout(CONNECT_TIME);
-    let Some(tls) = &device.tls else { return Ok(endpoint) };
+    let Some(tls) = tls else { return Ok(endpoint) };
     let config = ClientTlsConfig::new()
         .ca_certificate(Certificate::from_pem(&tls.authority))
         .domain_name(tls.name.clone());
