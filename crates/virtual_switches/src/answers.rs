@@ -1,15 +1,17 @@
 //! Requests of clients, answered: whether they may ask, then what comes of it.
 
 use crate::clients::Client;
-use crate::device::{Device, Done, Foreign};
+use crate::device::{Device, Done, Foreign, check_restart};
 use crate::failure::Failure;
 use crate::probation;
 use crate::shadow;
 use crate::snapshot;
+use crate::uploads;
 use millrace_access::{Refusal, Resource, Right};
 use millrace_ctl_api::{Answer, Changed, Probation, Problem, RefusalKind, Refused, Request};
 use millrace_dataplane::Keep;
-use millrace_device_file::{DeviceFile, End, Problems, State, Switch as Model};
+use millrace_device_file::{DeviceFile, End, Problems, State, Switch as Model, changes};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tracing::warn;
@@ -48,16 +50,16 @@ impl Device {
         match request {
             Request::List => {
                 self.may_begin(client)?;
-                Ok(Answer::Switches(self.running().list(|model| self.sees(client, model))?))
+                Ok(Answer::Switches(self.list(|model| self.sees(client, model))?))
             }
             Request::Stats { switch: None } => {
                 self.may_begin(client)?;
                 let of_device = self.may(client, Right::Read, Resource::Chassis).is_ok();
-                Ok(Answer::Stats(self.running().stats(of_device, |model| self.sees(client, model))?))
+                Ok(Answer::Stats(self.stats(of_device, |model| self.sees(client, model))?))
             }
             Request::Stats { switch: Some(name) } => {
                 let model = self.enter(client, name, Right::Read)?;
-                Ok(Answer::Stats(self.running().stats(false, |other| other.name == model.name)?))
+                Ok(Answer::Stats(self.stats(false, |other| other.name == model.name)?))
             }
             Request::Graph => {
                 self.may_begin(client)?;
@@ -74,19 +76,17 @@ impl Device {
 
     fn answer_or_refuse(self: &Arc<Device>, client: &Client, request: &Request) -> Result<Answer, No> {
         match request {
-            Request::Apply { text, folder, dry_run } => {
+            Request::Apply { text, folder, files, dry_run } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
-                let file = read(text, folder)?;
-                let done = self.apply(&file, *dry_run)?;
-                Ok(changed(done, *dry_run))
+                let _alone = self.edit_alone();
+                self.apply_text(client, text, (folder, files), (Foreign::Go, *dry_run))
             }
-            Request::Load { text, folder } => {
+            Request::Load { text, folder, files } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
                 let _alone = self.edit_alone();
                 // What is added comes first, so that the lines of mistakes are its own.
                 let whole = format!("{text}\n{}", self.file().to_toml());
-                let file = read(&whole, folder)?;
-                Ok(changed(self.change_alone(&file, Foreign::Stay)?, false))
+                self.apply_text(client, &whole, (folder, files), (Foreign::Stay, false))
             }
             Request::Remove { switch } => {
                 self.may(client, Right::LifeCycle, Resource::Chassis)?;
@@ -155,6 +155,39 @@ impl Device {
         }
     }
 
+    /// Has the device become as a text says, whose files are in a folder of this machine, or are sent with it. By whoever has
+    /// [`Device::edit_alone`].
+    fn apply_text(
+        &self,
+        client: &Client,
+        text: &str,
+        (folder, files): (&str, &BTreeMap<String, String>),
+        (foreign, is_dry_run): (Foreign, bool),
+    ) -> Result<Answer, No> {
+        if !matches!(client, Client::Remote { .. }) {
+            if !files.is_empty() {
+                let reason =
+                    "contents of files are sent over gRPC only: here the device reads the files itself";
+                return Err(Failure::Invalid(reason.into()).into());
+            }
+            let file = read(text, folder)?;
+            return Ok(changed(self.apply_alone(&file, foreign, is_dry_run)?, is_dry_run));
+        }
+        if !folder.is_empty() {
+            let reason = "over gRPC no folder of the machine of the device is named";
+            return Err(Failure::Invalid(reason.into()).into());
+        }
+        let file =
+            DeviceFile::parse("the file", text).map_err(|problems| Failure::File(Box::new(problems)))?;
+        let now = self.file();
+        check_restart(&changes(&now, &file).list)?;
+        let sent = uploads::settle(file, &now, files)?;
+        if !is_dry_run {
+            sent.keep(&now)?;
+        }
+        Ok(changed(self.apply_alone(&sent.file, foreign, is_dry_run)?, is_dry_run))
+    }
+
     /// Whether somebody may ask anything at all.
     fn may_begin(&self, client: &Client) -> Result<(), No> {
         match self.may(client, Right::Read, Resource::NoDevice) {
@@ -192,7 +225,7 @@ impl Device {
         change(&mut file)?;
         let file = DeviceFile::parse("the device", &file.to_toml())
             .map_err(|problems| Failure::File(Box::new(problems)))?;
-        Ok(changed(self.change_alone(&file, Foreign::Stay)?, false))
+        Ok(changed(self.apply_alone(&file, Foreign::Stay, false)?, false))
     }
 
     fn swap(
@@ -280,6 +313,7 @@ fn refused(no: No) -> Refused {
             let kind = match &failure {
                 Failure::File(_) | Failure::Invalid(_) => RefusalKind::Invalid,
                 Failure::NotFound(_) => RefusalKind::NotFound,
+                Failure::Limit(_) => RefusalKind::Limit,
                 Failure::Failed { .. } => RefusalKind::Failed,
             };
             let problems = if let Failure::File(problems) = &failure { shown(problems) } else { Vec::new() };

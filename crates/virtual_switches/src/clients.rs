@@ -5,16 +5,13 @@ use millrace_access::{
     AccessError, AccessList, AuditLog, AuditRecord, Credential, Entry, Refusal, Resource, Right, Rights,
     Scope, Tenant, Token, Who,
 };
-use millrace_device_file::{Device, DeviceFile, Role, Tenant as TenantInFile};
-use std::net::SocketAddr;
+use millrace_device_file::{Device, DeviceFile, OPERATOR, Role, Tenant as TenantInFile};
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What the log of changes calls whoever may use the socket of the device.
-const OPERATOR: &str = "operator";
-
-/// Who asks for something over the socket of the device.
+/// Who asks for something over the socket of the device, or over gRPC.
 #[derive(Clone, Debug)]
 pub enum Client {
     /// Whoever the socket's permissions let in without a token.
@@ -24,6 +21,13 @@ pub enum Client {
     },
     /// Somebody with a token.
     WithToken(Token),
+    /// Somebody with a certificate or a token who asks over gRPC.
+    Remote {
+        /// What they show to be known by.
+        who: Who,
+        /// Where they are, for the log of changes.
+        from: IpAddr,
+    },
     /// Nobody: the device does it by itself, or for its file, when that is read again.
     Itself,
 }
@@ -71,6 +75,7 @@ impl Clients {
             // The operator may do everything, and hears of what is not there from whoever looks for it.
             Client::Operator { .. } | Client::Itself => Ok(()),
             Client::WithToken(token) => self.list().may(&who(token), right, resource),
+            Client::Remote { who, .. } => self.list().may(who, right, resource),
         }
     }
 
@@ -88,10 +93,43 @@ impl Clients {
         }
     }
 
+    /// Whether somebody who shows nothing to be known by, and acts as the client of that name, may do something with a resource. Without a
+    /// name nobody may, but where the file says nothing of clients.
+    pub(crate) fn may_as(
+        &self,
+        name: Option<&str>,
+        right: Right,
+        resource: Resource<'_>,
+    ) -> Result<(), Refusal> {
+        match name {
+            Some(OPERATOR) => Ok(()),
+            Some(name) => self.list().may_as(name, right, resource),
+            None => self.may_over_http(&Who::default(), right, resource),
+        }
+    }
+
+    /// Records what somebody asked for who acts as the client of that name, and what came of it.
+    pub(crate) fn record_as(
+        &self,
+        name: Option<&str>,
+        from: &str,
+        device: u64,
+        what: &str,
+        result: Result<(), &str>,
+    ) {
+        let Some(audit) = &self.audit else { return };
+        audit.record(AuditRecord::now(name, from, Some(device), what, result));
+    }
+
     /// The name of a client on the access list, unless it is the operator.
     pub(crate) fn tenant(&self, client: &Client) -> Option<String> {
-        let Client::WithToken(token) = client else { return None };
-        self.list().name(&who(token)).filter(|name| *name != OPERATOR).map(str::to_owned)
+        let list = self.list();
+        let name = match client {
+            Client::WithToken(token) => list.name(&who(token)),
+            Client::Remote { who, .. } => list.name(who),
+            Client::Operator { .. } | Client::Itself => None,
+        };
+        name.filter(|name| *name != OPERATOR).map(str::to_owned)
     }
 
     /// Records what somebody asked for over HTTP, and what came of it.
@@ -115,6 +153,7 @@ impl Clients {
         let (name, from) = match client {
             Client::Operator { uid } => (Some(OPERATOR), format!("socket, user {uid}")),
             Client::WithToken(token) => (list.name(&who(token)), "socket".to_owned()),
+            Client::Remote { who, from } => (list.name(who), from.to_string()),
             Client::Itself => (Some("the device"), "itself".to_owned()),
         };
         audit.record(AuditRecord::now(name, &from, device, what, result));

@@ -6,12 +6,16 @@ use crate::failure::Failure;
 use crate::installed::Installed;
 use crate::physical::{OpenPorts, Physical};
 use crate::published::{self, Published};
+use crate::remote::Remote;
+use crate::room::Room;
+use crate::uploads;
 use millrace_backplane::{Backplane, Setting};
+use millrace_ctl_api::DEFINITIONS;
 use millrace_device_file::{Change, Changes, DeviceFile, changes};
 use millrace_frames::SlotLayout;
 use millrace_listen::{Address, P4RUNTIME};
 use millrace_observe::Server;
-use millrace_p4runtime::{Listen, Policy, SharedServer, Tls};
+use millrace_p4runtime::{Another, Listen, Policy, SharedServer, Tls};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -22,6 +26,8 @@ use tracing::info;
 pub struct Device {
     name: String,
     pub(crate) clients: Arc<Clients>,
+    /// Of requests and answers, over the socket and over gRPC.
+    pub(crate) room: Arc<Room>,
     /// Before the rest: nobody looks at what ends.
     http: Option<Server>,
     /// Held by whoever changes the model that he has read: nothing is lost of what two clients change at once.
@@ -46,6 +52,7 @@ pub(crate) struct Running {
     pub(crate) physical: BTreeMap<String, Physical>,
     pub(crate) installed: BTreeMap<String, Installed>,
     pub(crate) server: Option<SharedServer>,
+    pub(crate) clients: Arc<Clients>,
     /// Whether frames have to go to other places than they do.
     pub(crate) are_routes_old: bool,
     /// What the HTTP server shows.
@@ -57,7 +64,7 @@ impl Device {
     ///
     /// # Errors
     /// What of it cannot be; then nothing runs.
-    pub fn start(file: &DeviceFile, mut ports: OpenPorts) -> Result<Device, Failure> {
+    pub fn start(file: &DeviceFile, mut ports: OpenPorts) -> Result<Arc<Device>, Failure> {
         let clients = Arc::new(Clients::new(file)?);
         let setting = Setting {
             lanes: usize::from(file.device.workers),
@@ -68,7 +75,8 @@ impl Device {
         };
         let backplane = Arc::new(Backplane::start(&setting).map_err(Failure::failed)?);
         let published = Published::new(&file.device.name, Arc::clone(&clients), &backplane);
-        let server = serve(file, &clients)?;
+        let remote = file.device.grpc_ctl.then(|| Remote::new(&clients));
+        let server = serve(file, &clients, remote.as_ref())?;
         let empty = DeviceFile {
             device: file.device.clone(),
             tenants: Vec::new(),
@@ -80,6 +88,7 @@ impl Device {
         let mut running = Running {
             file: empty,
             backplane,
+            clients: Arc::clone(&clients),
             physical: BTreeMap::new(),
             installed: BTreeMap::new(),
             server,
@@ -89,13 +98,18 @@ impl Device {
         running.become_as(file, Foreign::Go, &mut ports)?;
         let http = published::serve(file, &running.published)?;
         info!(device = file.device.name, switches = file.switches.len(), "start");
-        Ok(Device {
+        let device = Arc::new(Device {
             name: file.device.name.clone(),
             clients,
+            room: Arc::default(),
             http,
             editing: Mutex::default(),
             running: Mutex::new(running),
-        })
+        });
+        if let Some(remote) = &remote {
+            remote.serve(&device);
+        }
+        Ok(device)
     }
 
     /// Its name.
@@ -106,6 +120,11 @@ impl Device {
     /// Where P4Runtime is served.
     pub fn p4runtime(&self) -> Option<SocketAddr> {
         self.running().server.as_ref().map(SharedServer::address)
+    }
+
+    /// Where Thrift of a switch is served.
+    pub fn thrift(&self, switch: &str) -> Option<SocketAddr> {
+        self.running().get(switch).ok()?.thrift()
     }
 
     /// Where metrics and captures are served.
@@ -144,18 +163,22 @@ impl Device {
     /// [`Failure`].
     pub fn apply(&self, file: &DeviceFile, is_dry_run: bool) -> Result<Done, Failure> {
         let _alone = self.edit_alone();
-        if is_dry_run {
-            let running = self.running();
-            let changes = running.changes_to(file, Foreign::Go);
-            running.check(&changes.list)?;
-            return Ok(words(&changes));
-        }
-        self.change_alone(file, Foreign::Go)
+        self.apply_alone(file, Foreign::Go, is_dry_run)
     }
 
-    /// Has the device become as its own file with a change is, by whoever has [`Device::edit_alone`].
-    pub(crate) fn change_alone(&self, file: &DeviceFile, foreign: Foreign) -> Result<Done, Failure> {
+    /// Has the device become as a file says, or only says how, by whoever has [`Device::edit_alone`].
+    pub(crate) fn apply_alone(
+        &self,
+        file: &DeviceFile,
+        foreign: Foreign,
+        is_dry_run: bool,
+    ) -> Result<Done, Failure> {
         let mut running = self.running();
+        if is_dry_run {
+            let changes = running.changes_to(file, foreign);
+            check_restart(&changes.list)?;
+            return Ok(words(&changes));
+        }
         let list = Arc::new(clients::list(file)?);
         if clients::are_known(file) {
             self.clients.close();
@@ -169,6 +192,7 @@ impl Device {
         {
             server.devices().set_access(now);
         }
+        uploads::sweep(&running.file);
         done
     }
 }
@@ -203,7 +227,7 @@ impl Running {
     }
 
     fn make_changes(&mut self, changes: &Changes, ports: &mut OpenPorts) -> Result<Done, Failure> {
-        self.check(&changes.list)?;
+        check_restart(&changes.list)?;
         let mut preparing = Preparing::new(self, &changes.list, ports)?;
         for (at, change) in changes.list.iter().enumerate() {
             if let Err(failure) = self.carry_out(change, &mut preparing) {
@@ -225,20 +249,6 @@ impl Running {
             self.bring_programs_back(file, &mut changes.list);
         }
         changes
-    }
-
-    /// Some changes take a new start.
-    fn check(&self, list: &[Change]) -> Result<(), Failure> {
-        match list
-            .iter()
-            .find_map(|change| if let Change::Restart { keys, .. } = change { Some(keys) } else { None })
-        {
-            None => Ok(()),
-            Some(keys) => Err(Failure::Invalid(format!(
-                "the device has to start again for {} of [device]; nothing is changed",
-                keys.join(", ")
-            ))),
-        }
     }
 
     /// Programs that were set over the socket give way to those of the file.
@@ -265,8 +275,26 @@ impl Running {
     }
 }
 
+/// Some changes take a new start.
+pub(crate) fn check_restart(list: &[Change]) -> Result<(), Failure> {
+    match list
+        .iter()
+        .find_map(|change| if let Change::Restart { keys, .. } = change { Some(keys) } else { None })
+    {
+        None => Ok(()),
+        Some(keys) => Err(Failure::Invalid(format!(
+            "the device has to start again for {} of [device]; nothing is changed",
+            keys.join(", ")
+        ))),
+    }
+}
+
 /// Starts the P4Runtime server, if the file asks for one.
-fn serve(file: &DeviceFile, clients: &Clients) -> Result<Option<SharedServer>, Failure> {
+fn serve(
+    file: &DeviceFile,
+    clients: &Clients,
+    remote: Option<&Remote>,
+) -> Result<Option<SharedServer>, Failure> {
     let device = &file.device;
     let Some(address) = &device.grpc else { return Ok(None) };
     let address: Address = address.parse().map_err(Failure::failed)?;
@@ -282,5 +310,6 @@ fn serve(file: &DeviceFile, clients: &Clients) -> Result<Option<SharedServer>, F
     let listen = Listen { address, tls, allow_plaintext: device.grpc_allow_plaintext };
     let access = clients::are_known(file).then(|| clients.list());
     let policy = Policy { access, audit: clients.audit() };
-    SharedServer::start(&listen, policy).map(Some).map_err(Failure::failed)
+    let ctl = remote.map(|remote| Another::new(remote.service(), DEFINITIONS));
+    SharedServer::start_with(&listen, policy, ctl).map(Some).map_err(Failure::failed)
 }

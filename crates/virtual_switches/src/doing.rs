@@ -212,12 +212,14 @@ impl Running {
                 model.ports.iter().try_for_each(|port| self.connect_port(switch, port, &model.quota))
             }
             Change::SetOwner { switch, .. } => {
-                self.set_server_share(self.model(switch)?);
+                let model = self.model(switch)?;
+                self.get(switch)?.set_owner(model);
+                self.set_server_share(model);
                 Ok(())
             }
             Change::SetThrift { switch, .. } => {
-                let model = self.model(switch)?.clone();
-                self.get_mut(switch)?.serve_thrift(&model)
+                let (model, clients) = (self.model(switch)?.clone(), Arc::clone(&self.clients));
+                self.get_mut(switch)?.serve_thrift(&model, &clients)
             }
             Change::SetWorker { switch, .. } => self.move_switch(switch),
             _ => Ok(()),
@@ -232,7 +234,7 @@ impl Running {
 
     /// Has a lane run a switch, with its ports connected, in the state of its model.
     fn install(&mut self, model: &Model, prepared: Prepared, lane: usize) -> Result<(), Failure> {
-        let with = (self.server.as_ref(), &self.file.device);
+        let with = (self.server.as_ref(), &self.file.device, &self.clients);
         let installed = Installed::new(model, prepared, (&self.backplane, lane), with)?;
         self.installed.insert(model.name.clone(), installed);
         for port in &model.ports {

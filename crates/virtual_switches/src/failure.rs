@@ -12,6 +12,8 @@ pub enum Failure {
     NotFound(String),
     /// It cannot be done as it was asked for: the program, the entries, a port.
     Invalid(String),
+    /// A limit is reached.
+    Limit(String),
     /// It was right, and the system or the device could not do it. What was done before it is named.
     Failed {
         /// In words.
@@ -42,7 +44,9 @@ impl fmt::Display for Failure {
             Failure::File(problems) => {
                 write!(f, "the file has {} mistakes", problems.problems.len() + problems.more)
             }
-            Failure::NotFound(reason) | Failure::Invalid(reason) => f.write_str(reason),
+            Failure::NotFound(reason) | Failure::Invalid(reason) | Failure::Limit(reason) => {
+                f.write_str(reason)
+            }
             Failure::Failed { reason, done } if done.is_empty() => f.write_str(reason),
             Failure::Failed { reason, done } => {
                 write!(f, "{reason}; done before it: {}", done.join("; "))

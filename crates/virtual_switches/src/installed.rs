@@ -1,5 +1,7 @@
 //! A switch of the device, with all that serves it.
 
+use crate::acts_as::{ActsAs, Owner};
+use crate::clients::Clients;
 use crate::cpu::{PacketIns, PacketOuts};
 use crate::failure::Failure;
 use crate::published::outside;
@@ -18,6 +20,7 @@ use millrace_p4runtime::{CpuLink, DeviceConfig, Feed, Served, Share, SharedServe
 use millrace_pipeline::Program;
 use millrace_syntax::read_text;
 use millrace_thrift::PortName;
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::mpsc::Receiver;
@@ -42,6 +45,8 @@ pub(crate) struct Installed {
     pub(crate) programs: Programs,
     feed: Option<Feed>,
     thrift: Option<millrace_thrift::Server>,
+    /// As its Thrift server is told.
+    owner: Owner,
     listeners: Listeners,
     /// What was set last by the file or over the socket: an image, or the text of a program.
     pub(crate) config: Vec<u8>,
@@ -195,7 +200,7 @@ impl Installed {
         model: &Model,
         prepared: Prepared,
         (backplane, lane): (&Backplane, usize),
-        (server, device): (Option<&SharedServer>, &Device),
+        (server, device, clients): (Option<&SharedServer>, &Device, &Arc<Clients>),
     ) -> Result<Installed, Failure> {
         let Prepared { pipeline, switch } = prepared;
         let (config, program) = (pipeline.device_config.clone(), Arc::clone(&pipeline.program));
@@ -235,6 +240,7 @@ impl Installed {
             programs,
             feed,
             thrift: None,
+            owner: Arc::new(RwLock::new(owner(model))),
             listeners: Arc::new(RwLock::new(listeners)),
             config,
             program,
@@ -243,7 +249,7 @@ impl Installed {
             is_foreign: false,
             generation: 0,
         };
-        let begun = installed.listen(notices).and_then(|()| installed.serve_thrift(model));
+        let begun = installed.listen(notices).and_then(|()| installed.serve_thrift(model, clients));
         match begun {
             Ok(()) => Ok(installed),
             Err(failure) => {
@@ -268,7 +274,7 @@ impl Installed {
     }
 
     /// Has its Thrift server be as the file says.
-    pub(crate) fn serve_thrift(&mut self, model: &Model) -> Result<(), Failure> {
+    pub(crate) fn serve_thrift(&mut self, model: &Model, clients: &Arc<Clients>) -> Result<(), Failure> {
         // The address may be the same, and is free only then.
         if self.thrift.take().is_some() {
             self.listeners
@@ -293,12 +299,29 @@ impl Installed {
             maker: None,
             json: None,
             notifications: None,
+            guard: Some(Arc::new(ActsAs {
+                clients: Arc::clone(clients),
+                switch: model.name.clone(),
+                device_id: model.device_id,
+                name: model.thrift_as.clone(),
+                owner: Arc::clone(&self.owner),
+            })),
         };
         let server = millrace_thrift::serve(listener, device).map_err(|error| named(&error))?;
         info!(switch = model.name, address = %server.address(), "Thrift");
         self.listeners.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(server.feed()));
         self.thrift = Some(server);
         Ok(())
+    }
+
+    /// Another tenant has it.
+    pub(crate) fn set_owner(&self, model: &Model) {
+        *self.owner.write().unwrap_or_else(PoisonError::into_inner) = owner(model);
+    }
+
+    /// Where its Thrift server listens.
+    pub(crate) fn thrift(&self) -> Option<SocketAddr> {
+        self.thrift.as_ref().map(millrace_thrift::Server::address)
     }
 
     /// Tells its servers of a port that has come or gone.

@@ -5,6 +5,7 @@
 //!                            |  \---> P4Runtime: a device for each switch; Thrift: a server for each that asks for it
 //!                            |
 //!   millrace ctl --socket----+  who may do what: the access list
+//!        the same over gRPC--+
 //!   metrics, captures --HTTP-+
 //! ```
 //!
@@ -18,28 +19,37 @@
 
 #![forbid(unsafe_code)]
 
+mod acts_as;
 mod answers;
 mod by_program;
 mod claims;
 mod clients;
+mod conversation;
 mod cpu;
 mod device;
 mod doing;
 mod failure;
 mod installed;
 mod physical;
+mod places;
 mod probation;
 mod programs;
 mod published;
+mod remote;
+mod room;
 mod seen;
 mod shadow;
 mod snapshot;
 mod socket;
+mod uploads;
 
 pub use clients::Client;
 pub use device::{Device, Done};
 pub use failure::Failure;
 pub use physical::OpenPorts;
+pub use places::{MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT, MAX_CONNECTIONS_OF_TENANTS};
 pub use probation::MAX_PROBATION;
+pub use room::{ALLOWANCE, MAX_UNDER_WAY, MAX_UNDER_WAY_OF_TENANT, MAX_UNDER_WAY_OF_TENANTS, ROOM_TIME};
 pub use shadow::{MAX_DIFFERENCES, MAX_SHADOW_PACKETS};
-pub use socket::{ControlSocket, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT};
+pub use socket::ControlSocket;
+pub use uploads::{MAX_UPLOAD_BYTES, MAX_UPLOADS};

@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::failure::Failure;
+use crate::seen;
 use millrace_ctl_api::{Probation, SwitchStats};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -51,10 +52,18 @@ struct Watched {
 
 /// Packets that a switch has received, and those that it has dropped.
 fn counts(device: &Device, switch: &str) -> Result<(u64, u64), Failure> {
-    let running = device.running();
-    let model = running.file.switch(switch).ok_or_else(|| Failure::no_switch(switch))?;
-    let SwitchStats { ports, drops, .. } = running.counts(model)?;
-    Ok((ports.iter().map(|port| port.rx_packets).sum(), drops.values().sum()))
+    let asked = {
+        let running = device.running();
+        let model = running.file.switch(switch).ok_or_else(|| Failure::no_switch(switch))?;
+        running.to_ask_one(model)?
+    };
+    let counted = seen::ask(vec![asked], seen::PATIENCE).pop();
+    match counted.ok_or_else(|| Failure::no_switch(switch))? {
+        SwitchStats { silent: Some(reason), .. } => Err(Failure::failed(reason)),
+        SwitchStats { ports, drops, .. } => {
+            Ok((ports.iter().map(|port| port.rx_packets).sum(), drops.values().sum()))
+        }
+    }
 }
 
 impl Watched {

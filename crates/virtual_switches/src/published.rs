@@ -66,10 +66,7 @@ impl Running {
             let watched = Arc::clone(&self.installed.get(&model.name)?.watched);
             Some((model.name.clone(), Shown { owner: owner(model), device_id: model.device_id, watched }))
         });
-        let physical = self.file.ports.iter().filter_map(|port| {
-            Some((port.name.clone(), port.device.clone(), self.physical.get(&port.name)?.number))
-        });
-        let now = Now { switches: shown.collect(), physical: physical.collect() };
+        let now = Now { switches: shown.collect(), physical: self.physical_ports() };
         // What was there may hold the captures of a switch that has gone, whose files are written to their end: after the lock.
         let before = {
             let mut shown = self.published.now.write().unwrap_or_else(PoisonError::into_inner);

@@ -4,35 +4,25 @@
 //! everybody connect: then only the user of the device and root are.
 
 use crate::clients::Client;
+use crate::conversation::{Conversation, HELLO_TIME, refusal};
 use crate::device::Device;
 use crate::failure::Failure;
-use millrace_access::{Resource, Right, Token};
-use millrace_ctl_api::{
-    Answer, Hello, LineError, MAX_ANSWER, MAX_HELLO, MAX_REQUEST, RefusalKind, Refused, Request, VERSION,
-    read_line, write_line,
-};
+use crate::places::{Place, Places};
+use millrace_access::{Refusal, Resource, Right, Token};
+use millrace_ctl_api::{Hello, MAX_ANSWER, RefusalKind, write_line};
 use nix::unistd::Group;
 use rustix::fs::{Gid, Mode, chmod, chown};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
-use std::collections::BTreeMap;
-use std::io::{self, BufReader, BufWriter, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tracing::{info, warn};
 
-/// Most connections at a time; one more is told so and closed.
-pub const MAX_CONNECTIONS: usize = 16;
-/// Most of them with one token: the operator is not kept out by a tenant.
-pub const MAX_CONNECTIONS_OF_TENANT: usize = 4;
-/// How long a client may take for its first line, and for the rest of a line that it has begun.
-const HELLO_TIME: Duration = Duration::from_secs(5);
-/// How long a client may be silent between two requests.
-const IDLE_TIME: Duration = Duration::from_secs(600);
 /// The permissions that let everybody connect.
 const EVERYBODY: u32 = 0o002;
 
@@ -47,9 +37,7 @@ struct Shared {
     device: Arc<Device>,
     /// Whether everybody may connect.
     is_open: bool,
-    connections: AtomicUsize,
-    /// How many each tenant has, by its name on the access list.
-    of_tenants: Mutex<BTreeMap<String, usize>>,
+    places: Arc<Places>,
     /// Those that are open, to be closed at the end.
     streams: Mutex<Vec<(usize, UnixStream)>>,
     is_ending: AtomicBool,
@@ -75,8 +63,7 @@ impl ControlSocket {
         let shared = Arc::new(Shared {
             device: Arc::clone(device),
             is_open: mode & EVERYBODY != 0,
-            connections: AtomicUsize::new(0),
-            of_tenants: Mutex::default(),
+            places: Arc::default(),
             streams: Mutex::default(),
             is_ending: AtomicBool::new(false),
         });
@@ -151,25 +138,24 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
-        if shared.connections.fetch_add(1, Ordering::AcqRel) >= MAX_CONNECTIONS {
-            shared.connections.fetch_sub(1, Ordering::AcqRel);
-            let message = format!("{MAX_CONNECTIONS} clients are connected already (MAX_CONNECTIONS)");
-            let _ = stream.set_write_timeout(Some(HELLO_TIME));
-            let _ = write_line(&mut &stream, &refusal(RefusalKind::Limit, message), MAX_ANSWER);
-            continue;
-        }
+        let place = match shared.places.take() {
+            Ok(place) => place,
+            Err(message) => {
+                let _ = stream.set_write_timeout(Some(HELLO_TIME));
+                let _ = write_line(&mut &stream, &refusal(RefusalKind::Limit, message), MAX_ANSWER);
+                continue;
+            }
+        };
         let serving = Arc::clone(shared);
         let serve = move || {
             if let Ok(copy) = stream.try_clone() {
                 serving.streams().push((number, copy));
-                serve(&stream, &serving);
+                serve(&stream, place, &serving);
                 serving.streams().retain(|(known, _)| *known != number);
             }
-            serving.connections.fetch_sub(1, Ordering::AcqRel);
         };
-        if std::thread::Builder::new().name("ctl client".into()).spawn(serve).is_err() {
-            shared.connections.fetch_sub(1, Ordering::AcqRel);
-        }
+        // Without a thread the connection is closed, and its place is free.
+        let _ = std::thread::Builder::new().name("ctl client".into()).spawn(serve);
     }
 }
 
@@ -179,123 +165,41 @@ impl Shared {
     }
 }
 
-/// A place among the connections of a tenant, given back when it goes.
-struct Place<'s>(&'s Shared, Option<String>);
-
-impl Place<'_> {
-    fn take(shared: &Shared, tenant: Option<String>) -> Option<Place<'_>> {
-        if let Some(tenant) = &tenant {
-            let mut of_tenants = shared.of_tenants.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = of_tenants.entry(tenant.clone()).or_default();
-            if *count >= MAX_CONNECTIONS_OF_TENANT {
-                return None;
+fn serve(stream: &UnixStream, mut place: Place, shared: &Shared) {
+    let mut conversation = Conversation::new(stream, stream, &shared.device.room);
+    let Some(hello) = conversation.greeting() else { return };
+    match client(stream, hello, shared) {
+        Ok(client) => {
+            if let Err(message) = place.give_to(shared.device.clients.tenant(&client)) {
+                return conversation.refuse(RefusalKind::Limit, message);
             }
-            *count += 1;
+            let device = Arc::downgrade(&shared.device);
+            let is_ending = || shared.is_ending.load(Ordering::Acquire);
+            conversation.go_on(&device, &client, is_ending);
         }
-        Some(Place(shared, tenant))
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        let Place(shared, Some(tenant)) = self else { return };
-        let mut of_tenants = shared.of_tenants.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = of_tenants.get_mut(tenant) {
-            *count -= 1;
-            if *count == 0 {
-                of_tenants.remove(tenant);
-            }
-        }
-    }
-}
-
-fn serve(stream: &UnixStream, shared: &Shared) {
-    let _ = stream.set_read_timeout(Some(HELLO_TIME));
-    let _ = stream.set_write_timeout(Some(HELLO_TIME));
-    let (mut reader, mut writer) = (BufReader::new(stream), BufWriter::new(stream));
-    let mut say = |answer: &Answer| {
-        let sent = write_line(&mut writer, answer, MAX_ANSWER);
-        if let Err(LineError::TooLong(most)) = sent {
-            let message = format!("the answer has more than {most} bytes (MAX_ANSWER)");
-            return write_line(&mut writer, &refusal(RefusalKind::Limit, message), MAX_ANSWER).is_ok();
-        }
-        sent.is_ok()
-    };
-    let client = match greet(stream, &mut reader, shared) {
-        Ok(client) => client,
-        Err(None) => return,
-        Err(Some(answer)) => {
-            say(&answer);
-            return;
-        }
-    };
-    let tenant = shared.device.clients.tenant(&client);
-    let Some(_place) = Place::take(shared, tenant) else {
-        let message = format!(
-            "{MAX_CONNECTIONS_OF_TENANT} clients of the tenant are connected already (MAX_CONNECTIONS_OF_TENANT)"
-        );
-        say(&refusal(RefusalKind::Limit, message));
-        return;
-    };
-    if !say(&Answer::Ready { device: shared.device.name().to_owned() }) {
-        return;
-    }
-    let _ = stream.set_read_timeout(Some(IDLE_TIME));
-    loop {
-        let line = match read_line(&mut reader, MAX_REQUEST) {
-            Ok(Some(line)) => line,
-            Ok(None) => return,
-            Err(error) => {
-                say(&refusal(RefusalKind::Malformed, error.to_string()));
-                return;
-            }
-        };
-        let answer = match serde_json::from_slice::<Request>(&line) {
-            Ok(request) => shared.device.answer(&client, &request),
-            Err(error) => refusal(RefusalKind::Malformed, format!("this is no request: {error}")),
-        };
-        drop(line);
-        if !say(&answer) || shared.is_ending.load(Ordering::Acquire) {
-            return;
-        }
+        Err(message) => conversation.refuse(RefusalKind::Unknown, message),
     }
 }
 
 /// Who the client is; or what it is told before its connection ends.
-fn greet(
-    stream: &UnixStream,
-    reader: &mut BufReader<&UnixStream>,
-    shared: &Shared,
-) -> Result<Client, Option<Answer>> {
-    let no = |kind, message: String| Some(refusal(kind, message));
-    let line = read_line(reader, MAX_HELLO).map_err(|error| no(RefusalKind::Malformed, error.to_string()))?;
-    let hello: Hello = serde_json::from_slice(&line.ok_or(None)?)
-        .map_err(|error| no(RefusalKind::Malformed, format!("this is no greeting: {error}")))?;
-    if hello.version != VERSION {
-        let message = format!("this device speaks version {VERSION}, not {}", hello.version);
-        return Err(no(RefusalKind::Malformed, message));
-    }
+fn client(stream: &UnixStream, hello: Hello, shared: &Shared) -> Result<Client, String> {
     let uid = socket_peercred(stream).map(|peer| peer.uid).ok();
     let client = match (hello.token, uid) {
         (Some(token), _) => Client::WithToken(Token::presented(token.as_bytes())),
         (None, Some(uid)) if !shared.is_open || uid.is_root() || uid == geteuid() => {
             Client::Operator { uid: uid.as_raw() }
         }
-        (None, _) => return Err(no(RefusalKind::Unknown, "a token is needed here (--token-file)".into())),
+        (None, _) => return Err("a token is needed here (--token-file)".into()),
     };
     // Nobody who is not known gets as far as a long line.
     match shared.device.clients.may(&client, Right::Read, Resource::NoDevice) {
-        Err(refused @ millrace_access::Refusal::Unknown) => {
+        Err(refused @ Refusal::Unknown) => {
             warn!(?uid, "an unknown token at the socket");
-            Err(no(RefusalKind::Unknown, refused.to_string()))
+            Err(refused.to_string())
         }
         _ => {
             info!(?uid, "ctl");
             Ok(client)
         }
     }
-}
-
-fn refusal(kind: RefusalKind, message: String) -> Answer {
-    Answer::Refused(Refused { kind, message, problems: Vec::new() })
 }

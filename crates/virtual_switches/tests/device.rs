@@ -4,6 +4,7 @@ mod lab;
 
 use lab::{Folder, Lab, file, frame, numbers, switch, wait_for};
 use millrace_ctl_api::{Answer, GraphStatus, LinkStatus, Probation, RefusalKind, Request};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const CROSS: &str = "entries = [\"cross.txt\"]";
@@ -37,7 +38,12 @@ fn a_file_is_applied_by_the_smallest_changes() {
     let lab = Lab::new(&two());
     lab.passes(10);
     let three = file("", &[switch("a", 10, CROSS), switch("b", 30, CROSS), switch("c", 20, CROSS)].concat());
-    let dry = Request::Apply { text: three.clone(), folder: lab.folder.text(), dry_run: true };
+    let dry = Request::Apply {
+        text: three.clone(),
+        folder: lab.folder.text(),
+        files: BTreeMap::new(),
+        dry_run: true,
+    };
     let Answer::Changed(would) = lab.ask(&dry) else { panic!() };
     assert!(would.is_dry_run && would.done.iter().any(|line| line.contains("add switch c")), "{would:?}");
     lab.passes(20);
@@ -104,7 +110,7 @@ fn switches_are_linked_and_unlinked() {
     };
     let lab = Lab::new(&file("", &[ends("a", 0, 10), ends("b", 1, 20)].concat()));
     let link = "[[link]]\nbetween = [\"a:1\", \"b:0\"]\ndelay = \"1ms\"\n";
-    lab.change(&Request::Load { text: link.into(), folder: lab.folder.text() });
+    lab.change(&Request::Load { text: link.into(), folder: lab.folder.text(), files: BTreeMap::new() });
     lab.cables[0].send((0..3).map(|number| frame(10, number)));
     let out: Vec<Vec<u8>> = (0..3).map(|number| frame(20, number)).collect();
     assert_eq!(lab.cables[1].receive(3), out, "each side has its own VLAN");
@@ -118,7 +124,7 @@ fn switches_are_linked_and_unlinked() {
     lab.cables[0].send([frame(10, 1)]);
     wait_for(|| !lab.counts("a").drops.is_empty());
     assert_eq!(lab.refused(&unlink).kind, RefusalKind::NotFound);
-    lab.change(&Request::Load { text: link.into(), folder: lab.folder.text() });
+    lab.change(&Request::Load { text: link.into(), folder: lab.folder.text(), files: BTreeMap::new() });
     lab.cables[0].send([frame(10, 4)]);
     assert_eq!(numbers(&lab.cables[1].receive(1)), [4]);
 }

@@ -3,8 +3,10 @@
 mod lab;
 
 use lab::{CROSS_FILE, Folder, Lab, PATIENCE, file, switch, wait_for};
-use millrace_ctl_api::{Answer, Client, ClientError, MAX_HELLO, RefusalKind, Request};
-use millrace_virtual_switches::{ControlSocket, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT};
+use millrace_ctl_api::{Answer, Client, ClientError, MAX_HELLO, MAX_REQUEST, RefusalKind, Request};
+use millrace_virtual_switches::{
+    ALLOWANCE, ControlSocket, MAX_CONNECTIONS, MAX_CONNECTIONS_OF_TENANT, MAX_UNDER_WAY, ROOM_TIME,
+};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -141,4 +143,71 @@ fn a_tenant_does_not_keep_the_operator_out() {
     assert_eq!(names(&mut Client::connect(socket.path(), None).unwrap()), ["r", "o"]);
     held.pop();
     wait_for(|| connect().is_ok());
+}
+
+/// A client that has sent a part of a request, which is not small.
+fn half_way(socket: &ControlSocket, token: Option<&str>) -> UnixStream {
+    let mut stream = UnixStream::connect(socket.path()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let token = token.map_or(String::new(), |token| format!(",\"token\":\"{token}\""));
+    writeln!(stream, "{{\"version\":1{token}}}").unwrap();
+    let mut ready = String::new();
+    BufReader::new(stream.try_clone().unwrap()).read_line(&mut ready).unwrap();
+    assert!(ready.contains("ready"), "{ready}");
+    stream.write_all(&vec![b' '; ALLOWANCE + 1]).unwrap();
+    stream
+}
+
+/// What the device answers to a request after so many blanks.
+fn answer_to_long(mut stream: UnixStream, blanks: usize) -> String {
+    // A device that has no room for it reads no more, and then says why.
+    let _ = stream.write_all(&vec![b' '; blanks]).and_then(|()| stream.write_all(b"\"list\"\n"));
+    let mut said = String::new();
+    BufReader::new(stream).read_line(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn large_requests_have_room_together_and_others_wait_or_are_told() {
+    let (_lab, socket) = served();
+    let mut held: Vec<UnixStream> =
+        (0..MAX_UNDER_WAY / MAX_REQUEST).map(|_| half_way(&socket, None)).collect();
+    // They have all been read as far as they go.
+    let waits = || Client::connect(socket.path(), None).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    let (refused, served) = std::thread::scope(|scope| {
+        let late = || answer_to_long(half_way(&socket, None), 4 * ALLOWANCE);
+        let refused = scope.spawn(late);
+        // What is small has room at all times.
+        assert_eq!(names(&mut waits()), ["r", "o"]);
+        let refused = refused.join().unwrap();
+        let waited = begun.elapsed();
+        assert!(waited >= ROOM_TIME, "{waited:?}");
+        let served = scope.spawn(late);
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!served.is_finished());
+        // One that goes leaves its room.
+        held.pop();
+        (refused, served.join().unwrap())
+    });
+    assert!(refused.contains("\"limit\"") && refused.contains("MAX_UNDER_WAY"), "{refused}");
+    assert!(served.starts_with("{\"switches\""), "{served}");
+}
+
+#[test]
+fn a_tenant_has_room_for_one_large_request() {
+    let (_lab, socket) = served();
+    let first = half_way(&socket, Some(TOKEN));
+    std::thread::sleep(Duration::from_millis(200));
+    let second = std::thread::scope(|scope| {
+        let second = scope.spawn(|| answer_to_long(half_way(&socket, Some(TOKEN)), 4 * ALLOWANCE));
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!second.is_finished());
+        // The operator has room of his own.
+        assert!(answer_to_long(half_way(&socket, None), 4 * ALLOWANCE).starts_with("{\"switches\""));
+        assert!(answer_to_long(first, 1).starts_with("{\"switches\""));
+        second.join().unwrap()
+    });
+    assert!(second.starts_with("{\"switches\""), "{second}");
 }

@@ -6,6 +6,7 @@ use lab::{CROSS_FILE, Folder, Lab, OPERATOR, file, switch};
 use millrace_access::Token;
 use millrace_ctl_api::{Answer, RefusalKind, Request};
 use millrace_virtual_switches::Client;
+use std::collections::BTreeMap;
 
 const RED: &str = "token-of-red-tenant";
 const BLUE: &str = "token-of-blue-tenant";
@@ -61,8 +62,8 @@ fn of_device() -> Vec<Request> {
     let (text, folder) = (String::new(), "/".to_owned());
     vec![
         Request::Show,
-        Request::Apply { text: text.clone(), folder: folder.clone(), dry_run: true },
-        Request::Load { text, folder },
+        Request::Apply { text: text.clone(), folder: folder.clone(), files: BTreeMap::new(), dry_run: true },
+        Request::Load { text, folder, files: BTreeMap::new() },
         Request::Unlink { between: ["r:2".into(), "b:2".into()] },
     ]
 }

@@ -6,7 +6,7 @@ use millrace_ctl_api::{Answer, Changed, Refused, Request, Stats, SwitchStats};
 use millrace_device_file::DeviceFile;
 use millrace_drivers::{FarEnd, MemoryPort, Next};
 use millrace_virtual_switches::{Client, Device, OpenPorts};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -165,7 +165,7 @@ impl Lab {
             ports.add(name, vec![Box::new(MemoryPort::new(Plug(cable.clone(), Vec::new())))]);
         }
         let device = Device::start(&file, ports).unwrap_or_else(|failure| panic!("{failure}"));
-        Lab { device: Arc::new(device), cables, folder }
+        Lab { device, cables, folder }
     }
 
     pub(crate) fn ask(&self, request: &Request) -> Answer {
@@ -198,7 +198,12 @@ impl Lab {
     }
 
     pub(crate) fn apply(&self, text: &str) -> Request {
-        Request::Apply { text: text.into(), folder: self.folder.text(), dry_run: false }
+        Request::Apply {
+            text: text.into(),
+            folder: self.folder.text(),
+            files: BTreeMap::new(),
+            dry_run: false,
+        }
     }
 
     /// Sends frames of a VLAN in by p0, and has them out by p1 with their tag.
