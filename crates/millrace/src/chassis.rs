@@ -102,7 +102,7 @@ fn run(path: &Path, args: &RunDevice, is_json: bool) -> Result<(), Failure> {
     drop(opener);
     let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| Failure::failed("signals", error))?;
-    let device = Arc::new(Device::start(&file, ports)?);
+    let device = Device::start(&file, ports)?;
     let socket = ControlSocket::serve(&device)?;
     note_line(format_args!("{} is running with {} switches", device.name(), file.switches.len()));
     note_line(format_args!("ctl: {}", socket.path().display()));
@@ -184,7 +184,8 @@ fn privileges(args: &RunDevice, file: &DeviceFile) -> Result<Privileges, Failure
     let files = [Some(socket), audit, args.log.log.as_deref()].into_iter().flatten();
     let folders =
         files.map(|path| path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new(".")));
-    for folder in folders.chain(file.device.captures.as_deref().map(Path::new)) {
+    let own = [&file.device.captures, &file.device.uploads].into_iter().flatten();
+    for folder in folders.chain(own.map(Path::new)) {
         if !folder.exists() {
             std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
             privileges.give(folder)?;

@@ -1,12 +1,14 @@
-//! `millrace ctl`: a running device with many virtual switches, over a socket of this machine.
+//! `millrace ctl`: a running device with many virtual switches, over a socket of this machine, or over gRPC from any.
 
 mod arguments;
 mod graph;
+mod sent;
 mod show;
 mod table;
 
 use crate::cli::ProgramArgs;
 use crate::findings::{Failure, Findings};
+use crate::grpc;
 use crate::output::{say, say_line, tell, tell_line};
 use crate::source::{load_any, write_output};
 pub(crate) use arguments::name;
@@ -14,8 +16,11 @@ use arguments::{end, millionths};
 use clap::{Args, Subcommand, ValueEnum};
 use millrace_ctl_api::{Answer, Client, ClientError, MAX_REQUEST, Probation, Refused, Request};
 use millrace_device_file::{MAX_FILE, MAX_WAITING, toml_string};
+use millrace_listen::{Address, P4RUNTIME, is_local};
+use millrace_p4runtime_api::client::endpoint;
 use millrace_syntax::read_file;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +41,23 @@ pub(crate) struct CtlCommand {
     /// The name of the device, whose socket is /run/millrace/NAME.sock
     #[arg(long, value_name = "NAME", global = true, value_parser = name)]
     device: Option<String>,
-    /// The file that holds the token of a tenant; without it the user who asks counts
+    /// Where the device serves gRPC, to reach it there: on any machine, if it has `grpc-ctl`
+    #[arg(long, value_name = "ADDR|PORT", global = true)]
+    grpc: Option<Address>,
+    /// The authority that signed the server's certificate, for TLS (PEM)
+    #[arg(long, value_name = "FILE", global = true)]
+    grpc_ca: Option<PathBuf>,
+    /// The name in the server's certificate; the address if not given
+    #[arg(long, value_name = "NAME", global = true)]
+    grpc_name: Option<String>,
+    /// The own certificate, for mutual TLS (PEM)
+    #[arg(long, value_name = "FILE", global = true)]
+    grpc_cert: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", global = true)]
+    grpc_key: Option<PathBuf>,
+    /// The file that holds the token of a tenant, or over gRPC of the operator; without it the user who asks counts, over gRPC the
+    /// certificate
     #[arg(long, value_name = "FILE", global = true)]
     token_file: Option<PathBuf>,
     /// One JSON object on standard output
@@ -207,6 +228,49 @@ impl CtlCommand {
         }
     }
 
+    /// Connects to the device.
+    fn connect(&self) -> Result<Client, Failure> {
+        let json = self.json();
+        let token = self.token()?;
+        let Some(given) = &self.grpc else {
+            let path = self.path()?;
+            return Client::connect(&path, token.as_deref()).map_err(|error| refused(error, json));
+        };
+        let address = grpc::address(given, &P4RUNTIME)?;
+        let name = self.grpc_name.clone().unwrap_or_else(|| given.host());
+        let certificate = self.grpc_cert.as_deref().zip(self.grpc_key.as_deref());
+        let tls = grpc::client_tls(self.grpc_ca.as_deref(), name, certificate)?;
+        if tls.is_none() && !is_local(address) {
+            return Err(Failure::Usage(format!(
+                "a device on another machine, as at {address}, is asked over TLS only: --grpc-ca names the authority of its certificate"
+            )));
+        }
+        let endpoint = endpoint(address, tls.as_ref()).map_err(|error| Failure::failed("TLS", error))?;
+        Client::connect_grpc(endpoint, token.as_deref()).map_err(|error| refused(error, json))
+    }
+
+    /// Options that need others, or contradict them. Where each may stand, the parser of the command line does not look for that.
+    fn check(&self) -> Result<(), Failure> {
+        let usage = |text: &str| Err(Failure::Usage(text.to_owned()));
+        if self.json && matches!(self.what, What::Graph { form: GraphForm::Dot }) {
+            return usage("--json and --form dot contradict each other");
+        }
+        let tls = [
+            ("--grpc-ca", self.grpc_ca.is_some(), "--grpc", self.grpc.is_some()),
+            ("--grpc-name", self.grpc_name.is_some(), "--grpc-ca", self.grpc_ca.is_some()),
+            ("--grpc-cert", self.grpc_cert.is_some(), "--grpc-ca", self.grpc_ca.is_some()),
+            ("--grpc-cert", self.grpc_cert.is_some(), "--grpc-key", self.grpc_key.is_some()),
+            ("--grpc-key", self.grpc_key.is_some(), "--grpc-cert", self.grpc_cert.is_some()),
+        ];
+        if let Some((option, _, needed, _)) = tls.into_iter().find(|(_, is_there, _, has)| *is_there && !has) {
+            return usage(&format!("{option} needs {needed}"));
+        }
+        match self.grpc.is_some() && (self.socket.is_some() || self.device.is_some()) {
+            true => usage("--grpc is another path to a device than --socket and --device: give one of them"),
+            false => Ok(()),
+        }
+    }
+
     fn token(&self) -> Result<Option<String>, Failure> {
         self.token_file.as_deref().map(token).transpose()
     }
@@ -224,16 +288,11 @@ pub(crate) fn token(path: &Path) -> Result<String, Failure> {
 /// `millrace ctl`.
 pub(crate) fn ctl(command: &CtlCommand, findings: &mut Findings) -> Result<(), Failure> {
     let json = command.json();
-    if command.json && matches!(command.what, What::Graph { form: GraphForm::Dot }) {
-        return Err(Failure::Usage("--json and --form dot contradict each other".to_owned()));
-    }
-    let path = command.path()?;
-    let token = command.token()?;
+    command.check()?;
     // What is wrong with files and programs is told before a device is asked for anything.
-    let request = request(&command.what, findings)?;
-    let refused = |error| refused(error, json);
-    let mut client = Client::connect(&path, token.as_deref()).map_err(refused)?;
-    let answer = client.ask(&request).map_err(refused)?;
+    let request = request(&command.what, command.grpc.is_some(), findings)?;
+    let mut client = command.connect()?;
+    let answer = client.ask(&request).map_err(|error| refused(error, json))?;
     match &command.what {
         What::Snapshot { output: Some(path), .. } => written(path, &answer, json),
         _ if json => tell_json(&answer),
@@ -254,22 +313,37 @@ pub(crate) fn ctl(command: &CtlCommand, findings: &mut Findings) -> Result<(), F
     }
 }
 
-fn request(what: &What, findings: &mut Findings) -> Result<Request, Failure> {
+/// What a device is asked for. One that is remote gets the contents of files, not their names.
+fn request(what: &What, is_remote: bool, findings: &mut Findings) -> Result<Request, Failure> {
     let of = |SwitchArg { switch }: &SwitchArg| switch.clone();
+    let mut named = |file: &Path| {
+        let text = text(file, MAX_FILE as u64)?;
+        Ok::<_, Failure>(match is_remote {
+            true => (sent::files(file, &text, findings)?, text, String::new()),
+            false => (BTreeMap::new(), text, folder(file)?),
+        })
+    };
     Ok(match what {
         What::List => Request::List,
         What::Stats { switch } => Request::Stats { switch: switch.clone() },
         What::Graph { .. } => Request::Graph,
         What::Show => Request::Show,
         What::Apply { file, dry_run } => {
-            Request::Apply { text: text(file, MAX_FILE as u64)?, folder: folder(file)?, dry_run: *dry_run }
+            let (files, text, folder) = named(file)?;
+            Request::Apply { text, folder, files, dry_run: *dry_run }
         }
-        What::Load { file } => Request::Load { text: text(file, MAX_FILE as u64)?, folder: folder(file)? },
+        What::Load { file } => {
+            let (files, text, folder) = named(file)?;
+            Request::Load { text, folder, files }
+        }
         What::Remove(switch) => Request::Remove { switch: of(switch) },
         What::Start(switch) => Request::Start { switch: of(switch) },
         What::Stop(switch) => Request::Stop { switch: of(switch) },
         // A link names no file.
-        What::Link(link) => Request::Load { text: section(link), folder: "/".to_owned() },
+        What::Link(link) => {
+            let folder = if is_remote { String::new() } else { "/".to_owned() };
+            Request::Load { text: section(link), folder, files: BTreeMap::new() }
+        }
         What::Unlink(EndArgs { one, other }) => Request::Unlink { between: [one.clone(), other.clone()] },
         What::Swap(args) => Request::Swap {
             switch: of(&args.switch),

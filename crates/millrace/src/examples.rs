@@ -101,6 +101,7 @@ Examples:
   millrace ctl link l2:1 router:1 --delay 1ms --rate 1Gbit
   millrace ctl swap l2 new.p4 --probation 30 --max-drops 1%
   millrace ctl snapshot l2 -o l2.snapshot
+  millrace ctl list --grpc edge.example:9559 --grpc-ca ca.pem --token-file operator.token    of a device on another machine
   millrace ctl graph --form dot | dot -Tsvg > edge.svg
   millrace ctl list --json | jq '.switches[] | select(.is_running | not).name'";
 

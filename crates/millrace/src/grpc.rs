@@ -8,8 +8,11 @@ use millrace_chassis::Pipeline;
 use millrace_dataplane::PortId;
 use millrace_describe::image::Image;
 use millrace_listen::{Address, Admission, P4RUNTIME, Service};
-use millrace_p4runtime::{CpuLink, Listen, Tls};
+use millrace_p4runtime::{CpuLink, Listen, MAX_KEY_BYTES, Tls};
+use millrace_p4runtime_api::client::ClientTls;
+use millrace_syntax::read_file;
 use std::net::SocketAddr;
+use std::path::Path;
 use tracing::warn;
 
 /// Where and how to listen, if at all.
@@ -29,6 +32,20 @@ pub(crate) fn address(given: &Address, service: &Service) -> Result<SocketAddr, 
     given
         .resolve(service.default_port)
         .map_err(|error| Failure::Usage(format!("{}: {error}", service.option)))
+}
+
+/// TLS of a client, from the files of its options: the authority of the server, the name in its certificate, the client's own certificate
+/// with its key. Without an authority there is none.
+pub(crate) fn client_tls(
+    authority: Option<&Path>,
+    name: String,
+    certificate: Option<(&Path, &Path)>,
+) -> Result<Option<ClientTls>, Failure> {
+    let read =
+        |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error));
+    let Some(authority) = authority else { return Ok(None) };
+    let identity = certificate.map(|(certificate, key)| Ok::<_, Failure>((read(certificate)?, read(key)?)));
+    Ok(Some(ClientTls { authority: read(authority)?, name, identity: identity.transpose()? }))
 }
 
 /// Warns of a server that lets in whoever reaches it.

@@ -7,13 +7,11 @@ use crate::output::say_line;
 use crate::source::load_any;
 use clap::{Args, ValueEnum};
 use millrace_listen::{Address, P4RUNTIME, THRIFT};
-use millrace_p4runtime::MAX_KEY_BYTES;
-use millrace_p4runtime_api::client::{self, ClientTls, Device};
+use millrace_p4runtime_api::client::{self, Device};
 use millrace_swap_report::Report;
-use millrace_syntax::read_file;
 use millrace_thrift_api::{CallError, Client, Keep};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The switch is reached over P4Runtime, or over Thrift with --thrift.
 #[derive(Debug, Args)]
@@ -123,19 +121,9 @@ fn over_thrift(given: &Address, image: String, keep: Kept) -> Result<Report, Fai
 }
 
 fn device(args: &SwapArgs) -> Result<Device, Failure> {
-    let read =
-        |path: &Path| read_file(path, MAX_KEY_BYTES).map_err(|error| Failure::failed(path.display(), error));
     let address = grpc::address(&args.grpc, &P4RUNTIME)?;
-    let tls = match &args.grpc_ca {
-        None => None,
-        Some(authority) => Some(ClientTls {
-            authority: read(authority)?,
-            name: args.grpc_name.clone().unwrap_or_else(|| args.grpc.host()),
-            identity: match (&args.grpc_cert, &args.grpc_key) {
-                (Some(certificate), Some(key)) => Some((read(certificate)?, read(key)?)),
-                _ => None,
-            },
-        }),
-    };
+    let name = args.grpc_name.clone().unwrap_or_else(|| args.grpc.host());
+    let certificate = args.grpc_cert.as_deref().zip(args.grpc_key.as_deref());
+    let tls = grpc::client_tls(args.grpc_ca.as_deref(), name, certificate)?;
     Ok(Device { address, device_id: args.device_id, election_id: args.election_id, tls })
 }

@@ -40,7 +40,7 @@ pub(crate) fn start(
         },
         (None, None) => None,
     };
-    let device = DeviceConfig { programs, device_id, ports, maker, json, notifications };
+    let device = DeviceConfig { programs, device_id, ports, maker, json, notifications, guard: None };
     let server =
         serve(listener, device).map_err(|error| Failure::failed("cannot start the Thrift server", error))?;
     grpc::warn_of_exposure(&THRIFT, server.address(), Admission::Anybody);

@@ -126,10 +126,13 @@ fn of_switch(text: &mut String, switch: &SwitchStats) {
         [u64::from(port.port), port.rx_packets, port.rx_bytes, port.tx_packets, port.tx_bytes]
             .map(|count| count.to_string())
     };
+    if let Some(reason) = &switch.silent {
+        let _ = writeln!(text, "  it does not say what it has counted: {}", printable_line(reason));
+    }
     if !switch.ports.is_empty() {
         text.push_str(&table("  ", columns, switch.ports.iter().map(row)));
     }
-    if switch.drops.is_empty() && switch.losses.is_empty() {
+    if switch.silent.is_none() && switch.drops.is_empty() && switch.losses.is_empty() {
         text.push_str("  nothing was dropped\n");
     }
     for (title, reasons) in
@@ -235,8 +238,14 @@ router          7  -       router.p4  jit          1  stopped                   
                     requests: 9,
                     refused_requests: 1,
                     lost_notices: 2,
+                    silent: None,
                 },
                 SwitchStats { name: "idle".to_owned(), ..SwitchStats::default() },
+                SwitchStats {
+                    name: "busy".to_owned(),
+                    silent: Some("too\nbusy".to_owned()),
+                    ..SwitchStats::default()
+                },
             ],
         };
         let wanted = "\
@@ -255,6 +264,9 @@ switch l2
   1.234 ms of its worker, 9 requests of P4Runtime and 1 refused, 2 messages left out
 switch idle
   nothing was dropped
+  0.000 ms of its worker, 0 requests of P4Runtime and 0 refused, 0 messages left out
+switch busy
+  it does not say what it has counted: too\u000abusy
   0.000 ms of its worker, 0 requests of P4Runtime and 0 refused, 0 messages left out
 ";
         assert_eq!(stats(&counted), wanted);
