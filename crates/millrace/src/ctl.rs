@@ -262,7 +262,8 @@ impl CtlCommand {
             ("--grpc-cert", self.grpc_cert.is_some(), "--grpc-key", self.grpc_key.is_some()),
             ("--grpc-key", self.grpc_key.is_some(), "--grpc-cert", self.grpc_cert.is_some()),
         ];
-        if let Some((option, _, needed, _)) = tls.into_iter().find(|(_, is_there, _, has)| *is_there && !has) {
+        if let Some((option, _, needed, _)) = tls.into_iter().find(|(_, is_there, _, has)| *is_there && !has)
+        {
             return usage(&format!("{option} needs {needed}"));
         }
         match self.grpc.is_some() && (self.socket.is_some() || self.device.is_some()) {

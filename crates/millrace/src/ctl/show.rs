@@ -266,7 +266,7 @@ switch idle
   nothing was dropped
   0.000 ms of its worker, 0 requests of P4Runtime and 0 refused, 0 messages left out
 switch busy
-  it does not say what it has counted: too\u000abusy
+  it does not say what it has counted: too\\u000abusy
   0.000 ms of its worker, 0 requests of P4Runtime and 0 refused, 0 messages left out
 ";
         assert_eq!(stats(&counted), wanted);

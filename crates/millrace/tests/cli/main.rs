@@ -4,6 +4,7 @@ mod chassis;
 mod check;
 mod common;
 mod ctl;
+mod ctl_grpc;
 mod entries;
 mod exposure;
 mod faults;
