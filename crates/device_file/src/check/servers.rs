@@ -112,7 +112,10 @@ fn thrift(
         (Some(_), Some(acts_as), true) if acts_as != own && acts_as != OPERATOR => conflict(
             "thrift-as",
             format!("{} does not see the switch", quoted(acts_as)),
-            &format!("its clients act as `{own}`, or as `{OPERATOR}`"),
+            &match own {
+                OPERATOR => format!("its clients act as `{OPERATOR}`"),
+                own => format!("its clients act as `{own}`, or as `{OPERATOR}`"),
+            },
         ),
         _ => {}
     }

@@ -92,7 +92,7 @@ fn a_device_is_changed_with_the_contents_of_files() {
         folder.file("shown.toml", &device.done(boss, &["show"]).replace("\"running\"", "\"stopped\""));
     assert_eq!(
         device.done(boss, &["apply", "--dry-run", &shown]).lines().next(),
-        Some("would be done: stop l2")
+        Some("would be done: stop switch l2")
     );
     device.done(boss, &["apply", &shown]);
     assert!(device.done(blue, &["list"]).contains("stopped"));
