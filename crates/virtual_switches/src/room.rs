@@ -3,12 +3,11 @@
 //! A line does not say how long it will be. So one that is longer than a small one takes room for the longest at once, and gives back what
 //! it has not used when it is there: no two lines wait for each other half-way.
 
+use millrace_ctl_api::MAX_REQUEST;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use millrace_ctl_api::MAX_REQUEST;
 
 /// Most bytes of requests and answers under way together, beyond what each may have in any case ([`ALLOWANCE`]).
 pub const MAX_UNDER_WAY: usize = 4 * MAX_REQUEST;
