@@ -47,10 +47,13 @@ pub(crate) struct Listed {
     definitions: Vec<&'static [u8]>,
 }
 
+/// Adds a service to others.
+type AddTo = dyn FnOnce(Listed, &Arc<Budget>) -> Listed + Send;
+
 /// A service that is served next to P4Runtime at the same address: with the same TLS, and with the same bounds of connections and of the
 /// memory of messages. Who calls is [`crate::RemoteCaller`].
 pub struct Another {
-    add: Box<dyn FnOnce(Listed, &Arc<Budget>) -> Listed + Send>,
+    add: Box<AddTo>,
     definitions: &'static [u8],
 }
 
