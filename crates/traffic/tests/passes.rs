@@ -81,7 +81,8 @@ qdisc add parent 1:2 handle 20: pfifo limit 70 classes 1,2 age 5ms\nqdisc add pa
         (format!("port 1\nqdisc add root handle 1: prio bands 3{classes}"), true),
         (
             format!(
-                "port 1\nqdisc add root handle 1: drr\nclass add parent 1: classid 1:1 drr quantum 1600b\nclass add parent 1: classid 1:2 drr quantum 5000b\nclass add parent 1: classid 1:3 drr quantum 1550b{classes}"
+                "port 1\nqdisc add root handle 1: drr\nclass add parent 1: classid 1:1 drr quantum 1600b\n\
+                 class add parent 1: classid 1:2 drr quantum 5000b\nclass add parent 1: classid 1:3 drr quantum 1550b{classes}"
             ),
             true,
         ),
