@@ -284,7 +284,7 @@ impl Lab {
         println!("{instances} instances of l2_switch, made in {:.2} s", begun.elapsed().as_secs_f64());
         traffic.is_paused.store(false, Relaxed);
         std::thread::sleep(WARM_UP);
-        Lab { device: Arc::new(device), traffic, folder, images, _pinned: pinned }
+        Lab { device, traffic, folder, images, _pinned: pinned }
     }
 
     fn change(&self, request: &Request) {
@@ -396,7 +396,11 @@ fn cycles(instances: usize, rounds: usize) -> bool {
     let mut looks = vec![(0, resident(), threads())];
     for round in 0..rounds {
         lab.swap(round);
-        lab.change(&Request::Load { text: extra.clone(), folder: lab.folder.display().to_string() });
+        lab.change(&Request::Load {
+            text: extra.clone(),
+            folder: lab.folder.display().to_string(),
+            files: BTreeMap::new(),
+        });
         lab.change(&Request::Remove { switch: format!("s{instances}") });
         if round + 1 == rounds || LOOKS.contains(&(round + 1)) {
             looks.push((round + 1, resident(), threads()));

@@ -16,7 +16,6 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tracing::{error, info};
 
 #[derive(Debug, Args)]

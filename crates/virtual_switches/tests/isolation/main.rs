@@ -265,7 +265,11 @@ impl Both {
 
     fn load(&mut self, of: usize) {
         let text = section(of, self.engine);
-        let answer = self.lab.ask(&Request::Load { text, folder: self.lab.folder.text() });
+        let answer = self.lab.ask(&Request::Load {
+            text,
+            folder: self.lab.folder.text(),
+            files: std::collections::BTreeMap::new(),
+        });
         match &self.model.instances[of] {
             // The file would have it twice.
             Some(_) => assert!(matches!(&answer, Answer::Refused(_)), "{answer:?}"),
