@@ -181,8 +181,8 @@ fn what_is_done_to_a_switch_leaves_the_programs_that_were_set() {
     let requests = [
         Request::Stop { switch: "b".into() },
         Request::Start { switch: "b".into() },
-        Request::Load { text: switch("c", 30, CROSS), folder: lab.folder.text() },
-        Request::Load { text: link.into(), folder: lab.folder.text() },
+        Request::Load { text: switch("c", 30, CROSS), folder: lab.folder.text(), files: BTreeMap::new() },
+        Request::Load { text: link.into(), folder: lab.folder.text(), files: BTreeMap::new() },
         Request::Unlink { between: ["b:2".into(), "c:2".into()] },
         Request::Remove { switch: "c".into() },
         Request::Stop { switch: "a".into() },
@@ -199,7 +199,8 @@ fn what_is_done_to_a_switch_leaves_the_programs_that_were_set() {
     assert_eq!(source(), [2, 0, 0, 0, 0, 9]);
     // A file that is applied brings its program back, and says so before.
     lab.change(&swap);
-    let would = Request::Apply { text: two(), folder: lab.folder.text(), dry_run: true };
+    let would =
+        Request::Apply { text: two(), folder: lab.folder.text(), files: BTreeMap::new(), dry_run: true };
     let would = lab.change(&would).done;
     assert_eq!(source(), [0, 0, 0, 0, 0, 7]);
     assert_eq!(lab.change(&lab.apply(&two())).done, would);
