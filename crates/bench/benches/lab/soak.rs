@@ -144,6 +144,7 @@ fn servers(lab: &Lab) -> (millrace_thrift::Server, millrace_observe::Server) {
         maker: None,
         json: None,
         notifications: None,
+        guard: None,
     };
     let server = millrace_thrift::serve(TcpListener::bind("127.0.0.1:0").unwrap(), device).unwrap();
     let captures =
