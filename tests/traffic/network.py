@@ -133,6 +133,23 @@ class Network:
                 came[port].append((number, sent_ns, taken_ns))
         return sent, came
 
+    def pass_frames(self, seconds, rate, sent, wanted, at):
+        """Sends the frames of a list, which are equally long, in turn, as many a second in all; each has a stamp of 12 bytes at `at`. Gives how many
+        were sent, and what came: whether it is not as wanted, number, sent and taken in nanoseconds."""
+        with tempfile.TemporaryDirectory() as folder:
+            into, out, notes = (Path(folder) / name for name in ("into", "out", "notes"))
+            into.write_bytes(b"".join(sent))
+            out.write_bytes(b"".join(wanted))
+            taking = self.start(self.sink, self.stream, "expect", "eth0", out, len(wanted[0]), at, notes)
+            self.wait_for(taking, "ready")
+            said = self.inside(self.source, *on(0), self.stream, "frames", "eth0", into, len(sent[0]), at, seconds, rate).stdout
+            # What still waits.
+            time.sleep(0.3)
+            missed = int(self.end(taking).split()[-1])
+            if missed:
+                raise RuntimeError(f"the sink itself missed {missed} frames")
+            return int(said), [(bool(other), *rest) for other, _, *rest in struct.iter_unpack("=HHIQQ", notes.read_bytes())]
+
     def close(self):
         for process in list(self.processes):
             process.terminate()

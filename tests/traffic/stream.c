@@ -1,4 +1,4 @@
-/* Sends UDP frames by a timetable, or notes when frames come. Built and run by tests/traffic/linux.
+/* Sends UDP frames by a timetable, or notes when frames come. Built and run by tests/traffic/linux and tests/chassis/evaluate.
 
    stream send ADDRESS SECONDS PORT:CLASS:BYTES:RATE:BURST...
        For each stream BURST frames of so many bytes (with the Ethernet header) at once, RATE of them a second in all, from and to UDP port
@@ -6,6 +6,12 @@
    stream take INTERFACE FILE
        Notes UDP frames until its standard input ends: records of 24 bytes with port, length, number, when it was sent and when the kernel
        took it from the interface, both by the wall clock in nanoseconds. Says how many frames it missed.
+   stream frames INTERFACE FILE BYTES AT SECONDS RATE
+       Sends the frames of a file, each of so many bytes, in turn: RATE of them a second, or as many as it can if that is 0. At byte AT of each
+       it writes its number and when it was sent. Says how many it sent.
+   stream expect INTERFACE FILE BYTES AT NOTES
+       Notes frames as `take` does, whatever they are, and compares each with the frame of the file whose turn its number is, but for its
+       12 bytes at AT. Those that are others have port 1 in their notes, the rest 0.
    stream gaps SECONDS
        Looks at the clock all the time. Says which share of the time something that is due would have to wait for 20 us or more, how long at
        the 99.9th percentile, and at most, in nanoseconds: the times in which the machine does something else. */
@@ -28,6 +34,8 @@
 #define MAX_BURST 64
 #define HEADERS 42
 #define ROOM 1600
+#define STAMP 12
+#define AT_ONCE 64
 
 struct note {
     uint16_t port, len;
@@ -117,6 +125,63 @@ static int send_streams(const char *address, double seconds, int count, char **w
     return 0;
 }
 
+static void *contents(const char *path, size_t bytes, size_t *count)
+{
+    static char room[MAX_STREAMS * ROOM];
+    FILE *file = fopen(path, "r");
+    check(file == NULL, path);
+    *count = fread(room, 1, sizeof room, file) / bytes;
+    fclose(file);
+    check(*count == 0, "frames");
+    return room;
+}
+
+static int packets_of(const char *interface, uint16_t protocol)
+{
+    int packets = socket(AF_PACKET, SOCK_RAW, 0), room = 1 << 22;
+    check(packets < 0, "socket");
+    check(setsockopt(packets, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room), "SO_SNDBUFFORCE");
+    struct sockaddr_ll here = {.sll_family = AF_PACKET, .sll_protocol = htons(protocol), .sll_ifindex = if_nametoindex(interface)};
+    check(bind(packets, (struct sockaddr *)&here, sizeof here), interface);
+    return packets;
+}
+
+static int send_frames(const char *interface, const char *path, size_t bytes, size_t at, double seconds, double rate)
+{
+    static char room[AT_ONCE][ROOM];
+    struct mmsghdr messages[AT_ONCE] = {0};
+    struct iovec parts[AT_ONCE];
+    check(bytes > ROOM || at + STAMP > bytes, "length of frames");
+    size_t count;
+    const char *frames = contents(path, bytes, &count);
+    int packets = packets_of(interface, 0), burst = rate > 0 ? 1 : AT_ONCE;
+    uint64_t begun = clock_ns(CLOCK_MONOTONIC) + 10000000, end = begun + seconds * 1e9, now;
+    uint32_t number = 0;
+    while ((now = clock_ns(CLOCK_MONOTONIC)) < end) {
+        uint64_t due = rate > 0 ? begun + (uint64_t)(number * 1e9 / rate) : 0;
+        if (due >= end)
+            break;
+        if (due > now) {
+            struct timespec until = {due / 1000000000, due % 1000000000};
+            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+        }
+        uint64_t sent_ns = clock_ns(CLOCK_REALTIME);
+        for (int n = 0; n < burst; n++) {
+            uint32_t mine = number + n;
+            memcpy(room[n], frames + mine % count * bytes, bytes);
+            memcpy(room[n] + at, &mine, 4);
+            memcpy(room[n] + at + 4, &sent_ns, 8);
+            parts[n] = (struct iovec){room[n], bytes};
+            messages[n].msg_hdr = (struct msghdr){.msg_iov = &parts[n], .msg_iovlen = 1};
+        }
+        int sent = sendmmsg(packets, messages, burst, 0);
+        check(sent < 0 && errno != ENOBUFS && errno != EAGAIN, "sendmmsg");
+        number += sent > 0 ? sent : 0;
+    }
+    printf("%u\n", number);
+    return 0;
+}
+
 static uint64_t stamp(struct msghdr *message)
 {
     for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part))
@@ -130,7 +195,6 @@ static uint64_t stamp(struct msghdr *message)
 
 static int take(const char *interface, const char *path)
 {
-    enum { AT_ONCE = 64 };
     static char room[AT_ONCE][128], control[AT_ONCE][64];
     static struct mmsghdr messages[AT_ONCE];
     struct iovec parts[AT_ONCE];
@@ -167,6 +231,73 @@ static int take(const char *interface, const char *path)
     socklen_t len = sizeof missed;
     check(getsockopt(packets, SOL_PACKET, PACKET_STATISTICS, &missed, &len), "PACKET_STATISTICS");
     check(fclose(file), path);
+    printf("%u\n", missed.tp_drops);
+    return 0;
+}
+
+/* Puts the tag back that the kernel has taken out of a frame; there is room for it before. */
+static char *with_tag(char *frame, struct msghdr *message, unsigned *len)
+{
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        struct tpacket_auxdata more;
+        if (part->cmsg_level != SOL_PACKET || part->cmsg_type != PACKET_AUXDATA)
+            continue;
+        memcpy(&more, CMSG_DATA(part), sizeof more);
+        if (!(more.tp_status & TP_STATUS_VLAN_VALID))
+            continue;
+        uint16_t tag[2] = {htons(more.tp_status & TP_STATUS_VLAN_TPID_VALID ? more.tp_vlan_tpid : ETH_P_8021Q), htons(more.tp_vlan_tci)};
+        memmove(frame - 4, frame, 12);
+        memcpy(frame + 8, tag, 4);
+        *len += 4;
+        return frame - 4;
+    }
+    return frame;
+}
+
+static int expect(const char *interface, const char *path, size_t bytes, size_t at, const char *notes)
+{
+    static char room[AT_ONCE][ROOM + 4], control[AT_ONCE][128];
+    static struct mmsghdr messages[AT_ONCE];
+    struct iovec parts[AT_ONCE];
+    struct sockaddr_ll from[AT_ONCE];
+    size_t count;
+    check(bytes > ROOM || at + STAMP > bytes, "length of frames");
+    const char *frames = contents(path, bytes, &count);
+    int packets = packets_of(interface, ETH_P_ALL), on = 1, memory = 1 << 28;
+    check(setsockopt(packets, SOL_SOCKET, SO_RCVBUFFORCE, &memory, sizeof memory), "SO_RCVBUFFORCE");
+    check(setsockopt(packets, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on), "SO_TIMESTAMPNS");
+    check(setsockopt(packets, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on), "PACKET_AUXDATA");
+    FILE *file = fopen(notes, "w");
+    check(file == NULL, notes);
+    printf("ready\n");
+    fflush(stdout);
+    struct pollfd ready[2] = {{.fd = packets, .events = POLLIN}, {.fd = 0, .events = POLLIN}};
+    while (poll(ready, 2, -1) >= 0 && !(ready[1].revents && !ready[0].revents)) {
+        for (int n = 0; n < AT_ONCE; n++) {
+            parts[n] = (struct iovec){room[n] + 4, ROOM};
+            messages[n].msg_hdr = (struct msghdr){.msg_iov = &parts[n], .msg_iovlen = 1, .msg_control = control[n], .msg_controllen = sizeof control[n],
+                .msg_name = &from[n], .msg_namelen = sizeof from[n]};
+        }
+        int came = recvmmsg(packets, messages, AT_ONCE, MSG_DONTWAIT | MSG_TRUNC, NULL);
+        for (int n = 0; n < came; n++) {
+            unsigned len = messages[n].msg_len;
+            if (from[n].sll_pkttype == PACKET_OUTGOING)
+                continue;
+            const char *frame = with_tag(room[n] + 4, &messages[n].msg_hdr, &len);
+            struct note note = {.port = 1, .len = len, .taken_ns = stamp(&messages[n].msg_hdr)};
+            if (len == bytes) {
+                memcpy(&note.number, frame + at, 4);
+                memcpy(&note.sent_ns, frame + at + 4, 8);
+                const char *wanted = frames + note.number % count * bytes;
+                note.port = memcmp(frame, wanted, at) || memcmp(frame + at + STAMP, wanted + at + STAMP, bytes - at - STAMP);
+            }
+            fwrite(&note, sizeof note, 1, file);
+        }
+    }
+    struct tpacket_stats missed;
+    socklen_t len = sizeof missed;
+    check(getsockopt(packets, SOL_PACKET, PACKET_STATISTICS, &missed, &len), "PACKET_STATISTICS");
+    check(fclose(file), notes);
     printf("%u\n", missed.tp_drops);
     return 0;
 }
@@ -216,6 +347,11 @@ int main(int count, char **words)
         return send_streams(words[2], atof(words[3]), count - 4, words + 4);
     if (count == 4 && !strcmp(words[1], "take"))
         return take(words[2], words[3]);
-    fprintf(stderr, "stream send ADDRESS SECONDS STREAM... | stream take INTERFACE FILE | stream gaps SECONDS\n");
+    if (count == 8 && !strcmp(words[1], "frames"))
+        return send_frames(words[2], words[3], atoi(words[4]), atoi(words[5]), atof(words[6]), atof(words[7]));
+    if (count == 7 && !strcmp(words[1], "expect"))
+        return expect(words[2], words[3], atoi(words[4]), atoi(words[5]), words[6]);
+    fprintf(stderr, "stream send ADDRESS SECONDS STREAM... | stream take INTERFACE FILE | stream gaps SECONDS\n"
+                    "stream frames INTERFACE FILE BYTES AT SECONDS RATE | stream expect INTERFACE FILE BYTES AT NOTES\n");
     return 2;
 }
