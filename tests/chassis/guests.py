@@ -121,11 +121,12 @@ def stored(checkout, folder):
 
 @dataclass
 class Emulated:
-    """A guest of the HyPer4 persona: the runtime commands that make the persona it, and its traffic from port 1 to port 2."""
+    """A guest of the HyPer4 persona: the runtime commands that make the persona it, and its traffic from port 1 to another."""
     name: str
-    commands: Path
+    commands: str
     sent: Packet
     wanted: Packet
+    out: int = 2
 
     def traffic(self, size):
         return [self.sent.frame(size)], [self.wanted.frame(size)]
@@ -133,11 +134,22 @@ class Emulated:
 
 def emulated(checkout):
     """The guests of HyPer4 that its repository has commands for. The persona gets them by the commands alone."""
-    targets = checkout / "hp4/targets"
     host, other = "00:04:00:00:00:00", "00:04:00:00:00:01"
     ends = {"source": "10.0.0.10", "target": "10.0.1.10"}
+
+    def commands(name):
+        return (checkout / "hp4/targets" / name).read_text()
+
     switched = Packet(other, host, **ends)
     routed = Packet(other, "00:aa:bb:00:00:01", ttl=63, **ends)
-    return [Emulated("layer-2 switch", targets / "hp4t_l2_switch/commands.txt", switched, switched),
-            Emulated("router", targets / "simple_router/commands.txt", Packet("00:aa:bb:00:00:00", host, **ends), routed),
-            Emulated("firewall", targets / "firewall/commands.txt", switched, switched)]
+    found = [Emulated("layer-2 switch", commands("hp4t_l2_switch/commands.txt"), switched, switched),
+             Emulated("router", commands("simple_router/commands.txt"), Packet("00:aa:bb:00:00:00", host, **ends), routed),
+             Emulated("firewall", commands("firewall/commands.txt"), switched, switched)]
+    # The repository has the two next to each other; here what leaves the switch by port 3 goes on to the router, by the persona's virtual network.
+    both = commands("two_progs_parallel/two_progs_commands.txt")
+    before, linked = "table_add t_link _no_op 1 3 =>", "table_add t_link a_set_dest_port 1 3 => 69\ntable_add t_virt_net a_virt_net 1 69 => 2"
+    if before not in both:
+        raise RuntimeError(f"{checkout}: the commands of both programs have no line `{before}`")
+    ends["target"] = "10.0.3.10"
+    asked, routed = Packet("00:04:00:00:00:02", host, **ends), Packet("00:04:00:00:00:03", "00:aa:bb:00:00:00", ttl=63, **ends)
+    return [*found, Emulated("switch + router", both.replace(before, linked), asked, routed, out=4)]
