@@ -42,6 +42,11 @@ impl<'a> Code<'_, 'a> {
                 if let Ok(millrace_sema::Constant::Int(at)) = self.cx.constant(index, self.scope()) {
                     let base = self.access(base)?;
                     let at = usize::try_from(at).unwrap_or(usize::MAX);
+                    // An element that is known takes nothing of the others: a stack of hundreds may be filled one by one.
+                    if let LValue::Storage(Storage::Stack(stack)) = &base {
+                        let element = stack.elements.get(at).cloned();
+                        return Ok(element.map_or(LValue::Missing(expr.ty), LValue::Storage));
+                    }
                     return Ok(self
                         .elements(base, expr)?
                         .into_iter()
