@@ -15,7 +15,7 @@
 //! inbox of another is filled and overflows; after it that other has its inbox emptied in microseconds, and then nothing until the lane
 //! receives again. Rounds of turns would then pay the debt of the first in no time. So debts are also paid in time that passes: a switch that has used more
 //! than its share of it ([`Member::has_credit`]) has no turn while others, who have not, have had packets within [`IDLE_NS`]. What they
-//! leave idle for longer is for who is in debt, too. The time in which frames are received is owed by those that they are for: a switch that is
+//! leave idle for longer is for who is in debt, too. The time in which frames were received for which a switch had no room is owed by that switch: who is
 //! sent more than it takes pays for what is dropped, and not its neighbours. It does not count as used, nor for what a switch gets at most.
 //!
 //! Where the system lets another thread run, that is nobody's time here: long stretches are counted by the processor time of the lane

@@ -67,7 +67,7 @@ impl Link {
             packet.timestamp_ns = 0;
         });
         match self.emulation.is_nothing() {
-            true => self.to.deliver(batch, pool),
+            true => _ = self.to.deliver(batch, pool),
             false => self.emulate(batch, from, pool),
         }
     }
@@ -81,7 +81,8 @@ impl Link {
             from.counts.lose(Loss::LinkLoss, before - batch.len());
         }
         if delay_ns == 0 && rate.is_none() {
-            return self.to.deliver(batch, pool);
+            self.to.deliver(batch, pool);
+            return;
         }
         let (now_ns, mut free_ns) = (crate::time::now_ns(), self.free_ns);
         let due = |packet: &millrace_frames::Packet, free_ns: &mut u64| {

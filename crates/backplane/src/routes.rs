@@ -72,8 +72,8 @@ pub(crate) struct Spread {
 /// What each wire gets.
 struct Shares {
     by_wire: Vec<Option<Batch>>,
-    /// Packets that a wire has got of what came, as there was no room for more here.
-    given: Vec<usize>,
+    /// Packets that a wire had no room for, of those that it was given before the others as there was no room for more here.
+    refused: Vec<usize>,
     /// The wires that get something.
     touched: Vec<usize>,
     spare: Vec<Batch>,
@@ -82,11 +82,11 @@ struct Shares {
 impl Spread {
     pub(crate) fn new(routes: Arc<Routes>, classify: Option<Box<dyn Classify>>) -> Spread {
         let by_wire = routes.wires.iter().map(|_| None).collect();
-        let given = vec![0; routes.wires.len()];
+        let refused = vec![0; routes.wires.len()];
         Spread {
             routes,
             classify,
-            shares: Shares { by_wire, given, touched: Vec::new(), spare: Vec::new() },
+            shares: Shares { by_wire, refused, touched: Vec::new(), spare: Vec::new() },
             collected: 0,
         }
     }
@@ -133,15 +133,17 @@ impl Spread {
         }
     }
 
-    /// Gives the wires what they get, and tells which got how many packets since they were given something last.
+    /// Gives the wires what they get, and tells which of them had no room for how many packets.
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
-        let Spread { routes, shares: Shares { by_wire, given, touched, spare }, collected, .. } = self;
+        let Spread { routes, shares: Shares { by_wire, refused, touched, spare }, collected, .. } = self;
         for at in touched.drain(..) {
             let Some(mut share) = by_wire[at].take() else { continue };
             let wire = &routes.wires[at];
-            tell(wire, std::mem::take(&mut given[at]) + share.len());
-            wire.deliver(&mut share, pool);
+            let refused = std::mem::take(&mut refused[at]) + wire.deliver(&mut share, pool);
+            if refused > 0 {
+                tell(wire, refused);
+            }
             spare.push(share);
         }
         *collected = 0;
@@ -163,13 +165,11 @@ impl Shares {
         let share = self.of(at);
         if !share.take_all(batch) {
             // It has some already: they go first.
-            let mut count = share.len();
-            wire.deliver(share, pool);
+            let mut refused = wire.deliver(share, pool);
             if !share.take_all(batch) {
-                count += batch.len();
-                wire.deliver(batch, pool);
+                refused += wire.deliver(batch, pool);
             }
-            self.given[at] += count;
+            self.refused[at] += refused;
         }
     }
 
@@ -193,13 +193,10 @@ impl Shares {
     #[inline]
     fn give(&mut self, wires: &[Arc<Wire>], wire: usize, packet: Packet, pool: &mut PacketPool) {
         let share = self.of(wire);
-        let full = if share.is_full() { share.len() } else { 0 };
-        if full > 0 {
-            wires[wire].deliver(share, pool);
-        }
+        let refused = if share.is_full() { wires[wire].deliver(share, pool) } else { 0 };
         if let Err(packet) = share.push(packet) {
             pool.put(packet);
         }
-        self.given[wire] += full;
+        self.refused[wire] += refused;
     }
 }

@@ -103,15 +103,19 @@ impl Wire {
         self.inbox.waiting()
     }
 
-    /// Gives the switch the packets of a batch, as far as its quota and its inbox allow.
+    /// Gives the switch the packets of a batch, as far as its quota and its inbox allow; how many it does not get.
     #[inline]
-    pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) {
+    pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) -> usize {
+        let came = batch.len();
         self.admission.admit(self.port, batch, &self.counts, pool);
+        let admitted = batch.len();
         if self.inbox.put(batch) {
             self.note.tell(|| self.member);
         }
-        self.counts.lose(Loss::InboxFull, batch.len());
+        let refused = batch.len();
+        self.counts.lose(Loss::InboxFull, refused);
         batch.recycle(pool);
+        came - admitted + refused
     }
 
     /// As [`Wire::deliver`], each packet at a time.
