@@ -218,7 +218,7 @@ impl<'a> Translator<'a> {
             }
             ExprKind::Binary(op @ (BinaryOp::Shl | BinaryOp::Shr), a, b) => {
                 let a = self.computed(a, scope, ty)?;
-                let b = self.shift_amount(b, scope)?;
+                let b = self.shift_amount(b, scope, ty.width)?;
                 Some(self.tree.binary(*op, a, b, e.span))
             }
             ExprKind::Binary(op @ (BinaryOp::Div | BinaryOp::Mod), a, b) => {
@@ -262,8 +262,13 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// How far to shift: a number that is never negative.
-    pub(crate) fn shift_amount(&mut self, e: &'a p14::Expr, scope: &Scope<'a, '_>) -> Option<Expr> {
+    /// How far to shift a number of so many bits: a number that is never negative.
+    pub(crate) fn shift_amount(
+        &mut self,
+        e: &'a p14::Expr,
+        scope: &Scope<'a, '_>,
+        width: u32,
+    ) -> Option<Expr> {
         Some(match self.value(e, scope, 0) {
             Value::Const { value, span, .. } => {
                 if value < BigInt::ZERO {
@@ -277,7 +282,8 @@ impl<'a> Translator<'a> {
                 self.cast(expr, Number { width, signed }, Number::unsigned(width))
             }
             Value::Error(_) => return None,
-            value => self.convert(value, Number::unsigned(8)),
+            // A parameter: it can shift by all bits that there are.
+            value => self.convert(value, Number::unsigned((u32::BITS - width.leading_zeros()).max(8))),
         })
     }
 

@@ -421,7 +421,7 @@ impl<'a> Translator<'a> {
         let mut right = match b {
             Operand::Given(e, scope) if shift => {
                 let (e, scope) = self.resolve(e, scope);
-                self.shift_amount(e, scope)?
+                self.shift_amount(e, scope, ty.width)?
             }
             b => {
                 let value = self.operand(b, field.width);
