@@ -51,32 +51,20 @@ impl Queue {
     /// Adds a packet after the others.
     fn push(&mut self, packet: Packet) {
         self.count += 1;
-        let fits = |last: &&mut Batch| {
+        let fits = |last: &mut Batch| {
             !last.is_full() && last.packets().last().is_none_or(|before| before.is_like(&packet))
         };
-        let has_room = self.last().filter(fits).is_some();
-        // The last batch has room, or is new.
-        let _ = match if has_room { self.last() } else { None } {
-            Some(last) => last.push(packet),
-            None => self.add_batch().push(packet),
-        };
+        if !self.last().is_some_and(fits) {
+            self.add_batch();
+        }
+        // The last batch has room.
+        let _ = self.last().map(|last| last.push(packet));
     }
 
     /// Adds a whole batch as it is, or packet by packet where two small batches become one.
     #[inline]
     pub(crate) fn push_all(&mut self, batch: &mut Batch) {
-        if self.count == 0 && batch.is_alike() {
-            let count = batch.len();
-            if self.head.get_or_insert_default().take_all(batch) {
-                self.count = count;
-                return;
-            }
-        }
-        self.push_more(batch);
-    }
-
-    fn push_more(&mut self, batch: &mut Batch) {
-        let joins = self.last().is_some_and(|last| last.len() + batch.len() <= JOINED);
+        let joins = self.count > 0 && self.last().is_some_and(|last| last.len() + batch.len() <= JOINED);
         if !joins && batch.is_alike() {
             let count = batch.len();
             if self.add_batch().take_all(batch) {

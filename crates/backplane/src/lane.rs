@@ -96,11 +96,9 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn new(doorbell: Doorbell, commands: Commands, pool: PacketPool, routes: Arc<Routes>) -> Lane {
         let (key, asleep) = (LaneKey::new(), Arc::<AtomicBool>::default());
-        let agenda = || (Arc::clone(&key), Arc::clone(&asleep), doorbell.ringer());
-        let (members, exits) = (agenda(), agenda());
         Lane {
-            members_told: Arc::new(Agenda::new(members.0, members.1, members.2)),
-            exits_told: Arc::new(Agenda::new(exits.0, exits.1, exits.2)),
+            members_told: Arc::new(Agenda::new(Arc::clone(&key), Arc::clone(&asleep), doorbell.ringer())),
+            exits_told: Arc::new(Agenda::new(Arc::clone(&key), Arc::clone(&asleep), doorbell.ringer())),
             key,
             asleep,
             doorbell,
@@ -297,17 +295,18 @@ impl Lane {
         let mut any = false;
         for _ in 0..self.active.len() {
             let Some(id) = self.active.pop_front() else { break };
-            // The memory of the next one is on its way while this one runs.
-            let next = self.active.front().and_then(|next| member(&self.members, *next));
-            next.into_iter().for_each(ask_for);
-            let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
-            let has_credit = member.has_credit(*now);
+            let Some(Some(waiting)) = self.members.get_mut(usize::from(id)) else { continue };
+            let has_credit = waiting.has_credit(*now);
             let is_its_turn = has_credit || now.saturating_sub(self.contended_ns) >= IDLE_NS;
-            if !is_its_turn || !member.may_run(*now) {
+            if !is_its_turn || !waiting.may_run(*now) {
                 self.active.push_back(id);
                 continue;
             }
             any = true;
+            // The memory of the next one is on its way while this one runs.
+            let next = self.active.front().and_then(|next| member(&self.members, *next));
+            next.into_iter().for_each(ask_for);
+            let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
             member.note.is_taken();
             member.let_time_pass(*now);
             *now = run_turn(member, &mut self.pool, &mut self.processor, *now);

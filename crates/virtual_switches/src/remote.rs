@@ -86,7 +86,7 @@ impl Ctl for Remote {
         tokio::spawn(come.run(request.into_inner()));
         let mut conversation = Conversation::new(from, PartWriter::new(to, Ok), &device.room);
         drop(device);
-        // On a thread of its own: an answer may take minutes, and the last one who has the device may not wait for it here.
+        // On a thread of its own: an answer may take minutes, and a task of the runtime must not block, nor drop the last reference to the device.
         let talk = move || {
             let _place = place;
             let Some(hello) = conversation.greeting() else { return };

@@ -1,8 +1,8 @@
 //! Files of clients of other machines: they send the contents, and the device keeps them in a folder of its own, under names that say what
 //! is in them. So the same contents are the same file, and no client says where a file of this machine is.
 //!
-//! A path from the root is one of this machine. It stands only where it stands in the file of the device as it runs: who has the text of
-//! that changes a part of it and sends it back.
+//! An absolute path names a file of this machine. A client may send it only unchanged, in the key of the running device file that has it
+//! already: so `show`, an edit and `apply` work.
 
 use crate::failure::Failure;
 use millrace_device_file::{DeviceFile, Port, Program, Source, Switch, Tenant};
