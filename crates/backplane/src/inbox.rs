@@ -64,6 +64,9 @@ impl Queue {
     /// Adds a whole batch as it is, or packet by packet where two small batches become one.
     #[inline]
     pub(crate) fn push_all(&mut self, batch: &mut Batch) {
+        if batch.is_empty() {
+            return;
+        }
         let joins = self.count > 0 && self.last().is_some_and(|last| last.len() + batch.len() <= JOINED);
         if !joins && batch.is_alike() {
             let count = batch.len();
@@ -330,6 +333,24 @@ mod tests {
             inbox.put(&mut more);
             assert!(inbox.take(&mut one));
             assert_eq!((numbers(&one), inbox.waiting()), (vec![1], 1));
+        });
+    }
+
+    #[test]
+    fn whoever_takes_gets_packets_while_some_wait() {
+        with_both(100, |inbox| {
+            let mut pool = PacketPool::new(100);
+            // A quota, or a tag that does not fit, may leave nothing of a batch.
+            for numbers in [0..40, 0..0, 40..80] {
+                inbox.put(&mut batch(&mut pool, numbers, 0));
+            }
+            let mut taken = Batch::new();
+            for count in [40, 40] {
+                inbox.take(&mut taken);
+                assert_eq!(taken.len(), count);
+                taken.recycle(&mut pool);
+            }
+            assert_eq!(inbox.waiting(), 0);
         });
     }
 
