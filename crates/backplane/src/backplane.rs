@@ -324,7 +324,7 @@ impl Backplane {
     pub fn connect(&self, wire: &Wire, to: &[ExitTo]) -> Result<(), SetupError> {
         let exit = |to: &ExitTo| {
             let agenda = &self.lane(to.lane)?.exits_told;
-            Ok((Arc::new(Exit::new(to.physical, to.share, Arc::clone(&wire.counts), agenda)), to.tags))
+            Ok((Arc::new(Exit::new((to.physical, to.share), wire, agenda)), to.tags))
         };
         wire.connect(Outlet::Exits(to.iter().map(exit).collect::<Result<_, SetupError>>()?));
         Ok(())

@@ -100,6 +100,7 @@ impl Command {
                     lane.members.resize_with(at + 1, || None);
                 }
                 lane.members[at] = Some(member);
+                lane.fair.enter(id);
                 lane.set_quanta();
                 lane.activate(id);
             }

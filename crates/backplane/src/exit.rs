@@ -6,7 +6,8 @@ use crate::agenda::{Agenda, Note};
 use crate::counts::{Counts, Loss};
 use crate::inbox::Inbox;
 use crate::rate::Rate;
-use crate::{tags, time};
+use crate::wire::Wire;
+use crate::{MemberId, tags, time};
 use millrace_classifier::TagsOut;
 use millrace_frames::{Batch, MAX_FRAME, PacketPool};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +39,8 @@ pub const DEFAULT_PLACES: usize = 1024;
 pub(crate) struct Exit {
     /// The number of the port.
     pub(crate) physical: u16,
+    /// The switch, if it is on the lane of the port.
+    pub(crate) member: Option<MemberId>,
     pub(crate) inbox: Inbox,
     pub(crate) share: ExitShare,
     /// What is left of its largest rate, in bytes. Only the lane of its port looks here.
@@ -50,9 +53,8 @@ pub(crate) struct Exit {
 
 impl Exit {
     pub(crate) fn new(
-        physical: u16,
-        share: ExitShare,
-        counts: Arc<Counts>,
+        (physical, share): (u16, ExitShare),
+        wire: &Wire,
         agenda: &Arc<Agenda<Arc<Exit>>>,
     ) -> Exit {
         // Of its largest rate it may send two of the longest frames at once, or what goes in a thousandth of a second.
@@ -62,10 +64,11 @@ impl Exit {
         let note = Note::new(Arc::clone(agenda));
         Exit {
             physical,
+            member: wire.member_on(note.lane()),
             inbox: Inbox::new(share.places, note.lane()),
             share,
             largest: largest.map(Mutex::new),
-            counts,
+            counts: Arc::clone(&wire.counts),
             note,
             is_served: AtomicBool::new(false),
         }

@@ -11,12 +11,11 @@
 //! has packets uses at least its share of the time of any long interval, less one quantum and one step, however many others there are
 //! and whatever they do. Answers to requests count as its time too.
 //!
-//! **Debts.** That theorem is about switches that always have packets here. While a switch takes a step of milliseconds, as a batch may, the
+//! **Standings.** That theorem is about switches that always have packets here. While a switch takes a step of milliseconds, as a batch may, the
 //! inbox of another is filled and overflows; after it that other has its inbox emptied in microseconds, and then nothing until the lane
-//! receives again. Rounds of turns would then pay the debt of the first in no time. So debts are also paid in time that passes: a switch that has used more
-//! than its share of it ([`Member::has_credit`]) has no turn while others, who have not, have had packets within [`IDLE_NS`]. What they
-//! leave idle for longer is for who is in debt, too. The time in which frames were received for which a switch had no room is owed by that switch: who is
-//! sent more than it takes pays for what is dropped, and not its neighbours. It does not count as used, nor for what a switch gets at most.
+//! receives again. Rounds of turns would then pay the debt of the first in no time. So a switch that is ahead of others in what it has used of
+//! its share has no turn while these have packets ([`crate::fair`]). The lane's own work counts there, too: who frames are received for and sent for
+//! pays for that, also for frames that it has no room for. It does not count as used, nor for what a switch gets at most.
 //!
 //! Where the system lets another thread run, that is nobody's time here: long stretches are counted by the processor time of the lane
 //! ([`Processor`]).
@@ -28,10 +27,12 @@
 use crate::agenda::Agenda;
 use crate::commands::{Command, Commands};
 use crate::exit::Exit;
+use crate::fair::Fair;
 use crate::member::Member;
 use crate::own::LaneKey;
 use crate::physical::Physical;
 use crate::quota::{TimeShare, WHOLE};
+use crate::rate::Rate;
 use crate::routes::{Classify, Routes, Spread};
 use crate::time::{Processor, now_ns};
 use crate::{MemberId, PortFailure};
@@ -55,10 +56,16 @@ const LEAST_QUANTUM_NS: i64 = 5_000;
 /// How long a lane goes on with rounds of turns while packets wait for switches, in nanoseconds, before it takes more from its ports:
 /// longer than it takes to receive what it collects, as it would be busy with frames that have no room otherwise.
 const TURNS_NS: u64 = 1_000_000;
-/// After so long without packets for anybody who is not in debt, those who are have turns, in nanoseconds: longer than a lane receives.
-const IDLE_NS: u64 = 50_000;
+/// How far a switch may be ahead of others, in rounds of turns: in each, all who have packets for it advance by one.
+const LEAD_ROUNDS: u64 = 2;
 /// Requests of a switch that are answered at a time.
 const ANSWERS: usize = 16;
+/// Of each second so many nanoseconds are for answers also of switches that are ahead of others, and so many at once: who changes a switch should
+/// not wait until all others have had their turns, and no change should take longer than a batch may.
+const ANSWERS_NS: u64 = 20_000_000;
+const ANSWERS_BURST_NS: u64 = 500_000;
+/// How long turns go on while requests wait, in nanoseconds.
+const LOOK_NS: u64 = 250_000;
 /// Steps of a switch between two looks at the clock.
 const STEPS: usize = 4;
 /// How long a lane sleeps when it cannot wait for its descriptors, or when all that have packets have used their time.
@@ -84,10 +91,16 @@ pub(crate) struct Lane {
     called: Vec<MemberId>,
     /// What the thread has had of its processor.
     processor: Processor,
-    /// When a switch that was not in debt had something to do last.
-    contended_ns: u64,
+    /// Who is ahead of others.
+    pub(crate) fair: Fair,
+    /// What is left of the time for answers of switches that are ahead of others.
+    answers: Rate,
+    /// What the lane has done until then somebody was charged for.
+    charged_until_ns: u64,
     /// What was on the agendas, to use its memory again.
     told: (Vec<MemberId>, Vec<Arc<Exit>>),
+    /// How many frames ports took of which switches, to charge these.
+    sent: Vec<(MemberId, usize)>,
     received: Batch,
     pub(crate) failures: Vec<PortFailure>,
     is_stopped: bool,
@@ -111,8 +124,11 @@ impl Lane {
             timers: BinaryHeap::new(),
             called: Vec::new(),
             processor: Processor::default(),
-            contended_ns: 0,
+            fair: Fair::default(),
+            answers: Rate::new(ANSWERS_NS, ANSWERS_BURST_NS, now_ns()),
+            charged_until_ns: 0,
             told: Default::default(),
+            sent: Vec::new(),
             received: Batch::new(),
             failures: Vec::new(),
             is_stopped: false,
@@ -142,12 +158,15 @@ impl Lane {
             return busy | self.send();
         }
         let begun = now_ns();
+        self.fair.release(begun);
         let mut now = begun;
         loop {
             let any = self.run_members(&mut now);
             let sent = self.send();
-            busy |= any | sent;
-            if !any || self.active.is_empty() || now.saturating_sub(begun) >= TURNS_NS {
+            // Who waits for another's next packets waits for less time than a sleep takes.
+            busy |= any != Some(false) || sent;
+            let is_over = now.saturating_sub(begun) >= TURNS_NS || self.doorbell.rings();
+            if any != Some(true) || self.active.is_empty() || is_over {
                 return busy;
             }
         }
@@ -167,6 +186,9 @@ impl Lane {
             let Some(member) = member else { continue };
             if member.worker.was_called() && !member.is_called {
                 member.is_called = true;
+                if !member.is_active {
+                    self.fair.join(at as MemberId);
+                }
                 self.called.push(at as MemberId);
             }
         }
@@ -177,11 +199,11 @@ impl Lane {
     fn answer_called(&mut self) -> bool {
         let mut any = false;
         for _ in 0..self.called.len() {
-            let id = self.called.remove(0);
             let now = now_ns();
-            let is_idle = now.saturating_sub(self.contended_ns) >= IDLE_NS;
+            let limit = self.fair.limit(self.active.iter().chain(&self.called).copied());
+            let id = self.called.remove(0);
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
-            if !member.has_credit(now) && !is_idle {
+            if !self.fair.allows(id, limit) && !self.answers.has_any(now) {
                 self.called.push(id);
                 continue;
             }
@@ -189,7 +211,11 @@ impl Lane {
             self.processor.begin(now);
             let more = member.worker.answer(ANSWERS, &mut self.pool);
             let then = now_ns();
-            member.use_time(self.processor.charge(then.saturating_sub(now), then), then);
+            let cost = self.processor.charge(then.saturating_sub(now), then);
+            member.use_time(cost, then);
+            self.fair.charge(id, cost);
+            self.answers.owe(cost, then);
+            self.charged_until_ns = then;
             member.is_called = more;
             if more {
                 self.called.push(id);
@@ -202,7 +228,7 @@ impl Lane {
 
     /// Takes frames from the ports and gives them to the inboxes of their switches.
     fn receive(&mut self) -> bool {
-        let Lane { physicals, pool, spread, received, failures, members, active, .. } = self;
+        let Lane { physicals, pool, spread, received, failures, members, active, fair, .. } = self;
         // One that has more than its burst is slow, or has used its time: nobody waits for it.
         let waiting = |id: &MemberId| member(members, *id).map_or(0, |member| member.waiting().min(BURST));
         let waiting: usize = active.iter().map(waiting).sum();
@@ -237,9 +263,10 @@ impl Lane {
         let (collected, now) = (spread.collected() as u64, now_ns());
         let took = now.saturating_sub(begun);
         spread.hand_over(pool, |wire, packets| {
-            let member = wire.member_here().and_then(|id| members.get_mut(usize::from(id))?.as_deref_mut());
-            member.into_iter().for_each(|member| member.owe(took * packets as u64 / collected.max(1), now));
+            let member = wire.member_here().into_iter();
+            member.for_each(|id| fair.charge(id, took * packets as u64 / collected.max(1)));
         });
+        self.charged_until_ns = now;
         any
     }
 
@@ -280,25 +307,36 @@ impl Lane {
         {
             member.is_active = true;
             self.active.push_back(id);
+            self.fair.join(id);
         }
     }
 
     /// A switch has gone: who gets its number has no turn that was for it.
     pub(crate) fn forget(&mut self, id: MemberId) {
+        self.fair.leave(id);
         self.active.retain(|active| *active != id);
         self.called.retain(|called| *called != id);
         self.timers.retain(|Reverse((_, timed))| *timed != id);
     }
 
-    /// Runs each switch that has something to do for its turn; whether any ran.
-    fn run_members(&mut self, now: &mut u64) -> bool {
-        let mut any = false;
+    /// Runs each switch that has something to do and is not ahead of others for its turn. Whether any ran; none: those that have something to
+    /// do may not now.
+    fn run_members(&mut self, now: &mut u64) -> Option<bool> {
+        let (mut any, mut is_ahead) = (false, false);
+        let limit = self.fair.limit(self.active.iter().copied());
+        let begun = *now;
         for _ in 0..self.active.len() {
+            // Many turns take long: who asks for something waits for some of them only, and the others' come next.
+            if now.saturating_sub(begun) >= LOOK_NS && self.doorbell.rings() {
+                break;
+            }
             let Some(id) = self.active.pop_front() else { break };
             let Some(Some(waiting)) = self.members.get_mut(usize::from(id)) else { continue };
-            let has_credit = waiting.has_credit(*now);
-            let is_its_turn = has_credit || now.saturating_sub(self.contended_ns) >= IDLE_NS;
-            if !is_its_turn || !waiting.may_run(*now) {
+            let may_run = waiting.may_run(*now);
+            self.fair.rest(id, !may_run);
+            let allowed = self.fair.allows(id, limit);
+            if !may_run || !allowed {
+                is_ahead |= !allowed;
                 self.active.push_back(id);
                 continue;
             }
@@ -309,10 +347,10 @@ impl Lane {
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
             member.note.is_taken();
             member.let_time_pass(*now);
-            *now = run_turn(member, &mut self.pool, &mut self.processor, *now);
-            if has_credit {
-                self.contended_ns = *now;
-            }
+            let cost;
+            (*now, cost) = run_turn(member, &mut self.pool, &mut self.processor, *now);
+            self.charged_until_ns = *now;
+            self.fair.charge(id, cost);
             if member.has_work() && !member.is_paused {
                 self.active.push_back(id);
                 continue;
@@ -320,6 +358,9 @@ impl Lane {
             member.is_active = false;
             // Time that it does not use is not saved for later.
             member.deficit_ns = member.deficit_ns.min(0);
+            if member.share().guaranteed > 0 {
+                self.fair.hold(id, *now);
+            }
             if let Some(due) = member.next_ns(*now)
                 && member.due_ns.is_none_or(|known| due < known)
             {
@@ -327,12 +368,18 @@ impl Lane {
                 self.timers.push(Reverse((due, id)));
             }
         }
-        any
+        if any || !is_ahead {
+            return Some(any);
+        }
+        *now = now_ns();
+        self.fair.idled(limit, now.saturating_sub(self.charged_until_ns));
+        self.charged_until_ns = *now;
+        None
     }
 
     /// Serves the exits that have packets.
     fn send(&mut self) -> bool {
-        let Lane { exits_told, told: (_, told), physicals, pool, failures, .. } = self;
+        let Lane { exits_told, told: (_, told), physicals, pool, failures, members, fair, sent, .. } = self;
         exits_told.take(told);
         for exit in told.drain(..) {
             match physicals.iter_mut().find(|physical| physical.number == exit.physical) {
@@ -341,17 +388,26 @@ impl Lane {
             }
         }
         let mut any = false;
+        let begun =
+            if physicals.iter().any(Physical::has_waiting) && members.len() > 1 { now_ns() } else { 0 };
         for physical in physicals.iter_mut() {
             if physical.keeps {
                 physical.pair.complete(pool);
             }
             if physical.has_waiting() {
-                any |= physical.send(pool).unwrap_or_else(|error| {
+                any |= physical.send(sent, pool).unwrap_or_else(|error| {
                     note(failures, physical.number, &error);
                     false
                 });
             }
         }
+        if !sent.is_empty() && begun > 0 {
+            let (now, frames) = (now_ns(), sent.iter().map(|(_, frames)| *frames as u64).sum::<u64>());
+            let took = now.saturating_sub(begun);
+            sent.drain(..).for_each(|(id, packets)| fair.charge(id, took * packets as u64 / frames.max(1)));
+            self.charged_until_ns = now;
+        }
+        sent.clear();
         any
     }
 
@@ -416,11 +472,13 @@ impl Lane {
         };
         let least = shares().map(share_of).min().unwrap_or(whole).max(1);
         let round_ns = ROUND_NS.max(LEAST_QUANTUM_NS * whole / least);
-        for member in self.members.iter_mut().flatten() {
+        for (id, member) in (0..).zip(&mut self.members) {
+            let Some(member) = member else { continue };
             let share = share_of(member.share());
             member.quantum_ns = (share * round_ns / whole).max(1);
-            member.set_part(share.unsigned_abs());
+            self.fair.set_part(id, share.unsigned_abs());
         }
+        self.fair.set_lead(LEAD_ROUNDS * round_ns.unsigned_abs());
     }
 }
 
@@ -437,9 +495,9 @@ fn note(failures: &mut Vec<PortFailure>, port: u16, error: &PortError) {
     }
 }
 
-/// Runs a switch until its time is used up or nothing waits for it; gives the time then.
-fn run_turn(member: &mut Member, pool: &mut PacketPool, processor: &mut Processor, begun: u64) -> u64 {
-    let mut now = begun;
+/// Runs a switch until its time is used up or nothing waits for it; gives the time then, and what it has used.
+fn run_turn(member: &mut Member, pool: &mut PacketPool, processor: &mut Processor, begun: u64) -> (u64, u64) {
+    let (mut now, mut used) = (begun, 0);
     member.is_paused = false;
     member.deficit_ns = (member.deficit_ns + member.quantum_ns).min(member.quantum_ns);
     while member.deficit_ns > 0 {
@@ -460,10 +518,12 @@ fn run_turn(member: &mut Member, pool: &mut PacketPool, processor: &mut Processo
         }
         let then = now;
         now = now_ns();
-        member.use_time(processor.charge(now.saturating_sub(then), now), now);
+        let cost = processor.charge(now.saturating_sub(then), now);
+        member.use_time(cost, now);
+        used += cost;
         if !goes_on {
             break;
         }
     }
-    now
+    (now, used)
 }

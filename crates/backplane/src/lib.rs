@@ -26,6 +26,7 @@ mod backplane;
 mod commands;
 mod counts;
 mod exit;
+mod fair;
 mod inbox;
 mod lane;
 mod link;

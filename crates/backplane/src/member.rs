@@ -13,8 +13,6 @@ use std::sync::Arc;
 
 /// A switch with a limit of its time may use so much more at once.
 const LARGEST_BURST_NS: u64 = 2_000_000;
-/// Time that a switch has at most of its share that it has not used, in nanoseconds.
-const CREDIT_NS: u64 = 1_000_000;
 
 /// See the module's documentation.
 pub(crate) struct Member {
@@ -30,8 +28,6 @@ pub(crate) struct Member {
     pub(super) deficit_ns: i64,
     used_ns: u64,
     largest: Option<Rate>,
-    /// What is left of its share of all time that passes; what it has used of others' is owed.
-    credit: Rate,
     /// Whether requests wait for it that have rung.
     pub(super) is_called: bool,
     /// Whether it is among those that the lane serves.
@@ -81,7 +77,6 @@ impl Member {
             deficit_ns: 0,
             used_ns: 0,
             largest: None,
-            credit: Rate::new(0, CREDIT_NS, crate::time::now_ns()),
             is_called: false,
             is_active: false,
             is_paused: false,
@@ -121,33 +116,15 @@ impl Member {
         self.largest.as_mut().is_none_or(|largest| largest.has_any(now_ns))
     }
 
-    /// Its share of the time is so many millionths from now on, of what there is for all.
-    pub(crate) fn set_part(&mut self, millionths: u64) {
-        self.credit.set(millionths * 1_000, crate::time::now_ns());
-    }
-
-    /// Whether it has used less than its share of the time that has passed.
-    #[inline]
-    pub(crate) fn has_credit(&mut self, now_ns: u64) -> bool {
-        self.credit.has_any(now_ns)
-    }
-
     /// It has used so much time.
     #[inline]
     pub(crate) fn use_time(&mut self, ns: u64, now_ns: u64) {
         self.deficit_ns -= i64::try_from(ns).unwrap_or(i64::MAX);
         self.used_ns += ns;
         self.counts.set_used_ns(self.used_ns);
-        self.credit.owe(ns, now_ns);
         if let Some(largest) = &mut self.largest {
             largest.owe(ns, now_ns);
         }
-    }
-
-    /// Others have used so much time for it.
-    #[inline]
-    pub(crate) fn owe(&mut self, ns: u64, now_ns: u64) {
-        self.credit.owe(ns, now_ns);
     }
 
     /// Lets packets on links go on whose time has come.

@@ -1,5 +1,6 @@
 //! A port of the machine on a lane: frames that come are given to their switches, and exits are served.
 
+use crate::MemberId;
 use crate::counts::Loss;
 use crate::exit::Exit;
 use crate::time;
@@ -84,30 +85,44 @@ impl Physical {
         }
     }
 
-    /// Sends what exits have, each as its turn and its largest rate allow; whether anything was sent.
+    /// Sends what exits have, each as its turn and its largest rate allow; whether anything was sent, and how many frames of which switch of
+    /// this lane.
     ///
     /// # Errors
     /// The port is broken: what waits for it, now and later, is lost, and counted.
     #[inline]
-    pub(crate) fn send(&mut self, pool: &mut PacketPool) -> Result<bool, PortError> {
+    pub(crate) fn send(
+        &mut self,
+        sent_of: &mut Vec<(MemberId, usize)>,
+        pool: &mut PacketPool,
+    ) -> Result<bool, PortError> {
         if self.is_broken {
             self.give_up(pool);
             return Ok(false);
         }
-        let sent = self.take_turns(pool).and_then(|sent| self.pair.flush().map(|()| sent));
+        let sent = self.take_turns(sent_of, pool).and_then(|sent| self.pair.flush().map(|()| sent));
         sent.inspect_err(|_| {
             (self.has_ended, self.is_broken) = (true, true);
             self.give_up(pool);
         })
     }
 
-    fn take_turns(&mut self, pool: &mut PacketPool) -> Result<bool, PortError> {
+    fn take_turns(
+        &mut self,
+        sent_of: &mut Vec<(MemberId, usize)>,
+        pool: &mut PacketPool,
+    ) -> Result<bool, PortError> {
         let mut sent = false;
         for _ in 0..self.turns.len().max(SENDS) {
             let is_alone = self.turns.len() == 1;
             let Some(mut served) = self.turns.pop_front() else { break };
             let weight = (served.exit.share.guaranteed.max(1) / self.least).clamp(1, MAX_WEIGHT);
-            match served.take_turn(&mut *self.pair, pool, (is_alone, QUANTUM * weight)) {
+            let mut frames = 0;
+            let turn = served.take_turn(&mut *self.pair, pool, (is_alone, QUANTUM * weight), &mut frames);
+            if let Some(member) = served.exit.member.filter(|_| frames > 0) {
+                sent_of.push((member, frames));
+            }
+            match turn {
                 Ok(Turn::Done) => {
                     served.exit.rest();
                     self.spare.push(served.batch);
@@ -169,6 +184,7 @@ impl Served {
         pair: &mut dyn QueuePair,
         pool: &mut PacketPool,
         (is_alone, quantum): (bool, u64),
+        frames: &mut usize,
     ) -> Result<Turn, PortError> {
         let Served { exit, deficit, batch } = self;
         *deficit = (*deficit + quantum).min(2 * quantum);
@@ -196,6 +212,7 @@ impl Served {
                 largest.owe(bytes, time::now_ns());
             }
             has_sent |= batch.len() < before;
+            *frames += before - batch.len();
             if !batch.is_empty() {
                 return Ok(Turn::Full);
             }

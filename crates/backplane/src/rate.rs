@@ -28,12 +28,6 @@ impl Rate {
         Rate::new(per_second, (per_second / 100).max(least), now_ns)
     }
 
-    /// So many a second from now on; what is there, or is owed, stays.
-    pub(crate) fn set(&mut self, per_second: u64, now_ns: u64) {
-        self.fill(now_ns);
-        self.per_second = per_second;
-    }
-
     fn fill(&mut self, now_ns: u64) {
         let passed = now_ns.saturating_sub(self.since_ns);
         self.since_ns = self.since_ns.max(now_ns);

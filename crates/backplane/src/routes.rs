@@ -72,8 +72,8 @@ pub(crate) struct Spread {
 /// What each wire gets.
 struct Shares {
     by_wire: Vec<Option<Batch>>,
-    /// Packets that a wire had no room for, of those that it was given before the others as there was no room for more here.
-    refused: Vec<usize>,
+    /// How many it has been given since frames were handed over last.
+    given: Vec<usize>,
     /// The wires that get something.
     touched: Vec<usize>,
     spare: Vec<Batch>,
@@ -82,11 +82,11 @@ struct Shares {
 impl Spread {
     pub(crate) fn new(routes: Arc<Routes>, classify: Option<Box<dyn Classify>>) -> Spread {
         let by_wire = routes.wires.iter().map(|_| None).collect();
-        let refused = vec![0; routes.wires.len()];
+        let given = vec![0; routes.wires.len()];
         Spread {
             routes,
             classify,
-            shares: Shares { by_wire, refused, touched: Vec::new(), spare: Vec::new() },
+            shares: Shares { by_wire, given, touched: Vec::new(), spare: Vec::new() },
             collected: 0,
         }
     }
@@ -133,17 +133,15 @@ impl Spread {
         }
     }
 
-    /// Gives the wires what they get, and tells which of them had no room for how many packets.
+    /// Gives the wires what they get, and tells how many came for each of them since the last time.
     #[inline]
     pub(crate) fn hand_over(&mut self, pool: &mut PacketPool, mut tell: impl FnMut(&Wire, usize)) {
-        let Spread { routes, shares: Shares { by_wire, refused, touched, spare }, collected, .. } = self;
+        let Spread { routes, shares: Shares { by_wire, given, touched, spare }, collected, .. } = self;
         for at in touched.drain(..) {
             let Some(mut share) = by_wire[at].take() else { continue };
             let wire = &routes.wires[at];
-            let refused = std::mem::take(&mut refused[at]) + wire.deliver(&mut share, pool);
-            if refused > 0 {
-                tell(wire, refused);
-            }
+            tell(wire, std::mem::take(&mut given[at]));
+            wire.deliver(&mut share, pool);
             spare.push(share);
         }
         *collected = 0;
@@ -162,14 +160,14 @@ impl Shares {
 
     /// All frames of a batch go to one wire.
     fn give_all(&mut self, wire: &Wire, at: usize, batch: &mut Batch, pool: &mut PacketPool) {
+        self.given[at] += batch.len();
         let share = self.of(at);
         if !share.take_all(batch) {
             // It has some already: they go first.
-            let mut refused = wire.deliver(share, pool);
+            wire.deliver(share, pool);
             if !share.take_all(batch) {
-                refused += wire.deliver(batch, pool);
+                wire.deliver(batch, pool);
             }
-            self.refused[at] += refused;
         }
     }
 
@@ -192,11 +190,13 @@ impl Shares {
 
     #[inline]
     fn give(&mut self, wires: &[Arc<Wire>], wire: usize, packet: Packet, pool: &mut PacketPool) {
+        self.given[wire] += 1;
         let share = self.of(wire);
-        let refused = if share.is_full() { wires[wire].deliver(share, pool) } else { 0 };
+        if share.is_full() {
+            wires[wire].deliver(share, pool);
+        }
         if let Err(packet) = share.push(packet) {
             pool.put(packet);
         }
-        self.refused[wire] += refused;
     }
 }

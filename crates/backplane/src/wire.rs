@@ -6,6 +6,7 @@ use crate::counts::{Counts, Loss};
 use crate::exit::Exit;
 use crate::inbox::Inbox;
 use crate::link::Link;
+use crate::own::LaneKey;
 use crate::quota::Admission;
 use millrace_classifier::TagsOut;
 use millrace_dataplane::PortId;
@@ -87,6 +88,11 @@ impl Wire {
         self.note.lane().is_here().then_some(self.member)
     }
 
+    /// The number of its switch, if that is on this lane.
+    pub(crate) fn member_on(&self, lane: &Arc<LaneKey>) -> Option<MemberId> {
+        Arc::ptr_eq(self.note.lane(), lane).then_some(self.member)
+    }
+
     /// From now on so many packets may wait for the switch. Those that wait stay.
     pub fn set_places(&self, places: usize) {
         self.inbox.set_limit(places);
@@ -103,19 +109,15 @@ impl Wire {
         self.inbox.waiting()
     }
 
-    /// Gives the switch the packets of a batch, as far as its quota and its inbox allow; how many it does not get.
+    /// Gives the switch the packets of a batch, as far as its quota and its inbox allow.
     #[inline]
-    pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) -> usize {
-        let came = batch.len();
+    pub(crate) fn deliver(&self, batch: &mut Batch, pool: &mut PacketPool) {
         self.admission.admit(self.port, batch, &self.counts, pool);
-        let admitted = batch.len();
         if self.inbox.put(batch) {
             self.note.tell(|| self.member);
         }
-        let refused = batch.len();
-        self.counts.lose(Loss::InboxFull, refused);
+        self.counts.lose(Loss::InboxFull, batch.len());
         batch.recycle(pool);
-        came - admitted + refused
     }
 
     /// As [`Wire::deliver`], each packet at a time.

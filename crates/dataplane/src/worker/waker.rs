@@ -44,6 +44,12 @@ impl Doorbell {
         self.rung.load(Ordering::Relaxed) && self.rung.swap(false, Ordering::AcqRel)
     }
 
+    /// Whether [`Doorbell::has_rung`] would say so.
+    #[inline]
+    pub fn rings(&self) -> bool {
+        self.rung.load(Ordering::Relaxed)
+    }
+
     /// Rings for no worker, from any thread.
     pub fn ringer(&self) -> Ringer {
         Ringer(self.bell())
