@@ -10,10 +10,11 @@
 //! begins where the earliest contender is ([`Fair::join`]), and has saved at most the lead. So nothing of what was idle is paid for later, and as the
 //! earliest contender may always run, the lane never waits while anybody has packets, with one exception:
 //!
-//! A switch with a guarantee, whose packets the lane itself brings, has none from the end of its turn until the lane has received again. It is *held* as a
-//! contender until then, and for [`HOLD_NS`] at least, or else a slow one next to it would have each such moment. Those without a guarantee
-//! are not: what they are sent through a port that they share comes no faster than the slowest of them takes what it is sent. Where the lane idles for that, the time is
-//! charged to the held switch: who does not come back for its share loses it, and the others get theirs.
+//! A switch with a guarantee, whose packets the lane itself brings, has none from the end of its turn until the lane has received again.
+//! It is *held* as a contender until then, and for [`HOLD_NS`] at least, or else a slow one next to it would have each such moment. Those
+//! without a guarantee are not: what they are sent through a port that they share comes no faster than the slowest of them takes what it is
+//! sent. Where the lane idles for that, the time is charged to the held switch: who does not come back for its share loses it, and the
+//! others get theirs.
 
 use crate::MemberId;
 use crate::quota::WHOLE;

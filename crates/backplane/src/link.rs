@@ -67,7 +67,7 @@ impl Link {
             packet.timestamp_ns = 0;
         });
         match self.emulation.is_nothing() {
-            true => _ = self.to.deliver(batch, pool),
+            true => self.to.deliver(batch, pool),
             false => self.emulate(batch, from, pool),
         }
     }
