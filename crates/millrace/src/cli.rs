@@ -259,8 +259,11 @@ pub(crate) struct CompileArgs {
     #[command(flatten)]
     pub(crate) program: ProgramArgs,
     /// Which form: an image if only -o is given
-    #[arg(long, value_enum, required_unless_present_any = ["time", "output"])]
+    #[arg(long, value_enum, required_unless_present_any = ["time", "output", "report"])]
     pub(crate) emit: Option<Emit>,
+    /// Tells what of the switch the program uses and where, what it does not use, and what in the program no packet meets
+    #[arg(long, conflicts_with_all = ["emit", "time"])]
+    pub(crate) report: bool,
     /// Tells how long each step from the source to running code takes, in milliseconds
     #[arg(long, conflicts_with = "emit")]
     pub(crate) time: bool,

@@ -4,6 +4,7 @@ use crate::cli::{CompileArgs, Emit, Target};
 use crate::findings::{Failure, Findings};
 use crate::output::{say, say_line};
 use crate::source::{load_any, write_output};
+use crate::usage::report;
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig};
 use millrace_jit::{Compiled, Effort, Listing, Options, Statistics, listing};
 use millrace_midend::Plan;
@@ -20,6 +21,9 @@ pub(crate) fn compile(args: &CompileArgs, findings: &mut Findings) -> Result<(),
         let lowering = Instant::now();
         let program = loaded.program(findings)?;
         return time(program, front, lowering.elapsed(), args.json);
+    }
+    if args.report {
+        return report(&*loaded.program(findings)?, args.output.as_deref(), args.json);
     }
     let text = match args.emit.unwrap_or(Emit::Image) {
         Emit::Image => loaded.image(findings)?.to_string(),

@@ -43,6 +43,7 @@ mod tc;
 mod terminal;
 mod thrift;
 mod trace;
+mod usage;
 
 use crate::output::say_line;
 use clap::Parser;

@@ -24,4 +24,5 @@ mod stf;
 mod swap;
 mod tc;
 mod trace;
+mod usage;
 mod workers;
