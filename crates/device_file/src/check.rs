@@ -8,9 +8,9 @@ use crate::files::is_inside;
 use crate::limits::*;
 use crate::model::*;
 use crate::parse::Draft;
-use crate::problem::{Finding, Findings, Kind, nearest, quoted};
-use crate::reader::Table;
 use claims::Claimed;
+use millrace_toml_sections::Table;
+use millrace_toml_sections::{Finding, Findings, Kind, nearest, quoted};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 

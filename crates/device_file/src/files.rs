@@ -1,7 +1,7 @@
 //! Files that a device file names: whether they are there, and where they may be.
 
 use crate::parse::Draft;
-use crate::problem::{Finding, Findings, Kind, quoted};
+use millrace_toml_sections::{Finding, Findings, Kind, quoted};
 use std::path::{Component, Path, PathBuf};
 
 /// Whether a path leads into a folder, by its words alone: both start at the root or neither does, and no step leads up.

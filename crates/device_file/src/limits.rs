@@ -1,25 +1,12 @@
-//! The written limit of every size. An error that comes of one names it.
+//! The written limit of every size. An error that comes of one names it. Those that other files have too are in `toml_sections`.
+
+pub use millrace_toml_sections::{MAX_LIST, MAX_NAME, MAX_PROBLEMS, MAX_RECOVERY, MAX_TEXT, WHOLE};
 
 /// Longest file, in bytes.
 pub const MAX_FILE: usize = 2 << 20;
 
-/// How many bytes after the first one that is no TOML more problems are looked for.
-pub const MAX_RECOVERY: usize = 16 << 10;
-
-/// Most problems that are told; further ones are counted.
-pub const MAX_PROBLEMS: usize = 100;
-
-/// Longest name of a device, a tenant, a port or a switch, in bytes.
-pub const MAX_NAME: usize = 64;
-
-/// Longest path, common name or other text, in bytes.
-pub const MAX_TEXT: usize = 4096;
-
 /// Longest path of a socket, in bytes: what the system's address of one has room for.
 pub const MAX_SOCKET: usize = 107;
-
-/// Most elements of a list of names, paths or definitions.
-pub const MAX_LIST: usize = 64;
 
 /// Most workers of a device.
 pub const MAX_WORKERS: u64 = 256;
@@ -95,6 +82,3 @@ pub const MAX_PRIORITY: u64 = 65_535;
 
 /// Largest result of the classify program that a match can name.
 pub const MAX_ID: u64 = u32::MAX as u64;
-
-/// All of a whole, in parts per million.
-pub const WHOLE: u64 = 1_000_000;

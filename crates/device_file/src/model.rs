@@ -387,7 +387,7 @@ impl FromStr for End {
         let (switch, number) = text.rsplit_once(':').ok_or(NoEnd)?;
         // A plus sign would parse as a number too.
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number || !crate::reader::is_name(switch) || switch.len() > crate::MAX_NAME {
+        if !is_number || !millrace_toml_sections::is_name(switch) || switch.len() > crate::MAX_NAME {
             return Err(NoEnd);
         }
         Ok(End { switch: switch.to_owned(), port: number.parse().map_err(|_| NoEnd)? })

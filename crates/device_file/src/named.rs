@@ -2,7 +2,7 @@
 
 use crate::model::{Program, Source};
 use crate::parse;
-use crate::problem::Findings;
+use millrace_toml_sections::Findings;
 use toml::de::DeTable;
 
 /// A file that is named, by its path as it is written.

@@ -6,8 +6,8 @@ mod switch;
 use crate::keys;
 use crate::limits::*;
 use crate::model::*;
-use crate::problem::{Finding, Findings, Kind, quoted};
-use crate::reader::{Placed, Table};
+use millrace_toml_sections::{Finding, Findings, Kind, quoted};
+use millrace_toml_sections::{Placed, Table};
 use std::ops::Range;
 use toml::de::DeTable;
 
@@ -219,7 +219,7 @@ fn tenant<'t>(table: Table<'t>, files: &mut Vec<NamedFile>, findings: &mut Findi
 }
 
 /// The drivers of `millrace run -i`, which this crate does not link. A test compares them.
-pub(crate) const DRIVERS: [&str; 7] = ["dpdk", "null", "packet", "pcap", "stream", "tap", "xdp"];
+pub(crate) const DRIVERS: [&str; 8] = ["dpdk", "es", "null", "packet", "pcap", "stream", "tap", "xdp"];
 
 fn port<'t>(table: Table<'t>, findings: &mut Findings) -> Read<'t, Port> {
     let written = table.text("device", findings);
@@ -228,7 +228,7 @@ fn port<'t>(table: Table<'t>, findings: &mut Findings) -> Read<'t, Port> {
         let (driver, args) = text.split_once(':').unwrap_or(("packet", text));
         let at = table.at("device");
         if !DRIVERS.contains(&driver) {
-            let help = match crate::problem::nearest(driver, DRIVERS.iter().copied()) {
+            let help = match millrace_toml_sections::nearest(driver, DRIVERS.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("known drivers: {}", DRIVERS.join(", ")),
             };

@@ -1,16 +1,13 @@
 //! A model as the text of a file, which is read as the same model.
 
 use crate::model::*;
-use crate::quantity::{Measure, show};
-use std::fmt::{self, Write};
+use millrace_toml_sections::{Measure, Out};
+use std::fmt;
 
 impl DeviceFile {
     /// The text of a file that says the same, with every default written.
     pub fn to_toml(&self) -> String {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = self.write(&mut Out(&mut text));
-        text
+        Out::text_of(|out| self.write(out))
     }
 
     fn write(&self, out: &mut Out<'_>) -> fmt::Result {
@@ -52,7 +49,7 @@ impl DeviceFile {
 }
 
 fn device(device: &Device, out: &mut Out<'_>) -> fmt::Result {
-    out.0.write_str("[device]\n")?;
+    out.header("[device]")?;
     out.text("name", &device.name)?;
     match device.processors.is_empty() {
         true => out.plain("workers", device.workers)?,
@@ -174,56 +171,4 @@ impl fmt::Display for Claim {
             false => write!(f, "{{ {} }}", parts.join(", ")),
         }
     }
-}
-
-/// Lines of keys.
-struct Out<'o>(&'o mut String);
-
-impl Out<'_> {
-    fn header(&mut self, header: &str) -> fmt::Result {
-        write!(self.0, "\n{header}\n")
-    }
-
-    fn plain(&mut self, key: &str, value: impl fmt::Display) -> fmt::Result {
-        writeln!(self.0, "{key} = {value}")
-    }
-
-    fn optional(&mut self, key: &str, value: Option<impl fmt::Display>) -> fmt::Result {
-        value.map_or(Ok(()), |value| self.plain(key, value))
-    }
-
-    fn quantity(&mut self, key: &str, value: Option<u64>, measure: Measure) -> fmt::Result {
-        value.map_or(Ok(()), |value| self.text(key, &show(value, measure)))
-    }
-
-    fn text(&mut self, key: &str, value: &str) -> fmt::Result {
-        self.plain(key, toml_string(value))
-    }
-
-    fn some(&mut self, key: &str, value: &Option<String>) -> fmt::Result {
-        value.as_ref().map_or(Ok(()), |value| self.text(key, value))
-    }
-
-    fn list(&mut self, key: &str, values: &[String]) -> fmt::Result {
-        if values.is_empty() { Ok(()) } else { self.texts(key, values.iter().map(String::as_str)) }
-    }
-
-    fn texts<'v>(&mut self, key: &str, values: impl Iterator<Item = &'v str>) -> fmt::Result {
-        let values: Vec<String> = values.map(toml_string).collect();
-        self.plain(key, format_args!("[{}]", values.join(", ")))
-    }
-}
-
-/// A basic string of TOML.
-pub fn toml_string(text: &str) -> String {
-    let mut literal = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => literal.extend(['\\', c]),
-            c if c.is_control() => literal.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => literal.push(c),
-        }
-    }
-    literal.push('"');
-    literal
 }

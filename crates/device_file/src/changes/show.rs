@@ -2,7 +2,8 @@
 
 use super::{Change, Changes, Kept};
 use crate::model::{Engine, Link, Program, Source, VirtualPort};
-use crate::quantity::{Measure, show};
+use millrace_toml_sections::Measure;
+use millrace_toml_sections::quantity::show;
 use std::fmt;
 
 /// A line for each change, then one for each thing that stays.

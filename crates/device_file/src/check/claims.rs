@@ -7,7 +7,7 @@
 
 use crate::limits::{MAX_BYTE_CLAIMS, MAX_MATCHED};
 use crate::model::{Bytes, Claim, Frames, Mac};
-use crate::problem::{Finding, Findings, Kind};
+use millrace_toml_sections::{Finding, Findings, Kind};
 use std::collections::HashMap;
 use std::ops::Range;
 

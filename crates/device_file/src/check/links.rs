@@ -2,7 +2,7 @@
 
 use super::{Once, unknown};
 use crate::parse::Draft;
-use crate::problem::{Finding, Findings, Kind};
+use millrace_toml_sections::{Finding, Findings, Kind};
 use std::collections::HashMap;
 
 pub(super) fn check(draft: &Draft<'_>, findings: &mut Findings) {

@@ -3,9 +3,9 @@
 use super::Once;
 use crate::model::OPERATOR;
 use crate::parse::{Draft, Read, SwitchDraft};
-use crate::problem::{Finding, Findings, Kind, quoted};
-use crate::reader::Table;
 use millrace_listen::{Address, METRICS, P4RUNTIME, Service, THRIFT, is_local};
+use millrace_toml_sections::Table;
+use millrace_toml_sections::{Finding, Findings, Kind, quoted};
 use std::net::IpAddr;
 
 pub(super) fn check(draft: &Draft<'_>, findings: &mut Findings) {

@@ -3,8 +3,8 @@
 use crate::keys;
 use crate::limits::{MAX_LIST, MAX_MATCHED};
 use crate::model::*;
-use crate::problem::{Finding, Findings, Kind, quoted};
-use crate::reader::Table;
+use millrace_toml_sections::Table;
+use millrace_toml_sections::{Finding, Findings, Kind, quoted};
 use toml::de::DeValue;
 
 /// The keys of a match that stand for one kind of frames.

@@ -5,8 +5,8 @@ use super::{NamedFile, SwitchDraft, VirtualPortDraft, name_file};
 use crate::keys;
 use crate::limits::*;
 use crate::model::*;
-use crate::problem::{Finding, Findings, Kind, quoted};
-use crate::reader::{Placed, Table};
+use millrace_toml_sections::{Finding, Findings, Kind, quoted};
+use millrace_toml_sections::{Placed, Table};
 
 pub(super) fn switch<'t>(
     table: Table<'t>,
