@@ -1,0 +1,16 @@
+//! End systems of a network file: as a process on two interfaces, and as a port of a switch.
+//!
+//! A [`Plan`] takes an end system out of the file of a network. A [`Node`] adds applications that measure: each port sends messages with a
+//! counter and a time, each message that comes is counted and timed. A [`Process`] runs a node in real time on interfaces of the machine;
+//! an [`EndSystemPort`] is a node as a port of a switch, in real or in virtual time.
+
+mod node;
+mod plan;
+mod port;
+mod process;
+pub mod report;
+
+pub use node::{Node, Sent, Traffic};
+pub use plan::{FIRST_UDP_PORT, Plan, PlanError, PlannedPort, Receiving};
+pub use port::{EndSystemPort, MAX_VIRTUAL_SECONDS, PortArguments, PortTime};
+pub use process::{LINGER, LineReport, Process, WallClock};

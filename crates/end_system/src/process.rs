@@ -1,0 +1,199 @@
+//! An end system on interfaces of the machine, in real time.
+//!
+//! There is one clock, the machine's wall clock from its start on, since frames come with stamps of the wall clock and messages carry the
+//! time when they were sent to end systems that are other processes. A frame counts as gone when its interface has taken it: whatever the
+//! machine did in between, the next frame of its virtual link keeps its distance.
+
+use crate::node::Node;
+use millrace_afdx::{Network, VlId};
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, wait_readable, wall_clock_ns};
+use millrace_frames::{Batch, PacketPool};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long an end system goes on to receive after it has stopped to send.
+pub const LINGER: Duration = Duration::from_millis(500);
+
+/// The longest that it waits before it looks whether it is to end.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// Packets for frames on their way.
+const PACKETS: usize = 512;
+
+/// The wall clock as it was at the start, and the time since: it never goes back.
+#[derive(Clone, Copy, Debug)]
+pub struct WallClock {
+    start_ns: u64,
+    start: Instant,
+}
+
+impl Default for WallClock {
+    fn default() -> WallClock {
+        WallClock { start_ns: wall_clock_ns(), start: Instant::now() }
+    }
+}
+
+impl WallClock {
+    /// Nanoseconds since 1970.
+    pub fn now_ns(&self) -> u64 {
+        let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.start_ns.saturating_add(since)
+    }
+}
+
+/// A line of an end system: the interface to a network.
+struct Line {
+    network: Network,
+    port: Box<dyn QueuePair>,
+    /// Frames that the interface did not take.
+    refused: u64,
+    has_ended: bool,
+}
+
+/// What happened at an interface.
+#[derive(Clone, Copy, Debug)]
+pub struct LineReport {
+    /// The network that it is connected to.
+    pub network: Network,
+    /// Frames that left their multiplexer, and that the interface did not take.
+    pub refused: u64,
+    /// What the driver counted.
+    pub port: PortStatistics,
+}
+
+/// An end system on its interfaces.
+pub struct Process {
+    node: Node,
+    clock: WallClock,
+    lines: Vec<Line>,
+    pool: PacketPool,
+    batch: Batch,
+    /// A frame for a network without an interface goes nowhere.
+    unconnected: [u64; 2],
+}
+
+impl Process {
+    /// An end system with these interfaces, at most one for each network.
+    pub fn new(node: Node, clock: WallClock, interfaces: Vec<(Network, Box<dyn QueuePair>)>) -> Process {
+        let line = |(network, port)| Line { network, port, refused: 0, has_ended: false };
+        Process {
+            node,
+            clock,
+            lines: interfaces.into_iter().map(line).collect(),
+            pool: PacketPool::new(PACKETS),
+            batch: Batch::new(),
+            unconnected: [0; 2],
+        }
+    }
+
+    /// Runs until this time, or until it is told to end.
+    ///
+    /// # Errors
+    /// An interface is broken for good.
+    pub fn run(&mut self, until_ns: u64, ends: &AtomicBool) -> Result<(), PortError> {
+        while !ends.load(Ordering::Relaxed) {
+            let has_more = self.receive()?;
+            self.send()?;
+            let now_ns = self.clock.now_ns();
+            if now_ns >= until_ns {
+                return Ok(());
+            }
+            if !has_more {
+                self.wait(now_ns, until_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has come; whether there may be more at once.
+    fn receive(&mut self) -> Result<bool, PortError> {
+        let mut has_more = false;
+        for line in self.lines.iter_mut().filter(|line| !line.has_ended) {
+            match line.port.receive(&mut self.batch, &mut self.pool)? {
+                Received::More => has_more = true,
+                Received::Idle => {}
+                Received::End => line.has_ended = true,
+            }
+            for packet in self.batch.packets() {
+                self.node.receive(packet.timestamp_ns, line.network, packet.data());
+            }
+            self.batch.recycle(&mut self.pool);
+        }
+        Ok(has_more)
+    }
+
+    /// Sends what is due.
+    fn send(&mut self) -> Result<(), PortError> {
+        loop {
+            let now_ns = self.clock.now_ns();
+            if self.node.next_ns().is_none_or(|next| next > now_ns) {
+                return Ok(());
+            }
+            let Process { node, lines, pool, batch, unconnected, .. } = self;
+            let mut broken = None;
+            let mut gone: [Option<VlId>; 2] = [None; 2];
+            node.step(now_ns, |out| {
+                let Some(line) = lines.iter_mut().find(|line| line.network == out.network) else {
+                    unconnected[out.network.index()] += 1;
+                    return;
+                };
+                gone[out.network.index()] = Some(out.vl);
+                if let Err(error) = line.send(out.frame, pool, batch) {
+                    broken = Some(error);
+                }
+            });
+            if let Some(error) = broken {
+                return Err(error);
+            }
+            let at_ns = self.clock.now_ns();
+            for vl in gone.into_iter().flatten() {
+                self.node.es.transmitter.departed(vl, at_ns);
+            }
+        }
+    }
+
+    /// Sleeps until a frame comes or something is due.
+    fn wait(&self, now_ns: u64, until_ns: u64) -> Result<(), PortError> {
+        let next_ns = self.node.next_ns().map_or(until_ns, |next| next.min(until_ns));
+        let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns)).min(LONGEST_WAIT);
+        let lines = self.lines.iter().filter(|line| !line.has_ended);
+        let descriptors: Vec<_> = lines.filter_map(|line| line.port.poll_fd()).collect();
+        let waited = wait_readable(&descriptors, Some(wait));
+        waited.map_err(|error| PortError::System { action: "wait for frames".to_owned(), error })
+    }
+
+    /// The end system, and what happened at its interfaces.
+    pub fn reports(&self) -> (&Node, Vec<LineReport>) {
+        let report = |line: &Line| LineReport {
+            network: line.network,
+            refused: line.refused,
+            port: line.port.statistics(),
+        };
+        (&self.node, self.lines.iter().map(report).collect())
+    }
+
+    /// Frames for each network that has no interface.
+    pub fn unconnected(&self) -> [u64; 2] {
+        self.unconnected
+    }
+}
+
+impl Line {
+    fn send(&mut self, frame: &[u8], pool: &mut PacketPool, batch: &mut Batch) -> Result<(), PortError> {
+        self.port.complete(pool);
+        let Some(packet) = batch.add(pool) else {
+            self.refused += 1;
+            return Ok(());
+        };
+        if packet.set_frame(frame).is_err() {
+            self.refused += 1;
+            batch.recycle(pool);
+            return Ok(());
+        }
+        let transmitted = self.port.transmit(batch, pool);
+        self.refused += batch.len() as u64;
+        batch.recycle(pool);
+        transmitted?;
+        self.port.flush()
+    }
+}
