@@ -1,0 +1,231 @@
+//! What each switch needs to run `programs/afdx.p4`: runtime commands for its tables and accounts, and the plans of its ports.
+
+use super::plan;
+use crate::bounds::Bounds;
+use crate::graph::NodeId;
+use crate::model::{Account, Network, Policing, Switch, Vl};
+use crate::{MAX_TIME, Topology};
+use foldhash::{HashMap, HashSet};
+use millrace_toml_sections::{Measure, quantity};
+use millrace_traffic::words::PortPlan;
+use std::fmt::Write;
+
+/// The constant part of the destination address of AFDX.
+const PREFIX: u32 = 0x0300_0000;
+/// The mode in which virtual links pass, and the number of that mode: a bit of the parameter `modes`.
+const OPERATIONAL: (u32, u8) = (1, 0x02);
+
+/// What a switch needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entries {
+    /// The name of the switch.
+    pub switch: String,
+    /// What its files are called, without what tells them apart: letters, digits, `_`, `-`, `.` and `~` alone, and once in the network.
+    pub file: String,
+    /// Runtime commands for the tables of `afdx.p4`.
+    pub commands: String,
+    /// Plans of its ports, as `millrace run --tc` reads them.
+    pub plans: String,
+}
+
+/// A virtual link at a switch.
+struct Passing<'n> {
+    vl: &'n Vl,
+    enters: u16,
+    leaves: u64,
+    /// None: nothing is policed.
+    jitter: Option<u64>,
+}
+
+/// The entries of each switch. A virtual link that has no `jitter` is policed with that of the bounds.
+///
+/// # Errors
+/// A virtual link has neither a jitter nor a bound.
+pub fn entries(topology: &Topology<'_>, bounds: &Bounds) -> Result<Vec<Entries>, String> {
+    let network = topology.network;
+    let first = network.end_systems.len();
+    let files = file_names(network);
+    let made = network.switches.iter().enumerate().map(|(place, switch)| {
+        let node = (first + place) as NodeId;
+        let passing = passing(topology, bounds, node)?;
+        Ok(Entries {
+            switch: switch.name.clone(),
+            file: files[place].clone(),
+            commands: commands(network, switch, &passing, &used(&passing)),
+            plans: plans(topology, switch, node, used(&passing).as_slice())?,
+        })
+    });
+    made.collect()
+}
+
+/// For each switch what its files are called.
+pub(super) fn file_names(network: &Network) -> Vec<String> {
+    let name = |switch: &Switch| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let plain: String = switch.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        // A file whose name starts with a dot is in no list.
+        if plain.starts_with('.') { format!("_{plain}") } else { plain }
+    };
+    let mut names: Vec<String> = network.switches.iter().map(name).collect();
+    let mut known = HashSet::default();
+    for (place, name) in names.iter_mut().enumerate() {
+        if !known.insert(name.clone()) {
+            // The place of a switch is its own.
+            *name = format!("{name}~{place}");
+        }
+    }
+    names
+}
+
+/// The ports that some virtual link leaves by.
+fn used(passing: &[Passing<'_>]) -> Vec<u16> {
+    let bitmap = passing.iter().fold(0, |bitmap, passing| bitmap | passing.leaves);
+    (0..64).filter(|port| bitmap >> port & 1 == 1).collect()
+}
+
+fn passing<'n>(topology: &Topology<'n>, bounds: &Bounds, node: NodeId) -> Result<Vec<Passing<'n>>, String> {
+    let graph = &topology.graph;
+    let mut passing = Vec::new();
+    for (place, tree) in topology.trees.iter().enumerate() {
+        let Some(hop) = tree.hops.iter().position(|hop| graph.ports[hop.port as usize].to == node) else {
+            continue;
+        };
+        let vl = &topology.network.vls[tree.vl];
+        let after = tree.hops.iter().filter(|after| after.before == Some(hop as u32));
+        let leaves = after.fold(0, |bitmap, after| bitmap | 1 << graph.ports[after.port as usize].number);
+        let jitter = match (vl.policing, vl.jitter) {
+            (Policing::None, _) => None,
+            _ if vl.shared_account.is_some() => None,
+            (_, Some(jitter)) => Some(jitter),
+            (_, None) => {
+                let why = || {
+                    let switch = graph.name(node);
+                    format!(
+                        "virtual link {} has no `jitter`, and no bound says how late it is at switch `{switch}`",
+                        vl.id
+                    )
+                };
+                Some(bounds.jitter_after(place, hop).ok_or_else(why)?.min(MAX_TIME))
+            }
+        };
+        passing.push(Passing {
+            vl,
+            enters: graph.ports[tree.hops[hop].port as usize].to_number,
+            leaves,
+            jitter,
+        });
+    }
+    passing.sort_by_key(|passing| passing.vl.id);
+    Ok(passing)
+}
+
+fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], used: &[u16]) -> String {
+    let mut text = format!(
+        "# Switch {} of network {}: for programs/afdx.p4.\n# Part number {}, CRC {:#010x}.\n\n",
+        switch.name,
+        network.name,
+        network.part_number.as_deref().unwrap_or("none"),
+        network.crc()
+    );
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "table_set_default network set_prefix {PREFIX:#010x}\ntable_set_default switch_mode set_mode {}\n",
+        OPERATIONAL.0
+    );
+    let mut accounts = Accounts { network, used: HashMap::default(), next: 0, commands: String::new() };
+    for (number, passing) in passing.iter().enumerate() {
+        let vl = passing.vl;
+        let account = accounts.of(passing);
+        let _ = write!(
+            text,
+            "\n# {} of {}\ntable_add vls forward {} {} => {number} {account} {} {} {:#04x} {:#x} {}\n",
+            vl.name,
+            vl.source,
+            passing.enters,
+            vl.id,
+            vl.lmin,
+            vl.lmax,
+            OPERATIONAL.1,
+            passing.leaves,
+            vl.priority
+        );
+        text.push_str(&std::mem::take(&mut accounts.commands));
+    }
+    if let Some(most) = switch.max_delay {
+        text.push_str("\n# Frames that are older do not leave, in microseconds.\n");
+        for port in used {
+            let _ = writeln!(
+                text,
+                "table_add longest_stays set_longest_stay {port} => {}",
+                most.div_ceil(1000).max(1)
+            );
+        }
+    }
+    text
+}
+
+/// The accounts of a switch, by their numbers.
+struct Accounts<'n> {
+    network: &'n Network,
+    /// Shared ones that have a number.
+    used: HashMap<&'n str, u32>,
+    next: u32,
+    /// What sets those that are new.
+    commands: String,
+}
+
+impl<'n> Accounts<'n> {
+    /// The account of a virtual link. One that is not set lets all pass: so it is for what is not policed.
+    fn of(&mut self, passing: &Passing<'n>) -> u32 {
+        let shared = passing.vl.shared_account.as_deref();
+        if let Some(known) = shared.and_then(|name| self.used.get(name)) {
+            return *known;
+        }
+        let number = self.next;
+        self.next += 1;
+        match shared {
+            Some(name) => {
+                self.used.insert(name, number);
+                if let Some(account) = self.network.accounts.iter().find(|account| account.name == name) {
+                    let Account { bag, jitter, lmax, policing, .. } = account;
+                    self.set(number, (*bag, *jitter, *lmax), *policing);
+                }
+            }
+            None => {
+                let Vl { bag, lmax, policing, .. } = passing.vl;
+                self.set(number, (*bag, passing.jitter.unwrap_or(0), *lmax), *policing);
+            }
+        }
+        number
+    }
+
+    fn set(&mut self, number: u32, (bag, jitter, lmax): (u64, u64, u16), policing: Policing) {
+        let test = match policing {
+            Policing::Byte => "bytes",
+            Policing::Frame => "frames",
+            Policing::Both => "both",
+            Policing::None => return,
+        };
+        let time = |time| quantity::show(time, Measure::Time);
+        let _ = writeln!(
+            self.commands,
+            "account_set accounts {number} {} {} {lmax} {test}",
+            time(bag),
+            time(jitter)
+        );
+    }
+}
+
+fn plans(topology: &Topology<'_>, switch: &Switch, node: NodeId, used: &[u16]) -> Result<String, String> {
+    let graph = &topology.graph;
+    let mut text = format!("# Ports of switch {}: for millrace run --tc.\n", switch.name);
+    let mut ports: Vec<&crate::Port> =
+        graph.ports_of(node).iter().map(|port| &graph.ports[*port as usize]).collect();
+    ports.sort_by_key(|port| port.number);
+    for port in ports.into_iter().filter(|port| used.contains(&port.number)) {
+        let plan = plan(switch, Some(port.rate), topology.network.overhead)?;
+        let _ = write!(text, "\n{}", PortPlan { port: port.number.into(), plan });
+    }
+    Ok(text)
+}

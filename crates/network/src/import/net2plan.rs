@@ -1,0 +1,427 @@
+//! The tables of Net2Plan-AFDX: switches with the switches that they lead to, end systems with the switches that they are at, virtual
+//! links with the switches of their paths. Each is a CSV file with `;` between fields; the first line names the columns.
+//!
+//! That tool says nothing of latency; it has 100 µs for a switch and 150 µs for either side of an end system, which are kept. Lengths
+//! are of payload: 46 bytes more are a frame (Ethernet 14, IP 20, UDP 8, check sum 4), 38 over TCP as that tool counts it.
+
+use super::decimal::{RATES, Round, TIMES, amount};
+use super::{Notes, Source, label, traffic, wrong};
+use crate::limits::{MAX_RATE, MAX_VLS};
+use crate::model::*;
+use foldhash::HashMap;
+use millrace_toml_sections::{Finding, Findings, Kind, Problems, quoted};
+use std::ops::Range;
+
+const SWITCH_LATENCY: u64 = 100_000;
+const END_SYSTEM_LATENCY: u64 = 150_000;
+/// Bytes of a frame over UDP that are no payload, and of what Net2Plan-AFDX counts over TCP.
+const HEADERS: (u64, u64) = (46, 38);
+/// Most columns of a table.
+const MAX_COLUMNS: usize = 64;
+
+/// A table: its columns, and the fields of each line.
+struct Table<'s> {
+    source: Source<'s>,
+    columns: Vec<&'s str>,
+    lines: Vec<Line<'s>>,
+}
+
+#[derive(Clone, Copy)]
+struct Line<'s> {
+    text: &'s str,
+    start: usize,
+}
+
+/// A field with its place.
+#[derive(Clone, Copy)]
+struct Field<'s> {
+    text: &'s str,
+    start: usize,
+}
+
+impl Field<'_> {
+    fn at(self) -> Range<usize> {
+        self.start..self.start + self.text.len()
+    }
+}
+
+impl<'s> Table<'s> {
+    fn of(source: Source<'s>) -> Option<Table<'s>> {
+        let text = source.text;
+        let mut lines = Vec::new();
+        let mut start = 0;
+        for line in text.split(['\r', '\n']) {
+            // A byte order mark is no part of the first name.
+            let shown = line.trim_start_matches('\u{feff}');
+            if !shown.trim().is_empty() {
+                lines.push(Line { text: shown, start: start + line.len() - shown.len() });
+            }
+            start += line.len() + 1;
+        }
+        let (first, lines) = lines.split_first()?;
+        let columns = first.text.split(';').map(str::trim).take(MAX_COLUMNS).collect();
+        Some(Table { source, columns, lines: lines.to_vec() })
+    }
+
+    fn has(&self, column: &str) -> bool {
+        self.columns.contains(&column)
+    }
+
+    /// A field of a line; none if it is empty or there is no such column.
+    fn field(&self, line: Line<'s>, column: &str) -> Option<Field<'s>> {
+        let place = self.columns.iter().position(|name| *name == column)?;
+        let mut start = line.start;
+        for (at, field) in line.text.split(';').enumerate() {
+            if at == place {
+                let text = field.trim();
+                let start = start + field.len() - field.trim_start().len();
+                return (!text.is_empty()).then_some(Field { text, start });
+            }
+            start += field.len() + 1;
+        }
+        None
+    }
+
+    fn needed(&self, line: Line<'s>, column: &str, findings: &mut Findings) -> Option<Field<'s>> {
+        let field = self.field(line, column);
+        if field.is_none() {
+            let message = format!("the column `{column}` is missing or empty");
+            findings.push(Finding::new(Kind::Missing, line.start..line.start + line.text.len(), message));
+        }
+        field
+    }
+
+    /// The parts of a field.
+    fn parts(field: Field<'s>, between: char) -> impl Iterator<Item = Field<'s>> {
+        let mut start = field.start;
+        field.text.split(between).map(move |part| {
+            let at = start + part.len() - part.trim_start().len();
+            start += part.len() + 1;
+            Field { text: part.trim(), start: at }
+        })
+    }
+}
+
+/// Reads the three tables, each known by a column that it alone has.
+pub(super) fn read(sources: &[Source<'_>], notes: &mut Notes) -> Result<Network, Problems> {
+    let mut tables = [None, None, None];
+    for source in sources {
+        let table = Table::of(*source);
+        let place = table
+            .as_ref()
+            .and_then(|table| ["ports", "link_direction", "bag"].iter().position(|key| table.has(key)));
+        match (table, place) {
+            (Some(table), Some(place)) if tables[place].is_none() => tables[place] = Some(table),
+            (_, Some(_)) => {
+                let message = "two files have the columns of one table";
+                return Err(wrong(*source, Finding::new(Kind::Duplicate, 0..0, message)));
+            }
+            _ => {
+                let message = "a table with the column `ports`, `link_direction` or `bag` is expected";
+                return Err(wrong(*source, Finding::new(Kind::Syntax, 0..0, message)));
+            }
+        }
+    }
+    let [Some(switches), Some(end_systems), Some(vls)] = tables else {
+        let message = "three tables are a network: switches (`ports`), end systems (`link_direction`), virtual links (`bag`)";
+        return Err(wrong(sources[0], Finding::new(Kind::Missing, 0..0, message)));
+    };
+    let mut network = Network {
+        name: "network".into(),
+        part_number: None,
+        overhead: 20,
+        bags: Bags::Standard,
+        end_systems: Vec::new(),
+        switches: Vec::new(),
+        links: Vec::new(),
+        accounts: Vec::new(),
+        vls: Vec::new(),
+    };
+    let by_id = each(&switches, |findings| read_switches(&switches, &mut network, findings, notes))?;
+    each(&end_systems, |findings| read_end_systems(&end_systems, &by_id, &mut network, findings, notes))?;
+    super::saihu::number_ports(&mut network);
+    each(&vls, |findings| read_vls(&vls, &by_id, &mut network, findings, notes))?;
+    Ok(network)
+}
+
+/// What is read of a table, or what is wrong with it.
+fn each<T>(table: &Table<'_>, read: impl FnOnce(&mut Findings) -> T) -> Result<T, Problems> {
+    let mut findings = Findings::default();
+    let made = read(&mut findings);
+    match findings.problems(table.source.name, table.source.text) {
+        Some(problems) => Err(problems),
+        None => Ok(made),
+    }
+}
+
+fn rate(table: &Table<'_>, line: Line<'_>, findings: &mut Findings) -> u64 {
+    let Some(field) = table.needed(line, "link_capacity", findings) else { return 1 };
+    match amount(field.text, RATES, "bps", Round::Down) {
+        Ok(rate) if (1..=MAX_RATE).contains(&rate) => rate,
+        Ok(_) => {
+            let message = format!("`link_capacity` is 1 bit/s to {MAX_RATE} (MAX_RATE)");
+            findings.push(Finding::new(Kind::Limit, field.at(), message));
+            1
+        }
+        Err(why) => {
+            let message = format!("`link_capacity` is {}: {why}", quoted(field.text));
+            findings.push(Finding::new(Kind::Value, field.at(), message));
+            1
+        }
+    }
+}
+
+fn link(from: &str, to: &str, rate: u64, one_way: bool) -> Link {
+    let end = |node: &str| End { node: node.to_owned(), port: 0 };
+    Link {
+        between: [end(from), end(to)],
+        network: Side::A,
+        rate,
+        service_rate: rate,
+        latency: None,
+        propagation: 0,
+        one_way,
+    }
+}
+
+/// Adds a direction; both make one link if they have one rate.
+fn add(links: &mut Vec<Link>, known: &mut HashMap<(String, String), usize>, new: Link) {
+    let [from, to] = new.between.each_ref().map(|end| end.node.clone());
+    if let Some(place) = known.get(&(to.clone(), from.clone())).copied()
+        && links[place].rate == new.rate
+    {
+        links[place].one_way = false;
+        return;
+    }
+    known.insert((from, to), links.len());
+    links.push(new);
+}
+
+fn read_switches(
+    table: &Table<'_>,
+    network: &mut Network,
+    findings: &mut Findings,
+    notes: &mut Notes,
+) -> HashMap<String, String> {
+    let mut by_id = HashMap::default();
+    for line in &table.lines {
+        let (Some(id), Some(name)) =
+            (table.needed(*line, "id", findings), table.needed(*line, "name", findings))
+        else {
+            continue;
+        };
+        let name = label(name.text, notes);
+        if by_id.insert(id.text.to_owned(), name.clone()).is_some() {
+            findings.push(Finding::new(
+                Kind::Duplicate,
+                id.at(),
+                format!("two switches have the id {}", quoted(id.text)),
+            ));
+        }
+        network.switches.push(Switch {
+            name,
+            network: Side::A,
+            latency: SWITCH_LATENCY,
+            least_latency: 0,
+            scheduler: Scheduler::Fifo,
+            priorities: 2,
+            buffer: None,
+            max_delay: None,
+        });
+    }
+    let mut known = HashMap::default();
+    for line in &table.lines {
+        let (Some(id), Some(to)) = (table.field(*line, "id"), table.field(*line, "links")) else { continue };
+        let rate = rate(table, *line, findings);
+        for to in Table::parts(to, ',') {
+            match (by_id.get(id.text), by_id.get(to.text)) {
+                (Some(from), Some(to)) => add(&mut network.links, &mut known, link(from, to, rate, true)),
+                _ => findings.push(unknown(to)),
+            }
+        }
+    }
+    by_id
+}
+
+fn unknown(id: Field<'_>) -> Finding {
+    Finding::new(Kind::UnknownName, id.at(), format!("there is no switch with the id {}", quoted(id.text)))
+}
+
+fn read_end_systems(
+    table: &Table<'_>,
+    by_id: &HashMap<String, String>,
+    network: &mut Network,
+    findings: &mut Findings,
+    notes: &mut Notes,
+) {
+    for line in &table.lines {
+        let Some(name) = table.needed(*line, "name", findings) else { continue };
+        let name = label(name.text, notes);
+        let rate = rate(table, *line, findings);
+        if let Some(links) = table.needed(*line, "links", findings) {
+            let direction = table.field(*line, "link_direction");
+            for id in Table::parts(links, ',') {
+                let Some(switch) = by_id.get(id.text) else {
+                    findings.push(unknown(id));
+                    continue;
+                };
+                match direction.map_or("b", |field| field.text) {
+                    "b" => network.links.push(link(&name, switch, rate, false)),
+                    "o" => network.links.push(link(&name, switch, rate, true)),
+                    "i" => network.links.push(link(switch, &name, rate, true)),
+                    other => {
+                        let message = format!("`link_direction` is {}: i, o or b is expected", quoted(other));
+                        let at = direction.map_or(id.at(), Field::at);
+                        findings.push(Finding::new(Kind::Value, at, message));
+                        break;
+                    }
+                }
+            }
+        }
+        let end_system = super::end_system(name, network.end_systems.len(), END_SYSTEM_LATENCY);
+        network.end_systems.push(EndSystem { receive_latency: END_SYSTEM_LATENCY, ..end_system });
+    }
+    notes.add("latency of 100 us of a switch and of 150 us of either side of an end system, as Net2Plan-AFDX has it", "");
+}
+
+fn read_vls(
+    table: &Table<'_>,
+    by_id: &HashMap<String, String>,
+    network: &mut Network,
+    findings: &mut Findings,
+    notes: &mut Notes,
+) {
+    for column in [
+        "jitter_max",
+        "network_selection",
+        "redundancy_managment",
+        "integrity_test",
+        "per_vl_packet_arrival_type",
+    ] {
+        if table.lines.iter().any(|line| table.field(*line, column).is_some()) {
+            notes.add("columns that are not read", column);
+        }
+    }
+    let names = network
+        .end_systems
+        .iter()
+        .map(|is| is.name.as_str())
+        .chain(network.switches.iter().map(|is| is.name.as_str()));
+    let places: HashMap<String, u32> =
+        names.enumerate().map(|(place, name)| (name.to_owned(), place as u32)).collect();
+    let graph = crate::Graph::new(&network.end_systems, &network.switches, &network.links);
+    if table.lines.len() > MAX_VLS {
+        let at = table.lines[MAX_VLS].start;
+        findings.push(Finding::new(
+            Kind::Limit,
+            at..at,
+            format!("more than {MAX_VLS} virtual links (MAX_VLS)"),
+        ));
+        return;
+    }
+    for (place, line) in table.lines.iter().enumerate() {
+        let Some(mut vl) = read_vl(table, *line, place, findings, notes) else { continue };
+        let Some(to) = table.needed(*line, "dsts", findings) else { continue };
+        let to: Vec<Field<'_>> = Table::parts(to, ',').collect();
+        let routes = table.field(*line, "routes").map(|field| Table::parts(field, ':').collect::<Vec<_>>());
+        let mut paths = Vec::new();
+        match routes {
+            Some(routes) if routes.len() == to.len() => {
+                for (route, to) in routes.into_iter().zip(&to) {
+                    let mut path = Vec::new();
+                    for id in Table::parts(route, ',') {
+                        match by_id.get(id.text) {
+                            Some(switch) => path.push(switch.clone()),
+                            None => findings.push(unknown(id)),
+                        }
+                    }
+                    path.push(label(to.text, notes));
+                    paths.push(path);
+                }
+            }
+            Some(routes) => {
+                let message = format!("{} paths for {} destinations", routes.len(), to.len());
+                findings.push(Finding::new(Kind::Conflict, routes[0].at(), message));
+            }
+            // That tool computes what is not there; so do we.
+            None => {
+                let source = places.get(vl.source.as_str()).copied();
+                let reached = source.map(|source| graph.reached_from(source, Side::A));
+                for to in &to {
+                    let node = places.get(&label(to.text, notes)).copied();
+                    let path = match (node, &reached) {
+                        (Some(node), Some(reached)) => graph.path_to(node, reached),
+                        _ => Vec::new(),
+                    };
+                    if path.is_empty() {
+                        let message =
+                            format!("no path leads from {} to {}", quoted(&vl.source), quoted(to.text));
+                        findings.push(Finding::new(Kind::Route, to.at(), message));
+                    }
+                    paths.push(path.into_iter().map(|node| graph.name(node).to_owned()).collect());
+                }
+            }
+        }
+        vl.routes.push(Route { network: Side::A, paths });
+        network.vls.push(vl);
+    }
+}
+
+fn read_vl(
+    table: &Table<'_>,
+    line: Line<'_>,
+    place: usize,
+    findings: &mut Findings,
+    notes: &mut Notes,
+) -> Option<Vl> {
+    let id = table.needed(line, "id", findings)?;
+    let Ok(number) = id.text.parse::<u16>() else {
+        findings.push(Finding::new(
+            Kind::Value,
+            id.at(),
+            format!("`id` is {}: 0 to 65535 is expected", quoted(id.text)),
+        ));
+        return None;
+    };
+    let name =
+        table.field(line, "name").map_or_else(|| format!("VL{number}"), |name| label(name.text, notes));
+    let source = label(table.needed(line, "src", findings)?.text, notes);
+    let mut read = |field: Field<'_>, units, unit, round| match amount(field.text, units, unit, round) {
+        Ok(amount) => Some(amount),
+        Err(why) => {
+            findings.push(Finding::new(Kind::Value, field.at(), format!("{}: {why}", quoted(field.text))));
+            None
+        }
+    };
+    let missing = |column| table.field(line, column);
+    let bag = missing("bag").and_then(|field| read(field, TIMES, "ms", Round::Down));
+    let length = |field: Option<Field<'_>>| {
+        field.and_then(|field| field.text.parse::<u64>().ok()).filter(|bytes| *bytes < 1 << 20)
+    };
+    let lmax = length(missing("l_max"));
+    let skew = missing("skew_max").and_then(|field| read(field, TIMES, "ms", Round::Up));
+    let header =
+        if missing("protocol").is_some_and(|field| field.text == "1") { HEADERS.1 } else { HEADERS.0 };
+    let at = line.start..line.start + line.text.len();
+    let (Some(bag), Some(lmax)) = (bag, lmax) else {
+        let message = format!("virtual link {number} needs a `bag` in ms and an `l_max` in bytes");
+        findings.push(Finding::new(Kind::Missing, at, message));
+        return None;
+    };
+    let lmin = length(missing("l_min")).unwrap_or(0);
+    let made = traffic::periodic((lmin + header, lmax + header), bag, 1, 0);
+    let made = made.map_err(|why| {
+        findings.push(Finding::new(Kind::Value, at, format!("virtual link {number}: {why}")));
+    });
+    let mut vl = made.ok()?.vl(number, name, source);
+    vl.skew_max = skew.unwrap_or(vl.skew_max);
+    let count = missing("sub_vl_number").and_then(|field| field.text.parse::<usize>().ok()).unwrap_or(0);
+    let queue =
+        missing("regulator_queue_size").and_then(|field| field.text.parse::<u32>().ok()).unwrap_or(64);
+    if count > 1 {
+        let sub_vl = |at| SubVl { name: format!("sub{at}"), queue: queue.clamp(1, crate::MAX_QUEUE as u32) };
+        vl.sub_vls = (1..=count.min(crate::MAX_SUB_VLS)).map(sub_vl).collect();
+    }
+    let _ = place;
+    Some(vl)
+}

@@ -1,0 +1,170 @@
+//! Random networks: what is generated is right, a simulation never is above a bound, and formats keep what they can say.
+
+use millrace_network::bounds::bounds;
+use millrace_network::export::{entries, wopanets};
+use millrace_network::generate::{Size, generate};
+use millrace_network::import::{Format, Source, import};
+use millrace_network::simulate::{Offsets, Setting, simulate};
+use millrace_network::{Network, Side, Topology};
+
+/// Networks of a test. MILLRACE_NETWORKS says another number, for an evaluation.
+fn networks() -> u64 {
+    number("MILLRACE_NETWORKS", 200)
+}
+
+/// Frames of a simulation.
+fn frames() -> u64 {
+    number("MILLRACE_FRAMES", 2_000)
+}
+
+fn number(name: &str, without: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(without)
+}
+
+fn checked(seed: u64, size: Size) -> Network {
+    let network = generate(seed, size);
+    network.checked("generated").unwrap_or_else(|problems| panic!("{seed}: {}", problems.render(false)))
+}
+
+#[test]
+fn a_simulation_is_never_above_a_bound() {
+    let mut reached = Vec::new();
+    for seed in 0..networks() {
+        let network = checked(seed, Size::random(seed));
+        let topology = Topology::new(&network).expect("a topology");
+        let bounds = bounds(&topology).expect("bounds");
+        assert!(bounds.paths.iter().all(|path| path.bound.is_ok()), "{seed}: a tree has bounds");
+        for (offsets, _) in Offsets::ALL {
+            let setting = Setting { frames: frames(), offsets, seed, vls: Vec::new() };
+            let report = simulate(&topology, Some(&bounds), &setting, &mut |_| {}).expect("a simulation");
+            assert_eq!(report.above(&bounds), [], "{seed} {offsets:?}");
+            // Accounts tolerate what the bounds say, so nothing is lost.
+            assert_eq!(report.discards, Default::default(), "{seed} {offsets:?}");
+            let paths = report.paths.iter().zip(&bounds.paths);
+            for (seen, path) in paths.filter(|_| offsets == Offsets::Directed) {
+                reached.extend(path.bound.as_ref().ok().map(|bound| seen.part_of(bound.delay)));
+            }
+            for (port, (most, bound)) in report.most_waiting.iter().zip(&bounds.ports).enumerate() {
+                if let Some(Ok(queue)) = &bound.bound {
+                    assert!(
+                        *most <= queue.room,
+                        "{seed} {offsets:?}: port {port} held {most} bytes, bound {}",
+                        queue.room
+                    );
+                }
+            }
+        }
+    }
+    let mean = reached.iter().sum::<u64>() / reached.len() as u64;
+    println!("{} paths reached {mean} thousandths of their bounds on average", reached.len());
+    assert!(mean >= 800, "{mean}");
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    for seed in 0..networks().min(100) {
+        let network = checked(seed, Size::random(seed));
+        let text = network.to_toml();
+        let back = Network::parse("back", &text).expect("its own text");
+        assert_eq!(back, network, "{seed}");
+        let mut turned = network.clone();
+        turned.vls.reverse();
+        turned.end_systems.reverse();
+        turned.links.reverse();
+        assert_eq!(turned.crc(), network.crc(), "{seed}: the order is not part of the CRC");
+        turned.vls[0].lmax ^= 1;
+        assert_ne!(turned.crc(), network.crc(), "{seed}");
+    }
+}
+
+/// WoPANets says what matters to delays: a network that is written and read has the same bounds.
+#[test]
+fn wopanets_keeps_the_bounds() {
+    for seed in 0..networks().min(100) {
+        let network = checked(seed, Size::random(seed));
+        let topology = Topology::new(&network).expect("a topology");
+        let (text, _) = wopanets(&topology, Side::A);
+        let source = Source { name: "written.xml", text: &text };
+        let read = import(Format::Wopanets, &[source]);
+        let read = read.unwrap_or_else(|problems| panic!("{seed}: {}", problems.render(false))).network;
+        let back = Topology::new(&read).expect("a topology");
+        let delays = |topology: &Topology<'_>| -> Vec<u64> {
+            let found = bounds(topology).expect("bounds");
+            found.paths.iter().map(|path| path.bound.as_ref().expect("a bound").delay).collect()
+        };
+        assert_eq!(delays(&topology), delays(&back), "{seed}");
+    }
+}
+
+/// Each virtual link is in the entries of each switch that it passes, once, with the ports that it leaves by.
+#[test]
+fn entries_send_each_virtual_link_on_its_way() {
+    for seed in 0..networks().min(100) {
+        let network = checked(seed, Size::random(seed));
+        let topology = Topology::new(&network).expect("a topology");
+        let made = entries(&topology, &bounds(&topology).expect("bounds")).expect("entries");
+        for (place, of_switch) in made.iter().enumerate() {
+            let node = (network.end_systems.len() + place) as u32;
+            let mut wanted = Vec::new();
+            for tree in &topology.trees {
+                let ports = |hop: &millrace_network::Hop| &topology.graph.ports[hop.port as usize];
+                let Some(enters) = tree.hops.iter().find(|hop| ports(hop).to == node) else { continue };
+                let leaves = tree.hops.iter().filter(|hop| ports(hop).node == node);
+                let bitmap = leaves.fold(0u64, |bitmap, hop| bitmap | 1 << ports(hop).number);
+                wanted.push((ports(enters).to_number, network.vls[tree.vl].id, bitmap));
+            }
+            let words = |line: &str| -> (u16, u16, u64) {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let bitmap = u64::from_str_radix(words[11].trim_start_matches("0x"), 16).expect("a bitmap");
+                (words[3].parse().expect("a port"), words[4].parse().expect("an id"), bitmap)
+            };
+            let lines = of_switch.commands.lines().filter(|line| line.starts_with("table_add vls"));
+            let mut found: Vec<_> = lines.map(words).collect();
+            found.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(found, wanted, "{seed}: {}", of_switch.switch);
+            let plans = millrace_traffic::words::parse(&of_switch.plans).expect("plans");
+            let ports = wanted.iter().fold(0, |bitmap, (.., leaves)| bitmap | leaves);
+            assert_eq!(plans.len() as u32, ports.count_ones(), "{seed}");
+        }
+    }
+}
+
+/// The speed of a simulation and of bounds, on a network of the size of an aircraft's: cargo test --release --test generated -- --ignored speed --nocapture.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    let size = Size { switches: 8, end_systems: 80, vls: 4000, destinations: 8, extra_links: 0, load: 60 };
+    let network = checked(1, size);
+    let topology = Topology::new(&network).expect("a topology");
+    let started = std::time::Instant::now();
+    let bounds = bounds(&topology).expect("bounds");
+    let took = started.elapsed();
+    let paths = bounds.paths.len();
+    println!("{} virtual links, {paths} paths: bounds in {} ms", network.vls.len(), took.as_millis());
+    let setting = Setting {
+        frames: number("MILLRACE_FRAMES", 2_000_000),
+        offsets: Offsets::Random,
+        seed: 1,
+        vls: Vec::new(),
+    };
+    let (started, busy) = (std::time::Instant::now(), processor_time());
+    let report = simulate(&topology, Some(&bounds), &setting, &mut |_| {}).expect("a simulation");
+    let (took, busy) = (started.elapsed(), processor_time() - busy);
+    assert_eq!(report.above(&bounds), []);
+    let rate = |seconds: f64| report.hops as f64 / seconds / 1e6;
+    println!(
+        "{} frames, {} hops in {} ms: {:.2} million hops a second by the clock, {:.2} by the time of the processor",
+        report.frames,
+        report.hops,
+        took.as_millis(),
+        rate(took.as_secs_f64()),
+        rate(busy)
+    );
+}
+
+/// Seconds that this thread has had a processor, which other work on the machine does not change much.
+fn processor_time() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
