@@ -2,6 +2,7 @@
 
 use crate::compile::compile;
 use crate::error::{ProgramError, Why};
+use crate::modes::Modes;
 use crate::pipeline::Pipeline;
 use millrace_compile::check_port;
 use millrace_dataplane::{BuildError, Cancel, EngineKind, Moment, Switch, SwitchConfig, SwitchError};
@@ -20,6 +21,8 @@ pub struct Making {
     pub drop_port: Option<u32>,
     /// What has the chains of plugins ready that they ask for; none: they get none.
     pub chains: Option<ProgramChains>,
+    /// The mode of the switch, which says whether programs are taken now, and which they are told; none: they always are.
+    pub modes: Option<Modes>,
 }
 
 impl Making {
@@ -47,6 +50,9 @@ impl Making {
         at_once: bool,
         cancel: &Cancel,
     ) -> Result<Switch, ProgramError> {
+        if let Some(modes) = &self.modes {
+            modes.check_load().map_err(ProgramError::invalid)?;
+        }
         if let Some(port) = running.largest_port {
             check_port(&pipeline.program, port).map_err(ProgramError::invalid)?;
         }
@@ -70,6 +76,9 @@ impl Making {
             })?;
         if let Some(reason) = switch.without_code() {
             warn!(program = pipeline.program.name, reason, "the interpreter runs the program");
+        }
+        if let Some(modes) = &self.modes {
+            modes.set_up(&mut switch);
         }
         if let Some(chains) = chains {
             switch.at_exchange(|| chains.start());

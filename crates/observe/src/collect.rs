@@ -1,12 +1,12 @@
 //! From a running switch to its status.
 
-use crate::Plugins;
 use crate::process::{self, Started};
 use crate::status;
+use crate::{Modes, Plugins, afdx};
 use millrace_dataplane::{Control, DropReason, PendingReport, Report, ReportError};
 use millrace_drivers::{Captures, Links, PortLink};
 use millrace_inputs::InputsStatus;
-use millrace_observe_api::{Process, Status};
+use millrace_observe_api::{ModeStatus, Process, Status};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ pub(crate) struct Seen {
     pub(crate) links: Links,
     pub(crate) inputs: InputsStatus,
     pub(crate) plugins: Arc<dyn Plugins>,
+    pub(crate) modes: Arc<dyn Modes>,
     /// Whether the process is the switch's alone.
     pub(crate) shows_process: bool,
 }
@@ -104,8 +105,8 @@ impl Collector {
             tables: status::tables(report),
             queues: report.queues.plain.iter().map(status::queue).collect(),
             plans: report.queues.planned.iter().map(status::plan).collect(),
-            bursts: status::distribution(&report.bursts),
-            latency_ns: status::distribution(&report.latency),
+            bursts: status::distribution(&report.bursts.sizes),
+            latency_ns: status::distribution(&report.bursts.latency),
             lost_notices: report.workers.iter().map(|worker| worker.lost_notices).sum(),
             workers: report.workers.iter().map(status::worker).collect(),
             captures: self.seen.captures.status().into_iter().map(status::capture).collect(),
@@ -115,6 +116,9 @@ impl Collector {
                 true => process::now(self.started),
                 false => Process::default(),
             },
+            mode: ModeStatus { mode: report.mode.to_string(), ..self.seen.modes.now() },
+            configuration: self.seen.modes.configuration(),
+            afdx: afdx::status(report),
         }
     }
 }

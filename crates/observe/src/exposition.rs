@@ -5,6 +5,7 @@ mod kinds;
 mod many;
 
 use families::{Families, Labels, Samples};
+use millrace_dataplane::MODES;
 use millrace_observe_api::{
     CaptureStatus, ChassisStatus, DropSiteStatus, FlowStatus, PlanQueueStatus, PluginStatus, PortStatus,
     Process, QueuePairStatus, QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
@@ -52,6 +53,7 @@ fn build(out: &mut Families, version: &str) {
 fn switch(out: &mut Families, status: &Status) {
     let program = [("program", status.program.as_str()), ("engine", status.engine.as_str())];
     out.info("millrace_program", "The program that runs", &program);
+    modes(out, status);
     ports(out, status);
     let drops = status.drops.iter().map(|(reason, count)| (vec![("reason", reason.clone())], *count));
     out.counters("millrace_drops", "Packets and copies dropped", None, drops.collect());
@@ -68,6 +70,16 @@ fn switch(out: &mut Families, status: &Status) {
     captures(out, status);
     inputs(out, status);
     plugins(out, status);
+}
+
+fn modes(out: &mut Families, status: &Status) {
+    let each = MODES.iter().map(|conduct| {
+        let is_it = u64::from(conduct.name == status.mode.mode);
+        (vec![("mode", conduct.name.to_owned())], is_it)
+    });
+    out.gauges("millrace_mode", "1 for the mode of the switch, 0 for the others", None, each.collect());
+    let help = "Changes of the mode";
+    out.counters("millrace_mode_changes", help, None, vec![(vec![], status.mode.changes)]);
 }
 
 fn ports(out: &mut Families, status: &Status) {

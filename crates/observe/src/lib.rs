@@ -16,9 +16,11 @@
 //!
 //! [`Captures`]: millrace_drivers::Captures
 
+mod afdx;
 mod collect;
 mod exposition;
 mod guard;
+mod observer;
 mod places;
 mod process;
 pub mod server;
@@ -26,6 +28,8 @@ mod status;
 
 pub use collect::REPORTS_A_SECOND;
 pub use exposition::{CONTENT_TYPE, metrics, metrics_of_many};
+pub use observer::Observer;
 pub use server::{
-    Change, DEVICE, Listen, Log, NoPlugins, Physical, Plugins, Server, Shown, StartError, Switches, Watched,
+    Change, DEVICE, Listen, Log, Modes, NoModes, NoPlugins, Physical, Plugins, Server, Shown, StartError,
+    Switches, Watched,
 };

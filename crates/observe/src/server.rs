@@ -21,6 +21,8 @@
 //! | `GET /plugins` | the plugins that programs call, as JSON |
 //! | `PUT /plugins/NAME?SETTINGS`, with a module | loads it under that name, and answers as `GET` does |
 //! | `PUT /plugins/NAME/off`, `.../on` | switches it off, or on again, and answers as `GET` does |
+//! | `GET /mode` | the mode of the switch, as JSON |
+//! | `PUT /mode?set=MODE` | has it go on in that mode, and answers as `GET` does |
 //! | `GET /log` | the level of the log, as JSON |
 //! | `PUT /log?level=LEVEL` | sets it, and answers as `GET` does |
 //!
@@ -36,7 +38,8 @@
 //!
 //! Whoever is not on the access list gets 401, and what a client may not see is 404, as what is not there.
 //!
-//! Captures, the log, plugins, plans, shares and queue pairs are switched from this machine only, and not by web pages: a request that says where it comes from
+//! Captures, the log, modes, plugins, plans, shares and queue pairs are switched from this machine only, and not by web pages: a request that
+//! says where it comes from
 //! (`Origin`) is refused. So is every request for another host than this one (`Host`).
 
 mod captures;
@@ -56,7 +59,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 pub use many::{Change, MAX_SWITCH_CAPTURES, Physical, SCRAPE_TIME, Switches, Watched};
 use millrace_listen::{Admission, ListenError, METRICS, Service};
-pub use one::{Log, NoPlugins, Plugins, Shown};
+pub use one::{Log, Modes, NoModes, NoPlugins, Plugins, Shown};
 use std::convert::Infallible;
 use std::fmt;
 use std::io;

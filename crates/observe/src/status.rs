@@ -14,12 +14,13 @@ use std::collections::BTreeMap;
 
 pub(crate) fn port(report: &PortReport, far_end: Option<&PortLink>) -> PortStatus {
     let link = far_end.and_then(|far_end| far_end.link.as_ref());
-    let PortReport { port, is_up, counters, driver } = *report;
+    let PortReport { port, is_up, is_enabled, counters, driver } = *report;
     let PortStatistics { rx_missed, rx_errors, rx_filtered, rx_truncated, tx_refused, .. } = driver;
     let (rx_kinds, tx_kinds) = driver.kinds();
     PortStatus {
         port,
         up: is_up && link.is_none_or(|link| link.is_up),
+        enabled: is_enabled,
         interface: link.map(|link| link.name.clone()),
         spec: far_end.map(|far_end| far_end.spec.to_string()),
         mac: link.and_then(|link| link.mac).map(mac),

@@ -1,6 +1,7 @@
 //! Asking a running switch what it is like.
 
 use crate::chassis::ChassisStatus;
+use crate::management::ModeStatus;
 use crate::status::{CaptureStatus, IntakeStatus, LogStatus, PlanStatus, PluginStatus, Status, WorkerStatus};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
@@ -202,6 +203,22 @@ impl Client {
     /// [`ClientError`].
     pub fn remove_intake(&self, port: u32) -> Result<Vec<IntakeStatus>, ClientError> {
         self.ask(Method::DELETE, &format!("/ingress/{port}"))
+    }
+
+    /// The mode of the switch.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn mode(&self) -> Result<ModeStatus, ClientError> {
+        self.ask(Method::GET, "/mode")
+    }
+
+    /// Has the switch go on in another mode; gives it as it is then.
+    ///
+    /// # Errors
+    /// [`ClientError`]; the mode stays.
+    pub fn set_mode(&self, mode: &str) -> Result<ModeStatus, ClientError> {
+        self.ask(Method::PUT, &format!("/mode?set={mode}"))
     }
 
     /// The plugins.

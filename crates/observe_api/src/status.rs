@@ -1,5 +1,6 @@
 //! What a switch is like at one moment, as JSON has it.
 
+use crate::{AfdxStatus, ConfigurationStatus, ModeStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,6 +48,15 @@ pub struct Status {
     pub plugins: Vec<PluginStatus>,
     /// The process of the switch.
     pub process: Process,
+    /// The mode of the switch.
+    #[serde(default)]
+    pub mode: ModeStatus,
+    /// The configuration that it was given.
+    #[serde(default)]
+    pub configuration: ConfigurationStatus,
+    /// What a program of an AFDX network counts, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub afdx: Option<AfdxStatus>,
 }
 
 /// A plugin that programs call. Counts are of whatever was loaded under its name.
@@ -89,6 +99,9 @@ pub struct PortStatus {
     pub port: u32,
     /// Whether packets can come and go: its driver works, its input has not ended, and its link is up where it has one.
     pub up: bool,
+    /// Whether it was not switched off.
+    #[serde(default = "is_so")]
+    pub enabled: bool,
     /// The name of its interface; none where it is no interface.
     #[serde(default)]
     pub interface: Option<String>,
@@ -136,6 +149,11 @@ pub struct PortStatus {
     /// What the device of its interface has counted since the switch has it, whoever takes and sends the frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceStatus>,
+}
+
+/// What a status of an older switch does not say.
+fn is_so() -> bool {
+    true
 }
 
 /// Frames of one direction by kind.

@@ -1,7 +1,7 @@
 use super::*;
 use millrace_observe_api::{
-    DeviceDirection, DeviceStatus, Distribution, KindsStatus, OutsideStatus, PhysicalStatus, PlanStatus,
-    Process,
+    ConfigurationStatus, DeviceDirection, DeviceStatus, Distribution, KindsStatus, ModeStatus, OutsideStatus,
+    PhysicalStatus, PlanStatus, Process,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ fn status() -> Arc<Status> {
     let port = PortStatus {
         port: 3,
         up: true,
+        enabled: true,
         interface: Some("eth0".into()),
         spec: Some("packet:eth0".into()),
         mac: Some("02:00:00:00:00:17".into()),
@@ -124,6 +125,9 @@ fn status() -> Arc<Status> {
             error: None,
         }],
         process: Process { start_seconds: 1e9, cpu_seconds: 0.25, resident_bytes: 81, virtual_bytes: 82 },
+        mode: ModeStatus { mode: "passive".into(), previous: "init".into(), since_ns: 141, changes: 142 },
+        configuration: ConfigurationStatus::default(),
+        afdx: None,
     })
 }
 
@@ -163,6 +167,9 @@ fn every_number_has_its_name_and_labels() {
         "millrace_port_info{port=\"3\",interface=\"eth0\",mac=\"02:00:00:00:00:17\",spec=\"packet:eth0\"} 1",
         "millrace_port_speed_bytes{port=\"3\"} 125000000",
         "millrace_program_info{program=\"a \\\"quoted\\\\\\\" program\",engine=\"jit\"} 1",
+        "millrace_mode{mode=\"passive\"} 1",
+        "millrace_mode{mode=\"operational\"} 0",
+        "millrace_mode_changes_total 142",
         "millrace_port_up{port=\"3\"} 1",
         "millrace_port_receive_packets_total{port=\"3\"} 11",
         "millrace_port_receive_bytes_total{port=\"3\"} 12",

@@ -2,11 +2,11 @@
 
 use super::captures::{Wanted, refused};
 use super::{Answer, Ends, Site, blocking, json, text, typed};
-use crate::NoPlugins;
 use crate::collect::{Collector, Seen, ask_all};
 use crate::exposition::{CONTENT_TYPE, metrics, metrics_of_many};
 use crate::guard::Refusal as NoAnswer;
 use crate::process::{self, Started};
+use crate::{NoModes, NoPlugins};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::http::request::Parts;
@@ -49,6 +49,7 @@ impl Watched {
             links: Links::default(),
             inputs: InputsStatus::default(),
             plugins: Arc::new(NoPlugins),
+            modes: Arc::new(NoModes),
             shows_process: false,
         };
         Watched { collector: Mutex::new(Collector::new(control, seen)), captures, outside: Box::new(outside) }

@@ -1,5 +1,6 @@
 //! One switch, with all that can be seen and set of it.
 
+mod modes;
 mod schedule;
 
 use super::captures::{Wanted, refused};
@@ -15,6 +16,7 @@ use millrace_dataplane::{Control, MoveError, ReportError};
 use millrace_drivers::{Captures, Links};
 use millrace_inputs::InputsStatus;
 use millrace_observe_api::{LogStatus, PluginStatus, Status};
+pub use modes::{Modes, NoModes};
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing::info;
 
@@ -62,13 +64,16 @@ pub struct Shown {
     pub log: Box<dyn Log>,
     /// The plugins that its programs may call.
     pub plugins: Arc<dyn Plugins>,
+    /// Its modes.
+    pub modes: Arc<dyn Modes>,
 }
 
 impl Shown {
     /// A switch without interfaces whose links are known, and without a log.
     pub fn new(control: Control, captures: Arc<Captures>) -> Shown {
         let (links, inputs) = (Links::default(), InputsStatus::default());
-        Shown { control, captures, links, inputs, log: Box::new(NoLog), plugins: Arc::new(NoPlugins) }
+        let (log, plugins, modes) = (Box::new(NoLog), Arc::new(NoPlugins), Arc::new(NoModes));
+        Shown { control, captures, links, inputs, log, plugins, modes }
     }
 }
 
@@ -108,20 +113,22 @@ pub(super) struct Shared {
     captures: Arc<Captures>,
     log: Box<dyn Log>,
     plugins: Arc<dyn Plugins>,
+    modes: Arc<dyn Modes>,
 }
 
 impl Shared {
     pub(super) fn new(shown: Shown) -> Shared {
-        let Shown { control, captures, links, inputs, log, plugins } = shown;
+        let Shown { control, captures, links, inputs, log, plugins, modes } = shown;
         let seen = Seen {
             captures: Arc::clone(&captures),
             links,
             inputs,
             plugins: Arc::clone(&plugins),
+            modes: Arc::clone(&modes),
             shows_process: true,
         };
         let collector = Mutex::new(Collector::new(control.clone(), seen));
-        Shared { control, collector, captures, log, plugins }
+        Shared { control, collector, captures, log, plugins, modes }
     }
 }
 
@@ -154,6 +161,9 @@ async fn answer(shared: Arc<Shared>, ends: Ends, head: Parts, body: Incoming) ->
     if let Some(plugin) = path.strip_prefix("/plugins/") {
         return put_plugin(shared, ends, &head, plugin, body).await;
     }
+    if path == "/mode" && head.method == Method::PUT {
+        return modes::set(shared, ends.peer, &head).await;
+    }
     if path == "/log" && head.method == Method::PUT {
         if let Err((status, reason)) = may_change(&head, ends.peer) {
             return text(status, &reason);
@@ -179,14 +189,15 @@ async fn answer(shared: Arc<Shared>, ends: Ends, head: Parts, body: Incoming) ->
         "/tc" => blocking(move || shared.status(|status| json(&status.plans))).await,
         "/ingress" => blocking(move || schedule::intakes(&shared)).await,
         "/plugins" => json(&shared.plugins.list()),
+        "/mode" => blocking(move || shared.status(|status| json(&status.mode))).await,
         "/log" => json(&LogStatus { level: shared.log.level() }),
         "/" => text(
             StatusCode::OK,
-            "millrace: /metrics for Prometheus, /status, /captures, /queues, /tc, /ingress, /plugins and /log as JSON",
+            "millrace: /metrics for Prometheus, /status, /captures, /queues, /tc, /ingress, /plugins, /mode and /log as JSON",
         ),
         _ => text(
             StatusCode::NOT_FOUND,
-            "there are /metrics, /status, /captures, /queues, /tc, /ingress, /plugins and /log",
+            "there are /metrics, /status, /captures, /queues, /tc, /ingress, /plugins, /mode and /log",
         ),
     }
 }
