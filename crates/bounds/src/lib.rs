@@ -1,0 +1,116 @@
+//! What a packet costs at most in a compiled program: instructions, cache lines, memory and time.
+//!
+//! ```text
+//! midend::machine::MachineCode  what a code generator tells: bytes, blocks, for which node each instruction was made
+//!   decode      bytes as instructions: where they lead, what they touch
+//!   graph       blocks and loops
+//!   machine     the loop over packets without its way back; cost of blocks and of what they call (contracts)
+//!   way         where packets can go, in the code and in the program at once
+//!   circuit     numbers as literals of a SAT solver
+//!   packet      a packet on its way: its slots as bits of what came in; choice: what lookups give
+//!   search      the dearest path whose conditions do not exclude each other, and a frame that takes it
+//! ```
+//!
+//! [`analyse`] promises: no packet makes the code execute more instructions, or touch more cache lines of data, than it says,
+//! for the tables as they are. What it takes for granted is written in docs/dev/program-bounds.md. It never runs code, depends on no code
+//! generator, and gives an error with its place where there is no bound ([`NoBound`]).
+
+mod calibration;
+mod choice;
+mod circuit;
+mod contracts;
+mod cost;
+mod decode;
+mod error;
+mod graph;
+mod knowledge;
+mod machine;
+mod packet;
+mod report;
+mod search;
+mod story;
+mod way;
+
+pub use calibration::{Calibration, CalibrationError};
+pub use cost::Cost;
+pub use error::NoBound;
+pub use knowledge::Knowledge;
+pub use report::{BATCHES, Bounds, Memory, Part, Rate};
+pub use search::Frame;
+pub use story::Step;
+
+use machine::Machine;
+use millrace_midend::Start;
+use millrace_midend::machine::MachineCode;
+use millrace_pipeline::Program;
+use search::{Search, Worst};
+
+/// A plan of a program, and the code that it was compiled to.
+pub struct Input<'a> {
+    /// The program as it was compiled.
+    pub program: &'a Program,
+    /// Its code.
+    pub code: &'a MachineCode,
+    /// Where packets come from.
+    pub start: Start,
+    /// The longest frame, in bytes.
+    pub longest: u64,
+}
+
+/// Bounds what a packet costs in a plan.
+///
+/// # Errors
+/// There is no bound, with the place.
+pub fn analyse(
+    input: &Input<'_>,
+    knowledge: &Knowledge,
+    calibration: Option<&Calibration>,
+) -> Result<Part, NoBound> {
+    let Input { program, code, start, longest } = *input;
+    let machine = Machine::new(program, code, knowledge)?;
+    let search = |weight: &dyn Fn(Cost) -> u64| -> Result<Worst, NoBound> {
+        Search::new(program, &machine, knowledge, longest, weight).run(start)
+    };
+    let instructions = search(&|cost: Cost| cost.instructions)?;
+    let own = search(&|cost: Cost| cost.own)?;
+    let lines = search(&|cost: Cost| cost.lines)?;
+    let time = match calibration {
+        Some(calibration) => Some(search(&|cost: Cost| calibration.ps(cost))?.weight),
+        None => None,
+    };
+    let each = Cost { instructions: instructions.weight, own: own.weight, lines: lines.weight };
+    let way = instructions.way.as_ref();
+    Ok(Part {
+        each,
+        once: machine.once,
+        frame_lines: lines_of(machine.graph.frame_bytes()) + 1,
+        code_lines: lines_of(machine.graph.bytes()),
+        code_bytes: code.bytes.len() as u64,
+        ps_each: time,
+        without_conditions: instructions.without_conditions,
+        paths: instructions.paths as u64,
+        is_tight: way.is_some(),
+        allocates: machine.allocates,
+        calls: machine.calls.clone(),
+        steps: way.map(|way| story::tell(program, &machine, &way.moves)).unwrap_or_default(),
+        blocks: way.map(|way| offsets(&machine, way)).unwrap_or_default(),
+        way_cost: way.map(|way| way.cost),
+        frame: way.and_then(|way| way.frame.clone()),
+        memory: Memory {
+            tables: knowledge.memory,
+            code: code.bytes.len() as u64,
+            packets: (code.context_bytes + code.stage_bytes) as u64,
+        },
+    })
+}
+
+/// Where the blocks of a way start in the code.
+fn offsets(machine: &Machine<'_>, way: &search::Path) -> Vec<u32> {
+    let start = |block: &usize| machine.graph.blocks[*block].instructions.first().map_or(0, |first| first.at);
+    way.blocks.iter().map(start).collect()
+}
+
+/// The cache lines that some bytes may touch.
+fn lines_of(bytes: u64) -> u64 {
+    if bytes == 0 { 0 } else { (bytes - 1).div_ceil(u64::from(cost::LINE)) + 1 }
+}

@@ -1,0 +1,198 @@
+//! Machine code as a search needs it: the loop over the packets of each phase without its way back, what each block costs, and
+//! which nodes of the program its instructions tell of.
+
+use crate::contracts::{Contract, contract};
+use crate::cost::{Cost, of_block};
+use crate::decode::Flow;
+use crate::error::NoBound;
+use crate::graph::{BlockNumber, Graph, describe, does, mark, reverse_postorder};
+use crate::knowledge::Knowledge;
+use millrace_midend::machine::{Callee, Does, MachineCode};
+use millrace_midend::specialise::NodeId;
+use millrace_pipeline::entity::EntitySet;
+use millrace_pipeline::{Program, TableId};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The code of a plan, ready to be searched.
+pub(crate) struct Machine<'a> {
+    pub(crate) code: &'a MachineCode,
+    pub(crate) graph: Graph,
+    /// What each block costs each time, with what it calls.
+    pub(crate) costs: Vec<Cost>,
+    /// The nodes that the instructions of a block are of which stay in the code of their node, in order; none twice in a row.
+    pub(crate) marks: Vec<Vec<NodeId>>,
+    /// Nodes with such an instruction.
+    pub(crate) loud: EntitySet<NodeId>,
+    /// Where the loop of each phase starts.
+    pub(crate) headers: BTreeMap<u32, BlockNumber>,
+    /// The phase whose loop a block belongs to.
+    pub(crate) phase_of: Vec<Option<u32>>,
+    /// Where each block leads within the loop of its phase. A way back to the loop's start, and one out of it, end the packet's
+    /// part of the phase: [`Machine::ends`].
+    pub(crate) successors: Vec<Vec<BlockNumber>>,
+    /// Whether the part of a packet may end after a block.
+    pub(crate) ends: Vec<bool>,
+    /// What the lookup of all packets that wait for a table costs for each.
+    pub(crate) each: FxHashMap<TableId, Cost>,
+    /// What is done once for a batch.
+    pub(crate) once: Cost,
+    /// What is called, with the most that one call takes: for reports.
+    pub(crate) calls: BTreeMap<String, Cost>,
+    /// Whether a call may allocate.
+    pub(crate) allocates: bool,
+}
+
+impl<'a> Machine<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        code: &'a MachineCode,
+        knowledge: &Knowledge,
+    ) -> Result<Machine<'a>, NoBound> {
+        let graph = Graph::new(code)?;
+        let count = graph.blocks.len();
+        let mut machine = Machine {
+            code,
+            costs: graph.blocks.iter().map(of_block).collect(),
+            marks: vec![Vec::new(); count],
+            loud: EntitySet::new(),
+            headers: BTreeMap::new(),
+            phase_of: vec![None; count],
+            successors: graph.blocks.iter().map(|block| block.successors.clone()).collect(),
+            ends: vec![false; count],
+            each: FxHashMap::default(),
+            once: Cost::default(),
+            calls: BTreeMap::new(),
+            allocates: false,
+            graph,
+        };
+        machine.read_marks();
+        machine.add_calls(program, knowledge)?;
+        machine.cut_loops(knowledge)?;
+        machine.once = machine.of_batch()?;
+        Ok(machine)
+    }
+
+    fn read_marks(&mut self) {
+        for (block, marks) in self.graph.blocks.iter().zip(&mut self.marks) {
+            let origins = block.instructions.iter().filter_map(|instruction| mark(self.code, instruction));
+            for node in origins.filter_map(|origin| origin.node) {
+                if marks.last() != Some(&node) {
+                    marks.push(node);
+                }
+                self.loud.insert(node);
+            }
+        }
+    }
+
+    fn add_calls(&mut self, program: &Program, knowledge: &Knowledge) -> Result<(), NoBound> {
+        for (block, cost) in self.graph.blocks.iter().zip(&mut self.costs) {
+            for instruction in block.instructions.iter().filter(|instruction| instruction.flow == Flow::Call)
+            {
+                let called = match self.code.origin(instruction.at).map(|origin| origin.does) {
+                    Some(Does::Call(callee)) => Some(callee),
+                    _ => None,
+                };
+                let found = called.and_then(|callee| contract(&callee, program, knowledge));
+                let (Some(callee), Some(Contract { once, each, allocates })) = (called, found) else {
+                    let callee = called.map_or("an unknown function".into(), |callee| name(&callee, program));
+                    return Err(NoBound::Call { callee, place: describe(self.code, instruction.at) });
+                };
+                *cost += once;
+                if let Callee::LookupOfAll(table) = callee {
+                    self.each.insert(table, each);
+                }
+                let most = self.calls.entry(name(&callee, program)).or_default();
+                *most = most.most(once + each);
+                self.allocates |= allocates;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out the paths back of all loops: those over packets are the parts of packets, those inside them turn so often at most.
+    fn cut_loops(&mut self, knowledge: &Knowledge) -> Result<(), NoBound> {
+        let loops = self.graph.loops.clone();
+        // Inner ones first: what they cost belongs to the loop around them.
+        for (number, found) in loops.iter().enumerate().rev() {
+            let marks = does(self.code, &self.graph, number);
+            let phase = marks.iter().find_map(|does| match does {
+                Does::NextPacket(phase) => Some(*phase),
+                _ => None,
+            });
+            let table = marks.iter().find_map(|does| match does {
+                Does::NextLine(table) => Some(*table),
+                _ => None,
+            });
+            if let (Some(phase), None) = (phase, found.around) {
+                self.headers.insert(phase, found.header);
+                for block in &found.blocks {
+                    self.phase_of[*block] = Some(phase);
+                    let before = self.successors[*block].len();
+                    self.successors[*block].retain(|to| *to != found.header && found.blocks.contains(to));
+                    self.ends[*block] = self.successors[*block].len() != before;
+                }
+                continue;
+            }
+            let at = self.graph.blocks[found.header].instructions.first().map_or(0, |first| first.at);
+            let (Some(table), Some(_)) = (table, found.around) else {
+                return Err(NoBound::Loop { place: describe(self.code, at) });
+            };
+            // The first line is the code once, each further one a turn.
+            let turns = u64::from(knowledge.tables[table].lookup.probes.saturating_sub(1));
+            for block in &found.blocks {
+                self.successors[*block].retain(|to| *to != found.header);
+            }
+            let turn = self.longest(&found.blocks.iter().copied().collect::<Vec<_>>(), found.header);
+            self.costs[found.header] += turn * turns;
+        }
+        Ok(())
+    }
+
+    /// The most that a way from one block through some of them costs, in each regard alone.
+    fn longest(&self, among: &[BlockNumber], from: BlockNumber) -> Cost {
+        let order: Vec<BlockNumber> =
+            reverse_postorder(&self.graph.blocks).into_iter().filter(|block| among.contains(block)).collect();
+        let mut best: FxHashMap<BlockNumber, Cost> = FxHashMap::default();
+        for block in order.iter().rev() {
+            let mut after = Cost::default();
+            for to in &self.successors[*block] {
+                after = after.most(best.get(to).copied().unwrap_or_default());
+            }
+            best.insert(*block, self.costs[*block] + after);
+        }
+        best.get(&from).copied().unwrap_or_default()
+    }
+
+    /// What is done once for a batch: the most of all paths through the code, on which what is in loops over packets costs nothing.
+    fn of_batch(&self) -> Result<Cost, NoBound> {
+        let blocks = &self.graph.blocks;
+        // Paths out of loops count, paths back do not: in reverse postorder they lead to an earlier block.
+        let order = reverse_postorder(blocks);
+        let mut place = vec![0; blocks.len()];
+        order.iter().enumerate().for_each(|(at, block)| place[*block] = at);
+        let mut best = vec![Cost::default(); blocks.len()];
+        for block in order.iter().rev() {
+            let mut after = Cost::default();
+            for to in blocks[*block].successors.iter().filter(|to| place[**to] > place[*block]) {
+                after = after.most(best[*to]);
+            }
+            let own = if self.phase_of[*block].is_some() { Cost::default() } else { self.costs[*block] };
+            best[*block] = own + after;
+        }
+        let returns = blocks.iter().flat_map(|block| &block.instructions).any(|i| i.flow == Flow::Return);
+        if !returns || !self.headers.contains_key(&0) {
+            return Err(NoBound::NoPath);
+        }
+        Ok(best[0])
+    }
+}
+
+/// What is called, in words.
+fn name(callee: &Callee, program: &Program) -> String {
+    match callee {
+        Callee::Helper { name, .. } => format!("helper {name}"),
+        Callee::Lookup(table) => format!("the lookup of {}", program.tables[*table].name),
+        Callee::LookupOfAll(table) => format!("the lookup of {} for a batch", program.tables[*table].name),
+    }
+}

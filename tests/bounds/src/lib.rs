@@ -1,0 +1,209 @@
+//! Programs with their bounds, and the instructions that their code executes for packets, counted one by one.
+
+use millrace_bounds::{Input, Knowledge, NoBound, Part, analyse};
+use millrace_compile::{Options, Source, Standard, check};
+use millrace_dataplane::{Described, EngineKind, Switch, SwitchConfig, described};
+use millrace_frames::{Burst, HEADROOM, MAX_BATCH, MAX_FRAME, Place, TAILROOM};
+use millrace_jit::stepping::Steps;
+use millrace_jit::{Batch, Outcomes, Times};
+use millrace_midend::Start;
+use millrace_pipeline::Program;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The folder of the programs.
+pub fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
+}
+
+/// The paths of all programs, without their endings.
+///
+/// # Panics
+/// The folder cannot be read.
+pub fn all() -> Vec<PathBuf> {
+    let folders = [programs(), programs().join("cookbook")];
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut found: Vec<PathBuf> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "p4"))
+        .map(|path| path.with_extension(""))
+        .collect();
+    found.sort();
+    found
+}
+
+/// A program with its tables, its code and its bounds.
+pub struct Bounded {
+    /// Its switch, which has its tables.
+    pub switch: Switch,
+    /// The program as it is compiled.
+    pub program: Arc<Program>,
+    /// Its code.
+    pub parts: Vec<Described>,
+    /// The bounds of each part.
+    pub bounds: Vec<Part>,
+    /// The frames of its own test, with their ports.
+    pub frames: Vec<(u32, Vec<u8>)>,
+}
+
+impl Bounded {
+    /// Of a program with its entries.
+    ///
+    /// # Errors
+    /// It has no bound.
+    ///
+    /// # Panics
+    /// The program or its entries are wrong.
+    pub fn new(path: &Path) -> Result<Bounded, NoBound> {
+        let (standard, with) = match path.to_string_lossy().strip_suffix("_14") {
+            Some(newer) => (Standard::P4_14, PathBuf::from(newer)),
+            None => (Standard::P4_16, path.to_owned()),
+        };
+        let read = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+        let source = read(path.with_extension("p4"));
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned() + ".p4");
+        let checked = check(Source::Text(&name.unwrap_or_default(), &source), standard, &Options::default());
+        assert!(!checked.has_errors(), "{}: {:?}", path.display(), checked.findings);
+        let program = Arc::new(checked.lower().unwrap());
+        let config = SwitchConfig { engine: EngineKind::Interp, ..SwitchConfig::default() };
+        let mut switch = Switch::new(Arc::clone(&program), config).unwrap();
+        let entries = read(with.with_extension("entries"));
+        if let Err(refused) = millrace_control::entries::load(&mut switch, &entries) {
+            panic!("{}: {refused:?}", path.display());
+        }
+        let (program, parts) = described(&program, switch.state_mut()).unwrap();
+        let knowledge = Knowledge::of(switch.state());
+        let bounds = parts.iter().map(|part| {
+            let input =
+                Input { program: &program, code: &part.code, start: part.start, longest: MAX_FRAME as u64 };
+            analyse(&input, &knowledge, None)
+        });
+        let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
+        let frames = frames(&read(with.with_extension("stf")));
+        Ok(Bounded { switch, program, parts, bounds, frames })
+    }
+
+    /// Runs a part over a batch of frames that came in on a port, counting.
+    ///
+    /// # Panics
+    /// The machine cannot count, or there are more frames than a batch has.
+    pub fn count(&mut self, part: usize, port: u32, frames: &[&[u8]], time_ns: u64) -> Steps {
+        assert!(frames.len() <= MAX_BATCH);
+        let (mut memory, mut places) = (Vec::new(), Vec::new());
+        for frame in frames {
+            memory.resize(memory.len() + HEADROOM, 0);
+            places.push(Place { at: memory.len() as u32, len: frame.len() as u32 });
+            memory.extend_from_slice(frame);
+            memory.resize(memory.len() + TAILROOM, 0);
+        }
+        let compiled = &self.parts[part].compiled;
+        let (mut contexts, mut outcomes) = (compiled.contexts(frames.len()), Outcomes::default());
+        let mut host = compiled.host(self.switch.state_mut());
+        let times = vec![time_ns; frames.len()];
+        let burst = Burst::new(&mut memory, &places, HEADROOM).expect("frames in their memory");
+        let batch = Batch::new(burst, port).expect("a batch");
+        let mut ran = 0;
+        let steps = compiled.count_steps(|| {
+            let times = Times { each: &times, now_ns: time_ns };
+            ran = batch.run(compiled, &mut host, &mut contexts, &mut outcomes, times).len();
+        });
+        assert_eq!(ran, frames.len(), "the code fits the tables");
+        host.take_effects();
+        steps.expect("instructions are counted on this machine")
+    }
+
+    /// Whether a part takes packets as they come in.
+    pub fn takes_arrivals(&self, part: usize) -> bool {
+        matches!(self.parts[part].start, Start::Arrival | Start::Unparsed)
+    }
+}
+
+/// The frames of an STF test, with their ports.
+fn frames(stf: &str) -> Vec<(u32, Vec<u8>)> {
+    let packets = stf.lines().filter_map(|line| line.trim().strip_prefix("packet "));
+    let frame = |packet: &str| {
+        let (port, hex) = packet.trim().split_once(' ')?;
+        let digits: Vec<u32> =
+            hex.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+        let bytes = digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect();
+        Some((port.parse().ok()?, bytes))
+    };
+    packets.filter_map(frame).collect()
+}
+
+/// Frames made of others: cut, filled up, with bits and bytes changed, two spliced.
+pub struct Mutations {
+    seeds: Vec<(u32, Vec<u8>)>,
+    state: u64,
+}
+
+impl Mutations {
+    /// Of these frames.
+    pub fn new(seeds: Vec<(u32, Vec<u8>)>, seed: u64) -> Mutations {
+        Mutations { seeds, state: seed }
+    }
+
+    /// A number below another one (splitmix64).
+    fn below(&mut self, most: usize) -> usize {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) as usize % most.max(1)
+    }
+
+    /// The next frame, with its port.
+    pub fn next_frame(&mut self) -> (u32, Vec<u8>) {
+        let at = self.below(self.seeds.len());
+        let (mut port, mut frame) = self.seeds.get(at).cloned().unwrap_or((0, vec![0; 64]));
+        for _ in 0..self.below(4) {
+            let len = frame.len();
+            match self.below(7) {
+                0 => {
+                    let len = self.below(len + 1);
+                    frame.truncate(len);
+                }
+                1 => {
+                    let more = self.below(200);
+                    frame.resize((len + more).min(1514), 0);
+                }
+                2 if len > 0 => {
+                    let (at, bit) = (self.below(len), self.below(8));
+                    frame[at] ^= 1 << bit;
+                }
+                3 if len > 0 => {
+                    // Headers are at the start.
+                    let (at, byte) = (self.below(len.min(64)), self.below(256));
+                    frame[at] = byte as u8;
+                }
+                4 => {
+                    let other = self.below(self.seeds.len());
+                    let cut = self.below(len.min(64) + 1);
+                    if let Some((_, other)) = self.seeds.get(other) {
+                        frame.truncate(cut);
+                        frame.extend(other.iter().skip(cut));
+                    }
+                }
+                5 => port = self.below(8) as u32,
+                _ if len > 0 => {
+                    let (from, to) = (self.below(len), self.below(len));
+                    frame[to] = frame[from];
+                }
+                _ => {}
+            }
+        }
+        (port, frame)
+    }
+}
+
+/// The most instructions that calls took, by what was called.
+pub fn called(part: &Described, steps: &Steps) -> BTreeMap<String, u64> {
+    let mut most = BTreeMap::new();
+    for (offset, count) in &steps.most_called {
+        let name = part.code.origin(*offset).map(|origin| format!("{:?}", origin.does)).unwrap_or_default();
+        let known: &mut u64 = most.entry(name).or_default();
+        *known = (*known).max(*count);
+    }
+    most
+}

@@ -1,0 +1,111 @@
+//! The bounds of all programs of `programs/` hold for packets that are counted, and are close to the largest.
+//!
+//!     cargo test --release -p millrace-counted-bounds -- --nocapture
+//!     BOUNDS_PACKETS=100000 BOUNDS_PROGRAM=router cargo test --release -p millrace-counted-bounds -- --nocapture
+
+use millrace_bounds::Part;
+use millrace_counted_bounds::{Bounded, Mutations, all, called};
+use millrace_frames::MAX_BATCH;
+use std::collections::BTreeMap;
+
+/// Packets of each program.
+fn packets() -> usize {
+    let asked = std::env::var("BOUNDS_PACKETS").ok().and_then(|words| words.parse().ok());
+    asked.unwrap_or(if cfg!(debug_assertions) { 60 } else { 2000 })
+}
+
+/// What a helper takes is known of the optimised build alone.
+const COUNTS_CALLS: bool = !cfg!(debug_assertions);
+
+#[test]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn no_packet_costs_more_than_the_bound() {
+    let wanted = std::env::var("BOUNDS_PROGRAM").ok();
+    let mut failed = Vec::new();
+    println!(
+        "{:28} {:>7} {:>7} {:>7} {:>6} {:>7} {:>8}",
+        "program", "bound", "largest", "directed", "ratio", "paths", "packets"
+    );
+    for path in all() {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if wanted.as_ref().is_some_and(|wanted| *wanted != name) {
+            continue;
+        }
+        let mut bounded = match Bounded::new(&path) {
+            Ok(bounded) => bounded,
+            Err(error) => {
+                println!("{name:28} has no bound: {error}");
+                continue;
+            }
+        };
+        for part in 0..bounded.parts.len() {
+            if bounded.takes_arrivals(part) {
+                failed.extend(check(&mut bounded, part, &name));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+/// The bound of what is counted.
+fn most_of(bound: &Part, packets: u64) -> u64 {
+    let most = bound.of_batch(packets);
+    if COUNTS_CALLS { most.instructions } else { most.own }
+}
+
+/// Counts packets of a part; says what is above its bound.
+fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
+    let bound = bounded.bounds[part].clone();
+    let (mut failed, mut largest, mut directed) = (Vec::new(), 0, 0);
+    let mut calls: BTreeMap<String, u64> = BTreeMap::new();
+    let mut mutations = Mutations::new(bounded.frames.clone(), 1);
+    let frame = bound.frame.clone();
+    let of_directed = frame.iter().map(|frame| (frame.port, frame.bytes.clone()));
+    let own = bounded.frames.clone();
+    let generated = (0..packets()).map(|_| mutations.next_frame());
+    for (number, (port, frame)) in of_directed.chain(own).chain(generated).enumerate() {
+        let steps = bounded.count(part, port, &[&frame], 1_000_000 * number as u64);
+        let counted = if COUNTS_CALLS { steps.own() + steps.outside() } else { steps.own() };
+        for (callee, count) in called(&bounded.parts[part], &steps) {
+            let known = calls.entry(callee).or_default();
+            *known = (*known).max(count);
+        }
+        if number == 0 && bound.frame.is_some() {
+            directed = counted;
+        }
+        largest = largest.max(counted);
+        let most = bound.of_batch(1).instructions;
+        if counted > most {
+            failed.push(format!(
+                "{name}: {counted} instructions for {frame:02x?} on {port}, the bound is {most}"
+            ));
+        }
+    }
+    // Batches of many packets, the dearest one among them.
+    for number in 0..packets() / 50 {
+        let chosen: Vec<(u32, Vec<u8>)> = (0..MAX_BATCH).map(|_| mutations.next_frame()).collect();
+        let mut frames: Vec<&[u8]> = chosen.iter().map(|(_, frame)| frame.as_slice()).collect();
+        if let Some(frame) = &frame {
+            frames.iter_mut().step_by(2).for_each(|other| *other = &frame.bytes);
+        }
+        let port = frame.as_ref().map_or(0, |frame| frame.port);
+        let steps = bounded.count(part, port, &frames, 1_000_000_000 * number as u64);
+        let counted = if COUNTS_CALLS { steps.own() + steps.outside() } else { steps.own() };
+        let most = most_of(&bound, frames.len() as u64);
+        if counted > most {
+            failed.push(format!("{name}: {counted} instructions for a batch, the bound is {most}"));
+        }
+    }
+    let most = most_of(&bound, 1);
+    let ratio = most as f64 / largest.max(1) as f64;
+    let tight = if bound.is_tight { "" } else { " (not found)" };
+    println!(
+        "{name:28} {most:>7} {largest:>7} {directed:>7} {ratio:>6.3} {:>7} {:>8}{tight}",
+        bound.paths,
+        packets()
+    );
+    for (callee, count) in calls {
+        println!("    {callee}: at most {count} counted");
+    }
+    failed
+}
