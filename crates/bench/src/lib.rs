@@ -13,6 +13,7 @@
 //!
 //! It is not needed to run a switch, and it never knows what a program does.
 
+mod calibrate;
 mod churn;
 mod clock;
 pub mod cpus;
@@ -20,5 +21,6 @@ mod measure;
 mod report;
 mod worker;
 
+pub use calibrate::{Figures, calibrate};
 pub use measure::{BenchError, Config, MAX_CORES, MAX_QUEUES, MAX_ROUNDS, measure};
 pub use report::{ChurnReport, Profile, Rate, Report, Spread, TableReport};

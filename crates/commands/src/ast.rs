@@ -56,6 +56,30 @@ pub struct Rates {
     pub peak_burst: u64,
 }
 
+/// The parameters of a credit account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// The bandwidth allocation gap, in nanoseconds.
+    pub bag_ns: u64,
+    /// The jitter, in nanoseconds.
+    pub jitter_ns: u64,
+    /// The longest frame, in bytes.
+    pub smax: u32,
+    /// What a frame must find.
+    pub test: Test,
+}
+
+/// What a frame must find in its account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// Its length.
+    Bytes,
+    /// The longest frame's.
+    Frames,
+    /// Each of the two.
+    Both,
+}
+
 /// Which queues are meant: one class of one port, a port, or all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePlace {
@@ -120,6 +144,9 @@ pub enum Command<'l, 'a> {
     CounterRead { counter: Word<'a>, index: (u64, Word<'a>) },
     CounterWrite { counter: Word<'a>, index: (u64, Word<'a>), packets: u64, bytes: u64 },
     CounterReset { counter: Word<'a> },
+    AccountSet { account: Word<'a>, index: (u64, Word<'a>), parameters: Parameters },
+    AccountArraySet { account: Word<'a>, parameters: Parameters },
+    AccountGet { account: Word<'a>, index: (u64, Word<'a>) },
     MeterSetRates { meter: Word<'a>, index: (u64, Word<'a>), rates: Rates },
     MeterArraySetRates { meter: Word<'a>, rates: Rates },
     MeterGetRates { meter: Word<'a>, index: (u64, Word<'a>) },
@@ -200,6 +227,9 @@ impl Command<'_, '_> {
             | Command::CounterRead { .. }
             | Command::CounterWrite { .. }
             | Command::CounterReset { .. }
+            | Command::AccountSet { .. }
+            | Command::AccountArraySet { .. }
+            | Command::AccountGet { .. }
             | Command::MeterSetRates { .. }
             | Command::MeterArraySetRates { .. }
             | Command::MeterGetRates { .. }

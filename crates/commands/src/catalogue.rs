@@ -2,6 +2,17 @@
 
 /// Name, arguments and meaning of every command.
 pub const COMMANDS: &[(&str, &str, &str)] = &[
+    (
+        "account_array_set",
+        "ACCOUNT BAG JITTER SMAX bytes|frames|both",
+        "configure all accounts of an array, or of the entries of a table",
+    ),
+    ("account_get", "ACCOUNT INDEX", "show an account: its parameters, what has passed, what was refused"),
+    (
+        "account_set",
+        "ACCOUNT INDEX BAG JITTER SMAX bytes|frames|both",
+        "configure an account (times as in 2ms, 500us, 10000ns; bytes); of a table's, by entry handle",
+    ),
     ("act_prof_add_member_to_group", "PROFILE MEMBER GROUP", "add a member to a group"),
     ("act_prof_create_group", "PROFILE", "make an empty group"),
     ("act_prof_create_member", "PROFILE ACTION [PARAMETER ...]", "make a member"),

@@ -16,7 +16,7 @@ mod priority;
 mod refusal;
 pub mod value;
 
-pub use ast::{Command, Line, ProfileName, QueuePlace, Rates, Topic, Word};
+pub use ast::{Command, Line, Parameters, ProfileName, QueuePlace, Rates, Test, Topic, Word};
 pub use catalogue::{COMMANDS, usage};
 pub use near::nearest;
 pub use parse::{MAX_LINE, read};

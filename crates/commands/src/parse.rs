@@ -1,6 +1,6 @@
 //! From text to commands.
 
-use crate::ast::{Command, Line, ProfileName, QueuePlace, Rates, Word};
+use crate::ast::{Command, Line, Parameters, ProfileName, QueuePlace, Rates, Test, Word};
 use crate::catalogue::{COMMANDS, usage};
 use crate::value::{self, ValueError};
 use crate::{Refusal, nearest};
@@ -197,6 +197,18 @@ fn command<'l, 'a>(name: Word<'a>, words: &'l [Word<'a>]) -> Result<Command<'l, 
             Command::CounterWrite { counter: words[0], index: args.index(1)?, packets, bytes }
         }
         "counter_reset" => Command::CounterReset { counter: args.only()? },
+        "account_set" => {
+            args.exactly(6)?;
+            Command::AccountSet { account: words[0], index: args.index(1)?, parameters: args.parameters(2)? }
+        }
+        "account_array_set" => {
+            args.exactly(5)?;
+            Command::AccountArraySet { account: words[0], parameters: args.parameters(1)? }
+        }
+        "account_get" => {
+            args.exactly(2)?;
+            Command::AccountGet { account: words[0], index: args.index(1)? }
+        }
         "meter_set_rates" => {
             args.exactly(4)?;
             Command::MeterSetRates { meter: words[0], index: args.index(1)?, rates: rates(&words[2..])? }
@@ -370,6 +382,29 @@ impl<'l, 'a> Args<'l, 'a> {
         Ok((self.number(at)?, self.words[at]))
     }
 
+    /// BAG, jitter, Smax and test of an account.
+    fn parameters(&self, at: usize) -> Result<Parameters, Refusal> {
+        let time = |at: usize| {
+            let word = self.words[at];
+            nanoseconds(word.text).ok_or_else(|| {
+                Refusal::new(word.at(), format!("`{}` is not a time of whole nanoseconds", word.text))
+                    .with_help("write a number and `ns`, `us`, `ms` or `s`, as in `2ms` or `0.5ms`")
+            })
+        };
+        let test = self.words[at + 3];
+        let test = match test.text {
+            "bytes" => Test::Bytes,
+            "frames" => Test::Frames,
+            "both" => Test::Both,
+            other => {
+                let message = format!("`{other}` is no test of an account");
+                return Err(Refusal::new(test.at(), message).with_help("`bytes`, `frames` or `both`"));
+            }
+        };
+        let (bag_ns, jitter_ns, smax) = (time(at)?, time(at + 1)?, self.handle(at + 2)?.0);
+        Ok(Parameters { bag_ns, jitter_ns, smax, test })
+    }
+
     fn handle(&self, at: usize) -> Result<(u32, Word<'a>), Refusal> {
         let number = self.number(at)?;
         let word = self.words[at];
@@ -434,6 +469,29 @@ fn skip_arrow<'l, 'a>(words: &'l [Word<'a>]) -> &'l [Word<'a>] {
 }
 
 /// Two `rate:burst`, rates in units per microsecond.
+/// A number with a unit of time as nanoseconds, exactly.
+fn nanoseconds(text: &str) -> Option<u64> {
+    let unit = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(unit);
+    let digits: usize = match unit {
+        "ns" => 0,
+        "us" => 3,
+        "ms" => 6,
+        "s" => 9,
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let fraction = fraction.trim_end_matches('0');
+    if whole.is_empty() || fraction.len() > digits {
+        return None;
+    }
+    let written = format!("{whole}{fraction}{}", "0".repeat(digits - fraction.len()));
+    if !written.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    written.parse().ok()
+}
+
 fn rates(words: &[Word<'_>]) -> Result<Rates, Refusal> {
     let mut pairs = [(0, 0); 2];
     for (pair, word) in pairs.iter_mut().zip(words) {
@@ -542,6 +600,30 @@ mod tests {
         for wrong in ["1", "1:", ":1", "-1:1", "1e99:1", "1:-1", "nan:1", ".:1", "99999999999:1"] {
             assert_eq!(rate(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn times_are_exact() {
+        for (text, ns) in [
+            ("2ms", 2_000_000),
+            ("0.5ms", 500_000),
+            ("10000ns", 10_000),
+            ("1.310s", 1_310_000_000),
+            ("0us", 0),
+        ] {
+            assert_eq!(nanoseconds(text), Some(ns), "{text}");
+        }
+        for wrong in
+            ["2", "ms", ".5ms", "0.5ns", "-1ms", "1e3us", "1 ms", "1.0000000001s", "99999999999999s", "2m"]
+        {
+            assert_eq!(nanoseconds(wrong), None, "{wrong}");
+        }
+        let wrong = "account_set a 1 2ms 0.5 200 both\naccount_set a 1 2ms 0us 200 frame\naccount_get a\n\
+            account_set a 1 2ms 500us 99999999999 both";
+        let messages = refusals(wrong);
+        assert_eq!(messages.len(), 4, "{messages:?}");
+        assert!(messages[0].1.contains("`0.5` is not a time of whole nanoseconds"), "{messages:?}");
+        assert!(messages[1].1.contains("`frame` is no test of an account"), "{messages:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use millrace_pipeline::*;
 use std::sync::Arc;
 
 /// `ingress.route`: lpm; `ingress.acl`: ternary and range, two entries; `ingress.spread`: exact, with a selector;
-/// `ingress.fixed`: const entries; a counter, a meter, a register, a value set.
+/// `ingress.fixed`: const entries; a counter, a meter, accounts, a register, a value set.
 pub(crate) fn switch() -> Switch {
     let mut b = ProgramBuilder::new("sample", "v1model");
     let address = b.metadata("address", Type::Bits(32));
@@ -88,6 +88,7 @@ pub(crate) fn switch() -> Switch {
     });
     p.counters.push(Counter { name: "ingress.count".into(), size: 4, unit: Unit::PacketsAndBytes });
     p.meters.push(Meter { name: "ingress.meter".into(), size: 2, unit: Unit::Bytes });
+    p.meters.push(Meter { name: "ingress.links".into(), size: 2, unit: Unit::Account });
     p.registers.push(Register { name: "ingress.last".into(), width: 48, size: 3, initial: None });
     p.value_sets.push(ValueSet {
         name: "parser.types".into(),

@@ -8,7 +8,7 @@ mod objects;
 mod replication;
 mod tables;
 
-use crate::commands::rates_words;
+use crate::commands::meter_command;
 use millrace_commands::matching;
 use millrace_dataplane::Replication;
 use millrace_pipeline::{Bits, CrcParameters, EntryMatch, HashId, MeterId, Program, RegisterId, ValueSetId};
@@ -109,7 +109,7 @@ impl Saved {
         let name = &program.meters[id].name;
         let mut saved = Saved::default();
         for (cell, config) in cells.filter_map(|(cell, config)| Some((cell, config?))) {
-            saved.line(format_args!("meter_set_rates {name} {cell} {}", rates_words(&config)));
+            saved.line(format_args!("{}", meter_command(name, cell, &config)));
         }
         saved
     }
@@ -277,6 +277,7 @@ mod tests {
         table_add acl drop 1&&&1 0->511 => 7
         counter_write count 3 5 600
         meter_set_rates meter 1 0.5:10 1:20
+        account_set links 0 0.5ms 1500ns 200 both
         register_write last 2 9
         pvs_add types 1 2
         mc_set_lag_membership 2 5 6
@@ -313,6 +314,7 @@ table_indirect_set_default_with_group ingress.spread 1
 counter_write ingress.count 3 5 600
 register_write ingress.last 2 0x000000000009
 meter_set_rates ingress.meter 1 0.5:10 1:20
+account_set ingress.links 0 500us 1500ns 200 both
 pvs_add parser.types 0x01 0x2
 mc_set_lag_membership 2 5 6
 mc_node_create 0

@@ -152,6 +152,30 @@ fn registers_counters_meters_and_value_sets() {
         "0: info rate = 1, burst size = 1\n1: info rate = 2.5, burst size = 2\n"
     );
     assert!(run(&mut switch, "meter_set_rates meter 0 2:1 1:1").contains("peak rate is below"));
+    assert!(run(&mut switch, "account_set meter 0 2ms 0us 64 both").contains("a meter has rates and bursts"));
+    assert!(run(&mut switch, "account_get meter 1").contains("`meter` is a meter"));
+    run(&mut switch, "account_set links 1 2ms 500us 200 both");
+    assert_eq!(
+        run(&mut switch, "account_get links 1"),
+        "2ms 500us 200 both\npassed: 0 bytes, 0 packets\nrefused: 0 bytes, 0 packets\n"
+    );
+    assert!(run(&mut switch, "account_get links 0").starts_with("not configured\n"));
+    run(&mut switch, "account_array_set links 12500us 10001ns 1518 frames");
+    assert!(run(&mut switch, "account_get links 0").starts_with("12500us 10001ns 1518 frames\n"));
+    for (command, refusal) in [
+        ("account_set links 2 2ms 0us 64 both", "meter 2 does not exist, there are 2"),
+        (
+            "account_set links 0 9us 0us 64 both",
+            "a BAG of 9000 ns is outside of the limits, 10000 to 1310000000 ns",
+        ),
+        ("account_set links 0 2ms 11s 64 both", "a jitter of 11000000000 ns is above the limit"),
+        ("account_set links 0 2ms 0us 65536 both", "an Smax of 65536 bytes is outside of the limits"),
+        ("meter_set_rates links 0 1:1 1:1", "a meter has rates and bursts, an account has"),
+        ("meter_get_rates links 0", "`links` is an account"),
+    ] {
+        let said = run(&mut switch, command);
+        assert!(said.contains(refusal), "{command}: {said}");
+    }
     run(&mut switch, "pvs_add types 0x12 3\npvs_add types 0x123\npvs_add types 0x7ff");
     assert_eq!(run(&mut switch, "pvs_get types"), "0x12 0x3\n0x7f 0xf\n");
     run(&mut switch, "pvs_remove types 0x123");

@@ -9,12 +9,12 @@ mod arrivals;
 pub(crate) use arrivals::Arrivals;
 
 use crate::buffers::Buffers;
-use crate::counters::KnownCounters;
+use crate::counters::{KnownCounters, members};
 use crate::drops::{Loss, loss};
 use crate::flight::{Departure, Origin, Passed};
 use crate::queues::{MAX_PRIORITIES, Waiting};
 use crate::switch::Switch;
-use crate::{DropReason, PortId, Sent, egress, ingress};
+use crate::{DropReason, PortId, Sent, copies, egress, ingress};
 use millrace_engine::{Batch, Context, Mark, Outcome, Ran, Results, Times, mark};
 use millrace_frames::{Burst, MAX_BATCH, Service};
 use millrace_midend::Verdict;
@@ -26,6 +26,8 @@ use std::sync::Arc;
 enum Left {
     /// It is to be sent.
     Forward(PortId, Vec<u8>),
+    /// It is to be sent to each port of a set.
+    ForwardEach(u32, Vec<u8>),
     Dropped(Loss, Option<PortId>),
     /// It has passed ingress; its storage.
     AfterIngress(Context),
@@ -55,6 +57,7 @@ impl Rest {
         match &self.left {
             Left::Forward(port, _) | Left::AfterEgress(port, _) | Left::Queued(port, ..) => Some(*port),
             Left::Dropped(_, port) => *port,
+            Left::ForwardEach(..) => None,
             Left::AfterIngress(context) => ingress::only_port(program, context),
         }
     }
@@ -170,7 +173,8 @@ fn run_ahead(
             return false;
         }
         let mut known = switch.ledger.counters.known();
-        let left = send(&mut ran, classes, (&mut known, &mut dropped), &mut switch.buffers, sent);
+        let hops = (!switch.traffic.allowances.copies.is_limited()).then_some(switch.hops);
+        let left = send(&mut ran, (classes, hops), (&mut known, &mut dropped), &mut switch.buffers, sent);
         host.move_effects(&mut switch.forwarder.effects);
         left
     };
@@ -185,11 +189,12 @@ fn run_ahead(
     true
 }
 
-/// Sends the packets of a burst that need no more of the switch, and gives the others.
+/// Sends the packets of a burst that need no more of the switch, and gives the others. `hops` are those of the packets, if copies of them
+/// may be made without asking.
 #[inline]
 fn send(
     ran: &mut Ran<'_>,
-    classes: Option<u8>,
+    (classes, hops): (Option<u8>, Option<u8>),
     (known, dropped): (&mut KnownCounters<'_>, &mut u64),
     buffers: &mut Buffers,
     sent: &mut impl FnMut(PortId, Output<'_>),
@@ -200,7 +205,7 @@ fn send(
     }
     let done = match classes {
         None if ran.by_class() => send_with_class(&ran.results, known, dropped, sent),
-        None => send_in_order(&ran.results, known, dropped, sent),
+        None => send_in_order(&ran.results, hops, (known, dropped), sent),
         Some(_) => 0,
     };
     match done < ran.results.len() {
@@ -214,8 +219,8 @@ fn send(
 #[inline(never)]
 fn send_in_order(
     results: &Results<'_>,
-    known: &mut KnownCounters<'_>,
-    dropped: &mut u64,
+    hops: Option<u8>,
+    (known, dropped): (&mut KnownCounters<'_>, &mut u64),
     sent: &mut impl FnMut(PortId, Output<'_>),
 ) -> usize {
     // Packets that follow one another are mostly dropped at one place: their count stays in a register.
@@ -229,17 +234,41 @@ fn send_in_order(
             count += 1;
             return true;
         }
-        let drops = outcome.verdict() == Verdict::IngressDrop;
-        if drops {
-            known.dropped_at(same.drop_site(), count);
-            *dropped += count;
-            (same, count) = (outcome, 1);
+        match outcome.verdict() {
+            Verdict::IngressDrop => {
+                known.dropped_at(same.drop_site(), count);
+                *dropped += count;
+                (same, count) = (outcome, 1);
+                true
+            }
+            Verdict::ForwardEach => hops.is_some_and(|hops| {
+                let goes = known.sent_to_each(outcome.number(), len);
+                if goes {
+                    send_copies(results, at, (outcome.number(), hops), sent);
+                }
+                goes
+            }),
+            _ => false,
         }
-        drops
     });
     known.dropped_at(same.drop_site(), count);
     *dropped += count;
     done
+}
+
+/// Sends a packet to each port of a set: to the last one from where it lies, to the others copies of it.
+fn send_copies(
+    results: &Results<'_>,
+    at: usize,
+    (ports, hops): (u32, u8),
+    sent: &mut impl FnMut(PortId, Output<'_>),
+) {
+    let last = ports.checked_ilog2().unwrap_or(0);
+    let (bytes, service) = (results.bytes(at), Service::default());
+    for port in members(ports & !(1 << last)) {
+        sent(port, Output { bytes, number: None, service, hops });
+    }
+    sent(last, Output::within(at, bytes, service));
 }
 
 /// As [`send_in_order`], of code that tells the class of each packet: its port tells classes apart.
@@ -328,6 +357,7 @@ fn leave(
                 Left::Queued(number, outcome.class(), passed, ran.context(at))
             }
             Verdict::Forward => Left::Forward(number, buffers.copy(ran.results.bytes(at))),
+            Verdict::ForwardEach => Left::ForwardEach(number, buffers.copy(ran.results.bytes(at))),
             Verdict::Stopped => Left::AfterIngress(ran.context(at)),
             Verdict::StoppedAfterEgress => Left::AfterEgress(number, ran.context(at)),
             Verdict::EgressDrop => {
@@ -411,7 +441,7 @@ fn arrival_of(switch: &mut Switch, left: &Left, number: usize, burst: &Burst<'_>
 /// The bytes that a packet counts for while it waits.
 fn bytes_of(switch: &Switch, rest: &Rest) -> usize {
     let len = match &rest.left {
-        Left::Forward(_, bytes) => bytes.len(),
+        Left::Forward(_, bytes) | Left::ForwardEach(_, bytes) => bytes.len(),
         Left::Dropped(..) => 0,
         Left::AfterIngress(context) | Left::AfterEgress(_, context) | Left::Queued(_, _, _, context) => {
             context.len()
@@ -445,6 +475,7 @@ pub(crate) fn go_on_with(switch: &mut Switch, program: &Program, rest: Rest) {
 fn go_on_from(switch: &mut Switch, program: &Program, left: Left, arrival: Vec<u8>, origin: Origin) {
     match left {
         Left::Forward(to, bytes) => egress::finish_frame(switch, to, bytes, &origin),
+        Left::ForwardEach(ports, bytes) => copies::send_each(switch, ports, bytes, &origin),
         Left::Dropped(loss, to) => switch.drop_packet(loss, &origin, to),
         Left::AfterIngress(mut context) => {
             switch.charge(&origin, switch.forwarder.weights.ingress, &mut context);

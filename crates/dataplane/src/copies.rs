@@ -1,11 +1,12 @@
 //! Copies of packets: of multicast groups, and clones.
 
-use crate::DropReason;
+use crate::counters::members;
 use crate::flight::{Departure, Kept, Origin, Passed};
 use crate::ingress::describe_arrival;
 use crate::replication::{Replica, Session};
 use crate::switch::Switch;
 use crate::trace::{Fate, JourneyKind};
+use crate::{DropReason, egress};
 use millrace_engine::Context;
 use millrace_pipeline::*;
 use std::sync::Arc;
@@ -99,6 +100,29 @@ pub(crate) fn replicate(switch: &mut Switch, master: Master, copies: &[Replica])
     for copy in beyond_batch {
         switch.drop_packet(DropReason::BatchLimit, &origin, Some(copy.port));
     }
+}
+
+/// Sends a frame that has passed egress to each port of a set; the copies count as those of [`replicate`].
+pub(crate) fn send_each(switch: &mut Switch, ports: u32, bytes: Vec<u8>, origin: &Origin) {
+    let made = ports.count_ones().min(origin.budget);
+    let of_quota = switch.traffic.allowances.copies.take(u64::from(made), switch.now_ns) as u32;
+    let of_batch = switch.traffic.budget.take_copies(of_quota);
+    for (number, port) in (0..).zip(members(ports)) {
+        let refused = match number {
+            number if number < of_batch => None,
+            number if number < of_quota => Some(DropReason::BatchLimit),
+            number if number < made => Some(DropReason::CopyQuota),
+            _ => Some(DropReason::CopyLimit),
+        };
+        match refused {
+            None => {
+                let copy = switch.buffers.copy(&bytes);
+                egress::finish_frame(switch, port, copy, origin);
+            }
+            Some(reason) => switch.drop_packet(reason, origin, Some(port)),
+        }
+    }
+    switch.buffers.take_back(bytes);
 }
 
 /// A clone of the packet as it came in. Where headers pass through the traffic manager, it is parsed again; all

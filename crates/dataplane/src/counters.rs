@@ -270,6 +270,16 @@ impl KnownCounters<'_> {
         }
     }
 
+    /// As [`KnownCounters::sent`] for a frame to each port of a set; false, and nothing counted, when one is not among these ports.
+    pub(crate) fn sent_to_each(&mut self, ports: u32, bytes: u32) -> bool {
+        let has_room = |port: u32| self.ports.get(port as usize).is_some_and(|dense| bytes < dense.too_long);
+        if !members(ports).all(has_room) {
+            return false;
+        }
+        members(ports).for_each(|port| _ = self.sent(port.into(), bytes));
+        true
+    }
+
     /// That place of the program wanted so many packets dropped.
     #[inline]
     pub(crate) fn dropped_at(&mut self, site: u16, packets: u64) {
@@ -277,6 +287,15 @@ impl KnownCounters<'_> {
             *count += packets;
         }
     }
+}
+
+/// The ports of a set, the lowest first.
+pub(crate) fn members(mut ports: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let lowest = (ports != 0).then(|| ports.trailing_zeros());
+        ports &= ports.wrapping_sub(1);
+        lowest
+    })
 }
 
 impl Ports {

@@ -23,6 +23,8 @@ pub enum DropReason {
     UnknownPort,
     /// It came from a port that was switched off, or was sent to one.
     PortDisabled,
+    /// The mode of the switch lets it not pass.
+    Mode,
     /// Its queue was full.
     QueueFull,
     /// The buffer of its port had no room for its queue.
@@ -107,7 +109,7 @@ impl Loss {
 
 impl DropReason {
     /// All reasons but the errors of parsers, which are the program's.
-    pub const ALL: [DropReason; 30] = [
+    pub const ALL: [DropReason; 31] = [
         DropReason::IngressDrop,
         DropReason::EgressDrop,
         DropReason::NoMulticastGroup,
@@ -115,6 +117,7 @@ impl DropReason {
         DropReason::NoCloneSession,
         DropReason::UnknownPort,
         DropReason::PortDisabled,
+        DropReason::Mode,
         DropReason::QueueFull,
         DropReason::BufferFull,
         DropReason::EarlyDrop,
@@ -154,6 +157,7 @@ impl DropReason {
             DropReason::NoCloneSession => "no_clone_session".to_owned(),
             DropReason::UnknownPort => "unknown_port".to_owned(),
             DropReason::PortDisabled => "port_disabled".to_owned(),
+            DropReason::Mode => "mode".to_owned(),
             DropReason::QueueFull => "queue_full".to_owned(),
             DropReason::BufferFull => "buffer_full".to_owned(),
             DropReason::EarlyDrop => "early_drop".to_owned(),
@@ -193,9 +197,11 @@ pub(crate) fn loss(verdict: Verdict, number: u32, site: u16) -> Option<Loss> {
         Verdict::Assert => Some(DropReason::Assert.into()),
         Verdict::Plugin => Some(DropReason::Plugin.into()),
         Verdict::StepLimit => Some(DropReason::StepLimit.into()),
-        Verdict::Forward | Verdict::Stopped | Verdict::CloneBeforeDeparser | Verdict::StoppedAfterEgress => {
-            None
-        }
+        Verdict::Forward
+        | Verdict::ForwardEach
+        | Verdict::Stopped
+        | Verdict::CloneBeforeDeparser
+        | Verdict::StoppedAfterEgress => None,
     }
 }
 

@@ -38,6 +38,7 @@ mod ingress;
 mod ledger;
 mod links;
 mod migration;
+mod mode;
 mod outcome;
 mod profile;
 mod queues;
@@ -60,6 +61,7 @@ pub use counters::{Counters, PortCounters};
 pub use drops::DropReason;
 pub use histogram::{Histogram, RANGES};
 pub use migration::{Keep, SwapError, SwapFailed, Swapped, swap_at_rest};
+pub use mode::{Conduct, MODES, Mode};
 pub use outcome::{Dropped, Outcome, Sent};
 pub use queues::{
     DEFAULT_QUEUE_DEPTH, MAX_PRIORITIES, MAX_QUEUE_DEPTH, MAX_QUEUED, QueueConfig, QueueError, QueueReport,
@@ -77,14 +79,14 @@ pub use switch::{KnownPorts, MAX_COPIES, MAX_PORTS, Switch, SwitchConfig, Switch
 pub use timed::{MAX_AHEAD_NS, MAX_TIMED};
 pub use trace::{BlockKind, Fate, Field, Journey, JourneyId, JourneyKind, KeyField, Step, Trace};
 pub use worker::{
-    Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME,
+    BurstReport, Control, DEFAULT_QUANTUM, Doorbell, INTAKE_CLASSES, Intake, IntakeError, MAX_DRAIN_TIME,
     MAX_DRIVEN_NOTICES, MAX_NOTICES, MAX_QUANTUM, MAX_REQUESTS, MAX_SCHEDULED, MAX_WORKERS, MIN_QUANTUM,
     MoveError, Notice, POLL_TIME, PendingReport, PlannedPort, Polling, PortReport, PortsError, PostError,
     Progress, Report, ReportError, Ringer, RunError, ScheduleError, Spread, Summary, Worker, WorkerReport,
     prepare_thread,
 };
 
-pub use millrace_engine::{Compiler, EngineKind, Mark, Sampler, Samples, mark};
+pub use millrace_engine::{Compiler, Described, EngineKind, Mark, Sampler, Samples, described, mark};
 pub use millrace_midend::Cancel;
 pub use millrace_pipeline::DropSite;
 pub use millrace_state::{BuildError, Carried, DigestMessage, Held, LookupCounts, Migration, State};

@@ -112,6 +112,12 @@ impl Allowance {
         }
     }
 
+    /// Whether there is a limit.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Keeps as many of them as may be now, the first ones, and says how many it took out.
     #[inline]
     fn cut<T>(&self, of: &mut Vec<T>, clock: &Clock) -> u64 {

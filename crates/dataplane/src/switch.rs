@@ -19,7 +19,7 @@ use crate::replicator::Replicator;
 use crate::requests::{self, QueueSetting, QueueWrite, Request};
 use crate::trace::Trace;
 use crate::traffic::Traffic;
-use crate::{Clock, DigestMessage, PortId, QueueError, Replication};
+use crate::{Clock, DigestMessage, Mode, PortId, QueueError, Replication};
 use millrace_engine::{Engine, EngineError, Engines, Sampler, Samples, Settings, Statistics};
 use millrace_frames::{Burst, Footprint};
 use millrace_pipeline::*;
@@ -675,6 +675,21 @@ impl Switch {
     /// wait in its queues leave. Says whether there is such a port.
     pub fn enable_port(&mut self, port: PortId, is_enabled: bool) -> bool {
         self.ports.enable(port, is_enabled, &mut self.ledger.counters)
+    }
+
+    /// Another mode from now on: what may come in and leave ([`Mode::conduct`]). Packets that wait in queues leave as far as it lets them.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.ports.set_mode(mode, &mut self.ledger.counters);
+    }
+
+    /// Its mode.
+    pub fn mode(&self) -> Mode {
+        self.ports.mode()
+    }
+
+    /// The port of whoever manages the switch, whose packets come and go in modes in which others do not.
+    pub fn set_management_port(&mut self, port: Option<PortId>) {
+        self.ports.set_management(port);
     }
 
     /// Has the switch take turns from now on: what is beyond one is put off until [`Switch::go_on`].

@@ -17,6 +17,7 @@ mod intake;
 mod leaving;
 pub(crate) mod live;
 mod mailbox;
+mod modes;
 mod moves;
 mod outgoing;
 mod pace;
@@ -37,7 +38,7 @@ pub use followers::MAX_WORKERS;
 pub use intake::{DEFAULT_QUANTUM, INTAKE_CLASSES, Intake, IntakeError, MAX_QUANTUM, MIN_QUANTUM};
 pub use moves::{MAX_DRAIN_TIME, MoveError};
 pub use ports::PortsError;
-pub use report::{PortReport, Report, ReportError, WorkerReport};
+pub use report::{BurstReport, PortReport, Report, ReportError, WorkerReport};
 pub use schedulers::{MAX_SCHEDULED, PlannedPort, ScheduleError};
 pub use spread::Spread;
 pub(crate) use spread::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, payload};
@@ -47,7 +48,7 @@ pub use waiting::{POLL_TIME, Polling};
 use crate::links;
 use crate::outcome::Outcome;
 use crate::switch::{Switch, SwitchError};
-use crate::{Clock, DigestMessage, PortId, Trace, quotas};
+use crate::{Clock, DigestMessage, DropReason, PortId, Trace, quotas};
 use arrivals::Arrivals;
 use bursts::Bursts;
 use followers::Followers;
@@ -62,11 +63,10 @@ use millrace_traffic::Plan;
 use outgoing::Outgoing;
 use pace::Pace;
 use std::collections::BTreeSet;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
+use std::{fmt, io};
 use streams::Streams;
 use waker::Waker;
 pub use waker::{Doorbell, Ringer};
@@ -644,6 +644,7 @@ impl Worker {
         if live.ended {
             return false;
         }
+        self.packets.received.want_times(self.switch.reads_time());
         match live.port.receive(&mut self.packets.received, &mut self.packets.pool) {
             Ok(Received::More) => true,
             Ok(Received::Idle) => false,
@@ -780,7 +781,7 @@ impl Worker {
     fn fail(&mut self, at: usize, error: PortError) {
         let port = self.ports[at].id;
         self.ports[at].ended = true;
-        schedulers::give_up(self, port);
+        schedulers::give_up(self, port, DropReason::TxRefused);
         if self.failed.iter().any(|(failed, _)| *failed == port) {
             return;
         }

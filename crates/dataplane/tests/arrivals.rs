@@ -7,7 +7,7 @@ use millrace_drivers::{
 };
 use millrace_frames::{Batch, Burst, HEADROOM, PacketPool, Place, TAILROOM};
 use millrace_pipeline::{text, verify};
-use millrace_state::{MeterConfig, MeterRef, Rate};
+use millrace_state::{MeterRates, MeterRef, Rate};
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,7 +62,7 @@ fn switch(engine: EngineKind, clock: Clock, packets_per_second: u64) -> Switch {
     let rate = Rate::per_second(packets_per_second);
     for name in ["before", "after"] {
         let MeterRef::Indexed(meter) = switch.state().meter_named(name).unwrap() else { panic!("{name}") };
-        let config = MeterConfig { cir: rate, cbs: 1, pir: rate, pbs: 2 };
+        let config = MeterRates { cir: rate, cbs: 1, pir: rate, pbs: 2 }.into();
         switch.state_mut().set_meter(meter, 1, Some(config)).unwrap();
     }
     let copies = [2, 3].map(|port| Replica { port, rid: 0 }).to_vec();

@@ -2,8 +2,10 @@
 //! metadata, other metadata, length at egress), then the operation and its argument, then the payload.
 
 use millrace_dataplane::{
-    DropReason, KnownPorts, Outcome, PortId, QueueConfig, Replica, Session, Switch, SwitchConfig, SwitchError,
+    DropReason, EngineKind, KnownPorts, Outcome, PortId, QueueConfig, Replica, Session, Switch, SwitchConfig,
+    SwitchError,
 };
+use millrace_frames::{Burst, HEADROOM, Place, TAILROOM};
 use millrace_pipeline::{Program, text, verify};
 use std::sync::Arc;
 
@@ -254,6 +256,64 @@ block0:
     let ports = |outcome: &Outcome| sent(outcome).into_iter().map(|(port, _)| port).collect::<Vec<_>>();
     assert_eq!(ports(&switch.inject(4, &[0, 0x81], 0)), [1, 16, 23, 63]);
     assert_eq!(reasons(&switch.inject(4, &[0, 7], 0)), [DropReason::IngressDrop]);
+}
+
+/// Where egress does the same to all copies, it takes them in one: a burst of packets leaves as the packets alone do, also for ports
+/// that are not there and beyond those that one pass does for.
+#[test]
+fn copies_of_a_set_pass_egress_in_one() {
+    const SETS: &str = r#"
+program sets
+errors (NoError, PacketTooShort, HeaderTooShort, ParserInvalidArgument, ParserTimeout)
+intrinsic parser_error = error
+intrinsic egress_ports = ports
+intrinsic packet_path = path
+ingress (parse)
+egress (leave, deparse)
+header h: h_t { set: bit<40> path: bit<8> }
+metadata error: bit<16>
+metadata ports: bit<64>
+metadata path: bit<32>
+body parser parse {
+block0:
+    extract h
+    ports = zext(h.set, 64)
+    end
+}
+body control leave { block0: h.path = path[7:0] end }
+body deparser deparse { block0: emit h end }
+"#;
+    let packets: Vec<[u8; 6]> = [0b1011, 0, 1 << 31, 0b110, 1 << 39 | 0b100, 0b11 << 20, 1 << 9 | 0b10]
+        .map(|set: u64| {
+            let mut packet = [0; 6];
+            packet[..5].copy_from_slice(&set.to_be_bytes()[3..]);
+            packet
+        })
+        .into();
+    let told = |packet: &[u8]| packet.to_vec();
+    for ports in [KnownPorts::Any, KnownPorts::Only([0, 1, 2, 4, 9, 31].into())] {
+        let mut left = Vec::new();
+        for &engine in EngineKind::HERE {
+            let config = SwitchConfig { engine, ports: ports.clone(), ..SwitchConfig::default() };
+            let mut switch = Switch::new(program(SETS), config).unwrap();
+            let mut sent = Vec::new();
+            for _ in 0..2 {
+                let mut memory = vec![0; (HEADROOM + 64) * packets.len() + TAILROOM];
+                let mut places = Vec::new();
+                for (number, packet) in packets.iter().enumerate() {
+                    let at = number * (HEADROOM + 64) + HEADROOM;
+                    memory[at..at + 6].copy_from_slice(packet);
+                    places.push(Place { at: at as u32, len: 6 });
+                }
+                let mut burst = Burst::new(&mut memory, &places, HEADROOM).unwrap();
+                switch.switch_burst(4, &mut burst, |port, output| sent.push((port, told(output.bytes))));
+            }
+            let counters = [0, 1, 2, 3, 4, 9, 20, 31].map(|port| switch.counters().port(port));
+            left.push((sent, counters));
+        }
+        assert!(left[0].0.len() >= 18);
+        assert!(left.iter().all(|one| *one == left[0]), "{left:#?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@
 
 use millrace_pipeline::{
     ActionId, BinaryOp, Block, Body, BodyId, DataItem, Expr, HashAlgorithm, Home, Inst, Intrinsic, MatchKind,
-    Matcher, Program, SlotId, Table, TableId, Terminator,
+    Matcher, Program, SlotId, Table, TableId, Terminator, Unit,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +37,7 @@ pub const FEATURES: &[(&str, &str)] = &[
     ("direct-counters", "counters of entries"),
     ("meters", "indexed meters"),
     ("direct-meters", "meters of entries"),
+    ("accounts", "credit accounts (policing of ARINC 664)"),
     ("registers", "registers"),
     ("atomic", "sections that one worker runs at a time"),
     ("hash", "hashes"),
@@ -209,11 +210,11 @@ impl<'a> Survey<'a> {
                 self.find("selectors", &table.name);
             }
         }
-        let has = [
-            ("idle-timeouts", table.idle_timeout),
-            ("direct-counters", table.direct_counter.is_some()),
-            ("direct-meters", table.direct_meter.is_some()),
-        ];
+        let has =
+            [("idle-timeouts", table.idle_timeout), ("direct-counters", table.direct_counter.is_some())];
+        if let Some(meter) = &table.direct_meter {
+            self.find(meter_kind(meter.unit, "direct-meters"), &table.name);
+        }
         has.into_iter().filter(|(_, has)| *has).for_each(|(key, _)| self.find(key, &table.name));
     }
 
@@ -239,10 +240,14 @@ impl<'a> Survey<'a> {
             }
             Inst::CountDirect(_) => self.find("direct-counters", place),
             Inst::Meter { meter, .. } => {
-                self.find("meters", place);
+                self.find(meter_kind(program.meters[*meter].unit, "meters"), place);
                 self.names("meter", &program.meters[*meter].name);
             }
-            Inst::MeterDirect { .. } => self.find("direct-meters", place),
+            Inst::MeterDirect { table, .. } => {
+                if let Some(meter) = &program.tables[*table].direct_meter {
+                    self.find(meter_kind(meter.unit, "direct-meters"), place);
+                }
+            }
             Inst::RegisterRead { register, .. } | Inst::RegisterWrite { register, .. } => {
                 self.find("registers", place);
                 self.names("register", &program.registers[*register].name);
@@ -430,6 +435,11 @@ impl<'a> Survey<'a> {
         declared.dedup();
         declared
     }
+}
+
+/// Accounts are meters of another unit.
+fn meter_kind(unit: Unit, meter: &'static str) -> &'static str {
+    if unit == Unit::Account { "accounts" } else { meter }
 }
 
 /// Whether the switch writes a slot with this role: it is other than zero without an assignment.

@@ -115,6 +115,7 @@ impl<P: QueuePair> Around for FaultInjector<P> {
             return Ok(Received::More);
         }
         let mut scratch = std::mem::replace(&mut self.scratch, Batch::with_limit(0));
+        scratch.want_times(batch.wants_times());
         let received = self.port.receive(&mut scratch, pool);
         for packet in scratch.drain() {
             self.pass(packet, pool);

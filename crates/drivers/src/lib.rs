@@ -21,6 +21,7 @@ mod device;
 #[cfg(feature = "dpdk")]
 mod dpdk;
 mod fault;
+mod fcs;
 mod hardware_clock;
 mod kinds;
 mod link;

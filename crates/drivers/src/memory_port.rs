@@ -1,6 +1,6 @@
 //! A port without an interface: its frames come from memory and go there.
 
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, wall_clock_ns};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TakingTimes, TimeSource, Transmitted};
 use millrace_frames::{Batch, PacketPool};
 use std::os::fd::RawFd;
 
@@ -55,7 +55,7 @@ impl<F: FarEnd> MemoryPort<F> {
     /// Adds the frames that have come to the batch.
     fn take_frames(&mut self, batch: &mut Batch, pool: &mut PacketPool) -> Received {
         self.far_end.asked();
-        let (mut now_ns, mut refused) = (None, false);
+        let (mut times, mut refused) = (TakingTimes::of(batch), false);
         loop {
             if batch.is_full() || pool.is_exhausted() {
                 return Received::More;
@@ -70,7 +70,7 @@ impl<F: FarEnd> MemoryPort<F> {
             };
             // There is room and a packet, so no frame is lost here.
             let Some(packet) = batch.add(pool) else { return Received::More };
-            packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
+            packet.timestamp_ns = times.next_ns();
             if packet.set_frame(frame).is_err() {
                 self.statistics.rx_errors += 1;
                 refused = true;
@@ -154,6 +154,22 @@ mod tests {
         fn take(&mut self, _: &[u8]) -> bool {
             false
         }
+    }
+
+    #[test]
+    fn frames_have_their_own_times_where_somebody_looks() {
+        let (mut pool, mut batch) = (PacketPool::new(64), Batch::new());
+        let mut times = |each| {
+            batch.want_times(each);
+            batch.recycle(&mut pool);
+            let mut port = MemoryPort::new(Frames(vec![vec![1; 60]; 64].into(), Vec::new()));
+            port.receive(&mut batch, &mut pool).unwrap();
+            batch.packets().iter().map(|packet| packet.timestamp_ns).collect::<Vec<_>>()
+        };
+        let together = times(false);
+        assert!(together.len() == 64 && together.iter().all(|time| *time == together[0]));
+        let own = times(true);
+        assert!(own.is_sorted() && own[0] < own[63], "{own:?}");
     }
 
     #[test]

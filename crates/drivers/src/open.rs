@@ -3,6 +3,7 @@
 use crate::addresses::{Addresses, FilteredDevice, Own};
 use crate::af_packet::PacketDevice;
 use crate::device::{Device, SingleQueue};
+use crate::fcs::{self, FcsPort};
 use crate::link::LinkName;
 use crate::null::NullDevice;
 use crate::pcap::PcapPort;
@@ -12,7 +13,8 @@ use crate::stream::StreamPort;
 use crate::tap::TapDevice;
 use crate::xdp::XdpDevice;
 
-/// The device of the driver that the name of a port asks for. Capture files are opened, interfaces are not yet.
+/// The device of the driver that the name of a port asks for. Capture files are opened, interfaces are not yet. An end system
+/// (`es`) is made by whoever reads files of networks; here it is refused.
 ///
 /// # Errors
 /// [`PortError`], as the driver says.
@@ -47,9 +49,22 @@ pub fn device_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn D
                 Some(addresses) => Box::new(FilteredDevice { device, name, own, addresses }),
             }
         }
+        Driver::Es => {
+            let reason = "an end system is a port of `millrace run` when it starts, and of nothing else";
+            return Err(PortError::Arguments { driver: Driver::Es.name(), reason: reason.to_owned() });
+        }
         Driver::Null => Box::new(NullDevice::new(args)?),
-        Driver::Stream => Box::new(SingleQueue::new(name, StreamPort::open(args)?)),
-        Driver::Pcap => Box::new(SingleQueue::new(name, PcapPort::open(args)?)),
+        Driver::Stream | Driver::Pcap => {
+            let (args, checks) = fcs::take(args);
+            match (interface.driver, checks) {
+                (Driver::Stream, false) => Box::new(SingleQueue::new(name, StreamPort::open(&args)?)),
+                (Driver::Stream, true) => {
+                    Box::new(SingleQueue::new(name, FcsPort::new(StreamPort::open(&args)?)))
+                }
+                (_, false) => Box::new(SingleQueue::new(name, PcapPort::open(&args)?)),
+                (_, true) => Box::new(SingleQueue::new(name, FcsPort::new(PcapPort::open(&args)?))),
+            }
+        }
     })
 }
 

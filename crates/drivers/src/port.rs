@@ -110,6 +110,29 @@ pub enum TimeSource {
     Stamped,
 }
 
+/// When frames are taken from a port, of a driver whose device does not say when they came.
+#[derive(Debug)]
+pub(crate) struct TakingTimes {
+    each: bool,
+    latest_ns: Option<u64>,
+}
+
+impl TakingTimes {
+    /// Of the frames that are added to a batch: each its own time where somebody looks at them, else all the time of the first.
+    pub(crate) fn of(batch: &Batch) -> TakingTimes {
+        TakingTimes { each: batch.wants_times(), latest_ns: None }
+    }
+
+    /// When the next frame is taken: now.
+    #[inline]
+    pub(crate) fn next_ns(&mut self) -> u64 {
+        match self.latest_ns {
+            Some(latest_ns) if !self.each => latest_ns,
+            _ => *self.latest_ns.insert(wall_clock_ns()),
+        }
+    }
+}
+
 /// The real time, in nanoseconds since 1970, up to the year 2554.
 pub fn wall_clock_ns() -> u64 {
     // A clock before 1970 is no reason to fail.

@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The drivers by name, with how their arguments look.
-pub const DRIVERS: [(Driver, &str, &str); 7] = [
+pub const DRIVERS: [(Driver, &str, &str); 8] = [
     (Driver::Dpdk, "dpdk", "dpdk:DEVICE[,mtu=N][,promisc=on|off][,allow=MAC[+MAC]...][,ARGUMENT]..."),
+    (Driver::Es, "es", "es:FILE,NAME[,network=A|B][,time=real|virtual][,seconds=N][,KEY=VALUE]..."),
     (Driver::Null, "null", "null:TRACE[,passes=N][,kinds=on] or null:-"),
     (
         Driver::Packet,
@@ -27,6 +28,8 @@ pub const DRIVERS: [(Driver, &str, &str); 7] = [
 pub enum Driver {
     /// A device of DPDK, where the build has it.
     Dpdk,
+    /// An end system of an AFDX network, in the same process.
+    Es,
     /// A capture from memory, over and over.
     Null,
     /// Capture files.
@@ -46,6 +49,7 @@ impl Driver {
     pub fn name(self) -> &'static str {
         match self {
             Driver::Dpdk => "dpdk",
+            Driver::Es => "es",
             Driver::Null => "null",
             Driver::Pcap => "pcap",
             Driver::Packet => "packet",
@@ -123,7 +127,7 @@ impl InterfaceSpec {
     pub fn link(&self) -> Option<&str> {
         match self.driver {
             Driver::Packet | Driver::Tap | Driver::Xdp => self.args.split(',').next(),
-            Driver::Dpdk | Driver::Null | Driver::Pcap | Driver::Stream => None,
+            Driver::Dpdk | Driver::Es | Driver::Null | Driver::Pcap | Driver::Stream => None,
         }
     }
 }
@@ -230,11 +234,11 @@ mod tests {
         assert_eq!(message("0@pcap:"), "nothing follows `pcap:`: pcap:IN[,OUT] is expected");
         assert_eq!(
             message("0@Pacp:in.pcap"),
-            "there is no port driver `Pacp`, did you mean `pcap`? (known: dpdk, null, packet, pcap, stream, tap, xdp)"
+            "there is no port driver `Pacp`, did you mean `pcap`? (known: dpdk, es, null, packet, pcap, stream, tap, xdp)"
         );
         assert_eq!(
             message("0@netmap:x"),
-            "there is no port driver `netmap` (known: dpdk, null, packet, pcap, stream, tap, xdp)"
+            "there is no port driver `netmap` (known: dpdk, es, null, packet, pcap, stream, tap, xdp)"
         );
     }
 }

@@ -88,6 +88,7 @@ pub struct Batch {
     /// With room for all from the beginning.
     packets: Vec<Packet>,
     limit: usize,
+    times_each: bool,
 }
 
 impl Batch {
@@ -99,7 +100,18 @@ impl Batch {
     /// An empty batch of at most `limit` packets, and never more than [`MAX_BATCH`].
     pub fn with_limit(limit: usize) -> Batch {
         let limit = limit.min(MAX_BATCH);
-        Batch { packets: Vec::with_capacity(limit), limit }
+        Batch { packets: Vec::with_capacity(limit), limit, times_each: false }
+    }
+
+    /// Whether somebody looks at when each packet came, which costs a look at the clock for each where the device says nothing.
+    pub fn want_times(&mut self, each: bool) {
+        self.times_each = each;
+    }
+
+    /// What [`Batch::want_times`] said last; at first nobody looks.
+    #[inline]
+    pub fn wants_times(&self) -> bool {
+        self.times_each
     }
 
     /// Takes at most so many packets from now on, and never more than there was room for from the beginning. Those that are

@@ -223,7 +223,8 @@ impl Interp {
             self.count_direct(id, context, world);
         }
         if let Some(slot) = table.direct_meter.as_ref().and_then(|meter| meter.at_hit) {
-            self.meter_direct(id, None, slot, context, world);
+            let told = (millrace_state::Color::Green, context.length() as u64);
+            self.meter_direct(id, told, slot, context, world);
         }
     }
 

@@ -75,15 +75,18 @@ impl Interp {
                 world.observer.event(Event::Counted { counter: *counter, index }, &context.phv);
             }
             Inst::CountDirect(table) => self.count_direct(*table, context, world),
-            Inst::Meter { meter, index, color, dst } => {
+            Inst::Meter { meter, index, color, length, dst } => {
                 let (index, before) = (self.number(index, context), self.color(color.as_ref(), context));
-                let color = world.state.meter(*meter, index, world.now_ns, context.length() as u64, before);
+                let bytes = self.metered_bytes(length.as_ref(), context);
+                let color = world.state.meter(*meter, index, world.now_ns, bytes, before);
                 let name = &self.program().meters[*meter].name;
                 world.observer.event(Event::Metered { name, color }, &context.phv);
                 self.write_bits(*dst, Bits::new(8, color as u128), context, world);
             }
-            Inst::MeterDirect { table, color, dst } => {
-                self.meter_direct(*table, color.as_ref(), *dst, context, world);
+            Inst::MeterDirect { table, color, length, dst } => {
+                let before = self.color(color.as_ref(), context);
+                let bytes = self.metered_bytes(length.as_ref(), context);
+                self.meter_direct(*table, (before, bytes), *dst, context, world);
             }
             Inst::RegisterRead { dst, register, index } => {
                 let index = self.number(index, context);
@@ -173,12 +176,11 @@ impl Interp {
     pub(crate) fn meter_direct<O: Observer + ?Sized>(
         &self,
         table: TableId,
-        before: Option<&Expr>,
+        (before, bytes): (Color, u64),
         dst: SlotId,
         context: &mut Context,
         world: &mut World<'_, O>,
     ) {
-        let (before, bytes) = (self.color(before, context), context.length() as u64);
         let color = match context.hit(table) {
             Some(entry) => world.state.meter_direct(table, entry, world.now_ns, bytes, before),
             None => Color::Green,
@@ -186,6 +188,11 @@ impl Interp {
         let name = self.program().tables[table].direct_meter.as_ref().map_or("", |meter| meter.name.as_str());
         world.observer.event(Event::Metered { name, color }, &context.phv);
         self.write_bits(dst, Bits::new(8, color as u128), context, world);
+    }
+
+    /// The bytes that a packet counts for at a meter: those that the program tells it, or all.
+    fn metered_bytes(&self, length: Option<&Expr>, context: &Context) -> u64 {
+        length.map_or(context.length() as u64, |length| self.number(length, context))
     }
 
     /// The colour that a packet comes with: 0 green, 1 yellow, 2 and above red; green when the meter is colour-blind.

@@ -25,7 +25,10 @@ use millrace_filetests::{Directive, Folder, Harness, Kind, Outcome, Test};
 use millrace_interp::{Abort, Context, Effects, Ending, Interp, Unobserved, World};
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
-use millrace_state::{EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, Rate, State, Target};
+use millrace_state::{
+    AccountConfig, AccountTest, EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRates, MeterRef,
+    Rate, State, Target,
+};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::ExitCode;
@@ -151,10 +154,8 @@ impl Bench {
     fn meter(&mut self, rest: &str) -> Result<(), String> {
         let (cell, numbers) = rest.split_once(' ').ok_or("no rates")?;
         let (name, index) = cell_of(cell)?;
-        let numbers: Vec<u64> = numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-        let [cir, cbs, pir, pbs] = numbers.as_slice() else { return Err("four numbers are wanted".into()) };
         let config =
-            MeterConfig { cir: Rate::per_second(*cir), cbs: *cbs, pir: Rate::per_second(*pir), pbs: *pbs };
+            meter_config(numbers).ok_or("four numbers are wanted, or three and the test of an account")?;
         let meter = self.state.meter_named(name).map_err(|error| error.to_string())?;
         let set = match meter {
             MeterRef::Indexed(id) => self.state.set_meter(id, index, Some(config)),
@@ -323,4 +324,16 @@ fn unhex(text: &str) -> Result<Vec<u8>, String> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// CIR, CBS, PIR and PBS of a meter, or BAG, jitter, Smax and the test of an account.
+fn meter_config(words: &str) -> Option<MeterConfig> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let [a, b, c, d] = words.as_slice() else { return None };
+    let [a, b, c] = [a.parse().ok()?, b.parse().ok()?, c.parse().ok()?];
+    if let Some(test) = AccountTest::named(d) {
+        return Some(AccountConfig::new(a, b, u32::try_from(c).ok()?, test).ok()?.into());
+    }
+    let rate = Rate::per_second;
+    Some(MeterRates { cir: rate(a), cbs: b, pir: rate(c), pbs: d.parse().ok()? }.into())
 }

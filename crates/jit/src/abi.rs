@@ -40,7 +40,8 @@ impl Outcome {
         Verdict::from_number((self.0 >> 32) as u32 & 0xff).unwrap_or(Verdict::StepLimit)
     }
 
-    /// With [`Verdict::Forward`] the port to send to, with [`Verdict::ParserError`] the error.
+    /// With [`Verdict::Forward`] the port to send to, with [`Verdict::ForwardEach`] the set of ports, with [`Verdict::ParserError`] the
+    /// error.
     #[inline]
     pub fn number(self) -> u32 {
         self.0 as u32

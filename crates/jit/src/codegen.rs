@@ -35,7 +35,7 @@ mod walk;
 use crate::abi;
 use crate::compiled::JitError;
 use crate::layout::Layout;
-use crate::site::location;
+use crate::site::Origins;
 use cache::Cache;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, Block, Function, InstBuilder, Signature, types};
@@ -49,6 +49,7 @@ use millrace_midend::budget::{Cost, Limit, MAX_CODE, MAX_FACTS, Meter};
 use millrace_midend::cfg::{Cfg, Leave, Op, Spill, Term};
 use millrace_midend::facts::HeaderPlace;
 use millrace_midend::liveness::{Live, live};
+use millrace_midend::machine::{Does, Origin};
 use millrace_midend::specialise::{Node, NodeId, Specialised};
 use millrace_pipeline::entity::SecondaryMap;
 use millrace_pipeline::*;
@@ -100,13 +101,13 @@ pub(crate) fn generate(
     from_context: bool,
     target: TargetFrontendConfig,
     builder_context: &mut FunctionBuilderContext,
-) -> Result<Function, JitError> {
+) -> Result<(Function, Origins), JitError> {
     let mut function = Function::new();
     function.signature = Signature::new(target.default_call_conv);
     function.signature.params.push(AbiParam::new(types::I64));
     let b = FunctionBuilder::new(&mut function, builder_context);
-    Gen::new(shared, cfg, special, target, b)?.run(from_context)?;
-    Ok(function)
+    let origins = Gen::new(shared, cfg, special, target, b)?.run(from_context)?;
+    Ok((function, origins))
 }
 
 /// The generator of one function: it goes through the nodes of the graph, phase by phase, and ties its parts together.
@@ -172,7 +173,7 @@ impl<'a> Gen<'a> {
     }
 
     /// The whole function.
-    fn run(mut self, from_context: bool) -> Result<(), JitError> {
+    fn run(mut self, from_context: bool) -> Result<Origins, JitError> {
         let staged = self.staged.in_order();
         for table in &staged {
             self.staged.count(self.ops.slots.e(), *table);
@@ -205,7 +206,7 @@ impl<'a> Gen<'a> {
 
         self.nodes(0)?;
 
-        self.e().b.set_srcloc(location(Site::Glue));
+        self.e().set_origin(Origin { does: Does::NextPacket(0), ..Origin::default() });
         self.start_anew(next);
         let before_end = self.packet().get(PacketVar::BeforeEnd);
         let before_end = self.e().plus(before_end, i64::from(PLACE));
@@ -213,13 +214,13 @@ impl<'a> Gen<'a> {
         let more = self.e().not_zero(before_end);
         self.ins().brif(more, first, &[], done, &[]);
         self.e().b.seal_block(first);
+        self.e().set_origin(Origin::default());
         self.start_anew(done);
         for table in staged {
             self.stage(table)?;
         }
         self.ins().return_(&[]);
-        self.ops.slots.packet.e.finish();
-        Ok(())
+        Ok(self.ops.slots.packet.e.finish())
     }
 
     /// The code of the nodes of a phase, in an order that goes with the edges where they do not go back.
@@ -234,7 +235,8 @@ impl<'a> Gen<'a> {
             self.walk.enter(&mut self.ops.slots, *node, is_cold, following);
             let Node { block, entry, term } = &special.nodes[*node];
             let cfg = self.cfg;
-            self.e().b.set_srcloc(location(cfg.blocks[*block].site));
+            let origin = Origin { site: cfg.blocks[*block].site, node: Some(*node), ..Origin::default() };
+            self.e().set_origin(origin);
             let is_large = cfg.blocks[*block].cost.code > LARGE_BLOCK;
             for op in &cfg.blocks[*block].ops {
                 if is_large {
@@ -245,7 +247,7 @@ impl<'a> Gen<'a> {
                 self.ops.slots.facts.transfer(self.program, op, &|slot| tracked[slot]);
             }
             if let Term::Lookup { table, .. } | Term::Dispatch { table, .. } = term {
-                self.e().b.set_srcloc(location(Site::Table(*table)));
+                self.e().set_origin(Origin { site: Site::Table(*table), ..origin });
             }
             let facts = entry.bytes();
             if facts > 1 << 12 {

@@ -10,8 +10,9 @@ use crate::memory::CodeMemory;
 use crate::prefetch::{Unknown, turn_loads_into_requests};
 use crate::runtime::{Host, Texts};
 use crate::sampling::Sampler;
-use crate::site::Sites;
+use crate::site::{Origins, Sites};
 use crate::stage::stages;
+use crate::stepping::{self, Steps};
 use crate::tables;
 use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::{LookupError, OwnedTargetIsa, lookup_by_name};
@@ -21,7 +22,8 @@ use millrace_frames::MAX_BATCH;
 use millrace_midend::Site;
 use millrace_midend::cfg::{Cfg, flatten};
 use millrace_midend::facts::Facts;
-use millrace_midend::specialise::{Growth, specialise};
+use millrace_midend::machine::{MachineCode, Processor};
+use millrace_midend::specialise::{Growth, Specialised, specialise};
 use millrace_midend::{Cancel, Limit, Meter, Refusal};
 use millrace_midend::{Footprint, footprint::footprint};
 use millrace_midend::{Plan, Start};
@@ -166,25 +168,48 @@ impl Compiled {
     /// # Errors
     /// [`JitError`].
     pub fn new(program: &Program, plan: &Plan, options: &Options) -> Result<Compiled, JitError> {
+        Ok(Compiled::make(program, plan, options, false)?.0)
+    }
+
+    /// As [`Compiled::new`], with what analyses of the code have to know. It is the same code.
+    ///
+    /// # Errors
+    /// [`JitError`].
+    pub fn described(
+        program: &Program,
+        plan: &Plan,
+        options: &Options,
+    ) -> Result<(Compiled, MachineCode), JitError> {
+        let (compiled, described) = Compiled::make(program, plan, options, true)?;
+        let described = described.ok_or_else(|| JitError::Codegen("the code is not described".into()))?;
+        Ok((compiled, described))
+    }
+
+    fn make(
+        program: &Program,
+        plan: &Plan,
+        options: &Options,
+        describes: bool,
+    ) -> Result<(Compiled, Option<MachineCode>), JitError> {
         let start = Instant::now();
         let meter = Meter::new(&options.cancel);
         let mut parts = Parts::new(program, plan, options, &meter)?;
-        let mut isa = native(parts.effort)?;
+        let mut isa = native(parts.effort, describes)?;
         let mut generated = parts.function(program, plan.start, &isa, &meter, false);
         if let Err(JitError::TooLarge(_)) = generated
             && parts.effort != Effort::Quick
         {
             // Without clones it may be small enough.
             parts.effort = Effort::Quick;
-            isa = native(parts.effort)?;
+            isa = native(parts.effort, describes)?;
             let meter = Meter::new(&options.cancel);
             generated = parts.function(program, plan.start, &isa, &meter, false);
         }
-        let Generated { function, nodes, texts, footprint, stays, effort, .. } = generated?;
+        let Generated { function, origins, special, nodes, texts, footprint, stays, effort, .. } = generated?;
         meter.spend(0)?;
         let specialised = start.elapsed();
         let start = Instant::now();
-        let isa = if effort == parts.effort { isa } else { native(effort)? };
+        let isa = if effort == parts.effort { isa } else { native(effort, describes)? };
         let mut context = cranelift_codegen::Context::for_function(function);
         let code = context
             .compile(&*isa, &mut Default::default())
@@ -195,7 +220,19 @@ impl Compiled {
             .map_err(|Unknown(at)| JitError::Codegen(format!("no load of a byte at {at:#x}")))?;
         let memory = CodeMemory::new(&bytes).map_err(|error| JitError::Machine(error.to_string()))?;
         let ranges = code.buffer.get_srclocs_sorted().iter();
-        let sites = Sites::new(ranges.map(|of| (of.start..of.end, of.loc)));
+        let ranges = ranges.map(|of| (of.start..of.end, origins.of(of.loc)));
+        let sites = Sites::new(ranges.clone().map(|(range, origin)| (range, origin.site)));
+        let (layout, stage_bytes) = (Arc::clone(&parts.layout), parts.stage_bytes);
+        let described = describes.then(|| MachineCode {
+            processor: if cfg!(target_arch = "aarch64") { Processor::Aarch64 } else { Processor::X86_64 },
+            bytes: bytes.clone(),
+            block_starts: code.bb_starts.clone(),
+            origins: ranges.collect(),
+            cfg: parts.cfg,
+            graph: special,
+            context_bytes: layout.size() * MAX_BATCH,
+            stage_bytes,
+        });
         let statistics = Statistics {
             specialise: specialised,
             codegen: start.elapsed(),
@@ -203,8 +240,10 @@ impl Compiled {
             nodes,
             bytes: bytes.len(),
         };
-        let Parts { layout, shapes, stage_bytes, .. } = parts;
-        Ok(Compiled { layout, shapes, texts, stage_bytes, footprint, stays, memory, sites, statistics })
+        let shapes = parts.shapes;
+        let compiled =
+            Compiled { layout, shapes, texts, stage_bytes, footprint, stays, memory, sites, statistics };
+        Ok((compiled, described))
     }
 
     /// What compiling took and gave.
@@ -224,6 +263,15 @@ impl Compiled {
     pub fn sampler(&self, interval: Duration) -> std::io::Result<Sampler> {
         let start = self.memory.start().addr();
         Sampler::start(start..start + self.statistics.bytes, interval)
+    }
+
+    /// Counts the instructions of the first run of this code that `run` does on the calling thread, one by one: see [`stepping`].
+    ///
+    /// # Errors
+    /// [`std::io::ErrorKind::Unsupported`] where counting is not written for the machine, and what the operating system says.
+    pub fn count_steps(&self, run: impl FnOnce()) -> std::io::Result<Steps> {
+        let start = self.memory.start().addr();
+        stepping::count(start..start + self.statistics.bytes, run)
     }
 
     /// Bytes before a packet that the code may write.
@@ -334,7 +382,7 @@ pub fn listing(
 ) -> Result<Listing, JitError> {
     let isa = match target {
         Some(target) => foreign(target, options.effort)?,
-        None => native(options.effort)?,
+        None => native(options.effort, false)?,
     };
     let meter = Meter::new(&options.cancel);
     let parts = Parts::new(program, plan, options, &meter)?;
@@ -364,6 +412,9 @@ struct Parts {
 /// The code of one plan, before Cranelift.
 struct Generated {
     function: Function,
+    /// What its instructions were made for.
+    origins: Origins,
+    special: Specialised,
     /// The specialised graph as text, where people ask for it.
     graph: String,
     nodes: usize,
@@ -444,9 +495,10 @@ impl Parts {
         };
         let mut builder_context = FunctionBuilderContext::new();
         let config = isa.frontend_config();
-        let function = codegen::generate(shared, cfg, &special, from_context, config, &mut builder_context)?;
+        let (function, origins) =
+            codegen::generate(shared, cfg, &special, from_context, config, &mut builder_context)?;
         let graph = if for_people { special.to_text(program, cfg) } else { String::new() };
-        Ok(Generated { function, graph, nodes, effort, texts, footprint, stays })
+        Ok(Generated { function, origins, special, graph, nodes, effort, texts, footprint, stays })
     }
 }
 
@@ -482,7 +534,7 @@ fn spilled(program: &Program, all: bool) -> Vec<SlotId> {
     program.slots.keys().filter(wanted).collect()
 }
 
-fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
+fn flags(effort: Effort, describes: bool) -> Result<settings::Flags, JitError> {
     let mut builder = settings::builder();
     let level = match effort {
         Effort::Speed | Effort::Soon => "speed",
@@ -498,6 +550,7 @@ fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
         ("regalloc_algorithm", registers),
         ("enable_verifier", verify),
         ("is_pic", "false"),
+        ("machine_code_cfg_info", if describes { "true" } else { "false" }),
     ];
     for (name, value) in wanted {
         builder.set(name, value).map_err(|error| JitError::Machine(error.to_string()))?;
@@ -505,13 +558,13 @@ fn flags(effort: Effort) -> Result<settings::Flags, JitError> {
     Ok(settings::Flags::new(builder))
 }
 
-fn native(effort: Effort) -> Result<OwnedTargetIsa, JitError> {
+fn native(effort: Effort, describes: bool) -> Result<OwnedTargetIsa, JitError> {
     if !HAS_CODE_GENERATOR {
         let why = format!("it is made for x86-64 and aarch64, and this is {}", std::env::consts::ARCH);
         return Err(JitError::Machine(why));
     }
     let builder = cranelift_native::builder().map_err(|why| JitError::Machine(why.into()))?;
-    builder.finish(flags(effort)?).map_err(|error| JitError::Machine(error.to_string()))
+    builder.finish(flags(effort, describes)?).map_err(|error| JitError::Machine(error.to_string()))
 }
 
 fn foreign(target: &str, effort: Effort) -> Result<OwnedTargetIsa, JitError> {
@@ -519,5 +572,5 @@ fn foreign(target: &str, effort: Effort) -> Result<OwnedTargetIsa, JitError> {
         LookupError::SupportDisabled => JitError::Target(target.to_owned()),
         LookupError::Unsupported => JitError::Machine(format!("{target}: {error}")),
     })?;
-    builder.finish(flags(effort)?).map_err(|error| JitError::Machine(error.to_string()))
+    builder.finish(flags(effort, false)?).map_err(|error| JitError::Machine(error.to_string()))
 }

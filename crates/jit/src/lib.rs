@@ -23,6 +23,7 @@ mod runtime;
 pub mod sampling;
 mod site;
 mod stage;
+pub mod stepping;
 mod storage;
 mod tables;
 

@@ -13,7 +13,7 @@ pub use address::{Address, AddressError};
 
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 /// A server of the switch, with the words for its errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,15 @@ pub const PACKET_IN: Service = Service {
     open_option: "--packet-in-allow-remote",
     harm: "send and receive packets as any port of the switch",
     default_port: 9092,
+};
+
+/// SNMP over UDP.
+pub const SNMP: Service = Service {
+    name: "SNMP",
+    option: "--snmp",
+    open_option: "--snmp-allow-remote",
+    harm: "read the status of the switch with the word of its community, which is sent as it is",
+    default_port: 161,
 };
 
 /// Who is let in by a server.
@@ -169,6 +178,21 @@ pub fn bind(
     TcpListener::bind(address).map_err(|error| ListenError::Refused(service, address, error))
 }
 
+/// As [`bind`], of a server over UDP, whose clients are known by nothing that others could not send too.
+///
+/// # Errors
+/// [`ListenError`].
+pub fn bind_udp(
+    service: &'static Service,
+    address: SocketAddr,
+    is_open: bool,
+) -> Result<UdpSocket, ListenError> {
+    if !is_local(address) && !is_open {
+        return Err(ListenError::Exposed(service, address));
+    }
+    UdpSocket::bind(address).map_err(|error| ListenError::Refused(service, address, error))
+}
+
 /// What an operator should know of a server that listens at an address: who can do what. None where only this machine
 /// reaches it, or where clients need a certificate.
 pub fn exposure(service: &Service, address: SocketAddr, admission: Admission) -> Option<String> {
@@ -213,6 +237,10 @@ mod tests {
             }
             assert!(bind(service, "0.0.0.0:0".parse().unwrap(), Admission::Anybody, true).is_ok());
         }
+        let exposed = bind_udp(&SNMP, "0.0.0.0:0".parse().unwrap(), false).unwrap_err();
+        assert!(exposed.to_string().contains("--snmp-allow-remote allows it"), "{exposed}");
+        assert!(bind_udp(&SNMP, "0.0.0.0:0".parse().unwrap(), true).is_ok());
+        assert!(bind_udp(&SNMP, "127.0.0.1:0".parse().unwrap(), false).is_ok());
         let anywhere = "0.0.0.0:0".parse().unwrap();
         assert!(bind(&P4RUNTIME, anywhere, Admission::AnybodyEncrypted, false).is_ok());
         assert!(bind(&P4RUNTIME, anywhere, Admission::Certified, false).is_ok());

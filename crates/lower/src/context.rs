@@ -36,6 +36,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) global_actions: HashMap<hir::ActionId, ir::ActionId>,
     /// Where it asks for packets to be dropped.
     pub(crate) sites: Sites<'a>,
+    /// The tables whose entries have accounts, by these.
+    pub(crate) account_owners: HashMap<ObjectId, ir::TableId>,
     error_codes: Vec<u32>,
     empty_varbits: HashMap<u32, SlotId>,
 }
@@ -59,6 +61,7 @@ impl<'a> Lowering<'a> {
             surveyed: Surveyed::default(),
             global_actions: HashMap::new(),
             sites: Sites::new(sources),
+            account_owners: HashMap::new(),
             error_codes,
             empty_varbits: HashMap::new(),
         }

@@ -10,6 +10,8 @@
 //! 3. [`liveness`] and [`footprint`](mod@footprint): what is still needed of a packet at each node, and which bytes of a packet may change.
 //! 4. [`schedule`] and [`order`]: which tables may be looked up for a whole batch at once.
 //!
+//! What a code generator makes of that it tells as [`machine::MachineCode`].
+//!
 //! Everything is bounded by [`budget`]: a program beyond a limit gets a [`Refusal`] with the limit's name.
 //!
 //! Plans, both graphs and what is live have a text form (`to_text`), which docs/dev/ir.md describes.
@@ -24,6 +26,7 @@ pub mod deparse;
 pub mod facts;
 pub mod footprint;
 pub mod liveness;
+pub mod machine;
 pub mod order;
 mod plan;
 mod precision;

@@ -3,7 +3,7 @@
 use millrace_pipeline::{ActionId, BodyKind, TableId};
 
 /// A part of a program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
     /// Between bodies, and what is there for the switch.
     #[default]

@@ -25,12 +25,14 @@ pub enum Verdict {
     StoppedAfterEgress = 8,
     /// A plugin, or its policy, wants it dropped.
     Plugin = 9,
+    /// It is ready to be sent to each port of the set `out`: bit N stands for port N.
+    ForwardEach = 10,
 }
 
 impl Verdict {
     /// The verdict that a number stands for.
     pub fn from_number(number: u32) -> Option<Verdict> {
-        const ALL: [Verdict; 10] = [
+        const ALL: [Verdict; 11] = [
             Verdict::Forward,
             Verdict::IngressDrop,
             Verdict::EgressDrop,
@@ -41,6 +43,7 @@ impl Verdict {
             Verdict::CloneBeforeDeparser,
             Verdict::StoppedAfterEgress,
             Verdict::Plugin,
+            Verdict::ForwardEach,
         ];
         ALL.get(number as usize).copied()
     }
@@ -58,6 +61,7 @@ impl Verdict {
             Verdict::CloneBeforeDeparser => "clone_before_deparser",
             Verdict::StoppedAfterEgress => "stopped_after_egress",
             Verdict::Plugin => "plugin",
+            Verdict::ForwardEach => "forward_each",
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use crate::cli::CaptureArgs;
 use crate::cores::WorkerArgs;
+use crate::es;
 use crate::findings::Failure;
 use crate::output::tell_line;
 use crate::privileges::Opener;
 use millrace_dataplane::PortId;
-use millrace_drivers::{CaptureError, CaptureStatus, Captures, PortSpec, QueuePair};
+use millrace_drivers::{
+    CaptureError, CaptureStatus, Captures, Device, Driver, InterfaceSpec, PortSpec, QueuePair,
+};
 use std::path::Path;
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -34,8 +37,7 @@ pub(crate) fn open(
     for spec in specs {
         let interface = spec.interface.clone();
         let failed = |error| Failure::failed(spec, error);
-        let device = opener.open(move || millrace_drivers::device_among(&interface, among))?;
-        let device = device.map_err(failed)?;
+        let device = opener.open(move || device(&interface, among))??;
         let queues = workers.queue_pairs(device.max_queues());
         let pairs = opener.open(move || device.open(queues))?.map_err(failed)?;
         for (queue_pair, pair) in pairs.iter().enumerate() {
@@ -47,6 +49,15 @@ pub(crate) fn open(
         ports.push((number, captures.watch(number, &spec.interface, pairs)));
     }
     Ok((Arc::new(captures), ports))
+}
+
+/// The device of a port.
+fn device(interface: &InterfaceSpec, among: usize) -> Result<Box<dyn Device>, Failure> {
+    match interface.driver {
+        Driver::Es => es::port(interface),
+        _ => millrace_drivers::device_among(interface, among)
+            .map_err(|error| Failure::failed(interface, error)),
+    }
 }
 
 /// Captures all ports, if that is asked for.

@@ -3,12 +3,16 @@
 use crate::chassis::ChassisCommand;
 use crate::cores::WorkerArgs;
 use crate::ctl::CtlCommand;
+use crate::es::EsArgs;
 use crate::examples;
 use crate::inputs::InputArgs;
+use crate::mode::{ModeArgs, ModeCommand};
+use crate::network::NetworkCommand;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, PluginCommand, QueueCommand, TopArgs};
 use crate::output::Colour;
 use crate::p4info::Form;
 use crate::plugins::PluginArgs;
+use crate::snmp::SnmpArgs;
 use crate::swap::SwapArgs;
 use crate::tc::TcCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -67,6 +71,12 @@ pub(crate) enum Command {
     /// Measures how fast a program forwards a capture from memory
     #[command(after_help = examples::BENCH)]
     Bench(BenchArgs),
+    /// Says what a packet of a program costs at most: instructions, cache lines, memory, and time on a machine that was measured
+    #[command(after_help = examples::BOUNDS)]
+    Bounds(BoundsArgs),
+    /// Measures this machine for the times of `bounds`
+    #[command(after_help = examples::CALIBRATE)]
+    Calibrate(CalibrateArgs),
     /// Shows what a running switch does, on the terminal
     #[command(after_help = examples::TOP)]
     Top(TopArgs),
@@ -85,12 +95,21 @@ pub(crate) enum Command {
     /// Says or changes how ports of a running switch queue and schedule what leaves by them, in words as `tc` of Linux has them
     #[command(after_help = examples::TC)]
     Tc(TcCommand),
+    /// Says or sets the mode of a running switch: what it forwards, sends and loads
+    #[command(after_help = examples::MODE)]
+    Mode(ModeCommand),
     /// Says what is wrong with the file of a device with many virtual switches
     #[command(after_help = examples::CHASSIS)]
     Chassis(ChassisCommand),
     /// Says what a running device with many virtual switches does, and changes it
     #[command(after_help = examples::CTL)]
     Ctl(CtlCommand),
+    /// Checks, imports, exports, bounds and simulates an AFDX network (ARINC 664 part 7) that one file describes
+    #[command(after_help = examples::NETWORK)]
+    Network(NetworkCommand),
+    /// Is an end system of an AFDX network, on two interfaces: sends messages that measure, checks and counts what comes
+    #[command(after_help = examples::ES)]
+    Es(EsArgs),
 }
 
 impl Command {
@@ -103,6 +122,8 @@ impl Command {
             Command::Swap(args) => args.json,
             Command::Trace(args) => args.json,
             Command::Bench(args) => args.running.json,
+            Command::Bounds(args) => args.json,
+            Command::Calibrate(args) => args.json,
             Command::P4info(args) => args.json,
             Command::Compile(args) => args.json,
             Command::Top(args) => args.json,
@@ -111,8 +132,11 @@ impl Command {
             Command::Queue(args) => args.json,
             Command::Plugin(args) => args.json,
             Command::Tc(args) => args.json,
+            Command::Mode(args) => args.json,
             Command::Chassis(args) => args.json,
             Command::Ctl(args) => args.json(),
+            Command::Network(args) => args.json,
+            Command::Es(args) => args.json,
             // There it names a file, as in the tool of bmv2.
             Command::Shell(_) => false,
         }
@@ -317,7 +341,7 @@ pub(crate) struct RunArgs {
     /// The program, or an image of one; without one and without --grpc a router, entries and packets that are built in
     #[arg(value_name = "PROG")]
     pub(crate) program: Option<PathBuf>,
-    /// A port: 0@eth0, 0@packet:eth0, 0@xdp:eth0, 0@tap:mr0, 0@dpdk:DEVICE, 0@pcap:IN,OUT, 0@stream:IN,OUT, 0@null:TRACE
+    /// A port: 0@eth0, 0@packet:eth0, 0@xdp:eth0, 0@tap:mr0, 0@dpdk:DEVICE, 0@pcap:IN,OUT, 0@stream:IN,OUT, 0@null:TRACE, 0@es:FILE,NAME
     #[arg(short = 'i', value_name = "PORT@IFACE")]
     pub(crate) ports: Vec<PortSpec>,
     /// Takes the first frames of streams after so many seconds, and goes on after their end
@@ -346,6 +370,10 @@ pub(crate) struct RunArgs {
     pub(crate) thrift: ThriftArgs,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
+    #[command(flatten)]
+    pub(crate) snmp: SnmpArgs,
+    #[command(flatten)]
+    pub(crate) modes: ModeArgs,
     #[command(flatten)]
     pub(crate) captures: CaptureArgs,
     #[command(flatten)]
@@ -600,6 +628,34 @@ pub(crate) struct BenchArgs {
     pub(crate) churn: Option<f64>,
     #[command(flatten)]
     pub(crate) running: RunningArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BoundsArgs {
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
+    /// Entries: runtime commands of bmv2 or P4Runtime JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) entries: Option<PathBuf>,
+    /// Writes a frame that takes the dearest path
+    #[arg(long, value_name = "PCAP")]
+    pub(crate) packet: Option<PathBuf>,
+    /// What `calibrate` has measured on this machine: for times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calibration: Option<PathBuf>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Where to write it
+    #[arg(short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[cfg(test)]

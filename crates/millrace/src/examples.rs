@@ -39,6 +39,11 @@ Examples:
   sudo millrace run router.p4 -i 0@tap:mr0 --thrift 9090 --user nobody --log switch.log
   sudo millrace run router.p4 -i 0@eth0 --input '0:filter \"not port 22\" else account rest.json | sample 1/10 flows'";
 
+pub(crate) const ES: &str = "\
+Examples:
+  sudo millrace es network.toml --name ES1 -i A@eth0 -i B@eth1 --seconds 10
+  sudo millrace es network.toml --name ES1 -i A@eth0 -i B@eth1 --misbehave babble=5:100,number=6:10 --json";
+
 pub(crate) const SWAP: &str = "\
 Examples:
   millrace swap new.p4                                    over P4Runtime, at 127.0.0.1:9559
@@ -53,6 +58,16 @@ pub(crate) const TRACE: &str = "\
 Examples:
   millrace trace router.p4 --entries router.entries --port 0 --packet capture.pcap
   millrace trace router.p4 --port 0 --packet 02000000000106000000000108004500";
+
+pub(crate) const BOUNDS: &str = "\
+Examples:
+  millrace bounds router.p4 --entries router.entries
+  millrace bounds router.p4 --entries router.entries --packet worst.pcap --json
+  millrace calibrate -o here.json && millrace bounds router.p4 --calibration here.json";
+
+pub(crate) const CALIBRATE: &str = "\
+Examples:
+  millrace calibrate -o here.json";
 
 pub(crate) const BENCH: &str = "\
 Examples:
@@ -86,6 +101,20 @@ Examples:
   millrace tc set --port 1 \"class add parent 1: classid 1:1 drr quantum 3000\"
   millrace tc check plan.tc                               says whether they can be, without a switch
   millrace tc ingress 0 --class 7                         packets of port 0 come in before those of others";
+
+pub(crate) const NETWORK: &str = "\
+Examples:
+  millrace network check programs/networks/small.toml      all that is wrong with the file, or what it holds
+  millrace network bounds programs/networks/small.toml     the largest delay of each path
+  millrace network simulate programs/networks/small.toml --offsets directed
+  millrace network entries programs/networks/small.toml -o entries
+  millrace network import network.xml -o network.toml      a network of WoPANets";
+pub(crate) const MODE: &str = "\
+Examples:
+  millrace mode show                                      says the mode of the switch, and since when
+  millrace mode set maintenance                           has it take programs; it forwards what its program lets pass meanwhile
+  millrace mode set init                                  has it check its configuration, and become operational or passive
+  millrace mode list                                      says what a switch does in each mode";
 
 pub(crate) const CHASSIS: &str = "\
 Examples:

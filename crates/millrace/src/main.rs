@@ -6,6 +6,7 @@
 
 mod added_ports;
 mod bench;
+mod bounds;
 mod capture;
 mod captures;
 mod chassis;
@@ -16,6 +17,7 @@ mod cores;
 mod ctl;
 mod demo;
 mod entries;
+mod es;
 mod examples;
 mod findings;
 mod frame;
@@ -23,7 +25,9 @@ mod grpc;
 mod inputs;
 mod log_file;
 mod logging;
+mod mode;
 mod nanomsg;
+mod network;
 mod observe;
 mod output;
 mod p4info;
@@ -33,6 +37,7 @@ mod progress;
 mod run;
 mod running;
 mod shell;
+mod snmp;
 mod source;
 mod stand_in;
 mod statistics;
@@ -75,14 +80,19 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Shell(args) => shell::shell(&args),
         Command::Trace(args) => trace::trace(&args, &mut findings),
         Command::Bench(args) => bench::bench(&args, &mut findings),
+        Command::Bounds(args) => bounds::bounds(&args, &mut findings),
+        Command::Calibrate(args) => bounds::calibrate(&args),
         Command::Top(args) => observe::top(&args),
         Command::Capture(args) => observe::capture(&args),
         Command::Log(args) => observe::log(&args),
         Command::Queue(args) => observe::queue(&args),
         Command::Plugin(args) => observe::plugin(&args),
         Command::Tc(args) => tc::tc(&args),
+        Command::Mode(args) => mode::mode(&args),
         Command::Chassis(args) => chassis::chassis(&args),
         Command::Ctl(args) => ctl::ctl(&args, &mut findings),
+        Command::Network(args) => network::network(&args),
+        Command::Es(args) => es::es(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,7 @@
 
 use crate::added_ports::AddedPorts;
 use crate::cli::RunArgs;
-use crate::entries::{load_text, read};
+use crate::entries::read;
 use crate::findings::{Failure, Findings};
 use crate::inputs::OpenPorts;
 use crate::logging::{Log, LogOfSwitch};
@@ -12,15 +12,16 @@ use crate::source::load_any;
 use crate::stories::Stories;
 use crate::terminal::Terminal;
 use crate::{
-    captures, demo, grpc, inputs, logging, nanomsg, observe, plugins, progress, statistics, tc, thrift,
+    captures, demo, grpc, inputs, logging, mode, nanomsg, observe, plugins, progress, snmp, statistics, tc,
+    thrift,
 };
-use millrace_chassis::{Instance, Listener, Making, Pipeline, Programs, empty_program};
+use millrace_chassis::{Instance, Listener, Making, Modes, Pipeline, Programs, empty_program};
 use millrace_compile::{check_port, set_drop_port};
 use millrace_dataplane::{Clock, Control, QueueConfig, ReportError, Summary, Switch, SwitchConfig, Worker};
-use millrace_drivers::Links;
+use millrace_drivers::{Captures, Links};
 use millrace_inputs::{ProgramChains, StepStatus};
 use millrace_listen::{Address, P4RUNTIME};
-use millrace_observe::Shown;
+use millrace_observe::{Observer, Shown};
 use millrace_observe_api::PluginStatus;
 use millrace_p4runtime::{DeviceConfig, Listen, Server};
 use millrace_pipeline::Program;
@@ -75,11 +76,10 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let (packet_in, of_peer) = nanomsg::packet_in(&args.packet_in, &program, args.grpc.cpu_port)?;
     let config = SwitchConfig { clock: clock(args, &opener)?, plugins: plugins.host.clone(), ..config(args) };
     let mut switch = make_switch(&name, program, config)?;
-    // Before the ports are opened: a refused file leaves output files alone, and no frame waits for the entries.
-    load_entries(args, &mut switch, &opener, findings)?;
+    let modes = mode::configure(args, &mut switch, &opener, findings)?;
     let OpenPorts { inputs, captures, mut ports, chains } =
         inputs::open_ports(args, switch.program(), &opener)?;
-    let (making, plans) = (making(args, chains), read_plans(args, &opener)?);
+    let (making, plans) = (making(args, chains, modes.clone()), read_plans(args, &opener)?);
     drop(opener);
     ports.extend(of_peer);
     let cpu_port = grpc::cpu_port(&args.grpc, &mut ports)?;
@@ -94,6 +94,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     captures::start_all(&args.captures, &captures)?;
     let links = Links::of(&args.ports);
     let control = instance.control().clone();
+    let shown_modes = mode::shown(&modes, control.clone());
     let metrics = observe::serve(&args.metrics, || Shown {
         control: control.clone(),
         captures: Arc::clone(&captures),
@@ -101,6 +102,11 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         inputs: inputs.shown(),
         log: Box::new(LogOfSwitch { log: log.clone(), control: control.clone(), args: args.log.clone() }),
         plugins: Arc::clone(&plugins.shown),
+        modes: Arc::clone(&shown_modes),
+    })?;
+    let agent = snmp::serve(&args.snmp, || {
+        let seen = (Arc::clone(&captures), links.clone(), inputs.shown());
+        Observer::new(control.clone(), seen, (Arc::clone(&plugins.shown), Arc::clone(&shown_modes)))
     })?;
     let device = DeviceConfig {
         device_id: args.grpc.device_id,
@@ -113,13 +119,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let server = listen.map(|listen| start_p4runtime(&listen, device, &control)).transpose()?;
     let thrift = match &args.thrift.thrift {
         Some(given) => {
-            let maker = AddedPorts {
-                captures: Arc::clone(&captures),
-                captures_all: args.captures.pcap.is_some(),
-                links: links.clone(),
-                p4runtime: server.as_ref().map(Server::feed),
-                workers: args.workers.clone(),
-            };
+            let maker = added_ports(args, &captures, &links, server.as_ref());
             let of_server = server.as_ref().map(Server::programs);
             let programs = of_server.unwrap_or_else(|| Programs::new(making, control.clone()));
             // The ports of a peer are there for good, as those of bmv2.
@@ -136,6 +136,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     if let Some(server) = &server {
         instance.add_listener(Arc::new(server.feed()));
     }
+    snmp::listen(agent.as_ref(), &mut instance, &modes);
     // Clients of Thrift may add ports. The servers know of links before anybody is told that the switch runs.
     if !links.is_empty() || thrift.is_some() {
         instance.watch(links).map_err(|error| Failure::failed("links", error))?;
@@ -156,7 +157,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         summary
     });
     let summary = summary.map_err(|error| Failure::failed("links", error))?;
-    drop((packet_in, thrift, server, metrics));
+    drop((packet_in, thrift, server, metrics, agent));
     captures::stop_all(&captures);
     log_end(&summary);
     let (digests, plugins) = (terminal.digests(), plugins.shown.list());
@@ -190,19 +191,6 @@ fn load_plugins(args: &RunArgs, program: &Program, opener: &Opener) -> Result<pl
         let read = opener.open(move || std::fs::read(path))?;
         read.map_err(|error| Failure::failed(file, error))
     })
-}
-
-/// Gives the switch the entries of the command line.
-fn load_entries(
-    args: &RunArgs,
-    switch: &mut Switch,
-    opener: &Opener,
-    findings: &mut Findings,
-) -> Result<(), Failure> {
-    let Some(entries) = &args.entries else { return Ok(()) };
-    let path = entries.clone();
-    let text = opener.open(move || read(&path))??;
-    load_text(switch, entries, &text, findings)
 }
 
 /// How ports serve what leaves by them, in the words of the file.
@@ -268,12 +256,13 @@ fn config(args: &RunArgs) -> SwitchConfig {
 }
 
 /// How the programs are made that clients bring.
-fn making(args: &RunArgs, chains: Option<ProgramChains>) -> Making {
+fn making(args: &RunArgs, chains: Option<ProgramChains>, modes: Modes) -> Making {
     Making {
         engine: args.running.engine.kind(),
         count_lookups: args.metrics.metrics.is_some(),
         drop_port: args.drop_port,
         chains,
+        modes: Some(modes),
     }
 }
 
@@ -303,6 +292,22 @@ fn start_p4runtime(listen: &Listen, device: DeviceConfig, control: &Control) -> 
     Ok(started)
 }
 
+/// What makes ports that clients of Thrift add.
+fn added_ports(
+    args: &RunArgs,
+    captures: &Arc<Captures>,
+    links: &Links,
+    server: Option<&Server>,
+) -> AddedPorts {
+    AddedPorts {
+        captures: Arc::clone(captures),
+        captures_all: args.captures.pcap.is_some(),
+        links: links.clone(),
+        p4runtime: server.map(Server::feed),
+        workers: args.workers.clone(),
+    }
+}
+
 /// Tells the user where the switch is to be reached.
 fn tell_addresses(
     args: &RunArgs,
@@ -330,7 +335,7 @@ fn tell_addresses(
 /// What the switch has to be able to do when it runs. The folder of its captures is there then.
 fn privileges(args: &RunArgs) -> Result<Privileges, Failure> {
     let mut privileges = Privileges::new(args.user.as_deref())?;
-    let given = [&args.grpc.grpc, &args.thrift.thrift, &args.metrics.metrics];
+    let given = [&args.grpc.grpc, &args.thrift.thrift, &args.metrics.metrics, &args.snmp.snmp];
     given.into_iter().flatten().filter_map(Address::port).for_each(|port| privileges.serves(port));
     if let Some(folder) = captures::folder(&args.captures) {
         if !folder.exists() {

@@ -390,7 +390,11 @@ impl<'a> Translator<'a> {
             if let Some((_, kept)) = self.hidden.get_mut(initial_flag(&instance.name, &field.name).as_str()) {
                 kept.extend(lists.iter().copied());
             }
-            made.push(self.field(field, keep(&lists, field.span)));
+            let mut annotations = keep(&lists, field.span);
+            if full == PORT_BITMAP {
+                annotations.push(tree::numbers_annotation("egress_ports", &[], field.span));
+            }
+            made.push(self.field(field, annotations));
         }
         made
     }
@@ -400,6 +404,9 @@ impl<'a> Translator<'a> {
 pub(crate) fn initial_flag(instance: &str, field: &str) -> String {
     format!("{instance}_{field}_set")
 }
+
+/// The set of ports that get a copy of a packet, which the architecture has as a field of the program's own.
+const PORT_BITMAP: &str = "intrinsic_metadata.egress_port_bitmap";
 
 /// The structures of all headers and all metadata.
 const HEADERS: &str = "headers";

@@ -7,7 +7,8 @@ use millrace_chassis::Pipeline;
 use millrace_p4runtime_api::config::action_profile::SelectorSizeSemantics;
 use millrace_p4runtime_api::config::{P4NamedType, Preamble};
 use millrace_pipeline::{
-    ActionScope, CounterId, DigestId, MatchKind, MeterId, ProfileId, Program, RegisterId, TableId, ValueSetId,
+    ActionScope, CounterId, DigestId, MatchKind, MeterId, ProfileId, Program, RegisterId, TableId, Unit,
+    ValueSetId,
 };
 use millrace_state::State;
 use prost::bytes::Bytes;
@@ -202,7 +203,7 @@ impl Catalog {
                     action_ids: made.actions.iter().map(|listed| id_of(listed.action)).collect(),
                     profile: made.profile,
                     has_counter: made.direct_counter.is_some(),
-                    has_meter: made.direct_meter.is_some(),
+                    has_meter: made.direct_meter.as_ref().is_some_and(|meter| meter.unit != Unit::Account),
                     idle_timeout: made.idle_timeout,
                     is_const: made.const_entries,
                     role: table.preamble.as_ref().and_then(|preamble| role_of(&preamble.annotations)),

@@ -93,7 +93,8 @@ pub enum Inst {
     },
     /// Adds this packet to the direct counter of the entry that the table's latest application for this packet hit.
     CountDirect(TableId),
-    /// Meters this packet at a cell of a meter: 0 green, 1 yellow, 2 red. An index outside gives green.
+    /// Meters this packet at a cell of a meter: 0 green, 1 yellow, 2 red. An index outside gives green. A cell of accounts gives green to
+    /// a packet that passes, and red to others.
     Meter {
         /// The array.
         meter: MeterId,
@@ -101,6 +102,8 @@ pub enum Inst {
         index: Expr,
         /// The colour the packet has already (colour-aware), `Bits`; colour-blind without.
         color: Option<Expr>,
+        /// The bytes that it counts for, `Bits`; without, those of the packet as it came to the parser that ran last.
+        length: Option<Expr>,
         /// A `Bits`.
         dst: SlotId,
     },
@@ -110,6 +113,8 @@ pub enum Inst {
         table: TableId,
         /// As for `Meter`.
         color: Option<Expr>,
+        /// As for `Meter`.
+        length: Option<Expr>,
         /// A `Bits`.
         dst: SlotId,
     },

@@ -131,7 +131,7 @@ pub enum EntryMatch {
     Optional(Option<Bits>),
 }
 
-/// What counters and meters measure.
+/// What counters and meters measure, or that a meter is an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Packets.
@@ -140,6 +140,8 @@ pub enum Unit {
     Bytes,
     /// Both (counters only).
     PacketsAndBytes,
+    /// Credit accounts in place of meters (meters only): ARINC 664's policing of virtual links.
+    Account,
 }
 
 /// The direct counter of a table.
@@ -207,7 +209,7 @@ pub struct Counter {
     pub unit: Unit,
 }
 
-/// An indexed meter (RFC 2698).
+/// An indexed meter (RFC 2698), or indexed accounts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meter {
     /// The control plane's name.

@@ -78,7 +78,7 @@ words! { BinaryOp {
 
 words! { BodyKind { Parser = "parser", Control = "control", Deparser = "deparser", Action = "action", } }
 
-words! { Unit { Packets = "packets", Bytes = "bytes", PacketsAndBytes = "packets_and_bytes", } }
+words! { Unit { Packets = "packets", Bytes = "bytes", PacketsAndBytes = "packets_and_bytes", Account = "account", } }
 
 words! { MatchKind {
     Exact = "exact", Lpm = "lpm", Ternary = "ternary", Range = "range", Optional = "optional",

@@ -257,13 +257,14 @@ mod tests {
         let home = Home::Header { header: HeaderId::from_u32(far), offset: 0 };
         p.slots.push(Slot { name: "x".into(), ty: Type::Bool, home });
         let index = || Expr::Read(SlotId::from_u32(far));
+        let (meter, far_table) = (MeterId::from_u32(far), TableId::from_u32(far));
         let insts = vec![
             Inst::Assign { dst: slot, value: index() },
             Inst::SetValid(HeaderId::from_u32(far)),
             Inst::Count { counter: CounterId::from_u32(far), index: index() },
-            Inst::CountDirect(TableId::from_u32(far)),
-            Inst::Meter { meter: MeterId::from_u32(far), index: index(), color: Some(index()), dst: slot },
-            Inst::MeterDirect { table: TableId::from_u32(far), color: None, dst: slot },
+            Inst::CountDirect(far_table),
+            Inst::Meter { meter, index: index(), color: Some(index()), length: None, dst: slot },
+            Inst::MeterDirect { table: far_table, color: None, length: Some(index()), dst: slot },
             Inst::RegisterRead { dst: slot, register: RegisterId::from_u32(far), index: index() },
             Inst::RegisterWrite { register: RegisterId::from_u32(far), index: index(), value: index() },
             Inst::Hash {
@@ -275,14 +276,13 @@ mod tests {
             Inst::Digest { digest: DigestId::from_u32(far), values: vec![] },
         ];
         let far_block = BlockId::from_u32(far);
-        let table = TableId::from_u32(far);
         let mut blocks = PrimaryMap::new();
         blocks.push(Block { state: None, insts, term: Terminator::Goto(far_block) });
         blocks.push(Block {
             state: None,
             insts: Vec::new(),
             term: Terminator::Apply {
-                table,
+                table: far_table,
                 hit: Some(slot),
                 action: Some(slot),
                 next: far_block,

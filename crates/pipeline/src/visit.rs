@@ -129,11 +129,12 @@ impl Inst {
             | Inst::RegisterRead { index: e, .. }
             | Inst::Stop { cond: e }
             | Inst::Assert { cond: e, .. } => f(e),
-            Inst::Meter { index, color, .. } => {
+            Inst::Meter { index, color, length, .. } => {
                 f(index);
-                color.iter().for_each(f);
+                color.iter().chain(length).for_each(f);
             }
-            Inst::MeterDirect { color: of, .. } | Inst::AtomicBegin { index: of } => of.iter().for_each(f),
+            Inst::MeterDirect { color, length, .. } => color.iter().chain(length).for_each(f),
+            Inst::AtomicBegin { index } => index.iter().for_each(f),
             Inst::RegisterWrite { index, value, .. } => {
                 f(index);
                 f(value);
@@ -170,13 +171,12 @@ impl Inst {
             | Inst::RegisterRead { index: e, .. }
             | Inst::Stop { cond: e }
             | Inst::Assert { cond: e, .. } => f(e),
-            Inst::Meter { index, color, .. } => {
+            Inst::Meter { index, color, length, .. } => {
                 f(index);
-                color.iter_mut().for_each(f);
+                color.iter_mut().chain(length).for_each(f);
             }
-            Inst::MeterDirect { color: of, .. } | Inst::AtomicBegin { index: of } => {
-                of.iter_mut().for_each(f)
-            }
+            Inst::MeterDirect { color, length, .. } => color.iter_mut().chain(length).for_each(f),
+            Inst::AtomicBegin { index } => index.iter_mut().for_each(f),
             Inst::RegisterWrite { index, value, .. } => {
                 f(index);
                 f(value);

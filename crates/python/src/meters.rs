@@ -5,7 +5,7 @@ use crate::errors::{Wrong, refused};
 use crate::records;
 use crate::shared::Shared;
 use millrace_pipeline::Unit;
-use millrace_state::{MeterConfig, MeterRef, Rate, State};
+use millrace_state::{AccountConfig, AccountTest, MeterConfig, MeterRates, MeterRef, Rate, State};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
@@ -20,7 +20,7 @@ pub(crate) struct Meter {
     /// The full name.
     #[pyo3(get)]
     name: String,
-    /// What it measures: "bytes" or "packets".
+    /// What it measures: "bytes" or "packets"; "account" when its cells are credit accounts.
     #[pyo3(get)]
     unit: &'static str,
     size: Option<u64>,
@@ -98,6 +98,7 @@ impl Meter {
         };
         let unit = match unit {
             Some(Unit::Packets) => "packets",
+            Some(Unit::Account) => "account",
             _ => "bytes",
         };
         Meter { shared, id, name, unit, size }
@@ -107,9 +108,22 @@ impl Meter {
         if rates.is_none() {
             return Ok(None);
         }
+        if self.unit == "account" {
+            let read = || {
+                let (bag_ns, jitter_ns, smax, test): (u64, u64, u32, String) = rates.extract()?;
+                let Some(test) = AccountTest::named(&test) else {
+                    return Err(Wrong::Value(format!(
+                        "\"bytes\", \"frames\" or \"both\" is expected, not {test:?}"
+                    )));
+                };
+                AccountConfig::new(bag_ns, jitter_ns, smax, test)
+                    .map_err(|error| Wrong::Value(error.to_string()))
+            };
+            return Ok(Some(read().map_err(|wrong| wrong.about(&self.name))?.into()));
+        }
         let read = || {
             let (cir, cbs, pir, pbs): (Bound<'_, PyAny>, u64, Bound<'_, PyAny>, u64) = rates.extract()?;
-            Ok::<_, Wrong>(MeterConfig { cir: rate(&cir)?, cbs, pir: rate(&pir)?, pbs })
+            Ok::<_, Wrong>(MeterRates { cir: rate(&cir)?, cbs, pir: rate(&pir)?, pbs }.into())
         };
         Ok(Some(read().map_err(|wrong| wrong.about(&self.name))?))
     }
@@ -129,6 +143,13 @@ fn rate(given: &Bound<'_, PyAny>) -> Result<Rate, Wrong> {
 
 /// The parameters of a meter, for Python.
 pub(crate) fn shown<'py>(py: Python<'py>, config: &MeterConfig) -> PyResult<Bound<'py, PyAny>> {
+    let config = match config {
+        MeterConfig::Rates(rates) => rates,
+        MeterConfig::Account(of) => {
+            let fields = (of.bag_ns(), of.jitter_ns(), of.smax(), of.test().name());
+            return records::make(py, "AccountParameters", fields);
+        }
+    };
     let rate = |rate: Rate| -> PyResult<Bound<'py, PyAny>> {
         Ok(match rate.millionths() % 1_000_000 {
             0 => (rate.millionths() / 1_000_000).into_pyobject(py)?.into_any(),

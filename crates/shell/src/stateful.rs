@@ -5,7 +5,7 @@ use crate::schema::find;
 use crate::trouble::Trouble;
 use crate::words::{hex, number};
 use millrace_commands::value;
-use millrace_commands::{Command, Rates, Word};
+use millrace_commands::{Command, Rates, Refusal, Word};
 use millrace_pipeline::Bits;
 use millrace_thrift_api::{CounterValue, MeterRate};
 use std::io::Write;
@@ -109,6 +109,15 @@ impl Shell {
                 for value in self.client.bm_parse_vset_get(full.to_owned())? {
                     writeln!(out, "{}", hex(&value, ""))?;
                 }
+            }
+            Command::AccountSet { account, .. }
+            | Command::AccountArraySet { account, .. }
+            | Command::AccountGet { account, .. } => {
+                let what = "bmv2's interface knows no accounts";
+                let refusal = Refusal::new(account.at(), what.to_owned());
+                return Err(refusal
+                    .with_help("give the command to the switch: in its entries, or by `millrace ctl`")
+                    .into());
             }
             // Every other command has a handler of its own.
             _ => {}

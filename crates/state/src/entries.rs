@@ -6,6 +6,7 @@ use crate::journal::Undo;
 use crate::pack;
 use crate::tables::{Place, Tables};
 use millrace_pipeline::*;
+use millrace_tables::engines::LookupContract;
 use millrace_tables::{
     self as tables, ColorCounts, CounterValue, EntryIndex, EntrySpec, EntryTarget, FieldMatch, MeterConfig,
     TableError, TargetRef,
@@ -241,6 +242,11 @@ impl Tables {
             EntryTarget::Member(member) => Target::Member(member.id()),
             EntryTarget::Group(group) => Target::Group(group.id()),
         }
+    }
+
+    /// What the lookup of a key takes at most, as the table is built now.
+    pub fn lookup_contract(&self, table: TableId) -> LookupContract {
+        self.tables[table].contract()
     }
 
     /// How many entries there are.

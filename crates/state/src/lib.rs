@@ -60,9 +60,11 @@ pub use schema::Schema;
 pub use state::{MAX_STATE_BYTES, State, record_layout};
 pub use tables::{Tables, TablesGuard, TablesHandle};
 
-pub use millrace_tables::engines::{Line, LookupKind, LookupShape, NoMemory, Spread, Worker, headroom};
+pub use millrace_tables::engines::{
+    Line, LookupContract, LookupKind, LookupShape, NoMemory, Spread, Worker, headroom,
+};
 pub use millrace_tables::{
-    Color, ColorCounts, CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError,
-    MeterUnit, ProfileError, Rate, RecordLayout, Selection, SpecError, TableError, TableReader,
-    argument_size, network_order,
+    Account as CreditAccount, AccountConfig, AccountError, AccountTest, Color, ColorCounts, CounterKind,
+    CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterRates, MeterUnit, ProfileError,
+    Rate, RecordLayout, Selection, SpecError, TableError, TableReader, argument_size, network_order,
 };

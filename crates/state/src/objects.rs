@@ -162,7 +162,7 @@ fn bits(width: CrcWidth) -> u32 {
 mod tests {
     use super::*;
     use millrace_pipeline::text;
-    use millrace_tables::Rate;
+    use millrace_tables::{MeterRates, Rate};
     use std::sync::Arc;
 
     const PROGRAM: &str = r#"
@@ -198,7 +198,8 @@ body control c { block0: end }
             (program.registers.keys().next().unwrap(), program.meters.keys().next().unwrap());
         let (set, hash) = (program.value_sets.keys().next().unwrap(), program.hashes.keys().next().unwrap());
         let member = |value| vec![EntryMatch::Exact(Bits::new(8, value))];
-        let config = |cbs| MeterConfig { cir: Rate::per_second(1), cbs, pir: Rate::per_second(2), pbs: 9 };
+        let config =
+            |cbs| MeterRates { cir: Rate::per_second(1), cbs, pir: Rate::per_second(2), pbs: 9 }.into();
         let parameters = CrcParameters { polynomial: 0x1021, ..state.own_hash(hash).parameters() };
         for set_up in [
             ObjectWrite::Register { register, cells: 1..3, value: Bits::new(100, 1 << 90) },

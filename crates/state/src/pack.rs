@@ -17,7 +17,8 @@ pub(crate) fn counter_kind(unit: Unit) -> CounterKind {
     match unit {
         Unit::Packets => CounterKind::Packets,
         Unit::Bytes => CounterKind::Bytes,
-        Unit::PacketsAndBytes => CounterKind::Both,
+        // A program whose counters are accounts is refused.
+        Unit::PacketsAndBytes | Unit::Account => CounterKind::Both,
     }
 }
 
@@ -25,6 +26,7 @@ pub(crate) fn meter_unit(unit: Unit) -> MeterUnit {
     match unit {
         Unit::Packets => MeterUnit::Packets,
         Unit::Bytes | Unit::PacketsAndBytes => MeterUnit::Bytes,
+        Unit::Account => MeterUnit::Account,
     }
 }
 

@@ -3,8 +3,8 @@
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, text, verify};
 use millrace_state::{
     BuildError, Color, ColorCounts, CounterRef, CounterValue, EntryIndex, EntryView, EntryWrite, GroupMember,
-    Journal, MemberWrite, MeterConfig, MeterRef, ProfileError, Rate, Selection, State, TableError, Target,
-    WriteError,
+    Journal, MemberWrite, MeterConfig, MeterRates, MeterRef, ProfileError, Rate, Selection, State,
+    TableError, Target, WriteError,
 };
 use std::sync::Arc;
 
@@ -365,7 +365,7 @@ fn meters_count_by_colour() {
     let counts = |all: [(u64, u64); 3]| all.map(|(packets, bytes)| CounterValue { packets, bytes });
     let none = ColorCounts::default();
     let MeterRef::Indexed(meter) = state.meter_named("met").unwrap() else { panic!("an array") };
-    let config = MeterConfig { cir: Rate::per_second(0), cbs: 100, pir: Rate::per_second(0), pbs: 200 };
+    let config = MeterRates { cir: Rate::per_second(0), cbs: 100, pir: Rate::per_second(0), pbs: 200 }.into();
     state.set_meter(meter, 0, Some(config)).unwrap();
     let colors = [100, 100, 1, 50].map(|bytes| state.meter(meter, 0, 0, bytes, Color::Green));
     assert_eq!(colors, [Color::Green, Color::Yellow, Color::Red, Color::Red]);
@@ -547,10 +547,11 @@ fn cells_are_read_and_written() {
     assert!(state.register_value(register, 2).is_err());
 
     let MeterRef::Indexed(meter) = state.meter_named("met").unwrap() else { panic!("an array") };
-    let config = MeterConfig { cir: Rate::per_second(1), cbs: 2, pir: Rate::per_second(3), pbs: 4 };
+    let rates = MeterRates { cir: Rate::per_second(1), cbs: 2, pir: Rate::per_second(3), pbs: 4 };
+    let config = MeterConfig::from(rates);
     state.set_meter(meter, 1, Some(config)).unwrap();
     assert_eq!(state.meter_config(meter, 1), Ok(Some(config)));
-    let wrong = MeterConfig { pir: Rate::per_second(0), ..config };
+    let wrong = MeterRates { pir: Rate::per_second(0), ..rates }.into();
     assert_eq!(
         state.set_meter(meter, 1, Some(wrong)).unwrap_err().to_string(),
         "the peak rate is below the committed rate"
@@ -571,8 +572,8 @@ fn direct_cells_are_named_by_entry() {
     assert_eq!(state.tables().counter_value(counter, 9), Err(WriteError::Table(TableError::NotFound)));
     assert_eq!(state.tables().counter_value(counter, u64::MAX), Err(WriteError::Table(TableError::NotFound)));
     assert_eq!(state.meter_named("routes_met"), Ok(MeterRef::Direct(routes)));
-    state.tables().set_direct_meters(routes, Some(MeterConfig::default())).unwrap();
-    assert_eq!(state.tables().direct_meter_config(routes, 1), Ok(Some(MeterConfig::default())));
+    state.tables().set_direct_meters(routes, Some(MeterRates::default().into())).unwrap();
+    assert_eq!(state.tables().direct_meter_config(routes, 1), Ok(Some(MeterRates::default().into())));
 }
 
 #[test]
@@ -676,7 +677,8 @@ fn what_is_noted_can_be_undone_and_leaves_everything_as_it_was() {
     let member = |value| MemberWrite { action, args: vec![Bits::new(8, value)] };
     let weight = |member| GroupMember { member, weight: 1 };
     let key = |value| vec![EntryMatch::Exact(Bits::new(9, value))];
-    let config = MeterConfig { cir: Rate::per_second(1), cbs: 2, pir: Rate::per_second(3), pbs: 4 };
+    let rates = MeterRates { cir: Rate::per_second(1), cbs: 2, pir: Rate::per_second(3), pbs: 4 };
+    let config = MeterConfig::from(rates);
     let counter = state.counter_named("cnt").unwrap();
     let register = state.register_named("reg").unwrap();
     let MeterRef::Indexed(meter) = state.meter_named("met").unwrap() else { panic!("an array") };

@@ -2,8 +2,8 @@
 
 use millrace_pipeline::{ActionCall, Bits, EntryMatch, ProfileId, Program, TableId, text, verify};
 use millrace_state::{
-    BuildError, Carried, CounterRef, EntryIndex, EntryWrite, GroupMember, MemberWrite, MeterConfig,
-    Migration, NotNow, ObjectKind, Rate, State, TablesHandle, Target,
+    BuildError, Carried, CounterRef, EntryIndex, EntryWrite, GroupMember, MemberWrite, MeterRates, Migration,
+    NotNow, ObjectKind, Rate, State, TablesHandle, Target,
 };
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ fn written() -> State {
     tables.set_default_target(selected, &Target::Group(8)).unwrap();
     drop(tables);
     count(&mut state, 3);
-    let limit = MeterConfig { cir: Rate::per_second(0), cbs: 100, pir: Rate::per_second(0), pbs: 100 };
+    let limit = MeterRates { cir: Rate::per_second(0), cbs: 100, pir: Rate::per_second(0), pbs: 100 }.into();
     let meter = state.program().meters.keys().next().unwrap();
     state.set_meter(meter, 1, Some(limit)).unwrap();
     let register = state.register_named("reg").unwrap();

@@ -4,7 +4,8 @@ use millrace_pipeline::{
     ActionCall, Bits, CounterId, CrcParameters, EntryMatch, MeterId, RegisterId, TableId, text, verify,
 };
 use millrace_state::{
-    Color, CounterRef, CounterValue, EntryWrite, MeterConfig, ObjectWrite, Rate, State, Target,
+    AccountConfig, AccountTest, Color, CounterRef, CounterValue, CreditAccount, EntryWrite, MeterConfig,
+    MeterRates, ObjectWrite, Rate, State, Target,
 };
 use std::sync::Arc;
 use std::thread;
@@ -18,6 +19,7 @@ action "drop" () = drop
 action "pass" () = pass
 counter "cnt" size 4 packets_and_bytes
 meter "met" size 2 packets
+meter "acc" size 200 account
 register "narrow": bit<48> size 2
 register "wide": bit<128> size 2
 value_set "vs" (x: bit<8> exact) size 2
@@ -55,7 +57,7 @@ fn entry(a: u128, action: usize) -> EntryWrite {
 }
 
 fn tokens(tokens: u64) -> MeterConfig {
-    MeterConfig { cir: Rate::default(), cbs: tokens, pir: Rate::default(), pbs: tokens }
+    MeterRates { cir: Rate::default(), cbs: tokens, pir: Rate::default(), pbs: tokens }.into()
 }
 
 /// Does some work with the states of two workers at the same time; gives what each made of it.
@@ -93,6 +95,39 @@ fn counters_are_the_sum_of_all_workers() {
         // How often a table was looked up is counted by each worker alone.
         assert_eq!(state.lookup_counts().next().unwrap().lookups, PACKETS);
     }
+}
+
+/// A virtual link comes in by one port, so that one worker has its frames. Two workers with the links of their ports decide each
+/// frame as an account of its own does.
+#[test]
+fn accounts_of_two_workers_are_those_of_their_links() {
+    let (mut states, accounts) = (two(), MeterId::from_u32(1));
+    let config = |link: u64| {
+        let test = AccountTest::ALL[link as usize % 3];
+        AccountConfig::new(500_000 + link * 7_919, link * 1_009, 64 + link as u32, test).unwrap()
+    };
+    for link in 0..200 {
+        states[0].set_meter(accounts, link, Some(config(link).into())).unwrap();
+    }
+    let work = |state: &mut State, worker: u64| {
+        let mut alone: Vec<CreditAccount> = (0..200).map(|link| CreditAccount::new(config(link))).collect();
+        for frame in 0..10 * PACKETS {
+            let link = 2 * (frame * 31 % 100) + worker;
+            let (now_ns, bytes) = (frame * 3_001, 40 + frame * 13 % 120);
+            let passes = alone[link as usize].admit(now_ns, bytes);
+            let color = state.meter(accounts, link, now_ns, bytes, Color::Green);
+            assert_eq!(color == Color::Green, passes, "frame {frame} of {link}");
+        }
+    };
+    let [one, other] = &mut states;
+    thread::scope(|scope| {
+        scope.spawn(|| work(other, 1));
+        work(one, 0);
+    });
+    let counts = |state: &State, link| state.meter_counts(accounts, link).unwrap();
+    assert!((0..200).all(|link| counts(&states[0], link) == counts(&states[1], link)));
+    let [passed, none, refused] = counts(&states[0], 7);
+    assert!(passed.packets > 0 && refused.packets > 0 && none.packets == 0, "{passed:?} {refused:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! nanoseconds a packet by processor time, the best and the median of nine pieces, and writes the colours of the first packets to FILE,
 //! one byte each: colour-blind, then colour-aware.
 
-use millrace_tables::{Color, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
+use millrace_tables::{Color, Meter, MeterArray, MeterConfig, MeterRates, MeterUnit, Rate};
 use std::hint::black_box;
 
 /// Packets of a piece, and those whose colours are written.
@@ -16,7 +16,7 @@ const SEQUENCE: usize = 1 << 16;
 /// Committed and peak: 5 and 13 bytes each 100 ns.
 fn config() -> MeterConfig {
     let [cir, pir] = [50_000_000, 130_000_000].map(Rate::per_second);
-    MeterConfig { cir, cbs: 20_000, pir, pbs: 30_000 }
+    MeterRates { cir, cbs: 20_000, pir, pbs: 30_000 }.into()
 }
 
 /// A packet of the sequence, which is repeated: its meter, its length, its colour before, how long after the last one it comes.

@@ -196,13 +196,14 @@ impl Attached {
     /// Configures the meter of an entry and has its buckets be full.
     ///
     /// # Errors
-    /// [`TableError::NoMeter`], [`MeterError::PeakBelowCommitted`].
+    /// [`TableError::NoMeter`], [`MeterError`].
     pub(crate) fn set_meter(
         &mut self,
         index: EntryIndex,
         config: Option<MeterConfig>,
     ) -> Result<(), TableError> {
-        let written = self.meter_cell(index).ok_or(TableError::NoMeter)?.publish(config);
+        let unit = self.meters.as_ref().ok_or(TableError::NoMeter)?.unit;
+        let written = self.meter_cell(index).ok_or(TableError::NoMeter)?.publish(unit, config);
         written.map_err(|error: MeterError| error.into())
     }
 

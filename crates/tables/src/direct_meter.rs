@@ -1,13 +1,14 @@
-//! Meters of single entries: control publishes their parameters, workers keep their buckets.
+//! Meters and accounts of single entries: control publishes their parameters, workers keep their buckets.
 //!
 //! Control never waits for a worker here, nor a worker for control. The parameters are numbers with a version, which a worker
 //! copies when it finds a newer one; a worker that comes while they are written goes on with those that it has. The buckets are
 //! shared by all workers, and each packet takes its tokens while the lock of its meter is held.
 
+use crate::account::{AccountConfig, AccountTest};
 use crate::cell_lock::CellLock;
 use crate::engines::Cell;
 use crate::error::MeterError;
-use crate::meter::{Color, Meter, MeterConfig, Rate};
+use crate::meter::{Color, Meter, MeterConfig, MeterRates, MeterUnit, Rate};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 pub(crate) struct MeterCell {
     /// Odd while the parameters are written.
     version: AtomicU64,
-    /// Whether there are any, then CIR, CBS, PIR, PBS.
+    /// What they are of ([`to_words`]), and four of them.
     words: [AtomicU64; 5],
     /// Of [`MeterCell::kept`].
     lock: CellLock,
@@ -54,26 +55,25 @@ impl MeterCell {
     /// Publishes other parameters, or the same again: buckets are filled. For the only writer.
     ///
     /// # Errors
-    /// [`MeterError::PeakBelowCommitted`]; nothing has changed then.
-    pub(crate) fn publish(&self, config: Option<MeterConfig>) -> Result<(), MeterError> {
-        if config.is_some_and(|config| config.pir < config.cir) {
-            return Err(MeterError::PeakBelowCommitted);
-        }
+    /// [`MeterError`], when a meter that measures this cannot have them; nothing has changed then.
+    pub(crate) fn publish(&self, unit: MeterUnit, config: Option<MeterConfig>) -> Result<(), MeterError> {
+        config.iter().try_for_each(|config| config.check(unit))?;
+        self.put(to_words(config));
+        Ok(())
+    }
+
+    fn put(&self, words: [u64; 5]) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
         fence(Ordering::Release);
-        let of = config.unwrap_or_default();
-        let words = [config.is_some().into(), of.cir.millionths(), of.cbs, of.pir.millionths(), of.pbs];
         self.words.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
         self.version.store(version + 2, Ordering::Release);
-        Ok(())
     }
 
     /// Forgets what was published, if something was.
     pub(crate) fn clear(&self) {
         if self.config().is_some() {
-            // No parameters cannot contradict each other.
-            let _ = self.publish(None);
+            self.put(to_words(None));
         }
     }
 
@@ -110,9 +110,28 @@ impl MeterCell {
     }
 }
 
-fn of_words([exists, cir, cbs, pir, pbs]: [u64; 5]) -> Option<MeterConfig> {
+/// 0: no parameters; 1: CIR, CBS, PIR, PBS; 2: BAG, jitter, Smax, and the test of an account.
+fn to_words(config: Option<MeterConfig>) -> [u64; 5] {
+    match config {
+        None => [0; 5],
+        Some(MeterConfig::Rates(of)) => [1, of.cir.millionths(), of.cbs, of.pir.millionths(), of.pbs],
+        Some(MeterConfig::Account(of)) => {
+            [2, of.bag_ns(), of.jitter_ns(), of.smax().into(), of.test() as u64]
+        }
+    }
+}
+
+/// What the words of [`to_words`] say. Others say nothing.
+fn of_words(words: [u64; 5]) -> Option<MeterConfig> {
     let rate = Rate::per_second_millionths;
-    (exists != 0).then_some(MeterConfig { cir: rate(cir), cbs, pir: rate(pir), pbs })
+    match words {
+        [1, cir, cbs, pir, pbs] => Some(MeterRates { cir: rate(cir), cbs, pir: rate(pir), pbs }.into()),
+        [2, bag_ns, jitter_ns, smax, test] => {
+            let test = *AccountTest::ALL.get(usize::try_from(test).ok()?)?;
+            Some(AccountConfig::new(bag_ns, jitter_ns, u32::try_from(smax).ok()?, test).ok()?.into())
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -120,22 +139,35 @@ mod tests {
     use super::Color::{Green, Red, Yellow};
     use super::*;
 
+    const RATES: MeterRates = MeterRates {
+        cir: Rate::per_second_millionths(1_000_000),
+        cbs: 1,
+        pir: Rate::per_second_millionths(2_000_000),
+        pbs: 2,
+    };
+
     fn config(cbs: u64, pbs: u64) -> Option<MeterConfig> {
-        Some(MeterConfig { cir: Rate::per_second(1), cbs, pir: Rate::per_second(2), pbs })
+        Some(MeterRates { cbs, pbs, ..RATES }.into())
+    }
+
+    impl MeterCell {
+        fn publish_packets(&self, config: Option<MeterConfig>) -> Result<(), MeterError> {
+            self.publish(MeterUnit::Packets, config)
+        }
     }
 
     #[test]
     fn parameters_count_from_the_next_packet_on_and_fill_the_buckets() {
         let cell = MeterCell::default();
         assert_eq!(cell.execute(0, u64::MAX, Green), Green, "none yet");
-        cell.publish(config(1, 2)).unwrap();
+        cell.publish_packets(config(1, 2)).unwrap();
         assert_eq!([0; 3].map(|_| cell.execute(0, 1, Green)), [Green, Yellow, Red]);
         // Half a second brings half a token of the first and one of the second.
         assert_eq!([0; 2].map(|_| cell.execute(500_000_000, 1, Green)), [Yellow, Red]);
-        cell.publish(config(1, 2)).unwrap();
+        cell.publish_packets(config(1, 2)).unwrap();
         assert_eq!(cell.execute(500_000_000, 1, Green), Green);
         assert_eq!(
-            cell.publish(Some(MeterConfig { cir: Rate::per_second(3), ..config(1, 1).unwrap() })),
+            cell.publish_packets(Some(MeterRates { cir: Rate::per_second(3), ..RATES }.into())),
             Err(MeterError::PeakBelowCommitted)
         );
         assert_eq!(cell.config(), config(1, 2));
@@ -144,11 +176,25 @@ mod tests {
     }
 
     #[test]
+    fn an_account_of_an_entry() {
+        let cell = MeterCell::default();
+        let account = AccountConfig::new(1_000_000, 500_000, 200, AccountTest::Both).unwrap();
+        cell.publish(MeterUnit::Account, Some(account.into())).unwrap();
+        assert_eq!(cell.config(), Some(account.into()));
+        assert_eq!(cell.publish(MeterUnit::Account, config(1, 1)), Err(MeterError::OtherKind));
+        // 300 bytes are there; half a millisecond brings 100.
+        assert_eq!([0; 2].map(|_| cell.execute(9, 100, Green)), [Green, Red]);
+        assert_eq!([500_008, 500_009].map(|now| cell.execute(now, 200, Green)), [Red, Green]);
+        cell.clear();
+        assert_eq!(cell.execute(500_009, 9000, Green), Green);
+    }
+
+    #[test]
     fn workers_share_the_tokens() {
         let packets = if cfg!(miri) { 50 } else { 20_000 };
         let cell = MeterCell::default();
-        let none = MeterConfig { cir: Rate::default(), cbs: packets, pir: Rate::default(), pbs: packets };
-        cell.publish(Some(none)).unwrap();
+        let none = MeterRates { cbs: packets, pbs: packets, ..MeterRates::default() };
+        cell.publish_packets(Some(none.into())).unwrap();
         let green = || (0..packets).filter(|_| cell.execute(0, 1, Green) == Green).count() as u64;
         let both = std::thread::scope(|scope| {
             let other = scope.spawn(green);

@@ -1,5 +1,6 @@
 //! Why a write or a creation was refused, in words an operator understands.
 
+use crate::account::{MAX_BAG_NS, MAX_FRAME, MAX_JITTER_NS, MIN_BAG_NS};
 use crate::engines::NoMemory;
 use std::fmt;
 
@@ -212,6 +213,45 @@ pub enum MeterError {
         /// The number of meters.
         size: u64,
     },
+    /// The parameters of an account for what meters by rates, or rates for an account.
+    OtherKind,
+    /// The parameters of an account were refused.
+    Account(AccountError),
+}
+
+/// Which parameter of an account is outside of its limits. It is in nanoseconds, Smax in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountError {
+    /// The bandwidth allocation gap.
+    Bag(u64),
+    /// The jitter.
+    Jitter(u64),
+    /// The longest frame.
+    Smax(u32),
+}
+
+impl fmt::Display for AccountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AccountError::Bag(bag) => {
+                write!(f, "a BAG of {bag} ns is outside of the limits, {MIN_BAG_NS} to {MAX_BAG_NS} ns")
+            }
+            AccountError::Jitter(jitter) => {
+                write!(f, "a jitter of {jitter} ns is above the limit, {MAX_JITTER_NS} ns")
+            }
+            AccountError::Smax(smax) => {
+                write!(f, "an Smax of {smax} bytes is outside of the limits, 1 to {MAX_FRAME} bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for AccountError {}
+
+impl From<AccountError> for MeterError {
+    fn from(error: AccountError) -> MeterError {
+        MeterError::Account(error)
+    }
 }
 
 impl fmt::Display for MeterError {
@@ -221,6 +261,10 @@ impl fmt::Display for MeterError {
             MeterError::OutOfRange { index, size } => {
                 write!(f, "meter {index} does not exist, there are {size}, counted from 0")
             }
+            MeterError::OtherKind => {
+                f.write_str("a meter has rates and bursts, an account has BAG, jitter, Smax and a test")
+            }
+            MeterError::Account(error) => error.fmt(f),
         }
     }
 }

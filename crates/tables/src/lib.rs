@@ -1,7 +1,7 @@
 //! Match engines and stateful objects, over byte strings and indices.
 //!
 //! This crate holds what a switch remembers between packets: the tables with their entries, action profiles,
-//! parser value sets, counters, meters and registers.
+//! parser value sets, counters, meters, accounts and registers.
 //!
 //! It promises:
 //! - **A batch of keys in, a batch of small entry indices out** ([`Table::lookup`]). The engine of a table is
@@ -20,6 +20,7 @@
 //! A value of `width` bits is a big-endian byte string of exactly `ceil(width / 8)` bytes whose unused high bits
 //! are zero. A packed key is the concatenation of the values of all key fields, in the order of the schema.
 
+mod account;
 mod action;
 mod attached;
 mod cell_lock;
@@ -41,14 +42,17 @@ mod store;
 mod table;
 mod value_set;
 
+pub use account::{Account, AccountConfig, AccountTest, MAX_BAG_NS, MAX_FRAME, MAX_JITTER_NS, MIN_BAG_NS};
 pub use action::{ActionCall, ActionDataId};
 pub use attached::AttachedPart;
 pub use cell_lock::CellLocks;
 pub use counter::{CounterArray, CounterKind, CounterPart, CounterValue};
 pub use entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
-pub use error::{MeterError, ProfileError, SpecError, TableError};
+pub use error::{AccountError, MeterError, ProfileError, SpecError, TableError};
 pub use key::{FieldMatch, KeyField, KeySchema, MatchKind};
-pub use meter::{Color, ColorCounts, METER_BYTES, Meter, MeterArray, MeterConfig, MeterUnit, Rate};
+pub use meter::{
+    Color, ColorCounts, METER_BYTES, Meter, MeterArray, MeterConfig, MeterRates, MeterUnit, Rate,
+};
 pub use profile::{ActionProfile, GroupMember, ProfileSpec, Selection};
 pub use published::TableReader;
 pub use record::{RecordLayout, argument_size, network_order};

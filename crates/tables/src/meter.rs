@@ -1,9 +1,11 @@
-//! Two-rate three-colour meters (RFC 2698), exact and deterministic.
+//! Two-rate three-colour meters (RFC 2698), exact and deterministic, and arrays of these or of accounts ([`crate::account`]):
+//! what a program asks for the colour of a packet.
 //!
 //! Tokens are kept in units of 10^-15: a rate in millionths of a unit per second times nanoseconds is exact in them,
 //! so no rounding accumulates and the same packets at the same times get the same colours on every machine.
 //! (2^64 rate steps times 2^64 ns, and 2^64 units of burst times 10^15, both fit 128 bits.)
 
+use crate::account::{Account, AccountConfig};
 use crate::cell_lock::CellLock;
 use crate::counter::{CounterValue, check_cells};
 use crate::engines::{Cells, NoMemory};
@@ -38,6 +40,8 @@ pub enum MeterUnit {
     Packets,
     /// Every packet counts its length.
     Bytes,
+    /// No meter but an account: packets that pass are green, the others red.
+    Account,
 }
 
 /// A rate in units (bytes or packets) per second, in steps of one millionth.
@@ -51,7 +55,7 @@ impl Rate {
     }
 
     /// Millionths of a unit per second. One unit per microsecond, the step of the bmv2 commands, is 10^12 of them.
-    pub fn per_second_millionths(millionths: u64) -> Rate {
+    pub const fn per_second_millionths(millionths: u64) -> Rate {
         Rate(millionths)
     }
 
@@ -61,9 +65,18 @@ impl Rate {
     }
 }
 
+/// The parameters of a meter, or of the account that takes its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeterConfig {
+    /// Of a meter.
+    Rates(MeterRates),
+    /// Of an account.
+    Account(AccountConfig),
+}
+
 /// The parameters of a meter (RFC 2698 section 2). A burst of 0 lets nothing through its bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MeterConfig {
+pub struct MeterRates {
     /// Committed information rate.
     pub cir: Rate,
     /// Committed burst size, in units.
@@ -74,11 +87,45 @@ pub struct MeterConfig {
     pub pbs: u64,
 }
 
+impl MeterConfig {
+    /// Whether a meter that measures this can have it.
+    ///
+    /// # Errors
+    /// [`MeterError::OtherKind`], [`MeterError::PeakBelowCommitted`].
+    pub(crate) fn check(&self, unit: MeterUnit) -> Result<(), MeterError> {
+        match (self, unit) {
+            (MeterConfig::Rates(rates), MeterUnit::Packets | MeterUnit::Bytes) => rates.check(),
+            (MeterConfig::Account(_), MeterUnit::Account) => Ok(()),
+            _ => Err(MeterError::OtherKind),
+        }
+    }
+}
+
+impl MeterRates {
+    fn check(&self) -> Result<(), MeterError> {
+        if self.pir < self.cir { Err(MeterError::PeakBelowCommitted) } else { Ok(()) }
+    }
+}
+
+impl From<MeterRates> for MeterConfig {
+    fn from(rates: MeterRates) -> MeterConfig {
+        MeterConfig::Rates(rates)
+    }
+}
+
+impl From<AccountConfig> for MeterConfig {
+    fn from(account: AccountConfig) -> MeterConfig {
+        MeterConfig::Account(account)
+    }
+}
+
 /// One meter. Without a configuration it colours every packet green.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter {
     config: Option<MeterConfig>,
+    /// Of an account, its credit by bytes.
     committed: Bucket,
+    /// Of an account, its credit by frames.
     peak: Bucket,
     last_ns: u64,
 }
@@ -106,20 +153,18 @@ impl Meter {
     /// # Errors
     /// [`MeterError::PeakBelowCommitted`].
     pub fn configure(&mut self, config: Option<MeterConfig>) -> Result<(), MeterError> {
-        let Some(parameters) = config else {
-            *self = Meter::default();
-            return Ok(());
+        let [committed, peak] = match &config {
+            None => [Bucket::default(); 2],
+            Some(MeterConfig::Rates(rates)) => {
+                rates.check()?;
+                [rates.cbs, rates.pbs].map(Bucket::full)
+            }
+            Some(MeterConfig::Account(config)) => {
+                Account::new(*config).kept().0.map(|credit| Bucket { tokens: credit.into() })
+            }
         };
-        if parameters.pir < parameters.cir {
-            return Err(MeterError::PeakBelowCommitted);
-        }
         // The time of the last packet stays 0: whatever has elapsed until the first packet cannot fill more than full.
-        *self = Meter {
-            config,
-            committed: Bucket::full(parameters.cbs),
-            peak: Bucket::full(parameters.pbs),
-            last_ns: 0,
-        };
+        *self = Meter { config, committed, peak, last_ns: 0 };
         Ok(())
     }
 
@@ -143,11 +188,15 @@ impl Meter {
     /// colour-aware mode. Time that runs backwards counts as standing still.
     #[inline]
     pub fn execute(&mut self, now_ns: u64, units: u64, before: Color) -> Color {
-        let Some(config) = self.config else { return Color::Green };
+        let rates = match &self.config {
+            None => return Color::Green,
+            Some(MeterConfig::Rates(rates)) => *rates,
+            Some(MeterConfig::Account(config)) => return self.admit(*config, (now_ns, units), before),
+        };
         let elapsed_ns = now_ns.saturating_sub(self.last_ns);
         self.last_ns = self.last_ns.max(now_ns);
-        self.committed.refill(config.cir, config.cbs, elapsed_ns);
-        self.peak.refill(config.pir, config.pbs, elapsed_ns);
+        self.committed.refill(rates.cir, rates.cbs, elapsed_ns);
+        self.peak.refill(rates.pir, rates.pbs, elapsed_ns);
 
         let cost = u128::from(units) * STEPS_PER_UNIT;
         if before == Color::Red || self.peak.tokens < cost {
@@ -159,6 +208,21 @@ impl Meter {
         }
         self.committed.tokens -= cost;
         Color::Green
+    }
+
+    /// Asks the account. A packet that is red already takes nothing.
+    fn admit(&mut self, config: AccountConfig, (now_ns, bytes): (u64, u64), before: Color) -> Color {
+        if before == Color::Red {
+            return Color::Red;
+        }
+        // The credits of an account fit 64 bits.
+        let credits = [self.committed, self.peak].map(|bucket| bucket.tokens as u64);
+        let mut account = Account::with(config, credits, self.last_ns);
+        let color = if account.admit(now_ns, bytes) { Color::Green } else { Color::Red };
+        let ([by_bytes, by_frames], last_ns) = account.kept();
+        (self.committed.tokens, self.peak.tokens, self.last_ns) =
+            (by_bytes.into(), by_frames.into(), last_ns);
+        color
     }
 }
 
@@ -321,6 +385,7 @@ impl MeterArray {
     /// # Errors
     /// [`MeterError`]; the meter is then as it was.
     pub fn configure(&mut self, index: u64, config: Option<MeterConfig>) -> Result<(), MeterError> {
+        config.iter().try_for_each(|config| config.check(self.unit))?;
         let mut meter = Meter::default();
         meter.configure(config)?;
         match self.put(index, meter) {
@@ -381,8 +446,9 @@ impl MeterArray {
     /// Sets the parameters of all meters.
     ///
     /// # Errors
-    /// [`MeterError::PeakBelowCommitted`]; the meters are then as they were.
+    /// [`MeterError`]; the meters are then as they were.
     pub fn configure_all(&mut self, config: Option<MeterConfig>) -> Result<(), MeterError> {
+        config.iter().try_for_each(|config| config.check(self.unit))?;
         let mut meter = Meter::default();
         meter.configure(config)?;
         for index in 0..self.size {
@@ -413,7 +479,7 @@ impl MeterUnit {
     pub(crate) fn units(self, bytes: u64) -> u64 {
         match self {
             MeterUnit::Packets => 1,
-            MeterUnit::Bytes => bytes,
+            MeterUnit::Bytes | MeterUnit::Account => bytes,
         }
     }
 }
@@ -426,7 +492,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn config(cir: u64, cbs: u64, pir: u64, pbs: u64) -> Option<MeterConfig> {
-        Some(MeterConfig { cir: Rate::per_second(cir), cbs, pir: Rate::per_second(pir), pbs })
+        Some(MeterRates { cir: Rate::per_second(cir), cbs, pir: Rate::per_second(pir), pbs }.into())
     }
 
     fn meter(cir: u64, cbs: u64, pir: u64, pbs: u64) -> Meter {
@@ -527,7 +593,7 @@ mod tests {
         // One packet in 3 s, asked once a nanosecond short of it and then exactly there.
         let mut meter = Meter::default();
         let third = Rate::per_second_millionths(333_334);
-        meter.configure(Some(MeterConfig { cir: third, cbs: 1, pir: third, pbs: 1 })).unwrap();
+        meter.configure(Some(MeterRates { cir: third, cbs: 1, pir: third, pbs: 1 }.into())).unwrap();
         assert_eq!(meter.execute(0, 1, Green), Green);
         // 10^15 / 333334 = 2999994000.01...: the token is there at ...001 and not at ...000.
         for asked in (0..2_999_994_000).step_by(99_999_800) {
@@ -593,6 +659,31 @@ mod tests {
         bytes.configure_all(config(1, 1500, 1, 1500)).unwrap();
         assert_eq!(bytes.execute(0, 0, 1500, Green), Some(Green));
         assert_eq!(bytes.execute(0, 0, 1, Green), Some(Red));
+    }
+
+    #[test]
+    fn an_account_takes_the_place_of_a_meter() {
+        let account = AccountConfig::new(1_000_000, 0, 100, crate::AccountTest::Both).unwrap();
+        let mut accounts = MeterArray::new(MeterUnit::Account, 2).unwrap();
+        assert_eq!(accounts.execute(1, 0, 5000, Green), Some(Green), "not configured");
+        accounts.configure(1, Some(account.into())).unwrap();
+        assert_eq!(accounts.meter(1).unwrap().config(), Some(account.into()));
+        assert_eq!(accounts.execute(1, 7, 100, Red), Some(Red), "it is red and takes nothing");
+        assert_eq!([8, 9].map(|now| accounts.execute(1, now, 100, Green)), [Some(Green), Some(Red)]);
+        assert_eq!(accounts.execute(1, 1_000_008, 100, Green), Some(Green));
+        let counted = [(3, 5200), (0, 0), (2, 200)].map(|(packets, bytes)| CounterValue { packets, bytes });
+        assert_eq!(accounts.counts(1), Some(counted));
+        let mut copy = MeterArray::new(MeterUnit::Account, 2).unwrap();
+        copy.copy_from(&accounts);
+        let at = |accounts: &mut MeterArray, now| accounts.execute(1, now, 100, Green);
+        assert_eq!([2_000_007, 2_000_008].map(|now| at(&mut copy, now)), [Some(Red), Some(Green)]);
+
+        let rates = config(1, 2, 3, 4);
+        assert_eq!(accounts.configure(1, rates), Err(MeterError::OtherKind));
+        assert_eq!(accounts.configure_all(rates), Err(MeterError::OtherKind));
+        let mut meters = MeterArray::new(MeterUnit::Bytes, 2).unwrap();
+        assert_eq!(meters.configure(1, Some(account.into())), Err(MeterError::OtherKind));
+        assert_eq!(at(&mut accounts, 2_000_007), Some(Red), "as it was");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 mod engine;
 mod reader;
 
-use crate::engines::{Domain, NoMemory, Segments};
+use crate::engines::{Domain, LookupContract, NoMemory, Segments};
 use crate::entry::EntryIndex;
 use crate::key::{FieldMatch, KeySchema};
 use crate::slots::SlotsReader;
@@ -142,6 +142,16 @@ impl Published {
     }
 
     /// Bytes of memory.
+    /// What a lookup takes at most now. Where entries have something of their own, its lines are also those of the way from the
+    /// entry to its action slot: the start of a piece, and a cell of it.
+    pub(crate) fn contract(&self) -> LookupContract {
+        let engine = self.engine.contract();
+        match &self.slot_of {
+            Some(_) => LookupContract { lines: engine.lines + 2, ..engine },
+            None => engine,
+        }
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         self.engine.memory_bytes() + self.slot_of.as_ref().map_or(0, |cells| cells.bytes())
     }

@@ -7,7 +7,7 @@ pub use taken::Taken;
 use crate::action::{ActionCall, ActionDataId};
 use crate::attached::{Attached, AttachedPart};
 use crate::counter::{CounterKind, CounterValue};
-use crate::engines::{Domain, NoMemory, Stamp};
+use crate::engines::{Domain, LookupContract, NoMemory, Stamp};
 use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, TargetRef};
 use crate::error::{SpecError, TableError};
 use crate::key::{FieldMatch, KeySchema, MatchKind};
@@ -217,6 +217,11 @@ impl Table {
     /// What workers read.
     pub fn reader(&self) -> &TableReader {
         &self.reader
+    }
+
+    /// What a lookup takes at most as the table is now.
+    pub fn contract(&self) -> LookupContract {
+        self.published.contract()
     }
 
     /// Makes all writes visible to workers.

@@ -348,7 +348,8 @@ fn uptime(seconds: u64) -> String {
 pub(crate) mod tests {
     use super::*;
     use millrace_observe_api::{
-        CaptureStatus, Distribution, DropSiteStatus, Process, QueueStatus, WorkerStatus,
+        CaptureStatus, ConfigurationStatus, Distribution, DropSiteStatus, ModeStatus, Process, QueueStatus,
+        WorkerStatus,
     };
 
     /// A switch with two ports and a table, so many seconds after it started.
@@ -396,6 +397,9 @@ pub(crate) mod tests {
                 ranges: [vec![0; 13], vec![seconds]].concat(),
             },
             lost_notices: 0,
+            mode: ModeStatus::default(),
+            configuration: ConfigurationStatus::default(),
+            afdx: None,
             workers: Vec::new(),
             inputs: Vec::new(),
             plugins: Vec::new(),

@@ -149,7 +149,7 @@ fn check_port(port: &Port, now: &DeviceFile) -> Result<(), Failure> {
     let spec: InterfaceSpec = port.device.parse().map_err(|error| wrong(format!("{error}")))?;
     match spec.driver {
         Driver::Packet | Driver::Tap | Driver::Xdp => Ok(()),
-        Driver::Dpdk | Driver::Null | Driver::Pcap | Driver::Stream => Err(wrong(format!(
+        Driver::Dpdk | Driver::Es | Driver::Null | Driver::Pcap | Driver::Stream => Err(wrong(format!(
             "over gRPC a port is an interface (packet, tap, xdp): `{}` can name files of the machine of the device",
             spec.driver.name()
         ))),

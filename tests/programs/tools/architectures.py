@@ -135,6 +135,33 @@ def psa_externs():
     return t
 
 
+def psa_police():
+    """By hand. The account of link 1: 250 bytes at most, 100 more each millisecond; that of its entry also by frames of 200. The indexed meter
+    has 100 and 200 bytes and gets none, so has that of the entry, to which all packets come yellow."""
+    t = Stf("Packets that tell their lengths, and a policer that believes them. Link 1 is configured, link 2 is not.")
+    t.do("table_add ingress.links ingress.police 1 =>", "table_add ingress.measured ingress.measure 1 =>",
+         "account_set ingress.accounts 1 2ms 500us 200 bytes", "account_set ingress.own 0 2ms 500us 200 both",
+         "meter_set_rates ingress.meter 1 0:100 0:200", "meter_set_rates ingress.of_entry 0 0:1000 0:100")
+
+    def told(text, link, length, account, own, meter, of_entry):
+        def packet(*verdicts):
+            return eth(A, B, 0x88b5, struct.pack(">BHBBBB", link, length, *verdicts) + bytes(40))
+        t.forward(text, 0, packet(0, 0, 0, 0), (1, packet(account, own, meter, of_entry)))
+
+    told("all pass; yellow is what came yellow", 1, 100, 1, 1, 1, 2)
+    told("a millisecond later both accounts hold enough by bytes, 250, but by frames 150", 1, 100, 1, 0, 2, 3)
+    told("250 and 250; the meters' bytes are used up", 1, 250, 1, 1, 3, 3)
+    told("100 by bytes, 150 by frames", 1, 101, 0, 0, 3, 3)
+    told("200 by bytes in both, 250 by frames", 1, 200, 1, 1, 3, 3)
+    told("of no length everything passes but by frames", 1, 0, 1, 0, 1, 2)
+    told("no account, no entry: link 2 passes", 2, 65535, 1, 0, 1, 0)
+    told("no such account", 9, 65535, 1, 0, 1, 0)
+    t.do("account_array_set ingress.accounts 1ms 0us 64 frames", "account_array_set ingress.own 1ms 0us 64 frames")
+    told("other parameters, and full again", 1, 9000, 1, 1, 3, 3)
+    told("link 2 has an account now, too", 2, 9000, 1, 0, 1, 0)
+    return t
+
+
 # ---- BPF ----
 
 SYN, ACK, SYN_ACK, FIN_ACK = 0x02, 0x10, 0x12, 0x11
@@ -389,4 +416,4 @@ def pna_learning():
     return t
 
 
-TESTS = [psa_paths, psa_externs, ebpf_filter, ubpf_switch, xdp_redirect, sume_switch, sume_flows, pna_nic, pna_learning]
+TESTS = [psa_paths, psa_externs, psa_police, ebpf_filter, ubpf_switch, xdp_redirect, sume_switch, sume_flows, pna_nic, pna_learning]

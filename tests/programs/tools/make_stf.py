@@ -15,8 +15,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from frames import *  # noqa: E402,F403
 from stf import Stf  # noqa: E402
+import afdx  # noqa: E402
 import architectures  # noqa: E402
 import cookbook  # noqa: E402
+import end_system  # noqa: E402
 from ip_router import ip_router  # noqa: E402
 from telemetry import telemetry  # noqa: E402
 
@@ -489,9 +491,11 @@ def classifier():
 
 def main():
     out = {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in (router, ip_router, l2_switch, firewall)}
+    out |= {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in afdx.TESTS}
     out |= {PROGRAMS / "int.stf": telemetry().text().encode()}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in (mpls, mirror, nat, ip_options, ecmp, sketch, classifier)}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in architectures.TESTS}
+    out |= {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in end_system.TESTS}
     out |= {cookbook.COOKBOOK / f"{f.__name__}.stf": f().text().encode() for f in cookbook.TESTS}
     out |= {DEMO / name: pcap(frames) for name, frames in demo().items()}
     if "--check" not in sys.argv:

@@ -18,5 +18,5 @@ mod tables;
 pub(crate) use execute::refused;
 pub use execute::{Executor, Reply};
 pub use packet_log::{Importance, LogLine, packet_log};
-pub(crate) use stateful::rates_words;
+pub(crate) use stateful::meter_command;
 pub use story::number_trace;

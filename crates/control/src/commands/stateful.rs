@@ -1,14 +1,18 @@
 //! Commands about registers, counters, meters and value sets.
 
 use super::execute::{Executor, Reply, refused};
-use millrace_commands::{Command, Line, Rates, Word};
+use millrace_commands::{Command, Line, Parameters, Rates, Test, Word};
 use millrace_commands::{Refusal, matching, value};
 use millrace_pipeline::{Bits, EntryMatch, ValueSetId};
-use millrace_state::{CounterRef, CounterValue, MeterConfig, MeterRef, Rate};
+use millrace_state::{
+    AccountConfig, AccountTest, CounterRef, CounterValue, MeterConfig, MeterRates, MeterRef, Rate,
+};
 use std::fmt::Write;
 
 /// Most cells that one `register_read` shows.
 const MAX_SHOWN: u64 = 1 << 16;
+
+const NOT_CONFIGURED: &str = "not configured\n";
 
 impl<'a> Executor<'_, 'a> {
     pub(super) fn stateful_command(&mut self, line: &Line<'_, 'a>) -> Result<Reply, Refusal> {
@@ -43,25 +47,20 @@ impl<'a> Executor<'_, 'a> {
                 Ok(Reply::Done)
             }
             Command::MeterSetRates { meter, index, rates } => {
-                let (id, cell) = self.meter(*meter, index.0)?;
-                let config = Some(config(rates));
-                let set = match id {
-                    MeterRef::Indexed(id) => self.switch.state_mut().set_meter(id, cell, config),
-                    MeterRef::Direct(table) => self.tables.set_direct_meter(table, cell, config),
-                };
-                set.map_err(|error| refused(index.1.start..line.at.end, error))?;
-                Ok(Reply::Done)
+                self.set_meter(line, *meter, *index, config(rates).into())
             }
             Command::MeterArraySetRates { meter, rates } => {
-                let (id, _) = self.meter(*meter, 0)?;
-                let config = Some(config(rates));
-                let set = match id {
-                    MeterRef::Indexed(id) => self.switch.state_mut().set_all_meters(id, config),
-                    MeterRef::Direct(table) => self.tables.set_direct_meters(table, config),
-                };
-                set.map_err(|error| refused(meter.at().end..line.at.end, error))?;
-                Ok(Reply::Done)
+                self.set_meters(line, *meter, config(rates).into())
             }
+            Command::AccountSet { account, index, parameters } => {
+                let config = self.account_config(line, parameters)?;
+                self.set_meter(line, *account, *index, config)
+            }
+            Command::AccountArraySet { account, parameters } => {
+                let config = self.account_config(line, parameters)?;
+                self.set_meters(line, *account, config)
+            }
+            Command::AccountGet { account, index } => self.account(*account, *index),
             Command::MeterGetRates { meter, index } => {
                 let (id, cell) = self.meter(*meter, index.0)?;
                 let config = match id {
@@ -69,9 +68,14 @@ impl<'a> Executor<'_, 'a> {
                     MeterRef::Direct(table) => self.tables.direct_meter_config(table, cell),
                 };
                 let config = config.map_err(|error| refused(index.1.at(), error))?;
-                Ok(Reply::Text(
-                    config.map_or_else(|| "not configured\n".to_owned(), |config| rates_text(&config)),
-                ))
+                match config {
+                    None => Ok(Reply::Text(NOT_CONFIGURED.to_owned())),
+                    Some(MeterConfig::Rates(rates)) => Ok(Reply::Text(rates_text(&rates))),
+                    Some(MeterConfig::Account(_)) => {
+                        let what = format!("`{}` is an account", meter.text);
+                        Err(Refusal::new(meter.at(), what).with_help("ask with `account_get`"))
+                    }
+                }
             }
             Command::ValueSetAdd { set, value } => {
                 let (id, member) = self.member_of_set(*set, value)?;
@@ -161,6 +165,77 @@ impl<'a> Executor<'_, 'a> {
         Ok((found, cell))
     }
 
+    fn set_meter(
+        &mut self,
+        line: &Line<'_, 'a>,
+        meter: Word<'a>,
+        index: (u64, Word<'a>),
+        config: MeterConfig,
+    ) -> Result<Reply, Refusal> {
+        let (id, cell) = self.meter(meter, index.0)?;
+        let set = match id {
+            MeterRef::Indexed(id) => self.switch.state_mut().set_meter(id, cell, Some(config)),
+            MeterRef::Direct(table) => self.tables.set_direct_meter(table, cell, Some(config)),
+        };
+        set.map_err(|error| refused(index.1.start..line.at.end, error))?;
+        Ok(Reply::Done)
+    }
+
+    /// All cells of a meter, or those of all entries.
+    fn set_meters(
+        &mut self,
+        line: &Line<'_, 'a>,
+        meter: Word<'a>,
+        config: MeterConfig,
+    ) -> Result<Reply, Refusal> {
+        let (id, _) = self.meter(meter, 0)?;
+        let set = match id {
+            MeterRef::Indexed(id) => self.switch.state_mut().set_all_meters(id, Some(config)),
+            MeterRef::Direct(table) => self.tables.set_direct_meters(table, Some(config)),
+        };
+        set.map_err(|error| refused(meter.at().end..line.at.end, error))?;
+        Ok(Reply::Done)
+    }
+
+    fn account_config(&self, line: &Line<'_, 'a>, of: &Parameters) -> Result<MeterConfig, Refusal> {
+        let test = match of.test {
+            Test::Bytes => AccountTest::Bytes,
+            Test::Frames => AccountTest::Frames,
+            Test::Both => AccountTest::Both,
+        };
+        match AccountConfig::new(of.bag_ns, of.jitter_ns, of.smax, test) {
+            Ok(config) => Ok(config.into()),
+            Err(error) => Err(Refusal::new(line.at.clone(), error.to_string())),
+        }
+    }
+
+    /// An account: its parameters, and what it has let pass and refused.
+    fn account(&self, name: Word<'a>, index: (u64, Word<'a>)) -> Result<Reply, Refusal> {
+        let (id, cell) = self.meter(name, index.0)?;
+        let at = |error| refused(index.1.at(), error);
+        let (config, counts) = match id {
+            MeterRef::Indexed(id) => {
+                let state = self.switch.state();
+                (state.meter_config(id, cell).map_err(at)?, state.meter_counts(id, cell).map_err(at)?)
+            }
+            MeterRef::Direct(table) => (
+                self.tables.direct_meter_config(table, cell).map_err(at)?,
+                self.tables.direct_meter_counts(table, cell).map_err(at)?,
+            ),
+        };
+        let parameters = match config {
+            None => NOT_CONFIGURED.to_owned(),
+            Some(MeterConfig::Account(config)) => format!("{}\n", account_words(&config)),
+            Some(MeterConfig::Rates(_)) => {
+                let what = format!("`{}` is a meter", name.text);
+                return Err(Refusal::new(name.at(), what).with_help("ask with `meter_get_rates`"));
+            }
+        };
+        let [passed, _, discarded] = counts;
+        let counted = |count: CounterValue| format!("{} bytes, {} packets", count.bytes, count.packets);
+        Ok(Reply::Text(format!("{parameters}passed: {}\nrefused: {}\n", counted(passed), counted(discarded))))
+    }
+
     fn value_set(&self, name: Word<'a>) -> Result<ValueSetId, Refusal> {
         self.switch.state().value_set_named(name.text).map_err(|error| refused(name.at(), error))
     }
@@ -215,8 +290,8 @@ impl<'a> Executor<'_, 'a> {
     }
 }
 
-fn config(rates: &Rates) -> MeterConfig {
-    MeterConfig {
+fn config(rates: &Rates) -> MeterRates {
+    MeterRates {
         cir: Rate::per_second_millionths(rates.committed),
         cbs: rates.committed_burst,
         pir: Rate::per_second_millionths(rates.peak),
@@ -224,7 +299,7 @@ fn config(rates: &Rates) -> MeterConfig {
     }
 }
 
-fn rates_text(config: &MeterConfig) -> String {
+fn rates_text(config: &MeterRates) -> String {
     let (committed, peak) = (rate_text(config.cir), rate_text(config.pir));
     format!(
         "0: info rate = {committed}, burst size = {}\n1: info rate = {peak}, burst size = {}\n",
@@ -232,9 +307,29 @@ fn rates_text(config: &MeterConfig) -> String {
     )
 }
 
-/// The rates as `meter_set_rates` takes them.
-pub(crate) fn rates_words(config: &MeterConfig) -> String {
-    format!("{}:{} {}:{}", rate_text(config.cir), config.cbs, rate_text(config.pir), config.pbs)
+/// The command that configures a cell: `meter_set_rates`, or `account_set` for an account.
+pub(crate) fn meter_command(name: &str, cell: u64, config: &MeterConfig) -> String {
+    match config {
+        MeterConfig::Rates(of) => {
+            let (committed, peak) = (rate_text(of.cir), rate_text(of.pir));
+            format!("meter_set_rates {name} {cell} {committed}:{} {peak}:{}", of.cbs, of.pbs)
+        }
+        MeterConfig::Account(of) => format!("account_set {name} {cell} {}", account_words(of)),
+    }
+}
+
+/// The parameters as `account_set` takes them.
+fn account_words(of: &AccountConfig) -> String {
+    format!("{} {} {} {}", time_text(of.bag_ns()), time_text(of.jitter_ns()), of.smax(), of.test().name())
+}
+
+/// A time in the largest unit that leaves no fraction.
+fn time_text(ns: u64) -> String {
+    match ns {
+        ns if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+        ns if ns.is_multiple_of(1_000) => format!("{}us", ns / 1_000),
+        ns => format!("{ns}ns"),
+    }
 }
 
 /// Units per microsecond, as they are set; the last digit is that of a millionth of a unit per second.

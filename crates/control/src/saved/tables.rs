@@ -1,7 +1,7 @@
 //! Tables, action profiles and counters as commands.
 
 use super::{Saved, number, numbers};
-use crate::commands::rates_words;
+use crate::commands::meter_command;
 use millrace_commands::{bmv2_priority, matching};
 use millrace_pipeline::{ActionCall, MatchKind, ProfileId, Program, TableId};
 use millrace_state::{
@@ -143,7 +143,7 @@ impl Saved {
             self.missing(format_args!("what was counted at misses of {name}"));
         }
         if let Ok(Some(_)) = tables.direct_meter_config(id, EntryIndex::MISS.0.into()) {
-            self.missing(format_args!("the rates of the meter for misses of {name}"));
+            self.missing(format_args!("the parameters of the meter for misses of {name}"));
         }
     }
 
@@ -192,7 +192,7 @@ impl Saved {
             self.add_count(&counter.name, handle as u64, value);
         }
         if let (Some(meter), Some(config)) = (&table.direct_meter, &entry.meter) {
-            self.line(format_args!("meter_set_rates {} {handle} {}", meter.name, rates_words(config)));
+            self.line(format_args!("{}", meter_command(&meter.name, handle as u64, config)));
         }
     }
 

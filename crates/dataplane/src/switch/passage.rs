@@ -222,7 +222,7 @@ impl Switch {
 
     /// A packet leaves the switch.
     pub(crate) fn transmit(&mut self, port: PortId, bytes: Vec<u8>, origin: &Origin) {
-        if let Some(reason) = self.ports.closed(port, &mut self.ledger.counters) {
+        if let Some(reason) = self.ports.closed_to(port, origin.port, &mut self.ledger.counters) {
             return self.drop_packet(reason, origin, Some(port));
         }
         if let Err(reason) = self.traffic.budget.hold(bytes.len()) {

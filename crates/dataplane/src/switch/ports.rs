@@ -1,7 +1,7 @@
-//! The ports that a switch knows.
+//! The ports that a switch knows, and which of them the mode of the switch keeps closed.
 
 use super::MAX_PORTS;
-use crate::{Counters, DropReason, PortId};
+use crate::{Counters, DropReason, Mode, PortId};
 use std::collections::BTreeSet;
 
 /// The ports that exist.
@@ -19,26 +19,29 @@ pub(crate) struct Ports {
     known: KnownPorts,
     /// Those of them that were switched off.
     disabled: BTreeSet<PortId>,
+    mode: Mode,
+    /// The port of whoever manages the switch.
+    management: Option<PortId>,
 }
 
 impl Ports {
     /// Any port.
     pub(super) fn any() -> Ports {
-        Ports { known: KnownPorts::Any, disabled: BTreeSet::new() }
+        Ports { known: KnownPorts::Any, disabled: BTreeSet::new(), mode: Mode::default(), management: None }
     }
 
     /// The same ports for one more worker, which counts on its own.
     pub(super) fn share(&self, counters: &mut Counters) -> Ports {
         if let KnownPorts::Only(ports) = &self.known {
-            ports.iter().for_each(|port| counters.add_port(*port));
+            ports.iter().for_each(|port| self.open(*port, counters));
         }
         self.disabled.iter().for_each(|port| counters.close_port(*port));
-        Ports { known: self.known.clone(), disabled: self.disabled.clone() }
+        Ports { known: self.known.clone(), disabled: self.disabled.clone(), ..*self }
     }
 
     /// Knows these from now on.
     pub(super) fn set(&mut self, ports: BTreeSet<PortId>, counters: &mut Counters) {
-        ports.iter().for_each(|port| counters.add_port(*port));
+        ports.iter().for_each(|port| self.open(*port, counters));
         self.known = KnownPorts::Only(ports);
     }
 
@@ -47,7 +50,7 @@ impl Ports {
         if let KnownPorts::Only(ports) = &mut self.known {
             ports.insert(port);
         }
-        counters.add_port(port);
+        self.open(port, counters);
     }
 
     /// Does not know a port any more. What was counted of it stays.
@@ -67,7 +70,7 @@ impl Ports {
         match is_enabled {
             true => {
                 self.disabled.remove(&port);
-                counters.add_port(port);
+                self.open(port, counters);
             }
             false => {
                 self.disabled.insert(port);
@@ -77,13 +80,71 @@ impl Ports {
         true
     }
 
-    /// Why no packet comes from a port or goes to it; none for one that is open.
+    /// Does what another mode wants from now on: while packets do not go from port to port, the fast path finds all ports closed.
+    pub(super) fn set_mode(&mut self, mode: Mode, counters: &mut Counters) {
+        self.mode = mode;
+        let open: Vec<PortId> = match &self.known {
+            KnownPorts::Only(ports) => ports.iter().copied().collect(),
+            KnownPorts::Any => counters.ports().map(|(port, _)| port).collect(),
+        };
+        open.into_iter()
+            .filter(|port| !self.disabled.contains(port))
+            .for_each(|port| self.open(port, counters));
+    }
+
+    pub(super) fn set_management(&mut self, port: Option<PortId>) {
+        self.management = port;
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Whether a port was not switched off.
+    pub(crate) fn is_enabled(&self, port: PortId) -> bool {
+        !self.disabled.contains(&port)
+    }
+
+    /// Why no packet comes in from a port; none for one that is open. In a mode in which packets do not go from port to port, they may be for
+    /// the management port, if there is one: the program says where they go, and [`Ports::closed_to`] whether they may.
     pub(crate) fn closed(&self, port: PortId, counters: &mut Counters) -> Option<DropReason> {
+        self.absent(port, counters).or_else(|| {
+            let conduct = self.mode.conduct();
+            let comes_in = conduct.forwards || conduct.sends && self.management.is_some();
+            (!comes_in).then_some(DropReason::Mode)
+        })
+    }
+
+    /// Why no packet from a port leaves by that port; none if it may.
+    pub(crate) fn closed_to(
+        &self,
+        port: PortId,
+        from: PortId,
+        counters: &mut Counters,
+    ) -> Option<DropReason> {
+        self.absent(port, counters).or_else(|| {
+            let conduct = self.mode.conduct();
+            let manages = [Some(port), Some(from)].contains(&self.management) && self.management.is_some();
+            let leaves = conduct.forwards || conduct.sends && manages;
+            (!leaves).then_some(DropReason::Mode)
+        })
+    }
+
+    /// Why there is no such port to be used.
+    fn absent(&self, port: PortId, counters: &mut Counters) -> Option<DropReason> {
         // First, as asking for a port may open it.
         if self.disabled.contains(&port) {
             return Some(DropReason::PortDisabled);
         }
         (!self.exists(port, counters)).then_some(DropReason::UnknownPort)
+    }
+
+    /// Has the fast path send by a port, as far as the mode lets it.
+    fn open(&self, port: PortId, counters: &mut Counters) {
+        counters.add_port(port);
+        if !self.mode.conduct().forwards {
+            counters.close_port(port);
+        }
     }
 
     fn exists(&self, port: PortId, counters: &mut Counters) -> bool {
@@ -92,7 +153,7 @@ impl Ports {
             KnownPorts::Any => {
                 let exists = counters.has_port(port) || counters.port_count() < MAX_PORTS;
                 if exists {
-                    counters.add_port(port);
+                    self.open(port, counters);
                 }
                 exists
             }

@@ -9,7 +9,7 @@ use super::schedulers::{PlannedPort, ScheduleError};
 use super::waker::Bell;
 use crate::migration::Exchange;
 use crate::requests::{Answer, Reply, Request, RequestError, answer};
-use crate::{PortId, Quotas};
+use crate::{Mode, PortId, Quotas};
 use millrace_drivers::{PortStatistics, QueuePair};
 use millrace_state::Held;
 use millrace_traffic::Plan;
@@ -235,6 +235,15 @@ impl Control {
         self.ask(Request::Quotas)
     }
 
+    /// Another mode of the switch from now on, and waits until all workers heed it. In a mode that sends nothing, nothing leaves by a port
+    /// any more when this returns, but what its device has already.
+    ///
+    /// # Errors
+    /// The worker has ended.
+    pub fn set_mode(&self, mode: Mode) -> Result<(), RequestError> {
+        self.send(|to| Message::SetMode(mode, to))
+    }
+
     /// Has the worker tell what happens to each packet, or not any more, as [`Worker::tell_stories`] has it.
     ///
     /// # Errors
@@ -279,6 +288,7 @@ pub(crate) enum Message {
     Switch(Request),
     Report(Reply<Report>),
     Stories(bool, Reply<()>),
+    SetMode(Mode, Reply<()>),
     AddPort(PortId, Vec<Box<dyn QueuePair>>, Reply<Added>),
     RemovePort(PortId, Reply<Result<Removed, PortsError>>),
     /// A queue pair of a port goes to another worker.

@@ -4,7 +4,7 @@ use super::control::{Control, MAX_REQUESTS, Message};
 use super::report::Report;
 use super::waiting::Idleness;
 use super::waker::{Bell, Doorbell, Waker};
-use super::{Worker, intake, moves, ports, schedulers};
+use super::{Worker, intake, modes, moves, ports, schedulers};
 use crate::migration;
 use crate::requests::{self, Pause, Request};
 use std::os::fd::RawFd;
@@ -172,6 +172,10 @@ fn take(worker: &mut Worker, message: Message) {
         Message::Stories(tells, to) => {
             worker.listener.of_packets = tells;
             worker.followers.all().iter_mut().for_each(|follower| follower.listener.of_packets = tells);
+            to.give(());
+        }
+        Message::SetMode(mode, to) => {
+            modes::set(worker, mode);
             to.give(());
         }
         Message::AddPort(id, pairs, to) => to.give(ports::add(worker, id, pairs)),

@@ -4,7 +4,7 @@ use super::Worker;
 use super::schedulers::{self, PlannedPort};
 use crate::histogram::Histogram;
 use crate::requests::RequestError;
-use crate::{DropReason, PortCounters, PortId, QueueReport};
+use crate::{DropReason, Mode, PortCounters, PortId, QueueReport};
 use millrace_drivers::PortStatistics;
 use millrace_pipeline::{DropSite, Program};
 use millrace_state::{LookupCounts, TablesHandle};
@@ -33,12 +33,12 @@ pub struct Report {
     pub drop_sites: Vec<(DropSite, u64)>,
     /// The queues that there are.
     pub queues: QueueReports,
-    /// Packets of each burst.
-    pub bursts: Histogram,
-    /// Nanoseconds from the arrival of a packet until it was on its way out, of some packets.
-    pub latency: Histogram,
+    /// How large bursts were, and how long they took.
+    pub bursts: BurstReport,
     /// The workers, the leading one first.
     pub workers: Vec<WorkerReport>,
+    /// The mode of the switch.
+    pub mode: Mode,
 }
 
 /// The queues of ports at one moment.
@@ -48,6 +48,15 @@ pub struct QueueReports {
     pub plain: Vec<QueueReport>,
     /// The ports with a plan, and their queues.
     pub planned: Vec<PlannedPort>,
+}
+
+/// The bursts of packets until one moment.
+#[derive(Clone, Debug, Default)]
+pub struct BurstReport {
+    /// Packets of each.
+    pub sizes: Histogram,
+    /// Nanoseconds from the arrival of a packet until it was on its way out, of some packets.
+    pub latency: Histogram,
 }
 
 /// A worker at one moment.
@@ -85,6 +94,8 @@ pub struct PortReport {
     pub port: PortId,
     /// Whether it works: it is not broken, and its input has not ended.
     pub is_up: bool,
+    /// Whether it was not switched off.
+    pub is_enabled: bool,
     /// What the switch counted.
     pub counters: PortCounters,
     /// What its driver counted.
@@ -149,8 +160,8 @@ impl Report {
             }
         }
         self.queues.plain.sort_by_key(|queue| (queue.port, queue.priority));
-        self.bursts.append(&other.bursts);
-        self.latency.append(&other.latency);
+        self.bursts.sizes.append(&other.bursts.sizes);
+        self.bursts.latency.append(&other.bursts.latency);
         self.workers.extend(other.workers);
     }
 
@@ -173,7 +184,8 @@ impl Report {
                         counters.tx_packets = counters.tx_packets.wrapping_sub(packets as u64);
                         counters.tx_bytes = counters.tx_bytes.wrapping_sub(bytes);
                     }
-                    ports.push(PortReport { port, is_up: !live.ended, counters, driver });
+                    let is_enabled = switch.ports.is_enabled(port);
+                    ports.push(PortReport { port, is_up: !live.ended, is_enabled, counters, driver });
                 }
             }
         }
@@ -190,9 +202,9 @@ impl Report {
                 .map(|(site, count)| (site.clone(), count))
                 .collect(),
             queues: QueueReports { plain: switch.traffic.queues.report().collect(), planned: Vec::new() },
-            bursts: worker.bursts.sizes,
-            latency: worker.bursts.latency,
+            bursts: BurstReport { sizes: worker.bursts.sizes, latency: worker.bursts.latency },
             workers: vec![WorkerReport::of(worker)],
+            mode: switch.mode(),
         }
     }
 }

@@ -142,11 +142,11 @@ impl Scheduler {
         self.queues().discarded.drain(..).for_each(|(len, reason)| each(len, reason));
     }
 
-    /// Drops what waits: its device has gone.
-    pub(super) fn give_up(&self) {
+    /// Drops what waits: its device has gone, or may not send.
+    pub(super) fn give_up(&self, reason: DropReason) {
         let mut served = self.queues();
         let Served { egress, leaving, discarded, .. } = &mut *served;
-        let mut lose = |packet: Packet| discarded.push((packet.len(), DropReason::TxRefused));
+        let mut lose = |packet: Packet| discarded.push((packet.len(), reason));
         leaving.drain().for_each(&mut lose);
         egress.take_all(lose);
         served.occupied.tell(0);

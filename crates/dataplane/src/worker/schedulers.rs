@@ -3,8 +3,8 @@
 use super::live::{LivePort, LivePorts};
 use super::relay::Owned;
 use super::{Worker, moves, relay, scheduled};
-use crate::PortId;
 use crate::requests::RequestError;
+use crate::{DropReason, PortId};
 use millrace_traffic::{Plan, QueueReport};
 use std::fmt;
 use std::sync::Arc;
@@ -199,10 +199,10 @@ fn add(queues: &mut Vec<QueueReport>, its: QueueReport) {
     mine.largest_delay_ns = mine.largest_delay_ns.max(its.largest_delay_ns);
 }
 
-/// A port has gone, with what waits for it.
-pub(super) fn give_up(worker: &mut Worker, id: PortId) {
+/// A port has gone, or may not send any more: what waits for it is dropped.
+pub(super) fn give_up(worker: &mut Worker, id: PortId, reason: DropReason) {
     let of_port = worker.ports.iter().filter(|live| live.id == id);
-    of_port.filter_map(|live| live.scheduler.as_ref()).for_each(scheduled::Scheduler::give_up);
+    of_port.filter_map(|live| live.scheduler.as_ref()).for_each(|scheduler| scheduler.give_up(reason));
     count_discarded(worker);
 }
 

@@ -9,7 +9,7 @@ use super::shim::{self, Frame, TAG_ASIDE, WHOLE};
 use crate::kinds::{FrameKinds, Kind};
 use crate::offload::{finish_begun, insert_vlan};
 use crate::port::{
-    PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted, deliver, wall_clock_ns,
+    PortError, PortStatistics, QueuePair, Received, TakingTimes, TimeSource, Transmitted, deliver,
 };
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::ops::Range;
@@ -299,8 +299,9 @@ impl QueuePair for DpdkQueue {
         if count == 0 {
             return Ok(if room == 0 { Received::More } else { Received::Idle });
         }
-        let now_ns = wall_clock_ns();
+        let mut times = TakingTimes::of(batch);
         for at in 0..count {
+            let now_ns = times.next_ns();
             if self.receive_in_place(self.frames[at], (batch, pool), now_ns) {
                 continue;
             }

@@ -6,7 +6,7 @@ use super::memory::Part;
 use super::socket::{Counts, Frame, Socket};
 use crate::kinds::Kind;
 use crate::offload::finish_begun;
-use crate::port::{PortStatistics, wall_clock_ns};
+use crate::port::{PortStatistics, TakingTimes};
 use millrace_frames::{Batch, Packet, Place};
 use std::io;
 use std::ops::RangeInclusive;
@@ -125,7 +125,7 @@ impl Channel {
         &mut self,
         batch: &mut Batch,
         part: &mut Part,
-        now_ns: &mut Option<u64>,
+        times: &mut TakingTimes,
         statistics: &mut PortStatistics,
     ) {
         let start = part.start() as u64;
@@ -158,7 +158,7 @@ impl Channel {
             if self.traits.is_local {
                 finish_begun(packet.data_mut());
             }
-            packet.timestamp_ns = *now_ns.get_or_insert_with(wall_clock_ns);
+            packet.timestamp_ns = times.next_ns();
             statistics.received(packet.data());
         }
         if self.to_receive != before {

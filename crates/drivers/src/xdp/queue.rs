@@ -5,7 +5,7 @@ use super::interface::{ETHERNET_HEADER, Interface};
 use super::memory::Part;
 use super::program::Hold;
 use crate::kinds::Kind;
-use crate::port::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
+use crate::port::{PortError, PortStatistics, QueuePair, Received, TakingTimes, TimeSource, Transmitted};
 use crate::wait::Seldom;
 use millrace_frames::{Batch, MAX_BATCH, Packet, PacketPool};
 use std::io;
@@ -127,10 +127,10 @@ impl XdpQueue {
 
 impl QueuePair for XdpQueue {
     fn receive(&mut self, batch: &mut Batch, _: &mut PacketPool) -> Result<Received, PortError> {
-        let (before, mut now_ns) = (batch.len(), None);
+        let (before, mut times) = (batch.len(), TakingTimes::of(batch));
         for _ in 0..self.channels.len() {
             let channel = &mut self.channels[self.next];
-            channel.receive(batch, &mut self.part, &mut now_ns, &mut self.statistics);
+            channel.receive(batch, &mut self.part, &mut times, &mut self.statistics);
             if batch.is_full() {
                 break;
             }

@@ -8,13 +8,13 @@ use super::staged::store_waiting;
 use super::values::Num;
 use super::variables::PacketVar;
 use crate::compiled::JitError;
-use crate::site::location;
 use crate::stage::Stage;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Switch;
 use millrace_midend::Site;
 use millrace_midend::limbs;
+use millrace_midend::machine::{Callee, Does, Origin};
 use millrace_midend::specialise::NodeId;
 use millrace_pipeline::*;
 
@@ -72,7 +72,8 @@ impl Gen<'_> {
             }
             false => self.e().int(0),
         };
-        self.of_table(table).by_call(keys, inputs, one, results, [entries, packets]);
+        let callee = Callee::Lookup(table);
+        self.of_table(table).by_call(keys, inputs, one, results, [entries, packets], callee);
         let found = self.ins().uload32(plain(), results, 0);
         if has_entries {
             let entry = self.ins().uload32(plain(), results, 4);
@@ -151,7 +152,8 @@ impl Gen<'_> {
     /// The lookup of a staged table for all packets that wait, and the loop in which they go on.
     pub(super) fn stage(&mut self, table: TableId) -> Result<(), JitError> {
         let Some((stage, filled)) = self.staged.of(table) else { return Ok(()) };
-        self.e().b.set_srcloc(location(Site::Table(table)));
+        let origin = Origin { site: Site::Table(table), ..Origin::default() };
+        self.e().set_origin(origin);
         let bytes = self.e().b.use_var(filled);
         let (some, first, next, done) =
             (self.e().new_block(), self.e().new_block(), self.e().new_block(), self.e().new_block());
@@ -194,6 +196,7 @@ impl Gen<'_> {
         self.resume(&resumes, address, stage);
 
         self.nodes(phase)?;
+        self.e().set_origin(Origin { does: Does::NextPacket(phase), ..origin });
         self.start_anew(next);
         let address = self.e().b.use_var(at);
         let address = self.e().plus(address, 4);
@@ -201,6 +204,7 @@ impl Gen<'_> {
         let more = self.ins().icmp(IntCC::NotEqual, address, end);
         self.ins().brif(more, first, &[], done, &[]);
         self.e().b.seal_block(first);
+        self.e().set_origin(origin);
         self.start_anew(done);
         Ok(())
     }
@@ -221,7 +225,8 @@ impl Gen<'_> {
             true => self.e().plus(memory, i64::from(stage.waiting)),
             false => self.e().int(0),
         };
-        self.of_table(table).by_call(keys, inputs, number, slots, [entries, packets]);
+        let callee = Callee::LookupOfAll(table);
+        self.of_table(table).by_call(keys, inputs, number, slots, [entries, packets], callee);
     }
 
     /// Goes on where the packet waited.

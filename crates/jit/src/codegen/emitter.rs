@@ -3,6 +3,7 @@
 use super::fields::plain;
 use crate::prefetch;
 use crate::runtime::Helper;
+use crate::site::Origins;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, InstBuilder, InstructionData, Opcode, SigRef, Signature, StackSlot, StackSlotData,
@@ -10,6 +11,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder};
+use millrace_midend::machine::{Callee, Does, MAX_ARGUMENTS, Origin};
 use rustc_hash::FxHashMap;
 
 /// Adds instructions at the end of the current block. It knows values and numbers ([`super::values`]), but neither the
@@ -26,16 +28,24 @@ pub(super) struct Emitter<'a> {
     target: TargetFrontendConfig,
     /// Stack memory for the operands of one operation, grown to what is needed.
     scratch: Vec<StackSlot>,
+    /// What instructions are made for.
+    origins: Origins,
+    /// What those are made for that come now.
+    origin: Origin,
 }
 
 impl<'a> Emitter<'a> {
-    pub(super) fn new(b: FunctionBuilder<'a>, target: TargetFrontendConfig) -> Emitter<'a> {
+    pub(super) fn new(mut b: FunctionBuilder<'a>, target: TargetFrontendConfig) -> Emitter<'a> {
+        let (mut origins, origin) = (Origins::default(), Origin::default());
+        b.set_srcloc(origins.location(origin));
         Emitter {
             b,
             widths: FxHashMap::default(),
             signatures: FxHashMap::default(),
             target,
             scratch: Vec::new(),
+            origins,
+            origin,
         }
     }
 
@@ -49,10 +59,23 @@ impl<'a> Emitter<'a> {
         self.b.func.dfg.num_insts()
     }
 
-    /// Ends the function.
-    pub(super) fn finish(mut self) {
+    /// Ends the function; gives what its instructions were made for.
+    pub(super) fn finish(mut self) -> Origins {
         self.b.seal_all_blocks();
         self.b.finalize(self.target);
+        self.origins
+    }
+
+    /// What the instructions from here on are made for.
+    pub(super) fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+        let location = self.origins.location(origin);
+        self.b.set_srcloc(location);
+    }
+
+    /// What the instructions are made for that come now.
+    pub(super) fn origin(&self) -> Origin {
+        self.origin
     }
 
     pub(super) fn new_block(&mut self) -> Block {
@@ -219,12 +242,19 @@ impl<'a> Emitter<'a> {
     /// Calls a helper; all arguments and the result are `I64`. What helpers without a result give means nothing.
     pub(super) fn call(&mut self, helper: Helper, args: &[Value]) -> Value {
         let address = self.int(helper.address() as u64);
-        self.call_address(address, args)
+        let mut known = [None; MAX_ARGUMENTS];
+        for (known, arg) in known.iter_mut().zip(args) {
+            *known = self.constant(*arg).map(|constant| constant as u64);
+        }
+        self.call_address(Callee::Helper { name: helper.name(), known }, address, args)
     }
 
-    pub(super) fn call_address(&mut self, address: Value, args: &[Value]) -> Value {
+    pub(super) fn call_address(&mut self, callee: Callee, address: Value, args: &[Value]) -> Value {
         let signature = self.signature(args.len());
+        let around = self.origin;
+        self.set_origin(Origin { does: Does::Call(callee), ..around });
         let call = self.ins().call_indirect(signature, address, args);
+        self.set_origin(around);
         self.b.inst_results(call)[0]
     }
 

@@ -10,6 +10,7 @@ use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::FuncInstBuilder;
+use millrace_midend::machine::{Callee, Does, Origin};
 use millrace_pipeline::entity::EntityRef;
 use millrace_pipeline::{Program, TableId};
 use millrace_state::{Line, LookupCounts, RecordLayout, Spread};
@@ -185,12 +186,15 @@ impl<'a> TableLookup<'_, 'a> {
         self.ins().brif(goes_on, more, &[goes_on.into()], done, &[found.into()]);
 
         self.e().start(more);
+        let (around, table) = (self.e().origin(), self.table);
+        self.e().set_origin(Origin { does: Does::NextLine(table), ..around });
         let buckets = self.spread(offset_of!(Spread, buckets));
         let number = self.ins().iadd(number, buckets);
         let number = self.e().plus(number, -1);
         let base = self.field(offset_of!(TableEnv, base));
         let next = self.e().element(base, number, Line::BYTES);
         self.ins().jump(line, &[next.into()]);
+        self.e().set_origin(around);
         self.e().b.seal_block(line);
         self.e().start(done);
         result
@@ -276,11 +280,16 @@ impl<'a> TableLookup<'_, 'a> {
         count: Value,
         slots: Value,
         [entries, packets]: [Value; 2],
+        callee: Callee,
     ) {
         let lookup = self.field(offset_of!(TableEnv, lookup));
         let argument = self.field(offset_of!(TableEnv, table));
         let host = self.packet.host();
-        self.e().call_address(lookup, &[host, argument, keys, inputs, count, slots, entries, packets]);
+        self.e().call_address(
+            callee,
+            lookup,
+            &[host, argument, keys, inputs, count, slots, entries, packets],
+        );
     }
 
     /// The lookup gave an action slot. What a default group selected has a record of its own and is a miss.

@@ -209,19 +209,20 @@ impl<'a> Operations<'a> {
                 self.e().call(Helper::Count, &[host, counter, index, length]);
             }
             Inst::CountDirect(table) => self.count_direct(*table),
-            Inst::Meter { meter, index, color, dst } => {
+            Inst::Meter { meter, index, color, length, dst } => {
                 let index = self.index(index);
                 let color = self.color(color.as_ref());
-                let (host, length, time) =
-                    (self.packet().host(), self.packet().length(), self.packet().arrival());
+                let length = self.metered_bytes(length.as_ref());
+                let (host, time) = (self.packet().host(), self.packet().arrival());
                 let meter = self.e().int(u64::from(meter.as_u32()));
                 let color = self.e().call(Helper::Meter, &[host, meter, index, length, color, time]);
                 let val = self.slots.as_type(*dst, Num::one(8, color));
                 self.slots.write(*dst, val);
             }
-            Inst::MeterDirect { table, color, dst } => {
+            Inst::MeterDirect { table, color, length, dst } => {
                 let color = self.color(color.as_ref());
-                let color = self.meter_direct(*table, color);
+                let length = self.metered_bytes(length.as_ref());
+                let color = self.meter_direct(*table, color, length);
                 let val = self.slots.as_type(*dst, Num::one(8, color));
                 self.slots.write(*dst, val);
             }
@@ -350,6 +351,14 @@ impl<'a> Operations<'a> {
         }
     }
 
+    /// The bytes that a packet counts for at a meter: those that the program tells it, or all.
+    fn metered_bytes(&mut self, length: Option<&Expr>) -> Value {
+        match length {
+            Some(length) => self.index(length),
+            None => self.packet().length(),
+        }
+    }
+
     /// The entry (plus one) that a table hit last; 0: none.
     fn entry(&mut self, table: TableId) -> Value {
         self.packet().get(PacketVar::Entry(table))
@@ -362,9 +371,9 @@ impl<'a> Operations<'a> {
         self.e().call(Helper::CountDirect, &[host, table, entry, length]);
     }
 
-    fn meter_direct(&mut self, table: TableId, color: Value) -> Value {
+    fn meter_direct(&mut self, table: TableId, color: Value, length: Value) -> Value {
         let entry = self.entry(table);
-        let (host, length, time) = (self.packet().host(), self.packet().length(), self.packet().arrival());
+        let (host, time) = (self.packet().host(), self.packet().arrival());
         let table = self.e().int(u64::from(table.as_u32()));
         self.e().call(Helper::MeterDirect, &[host, table, entry, length, color, time])
     }
@@ -376,7 +385,8 @@ impl<'a> Operations<'a> {
         }
         if let Some(slot) = meter {
             let green = self.e().int(0);
-            let color = self.meter_direct(table, green);
+            let length = self.packet().length();
+            let color = self.meter_direct(table, green, length);
             let found = self.packet().get(PacketVar::Found);
             let hit = self.e().not_zero(found);
             let new = self.slots.as_type(slot, Num::one(8, color));

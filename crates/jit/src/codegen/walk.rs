@@ -219,7 +219,7 @@ fn edges_into(special: &Specialised, staged: &Staged<'_>) -> FxHashMap<NodeId, u
 
 /// The nodes from which packets may be sent, or all when that is not this code's business.
 fn going_on(special: &Specialised) -> SecondaryMap<NodeId, bool> {
-    let sends = |node: &NodeId| matches!(&special.nodes[*node].term, Term::Leave(leave) if leave.verdict == Verdict::Forward);
+    let sends = |node: &NodeId| matches!(&special.nodes[*node].term, Term::Leave(leave) if matches!(leave.verdict, Verdict::Forward | Verdict::ForwardEach));
     if !special.order.iter().any(sends) {
         return SecondaryMap::with_default(true);
     }

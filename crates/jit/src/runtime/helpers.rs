@@ -22,6 +22,11 @@ macro_rules! helpers {
             pub(crate) fn address(self) -> usize {
                 match self { $(Helper::$name => $function as *const () as usize,)* }
             }
+
+            /// What it is called.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $(Helper::$name => stringify!($function),)* }
+            }
         }
     };
 }

@@ -6,8 +6,8 @@ use millrace_jit::{Batch, Compiled, Contexts, Effort, Options, Outcomes, Times, 
 use millrace_midend::{Footprint, Plan, Start, Verdict};
 use millrace_pipeline::*;
 use millrace_state::{
-    EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRef, PluginAnswer, PluginCaller, PluginHost,
-    Rate, State, Target,
+    AccountConfig, AccountTest, EntryWrite, GroupMember, MemberWrite, MeterConfig, MeterRates, MeterRef,
+    PluginAnswer, PluginCaller, PluginHost, Rate, State, Target,
 };
 use std::sync::Arc;
 
@@ -284,14 +284,7 @@ impl Bench {
                 "meter" => {
                     let (cell, numbers) = rest.split_once(' ').expect("rates");
                     let (name, index) = cell_of(cell);
-                    let n: Vec<u64> =
-                        numbers.split_whitespace().map(|n| n.parse().expect("a rate")).collect();
-                    let config = MeterConfig {
-                        cir: Rate::per_second(n[0]),
-                        cbs: n[1],
-                        pir: Rate::per_second(n[2]),
-                        pbs: n[3],
-                    };
+                    let config = meter_config(numbers).expect("a meter's parameters");
                     let meter = state.meter_named(name).expect("a meter");
                     match meter {
                         MeterRef::Indexed(id) => state.set_meter(id, index, Some(config)),
@@ -382,6 +375,18 @@ fn untouched(buffer: &[u8], packet: &[u8], written: Footprint) -> Option<String>
         && buffer[end..HEADROOM + packet.len()] == packet[end - HEADROOM..]
         && buffer[HEADROOM + packet.len()..].iter().all(|byte| *byte == 0x5a);
     (!same).then(|| format!("packet {packet:02x?} is changed beyond {written:?}"))
+}
+
+/// CIR, CBS, PIR and PBS of a meter, or BAG, jitter, Smax and the test of an account.
+fn meter_config(words: &str) -> Option<MeterConfig> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let [a, b, c, d] = words.as_slice() else { return None };
+    let [a, b, c] = [a.parse().ok()?, b.parse().ok()?, c.parse().ok()?];
+    if let Some(test) = AccountTest::named(d) {
+        return Some(AccountConfig::new(a, b, u32::try_from(c).ok()?, test).ok()?.into());
+    }
+    let rate = Rate::per_second;
+    Some(MeterRates { cir: rate(a), cbs: b, pir: rate(c), pbs: d.parse().ok()? }.into())
 }
 
 /// The program without what shows the order of packets: then those of a batch may overtake each other.

@@ -4,6 +4,7 @@
 //! calls to its externs, reads the table properties that it defines, and puts the blocks of the package together. What
 //! several of them need stands next to them.
 
+mod accounts;
 mod blocks;
 mod bpf;
 mod carried;
@@ -125,6 +126,9 @@ impl Lowering<'_> {
 
     /// Creates what an extern object stands for, if anything.
     pub(crate) fn create_resource(&mut self, object: &ExternObject) -> Lower<Option<Resource>> {
+        if let Some(resource) = accounts::create(self, object)? {
+            return Ok(Some(resource));
+        }
         match self.arch {
             Architecture::V1Model(_) => v1model::create_resource(self, object),
             Architecture::Psa(_) => portable::create_resource(self, object),
@@ -155,6 +159,9 @@ impl<'a> Code<'_, 'a> {
         method: &str,
         call: &'a Call,
     ) -> Lower<Value> {
+        if let Some(value) = accounts::call_method(self, object, instance, method, call)? {
+            return Ok(value);
+        }
         match self.cx.arch {
             Architecture::V1Model(_) => v1model::call_method(self, object, instance, method, call),
             Architecture::Psa(_) => portable::call_method(self, object, instance, method, call),
@@ -172,7 +179,8 @@ impl<'a> Code<'_, 'a> {
             Architecture::Pna(_) => pna::table_properties(self, table, lowered),
             Architecture::Bpf(_) => bpf::table_properties(self, table, lowered),
             Architecture::Sume(_) => Ok(()),
-        }
+        }?;
+        accounts::table_property(self, table, lowered)
     }
 
     /// Whether a table learns entries from packets.

@@ -3,6 +3,7 @@
 use super::{Cfg, CfgBlock, CfgId, Input, Leave, Op, Spill, Term};
 use crate::budget::Refusal;
 use crate::budget::{Cost, Limit, MAX_ESTIMATE, Meter};
+use crate::order;
 use crate::plan::{Plan, Start, Step};
 use crate::site::Site;
 use crate::verdict::Verdict;
@@ -22,6 +23,8 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
         blocks: PrimaryMap::new(),
         keeps_headers: true,
         in_place: plan.steps.iter().filter(is_deparser).count() <= MAX_DEPARSERS_IN_PLACE,
+        may_copy: plan.steps.contains(&Step::TrafficManager { classes: false })
+            && order::egress_is_blind(program),
         after: None,
         site: Site::Glue,
         cost: 0,
@@ -80,6 +83,8 @@ struct Builder<'a> {
     keeps_headers: bool,
     /// Whether deparsers may take from the headroom.
     in_place: bool,
+    /// Whether the plan has copies of packets pass egress in one, where the program allows that.
+    may_copy: bool,
     /// Where ingress or egress is done, for packets that leave out the rest of it.
     after: Option<CfgId>,
     /// The part of the program that is being added.
@@ -222,16 +227,32 @@ impl Builder<'_> {
             ops.extend(p.intrinsics.get(Intrinsic::Queue).map(Op::AddQueue));
         }
 
+        let copies = self.may_copy.then(|| self.copies(&ops, next));
         let unicast = self.block("unicast", ops, Term::Goto(next));
         let without_headers = p.deparse_at_ingress && !self.lists_headers();
         let spill = if without_headers { Spill::Metadata } else { Spill::Everything };
         let stop = self.leave(Verdict::Stopped, Some(0), spill);
         let drop = self.drop(Verdict::IngressDrop, vec![Op::SetOut(Expr::bits(32, 0))]);
-        let first = self.unless(Intrinsic::EgressPorts, stop, unicast);
+        let several = copies.flatten().map_or(stop, |(cond, copies)| {
+            self.block("copies", Vec::new(), Term::Branch { cond, then: copies, els: stop })
+        });
+        let first = self.unless(Intrinsic::EgressPorts, several, unicast);
         let first = self.unless(Intrinsic::Drop, drop, first);
         let first = self.unless(Intrinsic::MulticastGroup, stop, first);
         let first = self.unless(Intrinsic::Resubmit, stop, first);
         self.unless(Intrinsic::Clone, stop, first)
+    }
+
+    /// The way of a packet whose copies pass egress in one: what the unicast way does, but for the path, and with the set of ports in the
+    /// place of the port. Only for ports whose set fits there: the condition.
+    fn copies(&mut self, unicast: &[Op], next: CfgId) -> Option<(Expr, CfgId)> {
+        let p = self.program;
+        let ports = p.intrinsics.get(Intrinsic::EgressPorts)?;
+        let mut ops = unicast.to_vec();
+        ops[0] = Op::SetOut(Expr::Read(ports).slice(31, 0, p));
+        self.set(Intrinsic::PacketPath, PacketPath::Replication as u64, &mut ops);
+        let fits = Expr::Read(ports).slice(63, 32, p).eq(Expr::bits(32, 0));
+        Some((fits, self.block("copies", ops, Term::Goto(next))))
     }
 
     /// Egress sees the priority that the queues saw, which is its low [`PRIORITY_BITS`].
@@ -244,6 +265,13 @@ impl Builder<'_> {
 
     fn transmit(&mut self, cloned: bool) -> CfgId {
         let forward = self.leave(Verdict::Forward, None, Spill::Nothing);
+        let forward = match self.may_copy {
+            true => {
+                let each = self.leave(Verdict::ForwardEach, None, Spill::Nothing);
+                self.unless(Intrinsic::EgressPorts, each, forward)
+            }
+            false => forward,
+        };
         let spill = if self.lists_headers() { Spill::Everything } else { Spill::Metadata };
         let stop = self.leave(Verdict::StoppedAfterEgress, None, spill);
         let drop = self.drop(Verdict::EgressDrop, Vec::new());

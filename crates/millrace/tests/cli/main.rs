@@ -14,6 +14,7 @@ mod inputs;
 mod links;
 mod live;
 mod log;
+mod network;
 mod observe;
 mod plugins;
 mod privileges;

@@ -62,6 +62,23 @@ fn the_tests_of_programs_in_both_languages_pass() {
 }
 
 #[test]
+fn the_tests_of_the_afdx_switches_pass() {
+    for (name, std) in [("afdx", "p4-16"), ("afdx_registers", "p4-16"), ("afdx_14", "p4-14")] {
+        let (program, test) = (format!("programs/{name}.p4"), format!("programs/{name}.stf"));
+        for engine in ["auto", "interp"] {
+            let said = millrace(&["stf", "--std", std, "--engine", engine, &program, &test]);
+            assert_eq!(said.code, 0, "{program}: {}", said.err);
+            assert!(said.out.starts_with(&format!("{test}: ok (")), "{program}: {}", said.out);
+        }
+        let entries = format!("programs/{name}.entries");
+        let packet = ["--port", "0", "--packet", "00"];
+        let said =
+            millrace(&[&["trace", "--std", std, &program, "--entries", &entries], &packet[..]].concat());
+        assert_eq!(said.code, 0, "{entries}: {}", said.err);
+    }
+}
+
+#[test]
 fn the_tests_of_p4_14_pass() {
     for name in ["arithmetic", "calculations", "headers", "parsing", "state", "wide"] {
         let (program, test) = (format!("tests/p4_14/{name}.p4"), format!("tests/p4_14/{name}.stf"));

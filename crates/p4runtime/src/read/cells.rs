@@ -54,7 +54,7 @@ impl Reader<'_> {
                 let read = cells.clone();
                 let values = self.objects(|to| ObjectRequest::Meters(info.object, read, to)).await?;
                 let message = |(cell, (config, counts)): (u64, MeterCell)| {
-                    let config = config.as_ref().map(meter_message);
+                    let config = config.as_ref().and_then(meter_message);
                     let counter_data = with_colors.then(|| colors_message(counts));
                     let index = index_message(cell);
                     Entity::MeterEntry(v1::MeterEntry { meter_id, index, config, counter_data })

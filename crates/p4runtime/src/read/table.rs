@@ -117,7 +117,7 @@ impl Reader<'_> {
         let make = |entry: TableEntry, direct: Direct| {
             Some(Entity::DirectMeterEntry(v1::DirectMeterEntry {
                 table_entry: Some(entry),
-                config: direct.meter.as_ref().map(meter_message),
+                config: direct.meter.as_ref().and_then(meter_message),
                 counter_data: direct.colors.filter(|_| with_colors).map(colors_message),
             }))
         };
@@ -201,7 +201,7 @@ impl Wanted<'_> {
             action: Some(action),
             priority: priority(view.priority),
             controller_metadata: controller,
-            meter_config: request.meter_config.as_ref().and(view.meter.as_ref()).map(meter_message),
+            meter_config: request.meter_config.as_ref().and(view.meter.as_ref()).and_then(meter_message),
             counter_data: request.counter_data.as_ref().and(view.counter.as_ref()).map(counter_message),
             meter_counter_data: request
                 .meter_counter_data
@@ -227,7 +227,7 @@ impl Wanted<'_> {
             table_id: table.id,
             action: Some(action_message(catalog, shadow, table, &Target::Action(call))),
             controller_metadata: controller,
-            meter_config: request.meter_config.as_ref().and(direct.meter.as_ref()).map(meter_message),
+            meter_config: request.meter_config.as_ref().and(direct.meter.as_ref()).and_then(meter_message),
             counter_data: request.counter_data.as_ref().and(direct.counter.as_ref()).map(counter_message),
             meter_counter_data: request.meter_counter_data.as_ref().and(direct.colors).map(colors_message),
             is_default_action: true,

@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use crate::shadow::Before;
 use millrace_p4runtime_api::v1;
 use millrace_pipeline::{CounterId, DigestId};
-use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, ObjectWrite, Rate};
+use millrace_state::{ColorCounts, CounterRef, CounterValue, MeterConfig, MeterRates, ObjectWrite, Rate};
 use std::ops::Range;
 
 /// Most cells that one update may write: a whole array in a loop over its cells keeps the worker.
@@ -61,28 +61,29 @@ pub(super) fn meter_config(config: &v1::MeterConfig) -> Result<MeterConfig, Refu
         rate if rate > MAX_RATE => Err(Refusal::out_of_range(format!("{what} is above {MAX_RATE}"))),
         rate => Ok(Rate::per_second(rate)),
     };
-    let config = MeterConfig {
+    let rates = MeterRates {
         cir: rate(config.cir, "cir")?,
         cbs: natural(config.cburst, "cburst")?,
         pir: rate(config.pir, "pir")?,
         pbs: natural(config.pburst, "pburst")?,
     };
-    if config.pir < config.cir {
+    if rates.pir < rates.cir {
         return Err(Refusal::invalid("the peak rate is below the committed rate"));
     }
-    Ok(config)
+    Ok(rates.into())
 }
 
-/// The message of a meter's configuration.
-pub(crate) fn meter_message(config: &MeterConfig) -> v1::MeterConfig {
+/// The message of a meter's configuration; none of an account, for which the protocol has no message.
+pub(crate) fn meter_message(config: &MeterConfig) -> Option<v1::MeterConfig> {
+    let MeterConfig::Rates(config) = config else { return None };
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    v1::MeterConfig {
+    Some(v1::MeterConfig {
         cir: number(config.cir.millionths() / 1_000_000),
         cburst: number(config.cbs),
         pir: number(config.pir.millionths() / 1_000_000),
         pburst: number(config.pbs),
         eburst: 0,
-    }
+    })
 }
 
 /// Whether what a meter has coloured is to be forgotten: it can be set to nothing else (specification, "DirectMeterEntry").

@@ -201,6 +201,7 @@ impl Generator {
     fn effect(&mut self, scope: &Scope) -> Option<Inst> {
         let index = self.expr(scope, Type::Bits(8), 1);
         let color = if self.rng.one_in(2) { Some(self.expr(scope, Type::Bits(8), 1)) } else { None };
+        let length = if self.rng.one_in(4) { Some(self.expr(scope, Type::Bits(16), 1)) } else { None };
         let register = RegisterId::from_u32(self.rng.below(2) as u32);
         let width = self.b.program().registers[register].width;
         Some(match self.rng.below(13) {
@@ -214,7 +215,10 @@ impl Generator {
             11 => Inst::AtomicEnd,
             12 => Inst::Stop { cond: index.eq(Expr::bits(8, 18)) },
             0 => Inst::Count { counter: CounterId::from_u32(self.rng.below(2) as u32), index },
-            1 => Inst::Meter { meter: MeterId::from_u32(0), index, color, dst: self.bits_slot(scope)?.0 },
+            1 => {
+                let meter = MeterId::from_u32(self.rng.below(2) as u32);
+                Inst::Meter { meter, index, color, length, dst: self.bits_slot(scope)?.0 }
+            }
             2 => Inst::RegisterRead { dst: self.slot(scope, Type::Bits(width))?, register, index },
             3 => Inst::RegisterWrite { register, index, value: self.expr(scope, Type::Bits(width), 2) },
             4 => {

@@ -12,6 +12,7 @@ impl Generator {
             self.b.program_mut().counters.push(Counter { name: format!("c.count{c}"), size, unit });
         }
         self.b.program_mut().meters.push(Meter { name: "c.meter".into(), size: 8, unit: Unit::Packets });
+        self.b.program_mut().meters.push(Meter { name: "c.account".into(), size: 8, unit: Unit::Account });
         for r in 0..2 {
             let width = self.a_width();
             let initial = if self.rng.one_in(2) { Some(self.rng.bits(width)) } else { None };
@@ -91,7 +92,7 @@ impl Generator {
             }),
             direct_meter: meters.then(|| DirectMeter {
                 name: format!("{name}.meter"),
-                unit: Unit::Bytes,
+                unit: *self.rng.pick(&[Unit::Bytes, Unit::Account]).unwrap_or(&Unit::Bytes),
                 at_hit: None,
             }),
             idle_timeout: self.rng.one_in(4),

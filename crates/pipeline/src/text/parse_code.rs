@@ -160,12 +160,15 @@ impl<'t> Parser<'t> {
             "meter" => {
                 let dst = self.slot()?;
                 let meter = self.comma(|p| p.find("meter", |n| &n.meters))?;
-                Inst::Meter { dst, meter, index: self.comma(Parser::expr)?, color: self.color()? }
+                let index = self.comma(Parser::expr)?;
+                let [color, length] = self.metered()?;
+                Inst::Meter { dst, meter, index, color, length }
             }
             "meter_direct" => {
                 let dst = self.slot()?;
                 let table = self.comma(|p| p.find("table", |n| &n.tables))?;
-                Inst::MeterDirect { dst, table, color: self.color()? }
+                let [color, length] = self.metered()?;
+                Inst::MeterDirect { dst, table, color, length }
             }
             "register_read" => {
                 let dst = self.slot()?;
@@ -211,12 +214,18 @@ impl<'t> Parser<'t> {
         Ok(inst)
     }
 
-    fn color(&mut self) -> Result<Option<Expr>> {
-        if !self.eat(",") {
-            return Ok(None);
+    /// `, color EXPR` and `, length EXPR`, each if it is there.
+    fn metered(&mut self) -> Result<[Option<Expr>; 2]> {
+        let [mut color, mut length] = [None, None];
+        while length.is_none() && self.eat(",") {
+            if color.is_none() && self.eat_word("color") {
+                color = Some(self.expr()?);
+            } else {
+                self.word("length")?;
+                length = Some(self.expr()?);
+            }
         }
-        self.word("color")?;
-        self.expr().map(Some)
+        Ok([color, length])
     }
 
     fn data_item(&mut self) -> Result<DataItem> {

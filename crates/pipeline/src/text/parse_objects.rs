@@ -67,7 +67,7 @@ impl<'t> Parser<'t> {
     }
 
     fn unit(&mut self) -> Result<Unit> {
-        self.choice("`packets`, `bytes` or `packets_and_bytes`", Unit::from_name)
+        self.choice("`packets`, `bytes`, `packets_and_bytes` or `account`", Unit::from_name)
     }
 
     fn match_kind(&mut self) -> Result<MatchKind> {

@@ -32,8 +32,8 @@ impl Printer<'_> {
         let name = |found: Option<&String>, id: &dyn std::fmt::Display| {
             found.map_or_else(|| format!("{id}?"), |n| written(n))
         };
-        let color = |color: &Option<Expr>| {
-            color.as_ref().map_or_else(String::new, |c| format!(", color {}", self.expr(c)))
+        let told = |what: &str, told: &Option<Expr>| {
+            told.as_ref().map_or_else(String::new, |value| format!(", {what} {}", self.expr(value)))
         };
         match inst {
             Inst::Assign { dst, value } => format!("{} = {}", self.slot(*dst), self.expr(value)),
@@ -54,13 +54,15 @@ impl Printer<'_> {
             Inst::CountDirect(table) => {
                 format!("count_direct {}", name(p.tables.get(*table).map(|x| &x.name), table))
             }
-            Inst::Meter { meter, index, color: c, dst } => {
+            Inst::Meter { meter, index, color, length, dst } => {
                 let meter = name(p.meters.get(*meter).map(|x| &x.name), meter);
-                format!("meter {}, {meter}, {}{}", self.slot(*dst), self.expr(index), color(c))
+                let more = told("color", color) + &told("length", length);
+                format!("meter {}, {meter}, {}{more}", self.slot(*dst), self.expr(index))
             }
-            Inst::MeterDirect { table, color: c, dst } => {
+            Inst::MeterDirect { table, color, length, dst } => {
                 let table = name(p.tables.get(*table).map(|x| &x.name), table);
-                format!("meter_direct {}, {table}{}", self.slot(*dst), color(c))
+                let more = told("color", color) + &told("length", length);
+                format!("meter_direct {}, {table}{more}", self.slot(*dst))
             }
             Inst::RegisterRead { dst, register, index } => {
                 let register = name(p.registers.get(*register).map(|x| &x.name), register);

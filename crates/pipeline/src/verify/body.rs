@@ -90,14 +90,14 @@ impl Verifier<'_> {
             Inst::CountDirect(table) => {
                 self.direct(location, *table, "counter", |table| table.direct_counter.is_some());
             }
-            Inst::Meter { meter, index, color, dst } => {
+            Inst::Meter { meter, index, color, length, dst } => {
                 self.exists(location, *meter, p.meters.is_valid(*meter));
                 self.bits_expr(location, index, "the index");
-                self.color(location, color, *dst);
+                self.metered(location, [color, length], *dst);
             }
-            Inst::MeterDirect { table, color, dst } => {
+            Inst::MeterDirect { table, color, length, dst } => {
                 self.direct(location, *table, "meter", |table| table.direct_meter.is_some());
-                self.color(location, color, *dst);
+                self.metered(location, [color, length], *dst);
             }
             Inst::RegisterRead { dst, register, index } => {
                 if let Some(width) = self.cell(location, *register, index) {
@@ -202,9 +202,12 @@ impl Verifier<'_> {
         self.require(exists, location, || format!("{id} does not exist"));
     }
 
-    fn color(&mut self, location: Location<'_>, color: &Option<Expr>, dst: SlotId) {
-        if let Some(color) = color {
-            self.bits_expr(location, color, "the colour");
+    /// What a meter is told of the packet besides its index, and where its colour goes.
+    fn metered(&mut self, location: Location<'_>, [color, length]: [&Option<Expr>; 2], dst: SlotId) {
+        for (told, what) in [(color, "the colour"), (length, "the length")] {
+            if let Some(told) = told {
+                self.bits_expr(location, told, what);
+            }
         }
         self.bits_slot(location, dst);
     }

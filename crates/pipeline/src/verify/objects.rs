@@ -60,6 +60,7 @@ impl<'a> Verifier<'a> {
         let p = self.program;
         for counter in p.counters.values() {
             let location = Location::Object("counter", &counter.name);
+            self.counter_unit(location, counter.unit);
             self.at_most(location, "cells", counter.size, limits::MAX_ARRAY_SIZE);
         }
         for meter in p.meters.values() {
@@ -110,7 +111,13 @@ impl<'a> Verifier<'a> {
     }
 
     fn meter_unit(&mut self, location: Location<'_>, unit: Unit) {
-        self.require(unit != Unit::PacketsAndBytes, location, || "a meter measures packets or bytes".into());
+        self.require(unit != Unit::PacketsAndBytes, location, || {
+            "a meter measures packets or bytes, or is an account".into()
+        });
+    }
+
+    fn counter_unit(&mut self, location: Location<'_>, unit: Unit) {
+        self.require(unit != Unit::Account, location, || "a counter is no account".into());
     }
 
     fn table(&mut self, table: &'a Table) {
@@ -178,6 +185,9 @@ impl<'a> Verifier<'a> {
         });
         if let Some(call) = &table.empty_group {
             self.call(location, table, call, None);
+        }
+        if let Some(counter) = &table.direct_counter {
+            self.counter_unit(location, counter.unit);
         }
         if let Some(meter) = &table.direct_meter {
             self.meter_unit(location, meter.unit);

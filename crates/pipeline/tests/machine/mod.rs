@@ -302,14 +302,14 @@ impl Machine<'_> {
             Inst::CountDirect(table) => {
                 self.event(&format!("direct {table}"), &[]);
             }
-            Inst::Meter { meter, index, color, dst } => {
-                let color: Vec<&Expr> = color.iter().chain([index]).collect();
-                let count = self.event(&format!("{meter}"), &color);
+            Inst::Meter { meter, index, color, length, dst } => {
+                let told: Vec<&Expr> = color.iter().chain(length).chain([index]).collect();
+                let count = self.event(&format!("{meter}"), &told);
                 self.number(*dst, count as u128);
             }
-            Inst::MeterDirect { table, color, dst } => {
-                let color: Vec<&Expr> = color.iter().collect();
-                let count = self.event(&format!("meter {table}"), &color);
+            Inst::MeterDirect { table, color, length, dst } => {
+                let told: Vec<&Expr> = color.iter().chain(length).collect();
+                let count = self.event(&format!("meter {table}"), &told);
                 self.number(*dst, count as u128);
             }
             Inst::RegisterRead { dst, register, index } => {

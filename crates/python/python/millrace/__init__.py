@@ -12,6 +12,7 @@ No interfaces and no root are needed. docs/python.md is the tutorial.
 from millrace._millrace import Counter, Meter, Packet, Profile, Register, Switch, Table, ValueSet, check
 from millrace.errors import CommandError, CompileError, MillraceError, UnknownNameError, WriteError
 from millrace.records import (
+    AccountParameters,
     Call,
     CloneSession,
     CounterValue,
@@ -28,6 +29,7 @@ from millrace.records import (
 )
 
 __all__ = [
+    "AccountParameters",
     "Call",
     "CloneSession",
     "CommandError",

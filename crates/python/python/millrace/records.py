@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from millrace import Packet
 
 __all__ = [
+    "AccountParameters",
     "Call",
     "CloneSession",
     "CounterValue",
@@ -89,6 +90,15 @@ class MeterRates(NamedTuple):
     pbs: int
 
 
+class AccountParameters(NamedTuple):
+    """The parameters of a credit account: times in nanoseconds, the longest frame in bytes, "bytes", "frames" or "both"."""
+
+    bag_ns: int
+    jitter_ns: int
+    smax: int
+    test: str
+
+
 class Entry(NamedTuple):
     """An entry of a table as it was when it was asked for."""
 
@@ -105,8 +115,8 @@ class Entry(NamedTuple):
     is_const: bool
     #: Its direct counter.
     counter: Optional[CounterValue]
-    #: The rates of its direct meter.
-    meter: Optional[MeterRates]
+    #: The rates of its direct meter, or the parameters of its account.
+    meter: Union[MeterRates, AccountParameters, None]
     #: How long it may be idle; 0: for ever.
     timeout_ns: int
 

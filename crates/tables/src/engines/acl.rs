@@ -23,6 +23,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
+use super::contract::LookupContract;
 use super::grace::{Domain, Publisher, Subscriber, Worker};
 use super::simd::Simd;
 use group::{Group, MAX_GROUP, Rows};
@@ -108,6 +109,17 @@ impl Acl {
     /// A reader.
     pub fn reader(&self) -> AclReader {
         AclReader { version: self.version.subscribe(), simd: self.simd }
+    }
+
+    /// What a lookup takes at most: for each group the class on each axis, for each layer a row of each axis, and the rules that
+    /// are checked where rows do not say all.
+    pub fn contract(&self) -> LookupContract {
+        let mut most = LookupContract { engine: "acl", ..LookupContract::default() };
+        for searched in &self.version.current().searched {
+            let (probes, lines) = searched.group.contract(!searched.alive.is_empty());
+            (most.probes, most.lines) = (most.probes + probes, most.lines + lines);
+        }
+        most
     }
 
     /// The number of rules.

@@ -10,6 +10,7 @@ mod lookup;
 mod tests;
 mod words;
 
+use super::contract::LookupContract;
 use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
 use super::memory::{Cells, NoMemory};
 use super::shape::LookupShape;
@@ -153,6 +154,13 @@ impl Dir24 {
             self.set_first(at, above);
             self.limbo.push_back((self.array.domain().stamp(), number));
         }
+    }
+
+    /// What a lookup takes at most: a load, and one more where a prefix is longer than the first array reaches. Words are
+    /// aligned, so each lies in one line.
+    pub fn contract(&self) -> LookupContract {
+        let probes = if self.groups.is_empty() { 1 } else { 2 };
+        LookupContract { engine: "dir24", probes, lines: probes }
     }
 
     /// Groups in use.

@@ -20,6 +20,7 @@ mod lookup;
 #[cfg(test)]
 mod tests;
 
+use super::contract::LookupContract;
 use super::grace::{Domain, Publisher, Stamp, Subscriber, Worker};
 use super::memory::NoMemory;
 use super::shape::LookupShape;
@@ -85,6 +86,12 @@ impl Exact {
     /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
         self.lines.current().bytes() + 2 * self.room.resting.len() + self.limbo.capacity() * 24
+    }
+
+    /// What a lookup takes at most: the lines of the longest bucket. Of wide keys, also the records of the most slots of a bucket
+    /// that have one tag.
+    pub fn contract(&self) -> LookupContract {
+        self.lines.current().contract()
     }
 
     /// The result of a key, 0 when it is not there.

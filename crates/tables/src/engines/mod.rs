@@ -7,6 +7,7 @@
 mod acl;
 #[cfg(test)]
 mod checks;
+mod contract;
 mod dir24;
 mod direct;
 mod exact;
@@ -17,6 +18,7 @@ mod simd;
 mod wide;
 
 pub use acl::{Acl, AclReader, Condition, Order};
+pub use contract::LookupContract;
 pub use dir24::{Dir24, Dir24Reader, MAX_DIR_BITS};
 pub use direct::{Direct, DirectReader, MAX_DIRECT_BITS};
 pub use exact::{Exact, ExactReader};

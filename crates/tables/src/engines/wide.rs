@@ -17,6 +17,7 @@ mod store;
 mod tests;
 mod tree;
 
+use super::contract::LookupContract;
 use super::grace::{Domain, Publisher, Subscriber, Worker};
 use super::memory::NoMemory;
 use super::simd::Simd;
@@ -101,6 +102,13 @@ impl WideLpm {
     /// A reader.
     pub fn reader(&self) -> WideLpmReader {
         WideLpmReader { tree: self.tree.subscribe(), simd: self.simd, shape: self.shape }
+    }
+
+    /// What a lookup takes at most: a slot, and a line for each level of the deepest way down the tree. Lines are as long as those
+    /// of the cache, and lie at their places.
+    pub fn contract(&self) -> LookupContract {
+        let probes = 1 + self.tree.current().depth();
+        LookupContract { engine: "wide", probes, lines: probes }
     }
 
     /// The number of prefixes.

@@ -2,7 +2,8 @@
 
 use crate::engines::{
     Acl, AclReader, Condition, Dir24, Dir24Reader, Direct, DirectReader, Domain, Exact, ExactReader,
-    LookupShape, MAX_DIR_BITS, MAX_DIRECT_BITS, NoMemory, Order, Simd, WideLpm, WideLpmReader, Worker,
+    LookupContract, LookupShape, MAX_DIR_BITS, MAX_DIRECT_BITS, NoMemory, Order, Simd, WideLpm,
+    WideLpmReader, Worker,
 };
 use crate::key::{FieldMatch, KeyField, KeySchema, MatchKind};
 use std::collections::BTreeMap;
@@ -220,6 +221,19 @@ impl Engine {
         let Kind::Dir24(engine) = &self.kind else { return false };
         let (key, len) = self.prefix(matches);
         engine.opens_group(key[0], len)
+    }
+
+    /// What a lookup takes at most as the engine is built now.
+    pub(super) fn contract(&self) -> LookupContract {
+        match &self.kind {
+            Kind::Never => LookupContract { engine: "none", probes: 0, lines: 0 },
+            Kind::Single(..) => LookupContract { engine: "single", probes: 1, lines: 1 },
+            Kind::Direct(engine) => engine.contract(),
+            Kind::Exact(engine) => engine.contract(),
+            Kind::Dir24(engine) => engine.contract(),
+            Kind::Wide(engine) => engine.contract(),
+            Kind::Acl(engine) => engine.contract(),
+        }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {

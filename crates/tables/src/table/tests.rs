@@ -2,7 +2,7 @@ use super::*;
 use crate::error::MeterError;
 use crate::key::{KeyField, MatchKind};
 use crate::meter::Color;
-use crate::meter::Rate;
+use crate::meter::{MeterRates, Rate};
 use crate::profile::{ActionProfile, ProfileSpec};
 
 fn schema(fields: &[(u32, MatchKind)]) -> KeySchema {
@@ -359,13 +359,14 @@ fn direct_meters_belong_to_their_entry() {
     .unwrap();
     let insert = |table: &mut Table| table.insert(EntrySpec::new(vec![exact(&[1])], action(1))).unwrap();
     let one = insert(&mut table);
-    let config = MeterConfig { cir: Rate::per_second(1), cbs: 100, pir: Rate::per_second(1), pbs: 200 };
+    let rates = MeterRates { cir: Rate::per_second(1), cbs: 100, pir: Rate::per_second(1), pbs: 200 };
+    let config = MeterConfig::from(rates);
     let mut part = table.attach().unwrap();
     assert_eq!(part.meter(one, 0, 1000, Color::Green), Color::Green, "unconfigured");
     table.set_meter(one, Some(config)).unwrap();
     let colors = [100, 100, 1].map(|bytes| part.meter(one, 0, bytes, Color::Green));
     assert_eq!(colors, [Color::Green, Color::Yellow, Color::Red]);
-    let bad = MeterConfig { pir: Rate::per_second(0), ..config };
+    let bad = MeterConfig::from(MeterRates { pir: Rate::per_second(0), ..rates });
     assert_eq!(table.set_meter(one, Some(bad)), Err(TableError::Meter(MeterError::PeakBelowCommitted)));
     assert_eq!(table.entry(one).unwrap().meter(), Some(config));
     assert_eq!(part.meter(one, 0, 1, Color::Green), Color::Red, "a refused configuration fills no bucket");

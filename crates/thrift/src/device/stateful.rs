@@ -7,8 +7,8 @@ use super::values::number;
 use millrace_dataplane::ObjectRequest;
 use millrace_pipeline::{Bits, EntryMatch, MeterId, RegisterId, ValueSetId};
 use millrace_state::{
-    CounterRef, CounterValue as Counted, EntryIndex, MeterConfig, MeterRef, Names, ObjectWrite, Rate,
-    TableError, Tables, WriteError,
+    CounterRef, CounterValue as Counted, EntryIndex, MeterConfig, MeterRates, MeterRef, Names, ObjectWrite,
+    Rate, TableError, Tables, WriteError,
 };
 use millrace_thrift_api::{
     CallError, CounterCode, CounterValue, InvalidCounterOperation, InvalidMeterOperation,
@@ -309,12 +309,13 @@ fn kept_cell(width: u32, value: i64) -> Bits {
 /// The committed and the peak rate.
 fn config(rates: &[MeterRate]) -> Result<MeterConfig, MeterCode> {
     let [committed, peak] = rates else { return Err(MeterCode::BadRates) };
-    Ok(MeterConfig {
+    Ok(MeterRates {
         cir: rate(committed.units_per_micros)?,
         cbs: burst(committed.burst_size)?,
         pir: rate(peak.units_per_micros)?,
         pbs: burst(peak.burst_size)?,
-    })
+    }
+    .into())
 }
 
 fn rate(units_per_micros: f64) -> Result<Rate, MeterCode> {
@@ -330,13 +331,16 @@ fn burst(size: i32) -> Result<u64, MeterCode> {
     u64::try_from(size).map_err(|_| MeterCode::InvalidBurst)
 }
 
-/// A meter that is not configured has no rates, as in bmv2.
+/// A meter that is not configured has no rates, as in bmv2. Neither has an account, which bmv2 does not know.
 fn rates(config: Option<MeterConfig>) -> Vec<MeterRate> {
     let shown = |rate: Rate, burst: u64| MeterRate {
         units_per_micros: rate.millionths() as f64 / 1e12,
         burst_size: i32::try_from(burst).unwrap_or(i32::MAX),
     };
-    config.map_or_else(Vec::new, |config| vec![shown(config.cir, config.cbs), shown(config.pir, config.pbs)])
+    match config {
+        Some(MeterConfig::Rates(of)) => vec![shown(of.cir, of.cbs), shown(of.pir, of.pbs)],
+        Some(MeterConfig::Account(_)) | None => Vec::new(),
+    }
 }
 
 /// A member of a value set: the fields put together, each in whole bytes or all in as few as they need.

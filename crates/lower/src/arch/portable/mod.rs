@@ -127,8 +127,8 @@ pub(crate) fn create_resource(cx: &mut Lowering<'_>, object: &ExternObject) -> L
     }))
 }
 
-/// A call of a method. Where DPDK's edition tells a counter or meter the length of the packet, that is not needed: it
-/// is known here.
+/// A call of a method. Where DPDK's edition tells a counter the length of the packet, that is not needed: it is known here. A meter
+/// takes what it is told, which may be the length of a part.
 pub(crate) fn call_method<'a>(
     code: &mut Code<'_, 'a>,
     object: ObjectId,
@@ -138,7 +138,6 @@ pub(crate) fn call_method<'a>(
 ) -> Lower<Value> {
     let resource = extern_object(code, object).and_then(|(_, resource)| resource);
     let args: Vec<Option<&'a hir::Expr>> = call.args.iter().map(|a| a.value.as_ref()).collect();
-    let told_length = method.starts_with("dpdk_");
     let method = method.strip_prefix("dpdk_").unwrap_or(method);
     match (resource, method, args.as_slice()) {
         (Some(Resource::Counter(counter)), "count", [Some(index), rest @ ..]) => {
@@ -154,16 +153,16 @@ pub(crate) fn call_method<'a>(
         (Some(Resource::Meter(meter)), "execute", [Some(index), rest @ ..]) => {
             let index = code.scalar(index)?;
             let index = code.settle_expr(index);
-            let color = color_argument(code, rest, told_length)?;
+            let [color, length] = metered_arguments(code, rest)?;
             let dst = code.temp(Type::Bits(8));
-            code.push(Inst::Meter { meter, index, color, dst });
+            code.push(Inst::Meter { meter, index, color, length, dst });
             return Ok(Value::Scalar(from_color(code, dst)));
         }
         (Some(Resource::DirectMeter(..)), "execute", rest) => {
             let table = owner(code, object, instance, call)?;
-            let color = color_argument(code, rest, told_length)?;
+            let [color, length] = metered_arguments(code, rest)?;
             let dst = code.temp(Type::Bits(8));
-            code.push(Inst::MeterDirect { table, color, dst });
+            code.push(Inst::MeterDirect { table, color, length, dst });
             return Ok(Value::Scalar(from_color(code, dst)));
         }
         (Some(Resource::Register(cells, ty)), "read", [Some(index)]) => {
@@ -223,17 +222,17 @@ fn owner(code: &Code<'_, '_>, object: ObjectId, instance: &ExternObject, call: &
     }
 }
 
-/// The colour that the packet has already, as the IR numbers it.
-fn color_argument<'a>(
+/// What a meter is told besides its index: the colour that the packet has already, as the IR numbers it, and the bytes that it counts
+/// for. Either may be left out.
+fn metered_arguments<'a>(
     code: &mut Code<'_, 'a>,
     args: &[Option<&'a hir::Expr>],
-    told_length: bool,
-) -> Lower<Option<Expr>> {
-    let (args, unused) = args.split_at(args.len() - usize::from(told_length && !args.is_empty()));
+) -> Lower<[Option<Expr>; 2]> {
     let color_type = type_name(code.cx, "MeterColor_t");
     let is_color = |e: &&hir::Expr| matches!(code.cx.hir.types.kind(e.ty), hir::TyKind::Enum(id) if code.cx.hir.types.enums[*id].name == color_type);
     let color = args.first().copied().flatten().filter(is_color);
-    let result = match color {
+    let length = args.iter().copied().skip(usize::from(color.is_some())).flatten().next();
+    let color = match color {
         Some(color) => {
             let color = code.scalar(color)?;
             let color = code.settle_expr(color);
@@ -247,8 +246,8 @@ fn color_argument<'a>(
         }
         None => None,
     };
-    evaluate_unused(code, unused)?;
-    Ok(result)
+    let length = length.map(|length| code.scalar(length)).transpose()?;
+    Ok([color, length])
 }
 
 /// A colour of the IR as the enumeration numbers it.

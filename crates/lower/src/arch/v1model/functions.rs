@@ -5,7 +5,7 @@ use millrace_sema::Constant;
 use millrace_sema::hir::{self, Arg, Call, Ty, TyKind};
 
 use super::drop_port::drop_port;
-use super::{checksum, field_list, model, model_mut};
+use super::{checksum, field_list, model, model_mut, wishes};
 use crate::arch::messages;
 use crate::code::Code;
 use crate::fail::{Lower, code as kind, fail, internal};
@@ -74,6 +74,7 @@ fn mark_to_drop<'a>(
     };
     let zero = |width| Expr::bits(width, 0);
     code.note_drop("mark_to_drop");
+    wishes::forget_ports(code);
     for (name, value) in [("egress_spec", drop_port as fn(u32) -> Expr), ("mcast_grp", zero)] {
         let members = types::members(&code.cx.hir.types, ty);
         let Some(at) = members.iter().position(|(n, _)| n == name) else { continue };

@@ -69,6 +69,11 @@ pub(super) fn fill_at_start(cx: &mut Lowering<'_>, parser: BodyId, egress: BodyI
             let field = standard_slot(cx, name);
             fills.add(field, move |cx| value(cx, field, *source));
         }
+        if body == parser
+            && let Some((field, value)) = wishes::at_arrival(cx)
+        {
+            fills.add(Some(field), value);
+        }
         fills.write(cx, body);
     }
 }
@@ -125,6 +130,10 @@ pub(super) fn leave_ingress(code: &mut Code<'_, '_>) -> Lower<()> {
     if let Some(group) = number(code, "mcast_grp", Intrinsic::MulticastGroup) {
         let width = code.cx.ir.program().slots[group].ty.bits().unwrap_or(16);
         drop = drop.and(Expr::Read(group).eq(Expr::bits(width, 0)));
+    }
+    let dropped = drops(code);
+    if let Some(none) = wishes::tell_ports(code, dropped) {
+        drop = drop.and(none);
     }
     number(code, "priority", Intrinsic::Priority);
     wishes::tell(code);

@@ -79,7 +79,7 @@ pub(crate) fn call_method<'a>(
             let index = code.simple(index);
             let target = code.access(result)?;
             let dst = code.temp(Type::Bits(code.width(result.ty)));
-            code.push(Inst::Meter { meter, index, color: None, dst });
+            code.push(Inst::Meter { meter, index, color: None, length: None, dst });
             code.store(&target, Value::Scalar(Expr::Read(dst)))?;
         }
         (Some(Resource::DirectMeter(_, Some(color))), "read", [Some(result)]) => {

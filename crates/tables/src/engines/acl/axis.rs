@@ -63,6 +63,16 @@ impl Axis {
         Axis { dimension, map }
     }
 
+    /// The loads by which a class is found.
+    pub(super) fn loads(&self) -> u32 {
+        match &self.map {
+            Map::Direct(_) => 1,
+            Map::Split { .. } => 2,
+            Map::Stepped { .. } => 3,
+            Map::Sorted { tree, .. } => tree.levels as u32 + 1,
+        }
+    }
+
     pub(super) fn bytes(&self) -> usize {
         match &self.map {
             Map::Direct(classes) => classes.len() * 2,

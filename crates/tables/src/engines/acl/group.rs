@@ -3,6 +3,7 @@
 use super::axis::Axis;
 use super::layout::{self, LayerLayout};
 use super::rule::{Dimension, Order, Rule};
+use crate::engines::contract::lines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -30,6 +31,29 @@ pub(super) struct Group {
     pub(super) inexact: Vec<Option<Arc<Rule>>>,
     /// By rank, the layer and the slot there.
     homes: Vec<(u32, u32)>,
+}
+
+impl Group {
+    /// The steps and the cache lines of the lookup of a key; whether rows say which rules are still there.
+    pub(super) fn contract(&self, has_dead: bool) -> (u32, u32) {
+        let mut probes: u32 = self.axes.iter().map(Axis::loads).sum();
+        let mut touched = probes;
+        let checked = self.inexact.iter().flatten().map(|rule| lines(rule.bytes())).max().unwrap_or(0);
+        for layer in &self.layers {
+            let rows = layer.axes.len() as u32 + u32::from(has_dead);
+            let row = (layer.words as u32 * 8).div_ceil(64);
+            // The part, for each axis its base and the cell of the class, the rows, and the rank.
+            touched += 1 + 2 * layer.axes.len() as u32 + rows * row + 1;
+            probes += rows + 1;
+            if layer.inexact {
+                let rules = self.inexact.len().min(layer.words * 64) as u32;
+                // Of a rule also the pointer to it.
+                (probes, touched) = (probes + rules, touched + rules * (checked + 1));
+            }
+        }
+        // The result and the order.
+        (probes + 1, touched + 2)
+    }
 }
 
 /// Parts of rules, of which a key needs one.

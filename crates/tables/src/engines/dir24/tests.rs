@@ -151,3 +151,14 @@ fn readers_meet_whole_results_while_routes_change() {
         }
     });
 }
+
+#[test]
+fn the_contract_has_a_second_load_while_a_prefix_is_long() {
+    let mut table = Dir24::new(&Domain::new(), 32, 100, Simd::best()).unwrap();
+    table.insert(0x0a00_0000, 8, 1).unwrap();
+    assert_eq!(table.contract().probes, 1);
+    table.insert(0x0a01_0200, 25, 2).unwrap();
+    assert_eq!(table.contract(), LookupContract { engine: "dir24", probes: 2, lines: 2 });
+    table.remove(0x0a01_0200, 25, (8, 1));
+    assert_eq!(table.contract().probes, 1);
+}

@@ -9,8 +9,10 @@
 //! The control word has a bit for each slot that is in use (bits 0 to 9) and, above, the number of the line where the
 //! bucket goes on, 0 for none. A record is the key's limbs and the result in one limb more.
 
+use crate::engines::contract::{LookupContract, lines};
 use crate::engines::memory::{Cells, NoMemory};
 use crate::engines::shape::{Line, LookupKind, LookupShape, Spread};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a line holds.
@@ -167,6 +169,34 @@ impl Lines {
         (number != 0).then(|| self.buckets() + number - 1)
     }
 
+    /// See [`super::Exact::contract`].
+    pub(super) fn contract(&self) -> LookupContract {
+        let record = lines((self.limbs() + 1) * 8);
+        let is_wide = matches!(self.kind, Kind::Tags(_));
+        let mut most = LookupContract { engine: "exact", ..LookupContract::default() };
+        let mut tags = HashMap::new();
+        for bucket in 0..self.buckets() {
+            tags.clear();
+            let (mut line, mut chain) = (bucket, 1);
+            loop {
+                let control = self.control(line);
+                if is_wide {
+                    for slot in (0..SLOT_BITS).filter(|slot| control >> slot & 1 != 0) {
+                        *tags.entry(self.tag(line, slot)).or_insert(0) += 1;
+                    }
+                }
+                match self.next(control) {
+                    Some(next) => (line, chain) = (next, chain + 1),
+                    None => break,
+                }
+            }
+            let records = tags.values().copied().max().unwrap_or(0);
+            most.probes = most.probes.max(chain + records);
+            most.lines = most.lines.max(chain + records * record);
+        }
+        most
+    }
+
     /// The position of a key.
     pub(super) fn find(&self, key: &[u64]) -> Option<KeyPosition> {
         if key.len() != self.limbs() {
@@ -206,6 +236,18 @@ impl Lines {
                     && key.iter().zip(&self.records[at..]).all(|(a, b)| *a == b.load(Ordering::Relaxed))
             }
         }
+    }
+
+    /// Whether a slot in use of a line of narrow keys has a key.
+    #[cfg(test)]
+    pub(super) fn holds_key(&self, line: u32, slot: u32, key: &[u64]) -> bool {
+        self.holds(KeyPosition { line, slot, record: 0 }, key, 0)
+    }
+
+    /// The tag in a slot of a line of tags.
+    pub(super) fn tag(&self, line: u32, slot: u32) -> u16 {
+        let limb = &self.cells[line as usize * LINE + slot as usize / 4];
+        (limb.load(Ordering::Relaxed) >> (slot % 4 * 16)) as u16
     }
 
     /// The 32-bit word at a byte offset of a line.

@@ -12,6 +12,62 @@ fn check(table: &Exact, model: &HashMap<Vec<u64>, u32>, domain: &Domain, keys: &
     });
 }
 
+/// Steps and lines of the lookup of a key, step by step as a reader takes it.
+fn taken(table: &Exact, key: &[u64]) -> (u32, u32) {
+    let lines = table.lines.current();
+    let (bucket, tag) = lines.place(key);
+    let record = ((key.len() + 1) * 8).div_ceil(64) as u32;
+    let (mut line, mut taken) = (bucket, (0, 0));
+    loop {
+        taken = (taken.0 + 1, taken.1 + 1);
+        let control = lines.control(line);
+        for slot in (0..line::SLOT_BITS).filter(|slot| control >> slot & 1 != 0) {
+            match lines.kind() {
+                Kind::Tags(_) if lines.tag(line, slot) == tag => {
+                    taken = (taken.0 + 1, taken.1 + record);
+                    let at = lines.found(line, slot) as usize * (key.len() + 1);
+                    let kept = lines.records[at..].iter().map(|limb| limb.load(Ordering::Relaxed));
+                    if key.iter().copied().eq(kept.take(key.len())) {
+                        return taken;
+                    }
+                }
+                Kind::Tags(_) => {}
+                _ if lines.holds_key(line, slot, key) => return taken,
+                _ => {}
+            }
+        }
+        match lines.next(control) {
+            Some(next) => line = next,
+            None => return taken,
+        }
+    }
+}
+
+#[test]
+fn no_lookup_takes_more_than_the_contract_says() {
+    for limbs in [1usize, 2, 5] {
+        let domain = Domain::new();
+        let mut table = Exact::new(&domain, limbs, Simd::best()).unwrap();
+        let key = |n: u64| -> Vec<u64> { (0..limbs as u64).map(|limb| n << limb).collect() };
+        for n in 0..3000 {
+            table.set(&key(n), 1 + n as u32).unwrap();
+            if n % 3 == 0 {
+                table.remove(&key(n / 2));
+            }
+            if n % 500 != 0 {
+                continue;
+            }
+            let contract = table.contract();
+            let most = (0..4000)
+                .map(|n| taken(&table, &key(n)))
+                .fold((0, 0), |most: (u32, u32), one| (most.0.max(one.0), most.1.max(one.1)));
+            assert!(most.0 <= contract.probes && most.1 <= contract.lines, "{most:?} {contract:?}");
+            // It is not far above: of narrow keys the longest bucket is met.
+            assert!(limbs > 2 || most.0 + 1 >= contract.probes, "{most:?} {contract:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 

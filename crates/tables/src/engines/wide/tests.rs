@@ -297,3 +297,43 @@ fn readers_outlive_the_writer() {
     reader.lookup(&Domain::new().worker(), &[7, 5 << 61, 7, 6 << 61], &mut out);
     assert_eq!(out, [0, 0], "a worker of another domain");
 }
+
+/// The lines that the lookup of a key reads, one for each link, and its slot.
+fn taken(table: &WideLpm, key: &[u64]) -> u32 {
+    use super::lookup::digit;
+    use super::tree::{LANES, Value, WINDOW};
+    let (tree, align) = (table.tree.current(), table.shape.align);
+    let first = (digit(key, align, 0) >> (64 - tree.root_bits)) as usize;
+    let (mut value, mut pos, mut taken) =
+        (Value(tree.slots[first].load(Ordering::Acquire)), tree.root_bits, 1);
+    while value.is_link() {
+        taken += 1;
+        let (at, skip) = (pos as usize / 64, pos % 64);
+        let digits = u128::from(digit(key, align, at)) << 64 | u128::from(digit(key, align, at + 1));
+        let window = (digits << skip >> 96) as u32;
+        let index = window.checked_shr(WINDOW - value.bits()).unwrap_or(0);
+        let line = tree.line(value.line() + index);
+        let (lane, found) = line.find(window, 0);
+        pos += WINDOW - if lane < LANES { u32::from(line.shifts[lane]) } else { 0 };
+        value = found;
+    }
+    taken
+}
+
+#[test]
+fn no_lookup_takes_more_than_the_contract_says() {
+    let mut table = WideLpm::new(&Domain::new(), 128, 1000, Simd::best()).unwrap();
+    assert_eq!(table.contract().probes, 1);
+    let mut seed = 5;
+    let mut keys = Vec::new();
+    for n in 0..400u32 {
+        // Prefixes below one another, so that the tree is deep.
+        let key = vec![random(&mut seed) & 0xffff, 0x2001 << 48 | random(&mut seed) & 0xf0f];
+        table.set(&key, 16 + n % 113, n + 1).unwrap();
+        keys.push(key);
+    }
+    table.commit().unwrap();
+    let contract = table.contract();
+    let most = keys.iter().map(|key| taken(&table, key)).max().unwrap();
+    assert!(most > 2 && most <= contract.probes && most <= contract.lines, "{most} {contract:?}");
+}

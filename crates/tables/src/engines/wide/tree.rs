@@ -111,6 +111,24 @@ impl Tree {
         (digits[0] >> (64 - self.root_bits)) as usize
     }
 
+    /// The most lines that a way down from a slot passes.
+    pub(super) fn depth(&self) -> u32 {
+        let slots = self.slots.iter().map(|slot| Value(slot.load(Ordering::Relaxed)));
+        let mut waiting: Vec<(Value, u32)> =
+            slots.filter(|value| value.is_link()).map(|value| (value, 1)).collect();
+        let mut deepest = 0;
+        while let Some((link, depth)) = waiting.pop() {
+            deepest = deepest.max(depth);
+            for line in 0..1 << link.bits() {
+                let values = self.line(link.line() + line).values;
+                waiting.extend(
+                    values.into_iter().filter(|value| value.is_link()).map(|value| (value, depth + 1)),
+                );
+            }
+        }
+        deepest
+    }
+
     pub(super) fn line(&self, number: u32) -> Line {
         let words = &self.lines[number as usize * LINE..][..LINE];
         let word = |at: usize| words[at].load(Ordering::Relaxed);

@@ -1,0 +1,183 @@
+//! `millrace es`: an end system of an AFDX network on two interfaces.
+
+use crate::entries::read;
+use crate::findings::Failure;
+use crate::output::{has_colour, note_line, say, say_line, tell_coloured};
+use clap::Args;
+use millrace_afdx::{IntegrityRule, Misbehaviour, Network as Side, Order};
+use millrace_drivers::{Device, InterfaceSpec, QueuePair};
+use millrace_end_system::{
+    EndSystemPort, LINGER, LineReport, Node, Plan, PortArguments, Process, Receiving, Traffic, WallClock,
+    report,
+};
+use millrace_network::Network;
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Longest run in seconds: a year.
+const MAX_SECONDS: u64 = 366 * 86_400;
+
+#[derive(Debug, Args)]
+pub(crate) struct EsArgs {
+    /// The file of the network
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The end system of the file that it is
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// The interface to a network: A or B, and what `run` takes for a port
+    #[arg(short = 'i', long = "interface", value_name = "NETWORK@[DRIVER:]ARGS", required = true)]
+    lines: Vec<LineSpec>,
+    /// How long it sends, then half a second more in which it receives; until it is told to end if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
+    seconds: Option<u64>,
+    /// The time from one message of a port to the next; a quarter more than its virtual link needs for one if not given
+    #[arg(long, value_name = "MICROSECONDS")]
+    period: Option<u64>,
+    /// How long each message is; as long as one frame has room for if not given
+    #[arg(long, value_name = "N")]
+    bytes: Option<usize>,
+    /// Sends nothing
+    #[arg(long)]
+    silent: bool,
+    /// Faults: babble=VL:MICROSECONDS, or length, number, port, vl, network=VL:N for one in N frames
+    #[arg(long, value_name = "FAULT", value_delimiter = ',')]
+    misbehave: Vec<Misbehaviour>,
+    /// What the frames with faults are chosen by
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Drops frames that come after newer ones
+    #[arg(long)]
+    keep_order: bool,
+    /// Drops frames whose source address is not of an interface to the network that they come by
+    #[arg(long)]
+    check_interface: bool,
+    /// How many numbers after the one before are valid
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    window: u8,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `A@eth0`.
+#[derive(Clone, Debug)]
+struct LineSpec {
+    side: Side,
+    interface: InterfaceSpec,
+}
+
+impl FromStr for LineSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LineSpec, String> {
+        let (side, interface) = match text.split_once('@') {
+            Some(("A", interface)) => (Side::A, interface),
+            Some(("B", interface)) => (Side::B, interface),
+            _ => return Err(format!("`{text}` names no network: A@INTERFACE or B@INTERFACE is expected")),
+        };
+        let interface = interface.parse().map_err(|error: millrace_drivers::SpecError| error.to_string())?;
+        Ok(LineSpec { side, interface })
+    }
+}
+
+pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
+    if let [first, second] = args.lines.as_slice()
+        && first.side == second.side
+    {
+        return Err(Failure::Usage(format!("network {} is given twice", first.side)));
+    }
+    if args.lines.len() > Side::ALL.len() {
+        return Err(Failure::Usage("there are two networks: `-i A@IFACE -i B@IFACE`".into()));
+    }
+    let network = load(&args.file, args.json)?;
+    let window = IntegrityRule::default().with_window(args.window);
+    let receiving = Receiving {
+        integrity: window.map_err(|error| Failure::Usage(error.to_string()))?,
+        order: if args.keep_order { Order::Increasing } else { Order::Any },
+        checks_interface: args.check_interface,
+    };
+    let failed = |error: &dyn std::fmt::Display| Failure::failed(args.file.display(), error);
+    let mut plan = Plan::of(&network, &args.name, &receiving).map_err(|error| failed(&error))?;
+    let ends = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&ends))
+            .map_err(|error| Failure::failed("signals", error))?;
+    }
+    let lines = args.lines.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    // The clock starts when all is open: no message is due before it can be sent.
+    let clock = WallClock::default();
+    let from_ns = clock.now_ns();
+    let length_ns = args.seconds.map_or(u64::MAX, |seconds| seconds.saturating_mul(1_000_000_000));
+    let stops_ns = from_ns.saturating_add(length_ns);
+    plan.es
+        .transmitter
+        .misbehave((from_ns, stops_ns), args.seed, &args.misbehave)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let traffic = Traffic {
+        is_silent: args.silent,
+        period_ns: args.period.map(|microseconds| microseconds.saturating_mul(1000)),
+        bytes: args.bytes,
+    };
+    let node = Node::new(plan, traffic, (from_ns, stops_ns));
+    let node = node.map_err(|error| Failure::Usage(error.to_string()))?;
+    note_line(format_args!("{} is running", args.name));
+    let mut process = Process::new(node, clock, lines);
+    let linger_ns = u64::try_from(LINGER.as_nanos()).unwrap_or(u64::MAX);
+    process
+        .run(stops_ns.saturating_add(linger_ns), &ends)
+        .map_err(|error| Failure::Failed(error.to_string()))?;
+    show(args, &process);
+    Ok(())
+}
+
+/// An end system as a port of a switch: `es:FILE,NAME`.
+pub(crate) fn port(interface: &InterfaceSpec) -> Result<Box<dyn Device>, Failure> {
+    let arguments: PortArguments =
+        interface.args.parse().map_err(|error: String| Failure::failed("es", error))?;
+    // What is wrong with it was shown; whoever reads JSON is told which file it is.
+    let network = load(Path::new(&arguments.file), false)
+        .map_err(|failure| if let Failure::Told = failure { wrong_file(&arguments.file) } else { failure })?;
+    let device = EndSystemPort::device(&network, &arguments);
+    device.map_err(|error| Failure::failed(interface, error))
+}
+
+fn wrong_file(file: &str) -> Failure {
+    Failure::Failed(format!("{file} describes no network that can be"))
+}
+
+fn show(args: &EsArgs, process: &Process) {
+    let (node, lines): (&Node, Vec<LineReport>) = process.reports();
+    if args.json {
+        say_line(report::json(node, &lines).to_string());
+        return;
+    }
+    say(report::text(node, &lines));
+    for (side, count) in Side::ALL.into_iter().zip(process.unconnected()) {
+        if count > 0 {
+            say_line(format_args!("  {count} frames were for network {side}, which has no interface"));
+        }
+    }
+}
+
+fn open(line: &LineSpec) -> Result<(Side, Box<dyn QueuePair>), Failure> {
+    let opened = millrace_drivers::open_among(&line.interface, Side::ALL.len());
+    let opened = opened.map_err(|error| Failure::failed(&line.interface, error))?;
+    Ok((line.side, opened))
+}
+
+/// The network of a file; what is wrong is shown.
+fn load(file: &Path, is_json: bool) -> Result<Network, Failure> {
+    let text = read(file)?;
+    Network::parse(&file.display().to_string(), &text).map_err(|problems| {
+        match is_json {
+            true => say_line(json!({ "ok": false, "diagnostics": problems.problems }).to_string()),
+            false => tell_coloured(problems.render(has_colour())),
+        }
+        Failure::Told
+    })
+}

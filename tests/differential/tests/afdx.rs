@@ -1,0 +1,171 @@
+//! The policing of AFDX: accounts of the extern and accounts in plain registers decide each frame as exact fractions do, on both
+//! engines, packets of a burst at their own times, and across a change of the program.
+
+use millrace_dataplane::{Clock, EngineKind, Keep, Switch, SwitchConfig, swap_at_rest};
+use millrace_differential::compile_path;
+use millrace_frames::{Burst, HEADROOM, MAX_BATCH, Place, TAILROOM};
+use millrace_pipeline::Program;
+use millrace_pipeline::arbitrary::Rng;
+use millrace_stf::{parse, run_on};
+use std::path::Path;
+use std::sync::Arc;
+
+const VLS: usize = 200;
+const PORTS: usize = 8;
+/// Frames of the extern in machine code; of registers and of the interpreter, which are slower, a part of them.
+const FRAMES: usize = 1_000_000;
+/// Between two frames, on the average half of it: 200 VLs with a BAG of 2.4 ms on the average send about as many as they may.
+const STEP_NS: usize = 30_000;
+/// Bytes of a frame that are looked at.
+const HEADERS: usize = 14;
+const STRIDE: usize = HEADROOM + 1600;
+
+struct Vl {
+    port: usize,
+    bag_ns: u64,
+    jitter_ns: u64,
+    smax: u64,
+    by_bytes: bool,
+    by_frames: bool,
+    /// As fractions with the denominator BAG: credits by bytes and by frames, in bytes.
+    credits: [i128; 2],
+    last_ns: u64,
+}
+
+impl Vl {
+    fn random(rng: &mut Rng) -> Vl {
+        let bag_ns = 500_000 + rng.below(4_000_000) as u64;
+        let tests = rng.below(3);
+        let mut vl = Vl {
+            port: rng.below(PORTS),
+            bag_ns,
+            jitter_ns: rng.below(bag_ns as usize) as u64,
+            smax: 64 + rng.below(1455) as u64,
+            by_bytes: tests != 1,
+            by_frames: tests != 0,
+            credits: [0; 2],
+            last_ns: 0,
+        };
+        vl.credits = [vl.full(); 2];
+        vl
+    }
+
+    /// Smax (1 + J / BAG).
+    fn full(&self) -> i128 {
+        i128::from(self.smax) * i128::from(self.bag_ns) + i128::from(self.smax) * i128::from(self.jitter_ns)
+    }
+
+    /// What a frame with so many bytes on the wire meets: limits of its length, then the account.
+    fn passes(&mut self, now_ns: u64, bytes: u64) -> bool {
+        if !(64..=self.smax).contains(&bytes) {
+            return false;
+        }
+        let grown = i128::from(self.smax) * i128::from(now_ns - self.last_ns);
+        self.last_ns = now_ns;
+        self.credits = self.credits.map(|credit| (credit + grown).min(self.full()));
+        let cost = |bytes: u64| i128::from(bytes) * i128::from(self.bag_ns);
+        let costs =
+            [if self.by_bytes { cost(bytes) } else { 0 }, if self.by_frames { cost(self.smax) } else { 0 }];
+        let passes = costs[0] <= self.credits[0] && costs[1] <= self.credits[1];
+        if passes {
+            self.credits = [self.credits[0] - costs[0], self.credits[1] - costs[1]];
+        }
+        passes
+    }
+
+    fn commands(&self, number: usize, registers: bool) -> String {
+        let Vl { port, bag_ns, jitter_ns, smax, .. } = self;
+        let (by_bytes, by_frames) = (u8::from(self.by_bytes), u8::from(self.by_frames));
+        let test = ["", "frames", "bytes", "both"][usize::from(2 * by_bytes + by_frames)];
+        let out = 1 << (number % PORTS);
+        match registers {
+            true => format!(
+                "table_add vls forward {port} {number} => {number} {number} {bag_ns} {jitter_ns} {by_bytes} {by_frames} 64 {smax} 2 \
+                 {out} 0\n"
+            ),
+            false => format!(
+                "table_add vls forward {port} {number} => {number} {number} 64 {smax} 2 {out} 0\n\
+                 account_set accounts {number} {bag_ns}ns {jitter_ns}ns {smax} {test}\n"
+            ),
+        }
+    }
+}
+
+fn program(name: &str) -> Arc<Program> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    compile_path(&root.join(format!("{name}.p4")))
+}
+
+/// Runs so many frames; says how many passed.
+fn run(name: &str, engine: EngineKind, frames: usize) -> usize {
+    let mut rng = Rng::new(664);
+    let mut vls: Vec<Vl> = (0..VLS).map(|_| Vl::random(&mut rng)).collect();
+    let of_port = |port| (0..VLS).filter(|vl| vls[*vl].port == port).collect::<Vec<_>>();
+    let of_port: Vec<Vec<usize>> = (0..PORTS).map(of_port).collect();
+    let config = || SwitchConfig { engine, clock: Clock::simulated(), ..SwitchConfig::default() };
+    let mut switch = Switch::new(program(name), config()).unwrap();
+    let all = vls.iter().enumerate().map(|(number, vl)| vl.commands(number, name == "afdx_registers"));
+    let text: String = all.collect();
+    let report = run_on(&mut switch, &text, &parse(&text).unwrap(), |_| ());
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+
+    let mut memory = vec![0; STRIDE * MAX_BATCH + TAILROOM];
+    let (mut now_ns, mut passed) = (switch.now_ns() + 1, 0);
+    for (round, first) in (0..frames).step_by(MAX_BATCH).enumerate() {
+        if round == frames / MAX_BATCH / 2 {
+            let next = Switch::successor(program(name), config(), &switch.state().handle()).unwrap();
+            swap_at_rest(&mut switch, next, Keep::Everything).unwrap();
+        }
+        let port = rng.below(PORTS);
+        let (mut places, mut times, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..MAX_BATCH.min(frames - first) {
+            let vl = of_port[port][rng.below(of_port[port].len())];
+            now_ns += rng.below(STEP_NS) as u64;
+            let bytes = match rng.below(20) {
+                0 => 60 + rng.below(1470) as u64,
+                _ => 64.max(vls[vl].smax - rng.below(1 + vls[vl].smax as usize / 4) as u64),
+            };
+            let at = number * STRIDE + HEADROOM;
+            let frame = &mut memory[at..at + HEADERS];
+            frame[..4].copy_from_slice(&[3, 0, 0, 0]);
+            frame[4..6].copy_from_slice(&(vl as u16).to_be_bytes());
+            frame[6..12].copy_from_slice(&((first + number) as u64).to_be_bytes()[2..]);
+            places.push(Place { at: at as u32, len: bytes as u32 - 4 });
+            times.push(now_ns);
+            if vls[vl].passes(now_ns, bytes) {
+                wanted.push(((vl % PORTS) as u32, (first + number) as u64));
+            }
+        }
+        switch.advance_to(now_ns);
+        let mut sent = Vec::new();
+        let mut burst = Burst::new(&mut memory, &places, HEADROOM).unwrap();
+        switch.switch_burst_at(port as u32, &mut burst, &times, |port, output| {
+            let number = output.bytes[6..12].iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+            sent.push((port, number));
+        });
+        sent.sort_by_key(|(_, number)| *number);
+        assert_eq!(sent, wanted, "{name}, {engine:?}, frames from {first} on");
+        passed += wanted.len();
+    }
+    passed
+}
+
+#[test]
+fn a_million_frames_are_policed_as_by_exact_fractions() {
+    let passed = run("afdx", EngineKind::Jit, FRAMES);
+    assert!((FRAMES / 10..FRAMES * 9 / 10).contains(&passed), "{passed} of {FRAMES} passed");
+}
+
+#[test]
+fn registers_police_the_same() {
+    let frames = FRAMES / 5;
+    let passed = run("afdx_registers", EngineKind::Jit, frames);
+    assert_eq!(run("afdx", EngineKind::Jit, frames), passed);
+}
+
+#[test]
+fn the_interpreter_polices_the_same() {
+    let frames = FRAMES / 25;
+    let passed = run("afdx", EngineKind::Interp, frames);
+    assert_eq!(run("afdx_registers", EngineKind::Interp, frames), passed);
+}
