@@ -269,12 +269,12 @@ impl Feed {
         self.0.tell(&Event::ColdStart);
     }
 
-    /// The link of a port is up or down. The first time that is no change.
+    /// The link of a port is up or down. One that nothing was said of was up.
     pub fn link(&self, port: u32, is_up: bool) {
         let is_enabled = {
             let mut known = self.0.known();
             let before = known.links.insert(port, is_up);
-            if before.is_none_or(|before| before == is_up) {
+            if before.unwrap_or(true) == is_up {
                 return;
             }
             known.last_changes.insert(port, self.0.agent.ticks());
@@ -286,7 +286,6 @@ impl Feed {
 
     /// A port has failed for good, whose link was up as far as anybody knew.
     pub fn failed(&self, port: u32) {
-        self.0.known().links.entry(port).or_insert(true);
         self.link(port, false);
     }
 
