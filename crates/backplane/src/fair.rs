@@ -113,7 +113,7 @@ impl Fair {
         }
     }
 
-    /// The lane has received, and those who got packets have joined: who has had none for long is no contender any more.
+    /// The lane has received, and the switches that got packets have joined: a held switch whose time is over is no contender any more.
     #[inline]
     pub(crate) fn release(&mut self, now_ns: u64) {
         while self.held.front().is_some_and(|(since, _)| now_ns.saturating_sub(*since) >= HOLD_NS) {

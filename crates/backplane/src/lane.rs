@@ -198,9 +198,9 @@ impl Lane {
     /// Does what was asked of switches, as far as they have time; whether anything was done.
     fn answer_called(&mut self) -> bool {
         let mut any = false;
+        let limit = self.fair.limit(self.active.iter().chain(&self.called).copied());
         for _ in 0..self.called.len() {
             let now = now_ns();
-            let limit = self.fair.limit(self.active.iter().chain(&self.called).copied());
             let id = self.called.remove(0);
             let Some(Some(member)) = self.members.get_mut(usize::from(id)) else { continue };
             if !self.fair.allows(id, limit) && !self.answers.has_any(now) {
