@@ -264,35 +264,13 @@ fn link<'t>(table: Table<'t>, findings: &mut Findings) -> Option<LinkDraft<'t>> 
 }
 
 fn ends(table: &Table<'_>, findings: &mut Findings) -> Option<[Placed<End>; 2]> {
-    let Some(value) = table.value("between") else {
-        table.missing("between", findings);
-        return None;
+    let refusal = |text: &str| {
+        format!(
+            "{} is no end of a link: SWITCH:PORT with a port up to {MAX_PORT_NUMBER} is expected",
+            quoted(text)
+        )
     };
-    let elements = match value.get_ref().as_array() {
-        Some(elements) if elements.len() == 2 => elements,
-        _ => {
-            table.wrong_type("between", value, findings);
-            return None;
-        }
-    };
-    let mut read = Vec::new();
-    for element in elements.iter() {
-        let Some(text) = element.get_ref().as_str() else {
-            table.wrong_type("between", element, findings);
-            continue;
-        };
-        match text.parse::<End>() {
-            Ok(end) => read.push((end, element.span())),
-            Err(NoEnd) => {
-                let message = format!(
-                    "{} is no end of a link: SWITCH:PORT with a port up to {MAX_PORT_NUMBER} is expected",
-                    quoted(text)
-                );
-                findings.push(Finding::new(Kind::Value, element.span(), message));
-            }
-        }
-    }
-    read.try_into().ok()
+    table.pair("between", refusal, findings)
 }
 
 /// A key that names a file or folder, which has to be there when files are checked.

@@ -6,6 +6,7 @@ use crate::quantity::{self, Measure};
 use crate::section::{Absent, Form, Key, Section};
 use millrace_listen::Address;
 use std::ops::Range;
+use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -120,6 +121,39 @@ impl<'t> Table<'t> {
             }
             _ => None,
         }
+    }
+
+    /// Exactly two texts that are read as something else, each with its place. The key has to be there; `refusal` says what is wrong with a
+    /// text that cannot be read.
+    pub fn pair<T: FromStr>(
+        &self,
+        name: &str,
+        refusal: impl Fn(&str) -> String,
+        findings: &mut Findings,
+    ) -> Option<[Placed<T>; 2]> {
+        let Some(value) = self.value(name) else {
+            self.missing(name, findings);
+            return None;
+        };
+        let elements = match value.get_ref().as_array() {
+            Some(elements) if elements.len() == 2 => elements,
+            _ => {
+                self.wrong_type(name, value, findings);
+                return None;
+            }
+        };
+        let mut read = Vec::new();
+        for element in elements.iter() {
+            let Some(text) = element.get_ref().as_str() else {
+                self.wrong_type(name, element, findings);
+                continue;
+            };
+            match text.parse() {
+                Ok(one) => read.push((one, element.span())),
+                Err(_) => findings.push(Finding::new(Kind::Value, element.span(), refusal(text))),
+            }
+        }
+        read.try_into().ok()
     }
 
     /// Several numbers.

@@ -176,36 +176,14 @@ fn link<'t>(table: Table<'t>, default_rate: u64, findings: &mut Findings) -> Opt
 }
 
 fn ends(table: &Table<'_>, findings: &mut Findings) -> Option<[Placed<WrittenEnd>; 2]> {
-    let Some(value) = table.value("between") else {
-        table.missing("between", findings);
-        return None;
+    let refusal = |text: &str| {
+        format!(
+            "{} is no end of a link: NODE or NODE:PORT with a port up to {} is expected",
+            quoted(text),
+            MAX_PORTS - 1
+        )
     };
-    let elements = match value.get_ref().as_array() {
-        Some(elements) if elements.len() == 2 => elements,
-        _ => {
-            table.wrong_type("between", value, findings);
-            return None;
-        }
-    };
-    let mut read = Vec::new();
-    for element in elements.iter() {
-        let Some(text) = element.get_ref().as_str() else {
-            table.wrong_type("between", element, findings);
-            continue;
-        };
-        match text.parse::<WrittenEnd>() {
-            Ok(end) => read.push((end, element.span())),
-            Err(NoEnd) => {
-                let message = format!(
-                    "{} is no end of a link: NODE or NODE:PORT with a port up to {} is expected",
-                    quoted(text),
-                    MAX_PORTS - 1
-                );
-                findings.push(Finding::new(Kind::Value, element.span(), message));
-            }
-        }
-    }
-    read.try_into().ok()
+    table.pair("between", refusal, findings)
 }
 
 fn account<'t>(table: Table<'t>, bags: Bags, findings: &mut Findings) -> Read<'t, Account> {
