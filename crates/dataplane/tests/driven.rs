@@ -3,12 +3,9 @@
 mod wire;
 
 use millrace_dataplane::{Doorbell, EngineKind, PortId, Progress, Replica, Switch, SwitchConfig, Worker};
-use millrace_drivers::{MemoryPort, QueuePair};
 use millrace_frames::{PacketPool, Region, SlotLayout};
 use millrace_pipeline::text;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use wire::Wire;
 
 /// Frames of port 2 go to group 1, others to their neighbour: from 0 to 1 and back.
 const PROGRAM: &str = "program t architecture test errors (NoError)
@@ -37,9 +34,8 @@ fn packets_are_of_the_pool_that_is_lent_and_go_back_there() {
     switch.replication_mut().set_copies(1, copies.to_vec()).unwrap();
     let (mut senders, mut pairs, mut receivers) = (Vec::new(), Vec::new(), Vec::new());
     for port in 0..3 {
-        let ((sender, comes), (goes, receiver)) = (channel(), channel());
-        let pair = MemoryPort::new(Wire(comes, goes, Vec::new()));
-        pairs.push((port as PortId, Box::new(pair) as Box<dyn QueuePair>));
+        let (pair, sender, receiver) = wire::port();
+        pairs.push((port as PortId, pair));
         senders.push(sender);
         receivers.push(receiver);
     }

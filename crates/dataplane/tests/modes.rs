@@ -1,24 +1,19 @@
 //! What a running switch forwards and sends in each mode.
 
+mod wire;
+
 use millrace_dataplane::{
     Control, DropReason, EngineKind, MODES, Mode, PortId, Spread, Switch, SwitchConfig, Worker,
 };
-use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
+use millrace_drivers::QueuePair;
 use millrace_pipeline::text;
 use millrace_traffic::words;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const MANAGEMENT: PortId = 9;
-
-/// The inner end of a cable.
-struct Cable {
-    incoming: Receiver<Vec<u8>>,
-    outgoing: Sender<Vec<u8>>,
-    last: Vec<u8>,
-}
 
 /// The outer end.
 struct Host {
@@ -27,21 +22,8 @@ struct Host {
 }
 
 fn cable() -> (Box<dyn QueuePair>, Host) {
-    let (sends, incoming) = channel();
-    let (outgoing, receives) = channel();
-    (Box::new(MemoryPort::new(Cable { incoming, outgoing, last: Vec::new() })), Host { sends, receives })
-}
-
-impl FarEnd for Cable {
-    fn next(&mut self) -> Next<'_> {
-        let Ok(frame) = self.incoming.try_recv() else { return Next::None };
-        self.last = frame;
-        Next::Frame(&self.last)
-    }
-
-    fn take(&mut self, frame: &[u8]) -> bool {
-        self.outgoing.send(frame.to_vec()).is_ok()
-    }
+    let (port, sends, receives) = wire::port();
+    (port, Host { sends, receives })
 }
 
 impl Host {

@@ -1,28 +1,21 @@
 //! Ports that come and go while a worker runs.
 
+mod wire;
+
 use millrace_dataplane::{
     Control, DropReason, EngineKind, GroupWrite, PortCounters, PortId, PortsError, QueueSetting, QueueWrite,
     Replica, Request, Summary, Switch, SwitchConfig, Worker,
 };
-use millrace_drivers::{
-    FarEnd, MemoryPort, Next, PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted,
-};
+use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, TimeSource, Transmitted};
 use millrace_frames::{Batch, PacketPool};
 use millrace_pipeline::text;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The inner end of a cable.
-struct Cable {
-    incoming: Receiver<Vec<u8>>,
-    outgoing: Sender<Vec<u8>>,
-    last: Vec<u8>,
-}
 
 /// The outer end.
 struct Host {
@@ -31,21 +24,8 @@ struct Host {
 }
 
 fn cable() -> (Box<dyn QueuePair>, Host) {
-    let (sends, incoming) = channel();
-    let (outgoing, receives) = channel();
-    (Box::new(MemoryPort::new(Cable { incoming, outgoing, last: Vec::new() })), Host { sends, receives })
-}
-
-impl FarEnd for Cable {
-    fn next(&mut self) -> Next<'_> {
-        let Ok(frame) = self.incoming.try_recv() else { return Next::None };
-        self.last = frame;
-        Next::Frame(&self.last)
-    }
-
-    fn take(&mut self, frame: &[u8]) -> bool {
-        self.outgoing.send(frame.to_vec()).is_ok()
-    }
+    let (port, sends, receives) = wire::port();
+    (port, Host { sends, receives })
 }
 
 impl Host {

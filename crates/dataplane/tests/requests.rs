@@ -6,14 +6,12 @@ use millrace_dataplane::{
     Answer, Control, EngineKind, ObjectError, ObjectRequest, PortId, Reply, Request, Switch, SwitchConfig,
     Worker, answer,
 };
-use millrace_drivers::MemoryPort;
 use millrace_pipeline::{Bits, RegisterId, text};
 use millrace_state::{ObjectWrite, WriteError};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use wire::Wire;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longer than a worker takes for many rounds.
@@ -64,10 +62,8 @@ struct Running {
 
 impl Running {
     fn start() -> Running {
-        let (sends, incoming) = channel();
-        let (outgoing, receives) = channel();
-        let port = MemoryPort::new(Wire(incoming, outgoing, Vec::new()));
-        let worker = Worker::new(switch(), vec![(1 as PortId, Box::new(port))]).unwrap();
+        let (port, sends, receives) = wire::port();
+        let worker = Worker::new(switch(), vec![(1 as PortId, port)]).unwrap();
         let control = worker.control();
         Running { control, sends, receives, worker: std::thread::spawn(move || worker.run()) }
     }

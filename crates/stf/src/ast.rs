@@ -161,3 +161,13 @@ pub struct Test {
     /// The statements with their places, in order.
     pub statements: Vec<(Statement, Range<usize>)>,
 }
+
+impl Test {
+    /// The frames that come in, with their ports, in order.
+    pub fn frames(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.statements.iter().filter_map(|(statement, _)| match statement {
+            Statement::Packet { port, bytes } => Some((*port, bytes.as_slice())),
+            _ => None,
+        })
+    }
+}

@@ -123,15 +123,8 @@ impl Bounded {
 
 /// The frames of an STF test, with their ports.
 fn frames(stf: &str) -> Vec<(u32, Vec<u8>)> {
-    let packets = stf.lines().filter_map(|line| line.trim().strip_prefix("packet "));
-    let frame = |packet: &str| {
-        let (port, hex) = packet.trim().split_once(' ')?;
-        let digits: Vec<u32> =
-            hex.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-        let bytes = digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect();
-        Some((port.parse().ok()?, bytes))
-    };
-    packets.filter_map(frame).collect()
+    let test = millrace_stf::parse(stf).expect("a test");
+    test.frames().map(|(port, frame)| (port, frame.to_vec())).collect()
 }
 
 /// Frames made of others: cut, filled up, with bits and bytes changed, two spliced.

@@ -1,10 +1,19 @@
 //! The far end of a port of the memory: frames come and go by channels.
 
-use millrace_drivers::{FarEnd, Next};
-use std::sync::mpsc::{Receiver, Sender};
+use millrace_drivers::{FarEnd, MemoryPort, Next, QueuePair};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What comes, what goes, and the frame that came last.
-pub(crate) struct Wire(pub(crate) Receiver<Vec<u8>>, pub(crate) Sender<Vec<u8>>, pub(crate) Vec<u8>);
+struct Wire(Receiver<Vec<u8>>, Sender<Vec<u8>>, Vec<u8>);
+
+/// A frame.
+type Frame = Vec<u8>;
+
+/// A port, with what sends frames to it and what receives those that it sends.
+pub(crate) fn port() -> (Box<dyn QueuePair>, Sender<Frame>, Receiver<Frame>) {
+    let ((sender, comes), (goes, receiver)) = (channel(), channel());
+    (Box::new(MemoryPort::new(Wire(comes, goes, Vec::new()))), sender, receiver)
+}
 
 impl FarEnd for Wire {
     fn next(&mut self) -> Next<'_> {

@@ -39,6 +39,20 @@ fn the_tests_of_the_cookbook_pass() {
     }
 }
 
+/// A program of a language passes a test with an engine.
+fn passes(std: &str, engine: &str, program: &str, test: &str) {
+    let said = millrace(&["stf", "--std", std, "--engine", engine, program, test]);
+    assert_eq!(said.code, 0, "{program}: {}", said.err);
+    assert!(said.out.starts_with(&format!("{test}: ok (")), "{program}: {}", said.out);
+}
+
+/// A program takes entries.
+fn fits(std: &str, program: &str, entries: &str) {
+    let packet = ["--port", "0", "--packet", "00"];
+    let said = millrace(&[&["trace", "--std", std, program, "--entries", entries], &packet[..]].concat());
+    assert_eq!(said.code, 0, "{entries}: {}", said.err);
+}
+
 #[test]
 fn the_tests_of_programs_in_both_languages_pass() {
     for name in ["nat", "l3_gateway_vxlan", "l3_gateway_pppoe", "l3_gateway_gtp"] {
@@ -48,15 +62,9 @@ fn the_tests_of_programs_in_both_languages_pass() {
             ("p4-16", "auto", format!("programs/{name}.p4")),
             ("p4-14", "interp", format!("programs/{name}_14.p4")),
         ] {
-            let said = millrace(&["stf", "--std", std, "--engine", engine, &program, &test]);
-            assert_eq!(said.code, 0, "{program}: {}", said.err);
-            assert!(said.out.starts_with(&format!("{test}: ok (")), "{program}: {}", said.out);
+            passes(std, engine, &program, &test);
             // And the entries of the example network fit it.
-            let entries = format!("programs/{name}.entries");
-            let packet = ["--port", "0", "--packet", "00"];
-            let said =
-                millrace(&[&["trace", "--std", std, &program, "--entries", &entries], &packet[..]].concat());
-            assert_eq!(said.code, 0, "{entries}: {}", said.err);
+            fits(std, &program, &format!("programs/{name}.entries"));
         }
     }
 }
@@ -66,15 +74,9 @@ fn the_tests_of_the_afdx_switches_pass() {
     for (name, std) in [("afdx", "p4-16"), ("afdx_registers", "p4-16"), ("afdx_14", "p4-14")] {
         let (program, test) = (format!("programs/{name}.p4"), format!("programs/{name}.stf"));
         for engine in ["auto", "interp"] {
-            let said = millrace(&["stf", "--std", std, "--engine", engine, &program, &test]);
-            assert_eq!(said.code, 0, "{program}: {}", said.err);
-            assert!(said.out.starts_with(&format!("{test}: ok (")), "{program}: {}", said.out);
+            passes(std, engine, &program, &test);
         }
-        let entries = format!("programs/{name}.entries");
-        let packet = ["--port", "0", "--packet", "00"];
-        let said =
-            millrace(&[&["trace", "--std", std, &program, "--entries", &entries], &packet[..]].concat());
-        assert_eq!(said.code, 0, "{entries}: {}", said.err);
+        fits(std, &program, &format!("programs/{name}.entries"));
     }
 }
 
