@@ -20,18 +20,7 @@ const VLS: u64 = 3;
 const FRAMES: usize = 400;
 const HOST: u32 = 2;
 /// The reasons of the program are the first of the library, in the same order.
-const REASONS: [Discard; 10] = [
-    Discard::Short,
-    Discard::Long,
-    Discard::Destination,
-    Discard::UnknownVl,
-    Discard::Network,
-    Discard::Interface,
-    Discard::Lmax,
-    Discard::OutOfWindow,
-    Discard::Redundant,
-    Discard::Late,
-];
+const REASONS: &[Discard] = Discard::ALL.split_at(10).0;
 
 /// xorshift64 (Marsaglia).
 struct Random(u64);

@@ -65,15 +65,9 @@ pub fn generate(seed: u64, size: Size) -> Network {
         max_jitter: crate::MAX_TIME,
     };
     let mut network = Network {
-        name: format!("random-{seed}"),
-        part_number: None,
-        overhead: 20,
-        bags: Bags::Standard,
         end_systems: (0..size.end_systems.max(2)).map(end_system).collect(),
         switches,
-        links: Vec::new(),
-        accounts: Vec::new(),
-        vls: Vec::new(),
+        ..Network::empty(format!("random-{seed}"), 20)
     };
     link(&mut network, size, &mut random);
     send(&mut network, size, priorities, &mut random);

@@ -28,6 +28,23 @@ pub struct Network {
     pub vls: Vec<Vl>,
 }
 
+impl Network {
+    /// One of nothing yet, whose wires add so many bytes to a frame.
+    pub(crate) fn empty(name: String, overhead: u32) -> Network {
+        Network {
+            name,
+            part_number: None,
+            overhead,
+            bags: Bags::Standard,
+            end_systems: Vec::new(),
+            switches: Vec::new(),
+            links: Vec::new(),
+            accounts: Vec::new(),
+            vls: Vec::new(),
+        }
+    }
+}
+
 /// One of the two redundant networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Side {

@@ -19,6 +19,7 @@ pub(crate) use afdx::{MODE, MODE_CHANGED, PREVIOUS_MODE, mode_number};
 pub(crate) use interfaces::{IF_ADMIN_STATUS, IF_INDEX, IF_OPER_STATUS};
 pub(crate) use system::{SYS_OBJECT_ID, SYS_UP_TIME, TRAP_OID, TRAPS};
 
+use crate::value::Value;
 use crate::view::{Builder, Cell, Rows, View};
 use millrace_observe_api::{PortStatus, Status};
 use std::collections::BTreeMap;
@@ -87,6 +88,18 @@ fn ports(status: &Status) -> Vec<Port<'_>> {
     let mut ports: Vec<Port<'_>> = each.collect();
     ports.sort_by_key(|port| port.index);
     ports
+}
+
+fn integer(number: i32) -> Option<Cell> {
+    Some(Value::Integer(number).into())
+}
+
+fn counter(count: u64) -> Option<Cell> {
+    Some(Value::counter(count).into())
+}
+
+fn large(count: u64) -> Option<Cell> {
+    Some(Value::Counter64(count).into())
 }
 
 /// A column of a table whose rows are like that: its number, and what it has of a row.

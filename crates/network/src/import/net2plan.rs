@@ -126,17 +126,7 @@ pub(super) fn read(sources: &[Source<'_>], notes: &mut Notes) -> Result<Network,
         let message = "three tables are a network: switches (`ports`), end systems (`link_direction`), virtual links (`bag`)";
         return Err(wrong(sources[0], Finding::new(Kind::Missing, 0..0, message)));
     };
-    let mut network = Network {
-        name: "network".into(),
-        part_number: None,
-        overhead: 20,
-        bags: Bags::Standard,
-        end_systems: Vec::new(),
-        switches: Vec::new(),
-        links: Vec::new(),
-        accounts: Vec::new(),
-        vls: Vec::new(),
-    };
+    let mut network = Network::empty("network".into(), 20);
     let by_id = each(&switches, |findings| read_switches(&switches, &mut network, findings, notes))?;
     each(&end_systems, |findings| read_end_systems(&end_systems, &by_id, &mut network, findings, notes))?;
     super::saihu::number_ports(&mut network);

@@ -263,17 +263,7 @@ fn build(
         let name = &servers[node].name;
         name.rsplit_once('-').map_or(name.as_str(), |(prefix, _)| prefix)
     };
-    let mut network = Network {
-        name,
-        part_number: None,
-        overhead: 0,
-        bags: Bags::Any,
-        end_systems: Vec::new(),
-        switches: Vec::new(),
-        links: Vec::new(),
-        accounts: Vec::new(),
-        vls: Vec::new(),
-    };
+    let mut network = Network { bags: Bags::Any, ..Network::empty(name, 0) };
     let mut switch_names: HashMap<usize, String> = HashMap::default();
     for node in node_of.iter().copied() {
         if switch_names.contains_key(&node) {

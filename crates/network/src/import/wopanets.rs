@@ -64,17 +64,7 @@ fn document(text: &str, findings: &mut Findings, notes: &mut Notes) -> Option<Ne
     let root = document.root_element();
     let mut reader = Reader { findings, notes };
     let whole = reader.whole(root)?;
-    let mut network = Network {
-        name: whole.name.clone(),
-        part_number: None,
-        overhead: whole.wire as u32,
-        bags: Bags::Standard,
-        end_systems: Vec::new(),
-        switches: Vec::new(),
-        links: Vec::new(),
-        accounts: Vec::new(),
-        vls: Vec::new(),
-    };
+    let mut network = Network::empty(whole.name.clone(), whole.wire as u32);
     let mut nodes = HashMap::default();
     for element in elements(root, "station") {
         let served = reader.served(element);

@@ -3,7 +3,7 @@
 //! Counters of 32 bits are there for what cannot wrap within an hour (RFC 2578, 7.1.6) and for clients of version 1; counters of 64 bits
 //! next to those that can.
 
-use super::{Moment, Port, add_table, interface};
+use super::{Moment, Port, add_table, counter, integer, interface, large};
 use crate::value::Value;
 use crate::view::{Builder, Cell};
 use millrace_observe_api::{
@@ -52,18 +52,6 @@ pub(super) fn add(builder: &mut Builder, moment: &Moment<'_>, ports: &[Port<'_>]
 /// The name of the entry of a table.
 fn table(number: u32) -> Vec<u32> {
     [&MIB[..], &[1, number, 1]].concat()
-}
-
-fn integer(number: i32) -> Option<Cell> {
-    Some(Value::Integer(number).into())
-}
-
-fn counter(count: u64) -> Option<Cell> {
-    Some(Value::counter(count).into())
-}
-
-fn large(count: u64) -> Option<Cell> {
-    Some(Value::Counter64(count).into())
 }
 
 fn gauge(number: u64) -> Option<Cell> {

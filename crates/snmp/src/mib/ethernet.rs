@@ -3,7 +3,7 @@
 //! A port's own counters are of frames that came whole; what was wrong on a cable only its device has found. So ports without a device
 //! have rows without the counters of errors.
 
-use super::{Port, add_port_table};
+use super::{Port, add_port_table, counter, integer};
 use crate::value::Value;
 use crate::view::{Builder, Cell};
 use millrace_observe_api::{KindsStatus, PortStatus};
@@ -28,14 +28,6 @@ pub(super) fn add(builder: &mut Builder, ports: &[Port<'_>]) {
     let cables = || ports.iter().copied().filter(|port| port.is_ethernet);
     add_port_table(builder, &DOT3_STATS_ENTRY, cables(), &dot3_stats());
     add_port_table(builder, &ETHER_STATS_ENTRY, cables(), &ether_stats());
-}
-
-fn integer(number: i32) -> Option<Cell> {
-    Some(Value::Integer(number).into())
-}
-
-fn counter(count: u64) -> Option<Cell> {
-    Some(Value::counter(count).into())
 }
 
 /// `dot3StatsTable`. Collisions are those of a shared cable, which no device tells a switch of here.

@@ -3,9 +3,9 @@
 //! Octets are the bytes of frames as `/status` has them, without the check sequence, which drivers do not hand over. Where a port does not
 //! look at the kind of frames, all of them are unicast ones, as in gNMI, and there are no counters of the other kinds.
 
-use super::{Moment, Port, add_port_table};
+use super::{Moment, Port, add_port_table, counter, integer, large};
 use crate::value::Value;
-use crate::view::{Builder, Cell};
+use crate::view::Builder;
 use millrace_observe_api::{KindsStatus, PortStatus};
 
 const INTERFACES: [u32; 7] = [1, 3, 6, 1, 2, 1, 2];
@@ -50,18 +50,6 @@ pub(super) fn add(builder: &mut Builder, moment: &Moment<'_>, ports: &[Port<'_>]
     add_port_table(builder, &[&IF_MIB_OBJECTS[..], &[1, 1]].concat(), ports.iter().copied(), &if_x_table());
     // When a row came or went: ports that there are from the start are most.
     builder.scalar(&[&IF_MIB_OBJECTS[..], &[5]].concat(), Some(Value::Ticks(0)));
-}
-
-fn integer(number: i32) -> Option<Cell> {
-    Some(Value::Integer(number).into())
-}
-
-fn counter(count: u64) -> Option<Cell> {
-    Some(Value::counter(count).into())
-}
-
-fn large(count: u64) -> Option<Cell> {
-    Some(Value::Counter64(count).into())
 }
 
 /// `ifTable`, without the objects that RFC 2863 has deprecated.
