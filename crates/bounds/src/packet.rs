@@ -57,6 +57,11 @@ pub(crate) struct Packet {
     cursor: Rc<[Lit]>,
     length: Rc<[Lit]>,
     out: Rc<[Lit]>,
+    /// The set of ports that copies are to come for, and the set of the one that the copy at hand is for.
+    to_come: Rc<[Lit]>,
+    copy: Rc<[Lit]>,
+    /// How many copies have come.
+    copies: usize,
     /// Steps of the body.
     steps: u32,
     /// Whether its bytes are still those that came in.
@@ -99,6 +104,9 @@ impl Packet {
             cursor: cursor.into(),
             length: world.arrival.length.clone().into(),
             out: vec![no; 32].into(),
+            to_come: vec![no; 32].into(),
+            copy: vec![no; 32].into(),
+            copies: 0,
             steps: 0,
             is_as_it_came: true,
             found: None,
@@ -130,6 +138,25 @@ impl Packet {
         let keys: Vec<Word> =
             world.program.tables[table].keys.iter().map(|key| self.eval(world, &key.value)).collect();
         self.found = Some(world.choices.of(&mut world.circuit, table, keys));
+    }
+
+    /// Whether copies are to come.
+    pub(crate) fn more_copies(&self, circuit: &mut Circuit) -> Lit {
+        circuit.any(self.to_come.iter().copied())
+    }
+
+    /// The lowest port leaves the set of those to come. Each copy takes one, so after `n` copies none of the lowest `n` ports is left:
+    /// said so, for the number of copies to be bounded where the set is not known.
+    fn next_copy(&mut self, circuit: &mut Circuit) {
+        let none = circuit.constant(false);
+        let (mut lower, mut copy, mut rest) = (none, Vec::new(), Vec::new());
+        self.copies += 1;
+        for (number, port) in self.to_come.iter().enumerate() {
+            copy.push(circuit.and(*port, !lower));
+            rest.push(if number < self.copies { none } else { circuit.and(*port, lower) });
+            lower = circuit.or(lower, *port);
+        }
+        (self.copy, self.to_come) = (copy.into(), rest.into());
     }
 
     /// Counts steps; says whether there were as many left.
@@ -352,6 +379,7 @@ impl Packet {
                     Input::Length => self.length.to_vec(),
                     Input::LengthNow => world.circuit.fresh_word(32),
                     Input::Out => self.out.to_vec(),
+                    Input::Copy => number_of(&mut world.circuit, &self.copy),
                 };
                 self.write(world, *dst, Some(value));
             }
@@ -371,6 +399,12 @@ impl Packet {
                 let mut out = self.eval(world, expr);
                 out.resize(32, world.circuit.constant(false));
                 self.out = out.into();
+            }
+            Op::StartCopies => (self.to_come, self.copies) = (self.out.clone(), 0),
+            Op::NextCopy => self.next_copy(&mut world.circuit),
+            Op::DropCopy(_) => {
+                let left = self.out.iter().zip(self.copy.iter());
+                self.out = left.map(|(port, copy)| world.circuit.and(*port, !*copy)).collect();
             }
             Op::StartSteps => self.steps = 0,
             Op::NoteParsed
@@ -536,4 +570,12 @@ fn binary(circuit: &mut Circuit, op: BinaryOp, a: Word, b: Word) -> Word {
             circuit.fresh_word(width)
         }
     }
+}
+/// The number of the only one of 32 bits that is set.
+fn number_of(circuit: &mut Circuit, one: &[Lit]) -> Vec<Lit> {
+    let none = circuit.constant(false);
+    let bit = |circuit: &mut Circuit, bit: usize| {
+        circuit.any(one.iter().enumerate().filter(|(number, _)| number >> bit & 1 != 0).map(|(_, port)| *port))
+    };
+    (0..32).map(|number| if number < 5 { bit(circuit, number) } else { none }).collect()
 }

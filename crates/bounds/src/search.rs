@@ -358,6 +358,10 @@ impl<'a, 'w> Search<'a, 'w> {
                 is_possible
             }
             Term::Step { steps, .. } => packet.step(*steps) == (edge == 0),
+            Term::MoreCopies { .. } => {
+                let more = packet.more_copies(&mut world.circuit);
+                packet.take(&world.circuit, if edge == 0 { more } else { !more })
+            }
             Term::Lookup { table, .. } => {
                 packet.lookup(world, *table);
                 true

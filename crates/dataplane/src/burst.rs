@@ -164,7 +164,7 @@ fn run_ahead(
     };
     let Some(batch) = Batch::new(burst.reborrow(), port) else { return false };
     let mut dropped = 0;
-    let left = {
+    let (left, dropped_copies) = {
         let mut bursts = bursts;
         let mut host = bursts.host(&mut switch.forwarder.state);
         let mut ran = bursts.run(batch, &mut host, Times { each, now_ns: switch.now_ns });
@@ -176,10 +176,16 @@ fn run_ahead(
         let hops = (!switch.traffic.allowances.copies.is_limited()).then_some(switch.hops);
         let left = send(&mut ran, (classes, hops), (&mut known, &mut dropped), &mut switch.buffers, sent);
         host.move_effects(&mut switch.forwarder.effects);
-        left
+        (left, host.take_dropped_copies())
     };
     switch.ledger.counters.received_many(port, packets as u64, bytes);
     switch.ledger.counters.dropped_many(DropReason::IngressDrop, port, dropped);
+    if !dropped_copies.is_empty() {
+        let origin = switch.origin(port, switch.now_ns, None);
+        for (to, site) in dropped_copies {
+            switch.count_drop(Loss::at(DropReason::EgressDrop, site), &origin, Some(to));
+        }
+    }
     if !left.is_empty() || !switch.forwarder.effects.answers.is_empty() {
         if !reads_time {
             switch.now_ns = switch.clock.now_ns();
@@ -263,7 +269,8 @@ fn send_copies(
     (ports, hops): (u32, u8),
     sent: &mut impl FnMut(PortId, Output<'_>),
 ) {
-    let last = ports.checked_ilog2().unwrap_or(0);
+    // Egress may have dropped all of them.
+    let Some(last) = ports.checked_ilog2() else { return };
     let (bytes, service) = (results.bytes(at), Service::default());
     for port in members(ports & !(1 << last)) {
         sent(port, Output { bytes, number: None, service, hops });

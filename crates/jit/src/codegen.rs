@@ -302,6 +302,11 @@ impl<'a> Gen<'a> {
             Term::Step { steps, next, limit } => self.count_steps(*steps, *next, *limit),
             Term::Lookup { table, next } => self.lookup(*table, *next),
             Term::Dispatch { table, actions } => self.dispatch(*table, actions),
+            Term::MoreCopies { more, done } => {
+                let to_come = self.packet().get(PacketVar::ToCome);
+                let (more, done) = (self.edge(*more), self.edge(*done));
+                self.ins().brif(to_come, more, &[], done, &[]);
+            }
             Term::Leave(leave) => self.leave(leave),
         }
     }

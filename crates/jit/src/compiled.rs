@@ -24,6 +24,7 @@ use millrace_midend::cfg::{Cfg, flatten};
 use millrace_midend::facts::Facts;
 use millrace_midend::machine::{MachineCode, Processor};
 use millrace_midend::specialise::{Growth, Specialised, specialise};
+use millrace_midend::copies::Copies;
 use millrace_midend::{Cancel, Limit, Meter, Refusal};
 use millrace_midend::{Footprint, footprint::footprint};
 use millrace_midend::{Plan, Start};
@@ -438,8 +439,11 @@ impl Parts {
         let effort = if cfg.cost.speed > MAX_SPEED { Effort::Quick } else { effort };
         let layout = Arc::new(Layout::new(program).ok_or(JitError::ContextSize)?);
         let records = program.tables.values().map(|table| record_layout(program, table)).collect();
-        let staged = if stages_tables { options.staged.as_slice() } else { &[] };
-        let (stages, stage_bytes) = stages(program, staged, &options.far, &options.shapes);
+        let mut staged = if stages_tables { options.staged.clone() } else { Vec::new() };
+        // A packet does not wait between two copies of it. Their part of egress keeps nothing in which the order of packets shows.
+        let of_copies = Copies::of(program).map(|copies| copies.tables(program)).unwrap_or_default();
+        staged.retain(|table| !of_copies.contains(table));
+        let (stages, stage_bytes) = stages(program, &staged, &options.far, &options.shapes);
         Ok(Parts {
             layout,
             records,

@@ -107,6 +107,12 @@ pub enum Op {
     Reparse,
     /// Remembers the port to send to.
     SetOut(Expr),
+    /// The remembered port is a set of ports that is not empty: a copy for each is to come.
+    StartCopies,
+    /// Goes on with the next copy that is to come, for the lowest port.
+    NextCopy,
+    /// The copy is dropped: its port leaves the set that is remembered. The slot says where the program asked for it.
+    DropCopy(Option<SlotId>),
     /// Remembers the parser's error as the reason of a drop.
     SetError,
     /// Adds to the remembered port or error where the program asked for the drop.
@@ -150,6 +156,9 @@ impl Op {
             | Op::FinishEmit { .. }
             | Op::Reparse
             | Op::SetOut(_)
+            | Op::StartCopies
+            | Op::NextCopy
+            | Op::DropCopy(_)
             | Op::SetError
             | Op::AddSite(_)
             | Op::AddClass(_)
@@ -177,6 +186,8 @@ pub enum Input {
     LengthNow,
     /// The port that the packet is for.
     Out,
+    /// The port that the copy is for.
+    Copy,
 }
 
 /// Where a block goes. `T` is a block: of the control-flow graph, or of the specialised one.
@@ -271,6 +282,13 @@ pub enum Term<T> {
         /// The actions, by their index in the table's list.
         actions: Vec<T>,
     },
+    /// By whether copies are still to come.
+    MoreCopies {
+        /// Some are.
+        more: T,
+        /// None is.
+        done: T,
+    },
     /// Ends.
     Leave(Leave),
 }
@@ -332,6 +350,7 @@ impl<T> Term<T> {
             Term::Dispatch { table, actions } => {
                 Term::Dispatch { table: *table, actions: actions.iter().map(f).collect() }
             }
+            Term::MoreCopies { more, done } => Term::MoreCopies { more: f(more), done: f(done) },
             Term::Leave(leave) => Term::Leave(*leave),
         }
     }
@@ -352,6 +371,7 @@ impl<T> Term<T> {
             }
             Term::Advance { next, short, invalid, .. } => [next, short, invalid].into_iter().for_each(f),
             Term::Step { next, limit, .. } => [next, limit].into_iter().for_each(f),
+            Term::MoreCopies { more, done } => [more, done].into_iter().for_each(f),
             Term::Dispatch { actions, .. } => actions.iter().for_each(f),
             Term::Leave(_) => {}
         }

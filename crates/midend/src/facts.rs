@@ -199,6 +199,9 @@ impl Facts {
             | Op::StartEmit
             | Op::Emit(_)
             | Op::SetOut(_)
+            | Op::StartCopies
+            | Op::NextCopy
+            | Op::DropCopy(_)
             | Op::SetError
             | Op::AddSite(_)
             | Op::AddClass(_)

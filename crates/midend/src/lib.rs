@@ -8,7 +8,8 @@
 //!    there are and where in the packet, the cursor, constants), so that validity and offsets need no code on usual paths. The
 //!    growth is bounded.
 //! 3. [`liveness`] and [`footprint`](mod@footprint): what is still needed of a packet at each node, and which bytes of a packet may change.
-//! 4. [`schedule`] and [`order`]: which tables may be looked up for a whole batch at once.
+//! 4. [`schedule`] and [`order`]: which tables may be looked up for a whole batch at once. [`copies`]: which part of egress copies
+//!    of a packet need to pass one by one.
 //!
 //! What a code generator makes of that it tells as [`machine::MachineCode`].
 //!
@@ -22,6 +23,7 @@
 pub mod budget;
 pub mod cfg;
 mod constants;
+pub mod copies;
 pub mod deparse;
 pub mod facts;
 pub mod footprint;

@@ -214,6 +214,13 @@ impl Walk<'_> {
                 live.out = false;
                 self.expr(expr, facts, live);
             }
+            Op::StartCopies => live.out = true,
+            // No packet waits for a table between two copies.
+            Op::NextCopy => {}
+            Op::DropCopy(site) => {
+                live.out = true;
+                site.iter().for_each(|slot| live.slots.insert(slot.index()));
+            }
             Op::SetError => {
                 live.out = false;
                 let error = self.program.intrinsics.get(Intrinsic::ParserError);

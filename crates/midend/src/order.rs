@@ -59,54 +59,8 @@ impl Order {
     }
 }
 
-/// Whether egress does the same to each copy of a packet, and nothing else shows that it ran: it looks neither at the port nor at
-/// queues, applies no table, keeps and counts nothing, and asks the switch for nothing. Then one pass does for all copies.
-pub fn egress_is_blind(program: &Program) -> bool {
-    if program.deparse_at_ingress {
-        return false;
-    }
-    let asked = [
-        Intrinsic::Drop,
-        Intrinsic::Clone,
-        Intrinsic::Recirculate,
-        Intrinsic::Truncate,
-        Intrinsic::Resubmit,
-        Intrinsic::EgressPorts,
-    ];
-    let asked: Vec<SlotId> = asked.iter().filter_map(|role| program.intrinsics.get(*role)).collect();
-    let told: Vec<SlotId> = [Intrinsic::EgressPort, Intrinsic::EgressRid]
-        .iter()
-        .chain(&QUEUES)
-        .filter_map(|role| program.intrinsics.get(*role))
-        .collect();
-    let sees = |expr: &Expr| {
-        let mut found = false;
-        expr.for_each_read(&mut |slot| found |= told.contains(&slot));
-        found
-    };
-    let is_zero = |value: &Expr| match value {
-        Expr::Const(bits) => bits.is_zero(),
-        Expr::Bool(set) => !set,
-        _ => false,
-    };
-    let is_blind = |inst: &Inst| match inst {
-        Inst::Assign { dst, value } => !asked.contains(dst) || is_zero(value),
-        Inst::SetValid(_) | Inst::SetInvalid(_) | Inst::Emit(_) => true,
-        Inst::Hash { dst, .. } => !asked.contains(dst),
-        _ => false,
-    };
-    reached(program, &program.egress).into_iter().all(|id| {
-        let body = &program.bodies[id];
-        let mut looks = false;
-        body.blocks.values().for_each(|block| block.for_each_expr(&mut |expr| looks |= sees(expr)));
-        let applies = |block: &Block| matches!(block.term, Terminator::Apply { .. });
-        let is_plain = |block: &Block| !applies(block) && block.insts.iter().all(is_blind);
-        body.kind != BodyKind::Parser && !body.has_loop() && !looks && body.blocks.values().all(is_plain)
-    })
-}
-
 /// What queues tell programs.
-const QUEUES: [Intrinsic; 5] = [
+pub(crate) const QUEUES: [Intrinsic; 5] = [
     Intrinsic::EnqueueTimestamp,
     Intrinsic::EnqueueDepth,
     Intrinsic::DequeueDepth,
@@ -166,7 +120,7 @@ fn egress_is_plain(program: &Program) -> bool {
 }
 
 /// Bodies, and the bodies of the actions that they apply.
-fn reached(program: &Program, bodies: &[BodyId]) -> BTreeSet<BodyId> {
+pub(crate) fn reached(program: &Program, bodies: &[BodyId]) -> BTreeSet<BodyId> {
     let mut seen = BTreeSet::new();
     let mut waiting: Vec<BodyId> = bodies.to_vec();
     while let Some(id) = waiting.pop() {

@@ -181,6 +181,7 @@ impl Printer<'_> {
                     Input::Length => "length",
                     Input::LengthNow => "length_now",
                     Input::Out => "out",
+                    Input::Copy => "copy",
                 };
                 format!("input {}, {input}", self.slot(*dst))
             }
@@ -194,6 +195,10 @@ impl Printer<'_> {
             Op::FinishEmit { keep, in_place } => format!("finish_emit{}", deparse_words(*keep, *in_place)),
             Op::Reparse => "reparse".to_owned(),
             Op::SetOut(expr) => format!("set_out {}", self.expr(expr)),
+            Op::StartCopies => "start_copies".to_owned(),
+            Op::NextCopy => "next_copy".to_owned(),
+            Op::DropCopy(None) => "drop_copy".to_owned(),
+            Op::DropCopy(Some(site)) => format!("drop_copy {}", self.slot(*site)),
             Op::SetError => "set_error".to_owned(),
             Op::AddSite(slot) => format!("add_site {}", self.slot(*slot)),
             Op::AddClass(slot) => format!("add_class {}", self.slot(*slot)),
@@ -260,6 +265,7 @@ impl Printer<'_> {
                 text.push_str("    }");
                 text
             }
+            Term::MoreCopies { more, done } => format!("more_copies, more = {}, done = {}", name(more), name(done)),
             Term::Leave(leave) => leave.to_string(),
         }
     }

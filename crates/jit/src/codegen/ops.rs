@@ -67,6 +67,7 @@ impl<'a> Operations<'a> {
                 let (value, width) = match input {
                     Input::Port => (self.packet().port(), 32),
                     Input::Out => (self.packet().get(PacketVar::Out), 32),
+                    Input::Copy => (self.packet().get(PacketVar::Copy), 32),
                     Input::Arrival => (self.packet().arrival(), 64),
                     Input::Now => (self.packet().now(), 64),
                     Input::Length => (self.packet().length(), 64),
@@ -104,6 +105,12 @@ impl<'a> Operations<'a> {
                 self.e().widths.insert(port, narrow.unwrap_or(32).min(32));
                 self.set_out(port);
             }
+            Op::StartCopies => {
+                let ports = self.packet().get(PacketVar::Out);
+                self.packet().set(PacketVar::ToCome, ports);
+            }
+            Op::NextCopy => self.next_copy(),
+            Op::DropCopy(site) => self.drop_copy(*site),
             Op::SetError => {
                 let error = match self.slots.program.intrinsics.get(Intrinsic::ParserError) {
                     Some(slot) => {
@@ -192,6 +199,33 @@ impl<'a> Operations<'a> {
     /// The port to send to, or the parser's error; 32 bits.
     fn set_out(&mut self, value: Value) {
         self.packet().set(PacketVar::Out, value);
+    }
+
+    /// The lowest port leaves the set of those to come.
+    fn next_copy(&mut self) {
+        let to_come = self.packet().get(PacketVar::ToCome);
+        let port = self.ins().ctz(to_come);
+        self.packet().set(PacketVar::Copy, port);
+        let one_less = self.e().plus(to_come, -1);
+        let rest = self.ins().band(to_come, one_less);
+        self.packet().set(PacketVar::ToCome, rest);
+    }
+
+    fn drop_copy(&mut self, site: Option<SlotId>) {
+        let site = match site {
+            Some(slot) => {
+                let val = self.slots.read(slot);
+                let num = self.e().bits_of(val);
+                self.e().low(&num)
+            }
+            None => self.e().int(u64::from(u16::MAX)),
+        };
+        let (host, port) = (self.packet().host(), self.packet().get(PacketVar::Copy));
+        self.e().call(Helper::DropCopy, &[host, port, site]);
+        let (one, out) = (self.e().int(1), self.packet().get(PacketVar::Out));
+        let bit = self.ins().ishl(one, port);
+        let left = self.ins().band_not(out, bit);
+        self.set_out(left);
     }
 
     fn inst(&mut self, inst: &Inst) {

@@ -82,6 +82,10 @@ pub(super) enum PacketVar {
     Parsed,
     /// The port to send to, or the parser's error.
     Out,
+    /// The ports that copies are still to come for.
+    ToCome,
+    /// The port that a copy is for.
+    Copy,
     /// The record of the action that the last lookup gave.
     Record,
     /// The slot of that record (0: a miss).
@@ -104,6 +108,8 @@ pub(super) struct Vars {
     cursor: Var,
     parsed: Var,
     out: Var,
+    to_come: Var,
+    copy: Var,
     record: Var,
     found: Var,
     steps: Var,
@@ -122,6 +128,8 @@ impl Vars {
             PacketVar::Cursor => self.cursor,
             PacketVar::Parsed => self.parsed,
             PacketVar::Out => self.out,
+            PacketVar::ToCome => self.to_come,
+            PacketVar::Copy => self.copy,
             PacketVar::Record => self.record,
             PacketVar::Found => self.found,
             PacketVar::Steps => self.steps,
@@ -169,6 +177,9 @@ impl<'a, 'b> Places<'a, 'b> {
             cursor: self.word(self.kept.cursor),
             parsed: self.word(self.kept.live.parsed),
             out: self.word(self.kept.live.out),
+            // Of packets that are not to be copied no edge brings them.
+            to_come: self.word(false),
+            copy: self.word(false),
             // A dispatch follows its lookup at once.
             record: self.word(false),
             found: self.word(false),

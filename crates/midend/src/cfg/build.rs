@@ -3,7 +3,7 @@
 use super::{Cfg, CfgBlock, CfgId, Input, Leave, Op, Spill, Term};
 use crate::budget::Refusal;
 use crate::budget::{Cost, Limit, MAX_ESTIMATE, Meter};
-use crate::order;
+use crate::copies::Copies;
 use crate::plan::{Plan, Start, Step};
 use crate::site::Site;
 use crate::verdict::Verdict;
@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg, Refusal> {
     let is_deparser =
         |step: &&Step| matches!(step, Step::Body(body) if program.bodies[*body].kind == BodyKind::Deparser);
+    let traffic_manager = plan.steps.iter().position(|step| *step == Step::TrafficManager { classes: false });
     let work = Work::of(program);
     let mut builder = Builder {
         program,
@@ -23,8 +24,8 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
         blocks: PrimaryMap::new(),
         keeps_headers: true,
         in_place: plan.steps.iter().filter(is_deparser).count() <= MAX_DEPARSERS_IN_PLACE,
-        may_copy: plan.steps.contains(&Step::TrafficManager { classes: false })
-            && order::egress_is_blind(program),
+        copies: traffic_manager.and_then(|_| Copies::of(program)),
+        together: None,
         after: None,
         site: Site::Glue,
         cost: 0,
@@ -40,6 +41,10 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
                 _ => true,
             };
         next = builder.step(*step, next);
+        let passed = traffic_manager.and_then(|step| at.checked_sub(step + 1));
+        if builder.copies.as_ref().is_some_and(|copies| Some(copies.apart) == passed) {
+            builder.together = Some(next);
+        }
         if builder.is_over() {
             return Err(Refusal::TooLarge(Limit::Estimate));
         }
@@ -83,8 +88,10 @@ struct Builder<'a> {
     keeps_headers: bool,
     /// Whether deparsers may take from the headroom.
     in_place: bool,
-    /// Whether the plan has copies of packets pass egress in one, where the program allows that.
-    may_copy: bool,
+    /// How copies of packets pass egress, where the plan has it and the program allows that they do so together.
+    copies: Option<Copies>,
+    /// Where the part of egress begins that is run once for all copies.
+    together: Option<CfgId>,
     /// Where ingress or egress is done, for packets that leave out the rest of it.
     after: Option<CfgId>,
     /// The part of the program that is being added.
@@ -227,13 +234,14 @@ impl Builder<'_> {
             ops.extend(p.intrinsics.get(Intrinsic::Queue).map(Op::AddQueue));
         }
 
-        let copies = self.may_copy.then(|| self.copies(&ops, next));
+        let copies = self.copies(&ops);
         let unicast = self.block("unicast", ops, Term::Goto(next));
         let without_headers = p.deparse_at_ingress && !self.lists_headers();
         let spill = if without_headers { Spill::Metadata } else { Spill::Everything };
         let stop = self.leave(Verdict::Stopped, Some(0), spill);
         let drop = self.drop(Verdict::IngressDrop, vec![Op::SetOut(Expr::bits(32, 0))]);
-        let several = copies.flatten().map_or(stop, |(cond, copies)| {
+        let several = copies.map_or(stop, |(cond, copies)| {
+            let copies = self.unless(Intrinsic::Truncate, stop, copies);
             self.block("copies", Vec::new(), Term::Branch { cond, then: copies, els: stop })
         });
         let first = self.unless(Intrinsic::EgressPorts, several, unicast);
@@ -243,16 +251,36 @@ impl Builder<'_> {
         self.unless(Intrinsic::Clone, stop, first)
     }
 
-    /// The way of a packet whose copies pass egress in one: what the unicast way does, but for the path, and with the set of ports in the
-    /// place of the port. Only for ports whose set fits there: the condition.
-    fn copies(&mut self, unicast: &[Op], next: CfgId) -> Option<(Expr, CfgId)> {
+    /// The path of a packet whose copies pass egress together: what the unicast path does for each port of the set, but for the path,
+    /// then the rest of egress, with the set in the place of the port. Only for ports whose set fits there: the condition.
+    fn copies(&mut self, unicast: &[Op]) -> Option<(Expr, CfgId)> {
         let p = self.program;
         let ports = p.intrinsics.get(Intrinsic::EgressPorts)?;
-        let mut ops = unicast.to_vec();
-        ops[0] = Op::SetOut(Expr::Read(ports).slice(31, 0, p));
-        self.set(Intrinsic::PacketPath, PacketPath::Replication as u64, &mut ops);
+        let (Copies { apart, cleared }, together) = (self.copies.clone()?, self.together?);
         let fits = Expr::Read(ports).slice(63, 32, p).eq(Expr::bits(32, 0));
-        Some((fits, self.block("copies", ops, Term::Goto(next))))
+        let set = Op::SetOut(Expr::Read(ports).slice(31, 0, p));
+        let mut told = unicast[1..].to_vec();
+        self.set(Intrinsic::PacketPath, PacketPath::Replication as u64, &mut told);
+        if apart == 0 {
+            told.insert(0, set);
+            return Some((fits, self.block("copies", told, Term::Goto(together))));
+        }
+        self.input(Intrinsic::EgressPort, Input::Copy, &mut told);
+        told.extend(cleared.into_iter().map(Op::Clear));
+        told.insert(0, Op::NextCopy);
+        let each = self.block("copy", told, Term::Goto(together));
+        let mut asked = Vec::new();
+        self.set(Intrinsic::Drop, 0, &mut asked);
+        let done = self.block("copies passed", asked, Term::Goto(together));
+        let more = self.block("copy passed", Vec::new(), Term::MoreCopies { more: each, done });
+        let site = p.intrinsics.get(Intrinsic::DropSite);
+        let drop = self.block("copy dropped", vec![Op::DropCopy(site)], Term::Goto(more));
+        let mut next = self.unless(Intrinsic::Drop, drop, more);
+        for body in p.egress[..apart].iter().rev() {
+            next = self.step(Step::Body(*body), next);
+        }
+        self.blocks[each].term = Term::Goto(next);
+        Some((fits, self.block("copies", vec![set, Op::StartCopies], Term::Goto(each))))
     }
 
     /// Egress sees the priority that the queues saw, which is its low [`PRIORITY_BITS`].
@@ -265,12 +293,12 @@ impl Builder<'_> {
 
     fn transmit(&mut self, cloned: bool) -> CfgId {
         let forward = self.leave(Verdict::Forward, None, Spill::Nothing);
-        let forward = match self.may_copy {
-            true => {
+        let forward = match &self.copies {
+            Some(_) => {
                 let each = self.leave(Verdict::ForwardEach, None, Spill::Nothing);
                 self.unless(Intrinsic::EgressPorts, each, forward)
             }
-            false => forward,
+            None => forward,
         };
         let spill = if self.lists_headers() { Spill::Everything } else { Spill::Metadata };
         let stop = self.leave(Verdict::StoppedAfterEgress, None, spill);
