@@ -43,26 +43,40 @@ const CASES: [Case; 3] = [
 fn main() {
     // Cargo adds options of its own.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    println!("{VLS} VLs, {} bytes; Mpps in, of one core by its CPU time: median (least to largest) of five rounds", FRAME_BYTES + 4);
+    println!(
+        "{VLS} VLs, {} bytes; Mpps in, of one core by its CPU time: median (least to largest) of five rounds",
+        FRAME_BYTES + 4
+    );
     let trace = trace();
     for name in ["afdx", "afdx_registers"] {
         let path = programs().join(format!("{name}.p4"));
-        let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let source =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let pipeline = compile(&source);
         for case in CASES {
             let of_case = [name.trim_start_matches("afdx_"), case.words[0], case.words[1]];
             if !words.iter().all(|word| of_case.contains(&word.as_str())) {
                 continue;
             }
-            let clocked = SwitchConfig { engine: EngineKind::Fastest, clock: Clock::real(), ..SwitchConfig::default() };
+            let clocked =
+                SwitchConfig { engine: EngineKind::Fastest, clock: Clock::real(), ..SwitchConfig::default() };
             let mut switch = Switch::new(Arc::clone(&pipeline.program), clocked).expect("a switch");
             millrace_control::entries::load(&mut switch, &entries(name, case)).expect("entries");
-            let config = Config { copy: true, round: Duration::from_millis(300), profile: true, ..Config::default() };
+            let config =
+                Config { copy: true, round: Duration::from_millis(300), profile: true, ..Config::default() };
             let report = measure(vec![switch], &trace, &config).expect("a measurement");
             println!(
                 "{name:16} {:5} {:8} {:>7.2} ({:.2} to {:.2}) {:>7.1} ns, {} forwarded, {} dropped, repeatable {}, {:?}",
-                case.words[0], case.words[1], report.mpps, report.mpps_rounds.min, report.mpps_rounds.max,
-                report.ns_per_frame, report.forwarded, report.dropped, report.repeatable, report.drops
+                case.words[0],
+                case.words[1],
+                report.mpps,
+                report.mpps_rounds.min,
+                report.mpps_rounds.max,
+                report.ns_per_frame,
+                report.forwarded,
+                report.dropped,
+                report.repeatable,
+                report.drops
             );
             let mut parts: Vec<_> = report.profile.iter().flat_map(|profile| &profile.cycles).collect();
             parts.sort_by(|a, b| b.1.total_cmp(a.1));
@@ -90,7 +104,9 @@ fn trace() -> Trace {
 
 /// The entries of a switch whose VLs come in on port 0.
 fn entries(program: &str, case: Case) -> String {
-    let mut text = String::from("table_set_default network set_prefix 0x03000000\ntable_set_default switch_mode set_mode 1\n");
+    let mut text = String::from(
+        "table_set_default network set_prefix 0x03000000\ntable_set_default switch_mode set_mode 1\n",
+    );
     let Case { ports, bag_ns, .. } = case;
     for vl in 0..VLS {
         let line = match program {
@@ -98,7 +114,10 @@ fn entries(program: &str, case: Case) -> String {
                 text,
                 "table_add vls forward 0 {vl} => {vl} {vl} 64 200 0x02 {ports:#x} 7\naccount_set accounts {vl} {bag_ns}ns 500us 200 both\n"
             ),
-            _ => writeln!(text, "table_add vls forward 0 {vl} => {vl} {vl} {bag_ns} 500000 1 1 64 200 0x02 {ports:#x} 7"),
+            _ => writeln!(
+                text,
+                "table_add vls forward 0 {vl} => {vl} {vl} {bag_ns} 500000 1 1 64 200 0x02 {ports:#x} 7"
+            ),
         };
         line.expect("text grows");
     }

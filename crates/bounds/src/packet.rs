@@ -575,7 +575,8 @@ fn binary(circuit: &mut Circuit, op: BinaryOp, a: Word, b: Word) -> Word {
 fn number_of(circuit: &mut Circuit, one: &[Lit]) -> Vec<Lit> {
     let none = circuit.constant(false);
     let bit = |circuit: &mut Circuit, bit: usize| {
-        circuit.any(one.iter().enumerate().filter(|(number, _)| number >> bit & 1 != 0).map(|(_, port)| *port))
+        circuit
+            .any(one.iter().enumerate().filter(|(number, _)| number >> bit & 1 != 0).map(|(_, port)| *port))
     };
     (0..32).map(|number| if number < 5 { bit(circuit, number) } else { none }).collect()
 }

@@ -228,6 +228,8 @@ impl Case {
         let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
         let env = Env {
             tables: tables.as_ptr(),
+            objects: std::ptr::null(),
+            has_sections: 0,
             host: std::ptr::null_mut(),
             contexts,
             stage,

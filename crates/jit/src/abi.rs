@@ -133,6 +133,16 @@ pub enum Shape {
     Lines(u32),
 }
 
+/// A counter array, the direct counters of a table, a register array or an array of accounts, as compiled code works on it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectEnv {
+    /// Of counters, where their pieces start; of registers and accounts the first cell; of accounts that several workers share, null.
+    pub base: *const u8,
+    /// Of accounts, the counts of what was refused.
+    pub refused: *const u8,
+}
+
 /// Times of a batch, in nanoseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -172,6 +182,10 @@ pub struct AheadEnv {
 pub struct Env {
     /// One for each table of the program.
     pub tables: *const TableEnv,
+    /// The objects that the code works on itself, by its own numbers.
+    pub objects: *const ObjectEnv,
+    /// Whether atomic sections have to wait for those of other workers.
+    pub has_sections: u64,
     /// The first argument of all helpers.
     pub host: *mut c_void,
     /// The context of the first packet; those of the others follow.

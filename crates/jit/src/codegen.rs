@@ -23,6 +23,7 @@ mod fields;
 mod hashing;
 mod headers;
 mod lookup;
+mod objects;
 mod ops;
 mod packet;
 mod parser;
@@ -81,6 +82,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) stages: &'a [Option<crate::stage::Stage>],
     /// How tables are looked up, by table; those beyond the end by calls.
     pub(crate) shapes: &'a [abi::Shape],
+    /// What code works on itself; other objects are called for.
+    pub(crate) objects: &'a crate::objects::Numbers,
     /// Whether lookups are counted.
     pub(crate) count_lookups: bool,
     /// Whether packets stay where they are.
@@ -166,6 +169,7 @@ impl<'a> Gen<'a> {
             ops: Operations {
                 slots,
                 records: shared.records,
+                objects: shared.objects,
                 texts: shared.texts,
                 written: deparse::written_slots(cfg),
             },

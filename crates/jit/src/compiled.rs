@@ -7,6 +7,7 @@ use crate::contexts::Contexts;
 use crate::layout::Layout;
 use crate::limits::{MAX_LIVE, MAX_SPEED};
 use crate::memory::CodeMemory;
+use crate::objects::{self, Numbers};
 use crate::prefetch::{Unknown, turn_loads_into_requests};
 use crate::runtime::{Host, Texts};
 use crate::sampling::Sampler;
@@ -21,10 +22,10 @@ use cranelift_frontend::FunctionBuilderContext;
 use millrace_frames::MAX_BATCH;
 use millrace_midend::Site;
 use millrace_midend::cfg::{Cfg, flatten};
+use millrace_midend::copies::Copies;
 use millrace_midend::facts::Facts;
 use millrace_midend::machine::{MachineCode, Processor};
 use millrace_midend::specialise::{Growth, Specialised, specialise};
-use millrace_midend::copies::Copies;
 use millrace_midend::{Cancel, Limit, Meter, Refusal};
 use millrace_midend::{Footprint, footprint::footprint};
 use millrace_midend::{Plan, Start};
@@ -152,6 +153,7 @@ pub struct Listing {
 pub struct Compiled {
     layout: Arc<Layout>,
     shapes: Vec<Shape>,
+    objects: Numbers,
     texts: Texts,
     stage_bytes: usize,
     footprint: Footprint,
@@ -241,9 +243,19 @@ impl Compiled {
             nodes,
             bytes: bytes.len(),
         };
-        let shapes = parts.shapes;
-        let compiled =
-            Compiled { layout, shapes, texts, stage_bytes, footprint, stays, memory, sites, statistics };
+        let (shapes, objects) = (parts.shapes, parts.objects);
+        let compiled = Compiled {
+            layout,
+            shapes,
+            objects,
+            texts,
+            stage_bytes,
+            footprint,
+            stays,
+            memory,
+            sites,
+            statistics,
+        };
         Ok((compiled, described))
     }
 
@@ -326,11 +338,14 @@ impl Compiled {
         }
         debug_assert!(packets.places.len() <= MAX_BATCH.min(contexts.len()));
         debug_assert_eq!(packets.places.len(), packets.times.each.len());
-        let tables = contexts.tables.start();
+        contexts.objects.refresh(host.state, &self.objects);
+        let (tables, objects) = (contexts.tables.start(), contexts.objects.start());
         let (contexts, stage) = contexts.memory();
         let lookups = host.state.lookup_counts_mut().as_mut_ptr();
         let env = Env {
             tables,
+            objects,
+            has_sections: host.state.has_sections().into(),
             host: std::ptr::from_mut(host).cast(),
             contexts,
             stage,
@@ -404,6 +419,7 @@ struct Parts {
     spilled: Vec<SlotId>,
     stages: Vec<Option<crate::stage::Stage>>,
     stage_bytes: usize,
+    objects: Numbers,
     shapes: Vec<Shape>,
     count_lookups: bool,
     cfg: Cfg,
@@ -445,6 +461,7 @@ impl Parts {
         staged.retain(|table| !of_copies.contains(table));
         let (stages, stage_bytes) = stages(program, &staged, &options.far, &options.shapes);
         Ok(Parts {
+            objects: objects::numbers(program, &cfg),
             layout,
             records,
             spilled: spilled(program, options.keep_all),
@@ -484,6 +501,8 @@ impl Parts {
         let is_large = nodes > MANY_NODES || cost > MAX_SPEED || nodes * program.slots.len() > MAX_LIVE;
         let effort = if is_large { Effort::Quick } else { effort };
         let mut texts = Texts::default();
+        // Calls are less code.
+        let no_objects = Numbers::new();
         let shared = Shared {
             program,
             layout: &self.layout,
@@ -491,6 +510,7 @@ impl Parts {
             spilled: &self.spilled,
             stages: &self.stages,
             shapes: &self.shapes,
+            objects: if effort == Effort::Quick { &no_objects } else { &self.objects },
             count_lookups: self.count_lookups,
             stays,
             is_quick: effort == Effort::Quick,

@@ -1,6 +1,7 @@
 //! What code needs to run over a batch, apart from the packets.
 
 use crate::layout::Layout;
+use crate::objects::ObjectEnvs;
 use crate::storage::Storage;
 use crate::tables::TableEnvs;
 use std::sync::Arc;
@@ -14,12 +15,15 @@ pub struct Contexts {
     stage: Vec<u64>,
     /// The tables as the running code sees them.
     pub(crate) tables: TableEnvs,
+    /// What it works on itself.
+    pub(crate) objects: ObjectEnvs,
 }
 
 impl Contexts {
     pub(crate) fn new(layout: Arc<Layout>, count: usize, stage_bytes: usize) -> Contexts {
         let stage = vec![0; stage_bytes.div_ceil(8) + 1];
-        Contexts { storage: Storage::new(layout, count), count, stage, tables: TableEnvs::default() }
+        let (tables, objects) = Default::default();
+        Contexts { storage: Storage::new(layout, count), count, stage, tables, objects }
     }
 
     /// For how many packets.

@@ -18,6 +18,7 @@ mod contexts;
 mod layout;
 mod limits;
 mod memory;
+mod objects;
 mod prefetch;
 mod runtime;
 pub mod sampling;

@@ -78,7 +78,8 @@ impl Copies {
                 || is_settled(program, (apart, &bodies), *slot, &written)
         };
         let needed = apart.iter().rev().fold(BTreeSet::new(), |after, body| needed(program, *body, &after));
-        let found: Vec<SlotId> = written.intersection(&needed).copied().filter(|slot| !starts_anew(slot)).collect();
+        let found: Vec<SlotId> =
+            written.intersection(&needed).copied().filter(|slot| !starts_anew(slot)).collect();
         let before = self::written(program, &reached(program, &program.ingress));
         let is_zero = |slot: &SlotId| !before.contains(slot) && !has_role(program, *slot);
         found.iter().all(is_zero).then_some(Copies { apart: apart.len(), cleared: found })
@@ -119,7 +120,8 @@ fn is_blind(program: &Program, body: BodyId) -> bool {
 fn tells_apart_only(program: &Program, body: BodyId) -> bool {
     let body = &program.bodies[body];
     let asked = slots(program, ASKED);
-    let may_write = |dst: SlotId| !matches!(program.slots[dst].home, Home::Header { .. }) && !asked.contains(&dst);
+    let may_write =
+        |dst: SlotId| !matches!(program.slots[dst].home, Home::Header { .. }) && !asked.contains(&dst);
     let is_plain = |inst: &Inst| match inst {
         Inst::Assign { dst, .. } | Inst::Hash { dst, .. } => may_write(*dst),
         Inst::Count { .. } | Inst::CountDirect(_) => true,
@@ -213,7 +215,9 @@ fn reads_of_inst(program: &Program, inst: &Inst, f: &mut impl FnMut(SlotId)) {
 
 fn reads_of_terminator(program: &Program, term: &Terminator, f: &mut impl FnMut(SlotId)) {
     match term {
-        Terminator::Apply { table, .. } => program.tables[*table].exprs().for_each(|expr| expr.for_each_read(f)),
+        Terminator::Apply { table, .. } => {
+            program.tables[*table].exprs().for_each(|expr| expr.for_each_read(f))
+        }
         Terminator::Branch { cond, .. } => cond.for_each_read(f),
         Terminator::Select { keys, .. } => keys.iter().for_each(|key| key.for_each_read(f)),
         _ => {}
@@ -258,7 +262,9 @@ fn needed(program: &Program, body: BodyId, after: &BTreeSet<SlotId>) -> BTreeSet
 
 fn read(program: &Program, bodies: &BTreeSet<BodyId>) -> BTreeSet<SlotId> {
     let mut found = BTreeSet::new();
-    bodies.iter().for_each(|body| for_each_read(program, &program.bodies[*body], &mut |slot| _ = found.insert(slot)));
+    bodies
+        .iter()
+        .for_each(|body| for_each_read(program, &program.bodies[*body], &mut |slot| _ = found.insert(slot)));
     found
 }
 

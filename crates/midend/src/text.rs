@@ -265,7 +265,9 @@ impl Printer<'_> {
                 text.push_str("    }");
                 text
             }
-            Term::MoreCopies { more, done } => format!("more_copies, more = {}, done = {}", name(more), name(done)),
+            Term::MoreCopies { more, done } => {
+                format!("more_copies, more = {}, done = {}", name(more), name(done))
+            }
             Term::Leave(leave) => leave.to_string(),
         }
     }

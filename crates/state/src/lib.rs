@@ -64,7 +64,8 @@ pub use millrace_tables::engines::{
     Line, LookupContract, LookupKind, LookupShape, NoMemory, Spread, Worker, headroom,
 };
 pub use millrace_tables::{
-    Account as CreditAccount, AccountConfig, AccountError, AccountTest, Color, ColorCounts, CounterKind,
-    CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterRates, MeterUnit, ProfileError,
-    Rate, RecordLayout, Selection, SpecError, TableError, TableReader, argument_size, network_order,
+    Account as CreditAccount, AccountCell, AccountConfig, AccountError, AccountTest, Color, ColorCounts,
+    CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterRates, MeterUnit,
+    ProfileError, REFUSED_BYTES, Rate, RecordLayout, Selection, SpecError, TableError, TableReader,
+    argument_size, network_order,
 };

@@ -5,7 +5,7 @@ use crate::random::Random;
 use crate::state::State;
 use crate::tables::Tables;
 use millrace_pipeline::*;
-use millrace_tables::{Color, EntryIndex, Selection, TargetRef};
+use millrace_tables::{AccountCell, Color, EntryIndex, Selection, TargetRef};
 
 /// What a table gives for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,6 +134,26 @@ impl State {
     #[inline]
     pub fn meter(&mut self, id: MeterId, index: u64, now_ns: u64, bytes: u64, before: Color) -> Color {
         self.shared.meters[id].execute(index, now_ns, bytes, before).unwrap_or(Color::Green)
+    }
+
+    /// For compiled code that counts itself: the counters of an array, as [`millrace_tables::CounterPart::starts`] says.
+    pub fn counter_starts(&self, id: CounterId) -> *const u8 {
+        self.own.counters[id].starts()
+    }
+
+    /// As [`State::counter_starts`] the direct counters of a table; null where it has none.
+    pub fn direct_counter_starts(&self, id: TableId) -> *const u8 {
+        self.own.tables[id].attached.counter_starts()
+    }
+
+    /// For compiled code that works on accounts itself, as [`millrace_tables::MeterArray::accounts`] says.
+    pub fn accounts(&mut self, id: MeterId) -> Option<(*const AccountCell, *const u64)> {
+        self.shared.meters[id].accounts()
+    }
+
+    /// For compiled code that reads and writes registers itself, as [`millrace_tables::RegisterArray::cells`] says.
+    pub fn register_cells(&self, id: RegisterId) -> Option<*const u64> {
+        self.shared.registers[id].cells()
     }
 
     /// The value of a cell; an index outside reads 0.

@@ -63,6 +63,12 @@ impl State {
         }
     }
 
+    /// Whether sections have to wait for those of other workers.
+    #[inline]
+    pub fn has_sections(&self) -> bool {
+        self.shared.sections.is_some()
+    }
+
     /// The section ends, if one is open.
     #[inline]
     pub fn end_atomic(&mut self) {

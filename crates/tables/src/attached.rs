@@ -76,6 +76,11 @@ impl AttachedPart {
         }
     }
 
+    /// Where the direct counters are ([`CounterPart::starts`]); null in a table without any.
+    pub fn counter_starts(&self) -> *const u8 {
+        self.counters.as_ref().map_or(std::ptr::null(), CounterPart::starts)
+    }
+
     /// Colours a packet by the entry's direct meter ([`crate::Meter::execute`]) and counts it by its colour; green, and not
     /// counted, in a table without one.
     pub fn meter(&mut self, found: EntryIndex, now_ns: u64, bytes: u64, before: Color) -> Color {

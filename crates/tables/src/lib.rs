@@ -21,6 +21,7 @@
 //! are zero. A packed key is the concatenation of the values of all key fields, in the order of the schema.
 
 mod account;
+mod account_cell;
 mod action;
 mod attached;
 mod cell_lock;
@@ -43,6 +44,7 @@ mod table;
 mod value_set;
 
 pub use account::{Account, AccountConfig, AccountTest, MAX_BAG_NS, MAX_FRAME, MAX_JITTER_NS, MIN_BAG_NS};
+pub use account_cell::AccountCell;
 pub use action::{ActionCall, ActionDataId};
 pub use attached::AttachedPart;
 pub use cell_lock::CellLocks;
@@ -51,7 +53,8 @@ pub use entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRef, 
 pub use error::{AccountError, MeterError, ProfileError, SpecError, TableError};
 pub use key::{FieldMatch, KeyField, KeySchema, MatchKind};
 pub use meter::{
-    Color, ColorCounts, METER_BYTES, Meter, MeterArray, MeterConfig, MeterRates, MeterUnit, Rate,
+    Color, ColorCounts, METER_BYTES, Meter, MeterArray, MeterConfig, MeterRates, MeterUnit, REFUSED_BYTES,
+    Rate,
 };
 pub use profile::{ActionProfile, GroupMember, ProfileSpec, Selection};
 pub use published::TableReader;

@@ -6,6 +6,7 @@
 //! (2^64 rate steps times 2^64 ns, and 2^64 units of burst times 10^15, both fit 128 bits.)
 
 use crate::account::{Account, AccountConfig};
+use crate::account_cell::AccountCell;
 use crate::cell_lock::CellLock;
 use crate::counter::{CounterValue, check_cells};
 use crate::engines::{Cells, NoMemory};
@@ -267,6 +268,9 @@ const CHUNK: usize = 256;
 /// Numbers that are counted for one meter: packets and bytes of each colour.
 const COUNTS: usize = 6;
 
+/// The distance of two counts of what accounts of an array refused.
+pub const REFUSED_BYTES: usize = COUNTS * size_of::<u64>();
+
 /// An array of meters, all unconfigured at first. Memory is made when something near is configured, and that of counts is
 /// zeroed pages of the system, so that a large array costs nothing before it is used.
 ///
@@ -285,6 +289,8 @@ struct MeterCells {
     counts: Cells<AtomicU64>,
     /// Not set: [`CHUNK`] meters without a configuration.
     chunks: Box<[OnceLock<Box<[Shared]>>]>,
+    /// Of an array of accounts, which has no chunks; what has passed is counted there.
+    accounts: Option<Cells<AccountCell>>,
 }
 
 impl std::fmt::Debug for MeterArray {
@@ -302,11 +308,13 @@ impl MeterArray {
     pub fn new(unit: MeterUnit, size: u64) -> Result<MeterArray, SpecError> {
         check_cells("the number of meters", size, METER_BYTES)?;
         let counts = Cells::zeroed((size as usize).saturating_mul(COUNTS))?;
+        let is_account = unit == MeterUnit::Account;
+        let accounts = is_account.then(|| Cells::zeroed(size as usize)).transpose()?;
         let mut chunks = Vec::new();
-        let count = (size as usize).div_ceil(CHUNK);
+        let count = if is_account { 0 } else { (size as usize).div_ceil(CHUNK) };
         chunks.try_reserve_exact(count).map_err(|_| NoMemory { bytes: count * size_of::<usize>() })?;
         chunks.resize_with(count, OnceLock::new);
-        let cells = Arc::new(MeterCells { counts, chunks: chunks.into() });
+        let cells = Arc::new(MeterCells { counts, chunks: chunks.into(), accounts });
         Ok(MeterArray { unit, size, is_shared: false, cells })
     }
 
@@ -331,6 +339,15 @@ impl MeterArray {
     #[inline]
     pub fn execute(&mut self, index: u64, now_ns: u64, bytes: u64, before: Color) -> Option<Color> {
         let (chunk, at) = self.place(index)?;
+        if let Some(accounts) = &self.cells.accounts {
+            // SAFETY: `self` is exclusive.
+            let color =
+                unsafe { accounts.get(index as usize)?.execute(self.is_shared, now_ns, bytes, before) };
+            if color == Color::Red {
+                self.count(index, color, bytes);
+            }
+            return Some(color);
+        }
         let units = self.unit.units(bytes);
         let color = match self.cells.chunks.get(chunk)?.get() {
             Some(meters) => {
@@ -340,12 +357,25 @@ impl MeterArray {
             }
             None => Color::Green,
         };
+        self.count(index, color, bytes);
+        Some(color)
+    }
+
+    #[inline]
+    fn count(&self, index: u64, color: Color, bytes: u64) {
         let at = index as usize * COUNTS + 2 * color as usize;
         if let Some([packets, counted]) = self.cells.counts.get(at..at + 2) {
             self.add(packets, 1);
             self.add(counted, bytes);
         }
-        Some(color)
+    }
+
+    /// For compiled code that works on accounts itself: the cells, and the counts of what was refused, two numbers of 64 bits each
+    /// [`REFUSED_BYTES`] bytes. None of an array of meters, and where several workers have the accounts: these take locks.
+    pub fn accounts(&mut self) -> Option<(*const AccountCell, *const u64)> {
+        let accounts = self.cells.accounts.as_ref().filter(|_| !self.is_shared)?;
+        let refused = self.cells.counts.get(2 * Color::Red as usize..)?;
+        Some((accounts.as_ptr(), refused.as_ptr().cast()))
     }
 
     /// Adds to a count, which wraps.
@@ -362,7 +392,11 @@ impl MeterArray {
     pub fn counts(&self, index: u64) -> Option<ColorCounts> {
         let counts = self.counts_of(index)?;
         let count = |at: usize| counts[at].load(Ordering::Relaxed);
-        Some([0, 2, 4].map(|at| CounterValue { packets: count(at), bytes: count(at + 1) }))
+        let mut counts = [0, 2, 4].map(|at| CounterValue { packets: count(at), bytes: count(at + 1) });
+        if let Some(accounts) = &self.cells.accounts {
+            counts[Color::Green as usize] = accounts.get(index as usize)?.passed();
+        }
+        Some(counts)
     }
 
     /// Sets what a meter has coloured. Returns false when there is no such meter.
@@ -371,6 +405,11 @@ impl MeterArray {
         for (kept, value) in kept.chunks_exact(2).zip(counts) {
             kept[0].store(value.packets, Ordering::Relaxed);
             kept[1].store(value.bytes, Ordering::Relaxed);
+        }
+        if let Some(account) = self.cells.accounts.as_ref().and_then(|accounts| accounts.get(index as usize))
+        {
+            // SAFETY: `self` is exclusive.
+            unsafe { account.set_passed(self.is_shared, counts[Color::Green as usize]) };
         }
         true
     }
@@ -397,6 +436,12 @@ impl MeterArray {
     /// Sets a meter to what [`MeterArray::meter`] gave earlier. Returns false when there is no such meter.
     pub fn put(&mut self, index: u64, meter: Meter) -> bool {
         let Some((chunk, at)) = self.place(index) else { return false };
+        if let Some(account) = self.cells.accounts.as_ref().and_then(|accounts| accounts.get(index as usize))
+        {
+            // SAFETY: `self` is exclusive.
+            unsafe { account.put(self.is_shared, &meter) };
+            return true;
+        }
         let Some(chunk) = self.cells.chunks.get(chunk) else { return false };
         if chunk.get().is_none() && meter.config.is_none() {
             return true;
@@ -425,6 +470,10 @@ impl MeterArray {
 
     /// All meters, for [`MeterArray::restore`]; of those that were never configured nothing.
     pub fn snapshot(&self) -> Vec<(u64, Meter)> {
+        if let Some(accounts) = &self.cells.accounts {
+            let all = (0..).zip(accounts.iter().map(AccountCell::look));
+            return all.filter(|(_, meter)| meter.config().is_some()).collect();
+        }
         let chunks = (0..).step_by(CHUNK).zip(&self.cells.chunks);
         let configured = chunks.filter_map(|(first, chunk)| Some((first, &**chunk.get()?)));
         let meters = |(first, chunk): (u64, &[Shared])| {
@@ -460,6 +509,9 @@ impl MeterArray {
     /// One meter as it is now; `None` when there is no such meter.
     pub fn meter(&self, index: u64) -> Option<Meter> {
         let (chunk, at) = self.place(index)?;
+        if let Some(accounts) = &self.cells.accounts {
+            return accounts.get(index as usize).map(AccountCell::look);
+        }
         match self.cells.chunks.get(chunk)?.get() {
             Some(meters) => meters.get(at).map(Shared::look),
             None => Some(Meter::default()),

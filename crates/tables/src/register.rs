@@ -80,6 +80,11 @@ impl RegisterArray {
             .map_or(0, |limb| limb.load(Ordering::Relaxed))
     }
 
+    /// For compiled code that reads and writes cells itself: 64 bits for each. None of cells that are wider.
+    pub fn cells(&self) -> Option<*const u64> {
+        (self.limbs_per_cell == 1).then(|| self.cells.limbs.as_ptr().cast())
+    }
+
     /// Gives the value of a cell, limbs that it does not have as zero. Returns false, and gives zeros, when there is no such
     /// cell.
     pub fn read(&self, index: u64, value: &mut [u64]) -> bool {

@@ -151,7 +151,8 @@ fn each_copy_leaves_as_if_it_had_passed_egress_on_its_own() {
             for round in 0..60 {
                 let batch: Vec<Vec<u8>> = (0..1 + rng.below(MAX_BATCH)).map(|_| packet(&mut rng)).collect();
                 let outcome = trio.packets(4, &batch, start + round * 1000);
-                let outcome = outcome.unwrap_or_else(|difference| panic!("{name}, round {round}: {difference}"));
+                let outcome =
+                    outcome.unwrap_or_else(|difference| panic!("{name}, round {round}: {difference}"));
                 sent += outcome.outputs().count();
                 dropped += outcome.drops.len();
             }

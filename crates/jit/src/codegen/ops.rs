@@ -28,6 +28,8 @@ pub(super) struct Operations<'a> {
     pub(super) slots: SlotAccess<'a>,
     /// Records of actions, by table.
     pub(super) records: &'a [RecordLayout],
+    /// What code works on itself.
+    pub(super) objects: &'a crate::objects::Numbers,
     /// Texts of the program, which code refers to by number.
     pub(super) texts: &'a mut Texts,
     /// Slots that the code writes.
@@ -236,20 +238,21 @@ impl<'a> Operations<'a> {
             }
             Inst::SetValid(header) => self.slots.set_valid(*header),
             Inst::SetInvalid(header) => self.slots.point_nowhere(*header),
-            Inst::Count { counter, index } => {
-                let index = self.index(index);
-                let (host, length) = (self.packet().host(), self.packet().length());
-                let counter = self.e().int(u64::from(counter.as_u32()));
-                self.e().call(Helper::Count, &[host, counter, index, length]);
-            }
+            Inst::Count { counter, index } => self.count(*counter, index),
             Inst::CountDirect(table) => self.count_direct(*table),
             Inst::Meter { meter, index, color, length, dst } => {
                 let index = self.index(index);
-                let color = self.color(color.as_ref());
+                let before = self.color(color.as_ref());
                 let length = self.metered_bytes(length.as_ref());
-                let (host, time) = (self.packet().host(), self.packet().arrival());
-                let meter = self.e().int(u64::from(meter.as_u32()));
-                let color = self.e().call(Helper::Meter, &[host, meter, index, length, color, time]);
+                let asked = match color {
+                    None => self.ask_account(*meter, index, length),
+                    Some(_) => None,
+                };
+                let color = asked.unwrap_or_else(|| {
+                    let (host, time) = (self.packet().host(), self.packet().arrival());
+                    let meter = self.e().int(u64::from(meter.as_u32()));
+                    self.e().call(Helper::Meter, &[host, meter, index, length, before, time])
+                });
                 let val = self.slots.as_type(*dst, Num::one(8, color));
                 self.slots.write(*dst, val);
             }
@@ -262,27 +265,34 @@ impl<'a> Operations<'a> {
             }
             Inst::RegisterRead { dst, register, index } => {
                 let index = self.index(index);
-                let host = self.packet().host();
                 let width = self.slots.program.registers[*register].width;
-                let register = self.e().int(u64::from(register.as_u32()));
-                let value = self.e().buffer(0, 8 * millrace_midend::limbs(width) as u32);
-                self.e().call(Helper::RegisterRead, &[host, register, index, value]);
-                let num = self.e().fill_number(value, width);
+                let num = match self.read_register(*register, index) {
+                    Some(value) => Num::one(width, value),
+                    None => {
+                        let (host, register) =
+                            (self.packet().host(), self.e().int(u64::from(register.as_u32())));
+                        let value = self.e().buffer(0, 8 * millrace_midend::limbs(width) as u32);
+                        self.e().call(Helper::RegisterRead, &[host, register, index, value]);
+                        self.e().fill_number(value, width)
+                    }
+                };
                 let val = self.slots.as_type(*dst, num);
                 self.slots.write(*dst, val);
             }
             Inst::RegisterWrite { register, index, value } => {
                 let index = self.index(index);
-                let value = self.number(value);
-                let value = self.e().spill_number(0, &value);
-                let host = self.packet().host();
-                let register = self.e().int(u64::from(register.as_u32()));
-                self.e().call(Helper::RegisterWrite, &[host, register, index, value]);
+                let number = self.number(value);
+                let low = self.e().low(&number);
+                if !self.write_register(*register, index, low) {
+                    let value = self.e().spill_number(0, &number);
+                    let (host, register) = (self.packet().host(), self.e().int(u64::from(register.as_u32())));
+                    self.e().call(Helper::RegisterWrite, &[host, register, index, value]);
+                }
             }
             Inst::AtomicBegin { index } => self.begin_atomic(index.as_ref()),
             Inst::AtomicEnd => {
                 let host = self.packet().host();
-                self.e().call(Helper::AtomicEnd, &[host]);
+                self.with_sections(&mut |ops| _ = ops.e().call(Helper::AtomicEnd, &[host]));
             }
             Inst::Hash { dst, algorithm, own, data } => {
                 let hash = self.hash((*algorithm, *own), data);
@@ -327,7 +337,18 @@ impl<'a> Operations<'a> {
         let index = index.map(|index| self.index(index));
         let (host, is_named) = (self.packet().host(), self.e().int(index.is_some().into()));
         let index = index.unwrap_or(is_named);
-        self.e().call(Helper::AtomicBegin, &[host, is_named, index]);
+        self.with_sections(&mut |ops| _ = ops.e().call(Helper::AtomicBegin, &[host, is_named, index]));
+    }
+
+    /// Calls where sections have to wait for those of other workers.
+    fn with_sections(&mut self, call: &mut dyn FnMut(&mut Self)) {
+        let has_sections = self.packet().env_field(offset_of!(abi::Env, has_sections));
+        let (calls, done) = (self.e().new_block(), self.e().new_block());
+        self.ins().brif(has_sections, calls, &[], done, &[]);
+        self.e().start(calls);
+        call(self);
+        self.ins().jump(done, &[]);
+        self.e().start(done);
     }
 
     /// Calls a plugin. Where it may change the payload, the packet may have moved after it.
@@ -372,7 +393,7 @@ impl<'a> Operations<'a> {
     }
 
     /// An index or a length.
-    fn index(&mut self, expr: &Expr) -> Value {
+    pub(super) fn index(&mut self, expr: &Expr) -> Value {
         let num = self.number(expr);
         self.e().saturated(&num)
     }
@@ -396,13 +417,6 @@ impl<'a> Operations<'a> {
     /// The entry (plus one) that a table hit last; 0: none.
     fn entry(&mut self, table: TableId) -> Value {
         self.packet().get(PacketVar::Entry(table))
-    }
-
-    fn count_direct(&mut self, table: TableId) {
-        let entry = self.entry(table);
-        let (host, length) = (self.packet().host(), self.packet().length());
-        let table = self.e().int(u64::from(table.as_u32()));
-        self.e().call(Helper::CountDirect, &[host, table, entry, length]);
     }
 
     fn meter_direct(&mut self, table: TableId, color: Value, length: Value) -> Value {

@@ -1,0 +1,213 @@
+//! Counters, registers and accounts without calls: code that does on their memory what `millrace_tables` does.
+//!
+//! A worker counts in memory of its own, and a register of at most 64 bits is one word, so neither needs a lock. An account has one
+//! while several workers share it: then its environment is null, and the code calls.
+
+use super::fields::plain;
+use super::ops::Operations;
+use super::variables::PacketVar;
+use crate::abi::{Env, ObjectEnv};
+use crate::objects::Object;
+use crate::runtime::Helper;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use millrace_pipeline::*;
+use millrace_state::{AccountCell, REFUSED_BYTES};
+use std::mem::offset_of;
+
+/// Bytes of a counter: packets, then bytes, 64 bits each.
+const COUNTER_BYTES: u32 = 16;
+/// The cells of counters lie in pieces: the first has so many, minus 1.
+const FIRST_PIECE: u64 = 63;
+
+impl Operations<'_> {
+    /// What the environment says of an object; none where it has to be called for.
+    fn object(&mut self, object: Object, field: usize) -> Option<Value> {
+        let number = *self.objects.get(&object)?;
+        let objects = self.packet().env_field(offset_of!(Env, objects));
+        let at = number * size_of::<ObjectEnv>() + field;
+        Some(self.ins().load(types::I64, plain(), objects, at as i32))
+    }
+
+    /// Counts a packet at a counter of an array.
+    pub(super) fn count(&mut self, counter: CounterId, index: &Expr) {
+        let index = self.index(index);
+        let length = self.packet().length();
+        let Some(starts) = self.object(Object::Counter(counter), offset_of!(ObjectEnv, base)) else {
+            let (host, counter) = (self.packet().host(), self.e().int(u64::from(counter.as_u32())));
+            self.e().call(Helper::Count, &[host, counter, index, length]);
+            return;
+        };
+        let size = self.slots.program.counters[counter].size;
+        let (counts, done) = (self.e().new_block(), self.e().new_block());
+        let is_there = self.is_below(index, size);
+        self.ins().brif(is_there, counts, &[], done, &[]);
+        self.e().start(counts);
+        self.add_packet(starts, index, length);
+        self.ins().jump(done, &[]);
+        self.e().start(done);
+    }
+
+    /// Counts a packet at the entry that a table hit last, if it did.
+    pub(super) fn count_direct(&mut self, table: TableId) {
+        let entry = self.packet().get(PacketVar::Entry(table));
+        let length = self.packet().length();
+        let Some(starts) = self.object(Object::DirectCounter(table), offset_of!(ObjectEnv, base)) else {
+            let (host, table) = (self.packet().host(), self.e().int(u64::from(table.as_u32())));
+            self.e().call(Helper::CountDirect, &[host, table, entry, length]);
+            return;
+        };
+        let (counts, done) = (self.e().new_block(), self.e().new_block());
+        self.ins().brif(entry, counts, &[], done, &[]);
+        self.e().start(counts);
+        let index = self.e().plus(entry, -1);
+        self.add_packet(starts, index, length);
+        self.ins().jump(done, &[]);
+        self.e().start(done);
+    }
+
+    /// Adds a packet to a counter of this worker, which is there.
+    fn add_packet(&mut self, starts: Value, index: Value, length: Value) {
+        let first = self.e().int(FIRST_PIECE);
+        let within = self.ins().bor(index, first);
+        let zeros = self.ins().clz(within);
+        let top = self.e().int(63);
+        let piece = self.ins().isub(top, zeros);
+        let start = self.e().element(starts, piece, 8);
+        let start = self.e().load_word(types::I64, start, 0);
+        let cell = self.e().element(start, index, COUNTER_BYTES);
+        self.e().add_one(cell, 0);
+        self.add_to(cell, 8, length);
+    }
+
+    fn add_to(&mut self, base: Value, at: usize, more: Value) {
+        let count = self.e().load_word(types::I64, base, at as u32);
+        let count = self.ins().iadd(count, more);
+        self.e().store_word(count, base, at as u32);
+    }
+
+    /// Whether an index is below a size.
+    fn is_below(&mut self, index: Value, size: u64) -> Value {
+        let size = self.e().int(size);
+        self.ins().icmp(IntCC::UnsignedLessThan, index, size)
+    }
+
+    /// Where the cell of a register of at most 64 bits is, and whether there is one; none of a wider one.
+    fn register_cell(&mut self, register: RegisterId, index: Value) -> Option<(Value, Value)> {
+        let cells = self.object(Object::Register(register), offset_of!(ObjectEnv, base))?;
+        let is_there = self.is_below(index, self.slots.program.registers[register].size);
+        Some((self.e().element(cells, index, 8), is_there))
+    }
+
+    /// The value of a register of at most 64 bits.
+    pub(super) fn read_register(&mut self, register: RegisterId, index: Value) -> Option<Value> {
+        let (cell, is_there) = self.register_cell(register, index)?;
+        let (reads, done) = (self.e().new_block(), self.e().new_block());
+        let value = self.e().b.append_block_param(done, types::I64);
+        let zero = self.e().int(0);
+        self.ins().brif(is_there, reads, &[], done, &[zero.into()]);
+        self.e().start(reads);
+        let found = self.e().load_word(types::I64, cell, 0);
+        self.ins().jump(done, &[found.into()]);
+        self.e().start(done);
+        let width = self.slots.program.registers[register].width;
+        self.e().widths.insert(value, width);
+        Some(value)
+    }
+
+    /// Writes a register of at most 64 bits; false of a wider one.
+    pub(super) fn write_register(&mut self, register: RegisterId, index: Value, value: Value) -> bool {
+        let Some((cell, is_there)) = self.register_cell(register, index) else { return false };
+        let (writes, done) = (self.e().new_block(), self.e().new_block());
+        self.ins().brif(is_there, writes, &[], done, &[]);
+        self.e().start(writes);
+        self.e().store_word(value, cell, 0);
+        self.ins().jump(done, &[]);
+        self.e().start(done);
+        true
+    }
+
+    /// Asks an account for a packet of so many bytes: 0 green, 2 red. It is what `millrace_tables::Account::admit` does, which says
+    /// why no sum leaves 64 bits. A length of more than 32 bits, whose cost might, goes the other path.
+    pub(super) fn ask_account(&mut self, meter: MeterId, index: Value, length: Value) -> Option<Value> {
+        let cells = self.object(Object::Account(meter), offset_of!(ObjectEnv, base))?;
+        let refused = self.object(Object::Account(meter), offset_of!(ObjectEnv, refused))?;
+        let (host, now) = (self.packet().host(), self.packet().arrival());
+        let size = self.slots.program.meters[meter].size;
+        let id = self.e().int(u64::from(meter.as_u32()));
+        let [asks, found, calls, red, done] = std::array::from_fn(|_| self.e().new_block());
+        self.e().b.set_cold_block(calls);
+        let color = self.e().b.append_block_param(done, types::I64);
+
+        let is_there = self.is_below(index, size);
+        let is_short = self.is_below(length, 1 << 32);
+        let fits = self.ins().band(is_there, is_short);
+        let here = self.e().not_zero(cells);
+        let fits = self.ins().band(fits, here);
+        self.ins().brif(fits, asks, &[], calls, &[]);
+
+        self.e().start(asks);
+        let cell = self.e().element(cells, index, AccountCell::BYTES as u32);
+        let tests = self.ins().uload16(types::I64, plain(), cell, AccountCell::TESTS as i32);
+        self.ins().brif(tests, found, &[], calls, &[]);
+
+        self.e().start(found);
+        let smax = self.ins().uload16(types::I64, plain(), cell, AccountCell::SMAX as i32);
+        let bag = self.ins().uload32(plain(), cell, AccountCell::BAG as i32);
+        let window = self.e().load_word(types::I64, cell, AccountCell::WINDOW as u32);
+        let last = self.e().load_word(types::I64, cell, AccountCell::LAST as u32);
+        // Time that runs backwards stands still.
+        let latest = self.ins().umax(now, last);
+        let elapsed = self.ins().isub(latest, last);
+        let grown = self.ins().umin(elapsed, window);
+        let gain = self.ins().imul(smax, grown);
+        let full = self.ins().imul(smax, window);
+        let mut held = [0, 8].map(|at| {
+            let credit = self.e().load_word(types::I64, cell, (AccountCell::CREDITS + at) as u32);
+            let sum = self.ins().iadd(credit, gain);
+            self.ins().umin(sum, full)
+        });
+        let costs = [(length, 0), (smax, 1)].map(|(bytes, bit)| {
+            let cost = self.ins().imul(bytes, bag);
+            let is_tested = self.e().shr(tests, bit);
+            let is_tested = self.e().and(is_tested, 1);
+            let mask = self.ins().ineg(is_tested);
+            self.ins().band(cost, mask)
+        });
+        let passes = [0, 1].map(|of| self.ins().icmp(IntCC::UnsignedLessThanOrEqual, costs[of], held[of]));
+        let passes = self.ins().band(passes[0], passes[1]);
+        let zero = self.e().int(0);
+        for (held, cost) in held.iter_mut().zip(costs) {
+            let taken = self.ins().select(passes, cost, zero);
+            *held = self.ins().isub(*held, taken);
+        }
+        for (at, credit) in [(0, held[0]), (8, held[1])] {
+            self.e().store_word(credit, cell, (AccountCell::CREDITS + at) as u32);
+        }
+        self.e().store_word(latest, cell, AccountCell::LAST as u32);
+        let one = self.e().int(1);
+        let counted = [(AccountCell::PACKETS, one), (AccountCell::COUNTED, length)];
+        for (at, more) in counted {
+            let more = self.ins().select(passes, more, zero);
+            self.add_to(cell, at, more);
+        }
+        self.ins().brif(passes, done, &[zero.into()], red, &[]);
+
+        self.e().start(red);
+        let bytes = self.e().int(REFUSED_BYTES as u64);
+        let offset = self.ins().imul(index, bytes);
+        let counts = self.ins().iadd(refused, offset);
+        self.e().add_one(counts, 0);
+        self.add_to(counts, 8, length);
+        let two = self.e().int(2);
+        self.ins().jump(done, &[two.into()]);
+
+        self.e().start(calls);
+        let green = self.e().int(0);
+        let called = self.e().call(Helper::Meter, &[host, id, index, length, green, now]);
+        self.ins().jump(done, &[called.into()]);
+        self.e().start(done);
+        self.e().widths.insert(color, 8);
+        Some(color)
+    }
+}
