@@ -215,11 +215,12 @@ impl Switch {
         Ok(switch)
     }
 
-    /// The switches of so many more workers ([`Switch::share`]).
+    /// The switches of so many more workers: the same program with the same tables and objects, for threads of their own. What is set up
+    /// later of ports, queues, groups and sessions is the same for all as long as each change is made to all.
     ///
     /// # Errors
-    /// As there.
-    pub(crate) fn share_with(&mut self, others: usize) -> Result<Vec<Switch>, SwitchError> {
+    /// [`SwitchError`]: there is no memory, or the caller's own engine has one worker.
+    pub fn share_with(&mut self, others: usize) -> Result<Vec<Switch>, SwitchError> {
         (0..others).map(|_| self.share()).collect()
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
         let entries = state.reader(*table).entries() as usize;
         match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
             Shape::Call => entries > 0 || few_calls,
-            Shape::Direct => false,
+            Shape::Direct | Shape::NoKey => false,
             Shape::Two { .. } | Shape::Lines(_) => entries * LINE > STAGED_BYTES,
         }
     };

@@ -111,7 +111,7 @@ pub struct TableEnv {
     pub starts: *const u8,
 }
 
-/// How compiled code looks a table up. All but [`Shape::Call`] need a table without selector and idle timeouts, whose
+/// How compiled code looks a table up. All but [`Shape::Call`] and [`Shape::NoKey`] need a table without selector and idle timeouts, whose
 /// [`TableEnv::base`] and [`TableEnv::second`] are set, and [`TableEnv::starts`] if it has direct objects. The words that
 /// they end at are then entries, else action slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -119,6 +119,8 @@ pub enum Shape {
     /// By calling [`TableEnv::lookup`].
     #[default]
     Call,
+    /// Not at all: a table without a key has no entries, and each lookup gives its default action.
+    NoKey,
     /// `u32 base[key]`, for a key of at most 16 bits.
     Direct,
     /// Two levels of words of 1, 2 or 4 bytes, for a key of at most 32 bits: `e = base[key >> low]`; when the highest bit of

@@ -55,6 +55,9 @@ pub fn shapes(state: &mut State) -> Vec<Shape> {
 fn shape(state: &State, table: TableId, lookup: LookupShape) -> Shape {
     let described = &state.program().tables[table];
     let has_entries = described.direct_counter.is_some() || described.direct_meter.is_some();
+    if described.keys.is_empty() && !has_entries && described.profile.is_none() && !described.idle_timeout {
+        return Shape::NoKey;
+    }
     if described.profile.is_some() || described.idle_timeout || has_entries == lookup.starts.is_null() {
         return Shape::Call;
     }

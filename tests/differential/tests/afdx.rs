@@ -20,6 +20,7 @@ const STEP_NS: usize = 30_000;
 const HEADERS: usize = 14;
 const STRIDE: usize = HEADROOM + 1600;
 
+#[derive(Clone)]
 struct Vl {
     port: usize,
     bag_ns: u64,
@@ -96,31 +97,58 @@ fn program(name: &str) -> Arc<Program> {
     compile_path(&root.join(format!("{name}.p4")))
 }
 
-/// Runs so many frames; says how many passed.
-fn run(name: &str, engine: EngineKind, frames: usize) -> usize {
+/// Has each of some workers take so many frames of its own ports, at once; says how many passed. One worker alone changes to the same
+/// program in the middle.
+fn run(name: &str, engine: EngineKind, workers: usize, frames: usize) -> usize {
     let mut rng = Rng::new(664);
-    let mut vls: Vec<Vl> = (0..VLS).map(|_| Vl::random(&mut rng)).collect();
-    let of_port = |port| (0..VLS).filter(|vl| vls[*vl].port == port).collect::<Vec<_>>();
-    let of_port: Vec<Vec<usize>> = (0..PORTS).map(of_port).collect();
-    let config = || SwitchConfig { engine, clock: Clock::simulated(), ..SwitchConfig::default() };
-    let mut switch = Switch::new(program(name), config()).unwrap();
+    let vls: Vec<Vl> = (0..VLS).map(|_| Vl::random(&mut rng)).collect();
+    let mut switch = Switch::new(program(name), config(engine)).unwrap();
     let all = vls.iter().enumerate().map(|(number, vl)| vl.commands(number, name == "afdx_registers"));
     let text: String = all.collect();
     let report = run_on(&mut switch, &text, &parse(&text).unwrap(), |_| ());
     assert!(report.failures.is_empty(), "{:?}", report.failures);
+    let mut switches = switch.share_with(workers - 1).unwrap();
+    switches.push(switch);
+    std::thread::scope(|scope| {
+        let work = |(worker, switch)| {
+            let (vls, swaps) = (vls.clone(), (workers == 1).then(|| (program(name), engine)));
+            scope.spawn(move || forward(switch, vls, (worker, workers), frames, swaps))
+        };
+        let threads: Vec<_> = switches.into_iter().enumerate().map(work).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
+}
 
+fn config(engine: EngineKind) -> SwitchConfig {
+    SwitchConfig { engine, clock: Clock::simulated(), ..SwitchConfig::default() }
+}
+
+/// Forwards so many frames of the ports of a worker, and compares what leaves with what has to; says how many passed.
+fn forward(
+    mut switch: Switch,
+    mut vls: Vec<Vl>,
+    (worker, workers): (usize, usize),
+    frames: usize,
+    swaps: Option<(Arc<Program>, EngineKind)>,
+) -> usize {
+    let mut rng = Rng::new(1 + worker as u64);
+    let ports: Vec<Vec<usize>> = (worker..PORTS)
+        .step_by(workers)
+        .map(|port| (0..VLS).filter(|vl| vls[*vl].port == port).collect())
+        .collect();
     let mut memory = vec![0; STRIDE * MAX_BATCH + TAILROOM];
     let (mut now_ns, mut passed) = (switch.now_ns() + 1, 0);
     for (round, first) in (0..frames).step_by(MAX_BATCH).enumerate() {
-        if round == frames / MAX_BATCH / 2 {
-            let next = Switch::successor(program(name), config(), &switch.state().handle()).unwrap();
+        if let Some((program, engine)) = swaps.as_ref().filter(|_| round == frames / MAX_BATCH / 2) {
+            let config = config(*engine);
+            let next = Switch::successor(Arc::clone(program), config, &switch.state().handle()).unwrap();
             swap_at_rest(&mut switch, next, Keep::Everything).unwrap();
         }
-        let port = rng.below(PORTS);
+        let at_port = rng.below(ports.len());
         let (mut places, mut times, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..MAX_BATCH.min(frames - first) {
-            let vl = of_port[port][rng.below(of_port[port].len())];
-            now_ns += rng.below(STEP_NS) as u64;
+            let vl = ports[at_port][rng.below(ports[at_port].len())];
+            now_ns += rng.below(STEP_NS * workers) as u64;
             let bytes = match rng.below(20) {
                 0 => 60 + rng.below(1470) as u64,
                 _ => 64.max(vls[vl].smax - rng.below(1 + vls[vl].smax as usize / 4) as u64),
@@ -139,12 +167,13 @@ fn run(name: &str, engine: EngineKind, frames: usize) -> usize {
         switch.advance_to(now_ns);
         let mut sent = Vec::new();
         let mut burst = Burst::new(&mut memory, &places, HEADROOM).unwrap();
+        let port = worker + at_port * workers;
         switch.switch_burst_at(port as u32, &mut burst, &times, |port, output| {
             let number = output.bytes[6..12].iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
             sent.push((port, number));
         });
         sent.sort_by_key(|(_, number)| *number);
-        assert_eq!(sent, wanted, "{name}, {engine:?}, frames from {first} on");
+        assert_eq!(sent, wanted, "worker {worker} of {workers}, frames from {first} on");
         passed += wanted.len();
     }
     passed
@@ -152,19 +181,28 @@ fn run(name: &str, engine: EngineKind, frames: usize) -> usize {
 
 #[test]
 fn a_million_frames_are_policed_as_by_exact_fractions() {
-    let passed = run("afdx", EngineKind::Jit, FRAMES);
+    let passed = run("afdx", EngineKind::Jit, 1, FRAMES);
     assert!((FRAMES / 10..FRAMES * 9 / 10).contains(&passed), "{passed} of {FRAMES} passed");
 }
 
 #[test]
 fn registers_police_a_million_frames_the_same() {
-    let passed = run("afdx_registers", EngineKind::Jit, FRAMES);
+    let passed = run("afdx_registers", EngineKind::Jit, 1, FRAMES);
     assert!((FRAMES / 10..FRAMES * 9 / 10).contains(&passed), "{passed} of {FRAMES} passed");
+}
+
+/// A VL comes in on one port, so one worker has its account; the array is shared.
+#[test]
+fn two_workers_police_the_same() {
+    for name in ["afdx", "afdx_registers"] {
+        let passed = run(name, EngineKind::Jit, 2, FRAMES / 2);
+        assert!((FRAMES / 10..FRAMES * 9 / 10).contains(&passed), "{name}: {passed} of {FRAMES} passed");
+    }
 }
 
 #[test]
 fn the_interpreter_polices_the_same() {
     let frames = FRAMES / 25;
-    let passed = run("afdx", EngineKind::Interp, frames);
-    assert_eq!(run("afdx_registers", EngineKind::Interp, frames), passed);
+    let passed = run("afdx", EngineKind::Interp, 1, frames);
+    assert_eq!(run("afdx_registers", EngineKind::Interp, 1, frames), passed);
 }

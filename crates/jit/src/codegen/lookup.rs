@@ -80,6 +80,8 @@ impl<'a> TableLookup<'_, 'a> {
     pub(super) fn by_loads(&mut self, key: &[Value]) -> Option<Value> {
         let result = match (self.shape(), key) {
             (Shape::Call, _) => return None,
+            // The slot of the default action.
+            (Shape::NoKey, _) => self.e().int(0),
             (Shape::Direct, [key]) => {
                 let base = self.field(offset_of!(TableEnv, base));
                 self.e().load_element(base, *key, 4)
