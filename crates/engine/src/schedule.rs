@@ -27,7 +27,7 @@ pub(crate) fn choose(program: &Program, state: &mut State) -> Options {
         match shapes.get(table.as_u32() as usize).copied().unwrap_or_default() {
             Shape::Call => entries > 0 || few_calls,
             Shape::Direct | Shape::NoKey => false,
-            Shape::Two { .. } | Shape::Lines(_) => entries * LINE > STAGED_BYTES,
+            Shape::Two { .. } | Shape::Lines(_) => entries * LINE >= STAGED_BYTES,
         }
     };
     let all = in_order(program);

@@ -6,7 +6,7 @@
 //! around lookups.
 
 use millrace_frames::{HEADROOM, MAX_BATCH, Place, TAILROOM};
-use millrace_jit::abi::{AheadEnv, Env, Moved, PacketsEnv, TableEnv, TimesEnv};
+use millrace_jit::abi::{AheadEnv, Env, Moved, ObjectsEnv, PacketsEnv, TableEnv, TimesEnv};
 use millrace_jit::{Compiled, Options, Outcome, Shape, listing};
 use millrace_midend::{Plan, Verdict};
 use millrace_pipeline::{Program, SlotId, TableId, passes};
@@ -228,8 +228,7 @@ impl Case {
         let places: Vec<Place> = (0..MAX_BATCH).map(place).collect();
         let env = Env {
             tables: tables.as_ptr(),
-            objects: std::ptr::null(),
-            has_sections: 0,
+            objects: ObjectsEnv { each: std::ptr::null(), has_sections: 0 },
             host: std::ptr::null_mut(),
             contexts,
             stage,

@@ -145,6 +145,16 @@ pub struct ObjectEnv {
     pub refused: *const u8,
 }
 
+/// The objects of a program that code works on itself.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectsEnv {
+    /// By the code's own numbers.
+    pub each: *const ObjectEnv,
+    /// Whether atomic sections have to wait for those of other workers.
+    pub has_sections: u64,
+}
+
 /// Times of a batch, in nanoseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -184,10 +194,8 @@ pub struct AheadEnv {
 pub struct Env {
     /// One for each table of the program.
     pub tables: *const TableEnv,
-    /// The objects that the code works on itself, by its own numbers.
-    pub objects: *const ObjectEnv,
-    /// Whether atomic sections have to wait for those of other workers.
-    pub has_sections: u64,
+    /// What the code works on itself.
+    pub objects: ObjectsEnv,
     /// The first argument of all helpers.
     pub host: *mut c_void,
     /// The context of the first packet; those of the others follow.

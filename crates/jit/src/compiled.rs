@@ -1,6 +1,6 @@
 //! A program as machine code, and running it.
 
-use crate::abi::{AheadEnv, Env, PacketsEnv, Shape, TimesEnv};
+use crate::abi::{AheadEnv, Env, ObjectsEnv, PacketsEnv, Shape, TimesEnv};
 use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
@@ -339,13 +339,14 @@ impl Compiled {
         debug_assert!(packets.places.len() <= MAX_BATCH.min(contexts.len()));
         debug_assert_eq!(packets.places.len(), packets.times.each.len());
         contexts.objects.refresh(host.state, &self.objects);
-        let (tables, objects) = (contexts.tables.start(), contexts.objects.start());
+        let objects =
+            ObjectsEnv { each: contexts.objects.start(), has_sections: host.state.has_sections().into() };
+        let tables = contexts.tables.start();
         let (contexts, stage) = contexts.memory();
         let lookups = host.state.lookup_counts_mut().as_mut_ptr();
         let env = Env {
             tables,
             objects,
-            has_sections: host.state.has_sections().into(),
             host: std::ptr::from_mut(host).cast(),
             contexts,
             stage,

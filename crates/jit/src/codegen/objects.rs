@@ -3,14 +3,17 @@
 //! A worker counts in memory of its own, and a register of at most 64 bits is one word, so neither needs a lock. An account has one
 //! while several workers share it: then its environment is null, and the code calls.
 
+use super::emitter::Emitter;
 use super::fields::plain;
-use super::ops::Operations;
+use super::packet::PacketAccess;
+use super::values::Num;
 use super::variables::PacketVar;
-use crate::abi::{Env, ObjectEnv};
-use crate::objects::Object;
+use crate::abi::{Env, ObjectEnv, ObjectsEnv};
+use crate::objects::{Numbers, Object};
 use crate::runtime::Helper;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::FuncInstBuilder;
 use millrace_pipeline::*;
 use millrace_state::{AccountCell, REFUSED_BYTES};
 use std::mem::offset_of;
@@ -20,25 +23,40 @@ const COUNTER_BYTES: u32 = 16;
 /// The cells of counters lie in pieces: the first has so many, minus 1.
 const FIRST_PIECE: u64 = 63;
 
-impl Operations<'_> {
+/// Code that works on objects, or calls for them.
+pub(super) struct Objects<'g, 'a> {
+    pub(super) packet: &'g mut PacketAccess<'a>,
+    pub(super) program: &'a Program,
+    pub(super) numbers: &'a Numbers,
+}
+
+impl<'a> Objects<'_, 'a> {
+    /// The next instruction.
+    fn ins(&mut self) -> FuncInstBuilder<'_, 'a> {
+        self.packet.e.ins()
+    }
+
+    fn e(&mut self) -> &mut Emitter<'a> {
+        &mut self.packet.e
+    }
+
     /// What the environment says of an object; none where it has to be called for.
     fn object(&mut self, object: Object, field: usize) -> Option<Value> {
-        let number = *self.objects.get(&object)?;
-        let objects = self.packet().env_field(offset_of!(Env, objects));
+        let number = *self.numbers.get(&object)?;
+        let objects = self.packet.env_field(offset_of!(Env, objects) + offset_of!(ObjectsEnv, each));
         let at = number * size_of::<ObjectEnv>() + field;
         Some(self.ins().load(types::I64, plain(), objects, at as i32))
     }
 
     /// Counts a packet at a counter of an array.
-    pub(super) fn count(&mut self, counter: CounterId, index: &Expr) {
-        let index = self.index(index);
-        let length = self.packet().length();
+    pub(super) fn count(&mut self, counter: CounterId, index: Value) {
+        let length = self.packet.length();
         let Some(starts) = self.object(Object::Counter(counter), offset_of!(ObjectEnv, base)) else {
-            let (host, counter) = (self.packet().host(), self.e().int(u64::from(counter.as_u32())));
+            let (host, counter) = (self.packet.host(), self.e().int(u64::from(counter.as_u32())));
             self.e().call(Helper::Count, &[host, counter, index, length]);
             return;
         };
-        let size = self.slots.program.counters[counter].size;
+        let size = self.program.counters[counter].size;
         let (counts, done) = (self.e().new_block(), self.e().new_block());
         let is_there = self.is_below(index, size);
         self.ins().brif(is_there, counts, &[], done, &[]);
@@ -50,10 +68,10 @@ impl Operations<'_> {
 
     /// Counts a packet at the entry that a table hit last, if it did.
     pub(super) fn count_direct(&mut self, table: TableId) {
-        let entry = self.packet().get(PacketVar::Entry(table));
-        let length = self.packet().length();
+        let entry = self.packet.get(PacketVar::Entry(table));
+        let length = self.packet.length();
         let Some(starts) = self.object(Object::DirectCounter(table), offset_of!(ObjectEnv, base)) else {
-            let (host, table) = (self.packet().host(), self.e().int(u64::from(table.as_u32())));
+            let (host, table) = (self.packet.host(), self.e().int(u64::from(table.as_u32())));
             self.e().call(Helper::CountDirect, &[host, table, entry, length]);
             return;
         };
@@ -92,16 +110,22 @@ impl Operations<'_> {
         self.ins().icmp(IntCC::UnsignedLessThan, index, size)
     }
 
-    /// Where the cell of a register of at most 64 bits is, and whether there is one; none of a wider one.
+    /// Where the cell of a register is, and whether there is one; none of a register that has to be called for.
     fn register_cell(&mut self, register: RegisterId, index: Value) -> Option<(Value, Value)> {
         let cells = self.object(Object::Register(register), offset_of!(ObjectEnv, base))?;
-        let is_there = self.is_below(index, self.slots.program.registers[register].size);
+        let is_there = self.is_below(index, self.program.registers[register].size);
         Some((self.e().element(cells, index, 8), is_there))
     }
 
-    /// The value of a register of at most 64 bits.
-    pub(super) fn read_register(&mut self, register: RegisterId, index: Value) -> Option<Value> {
-        let (cell, is_there) = self.register_cell(register, index)?;
+    /// The value of a cell of a register.
+    pub(super) fn read(&mut self, register: RegisterId, index: Value) -> Num {
+        let width = self.program.registers[register].width;
+        let Some((cell, is_there)) = self.register_cell(register, index) else {
+            let (host, register) = (self.packet.host(), self.e().int(u64::from(register.as_u32())));
+            let value = self.e().buffer(0, 8 * millrace_midend::limbs(width) as u32);
+            self.e().call(Helper::RegisterRead, &[host, register, index, value]);
+            return self.e().fill_number(value, width);
+        };
         let (reads, done) = (self.e().new_block(), self.e().new_block());
         let value = self.e().b.append_block_param(done, types::I64);
         let zero = self.e().int(0);
@@ -110,30 +134,77 @@ impl Operations<'_> {
         let found = self.e().load_word(types::I64, cell, 0);
         self.ins().jump(done, &[found.into()]);
         self.e().start(done);
-        let width = self.slots.program.registers[register].width;
         self.e().widths.insert(value, width);
-        Some(value)
+        Num::one(width, value)
     }
 
-    /// Writes a register of at most 64 bits; false of a wider one.
-    pub(super) fn write_register(&mut self, register: RegisterId, index: Value, value: Value) -> bool {
-        let Some((cell, is_there)) = self.register_cell(register, index) else { return false };
+    /// Writes a cell of a register.
+    pub(super) fn write(&mut self, register: RegisterId, index: Value, number: &Num) {
+        let Some((cell, is_there)) = self.register_cell(register, index) else {
+            let value = self.e().spill_number(0, number);
+            let (host, register) = (self.packet.host(), self.e().int(u64::from(register.as_u32())));
+            self.e().call(Helper::RegisterWrite, &[host, register, index, value]);
+            return;
+        };
+        let value = self.e().low(number);
         let (writes, done) = (self.e().new_block(), self.e().new_block());
         self.ins().brif(is_there, writes, &[], done, &[]);
         self.e().start(writes);
         self.e().store_word(value, cell, 0);
         self.ins().jump(done, &[]);
         self.e().start(done);
-        true
+    }
+
+    /// The colour of a packet of so many bytes that comes with a colour; none: green.
+    pub(super) fn meter(
+        &mut self,
+        meter: MeterId,
+        index: Value,
+        before: Option<Value>,
+        length: Value,
+    ) -> Value {
+        if before.is_none()
+            && let Some(color) = self.ask_account(meter, index, length)
+        {
+            return color;
+        }
+        let before = before.unwrap_or_else(|| self.e().int(0));
+        let (host, time) = (self.packet.host(), self.packet.arrival());
+        let meter = self.e().int(u64::from(meter.as_u32()));
+        self.e().call(Helper::Meter, &[host, meter, index, length, before, time])
+    }
+
+    /// An atomic section begins: with a name, if it has one.
+    pub(super) fn begin_section(&mut self, name: Option<Value>) {
+        let (host, is_named) = (self.packet.host(), self.e().int(name.is_some().into()));
+        let name = name.unwrap_or(is_named);
+        self.call_for_section(Helper::AtomicBegin, &[host, is_named, name]);
+    }
+
+    pub(super) fn end_section(&mut self) {
+        let host = self.packet.host();
+        self.call_for_section(Helper::AtomicEnd, &[host]);
+    }
+
+    /// Calls where sections have to wait for those of other workers.
+    fn call_for_section(&mut self, helper: Helper, args: &[Value]) {
+        let has_sections =
+            self.packet.env_field(offset_of!(Env, objects) + offset_of!(ObjectsEnv, has_sections));
+        let (calls, done) = (self.e().new_block(), self.e().new_block());
+        self.ins().brif(has_sections, calls, &[], done, &[]);
+        self.e().start(calls);
+        self.e().call(helper, args);
+        self.ins().jump(done, &[]);
+        self.e().start(done);
     }
 
     /// Asks an account for a packet of so many bytes: 0 green, 2 red. It is what `millrace_tables::Account::admit` does, which says
     /// why no sum leaves 64 bits. A length of more than 32 bits, whose cost might, goes the other path.
-    pub(super) fn ask_account(&mut self, meter: MeterId, index: Value, length: Value) -> Option<Value> {
+    fn ask_account(&mut self, meter: MeterId, index: Value, length: Value) -> Option<Value> {
         let cells = self.object(Object::Account(meter), offset_of!(ObjectEnv, base))?;
         let refused = self.object(Object::Account(meter), offset_of!(ObjectEnv, refused))?;
-        let (host, now) = (self.packet().host(), self.packet().arrival());
-        let size = self.slots.program.meters[meter].size;
+        let (host, now) = (self.packet.host(), self.packet.arrival());
+        let size = self.program.meters[meter].size;
         let id = self.e().int(u64::from(meter.as_u32()));
         let [asks, found, calls, red, done] = std::array::from_fn(|_| self.e().new_block());
         self.e().b.set_cold_block(calls);

@@ -2,6 +2,7 @@
 
 use super::emitter::Emitter;
 use super::fields::plain;
+use super::objects::Objects;
 use super::packet::PacketAccess;
 use super::slots::SlotAccess;
 use super::values::{Form, Num, Val};
@@ -238,21 +239,16 @@ impl<'a> Operations<'a> {
             }
             Inst::SetValid(header) => self.slots.set_valid(*header),
             Inst::SetInvalid(header) => self.slots.point_nowhere(*header),
-            Inst::Count { counter, index } => self.count(*counter, index),
-            Inst::CountDirect(table) => self.count_direct(*table),
+            Inst::Count { counter, index } => {
+                let index = self.index(index);
+                self.on_objects().count(*counter, index);
+            }
+            Inst::CountDirect(table) => self.on_objects().count_direct(*table),
             Inst::Meter { meter, index, color, length, dst } => {
                 let index = self.index(index);
-                let before = self.color(color.as_ref());
+                let before = color.as_ref().map(|color| self.index(color));
                 let length = self.metered_bytes(length.as_ref());
-                let asked = match color {
-                    None => self.ask_account(*meter, index, length),
-                    Some(_) => None,
-                };
-                let color = asked.unwrap_or_else(|| {
-                    let (host, time) = (self.packet().host(), self.packet().arrival());
-                    let meter = self.e().int(u64::from(meter.as_u32()));
-                    self.e().call(Helper::Meter, &[host, meter, index, length, before, time])
-                });
+                let color = self.on_objects().meter(*meter, index, before, length);
                 let val = self.slots.as_type(*dst, Num::one(8, color));
                 self.slots.write(*dst, val);
             }
@@ -265,35 +261,20 @@ impl<'a> Operations<'a> {
             }
             Inst::RegisterRead { dst, register, index } => {
                 let index = self.index(index);
-                let width = self.slots.program.registers[*register].width;
-                let num = match self.read_register(*register, index) {
-                    Some(value) => Num::one(width, value),
-                    None => {
-                        let (host, register) =
-                            (self.packet().host(), self.e().int(u64::from(register.as_u32())));
-                        let value = self.e().buffer(0, 8 * millrace_midend::limbs(width) as u32);
-                        self.e().call(Helper::RegisterRead, &[host, register, index, value]);
-                        self.e().fill_number(value, width)
-                    }
-                };
+                let num = self.on_objects().read(*register, index);
                 let val = self.slots.as_type(*dst, num);
                 self.slots.write(*dst, val);
             }
             Inst::RegisterWrite { register, index, value } => {
                 let index = self.index(index);
-                let number = self.number(value);
-                let low = self.e().low(&number);
-                if !self.write_register(*register, index, low) {
-                    let value = self.e().spill_number(0, &number);
-                    let (host, register) = (self.packet().host(), self.e().int(u64::from(register.as_u32())));
-                    self.e().call(Helper::RegisterWrite, &[host, register, index, value]);
-                }
+                let value = self.number(value);
+                self.on_objects().write(*register, index, &value);
             }
-            Inst::AtomicBegin { index } => self.begin_atomic(index.as_ref()),
-            Inst::AtomicEnd => {
-                let host = self.packet().host();
-                self.with_sections(&mut |ops| _ = ops.e().call(Helper::AtomicEnd, &[host]));
+            Inst::AtomicBegin { index } => {
+                let name = index.as_ref().map(|index| self.index(index));
+                self.on_objects().begin_section(name);
             }
+            Inst::AtomicEnd => self.on_objects().end_section(),
             Inst::Hash { dst, algorithm, own, data } => {
                 let hash = self.hash((*algorithm, *own), data);
                 let val = self.slots.as_type(*dst, hash);
@@ -333,22 +314,9 @@ impl<'a> Operations<'a> {
         }
     }
 
-    fn begin_atomic(&mut self, index: Option<&Expr>) {
-        let index = index.map(|index| self.index(index));
-        let (host, is_named) = (self.packet().host(), self.e().int(index.is_some().into()));
-        let index = index.unwrap_or(is_named);
-        self.with_sections(&mut |ops| _ = ops.e().call(Helper::AtomicBegin, &[host, is_named, index]));
-    }
-
-    /// Calls where sections have to wait for those of other workers.
-    fn with_sections(&mut self, call: &mut dyn FnMut(&mut Self)) {
-        let has_sections = self.packet().env_field(offset_of!(abi::Env, has_sections));
-        let (calls, done) = (self.e().new_block(), self.e().new_block());
-        self.ins().brif(has_sections, calls, &[], done, &[]);
-        self.e().start(calls);
-        call(self);
-        self.ins().jump(done, &[]);
-        self.e().start(done);
+    /// Code of counters, registers, accounts and atomic sections.
+    fn on_objects(&mut self) -> Objects<'_, 'a> {
+        Objects { program: self.slots.program, numbers: self.objects, packet: &mut self.slots.packet }
     }
 
     /// Calls a plugin. Where it may change the payload, the packet may have moved after it.
@@ -429,7 +397,7 @@ impl<'a> Operations<'a> {
     /// What a table does by itself at a hit. (At a miss the helpers do nothing, and the slot keeps its value.)
     fn at_hit(&mut self, table: TableId, meter: Option<SlotId>) {
         if self.slots.program.tables[table].direct_counter.as_ref().is_some_and(|counter| counter.at_hit) {
-            self.count_direct(table);
+            self.on_objects().count_direct(table);
         }
         if let Some(slot) = meter {
             let green = self.e().int(0);

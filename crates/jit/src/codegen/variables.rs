@@ -108,10 +108,10 @@ pub(super) struct Vars {
     cursor: Var,
     parsed: Var,
     out: Var,
-    to_come: Var,
-    copy: Var,
-    record: Var,
-    found: Var,
+    /// The ports to come and the port of a copy.
+    copies: (Var, Var),
+    /// The record and the slot that the last lookup gave.
+    result: (Var, Var),
     steps: Var,
     /// For each header whether it is valid, and where it is.
     headers: Vec<(Var, Var)>,
@@ -128,10 +128,10 @@ impl Vars {
             PacketVar::Cursor => self.cursor,
             PacketVar::Parsed => self.parsed,
             PacketVar::Out => self.out,
-            PacketVar::ToCome => self.to_come,
-            PacketVar::Copy => self.copy,
-            PacketVar::Record => self.record,
-            PacketVar::Found => self.found,
+            PacketVar::ToCome => self.copies.0,
+            PacketVar::Copy => self.copies.1,
+            PacketVar::Record => self.result.0,
+            PacketVar::Found => self.result.1,
             PacketVar::Steps => self.steps,
             PacketVar::Valid(header) => self.headers[header.index()].0,
             PacketVar::Pointer(header) => self.headers[header.index()].1,
@@ -178,11 +178,9 @@ impl<'a, 'b> Places<'a, 'b> {
             parsed: self.word(self.kept.live.parsed),
             out: self.word(self.kept.live.out),
             // Of packets that are not to be copied no edge brings them.
-            to_come: self.word(false),
-            copy: self.word(false),
+            copies: (self.word(false), self.word(false)),
             // A dispatch follows its lookup at once.
-            record: self.word(false),
-            found: self.word(false),
+            result: (self.word(false), self.word(false)),
             steps: self.word(self.kept.live.steps),
             headers: Vec::new(),
             entries: Vec::new(),
