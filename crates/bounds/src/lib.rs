@@ -96,6 +96,7 @@ pub fn analyse(
         blocks: way.map(|way| offsets(&machine, way)).unwrap_or_default(),
         way_cost: way.map(|way| way.cost),
         frame: way.and_then(|way| way.frame.clone()),
+        other_frames: [&own, &lines].into_iter().filter_map(|worst| worst.way.as_ref()?.frame.clone()).collect(),
         memory: Memory {
             tables: knowledge.memory,
             code: code.bytes.len() as u64,

@@ -75,6 +75,9 @@ pub struct Part {
     /// A frame that takes it.
     #[serde(skip)]
     pub frame: Option<Frame>,
+    /// Frames that take the dearest paths in other regards: instructions of the code itself, cache lines.
+    #[serde(skip)]
+    pub other_frames: Vec<Frame>,
     /// Memory.
     pub memory: Memory,
 }

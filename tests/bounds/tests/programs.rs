@@ -67,7 +67,9 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     let mut calls: BTreeMap<String, u64> = BTreeMap::new();
     let mut mutations = Mutations::new(bounded.frames.clone(), 1);
     let frame = bound.frame.clone();
-    let of_directed = frame.iter().map(|frame| (frame.port, frame.bytes.clone()));
+    let of_directed =
+        frame.iter().chain(&bound.other_frames).map(|frame| (frame.port, frame.bytes.clone()));
+    let of_frames = of_directed.clone().count();
     let own = bounded.frames.clone();
     let generated = (0..packets()).map(|_| mutations.next_frame());
     for (number, (port, frame)) in of_directed.chain(own).chain(generated).enumerate() {
@@ -77,8 +79,8 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
             let known = calls.entry(callee).or_default();
             *known = (*known).max(count);
         }
-        if number == 0 && bound.frame.is_some() {
-            directed = counted;
+        if number < of_frames {
+            directed = directed.max(counted);
         }
         largest = largest.max(counted);
         let most = most_of(&bound, 1);
