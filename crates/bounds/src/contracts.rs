@@ -11,13 +11,13 @@ use millrace_pipeline::{Program, TableId};
 
 /// What a call takes at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Contract {
+pub struct Contract {
     /// For each call.
-    pub(crate) once: Cost,
+    pub once: Cost,
     /// For each key that a lookup of many looks up.
-    pub(crate) each: Cost,
+    pub each: Cost,
     /// Whether memory may be allocated: then the figure was counted, and is not proven.
-    pub(crate) allocates: bool,
+    pub allocates: bool,
 }
 
 const fn fixed(instructions: u64, lines: u64) -> Contract {

@@ -31,6 +31,7 @@ mod search;
 mod story;
 mod way;
 
+pub use contracts::Contract;
 pub use calibration::{Calibration, CalibrationError};
 pub use cost::Cost;
 pub use error::NoBound;
@@ -39,9 +40,10 @@ pub use report::{BATCHES, Bounds, Memory, Part, Rate};
 pub use search::Frame;
 pub use story::Step;
 
+use contracts::contract;
 use machine::Machine;
 use millrace_midend::Start;
-use millrace_midend::machine::MachineCode;
+use millrace_midend::machine::{Callee, Does, MachineCode};
 use millrace_pipeline::Program;
 use search::{Search, Worst};
 
@@ -103,6 +105,15 @@ pub fn analyse(
             packets: (code.context_bytes + code.stage_bytes) as u64,
         },
     })
+}
+
+/// What is called at an offset of the code, and what it takes at most; no contract: there is no bound. None: nothing that is known is
+/// called there.
+pub fn call_at(input: &Input<'_>, knowledge: &Knowledge, at: u32) -> Option<(Callee, Option<Contract>)> {
+    match input.code.origin(at)?.does {
+        Does::Call(callee) => Some((callee, contract(&callee, input.program, knowledge))),
+        _ => None,
+    }
 }
 
 /// Where the blocks of a way start in the code.

@@ -45,8 +45,8 @@ fn no_packet_costs_more_than_the_bound() {
                 continue;
             }
         };
-        for part in 0..bounded.parts.len() {
-            if bounded.takes_arrivals(part) {
+        for part in 0..bounded.counted.parts.len() {
+            if bounded.counted.takes_arrivals(part) {
                 failed.extend(check(&mut bounded, part, &name));
             }
         }
@@ -73,9 +73,9 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     let own = bounded.frames.clone();
     let generated = (0..packets()).map(|_| mutations.next_frame());
     for (number, (port, frame)) in of_directed.chain(own).chain(generated).enumerate() {
-        let steps = bounded.count(part, port, &[&frame], 1_000_000 * number as u64);
+        let steps = bounded.counted.count(part, port, &[&frame], 1_000_000 * number as u64);
         let counted = if COUNTS_CALLS { steps.own() + steps.outside() } else { steps.own() };
-        for (callee, count) in called(&bounded.parts[part], &steps) {
+        for (callee, count) in called(&bounded.counted.parts[part], &steps) {
             let known = calls.entry(callee).or_default();
             *known = (*known).max(count);
         }
@@ -98,7 +98,7 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
             frames.iter_mut().step_by(2).for_each(|other| *other = &frame.bytes);
         }
         let port = frame.as_ref().map_or(0, |frame| frame.port);
-        let steps = bounded.count(part, port, &frames, 1_000_000_000 * number as u64);
+        let steps = bounded.counted.count(part, port, &frames, 1_000_000_000 * number as u64);
         let counted = if COUNTS_CALLS { steps.own() + steps.outside() } else { steps.own() };
         let most = most_of(&bound, frames.len() as u64);
         if counted > most {
