@@ -41,7 +41,7 @@ pub use search::Frame;
 pub use story::Step;
 
 use contracts::contract;
-use machine::Machine;
+use machine::{Batch, Machine};
 use millrace_midend::Start;
 use millrace_midend::machine::{Callee, Does, MachineCode};
 use millrace_pipeline::Program;
@@ -69,17 +69,27 @@ pub fn analyse(
     calibration: Option<&Calibration>,
 ) -> Result<Part, NoBound> {
     let Input { program, code, start, longest } = *input;
-    let machine = Machine::new(program, code, knowledge)?;
-    let search = |weight: &dyn Fn(Cost) -> u64| -> Result<Worst, NoBound> {
-        Search::new(program, &machine, knowledge, longest, weight).run(start)
+    let search = |machine: &Machine<'_>, weight: &dyn Fn(Cost) -> u64| -> Result<Worst, NoBound> {
+        Search::new(program, machine, knowledge, longest, weight).run(start)
     };
-    let instructions = search(&|cost: Cost| cost.instructions)?;
-    let own = search(&|cost: Cost| cost.own)?;
-    let lines = search(&|cost: Cost| cost.lines)?;
-    let time = match calibration {
-        Some(calibration) => Some(search(&|cost: Cost| calibration.ps(cost))?.weight),
-        None => None,
+    let ps = calibration.map(|calibration| |cost: Cost| calibration.ps(cost));
+    let machine = Machine::new(program, code, knowledge, Batch::OfMany)?;
+    let instructions = search(&machine, &|cost| cost.instructions)?;
+    let own = search(&machine, &|cost| cost.own)?;
+    let lines = search(&machine, &|cost| cost.lines)?;
+    let time = ps.as_ref().map(|ps| search(&machine, ps)).transpose()?;
+    // Of a batch of one.
+    let single = Machine::new(program, code, knowledge, Batch::OfOne)?;
+    let alone_instructions = search(&single, &|cost| cost.instructions)?;
+    let alone_own = search(&single, &|cost| cost.own)?;
+    let alone_lines = search(&single, &|cost| cost.lines)?;
+    let alone_time = ps.as_ref().map(|ps| search(&single, ps)).transpose()?;
+    let alone = Cost {
+        instructions: alone_instructions.weight,
+        own: alone_own.weight,
+        lines: alone_lines.weight,
     };
+    let others = [&own, &lines, &alone_instructions, &alone_own, &alone_lines];
     let each = Cost { instructions: instructions.weight, own: own.weight, lines: lines.weight };
     let way = instructions.way.as_ref();
     Ok(Part {
@@ -88,7 +98,9 @@ pub fn analyse(
         frame_lines: lines_of(machine.graph.frame_bytes()) + 1,
         code_lines: lines_of(machine.graph.bytes()),
         code_bytes: code.bytes.len() as u64,
-        ps_each: time,
+        ps_each: time.map(|time| time.weight),
+        alone: single.once + alone,
+        ps_alone: alone_time.map(|time| time.weight.saturating_add(ps.map_or(0, |ps| ps(single.once)))),
         without_conditions: instructions.without_conditions,
         paths: instructions.paths as u64,
         is_tight: way.is_some(),
@@ -98,7 +110,7 @@ pub fn analyse(
         blocks: way.map(|way| offsets(&machine, way)).unwrap_or_default(),
         way_cost: way.map(|way| way.cost),
         frame: way.and_then(|way| way.frame.clone()),
-        other_frames: [&own, &lines].into_iter().filter_map(|worst| worst.way.as_ref()?.frame.clone()).collect(),
+        other_frames: others.into_iter().filter_map(|worst| worst.way.as_ref()?.frame.clone()).collect(),
         memory: Memory {
             tables: knowledge.memory,
             code: code.bytes.len() as u64,

@@ -135,7 +135,7 @@ impl<'a, 'w> Search<'a, 'w> {
             self.begun[number].packet = Some(Rc::clone(&packet));
             let (at, cost) = (self.begun[number].at.clone(), self.begun[number].cost);
             match at {
-                Next::Done(_) => {
+                Next::Done(..) => {
                     let way = self.told(number, &packet);
                     let paths = self.begun.len();
                     return Ok(Worst { weight: most, way: Some(way), without_conditions, paths });
@@ -160,7 +160,7 @@ impl<'a, 'w> Search<'a, 'w> {
     ) -> Result<(), NoBound> {
         let cost = cost + self.own_cost(&next);
         let left = match &next {
-            Next::Done(_) => Some(0),
+            Next::Done(..) => Some(0),
             Next::Block(block, place, _) | Next::Phase(block, place, _) => self.left(*block, *place)?,
         };
         if let Some(left) = left {
@@ -186,7 +186,7 @@ impl<'a, 'w> Search<'a, 'w> {
     /// What a step costs by itself.
     fn own_cost(&self, next: &Next) -> Cost {
         match next {
-            Next::Done(_) => Cost::default(),
+            Next::Done(_, phase) => self.machine.between(*phase, None),
             Next::Block(block, ..) => self.machine.costs[*block],
             Next::Phase(block, _, moves) => self.machine.costs[*block] + self.of_waiting(moves),
         }
@@ -201,6 +201,8 @@ impl<'a, 'w> Search<'a, 'w> {
                 && let Term::Lookup { table, next } = &graph.nodes[*node].term
                 && graph.nodes[*next].entry.phase != graph.nodes[*node].entry.phase
             {
+                let (phase, later) = (graph.nodes[*node].entry.phase, graph.nodes[*next].entry.phase);
+                cost += self.machine.between(phase, Some(later));
                 cost += self.machine.each.get(table).copied().unwrap_or_default();
             }
         }
@@ -221,7 +223,7 @@ impl<'a, 'w> Search<'a, 'w> {
             for next in self.paths.after(at.0, at.1)? {
                 let own = (self.weight)(self.own_cost(&next));
                 let after = match &next {
-                    Next::Done(_) => Some(0),
+                    Next::Done(..) => Some(0),
                     Next::Block(block, place, _) | Next::Phase(block, place, _) => {
                         match self.left.get(&(*block, *place)) {
                             Some(known) => *known,
@@ -250,7 +252,9 @@ impl<'a, 'w> Search<'a, 'w> {
     /// Takes a packet along a step; none when no packet can go there.
     fn go(&mut self, before: &Packet, number: usize) -> Result<Option<Packet>, NoBound> {
         let moves = match &self.begun[number].at {
-            Next::Block(_, _, moves) | Next::Phase(_, _, moves) | Next::Done(moves) => Rc::clone(moves),
+            Next::Block(_, _, moves) | Next::Phase(_, _, moves) | Next::Done(moves, _) => {
+                Rc::clone(moves)
+            },
         };
         let mut packet = before.clone();
         let taken = packet.taken.len();
@@ -384,7 +388,7 @@ impl<'a, 'w> Search<'a, 'w> {
                     moves.extend(own.iter().rev());
                     blocks.push(*block);
                 }
-                Next::Done(own) => moves.extend(own.iter().rev()),
+                Next::Done(own, _) => moves.extend(own.iter().rev()),
             }
             at = begun.before;
         }

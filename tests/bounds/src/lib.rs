@@ -121,11 +121,11 @@ impl Counted {
         Some((found.engine, found.probes, found.lines))
     }
 
-    /// Runs a part over a batch of frames that came in on a port, counting.
+    /// Runs a part over a batch of frames that came in on a port at a time, and waited for so long, counting.
     ///
     /// # Panics
     /// The machine cannot count, or there are more frames than a batch has.
-    pub fn count(&mut self, part: usize, port: u32, frames: &[&[u8]], time_ns: u64) -> Steps {
+    pub fn count(&mut self, part: usize, port: u32, frames: &[&[u8]], (time_ns, waited_ns): (u64, u64)) -> Steps {
         assert!(frames.len() <= MAX_BATCH);
         let (mut memory, mut places) = (Vec::new(), Vec::new());
         for frame in frames {
@@ -141,11 +141,13 @@ impl Counted {
         let burst = Burst::new(&mut memory, &places, HEADROOM).expect("frames in their memory");
         let batch = Batch::new(burst, port).expect("a batch");
         let mut ran = 0;
+        let held = nothing_at_hand();
         let steps = compiled.count_steps(|| {
-            let times = Times { each: &times, now_ns: time_ns };
+            let times = Times { each: &times, now_ns: time_ns + waited_ns };
             ran = batch.run(compiled, &mut host, &mut contexts, &mut outcomes, times).len();
         });
         assert_eq!(ran, frames.len(), "the code fits the tables");
+        drop(held);
         host.take_effects();
         steps.expect("instructions are counted on this machine")
     }
@@ -154,6 +156,12 @@ impl Counted {
     pub fn takes_arrivals(&self, part: usize) -> bool {
         matches!(self.parts[part].start, Start::Arrival | Start::Unparsed)
     }
+}
+
+/// Memory of all small sizes, so that the allocator has none at hand: what is allocated next takes its long ways.
+fn nothing_at_hand() -> Vec<Vec<u8>> {
+    let sizes = (1..=32).flat_map(|step| std::iter::repeat_n(16 * step - 8, 64));
+    std::hint::black_box(sizes.map(Vec::with_capacity).collect())
 }
 
 /// The frames of an STF test, with their ports.
@@ -235,15 +243,4 @@ impl Mutations {
         }
         (port, frame)
     }
-}
-
-/// The most instructions that calls took, by what was called.
-pub fn called(part: &Described, steps: &Steps) -> BTreeMap<String, u64> {
-    let mut most = BTreeMap::new();
-    for (offset, count) in &steps.most_called {
-        let name = part.code.origin(*offset).map(|origin| format!("{:?}", origin.does)).unwrap_or_default();
-        let known: &mut u64 = most.entry(name).or_default();
-        *known = (*known).max(*count);
-    }
-    most
 }

@@ -47,7 +47,7 @@ fn hold(
             let frames: Vec<Vec<u8>> = (0..packets).map(|_| frame()).collect();
             let frames: Vec<&[u8]> = frames.iter().map(Vec::as_slice).collect();
             time += 1 + round as u64 * 1_000_003;
-            let steps = counted.count(0, 1, &frames, time);
+            let steps = counted.count(0, 1, &frames, (time, 0));
             for (at, of_one) in &steps.most_called {
                 let (callee, contract) = counted.call_at(0, *at).expect("a call");
                 let (name, keys) = match callee {
@@ -56,10 +56,10 @@ fn hold(
                     Callee::LookupOfAll(_) => (format!("lookup of all {:?}", counted.engine(&callee)), packets as u64),
                 };
                 let contract = contract.unwrap_or_default();
-                let most = (contract.once + contract.each * keys).instructions;
+                let most = contract.of_keys(keys).instructions;
                 // What takes memory now and then is bounded for all calls together.
                 let (taken, most) = match contract.allocates {
-                    true => (steps.called[at], most * steps.in_code[at]),
+                    true => (steps.called[at].div_ceil(steps.in_code[at]), most),
                     false => (*of_one, most),
                 };
                 seen.note(format!("{name} {label}"), taken, most, packets);

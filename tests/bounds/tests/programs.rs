@@ -4,7 +4,7 @@
 //!     BOUNDS_PACKETS=100000 BOUNDS_PROGRAM=router cargo test --release -p millrace-counted-bounds -- --nocapture
 
 use millrace_bounds::Part;
-use millrace_counted_bounds::{Bounded, Mutations, all, called};
+use millrace_counted_bounds::{Bounded, Mutations, all};
 use millrace_frames::MAX_BATCH;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,9 @@ const QUICK: [&str; 4] = ["afdx", "firewall", "l2_switch", "router"];
 
 /// What a helper takes is known of the optimised build alone.
 const COUNTS_CALLS: bool = !cfg!(debug_assertions);
+
+/// Times that the directed frames are counted again.
+const AGAIN: usize = 5;
 
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -64,7 +67,7 @@ fn most_of(bound: &Part, packets: u64) -> u64 {
 fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     let bound = bounded.bounds[part].clone();
     let (mut failed, mut largest, mut directed) = (Vec::new(), 0, 0);
-    let mut calls: BTreeMap<String, u64> = BTreeMap::new();
+    let mut calls: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut mutations = Mutations::new(bounded.frames.clone(), 1);
     let frame = bound.frame.clone();
     let of_directed =
@@ -72,14 +75,21 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     let of_frames = of_directed.clone().count();
     let own = bounded.frames.clone();
     let generated = (0..packets()).map(|_| mutations.next_frame());
-    for (number, (port, frame)) in of_directed.chain(own).chain(generated).enumerate() {
-        let steps = bounded.counted.count(part, port, &[&frame], 1_000_000 * number as u64);
+    // The directed ones at once and late, when they have waited for a second; and so often that meters and accounts are empty.
+    let directed_ones = of_directed.clone().chain(of_directed.cycle().take(AGAIN * of_frames));
+    for (number, (port, frame)) in directed_ones.chain(own).chain(generated).enumerate() {
+        let is_directed = number < (1 + AGAIN) * of_frames;
+        let time_ns = if is_directed { 1_000_000 } else { 1_000_000 * number as u64 };
+        let waited_ns = if number % 2 == 1 || number < of_frames { 1_000_000_000 } else { 0 };
+        let steps = bounded.counted.count(part, port, &[&frame], (time_ns, waited_ns));
         let counted = if COUNTS_CALLS { steps.own() + steps.outside() } else { steps.own() };
-        for (callee, count) in called(&bounded.counted.parts[part], &steps) {
-            let known = calls.entry(callee).or_default();
-            *known = (*known).max(count);
+        for (at, count) in &steps.most_called {
+            let Some((callee, contract)) = bounded.counted.call_at(part, *at) else { continue };
+            let most = contract.map_or(0, |contract| contract.of_keys(1).instructions);
+            let known = calls.entry(format!("{callee:?}")).or_default();
+            *known = (known.0.max(*count), most);
         }
-        if number < of_frames {
+        if is_directed {
             directed = directed.max(counted);
         }
         largest = largest.max(counted);
@@ -98,12 +108,15 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
             frames.iter_mut().step_by(2).for_each(|other| *other = &frame.bytes);
         }
         let port = frame.as_ref().map_or(0, |frame| frame.port);
-        let steps = bounded.counted.count(part, port, &frames, 1_000_000_000 * number as u64);
+        let steps = bounded.counted.count(part, port, &frames, (1_000_000_000 * number as u64, 0));
         let counted = if COUNTS_CALLS { steps.own() + steps.outside() } else { steps.own() };
         let most = most_of(&bound, frames.len() as u64);
         if counted > most {
             failed.push(format!("{name}: {counted} instructions for a batch, the bound is {most}"));
         }
+    }
+    if std::env::var_os("BOUNDS_EXPLAIN").is_some() {
+        explain(bounded, part, &bound);
     }
     let most = most_of(&bound, 1);
     let ratio = most as f64 / largest.max(1) as f64;
@@ -113,8 +126,23 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
         bound.paths,
         packets()
     );
-    for (callee, count) in calls {
-        println!("    {callee}: at most {count} counted");
+    for (callee, (count, most)) in calls {
+        println!("    {callee}: {count} counted of {most}");
     }
     failed
+}
+
+/// Where the dearest path and what its frame executes differ, block by block.
+fn explain(bounded: &mut Bounded, part: usize, bound: &Part) {
+    let Some(frame) = &bound.frame else { return };
+    for step in &bound.steps {
+        println!("    {step}");
+    }
+    let steps = bounded.counted.count(part, frame.port, &[&frame.bytes], (1_000_000, 1_000_000_000));
+    println!("    own {} of {}", steps.own(), bound.alone.own);
+    let path: std::collections::BTreeSet<u32> = bound.blocks.iter().copied().collect();
+    for at in path.iter().filter(|at| !steps.in_code.contains_key(at)) {
+        let origin = bounded.counted.parts[part].code.origin(*at);
+        println!("    not executed: {at:#x} {:?}", origin.map(|origin| (origin.site, origin.node)));
+    }
 }
