@@ -45,7 +45,8 @@ use machine::{Batch, Machine};
 use millrace_midend::Start;
 use millrace_midend::machine::{Callee, Does, MachineCode};
 use millrace_pipeline::Program;
-use search::{Search, Worst};
+use search::{Effort, Search, Worst};
+use std::cell::Cell;
 
 /// A plan of a program, and the code that it was compiled to.
 pub struct Input<'a> {
@@ -69,8 +70,13 @@ pub fn analyse(
     calibration: Option<&Calibration>,
 ) -> Result<Part, NoBound> {
     let Input { program, code, start, longest } = *input;
+    let effort = Cell::new(Effort::FULL);
     let search = |machine: &Machine<'_>, weight: &dyn Fn(Cost) -> u64| -> Result<Worst, NoBound> {
-        Search::new(program, machine, knowledge, longest, weight).run(start)
+        let found = Search::new(program, machine, knowledge, longest, weight).run(start, effort.get())?;
+        if found.way.is_none() {
+            effort.set(Effort::LITTLE);
+        }
+        Ok(found)
     };
     let ps = calibration.map(|calibration| |cost: Cost| calibration.ps(cost));
     let machine = Machine::new(program, code, knowledge, Batch::OfMany)?;

@@ -23,10 +23,22 @@ use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-/// Most paths that one search begins.
-const MAX_PATHS: usize = 400_000;
-/// Most questions that one search asks the solver.
-const MAX_QUESTIONS: usize = 20_000;
+/// How much a search may do before it is given up: then what the best way begun can still cost is the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Effort {
+    /// Most paths that it begins.
+    paths: usize,
+    /// Most questions that it asks the solver.
+    questions: usize,
+}
+
+impl Effort {
+    /// For the first search.
+    pub(crate) const FULL: Effort = Effort { paths: 60_000, questions: 3_000 };
+    /// Where another one was given up: conditions are too many here.
+    pub(crate) const LITTLE: Effort = Effort { paths: 4_000, questions: 200 };
+}
+
 /// Most pairs of block and place.
 const MAX_PLACES: usize = 1 << 20;
 
@@ -111,7 +123,7 @@ impl<'a, 'w> Search<'a, 'w> {
     }
 
     /// Searches.
-    pub(crate) fn run(mut self, start: Start) -> Result<Worst, NoBound> {
+    pub(crate) fn run(mut self, start: Start, effort: Effort) -> Result<Worst, NoBound> {
         let packet = Rc::new(Packet::new(&mut self.world, start));
         let mut queue: BinaryHeap<Waiting> = BinaryHeap::new();
         for next in self.paths.start()? {
@@ -119,8 +131,8 @@ impl<'a, 'w> Search<'a, 'w> {
         }
         let without_conditions = queue.peek().ok_or(NoBound::NoPath)?.0;
         while let Some((most, _, number)) = queue.pop() {
-            let given_up = self.begun.len() > MAX_PATHS
-                || self.questions > MAX_QUESTIONS
+            let given_up = self.begun.len() > effort.paths
+                || self.questions > effort.questions
                 || self.world.circuit.is_full();
             if given_up {
                 return Ok(Worst { weight: most, way: None, without_conditions, paths: self.begun.len() });

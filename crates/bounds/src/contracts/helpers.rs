@@ -1,5 +1,7 @@
 //! The contracts of helpers.
 
+mod added;
+
 use super::Contract;
 use millrace_pipeline::limits::MAX_PAYLOAD;
 use millrace_pipeline::*;
@@ -38,9 +40,13 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
         "argument_bits" => argument(known(1)?),
         "digest" => digest(program.digests.values().nth(known(1)? as usize)?.members.len() as u64),
         "put_in_front" | "writer_finish" => {
-            // The packet may have to go to memory of its own.
-            let bytes = MOST_BYTES + program_bytes(program);
-            Contract::allocating(900 + 5 * bytes, 12 + bytes / 32)
+            let headers = added::header_bytes(program);
+            let stays = known(3).is_some_and(|growth| added::bytes(program).is_some_and(|added| added <= growth));
+            match stays {
+                true => Contract::allocating(330 + headers, 8 + headers / 32),
+                // The packet goes to memory of its own.
+                false => Contract::allocating(900 + 5 * (MOST_BYTES + headers), 12 + MOST_BYTES / 32),
+            }
         }
         "atomic_begin" => fixed(11, 3),
         "atomic_end" => fixed(7, 2),
@@ -48,14 +54,14 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
         "read_varbit" => fixed(bits(varbit) + varbit / 8, 4 + varbit / 256),
         "copy_varbit" => fixed(30 + varbit / 8, 4 + varbit / 256),
         "varbits_equal" => fixed(40 + varbit / 8, 4 + varbit / 256),
-        "writer_start" => Contract::allocating(130, 4),
-        "writer_bits" => Contract::allocating(bits(known(2)?) + 200, 8 + known(2)? / 256),
-        "writer_varbit" => Contract::allocating(bits(varbit) + 200, 8 + varbit / 256),
-        "writer_payload" => Contract::allocating(1500 + 5 * MOST_BYTES, 8 + MOST_BYTES / 32),
+        // Room for what is written, twice as much when it is full.
+        "writer_start" => Contract::allocating(120 + 500 * u64::from(added::header_bytes(program).max(8).ilog2() - 2), 4),
+        "writer_bits" => Contract::allocating(written(known(2)?), 8 + known(2)? / 256),
+        "writer_varbit" => Contract::allocating(written(varbit), 8 + varbit / 256),
+        "writer_payload" => Contract::allocating(1500 + 3 * MOST_BYTES, 8 + MOST_BYTES / 32),
         "writer_hash" => {
-            let bytes = MOST_BYTES + program_bytes(program);
-            let hash = hash(known(1)?, bytes)?;
-            Contract { allocates: true, ..Contract::fixed(hash.once.instructions + 500, hash.once.lines + 8) }
+            let hash = hash(known(1)?, added::hashed_bytes(program))?;
+            Contract { allocates: true, ..Contract::fixed(hash.once.instructions + 240, hash.once.lines + 8) }
         }
         "wide" => wide(known(0)?, known(1)?)?,
         _ => return None,
@@ -71,17 +77,12 @@ fn widest_varbit(program: &Program) -> u64 {
     widths.max().unwrap_or(0)
 }
 
-/// Bytes that all headers together have at most.
-fn program_bytes(program: &Program) -> u64 {
-    let bits: u64 = program.headers.values().map(|header| u64::from(header.fixed_bits)).sum();
-    let varbits: u64 = program.slots.values().map(|slot| match slot.ty {
-        Type::Varbit(width) => u64::from(width),
-        _ => 0,
-    }).sum();
-    (bits + varbits).div_ceil(8)
+/// A number of so many bits is appended to what is written.
+fn written(width: u64) -> u64 {
+    if width <= IN_PLACE { 320 } else { bits(width) + 200 }
 }
 
-/// A number of so many bits is read from the packet, or appended to what is written.
+/// A number of so many bits is read from the packet.
 fn bits(width: u64) -> u64 {
     if width <= IN_PLACE { 620 } else { 3000 + 28 * width.div_ceil(8) }
 }
@@ -102,7 +103,7 @@ fn hash(number: u64, bytes: u64) -> Option<Contract> {
     let instructions = match found {
         Some(HashAlgorithm::Identity) => 64,
         Some(HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom | HashAlgorithm::CrcCcitt) => 60 + 3 * bytes,
-        Some(HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom) => 60 + 3 * bytes,
+        Some(HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom) => 66 + 3 * bytes,
         Some(HashAlgorithm::Xor16) => 40 + 8 * bytes,
         Some(HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum) => 80 + 9 * bytes,
         // With parameters of its own.
@@ -129,7 +130,7 @@ fn argument(width: u64) -> Contract {
 /// the message.
 fn digest(values: u64) -> Contract {
     let growths = 1 + u64::from(values.div_ceil(4).max(1).next_power_of_two().ilog2());
-    Contract::allocating(365 + growths * (260 + 2 * values), 20)
+    Contract::allocating(470 + growths * (260 + 5 * values), 20)
 }
 
 /// An operation on numbers wider than a limb. Of the quotient there is no contract.
