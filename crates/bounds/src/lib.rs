@@ -31,8 +31,8 @@ mod search;
 mod story;
 mod way;
 
-pub use contracts::Contract;
 pub use calibration::{Calibration, CalibrationError};
+pub use contracts::Contract;
 pub use cost::Cost;
 pub use error::NoBound;
 pub use knowledge::Knowledge;
@@ -90,11 +90,8 @@ pub fn analyse(
     let alone_own = search(&single, &|cost| cost.own)?;
     let alone_lines = search(&single, &|cost| cost.lines)?;
     let alone_time = ps.as_ref().map(|ps| search(&single, ps)).transpose()?;
-    let alone = Cost {
-        instructions: alone_instructions.weight,
-        own: alone_own.weight,
-        lines: alone_lines.weight,
-    };
+    let alone =
+        Cost { instructions: alone_instructions.weight, own: alone_own.weight, lines: alone_lines.weight };
     let others = [&own, &lines, &alone_instructions, &alone_own, &alone_lines];
     let each = Cost { instructions: instructions.weight, own: own.weight, lines: lines.weight };
     let way = instructions.way.as_ref();

@@ -184,9 +184,14 @@ impl<'a> Machine<'a> {
         let headers: Vec<(u32, BlockNumber)> = self.headers.iter().map(|(phase, at)| (*phase, *at)).collect();
         for (phase, _) in &headers {
             let inside = |block: &BlockNumber| self.phase_of[*block] == Some(*phase);
-            let left = (0..self.graph.blocks.len()).filter(inside).flat_map(|block| &self.graph.blocks[block].successors);
+            let left = (0..self.graph.blocks.len())
+                .filter(inside)
+                .flat_map(|block| &self.graph.blocks[block].successors);
             let left: Vec<BlockNumber> = left.copied().filter(|to| !inside(to)).collect();
-            let later = headers.iter().filter(|(later, _)| later > phase).map(|(later, at)| (Some(*later), Some(*at)));
+            let later = headers
+                .iter()
+                .filter(|(later, _)| later > phase)
+                .map(|(later, at)| (Some(*later), Some(*at)));
             let between: Vec<_> = later
                 .chain([(None, None)])
                 .filter_map(|(later, at)| Some(((*phase, later), self.outside(&left, at)?)))

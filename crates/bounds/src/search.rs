@@ -22,21 +22,26 @@ use millrace_pipeline::{Matcher, Program};
 use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// How much a search may do before it is given up: then what the best way begun can still cost is the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effort {
     /// Most paths that it begins.
     paths: usize,
-    /// Most questions that it asks the solver.
-    questions: usize,
+    /// Most variables that the solver is asked about, over all questions: what a question takes grows with them.
+    asked: u64,
+    /// How long it may take. Another machine may come farther: then its bound is less, and both hold.
+    time: Duration,
 }
 
 impl Effort {
     /// For the first search.
-    pub(crate) const FULL: Effort = Effort { paths: 60_000, questions: 3_000 };
+    pub(crate) const FULL: Effort =
+        Effort { paths: 60_000, asked: 1_000_000_000, time: Duration::from_secs(8) };
     /// Where another one was given up: conditions are too many here.
-    pub(crate) const LITTLE: Effort = Effort { paths: 4_000, questions: 200 };
+    pub(crate) const LITTLE: Effort =
+        Effort { paths: 4_000, asked: 20_000_000, time: Duration::from_secs(1) };
 }
 
 /// Most pairs of block and place.
@@ -97,7 +102,7 @@ pub(crate) struct Search<'a, 'w> {
     /// What is left after a block at a place, without conditions; none: no way ends from there.
     left: FxHashMap<(BlockNumber, Place), Option<u64>>,
     begun: Vec<Begun>,
-    questions: usize,
+    asked: u64,
 }
 
 impl<'a, 'w> Search<'a, 'w> {
@@ -118,12 +123,14 @@ impl<'a, 'w> Search<'a, 'w> {
             weight,
             left: FxHashMap::default(),
             begun: Vec::new(),
-            questions: 0,
+            asked: 0,
         }
     }
 
     /// Searches.
     pub(crate) fn run(mut self, start: Start, effort: Effort) -> Result<Worst, NoBound> {
+        let until = Instant::now() + effort.time;
+        self.world.circuit.end_at(until);
         let packet = Rc::new(Packet::new(&mut self.world, start));
         let mut queue: BinaryHeap<Waiting> = BinaryHeap::new();
         for next in self.paths.start()? {
@@ -132,7 +139,8 @@ impl<'a, 'w> Search<'a, 'w> {
         let without_conditions = queue.peek().ok_or(NoBound::NoPath)?.0;
         while let Some((most, _, number)) = queue.pop() {
             let given_up = self.begun.len() > effort.paths
-                || self.questions > effort.questions
+                || self.asked > effort.asked
+                || Instant::now() > until
                 || self.world.circuit.is_full();
             if given_up {
                 return Ok(Worst { weight: most, way: None, without_conditions, paths: self.begun.len() });
@@ -264,9 +272,7 @@ impl<'a, 'w> Search<'a, 'w> {
     /// Takes a packet along a step; none when no packet can go there.
     fn go(&mut self, before: &Packet, number: usize) -> Result<Option<Packet>, NoBound> {
         let moves = match &self.begun[number].at {
-            Next::Block(_, _, moves) | Next::Phase(_, _, moves) | Next::Done(moves, _) => {
-                Rc::clone(moves)
-            },
+            Next::Block(_, _, moves) | Next::Phase(_, _, moves) | Next::Done(moves, _) => Rc::clone(moves),
         };
         let mut packet = before.clone();
         let taken = packet.taken.len();
@@ -276,7 +282,7 @@ impl<'a, 'w> Search<'a, 'w> {
             }
         }
         if packet.taken.len() > taken {
-            self.questions += 1;
+            self.asked += u64::from(self.world.circuit.size());
             if self.world.circuit.holds(&packet.taken) == Answer::No {
                 return Ok(None);
             }

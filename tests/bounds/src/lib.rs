@@ -125,7 +125,13 @@ impl Counted {
     ///
     /// # Panics
     /// The machine cannot count, or there are more frames than a batch has.
-    pub fn count(&mut self, part: usize, port: u32, frames: &[&[u8]], (time_ns, waited_ns): (u64, u64)) -> Steps {
+    pub fn count(
+        &mut self,
+        part: usize,
+        port: u32,
+        frames: &[&[u8]],
+        (time_ns, waited_ns): (u64, u64),
+    ) -> Steps {
         assert!(frames.len() <= MAX_BATCH);
         let (mut memory, mut places) = (Vec::new(), Vec::new());
         for frame in frames {

@@ -54,7 +54,9 @@ fn hold(
                 let (name, keys) = match callee {
                     Callee::Helper { name, .. } => (name.to_owned(), 0),
                     Callee::Lookup(_) => (format!("lookup {:?}", counted.engine(&callee)), 0),
-                    Callee::LookupOfAll(_) => (format!("lookup of all {:?}", counted.engine(&callee)), packets as u64),
+                    Callee::LookupOfAll(_) => {
+                        (format!("lookup of all {:?}", counted.engine(&callee)), packets as u64)
+                    }
                 };
                 let contract = contract.unwrap_or_default();
                 let most = contract.of_keys(keys).instructions;
@@ -148,17 +150,39 @@ fn helpers() {
         let locals = format!("register<bit<{width}>>(64) r; bit<{width}> v;");
         let apply = format!("r.read(v, hdr.h.i); r.write(hdr.h.i, hdr.h.{field}); hdr.h.{field} = v;");
         let label = format!("{width} bits");
-        hold(&mut compiled(&label, &program(fields, &locals, &apply), ""), &mut frame, &mut seen, (&label, &OF_HELPERS));
+        hold(
+            &mut compiled(&label, &program(fields, &locals, &apply), ""),
+            &mut frame,
+            &mut seen,
+            (&label, &OF_HELPERS),
+        );
         let locals = format!("bit<{width}> v;");
         let apply = format!("random(v, (bit<{width}>) 0, hdr.h.{field}); hdr.h.{field} = v;");
-        hold(&mut compiled(&label, &program(fields, &locals, &apply), ""), &mut frame, &mut seen, (&label, &OF_HELPERS));
+        hold(
+            &mut compiled(&label, &program(fields, &locals, &apply), ""),
+            &mut frame,
+            &mut seen,
+            (&label, &OF_HELPERS),
+        );
         let apply = format!("digest<bit<{width}>>(1, hdr.h.{field});");
-        hold(&mut compiled(&label, &program(fields, "", &apply), ""), &mut frame, &mut seen, (&label, &OF_HELPERS));
+        hold(
+            &mut compiled(&label, &program(fields, "", &apply), ""),
+            &mut frame,
+            &mut seen,
+            (&label, &OF_HELPERS),
+        );
         for algorithm in ["crc16", "crc32", "identity", "xor16"] {
             let locals = "bit<32> v;";
-            let apply = format!("hash(v, HashAlgorithm.{algorithm}, 32w0, {{ hdr.h.{field}, hdr.h.k }}, 32w65536); hdr.h.i = v;");
+            let apply = format!(
+                "hash(v, HashAlgorithm.{algorithm}, 32w0, {{ hdr.h.{field}, hdr.h.k }}, 32w65536); hdr.h.i = v;"
+            );
             let label = format!("{algorithm} of {} bits", width + 8);
-            hold(&mut compiled(&label, &program(fields, locals, &apply), ""), &mut frame, &mut seen, (&label, &OF_HELPERS));
+            hold(
+                &mut compiled(&label, &program(fields, locals, &apply), ""),
+                &mut frame,
+                &mut seen,
+                (&label, &OF_HELPERS),
+            );
         }
     }
     for (number, op) in ["*", "|+|", "|-|", "<<", ">>"].iter().enumerate() {
@@ -166,7 +190,12 @@ fn helpers() {
             let right = if number < 3 { format!("hdr.h.{field}") } else { "hdr.h.k".to_owned() };
             let apply = format!("hdr.h.{field} = hdr.h.{field} {op} {right};");
             let label = format!("{op} {width}");
-            hold(&mut compiled(&label, &program(fields, "", &apply), ""), &mut frame, &mut seen, (&label, &OF_HELPERS));
+            hold(
+                &mut compiled(&label, &program(fields, "", &apply), ""),
+                &mut frame,
+                &mut seen,
+                (&label, &OF_HELPERS),
+            );
         }
     }
     for most in [8, 64, 320, 1024] {
@@ -271,7 +300,11 @@ fn lookups() {
         for count in [0, 1, 8, 60, 500] {
             case(&[("ternary", 32)], count, direct);
             case(&[("ternary", 32), ("ternary", 16)], count, direct);
-            case(&[("ternary", 32), ("ternary", 32), ("range", 16), ("range", 16), ("ternary", 8)], count, direct);
+            case(
+                &[("ternary", 32), ("ternary", 32), ("range", 16), ("range", 16), ("ternary", 8)],
+                count,
+                direct,
+            );
             case(&[("ternary", 128), ("ternary", 128), ("exact", 8)], count, direct);
             case(&[("range", 16)], count, direct);
             case(&[("lpm", 32), ("ternary", 9)], count, direct);
@@ -344,10 +377,17 @@ fn lookup(case: &TableCase, seen: &mut Seen) {
             }
             hit.extend(value);
         }
-        writeln!(entries, " => {}{}", number % 300, if needs_priority { format!(" {}", 1 + number) } else { String::new() }).unwrap();
+        writeln!(
+            entries,
+            " => {}{}",
+            number % 300,
+            if needs_priority { format!(" {}", 1 + number) } else { String::new() }
+        )
+        .unwrap();
         hits.push(hit);
     }
-    let mut counted = compiled(&case.label, &program(&fields, &locals, "t.apply();"), &without_twins(&entries));
+    let mut counted =
+        compiled(&case.label, &program(&fields, &locals, "t.apply();"), &without_twins(&entries));
     let frame = || {
         let mut key: Vec<bool> = match random.below(4) {
             0 => (0..bits).map(|_| random.below(2) == 1).collect(),

@@ -22,10 +22,12 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
             Unit::Account => fixed(170, 4),
             _ => fixed(185, 4),
         },
-        "meter_direct" => match program.tables.values().nth(known(1)? as usize)?.direct_meter.as_ref()?.unit {
-            Unit::Account => fixed(204, 5),
-            _ => fixed(219, 5),
-        },
+        "meter_direct" => {
+            match program.tables.values().nth(known(1)? as usize)?.direct_meter.as_ref()?.unit {
+                Unit::Account => fixed(204, 5),
+                _ => fixed(219, 5),
+            }
+        }
         "register_read" | "register_write" => {
             let width = program.registers.values().nth(known(1)? as usize)?.width;
             register(name == "register_read", width.into())
@@ -41,7 +43,8 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
         "digest" => digest(program.digests.values().nth(known(1)? as usize)?.members.len() as u64),
         "put_in_front" | "writer_finish" => {
             let headers = added::header_bytes(program);
-            let stays = known(3).is_some_and(|growth| added::bytes(program).is_some_and(|added| added <= growth));
+            let stays =
+                known(3).is_some_and(|growth| added::bytes(program).is_some_and(|added| added <= growth));
             match stays {
                 true => Contract::allocating(330 + headers, 8 + headers / 32),
                 // The packet goes to memory of its own.
@@ -55,7 +58,9 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
         "copy_varbit" => fixed(30 + varbit / 8, 4 + varbit / 256),
         "varbits_equal" => fixed(40 + varbit / 8, 4 + varbit / 256),
         // Room for what is written, twice as much when it is full.
-        "writer_start" => Contract::allocating(120 + 500 * u64::from(added::header_bytes(program).max(8).ilog2() - 2), 4),
+        "writer_start" => {
+            Contract::allocating(120 + 500 * u64::from(added::header_bytes(program).max(8).ilog2() - 2), 4)
+        }
         "writer_bits" => Contract::allocating(written(known(2)?), 8 + known(2)? / 256),
         "writer_varbit" => Contract::allocating(written(varbit), 8 + varbit / 256),
         "writer_payload" => Contract::allocating(1500 + 3 * MOST_BYTES, 8 + MOST_BYTES / 32),

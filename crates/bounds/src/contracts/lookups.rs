@@ -52,7 +52,8 @@ pub(super) fn lookup(program: &Program, knowledge: &Knowledge, table: TableId) -
     let mut lines = lines + 2 * limbs.div_ceil(8) + 2;
     if described.profile.is_some() {
         // The inputs as numbers, their hash, and the member that it selects.
-        let inputs: u64 = described.selector_inputs.iter().map(|input| width(input.ty(program)).div_ceil(8)).sum();
+        let inputs: u64 =
+            described.selector_inputs.iter().map(|input| width(input.ty(program)).div_ceil(8)).sum();
         let each = 1500 + 60 * inputs;
         counted = Counted { alone: counted.alone + each, once: counted.once, each: counted.each + each };
         lines += 16;
