@@ -7,6 +7,7 @@ use batsat::{Callbacks, Lit, Solver, SolverInterface, SolverOpts, lbool};
 use millrace_pipeline::Bits;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
+use std::time::Instant;
 
 /// Most gates of one analysis. Beyond, results are unknown bits: less is known, and nothing is wrong.
 const MAX_GATES: usize = 1 << 21;
@@ -40,13 +41,13 @@ pub(crate) struct Circuit {
     answers: FxHashMap<Vec<Lit>, Answer>,
 }
 
-/// How long the solver may still look for an answer.
-struct Patience(Cell<u64>);
+/// How long the solver may still look for an answer: steps, and the time when it ends.
+struct Patience(Cell<u64>, Cell<Option<Instant>>);
 
 impl Callbacks for Patience {
     fn stop(&self) -> bool {
         self.0.set(self.0.get().saturating_sub(1));
-        self.0.get() == 0
+        self.0.get() == 0 || self.1.get().is_some_and(|end| Instant::now() > end)
     }
 }
 
@@ -58,7 +59,7 @@ enum Gate {
 
 impl Circuit {
     pub(crate) fn new() -> Circuit {
-        let mut solver = Solver::new(SolverOpts::default(), Patience(Cell::new(MAX_STEPS)));
+        let mut solver = Solver::new(SolverOpts::default(), Patience(Cell::new(MAX_STEPS), Cell::new(None)));
         let yes = Lit::new(solver.new_var_default(), true);
         solver.add_clause_reuse(&mut vec![yes]);
         Circuit { solver, yes, gates: FxHashMap::default(), answers: FxHashMap::default() }
@@ -66,7 +67,17 @@ impl Circuit {
 
     /// Whether there are so many literals that no more should come.
     pub(crate) fn is_full(&self) -> bool {
-        self.solver.num_vars() > MAX_LITERALS
+        self.size() > MAX_LITERALS
+    }
+
+    /// No question takes longer than until then.
+    pub(crate) fn end_at(&mut self, end: Instant) {
+        self.solver.cb_mut().1.set(Some(end));
+    }
+
+    /// How many variables there are.
+    pub(crate) fn size(&self) -> u32 {
+        self.solver.num_vars()
     }
 
     pub(crate) fn constant(&self, value: bool) -> Lit {

@@ -32,6 +32,7 @@ mod story;
 mod way;
 
 pub use calibration::{Calibration, CalibrationError};
+pub use contracts::Contract;
 pub use cost::Cost;
 pub use error::NoBound;
 pub use knowledge::Knowledge;
@@ -39,11 +40,13 @@ pub use report::{BATCHES, Bounds, Memory, Part, Rate};
 pub use search::Frame;
 pub use story::Step;
 
-use machine::Machine;
+use contracts::contract;
+use machine::{Batch, Machine};
 use millrace_midend::Start;
-use millrace_midend::machine::MachineCode;
+use millrace_midend::machine::{Callee, Does, MachineCode};
 use millrace_pipeline::Program;
-use search::{Search, Worst};
+use search::{Effort, Search, Worst};
+use std::cell::Cell;
 
 /// A plan of a program, and the code that it was compiled to.
 pub struct Input<'a> {
@@ -67,17 +70,29 @@ pub fn analyse(
     calibration: Option<&Calibration>,
 ) -> Result<Part, NoBound> {
     let Input { program, code, start, longest } = *input;
-    let machine = Machine::new(program, code, knowledge)?;
-    let search = |weight: &dyn Fn(Cost) -> u64| -> Result<Worst, NoBound> {
-        Search::new(program, &machine, knowledge, longest, weight).run(start)
+    let effort = Cell::new(Effort::FULL);
+    let search = |machine: &Machine<'_>, weight: &dyn Fn(Cost) -> u64| -> Result<Worst, NoBound> {
+        let found = Search::new(program, machine, knowledge, longest, weight).run(start, effort.get())?;
+        if found.way.is_none() {
+            effort.set(Effort::LITTLE);
+        }
+        Ok(found)
     };
-    let instructions = search(&|cost: Cost| cost.instructions)?;
-    let own = search(&|cost: Cost| cost.own)?;
-    let lines = search(&|cost: Cost| cost.lines)?;
-    let time = match calibration {
-        Some(calibration) => Some(search(&|cost: Cost| calibration.ps(cost))?.weight),
-        None => None,
-    };
+    let ps = calibration.map(|calibration| |cost: Cost| calibration.ps(cost));
+    let machine = Machine::new(program, code, knowledge, Batch::OfMany)?;
+    let instructions = search(&machine, &|cost| cost.instructions)?;
+    let own = search(&machine, &|cost| cost.own)?;
+    let lines = search(&machine, &|cost| cost.lines)?;
+    let time = ps.as_ref().map(|ps| search(&machine, ps)).transpose()?;
+    // Of a batch of one.
+    let single = Machine::new(program, code, knowledge, Batch::OfOne)?;
+    let alone_instructions = search(&single, &|cost| cost.instructions)?;
+    let alone_own = search(&single, &|cost| cost.own)?;
+    let alone_lines = search(&single, &|cost| cost.lines)?;
+    let alone_time = ps.as_ref().map(|ps| search(&single, ps)).transpose()?;
+    let alone =
+        Cost { instructions: alone_instructions.weight, own: alone_own.weight, lines: alone_lines.weight };
+    let others = [&own, &lines, &alone_instructions, &alone_own, &alone_lines];
     let each = Cost { instructions: instructions.weight, own: own.weight, lines: lines.weight };
     let way = instructions.way.as_ref();
     Ok(Part {
@@ -86,7 +101,9 @@ pub fn analyse(
         frame_lines: lines_of(machine.graph.frame_bytes()) + 1,
         code_lines: lines_of(machine.graph.bytes()),
         code_bytes: code.bytes.len() as u64,
-        ps_each: time,
+        ps_each: time.map(|time| time.weight),
+        alone: single.once + alone,
+        ps_alone: alone_time.map(|time| time.weight.saturating_add(ps.map_or(0, |ps| ps(single.once)))),
         without_conditions: instructions.without_conditions,
         paths: instructions.paths as u64,
         is_tight: way.is_some(),
@@ -96,12 +113,22 @@ pub fn analyse(
         blocks: way.map(|way| offsets(&machine, way)).unwrap_or_default(),
         way_cost: way.map(|way| way.cost),
         frame: way.and_then(|way| way.frame.clone()),
+        other_frames: others.into_iter().filter_map(|worst| worst.way.as_ref()?.frame.clone()).collect(),
         memory: Memory {
             tables: knowledge.memory,
             code: code.bytes.len() as u64,
             packets: (code.context_bytes + code.stage_bytes) as u64,
         },
     })
+}
+
+/// What is called at an offset of the code, and what it takes at most; no contract: there is no bound. None: nothing that is known is
+/// called there.
+pub fn call_at(input: &Input<'_>, knowledge: &Knowledge, at: u32) -> Option<(Callee, Option<Contract>)> {
+    match input.code.origin(at)?.does {
+        Does::Call(callee) => Some((callee, contract(&callee, input.program, knowledge))),
+        _ => None,
+    }
 }
 
 /// Where the blocks of a way start in the code.

@@ -37,6 +37,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) each: FxHashMap<TableId, Cost>,
     /// What is done once for a batch.
     pub(crate) once: Cost,
+    /// Of a batch of one packet: what is done between the loop of a phase and that of another, or the end.
+    between: FxHashMap<(u32, Option<u32>), Cost>,
     /// What is called, with the most that one call takes: for reports.
     pub(crate) calls: BTreeMap<String, Cost>,
     /// Whether a call may allocate.
@@ -48,6 +50,7 @@ impl<'a> Machine<'a> {
         program: &'a Program,
         code: &'a MachineCode,
         knowledge: &Knowledge,
+        batch: Batch,
     ) -> Result<Machine<'a>, NoBound> {
         let graph = Graph::new(code)?;
         let count = graph.blocks.len();
@@ -62,14 +65,18 @@ impl<'a> Machine<'a> {
             ends: vec![false; count],
             each: FxHashMap::default(),
             once: Cost::default(),
+            between: FxHashMap::default(),
             calls: BTreeMap::new(),
             allocates: false,
             graph,
         };
         machine.read_marks();
-        machine.add_calls(program, knowledge)?;
+        machine.add_calls(program, knowledge, batch)?;
         machine.cut_loops(knowledge)?;
-        machine.once = machine.of_batch()?;
+        machine.once = match batch {
+            Batch::OfMany => machine.of_batch()?,
+            Batch::OfOne => machine.of_one()?,
+        };
         Ok(machine)
     }
 
@@ -85,7 +92,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn add_calls(&mut self, program: &Program, knowledge: &Knowledge) -> Result<(), NoBound> {
+    fn add_calls(&mut self, program: &Program, knowledge: &Knowledge, batch: Batch) -> Result<(), NoBound> {
         for (block, cost) in self.graph.blocks.iter().zip(&mut self.costs) {
             for instruction in block.instructions.iter().filter(|instruction| instruction.flow == Flow::Call)
             {
@@ -94,16 +101,23 @@ impl<'a> Machine<'a> {
                     _ => None,
                 };
                 let found = called.and_then(|callee| contract(&callee, program, knowledge));
-                let (Some(callee), Some(Contract { once, each, allocates })) = (called, found) else {
+                let (Some(callee), Some(Contract { once, each, alone, allocates })) = (called, found) else {
                     let callee = called.map_or("an unknown function".into(), |callee| name(&callee, program));
                     return Err(NoBound::Call { callee, place: describe(self.code, instruction.at) });
                 };
-                *cost += once;
-                if let Callee::LookupOfAll(table) = callee {
-                    self.each.insert(table, each);
+                match (callee, batch) {
+                    // It is called where a packet waits: of a batch of one, by the only one.
+                    (Callee::LookupOfAll(table), Batch::OfOne) => {
+                        self.each.insert(table, alone);
+                    }
+                    (Callee::LookupOfAll(table), Batch::OfMany) => {
+                        self.each.insert(table, each);
+                        *cost += once;
+                    }
+                    _ => *cost += once,
                 }
                 let most = self.calls.entry(name(&callee, program)).or_default();
-                *most = most.most(once + each);
+                *most = most.most(once + each).most(alone);
                 self.allocates |= allocates;
             }
         }
@@ -164,6 +178,58 @@ impl<'a> Machine<'a> {
         best.get(&from).copied().unwrap_or_default()
     }
 
+    /// What is done for a batch of one before its packet is in the first loop; and what is done after it left one.
+    fn of_one(&mut self) -> Result<Cost, NoBound> {
+        let first = self.headers.get(&0).copied().ok_or(NoBound::NoPath)?;
+        let headers: Vec<(u32, BlockNumber)> = self.headers.iter().map(|(phase, at)| (*phase, *at)).collect();
+        for (phase, _) in &headers {
+            let inside = |block: &BlockNumber| self.phase_of[*block] == Some(*phase);
+            let left = (0..self.graph.blocks.len())
+                .filter(inside)
+                .flat_map(|block| &self.graph.blocks[block].successors);
+            let left: Vec<BlockNumber> = left.copied().filter(|to| !inside(to)).collect();
+            let later = headers
+                .iter()
+                .filter(|(later, _)| later > phase)
+                .map(|(later, at)| (Some(*later), Some(*at)));
+            let between: Vec<_> = later
+                .chain([(None, None)])
+                .filter_map(|(later, at)| Some(((*phase, later), self.outside(&left, at)?)))
+                .collect();
+            self.between.extend(between);
+        }
+        self.outside(&[0], Some(first)).ok_or(NoBound::NoPath)
+    }
+
+    /// The most that a way costs from one of some blocks to another one, or to the end, that touches no loop over packets; none:
+    /// there is no such way.
+    fn outside(&self, from: &[BlockNumber], to: Option<BlockNumber>) -> Option<Cost> {
+        let blocks = &self.graph.blocks;
+        let order = reverse_postorder(blocks);
+        let mut place = vec![0; blocks.len()];
+        order.iter().enumerate().for_each(|(at, block)| place[*block] = at);
+        let mut best: Vec<Option<Cost>> = vec![None; blocks.len()];
+        for block in order.iter().rev().copied() {
+            best[block] = if Some(block) == to {
+                Some(Cost::default())
+            } else if self.phase_of[block].is_some() {
+                None
+            } else {
+                let returns = blocks[block].instructions.iter().any(|i| i.flow == Flow::Return);
+                let ends = (returns && to.is_none()).then(Cost::default);
+                let forward = blocks[block].successors.iter().filter(|to| place[**to] > place[block]);
+                let after = forward.filter_map(|to| best[*to]).chain(ends).reduce(Cost::most);
+                after.map(|after| after + self.costs[block])
+            };
+        }
+        from.iter().filter_map(|block| best[*block]).reduce(Cost::most)
+    }
+
+    /// What is done for a batch of one after the loop of a phase, before that of another or at the end.
+    pub(crate) fn between(&self, phase: u32, next: Option<u32>) -> Cost {
+        self.between.get(&(phase, next)).copied().unwrap_or_default()
+    }
+
     /// What is done once for a batch: the most of all paths through the code, on which what is in loops over packets costs nothing.
     fn of_batch(&self) -> Result<Cost, NoBound> {
         let blocks = &self.graph.blocks;
@@ -186,6 +252,15 @@ impl<'a> Machine<'a> {
         }
         Ok(best[0])
     }
+}
+
+/// How many packets a batch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// One: what is done for a batch is done for that packet alone, where it waits for a table.
+    OfOne,
+    /// Any number.
+    OfMany,
 }
 
 /// What is called, in words.

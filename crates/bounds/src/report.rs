@@ -45,6 +45,8 @@ pub struct Part {
     pub each: Cost,
     /// For each batch.
     pub once: Cost,
+    /// For a batch of one packet, all that is done for it: engines look up a single key in a short way.
+    pub alone: Cost,
     /// Cache lines of the code's frame, once for a batch.
     pub frame_lines: u64,
     /// Cache lines of the code, once for a batch.
@@ -54,6 +56,9 @@ pub struct Part {
     /// Time for each packet in picoseconds, on a machine that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ps_each: Option<u64>,
+    /// Time for a batch of one packet in picoseconds, code and data of the frame apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ps_alone: Option<u64>,
     /// The bound of instructions without what conditions exclude.
     pub without_conditions: u64,
     /// Paths that were looked at.
@@ -75,6 +80,9 @@ pub struct Part {
     /// A frame that takes it.
     #[serde(skip)]
     pub frame: Option<Frame>,
+    /// Frames that take the dearest paths in other regards: instructions of the code itself, cache lines.
+    #[serde(skip)]
+    pub other_frames: Vec<Frame>,
     /// Memory.
     pub memory: Memory,
 }
@@ -83,12 +91,19 @@ impl Part {
     /// The most that a batch of so many packets costs.
     pub fn of_batch(&self, packets: u64) -> Cost {
         let frame = Cost::of_lines(self.frame_lines);
+        if packets == 1 {
+            return self.alone + frame;
+        }
         self.once + frame + self.each * packets
     }
 
     /// The most that it takes, in picoseconds, code and data all from memory.
     pub fn ps_of_batch(&self, packets: u64, machine: &Calibration) -> Option<u64> {
         let lines = self.frame_lines + self.code_lines;
+        if packets == 1 {
+            let around = machine.ps(Cost::of_lines(lines)).saturating_add(machine.ps_per_batch);
+            return Some(around.saturating_add(self.ps_alone?));
+        }
         let once = machine.ps(self.once + Cost::of_lines(lines)).saturating_add(machine.ps_per_batch);
         Some(once.saturating_add(self.ps_each?.saturating_mul(packets)))
     }
@@ -147,6 +162,11 @@ impl fmt::Display for Bounds {
                 f,
                 "  each batch   {:>8} instructions  {:>6} cache lines of data",
                 once.instructions, once.lines
+            )?;
+            writeln!(
+                f,
+                "  one alone    {:>8} instructions  {:>6} cache lines of data",
+                part.alone.instructions, part.alone.lines
             )?;
             writeln!(
                 f,

@@ -22,11 +22,28 @@ use millrace_pipeline::{Matcher, Program};
 use rustc_hash::FxHashMap;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
-/// Most paths that one search begins.
-const MAX_PATHS: usize = 400_000;
-/// Most questions that one search asks the solver.
-const MAX_QUESTIONS: usize = 20_000;
+/// How much a search may do before it is given up: then what the best way begun can still cost is the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Effort {
+    /// Most paths that it begins.
+    paths: usize,
+    /// Most variables that the solver is asked about, over all questions: what a question takes grows with them.
+    asked: u64,
+    /// How long it may take. Another machine may come farther: then its bound is less, and both hold.
+    time: Duration,
+}
+
+impl Effort {
+    /// For the first search.
+    pub(crate) const FULL: Effort =
+        Effort { paths: 60_000, asked: 1_000_000_000, time: Duration::from_secs(8) };
+    /// Where another one was given up: conditions are too many here.
+    pub(crate) const LITTLE: Effort =
+        Effort { paths: 4_000, asked: 20_000_000, time: Duration::from_secs(1) };
+}
+
 /// Most pairs of block and place.
 const MAX_PLACES: usize = 1 << 20;
 
@@ -85,7 +102,7 @@ pub(crate) struct Search<'a, 'w> {
     /// What is left after a block at a place, without conditions; none: no way ends from there.
     left: FxHashMap<(BlockNumber, Place), Option<u64>>,
     begun: Vec<Begun>,
-    questions: usize,
+    asked: u64,
 }
 
 impl<'a, 'w> Search<'a, 'w> {
@@ -106,12 +123,14 @@ impl<'a, 'w> Search<'a, 'w> {
             weight,
             left: FxHashMap::default(),
             begun: Vec::new(),
-            questions: 0,
+            asked: 0,
         }
     }
 
     /// Searches.
-    pub(crate) fn run(mut self, start: Start) -> Result<Worst, NoBound> {
+    pub(crate) fn run(mut self, start: Start, effort: Effort) -> Result<Worst, NoBound> {
+        let until = Instant::now() + effort.time;
+        self.world.circuit.end_at(until);
         let packet = Rc::new(Packet::new(&mut self.world, start));
         let mut queue: BinaryHeap<Waiting> = BinaryHeap::new();
         for next in self.paths.start()? {
@@ -119,8 +138,9 @@ impl<'a, 'w> Search<'a, 'w> {
         }
         let without_conditions = queue.peek().ok_or(NoBound::NoPath)?.0;
         while let Some((most, _, number)) = queue.pop() {
-            let given_up = self.begun.len() > MAX_PATHS
-                || self.questions > MAX_QUESTIONS
+            let given_up = self.begun.len() > effort.paths
+                || self.asked > effort.asked
+                || Instant::now() > until
                 || self.world.circuit.is_full();
             if given_up {
                 return Ok(Worst { weight: most, way: None, without_conditions, paths: self.begun.len() });
@@ -135,7 +155,7 @@ impl<'a, 'w> Search<'a, 'w> {
             self.begun[number].packet = Some(Rc::clone(&packet));
             let (at, cost) = (self.begun[number].at.clone(), self.begun[number].cost);
             match at {
-                Next::Done(_) => {
+                Next::Done(..) => {
                     let way = self.told(number, &packet);
                     let paths = self.begun.len();
                     return Ok(Worst { weight: most, way: Some(way), without_conditions, paths });
@@ -160,7 +180,7 @@ impl<'a, 'w> Search<'a, 'w> {
     ) -> Result<(), NoBound> {
         let cost = cost + self.own_cost(&next);
         let left = match &next {
-            Next::Done(_) => Some(0),
+            Next::Done(..) => Some(0),
             Next::Block(block, place, _) | Next::Phase(block, place, _) => self.left(*block, *place)?,
         };
         if let Some(left) = left {
@@ -186,7 +206,7 @@ impl<'a, 'w> Search<'a, 'w> {
     /// What a step costs by itself.
     fn own_cost(&self, next: &Next) -> Cost {
         match next {
-            Next::Done(_) => Cost::default(),
+            Next::Done(_, phase) => self.machine.between(*phase, None),
             Next::Block(block, ..) => self.machine.costs[*block],
             Next::Phase(block, _, moves) => self.machine.costs[*block] + self.of_waiting(moves),
         }
@@ -201,6 +221,8 @@ impl<'a, 'w> Search<'a, 'w> {
                 && let Term::Lookup { table, next } = &graph.nodes[*node].term
                 && graph.nodes[*next].entry.phase != graph.nodes[*node].entry.phase
             {
+                let (phase, later) = (graph.nodes[*node].entry.phase, graph.nodes[*next].entry.phase);
+                cost += self.machine.between(phase, Some(later));
                 cost += self.machine.each.get(table).copied().unwrap_or_default();
             }
         }
@@ -221,7 +243,7 @@ impl<'a, 'w> Search<'a, 'w> {
             for next in self.paths.after(at.0, at.1)? {
                 let own = (self.weight)(self.own_cost(&next));
                 let after = match &next {
-                    Next::Done(_) => Some(0),
+                    Next::Done(..) => Some(0),
                     Next::Block(block, place, _) | Next::Phase(block, place, _) => {
                         match self.left.get(&(*block, *place)) {
                             Some(known) => *known,
@@ -250,7 +272,7 @@ impl<'a, 'w> Search<'a, 'w> {
     /// Takes a packet along a step; none when no packet can go there.
     fn go(&mut self, before: &Packet, number: usize) -> Result<Option<Packet>, NoBound> {
         let moves = match &self.begun[number].at {
-            Next::Block(_, _, moves) | Next::Phase(_, _, moves) | Next::Done(moves) => Rc::clone(moves),
+            Next::Block(_, _, moves) | Next::Phase(_, _, moves) | Next::Done(moves, _) => Rc::clone(moves),
         };
         let mut packet = before.clone();
         let taken = packet.taken.len();
@@ -260,7 +282,7 @@ impl<'a, 'w> Search<'a, 'w> {
             }
         }
         if packet.taken.len() > taken {
-            self.questions += 1;
+            self.asked += u64::from(self.world.circuit.size());
             if self.world.circuit.holds(&packet.taken) == Answer::No {
                 return Ok(None);
             }
@@ -388,7 +410,7 @@ impl<'a, 'w> Search<'a, 'w> {
                     moves.extend(own.iter().rev());
                     blocks.push(*block);
                 }
-                Next::Done(own) => moves.extend(own.iter().rev()),
+                Next::Done(own, _) => moves.extend(own.iter().rev()),
             }
             at = begun.before;
         }

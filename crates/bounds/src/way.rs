@@ -47,8 +47,8 @@ pub(crate) enum Next {
     Block(BlockNumber, Place, Route),
     /// The loop of another phase, where the packet waited for a table.
     Phase(BlockNumber, Place, Route),
-    /// The packet is done.
-    Done(Route),
+    /// The packet is done, in this phase.
+    Done(Route, u32),
 }
 
 /// Where packets can go, by block and place.
@@ -208,7 +208,7 @@ impl<'a> Paths<'a> {
                         }
                     }
                 }
-                _ => next.push(Next::Done(moves.into())),
+                _ => next.push(Next::Done(moves.into(), phase.unwrap_or(0))),
             }
         }
         Ok(())

@@ -1,0 +1,147 @@
+//! The contracts of helpers.
+
+mod added;
+
+use super::Contract;
+use millrace_pipeline::limits::MAX_PAYLOAD;
+use millrace_pipeline::*;
+
+/// Most bytes that a helper is given whose number is not known where it is called.
+const MOST_BYTES: u64 = MAX_PAYLOAD as u64;
+/// Numbers of one or two limbs are kept without memory of their own.
+const IN_PLACE: u64 = 128;
+
+pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Option<Contract> {
+    let known = |at: usize| known.get(at).copied().flatten();
+    let varbit = widest_varbit(program);
+    let fixed = Contract::fixed;
+    Some(match name {
+        "count" => fixed(44, 4),
+        "count_direct" => fixed(53, 5),
+        "meter" => match program.meters.values().nth(known(1)? as usize)?.unit {
+            Unit::Account => fixed(170, 4),
+            _ => fixed(185, 4),
+        },
+        "meter_direct" => {
+            match program.tables.values().nth(known(1)? as usize)?.direct_meter.as_ref()?.unit {
+                Unit::Account => fixed(204, 5),
+                _ => fixed(219, 5),
+            }
+        }
+        "register_read" | "register_write" => {
+            let width = program.registers.values().nth(known(1)? as usize)?.width;
+            register(name == "register_read", width.into())
+        }
+        "hash" => hash(known(1)?, known(3).unwrap_or(MOST_BYTES))?,
+        "zero" => {
+            let bytes = known(1).unwrap_or(MOST_BYTES);
+            fixed(60 + bytes, 2 + bytes / 64)
+        }
+        "random" => random(known(1)?),
+        "argument_bool" => Contract::allocating(100, 6),
+        "argument_bits" => argument(known(1)?),
+        "digest" => digest(program.digests.values().nth(known(1)? as usize)?.members.len() as u64),
+        "put_in_front" | "writer_finish" => {
+            let headers = added::header_bytes(program);
+            let stays =
+                known(3).is_some_and(|growth| added::bytes(program).is_some_and(|added| added <= growth));
+            match stays {
+                true => Contract::allocating(330 + headers, 8 + headers / 32),
+                // The packet goes to memory of its own.
+                false => Contract::allocating(900 + 5 * (MOST_BYTES + headers), 12 + MOST_BYTES / 32),
+            }
+        }
+        "atomic_begin" => fixed(11, 3),
+        "atomic_end" => fixed(7, 2),
+        "read_bits" => fixed(bits(known(2)?), 4 + known(2)? / 512),
+        "read_varbit" => fixed(bits(varbit) + varbit / 8, 4 + varbit / 256),
+        "copy_varbit" => fixed(30 + varbit / 8, 4 + varbit / 256),
+        "varbits_equal" => fixed(40 + varbit / 8, 4 + varbit / 256),
+        // Room for what is written, twice as much when it is full.
+        "writer_start" => {
+            Contract::allocating(120 + 500 * u64::from(added::header_bytes(program).max(8).ilog2() - 2), 4)
+        }
+        "writer_bits" => Contract::allocating(written(known(2)?), 8 + known(2)? / 256),
+        "writer_varbit" => Contract::allocating(written(varbit), 8 + varbit / 256),
+        "writer_payload" => Contract::allocating(1500 + 3 * MOST_BYTES, 8 + MOST_BYTES / 32),
+        "writer_hash" => {
+            let hash = hash(known(1)?, added::hashed_bytes(program))?;
+            Contract { allocates: true, ..Contract::fixed(hash.once.instructions + 240, hash.once.lines + 8) }
+        }
+        "wide" => wide(known(0)?, known(1)?)?,
+        _ => return None,
+    })
+}
+
+/// Bits of the widest number of varying width.
+fn widest_varbit(program: &Program) -> u64 {
+    let widths = program.slots.values().map(|slot| match slot.ty {
+        Type::Varbit(width) => u64::from(width),
+        _ => 0,
+    });
+    widths.max().unwrap_or(0)
+}
+
+/// A number of so many bits is appended to what is written.
+fn written(width: u64) -> u64 {
+    if width <= IN_PLACE { 320 } else { bits(width) + 200 }
+}
+
+/// A number of so many bits is read from the packet.
+fn bits(width: u64) -> u64 {
+    if width <= IN_PLACE { 620 } else { 3000 + 28 * width.div_ceil(8) }
+}
+
+fn register(reads: bool, width: u64) -> Contract {
+    let limbs = width.div_ceil(64);
+    let instructions = match (reads, limbs) {
+        (true, 0 | 1) => 109,
+        (true, _) => 110 + 6 * limbs,
+        (false, 0 | 1) => 98,
+        (false, _) => 103 + 6 * limbs,
+    };
+    Contract::fixed(instructions, 5 + limbs.div_ceil(8))
+}
+
+fn hash(number: u64, bytes: u64) -> Option<Contract> {
+    let found = HashAlgorithm::ALL.iter().find(|algorithm| **algorithm as u64 == number);
+    let instructions = match found {
+        Some(HashAlgorithm::Identity) => 64,
+        Some(HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom | HashAlgorithm::CrcCcitt) => 60 + 3 * bytes,
+        Some(HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom) => 66 + 3 * bytes,
+        Some(HashAlgorithm::Xor16) => 40 + 8 * bytes,
+        Some(HashAlgorithm::Csum16 | HashAlgorithm::OnesComplementSum) => 80 + 9 * bytes,
+        // With parameters of its own.
+        None => return None,
+    };
+    Some(Contract::fixed(instructions, 6 + bytes.div_ceil(64) + bytes.min(64)))
+}
+
+/// A number is drawn again until it is in the range, at most so often (`millrace_state`).
+const MOST_DRAWS: u64 = 128;
+
+fn random(width: u64) -> Contract {
+    let draw = if width <= IN_PLACE { 1000 } else { 5000 + 40 * width.div_ceil(8) };
+    Contract::allocating(draw * MOST_DRAWS, 12)
+}
+
+/// A value of a digest. The room for values counts at the digest that they belong to.
+fn argument(width: u64) -> Contract {
+    let instructions = if width <= IN_PLACE { 105 } else { 1700 + 18 * width.div_ceil(8) };
+    Contract::allocating(instructions, 8 + width / 512)
+}
+
+/// A message with so many values: room for the values, for four of them at first and twice as many when it is full; and room for
+/// the message.
+fn digest(values: u64) -> Contract {
+    let growths = 1 + u64::from(values.div_ceil(4).max(1).next_power_of_two().ilog2());
+    Contract::allocating(470 + growths * (260 + 5 * values), 20)
+}
+
+/// An operation on numbers wider than a limb. Of the quotient there is no contract.
+fn wide(op: u64, width: u64) -> Option<Contract> {
+    let limbs = width.div_ceil(64);
+    let is_quotient = matches!(op, 1 | 2);
+    let instructions = if width <= IN_PLACE { 560 } else { 4800 + 160 * limbs + 12 * limbs * limbs };
+    (!is_quotient).then(|| Contract::allocating(instructions, 8 + limbs))
+}
