@@ -157,11 +157,13 @@ fn load(path: &Path, is_json: bool) -> Result<Network, Failure> {
 
 /// The network of a text from this file, which may name reports: their names are those from its folder.
 pub(crate) fn parse(path: &Path, text: &str) -> Result<Network, Problems> {
-    let mut reports = |name: &str| {
-        let report = path.parent().unwrap_or(Path::new("")).join(name);
-        read_text(&report, MAX_REPORT).map_err(|error| format!("cannot read {}: {error}", report.display()))
-    };
-    Network::parse_with_reports(&path.display().to_string(), text, &mut reports)
+    Network::parse_with_reports(&path.display().to_string(), text, &mut |name| report(path, name))
+}
+
+/// The text of a report that the file of a network names.
+fn report(file: &Path, name: &str) -> Result<String, String> {
+    let path = file.parent().unwrap_or(Path::new("")).join(name);
+    read_text(&path, MAX_REPORT).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 fn refused(problems: &Problems, is_json: bool) -> Failure {
@@ -337,6 +339,6 @@ fn write_other(args: &ExportArgs, is_json: bool) -> Result<(), Failure> {
 /// As [`load`], of a file whose CRC need not be its own.
 fn load_without_crc(path: &Path, is_json: bool) -> Result<Network, Failure> {
     let text = read(path)?;
-    Network::parse_with_any_crc(&path.display().to_string(), &text)
+    Network::parse_with_any_crc(&path.display().to_string(), &text, &mut |name| report(path, name))
         .map_err(|problems| refused(&problems, is_json))
 }

@@ -35,14 +35,17 @@ impl Network {
         })
     }
 
-    /// As [`Network::parse`], of a file whose CRC need not be its own.
+    /// As [`Network::parse_with_reports`], of a file whose CRC need not be its own.
     ///
     /// # Errors
     /// Everything else that is wrong.
-    pub fn parse_with_any_crc(name: &str, text: &str) -> Result<Network, Problems> {
+    pub fn parse_with_any_crc(
+        name: &str,
+        text: &str,
+        reports: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Network, Problems> {
         read_document(name, text, MAX_FILE, |document, findings| {
-            let mut none = |_: &str| Err("no other file is read here".to_owned());
-            let draft = parse::draft(document, &mut none, findings);
+            let draft = parse::draft(document, reports, findings);
             check::check(draft, false, findings)
         })
     }
