@@ -292,6 +292,14 @@ impl Network {
         Ok(network)
     }
 
+    /// The same network, of whose arrival curves an analysis follows at most so many segments: then it goes on with the line above the
+    /// rest. Fewer segments take less time and give larger bounds; without this there are up to [`MAX_BREAKPOINTS`](crate::MAX_BREAKPOINTS).
+    #[must_use]
+    pub fn with_breakpoints(mut self, most: usize) -> Network {
+        self.order.breakpoints = self.order.breakpoints.min(most);
+        self
+    }
+
     /// Adds the hops of a flow. `known` has the last hop at each server, of whatever flow.
     fn add_routes(&mut self, index: usize, flow: &Flow, known: &mut [Option<u32>]) -> Result<(), ModelError> {
         self.first_route.push(self.route_hops.len());

@@ -180,9 +180,9 @@ fn one_of<const N: usize>(values: [u64; N]) -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Integers are checked for overflow in tests, so this shows that none happens.
+    /// Integers are checked for overflow in tests, so this shows that none happens. Each of some twenty curves of a case could be followed for 2^20
+    /// segments, which took hours; after so many, and at the horizon, an analysis goes on with the same line, whose products are the largest.
     #[test]
-    #[ignore = "takes minutes: curves are followed for up to 2^20 steps"]
     fn limits_of_the_model_are_no_limits_of_the_arithmetic(
         servers in prop::collection::vec(
             (one_of([1, 1_000_000, 10_000_000_000_000]), one_of([0, 100_000]), one_of([0, 100_000]), 0..4u8, any::<bool>()),
@@ -193,6 +193,7 @@ proptest! {
             1..10,
         ),
         fluid in any::<bool>(),
+        segments in 0..12u32,
     ) {
         let server = |(rate, lowest, more, scheduler, link): (u64, u64, u64, u8, bool)| {
             let lowest = Time::from_ms(lowest);
@@ -220,7 +221,7 @@ proptest! {
         };
         let flows = flows.into_iter().filter_map(flow).collect::<Vec<_>>();
         let transfer = if fluid { Transfer::Fluid } else { Transfer::Frames };
-        let network = Network::new(servers.clone(), flows, transfer).expect("it is within all limits");
+        let network = Network::new(servers, flows, transfer).expect("it is within all limits").with_breakpoints(1 << segments);
         let programs = LinearPrograms::new(&network);
         let found = outcomes(&network);
         let least = bounds(&network);

@@ -20,6 +20,8 @@ use std::sync::atomic::AtomicBool;
 
 /// Longest run in seconds: a year.
 const MAX_SECONDS: u64 = 366 * 86_400;
+/// Longest margin around it, in seconds.
+const MAX_MARGIN: u64 = 3600;
 
 #[derive(Debug, Args)]
 pub(crate) struct EsArgs {
@@ -35,6 +37,9 @@ pub(crate) struct EsArgs {
     /// How long it sends, then half a second more in which it receives; until it is told to end if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     seconds: Option<u64>,
+    /// How long it only receives before it sends, and after it has: when all end systems of a network start about now, none misses a message
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MAX_MARGIN))]
+    margin: Option<u64>,
     /// The time from one message of a port to the next; a quarter more than its virtual link needs for one if not given
     #[arg(long, value_name = "MICROSECONDS")]
     period: Option<u64>,
@@ -111,7 +116,8 @@ pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
     let lines = args.lines.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     // The clock starts when all is open: no message is due before it can be sent.
     let clock = WallClock::default();
-    let from_ns = clock.now_ns();
+    let margin_ns = args.margin.map(|seconds| seconds.saturating_mul(1_000_000_000));
+    let from_ns = clock.now_ns().saturating_add(margin_ns.unwrap_or(0));
     let length_ns = args.seconds.map_or(u64::MAX, |seconds| seconds.saturating_mul(1_000_000_000));
     let stops_ns = from_ns.saturating_add(length_ns);
     plan.es
@@ -127,7 +133,7 @@ pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
     let node = node.map_err(|error| Failure::Usage(error.to_string()))?;
     note_line(format_args!("{} is running", args.name));
     let mut process = Process::new(node, clock, lines);
-    let linger_ns = u64::try_from(LINGER.as_nanos()).unwrap_or(u64::MAX);
+    let linger_ns = margin_ns.unwrap_or(u64::try_from(LINGER.as_nanos()).unwrap_or(u64::MAX));
     process
         .run(stops_ns.saturating_add(linger_ns), &ends)
         .map_err(|error| Failure::Failed(error.to_string()))?;
@@ -173,7 +179,7 @@ fn open(line: &LineSpec) -> Result<(Side, Box<dyn QueuePair>), Failure> {
 /// The network of a file; what is wrong is shown.
 fn load(file: &Path, is_json: bool) -> Result<Network, Failure> {
     let text = read(file)?;
-    Network::parse(&file.display().to_string(), &text).map_err(|problems| {
+    crate::network::parse(file, &text).map_err(|problems| {
         match is_json {
             true => say_line(json!({ "ok": false, "diagnostics": problems.problems }).to_string()),
             false => tell_coloured(problems.render(has_colour())),

@@ -11,7 +11,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use millrace_network::export::{entries, mininet, wopanets};
 use millrace_network::import::{Format, Source, import};
 use millrace_network::load::Percent;
-use millrace_network::{MAX_FILE, Network, Problems, Side, Topology};
+use millrace_network::{MAX_FILE, MAX_REPORT, Network, Problems, Side, Topology};
+use millrace_syntax::read_text;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -151,7 +152,18 @@ fn read(path: &Path) -> Result<String, Failure> {
 /// The network of a file; what is wrong is shown.
 fn load(path: &Path, is_json: bool) -> Result<Network, Failure> {
     let text = read(path)?;
-    Network::parse(&path.display().to_string(), &text).map_err(|problems| refused(&problems, is_json))
+    parse(path, &text).map_err(|problems| refused(&problems, is_json))
+}
+
+/// The network of a text from this file, which may name reports: their names are those from its folder.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Network, Problems> {
+    Network::parse_with_reports(&path.display().to_string(), text, &mut |name| report(path, name))
+}
+
+/// The text of a report that the file of a network names.
+fn report(file: &Path, name: &str) -> Result<String, String> {
+    let path = file.parent().unwrap_or(Path::new("")).join(name);
+    read_text(&path, MAX_REPORT).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
 fn refused(problems: &Problems, is_json: bool) -> Failure {
@@ -327,6 +339,6 @@ fn write_other(args: &ExportArgs, is_json: bool) -> Result<(), Failure> {
 /// As [`load`], of a file whose CRC need not be its own.
 fn load_without_crc(path: &Path, is_json: bool) -> Result<Network, Failure> {
     let text = read(path)?;
-    Network::parse_with_any_crc(&path.display().to_string(), &text)
+    Network::parse_with_any_crc(&path.display().to_string(), &text, &mut |name| report(path, name))
         .map_err(|problems| refused(&problems, is_json))
 }

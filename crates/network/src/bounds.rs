@@ -153,28 +153,24 @@ pub fn bounds(topology: &Topology<'_>) -> Result<Bounds, String> {
 /// The network is above a limit of the calculus, which is named.
 pub fn bounds_by(topology: &Topology<'_>, analysis: &Analysis) -> Result<Bounds, String> {
     let model = model(topology)?;
+    let one = |outcome: &calculus::Outcome| -> Vec<Answer> {
+        let answer = |route| match outcome.path(&model, route) {
+            Ok(bound) => Ok((outcome.method, bound)),
+            Err(refusal) => Err(refusal.clone()),
+        };
+        model.routes().map(answer).collect()
+    };
     let of_ports = |setting| calculus::total_flow(&model, setting);
-    let one = |outcome: &calculus::Outcome, route| match outcome.path(&model, route) {
-        Ok(bound) => Ok((outcome.method, bound)),
-        Err(refusal) => Err(refusal.clone()),
-    };
-    let servers = match analysis {
-        Analysis::TotalFlow(setting) => of_ports(*setting).servers,
-        _ => of_ports(TotalFlow::BEST).servers,
-    };
-    let paths: Vec<Answer> = match analysis {
+    let (servers, paths): (Vec<ServerAnswer>, Vec<Answer>) = match analysis {
         Analysis::TotalFlow(setting) => {
             let outcome = of_ports(*setting);
-            model.routes().map(|route| one(&outcome, route)).collect()
+            let paths = one(&outcome);
+            (outcome.servers, paths)
         }
         Analysis::SeparatedFlow => {
-            let outcome = calculus::separated_flow(&model, Cross::Total);
-            model.routes().map(|route| one(&outcome, route)).collect()
+            (of_ports(TotalFlow::BEST).servers, one(&calculus::separated_flow(&model, Cross::Total)))
         }
-        Analysis::Pmoo => {
-            let outcome = calculus::pmoo(&model, Cross::Total);
-            model.routes().map(|route| one(&outcome, route)).collect()
-        }
+        Analysis::Pmoo => (of_ports(TotalFlow::BEST).servers, one(&calculus::pmoo(&model, Cross::Total))),
         Analysis::Best => best(&model),
         Analysis::Linear(vls) => {
             let programs = LinearPrograms::new(&model);
@@ -183,7 +179,8 @@ pub fn bounds_by(topology: &Topology<'_>, analysis: &Analysis) -> Result<Bounds,
                 true => programs.bound(route).map(|bound| (Method::LinearProgram, bound)),
                 false => best,
             };
-            model.routes().zip(best(&model)).map(bound).collect()
+            let (servers, paths) = best(&model);
+            (servers, model.routes().zip(paths).map(bound).collect())
         }
     };
     Ok(collect(topology, &model, &servers, paths))
@@ -195,9 +192,10 @@ type ServerAnswer = Result<calculus::ServerBound, calculus::Refusal>;
 /// The bound of a path and its analysis, or why there is none.
 type Answer = Result<(Method, calculus::PathBound), calculus::Refusal>;
 
-fn best(model: &calculus::Network) -> Vec<Answer> {
+fn best(model: &calculus::Network) -> (Vec<ServerAnswer>, Vec<Answer>) {
     let found = calculus::bounds(model);
-    model.routes().map(|route| found.best(model, route).map_err(Clone::clone)).collect()
+    let paths = model.routes().map(|route| found.best(model, route).map_err(Clone::clone)).collect();
+    (found.servers().to_vec(), paths)
 }
 
 fn collect(

@@ -13,11 +13,11 @@ use crate::model::{Scheduler, Switch};
 use millrace_traffic::{Handle, Kind, MAX_BYTES, MAX_PACKETS, Node, Plan, Port, Queue};
 
 /// The plan of an output port of a switch. What its queues order is the same in a simulation and in a running switch; of the latter the
-/// link has a rate too.
+/// link has a rate, and all queues together hold so many frames at most.
 ///
 /// # Errors
 /// The plan cannot be, for a reason that it names.
-pub fn plan(switch: &Switch, rate: Option<u64>, overhead: u32) -> Result<Plan, String> {
+pub fn plan(switch: &Switch, link: Option<(u64, u32)>, overhead: u32) -> Result<Plan, String> {
     let queue = |classes: u8| {
         Kind::Queue(Box::new(Queue {
             classes,
@@ -41,10 +41,10 @@ pub fn plan(switch: &Switch, rate: Option<u64>, overhead: u32) -> Result<Plan, S
         Scheduler::Fifo | Scheduler::Arbitrary => queue(0xff),
     };
     let port = Port {
-        rate,
+        rate: link.map(|(rate, _)| rate),
         overhead,
         bytes: switch.buffer.unwrap_or(MAX_BYTES),
-        packets: MAX_PACKETS,
+        packets: link.map_or(MAX_PACKETS, |(_, frames)| frames),
         catch_up_ns: 0,
         ..Port::default()
     };
@@ -86,7 +86,7 @@ mod tests {
             buffer: Some(4096),
             max_delay: Some(1_000_000),
         };
-        let plan = plan(&switch, Some(100_000_000), 20).expect("a plan");
+        let plan = plan(&switch, Some((100_000_000, 68)), 20).expect("a plan");
         let text = millrace_traffic::words::PortPlan { port: 3, plan }.to_string();
         assert!(text.starts_with("port 3 rate 100mbit overhead 20 "), "{text}");
         let read = millrace_traffic::words::parse(&text).expect("its own words");

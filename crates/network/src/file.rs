@@ -4,6 +4,7 @@ mod check;
 mod keys;
 mod parse;
 mod print;
+mod report;
 mod routes;
 
 use crate::limits::MAX_FILE;
@@ -11,24 +12,40 @@ use crate::model::Network;
 use millrace_toml_sections::{MAX_NAME, Problems, read_document};
 
 impl Network {
-    /// Reads the text of a file. `name` is what problems call the file.
+    /// Reads the text of a file that names no reports of programs. `name` is what problems call the file.
     ///
     /// # Errors
     /// Everything that is wrong.
     pub fn parse(name: &str, text: &str) -> Result<Network, Problems> {
+        Network::parse_with_reports(name, text, &mut |_| Err("no other file is read here".to_owned()))
+    }
+
+    /// Reads the text of a file. `reports` gives the text of each report of `millrace bounds` that the file names, or says why there is none.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn parse_with_reports(
+        name: &str,
+        text: &str,
+        reports: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Network, Problems> {
         read_document(name, text, MAX_FILE, |document, findings| {
-            let draft = parse::draft(document, findings);
+            let draft = parse::draft(document, reports, findings);
             check::check(draft, true, findings)
         })
     }
 
-    /// As [`Network::parse`], of a file whose CRC need not be its own.
+    /// As [`Network::parse_with_reports`], of a file whose CRC need not be its own.
     ///
     /// # Errors
     /// Everything else that is wrong.
-    pub fn parse_with_any_crc(name: &str, text: &str) -> Result<Network, Problems> {
+    pub fn parse_with_any_crc(
+        name: &str,
+        text: &str,
+        reports: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Network, Problems> {
         read_document(name, text, MAX_FILE, |document, findings| {
-            let draft = parse::draft(document, findings);
+            let draft = parse::draft(document, reports, findings);
             check::check(draft, false, findings)
         })
     }

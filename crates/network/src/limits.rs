@@ -41,6 +41,12 @@ pub const MAX_HOPS: usize = 1 << 21;
 /// Largest rate, in bit/s.
 pub const MAX_RATE: u64 = 10_000_000_000_000;
 
+/// Longest report of `millrace bounds`, in bytes.
+pub const MAX_REPORT: u64 = 4 << 20;
+
+/// Most frames that a switch takes at once.
+pub const MAX_BATCH: u64 = 64;
+
 /// Longest time of a node or a link, in nanoseconds: ten seconds.
 pub const MAX_TIME: u64 = 10_000_000_000;
 
@@ -61,6 +67,9 @@ pub const MAX_OVERHEAD: u64 = 256;
 
 /// Largest priority.
 pub const MAX_PRIORITY: u64 = 7;
+
+/// Most frames that the queues of all output ports of a running switch hold: what its workers have memory for.
+pub const MAX_QUEUED: u32 = 65_536;
 
 /// Largest buffer of an output port, in bytes.
 pub const MAX_BUFFER: u64 = 1 << 36;

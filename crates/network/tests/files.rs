@@ -1,5 +1,5 @@
 //! The files in `files/`: next to each is what comes of it, the file that says the same with every default written, or what is wrong with it
-//! as a terminal shows it. The files in `import/`, each in the format of another tool: next to each is the network that it is read as,
+//! as a terminal shows it; `.report` are reports of `millrace bounds`, cut down to what matters. The files in `import/`, each in the format of another tool: next to each is the network that it is read as,
 //! with notes. UPDATE_EXPECT=1 writes what is expected.
 
 use expect_test::expect_file;
@@ -38,7 +38,9 @@ fn name_of(path: &Path) -> String {
 }
 
 fn file(path: &Path) -> Result<(), String> {
-    let comes = match Network::parse(&name_of(path), &read(path)?) {
+    let mut reports =
+        |name: &str| read(&path.with_file_name(name)).map_err(|_| "there is no such file".to_owned());
+    let comes = match Network::parse_with_reports(&name_of(path), &read(path)?, &mut reports) {
         Ok(network) => network.to_toml(),
         Err(problems) => problems.render(false),
     };

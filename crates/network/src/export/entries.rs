@@ -4,12 +4,14 @@ use super::plan;
 use crate::bounds::Bounds;
 use crate::graph::NodeId;
 use crate::model::{Account, Network, Policing, Switch, Vl};
-use crate::{MAX_TIME, Topology};
+use crate::{MAX_QUEUED, MAX_TIME, SHORTEST_FRAME, Topology};
 use foldhash::{HashMap, HashSet};
 use millrace_toml_sections::{Measure, quantity};
 use millrace_traffic::words::PortPlan;
 use std::fmt::Write;
 
+/// Bytes of the check sum, which a frame in a queue does not have.
+const FCS: u64 = 4;
 /// The constant part of the destination address of AFDX.
 const PREFIX: u32 = 0x0300_0000;
 /// The mode in which virtual links pass, and the number of that mode: a bit of the parameter `modes`.
@@ -223,8 +225,12 @@ fn plans(topology: &Topology<'_>, switch: &Switch, node: NodeId, used: &[u16]) -
     let mut ports: Vec<&crate::Port> =
         graph.ports_of(node).iter().map(|port| &graph.ports[*port as usize]).collect();
     ports.sort_by_key(|port| port.number);
+    // A buffer has room for that many of the shortest frames; without one, or with large ones, ports share what the switch has.
+    let share = MAX_QUEUED / used.len().max(1) as u32;
+    let shortest = SHORTEST_FRAME - FCS;
+    let frames = switch.buffer.map_or(share, |buffer| (buffer / shortest).clamp(1, share.into()) as u32);
     for port in ports.into_iter().filter(|port| used.contains(&port.number)) {
-        let plan = plan(switch, Some(port.rate), topology.network.overhead)?;
+        let plan = plan(switch, Some((port.rate, frames)), topology.network.overhead)?;
         let _ = write!(text, "\n{}", PortPlan { port: port.number.into(), plan });
     }
     Ok(text)

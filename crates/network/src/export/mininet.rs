@@ -39,7 +39,7 @@ pub fn mininet(topology: &Topology<'_>) -> String {
             quoted(&file)
         );
     }
-    data.push_str("]\n# Node, port, node, port, Mbit/s, delay in us.\nLINKS = [\n");
+    data.push_str("]\n# Node, port, node, port, network, Mbit/s, delay in us.\nLINKS = [\n");
     for link in &network.links {
         let [from, to] = &link.between;
         let (Some(a), Some(b)) = (topology.graph.node(&from.node), topology.graph.node(&to.node)) else {
@@ -47,11 +47,12 @@ pub fn mininet(topology: &Topology<'_>) -> String {
         };
         let _ = writeln!(
             data,
-            "    ({}, {}, {}, {}, {}, {}),",
+            "    ({}, {}, {}, {}, {}, {}, {}),",
             quoted(&name(a)),
             from.port,
             quoted(&name(b)),
             to.port,
+            quoted(link.network.name()),
             link.rate as f64 / 1e6,
             link.propagation as f64 / 1e3
         );

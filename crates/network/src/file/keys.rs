@@ -143,6 +143,19 @@ pub(crate) const SWITCH: Section = Section {
         ),
         time("least-latency", Absent::Number(0), "the shortest"),
         key(
+            "latency-report",
+            Text,
+            NONE,
+            "report of `millrace bounds --calibration FILE --json`, from the folder of this file: twice its time of a batch is added to `latency`, which then is that of drivers and copies",
+        ),
+        key("latency-machine", Text, NONE, "the machine on which times of the report have to hold"),
+        key(
+            "latency-batch",
+            Number(1, MAX_BATCH, "MAX_BATCH"),
+            Absent::Number(MAX_BATCH),
+            "most frames that the switch takes at once",
+        ),
+        key(
             "scheduler",
             Word(&["fifo", "priority", "round-robin", "arbitrary"]),
             Absent::Text("priority"),

@@ -1,6 +1,7 @@
 //! Text to a model, with the tables that it came from.
 
 use super::keys;
+use super::report::{self, Reports};
 use super::routes::{self, Written};
 use crate::limits::*;
 use crate::model::*;
@@ -54,7 +55,11 @@ pub(super) struct VlDraft<'t> {
 }
 
 /// Reads a document.
-pub(super) fn draft<'t>(document: &'t DeTable<'t>, findings: &mut Findings) -> Draft<'t> {
+pub(super) fn draft<'t>(
+    document: &'t DeTable<'t>,
+    reports: Reports<'_>,
+    findings: &mut Findings,
+) -> Draft<'t> {
     let file = Table::new(&keys::FILE, document, 0..0, findings);
     let table = file.table("network", &keys::NETWORK, findings);
     let table = table.unwrap_or_else(|| Table::absent(&keys::NETWORK));
@@ -71,7 +76,7 @@ pub(super) fn draft<'t>(document: &'t DeTable<'t>, findings: &mut Findings) -> D
     Draft {
         network,
         end_systems: end_systems.into_iter().map(|table| end_system(table, findings)).collect(),
-        switches: switches.into_iter().map(|table| switch(table, findings)).collect(),
+        switches: switches.into_iter().map(|table| switch(table, reports, findings)).collect(),
         links: links.into_iter().filter_map(|table| link(table, rate, findings)).collect(),
         accounts: accounts.into_iter().map(|table| account(table, bags, findings)).collect(),
         vls: vls.into_iter().map(|table| vl(table, bags, skew_max, findings)).collect(),
@@ -126,8 +131,13 @@ fn latencies(table: &Table<'_>, findings: &mut Findings) -> (u64, u64) {
     (longest, shortest)
 }
 
-fn switch<'t>(table: Table<'t>, findings: &mut Findings) -> Read<'t, Switch> {
+fn switch<'t>(table: Table<'t>, reports: Reports<'_>, findings: &mut Findings) -> Read<'t, Switch> {
     let (latency, least_latency) = latencies(&table, findings);
+    let latency = latency.saturating_add(reported(&table, reports, findings));
+    if latency > MAX_TIME && table.has("latency-report") {
+        let message = "`latency` and what the report says are more than 10 s (MAX_TIME)";
+        findings.push(Finding::new(Kind::Limit, table.at("latency-report"), message));
+    }
     let is = Switch {
         name: table.text("name", findings).unwrap_or_default(),
         network: side(&table, findings).unwrap_or(Side::A),
@@ -139,6 +149,30 @@ fn switch<'t>(table: Table<'t>, findings: &mut Findings) -> Read<'t, Switch> {
         max_delay: table.number("max-delay", findings),
     };
     Read { is, table }
+}
+
+/// The time that a switch takes by the report that it names; 0 without one.
+fn reported(table: &Table<'_>, reports: Reports<'_>, findings: &mut Findings) -> u64 {
+    let batch = table.number("latency-batch", findings).unwrap_or(MAX_BATCH);
+    let machine = table.text("latency-machine", findings);
+    let Some(name) = table.text("latency-report", findings) else {
+        for key in ["latency-machine", "latency-batch"].into_iter().filter(|key| table.has(key)) {
+            let message = format!("`{key}` is of no use without `latency-report`");
+            findings.push(Finding::new(Kind::Conflict, table.at(key), message));
+        }
+        return 0;
+    };
+    let at = table.at("latency-report");
+    let Some(machine) = machine else {
+        let message = "`latency-report` needs `latency-machine`: the machine that the switch is";
+        findings.push(Finding::new(Kind::Missing, at, message));
+        return 0;
+    };
+    let found = reports(&name).and_then(|text| report::latency(&text, &machine, batch));
+    found.unwrap_or_else(|why| {
+        findings.push(Finding::new(Kind::File, at, format!("report {}: {why}", quoted(&name))));
+        0
+    })
 }
 
 fn link<'t>(table: Table<'t>, default_rate: u64, findings: &mut Findings) -> Option<LinkDraft<'t>> {
