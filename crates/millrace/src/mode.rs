@@ -2,6 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::entries::{load_text, read};
+use crate::es;
 use crate::findings::{Failure, Findings};
 use crate::grpc::address;
 use crate::output::{note_line, say_line};
@@ -115,7 +116,8 @@ pub(crate) fn configure(
     let modes = Modes::new(start, args.modes.mode.is_some(), configuration);
     let modes = modes.map_err(|error| Failure::Usage(format!("--mode: {error}")))?;
     modes.set_up(switch);
-    switch.set_management_port(args.grpc.cpu_port);
+    let own = es::management_port(&args.ports)?;
+    switch.set_management_ports(args.grpc.cpu_port.into_iter().chain(own));
     Ok(modes)
 }
 
