@@ -51,7 +51,7 @@ class Sender:
         self.es, self.numbers, self.identification = es, {}, 0
 
     def send(self, vl, payload, protocol=1, to=address(M1), room=1472, step=1, damage=None):
-        """One IP packet, in fragments of at most `room` bytes, a BAG apart."""
+        """One IP packet, in fragments of at most `room` bytes: their account holds some frames at a time."""
         self.identification += 1
         for offset in range(0, len(payload), room):
             part = payload[offset:offset + room]
@@ -66,7 +66,7 @@ class Sender:
             body = (header + part).ljust(45, b"\0")
             frame = struct.pack(">IH3sHBH", 0x03000000, vl, b"\x02\0\0", self.es, 0x20, 0x0800) + body + bytes([number])
             self.socket.send(damage(frame) if damage else frame)
-            time.sleep(0.003)
+        time.sleep(0.003)
 
     def received(self, vl, seconds=3.0):
         """The IP packet that comes next by a virtual link, fragments put together: frames, protocol, source, destination, payload."""
@@ -120,10 +120,9 @@ def echoes(one, two):
     one.send(1, b"tcp", protocol=6)
     one.send(1, udp(1000, 162, b"a trap"))
     one.send(1, echo(b"header"), damage=lambda frame: frame[:24] + bytes([frame[24] ^ 1]) + frame[25:])
-    one.send(1, echo(b"no fragment")[:15] + b"!", room=8, damage=lambda frame: frame[:20] + b"\x20\x01" + frame[22:])
     one.send(1, echo(b"out of window"), step=9)
     one.send(1, udp(1000, 161, b"\x30\x80no message of SNMP"))
-    one.send(1, udp(1000, 161, bytes.fromhex("302602010104")[:6] + b"\x07private" + bytes(3)))
+    one.send(1, udp(1000, 161, b"\x30\x26\x02\x01\x01\x04\x07private"))
     same("what is wrong is not answered", one.received(2, 0.7), None)
     # Policing has the switch drop what comes too fast, so what the end system gets is a trickle.
     two.send(5, echo(b"no way back"))
@@ -170,8 +169,8 @@ def walks(switch, namespace, interface):
         same("snmpwalk finds the rows of all links", len(some), LINKS)
         _, done = inside.tool("snmpget", ".1.3.6.1.2.1.1.3.0", community="private")
         note("Timeout" in done.stderr, "another community hears nothing", done.stderr)
-        same("messages of no community, and those that are none, are counted",
-             [inside.walk(f".1.3.6.1.2.1.11.{number}").popitem()[1] for number in (4, 6)], ["1", "4"])
+        same("a wrong community, and messages that are none, are counted",
+             [inside.walk(f".1.3.6.1.2.1.11.{number}").popitem()[1] for number in (4, 6)], ["1", "2"])
         two_at_once(inside)
         # What managers do in the other modes.
         before = switch.status()
@@ -258,6 +257,6 @@ def test():
                        "out-of-window": 1}
             same("each reason has its counter", {reason: discards.get(reason, 0) for reason in reasons}, reasons)
             same("echo replies, and those without a way back", (management["echoes"], management["no_way"]), (3, 2))
-            note(management["requests"] == management["answers"] + 5 > 1000, "each request is answered, but for those that are wrong", f"{management}")
+            note(management["requests"] == management["answers"] + 3 > 1000, "each request is answered, but for those that are wrong", f"{management}")
     finally:
         subprocess.run(["ip", "netns", "del", namespace], capture_output=True)
