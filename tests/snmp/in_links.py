@@ -230,6 +230,27 @@ def entries(folder):
     return path
 
 
+def without_entries(namespace, folder):
+    """A switch whose entries are wrong has those of its management alone."""
+    wrong, management = Path(folder) / "S1.entries", Path(folder) / "management.entries"
+    numbers = re.findall(r"table_add vls forward \d \d => \d (\d) \S+ \S+ 0x0e", wrong.read_text())
+    is_kept = lambda line: line.startswith("table_set_default") or " 0x0e " in line or line.startswith(tuple(f"account_set accounts {number} " for number in numbers))
+    management.write_text("".join(line for line in wrong.read_text().splitlines(True) if is_kept(line)))
+    ports = ["-i", "0@packet:a0", "-i", "1@packet:a1", "-i", f"9@es:{FILE},M1,management=on"]
+    with running("programs/afdx.p4", "--entries", wrong, "--entries-crc", "00000000", "--management-entries", management, *ports,
+                 before=["ip", "netns", "exec", namespace]) as switch:
+        status = switch.status()
+        entries = {table["table"]: table["entries"] for table in status["tables"]}
+        same("a switch without valid entries is passive", (status["mode"]["mode"], entries["AfdxIngress.vls"]), ("passive", len(numbers)))
+        one = Sender(namespace, "b0", ES1)
+        one.send(1, echo(b"passive"))
+        answer = one.received(2)
+        same("and answers in the virtual links of its management", answer and answer[4], echo(b"passive", 0))
+        one.send(3, udp(1, 2, b"measured"))
+        note(switch.status()["ports"][1]["tx_packets"] == 0, "others are not forwarded")
+        one.socket.close()
+
+
 def test():
     if os.geteuid() != 0 or not shutil.which("ip"):
         return skip("answers in virtual links", "needs root and `ip`")
@@ -258,5 +279,6 @@ def test():
             same("each reason has its counter", {reason: discards.get(reason, 0) for reason in reasons}, reasons)
             same("echo replies, and those without a way back", (management["echoes"], management["no_way"]), (3, 2))
             note(management["requests"] == management["answers"] + 3 > 1000, "each request is answered, but for those that are wrong", f"{management}")
+            without_entries(namespace, folder)
     finally:
         subprocess.run(["ip", "netns", "del", namespace], capture_output=True)

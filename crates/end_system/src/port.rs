@@ -341,6 +341,13 @@ impl QueuePair for EndSystemPort {
         }
         let sent = batch.len();
         batch.recycle(pool);
+        if self.management.is_some() {
+            // Whoever sleeps next is to wake up for the replies.
+            self.set_timer()?;
+            while self.send_answers() {
+                self.set_timer()?;
+            }
+        }
         Ok(Transmitted { sent, refused: 0 })
     }
 

@@ -14,6 +14,7 @@ use millrace_dataplane::{Conduct, Control, MODES, Mode, Switch};
 use millrace_listen::{Address, METRICS};
 use millrace_observe_api::{Client, ConfigurationStatus, ModeStatus};
 use serde_json::json;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -33,6 +34,9 @@ pub(crate) struct ModeArgs {
     /// The CRC-32 that the file of --entries has to have, as 8 hexadecimal digits: with another one the switch is passive, without entries
     #[arg(long, value_name = "HEX", requires = "entries")]
     entries_crc: Option<Crc32>,
+    /// What a switch has in place of entries that are not valid: those of the virtual links by which it is managed
+    #[arg(long, value_name = "FILE", requires = "entries")]
+    management_entries: Option<PathBuf>,
 }
 
 /// A CRC-32, as hexadecimal digits.
@@ -110,6 +114,12 @@ pub(crate) fn configure(
                 }
                 Err(failure) => return Err(failure),
             },
+        }
+        if let (Some(_), Some(path)) = (&configuration.fault, args.modes.management_entries.clone()) {
+            // What was refused has left nothing.
+            let name = path.clone();
+            let text = opener.open(move || read(&path))??;
+            load_text(switch, &name, &text, findings)?;
         }
     }
     let start = args.modes.mode.unwrap_or_default();
