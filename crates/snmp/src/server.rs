@@ -144,7 +144,7 @@ impl Server {
 
     /// What answers datagrams that come by another path than UDP of this machine, as in a virtual link, with at most so many bytes; none:
     /// nobody is to hear of it.
-    pub fn answers(&self) -> impl Fn(&[u8], usize) -> Option<Vec<u8>> + Send + 'static {
+    pub fn answers(&self) -> impl Fn(&[u8], usize) -> Option<Vec<u8>> + Send + use<> {
         let shared = Arc::clone(&self.shared);
         move |datagram, limit| shared.agent.answer_within(datagram, limit, &|| shared.view())
     }
