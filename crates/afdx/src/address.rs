@@ -119,6 +119,13 @@ impl Addressing {
         Ipv4Addr::new(self.source_ip_prefix, high, low, partition.0)
     }
 
+    /// The end system and the partition of an IP address; none if it is not a source address of AFDX.
+    pub fn end_system_of(&self, ip: Ipv4Addr) -> Option<(EndSystemId, Partition)> {
+        let [prefix, high, low, partition] = ip.octets();
+        let partition = Partition::new(partition).ok().filter(|_| prefix == self.source_ip_prefix)?;
+        Some((EndSystemId::from_parts(high, low), partition))
+    }
+
     /// The multicast IP address of a VL.
     pub fn multicast_ip(&self, vl: VlId) -> Ipv4Addr {
         let ([a, b], [high, low]) = (self.multicast_prefix, vl.0.to_be_bytes());
@@ -144,6 +151,10 @@ mod tests {
         assert_eq!(addressing.network_of([2, 0, 0, 9, 9, 0x40]), Some(Network::B));
         assert_eq!(addressing.network_of([2, 0, 0, 9, 9, 0x60]), None);
         assert_eq!(addressing.network_of([2, 1, 0, 9, 9, 0x20]), None);
+        let known = (es, Partition::new(3).unwrap());
+        assert_eq!(addressing.end_system_of(Ipv4Addr::new(10, 5, 33, 3)), Some(known));
+        assert_eq!(addressing.end_system_of(Ipv4Addr::new(10, 5, 33, 32)), None);
+        assert_eq!(addressing.end_system_of(Ipv4Addr::new(11, 5, 33, 3)), None);
         let error = Partition::new(32).unwrap_err().to_string();
         assert_eq!(error, "the partition is 32: 0 to 31 is allowed");
     }

@@ -79,6 +79,8 @@ pub struct EndSystemConfig {
     pub jitter: JitterLimits,
     /// Whether frames are dropped whose source address is not of an interface to the network that they come by.
     pub checks_interface: bool,
+    /// Whether echo requests (ICMP) are taken, for whoever replies ([`Receiver::take_echo`]).
+    pub answers_echo: bool,
     /// The VLs that it sends.
     pub transmits: Vec<TransmitVl>,
     /// The VLs that it receives.
@@ -143,6 +145,7 @@ impl EndSystemConfig {
             rates: [rate; 2],
             jitter: JitterLimits::default(),
             checks_interface: false,
+            answers_echo: false,
             transmits: Vec::new(),
             receives: Vec::new(),
         }

@@ -25,6 +25,7 @@ pub const MAX_MESSAGE: usize = 8192;
 /// Fragments other than the last are a multiple of so many bytes.
 pub(crate) const FRAGMENT_UNIT: usize = 8;
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_UDP: u8 = 17;
 /// Frames are not routed: one hop.
 const TIME_TO_LIVE: u8 = 1;
@@ -54,6 +55,40 @@ pub(crate) struct Message<'a> {
     pub(crate) data: &'a [u8],
 }
 
+/// What an IP packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Protocol {
+    /// Messages of ports.
+    Udp,
+    /// Echo requests and replies.
+    Icmp,
+}
+
+impl Protocol {
+    fn number(self) -> u8 {
+        match self {
+            Protocol::Udp => PROTOCOL_UDP,
+            Protocol::Icmp => PROTOCOL_ICMP,
+        }
+    }
+
+    fn of(number: u8) -> Option<Protocol> {
+        [Protocol::Udp, Protocol::Icmp].into_iter().find(|protocol| protocol.number() == number)
+    }
+}
+
+/// An IP packet before it is cut to frames, without what it carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    /// The MAC address of its VL.
+    pub(crate) destination_mac: Mac,
+    pub(crate) source: Ipv4Addr,
+    pub(crate) destination: Ipv4Addr,
+    pub(crate) protocol: Protocol,
+    /// By which fragments find each other.
+    pub(crate) identification: u16,
+}
+
 /// The longest message that is one frame of at most `lmax` bytes with FCS.
 pub fn unfragmented(lmax: u64) -> usize {
     usize::try_from(lmax).unwrap_or(usize::MAX).saturating_sub(AROUND_IP_PAYLOAD + UDP_HEADER)
@@ -61,8 +96,12 @@ pub fn unfragmented(lmax: u64) -> usize {
 
 /// How many frames of at most `lmax` bytes with FCS a message of so many bytes is.
 pub fn frames_of(message: usize, lmax: u64) -> usize {
+    frames_of_packet(message + UDP_HEADER, lmax)
+}
+
+/// How many frames of at most `lmax` bytes with FCS an IP packet with so many bytes after its header is.
+pub(crate) fn frames_of_packet(total: usize, lmax: u64) -> usize {
     let room = usize::try_from(lmax).unwrap_or(usize::MAX).saturating_sub(AROUND_IP_PAYLOAD);
-    let total = message + UDP_HEADER;
     if total <= room {
         return 1;
     }
@@ -72,22 +111,33 @@ pub fn frames_of(message: usize, lmax: u64) -> usize {
 
 /// Makes the frames of a message, from `lmin` to `lmax` bytes with FCS each; the source MAC address and the number, which are not known
 /// yet, are 0.
-pub(crate) fn compose(message: &Message<'_>, (lmin, lmax): (u64, u64)) -> Vec<Vec<u8>> {
-    let udp = udp_datagram(message);
+pub(crate) fn compose(message: &Message<'_>, limits: (u64, u64)) -> Vec<Vec<u8>> {
+    let envelope = Envelope {
+        destination_mac: message.destination_mac,
+        source: message.source.ip,
+        destination: message.destination.ip,
+        protocol: Protocol::Udp,
+        identification: message.identification,
+    };
+    compose_packet(&envelope, &udp_datagram(message.source, message.destination, message.data), limits)
+}
+
+/// Makes the frames of an IP packet that carries these bytes, as [`compose`] does.
+pub(crate) fn compose_packet(envelope: &Envelope, carried: &[u8], (lmin, lmax): (u64, u64)) -> Vec<Vec<u8>> {
     let room = usize::try_from(lmax).unwrap_or(usize::MAX).saturating_sub(AROUND_IP_PAYLOAD);
     let shortest = usize::try_from(lmin).unwrap_or(0).saturating_sub(FCS_BYTES + 1);
     let unit = (room / FRAGMENT_UNIT * FRAGMENT_UNIT).max(FRAGMENT_UNIT);
     let mut frames = Vec::new();
     let mut offset = 0;
     loop {
-        let rest = &udp[offset..];
+        let rest = &carried[offset..];
         let is_last = rest.len() <= room;
         let part = if is_last { rest } else { &rest[..unit] };
         let mut frame = Vec::with_capacity(ETHERNET_HEADER + IP_HEADER + part.len() + 1);
-        frame.extend(message.destination_mac);
+        frame.extend(envelope.destination_mac);
         frame.extend([0; 6]);
         frame.extend(ETHERTYPE_IPV4);
-        frame.extend(ip_header(message, part.len(), offset, !is_last));
+        frame.extend(ip_header(envelope, part.len(), offset, !is_last));
         frame.extend(part);
         frame.resize(frame.len().max(shortest), 0);
         frame.push(0);
@@ -99,16 +149,17 @@ pub(crate) fn compose(message: &Message<'_>, (lmin, lmax): (u64, u64)) -> Vec<Ve
     }
 }
 
-fn udp_datagram(message: &Message<'_>) -> Vec<u8> {
+/// A UDP datagram of at most [`MAX_MESSAGE`] bytes of data.
+pub(crate) fn udp_datagram(source: UdpEnd, destination: UdpEnd, data: &[u8]) -> Vec<u8> {
     // At most 8 KiB and 8 bytes.
-    let length = (UDP_HEADER + message.data.len()) as u16;
+    let length = (UDP_HEADER + data.len()) as u16;
     let mut udp = Vec::with_capacity(usize::from(length));
-    udp.extend(message.source.port.to_be_bytes());
-    udp.extend(message.destination.port.to_be_bytes());
+    udp.extend(source.port.to_be_bytes());
+    udp.extend(destination.port.to_be_bytes());
     udp.extend(length.to_be_bytes());
     udp.extend([0, 0]);
-    udp.extend(message.data);
-    let sum = match udp_checksum(message.source.ip, message.destination.ip, &udp) {
+    udp.extend(data);
+    let sum = match udp_checksum(source.ip, destination.ip, &udp) {
         // 0 would say that there is none.
         0 => 0xffff,
         sum => sum,
@@ -117,25 +168,25 @@ fn udp_datagram(message: &Message<'_>) -> Vec<u8> {
     udp
 }
 
-fn ip_header(message: &Message<'_>, payload: usize, offset: usize, more: bool) -> [u8; IP_HEADER] {
+fn ip_header(envelope: &Envelope, payload: usize, offset: usize, more: bool) -> [u8; IP_HEADER] {
     let mut header = [0; IP_HEADER];
     header[0] = 0x45;
     // At most 1499; offsets are at most 8200 bytes.
     header[2..4].copy_from_slice(&((IP_HEADER + payload) as u16).to_be_bytes());
-    header[4..6].copy_from_slice(&message.identification.to_be_bytes());
+    header[4..6].copy_from_slice(&envelope.identification.to_be_bytes());
     let flags = if more { MORE_FRAGMENTS } else { 0 };
     header[6..8].copy_from_slice(&(flags | (offset / FRAGMENT_UNIT) as u16).to_be_bytes());
     header[8] = TIME_TO_LIVE;
-    header[9] = PROTOCOL_UDP;
-    header[12..16].copy_from_slice(&message.source.ip.octets());
-    header[16..20].copy_from_slice(&message.destination.ip.octets());
+    header[9] = envelope.protocol.number();
+    header[12..16].copy_from_slice(&envelope.source.octets());
+    header[16..20].copy_from_slice(&envelope.destination.octets());
     let sum = !ones_sum(&header, 0);
     header[10..12].copy_from_slice(&sum.to_be_bytes());
     header
 }
 
 /// The sum of 16-bit words in ones' complement, an odd last byte as the high one (RFC 1071).
-fn ones_sum(bytes: &[u8], start: u32) -> u16 {
+pub(crate) fn ones_sum(bytes: &[u8], start: u32) -> u16 {
     let (words, rest) = bytes.as_chunks::<2>();
     // 8 KiB are 4096 words: far from 2^32.
     let mut sum = words.iter().fold(start, |sum, word| sum + u32::from(u16::from_be_bytes(*word)));
@@ -183,6 +234,9 @@ pub(crate) enum Malformed {
     Protocol,
     UdpLength,
     UdpChecksum,
+    IcmpLength,
+    IcmpChecksum,
+    IcmpType,
 }
 
 /// An IP packet or a fragment of one.
@@ -190,6 +244,7 @@ pub(crate) enum Malformed {
 pub(crate) struct IpPacket<'a> {
     pub(crate) source: Ipv4Addr,
     pub(crate) destination: Ipv4Addr,
+    pub(crate) protocol: Protocol,
     pub(crate) identification: u16,
     /// Of its data in the whole packet, in bytes.
     pub(crate) offset: usize,
@@ -221,13 +276,12 @@ impl<'a> Frame<'a> {
         if ones_sum(&rest[..header_bytes], 0) != 0xffff {
             return Err(Malformed::IpChecksum);
         }
-        if header[9] != PROTOCOL_UDP {
-            return Err(Malformed::Protocol);
-        }
+        let Some(protocol) = Protocol::of(header[9]) else { return Err(Malformed::Protocol) };
         let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
         Ok(IpPacket {
             source: address(12),
             destination: address(16),
+            protocol,
             identification: word(4),
             offset: usize::from(word(6) & 0x1fff) * FRAGMENT_UNIT,
             more: word(6) & MORE_FRAGMENTS != 0,

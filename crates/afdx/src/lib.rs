@@ -34,6 +34,7 @@
 
 mod address;
 mod config;
+mod echo;
 mod faults;
 mod frame;
 mod integrity;
@@ -56,6 +57,7 @@ pub use address::{Addressing, EndSystemId, MAX_PARTITION, Mac, Partition, VlId};
 pub use config::{
     ConfigError, EndSystem, EndSystemConfig, MAX_PORTS, MAX_QUEUE_BYTES, MAX_VLS, ReceiveVl, TransmitVl,
 };
+pub use echo::{EchoRequest, MAX_ECHOES};
 pub use frame::{FCS_BYTES, MAX_MESSAGE, UDP_HEADER, UdpEnd, frames_of, unfragmented};
 pub use integrity::{Integrity, IntegrityChecker, IntegrityCounters, IntegrityRule, MAX_WINDOW, Previous};
 pub use limits::LimitError;

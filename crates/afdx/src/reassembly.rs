@@ -1,9 +1,9 @@
 //! Fragments to messages: at most [`MAX_REASSEMBLIES`] of a VL at a time, each of at most [`MAX_MESSAGE`] bytes.
 //!
-//! Fragments may come in any order, since redundancy management may let them. They are of one message if source, destination and
-//! identification are the same. A fragment that contradicts the others ends its message: nobody knows which of them is wrong.
+//! Fragments may come in any order, since redundancy management may let them. They are of one message if source, destination, protocol
+//! and identification are the same. A fragment that contradicts the others ends its message: nobody knows which of them is wrong.
 
-use crate::frame::{FRAGMENT_UNIT, IpPacket, MAX_MESSAGE, UDP_HEADER};
+use crate::frame::{FRAGMENT_UNIT, IpPacket, MAX_MESSAGE, Protocol, UDP_HEADER};
 use crate::regulator::MAX_SUB_VLS;
 use std::net::Ipv4Addr;
 
@@ -29,10 +29,12 @@ pub(crate) enum FragmentFault {
     Contradiction,
 }
 
+type PartialKey = (Ipv4Addr, Ipv4Addr, Protocol, u16);
+
 /// Fragments of one message.
 #[derive(Clone, Debug)]
 struct Partial {
-    key: (Ipv4Addr, Ipv4Addr, u16),
+    key: PartialKey,
     data: Vec<u8>,
     /// Which units of 8 bytes have come.
     come: [u64; UNITS.div_ceil(64)],
@@ -68,7 +70,7 @@ impl Reassembler {
     /// Adds a fragment; the whole datagram when it is the last that was missing.
     pub(crate) fn add(&mut self, now_ns: u64, ip: &IpPacket<'_>) -> Result<Option<Vec<u8>>, FragmentFault> {
         self.give_up(now_ns);
-        let key = (ip.source, ip.destination, ip.identification);
+        let key = (ip.source, ip.destination, ip.protocol, ip.identification);
         let at = match self.partials.iter().position(|partial| partial.key == key) {
             Some(at) => at,
             None => {
@@ -115,7 +117,7 @@ impl Reassembler {
 }
 
 impl Partial {
-    fn new(key: (Ipv4Addr, Ipv4Addr, u16), now_ns: u64) -> Partial {
+    fn new(key: PartialKey, now_ns: u64) -> Partial {
         Partial {
             key,
             data: Vec::new(),
@@ -165,7 +167,8 @@ mod tests {
 
     fn fragment(identification: u16, offset: usize, data: &[u8], more: bool) -> IpPacket<'_> {
         let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(224, 224, 0, 1));
-        IpPacket { source, destination, identification, offset, more, data }
+        let protocol = Protocol::Udp;
+        IpPacket { source, destination, protocol, identification, offset, more, data }
     }
 
     #[test]
@@ -177,6 +180,17 @@ mod tests {
         let whole = [&[1; 8][..], &[2; 8], &[3; 5]].concat();
         assert_eq!(vl.add(0, &fragment(1, 8, &[2; 8], true)), Ok(Some(whole)));
         assert_eq!(vl.add(0, &fragment(2, 8, &[8; 1], false)).unwrap().unwrap().len(), 9);
+    }
+
+    #[test]
+    fn fragments_of_two_protocols_are_not_mixed() {
+        let mut vl = Reassembler::new(1000);
+        let udp = fragment(1, 0, &[1; 8], true);
+        let icmp = IpPacket { protocol: Protocol::Icmp, ..udp };
+        assert_eq!((vl.add(0, &udp), vl.add(0, &icmp)), (Ok(None), Ok(None)));
+        let last = IpPacket { protocol: Protocol::Icmp, ..fragment(1, 8, &[2], false) };
+        assert_eq!(vl.add(0, &last).unwrap().unwrap().len(), 9);
+        assert_eq!(vl.partials.len(), 1);
     }
 
     #[test]

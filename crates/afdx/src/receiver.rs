@@ -1,11 +1,12 @@
 //! The receiving side of an end system: frames of both networks to messages in ports.
 //!
 //! The order of the checks is that of the standard: length and destination, then per VL and network the sequence number (integrity),
-//! then the copies (redundancy), then IP and UDP, then the port. A frame that an earlier check drops is not seen by a later one.
+//! then the copies (redundancy), then IP and UDP or ICMP, then the port. A frame that an earlier check drops is not seen by a later one.
 
-use crate::address::{Addressing, VlId};
+use crate::address::{Addressing, EndSystemId, Partition, VlId};
 use crate::config::{ConfigError, EndSystemConfig, MAX_PORTS, ReceiveVl};
-use crate::frame::{FCS_BYTES, Frame, UdpEnd, parse_udp, split};
+use crate::echo::{EchoRequest, Echoes, parse_request};
+use crate::frame::{FCS_BYTES, Frame, Protocol, UdpEnd, parse_udp, split};
 use crate::integrity::{IntegrityChecker, IntegrityCounters};
 use crate::limits::within;
 use crate::line::FRAME_LIMITS;
@@ -47,8 +48,11 @@ struct Vl {
 /// The receiving side.
 #[derive(Debug)]
 pub struct Receiver {
+    es: EndSystemId,
     addressing: Addressing,
     checks_interface: bool,
+    /// Echo requests that wait for their replies; none: they are not taken.
+    echoes: Option<Echoes>,
     vls: Vec<Vl>,
     by_id: HashMap<VlId, usize>,
     inboxes: Vec<Inbox>,
@@ -68,8 +72,10 @@ impl Receiver {
             counters: ReceiveCounters::default(),
         };
         Receiver {
+            es: config.id,
             addressing: config.addressing,
             checks_interface: config.checks_interface,
+            echoes: config.answers_echo.then(Echoes::default),
             vls: config.receives.iter().map(vl).collect(),
             by_id: config.receives.iter().enumerate().map(|(index, vl)| (vl.id, index)).collect(),
             inboxes: Vec::new(),
@@ -157,12 +163,45 @@ impl Receiver {
         }
         vl.check(now_ns, network, parts.frame.number)?;
         let ip = parts.frame.ip()?;
-        if ip.offset == 0 && !ip.more {
-            return self.deliver(now_ns, index, ip.source, ip.destination, ip.data);
+        if ip.protocol == Protocol::Icmp && self.echoes.is_none() {
+            return Err(Discard::Protocol);
         }
-        match vl.reassembler.add(now_ns, &ip)? {
-            Some(datagram) => self.deliver(now_ns, index, ip.source, ip.destination, &datagram),
-            None => Ok(Verdict::Fragment),
+        let whole;
+        let data = if ip.offset == 0 && !ip.more {
+            ip.data
+        } else {
+            whole = vl.reassembler.add(now_ns, &ip)?;
+            match &whole {
+                Some(datagram) => datagram,
+                None => return Ok(Verdict::Fragment),
+            }
+        };
+        match ip.protocol {
+            Protocol::Udp => self.deliver(now_ns, index, ip.source, ip.destination, data),
+            Protocol::Icmp => self.echo(now_ns, index, ip.source, ip.destination, data),
+        }
+    }
+
+    /// An echo request for the end system itself waits for its reply.
+    fn echo(
+        &mut self,
+        now_ns: u64,
+        vl: usize,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        message: &[u8],
+    ) -> Result<Verdict, Discard> {
+        let data = parse_request(message)?;
+        let vl = self.vls[vl].config.id;
+        let own =
+            [self.addressing.source_ip(self.es, Partition::default()), self.addressing.multicast_ip(vl)];
+        if !own.contains(&destination) {
+            return Err(Discard::EchoAddress);
+        }
+        let echoes = self.echoes.as_mut().ok_or(Discard::Protocol)?;
+        match echoes.put(EchoRequest { at_ns: now_ns, vl, source, data: data.to_vec() }) {
+            true => Ok(Verdict::Echo),
+            false => Err(Discard::EchoFull),
         }
     }
 
@@ -195,6 +234,11 @@ impl Receiver {
         self.inboxes.get_mut(port)?.take()
     }
 
+    /// The next echo request that waits for its reply.
+    pub fn take_echo(&mut self) -> Option<EchoRequest> {
+        self.echoes.as_mut()?.take()
+    }
+
     /// A reset of the receiver: ports are empty, and any number is valid as the first.
     pub fn reset(&mut self) {
         for vl in &mut self.vls {
@@ -203,6 +247,7 @@ impl Receiver {
             vl.reassembler.reset();
         }
         self.inboxes.iter_mut().for_each(Inbox::clear);
+        self.echoes.iter_mut().for_each(Echoes::clear);
     }
 
     /// Frames that came, by network.

@@ -2,8 +2,12 @@
 
 use crate::address::{Addressing, EndSystemId, VlId};
 use crate::config::{ConfigError, EndSystemConfig, MAX_PORTS, TransmitVl};
+use crate::echo::{EchoRequest, reply};
 use crate::faults::Faults;
-use crate::frame::{FCS_BYTES, MAX_MESSAGE, Message, UdpEnd, compose, frames_of, unfragmented};
+use crate::frame::{
+    Envelope, FCS_BYTES, MAX_MESSAGE, Message, Protocol, UdpEnd, compose, compose_packet, frames_of_packet,
+    udp_datagram, unfragmented,
+};
 use crate::limits::{LimitError, within};
 use crate::misbehaviour::Misbehaviour;
 use crate::multiplexer::{Departure, LineCounters};
@@ -12,6 +16,7 @@ use crate::regulator::{Regulator, RegulatorCounters};
 use crate::scheduler::{Network, Released, Scheduler};
 use std::collections::HashMap;
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// A frame that leaves.
@@ -169,6 +174,21 @@ impl Transmitter {
         self.enqueue(now_ns, port, destination, data)
     }
 
+    /// Replies to an echo request, by the virtual link and the partition of a SAP port.
+    ///
+    /// # Errors
+    /// [`SendError`]; then nothing of it is sent.
+    pub fn answer_echo(&mut self, now_ns: u64, port: usize, request: &EchoRequest) -> Result<(), SendError> {
+        let Some((known, counters)) = self.ports.get_mut(port) else { return Err(SendError::NoPort) };
+        if known.kind != PortKind::Sap {
+            counters.refused_destination += 1;
+            return Err(SendError::Destination);
+        }
+        let source = self.addressing.source_ip(self.es, known.partition);
+        let message = reply(&request.data);
+        self.enqueue_packet(now_ns, port, (source, request.source, Protocol::Icmp), &message)
+    }
+
     fn enqueue(
         &mut self,
         now_ns: u64,
@@ -177,33 +197,46 @@ impl Transmitter {
         data: &[u8],
     ) -> Result<(), SendError> {
         let (known, counters) = &mut self.ports[port];
-        let index = self.by_id[&known.vl];
-        let vl = &self.vls[index];
         let limit = match known.kind {
-            PortKind::Sampling => unfragmented(vl.lmax),
+            PortKind::Sampling => unfragmented(self.vls[self.by_id[&known.vl]].lmax),
             PortKind::Queuing | PortKind::Sap => MAX_MESSAGE,
         };
         if data.len() > limit {
             counters.refused_long += 1;
             return Err(SendError::TooLong { length: data.len(), limit });
         }
-        let (frames, room) = (frames_of(data.len(), vl.lmax), self.scheduler.room(index, known.sub_vl));
+        let source =
+            UdpEnd { ip: self.addressing.source_ip(self.es, known.partition), port: known.source_port };
+        let datagram = udp_datagram(source, destination, data);
+        self.enqueue_packet(now_ns, port, (source.ip, destination.ip, Protocol::Udp), &datagram)
+    }
+
+    /// Puts an IP packet into the queue of a port's sub-VL, as one frame or as fragments; all of it or nothing.
+    fn enqueue_packet(
+        &mut self,
+        now_ns: u64,
+        port: usize,
+        (source, destination, protocol): (Ipv4Addr, Ipv4Addr, Protocol),
+        carried: &[u8],
+    ) -> Result<(), SendError> {
+        let (known, counters) = &mut self.ports[port];
+        let index = self.by_id[&known.vl];
+        let vl = &self.vls[index];
+        let (frames, room) =
+            (frames_of_packet(carried.len(), vl.lmax), self.scheduler.room(index, known.sub_vl));
         if frames > room {
             counters.refused_full += 1;
             return Err(SendError::QueueFull { frames, room });
         }
-        let message = Message {
+        let envelope = Envelope {
             destination_mac: self.addressing.destination_mac(vl.id),
-            source: UdpEnd {
-                ip: self.addressing.source_ip(self.es, known.partition),
-                port: known.source_port,
-            },
+            source,
             destination,
+            protocol,
             identification: self.identifications[index],
-            data,
         };
         self.identifications[index] = self.identifications[index].wrapping_add(1);
-        for frame in compose(&message, (vl.lmin, vl.lmax)) {
+        for frame in compose_packet(&envelope, carried, (vl.lmin, vl.lmax)) {
             let length = (frame.len() + FCS_BYTES) as u64;
             // There is room: that was asked for.
             let _ = self.scheduler.offer(now_ns, index, known.sub_vl, length, frame.into());

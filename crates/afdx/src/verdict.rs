@@ -9,6 +9,8 @@ use std::fmt;
 pub enum Verdict {
     /// Its message is in the port of this number.
     Delivered(usize),
+    /// It is an echo request, or the last part of one, which waits for its reply.
+    Echo,
     /// It is a part of a message whose other parts are still to come.
     Fragment,
     /// It went no further.
@@ -46,7 +48,7 @@ pub enum Discard {
     IpLength,
     /// The checksum of the IP header is wrong.
     IpChecksum,
-    /// It is no UDP.
+    /// It is neither UDP nor, for an end system that answers echo requests, ICMP.
     Protocol,
     /// A fragment is after the longest message.
     FragmentLong,
@@ -58,6 +60,16 @@ pub enum Discard {
     UdpLength,
     /// The checksum of the UDP datagram is wrong.
     UdpChecksum,
+    /// The ICMP message is too short for an echo request.
+    IcmpLength,
+    /// The checksum of the ICMP message is wrong.
+    IcmpChecksum,
+    /// The ICMP message is no echo request.
+    IcmpType,
+    /// The echo request is for the address of another one.
+    EchoAddress,
+    /// Too many echo requests wait for their replies.
+    EchoFull,
     /// No port receives messages of this VL, IP address and UDP port.
     NoPort,
     /// The message is longer than its port takes.
@@ -68,7 +80,7 @@ pub enum Discard {
 
 impl Discard {
     /// All of them, in the order of the checks.
-    pub const ALL: [Discard; 23] = [
+    pub const ALL: [Discard; 28] = [
         Discard::Short,
         Discard::Long,
         Discard::Destination,
@@ -89,6 +101,11 @@ impl Discard {
         Discard::FragmentContradiction,
         Discard::UdpLength,
         Discard::UdpChecksum,
+        Discard::IcmpLength,
+        Discard::IcmpChecksum,
+        Discard::IcmpType,
+        Discard::EchoAddress,
+        Discard::EchoFull,
         Discard::NoPort,
         Discard::PortLong,
         Discard::PortFull,
@@ -117,6 +134,11 @@ impl Discard {
             Discard::FragmentContradiction => "fragment-contradiction",
             Discard::UdpLength => "udp-length",
             Discard::UdpChecksum => "udp-checksum",
+            Discard::IcmpLength => "icmp-length",
+            Discard::IcmpChecksum => "icmp-checksum",
+            Discard::IcmpType => "icmp-type",
+            Discard::EchoAddress => "echo-address",
+            Discard::EchoFull => "echo-full",
             Discard::NoPort => "no-port",
             Discard::PortLong => "port-long",
             Discard::PortFull => "port-full",
@@ -140,6 +162,9 @@ impl From<Malformed> for Discard {
             Malformed::Protocol => Discard::Protocol,
             Malformed::UdpLength => Discard::UdpLength,
             Malformed::UdpChecksum => Discard::UdpChecksum,
+            Malformed::IcmpLength => Discard::IcmpLength,
+            Malformed::IcmpChecksum => Discard::IcmpChecksum,
+            Malformed::IcmpType => Discard::IcmpType,
         }
     }
 }
@@ -200,6 +225,6 @@ mod tests {
         let mut names: Vec<_> = Discard::ALL.map(Discard::name).to_vec();
         names.sort_unstable();
         names.dedup();
-        assert_eq!((names.len(), counters.total()), (23, 23 * 24 / 2));
+        assert_eq!((names.len(), counters.total()), (28, 28 * 29 / 2));
     }
 }

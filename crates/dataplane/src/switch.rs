@@ -688,9 +688,9 @@ impl Switch {
         self.ports.mode()
     }
 
-    /// The port of whoever manages the switch, whose packets come and go in modes in which others do not.
-    pub fn set_management_port(&mut self, port: Option<PortId>) {
-        self.ports.set_management(port);
+    /// The ports of those who manage the switch, whose packets come and go in modes in which others do not.
+    pub fn set_management_ports(&mut self, ports: impl IntoIterator<Item = PortId>) {
+        self.ports.set_management(ports.into_iter().collect());
     }
 
     /// Has the switch take turns from now on: what is beyond one is put off until [`Switch::go_on`].

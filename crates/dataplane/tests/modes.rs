@@ -47,7 +47,7 @@ fn worker(engine: EngineKind, workers: usize) -> (Worker, [Host; 3]) {
     let program = text::parse(include_str!("programs/through.mir")).unwrap();
     let mut switch =
         Switch::new(Arc::new(program), SwitchConfig { engine, ..SwitchConfig::default() }).unwrap();
-    switch.set_management_port(Some(MANAGEMENT));
+    switch.set_management_ports([MANAGEMENT]);
     let [(one, host_1), (two, host_2), (nine, manager)] = [cable(), cable(), cable()];
     let ports = vec![(1, vec![one]), (2, vec![two]), (MANAGEMENT, vec![nine])];
     let worker = Worker::with_followers(switch, ports, workers, Spread::default()).unwrap();

@@ -26,6 +26,7 @@ mod hardware_clock;
 mod kinds;
 mod link;
 mod link_counters;
+mod link_features;
 mod link_watch;
 mod memory_port;
 mod netlink;

@@ -3,7 +3,7 @@
 use crate::addresses::{Addresses, FilteredDevice, Own};
 use crate::af_packet::PacketDevice;
 use crate::device::{Device, SingleQueue};
-use crate::fcs::{self, FcsPort};
+use crate::fcs::{self, FcsPort, LinkFcsDevice};
 use crate::link::LinkName;
 use crate::null::NullDevice;
 use crate::pcap::PcapPort;
@@ -40,8 +40,18 @@ pub fn device_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn D
                     (Box::new(device), own(interface)?)
                 }
                 _ => {
+                    let (args, checks) = fcs::take(&args);
                     let device = PacketDevice::new(&args, ports)?.for_addresses(addresses.clone());
-                    (Box::new(device), own(interface)?)
+                    let link = link(interface)?;
+                    let device: Box<dyn Device> = match checks {
+                        false => Box::new(device),
+                        true => Box::new(LinkFcsDevice {
+                            device: Box::new(device),
+                            name: name.clone(),
+                            link: link.clone(),
+                        }),
+                    };
+                    (device, Own::Link(link))
                 }
             };
             match addresses {
@@ -59,18 +69,23 @@ pub fn device_among(interface: &InterfaceSpec, ports: usize) -> Result<Box<dyn D
             match (interface.driver, checks) {
                 (Driver::Stream, false) => Box::new(SingleQueue::new(name, StreamPort::open(&args)?)),
                 (Driver::Stream, true) => {
-                    Box::new(SingleQueue::new(name, FcsPort::new(StreamPort::open(&args)?)))
+                    Box::new(SingleQueue::new(name, FcsPort::new(Box::new(StreamPort::open(&args)?))))
                 }
                 (_, false) => Box::new(SingleQueue::new(name, PcapPort::open(&args)?)),
-                (_, true) => Box::new(SingleQueue::new(name, FcsPort::new(PcapPort::open(&args)?))),
+                (_, true) => Box::new(SingleQueue::new(name, FcsPort::new(Box::new(PcapPort::open(&args)?)))),
             }
         }
     })
 }
 
+/// The interface of a port.
+fn link(interface: &InterfaceSpec) -> Result<LinkName, PortError> {
+    LinkName::new(interface.driver.name(), interface.link().unwrap_or_default())
+}
+
 /// The address of an interface.
 fn own(interface: &InterfaceSpec) -> Result<Own, PortError> {
-    LinkName::new(interface.driver.name(), interface.link().unwrap_or_default()).map(Own::Link)
+    link(interface).map(Own::Link)
 }
 
 #[cfg(feature = "dpdk")]

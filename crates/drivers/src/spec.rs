@@ -11,7 +11,7 @@ pub const DRIVERS: [(Driver, &str, &str); 8] = [
     (
         Driver::Packet,
         "packet",
-        "packet:INTERFACE[,timestamps=auto|hardware|software][,promisc=on|off][,allow=MAC[+MAC]...]",
+        "packet:INTERFACE[,timestamps=auto|hardware|software][,fcs=check][,promisc=on|off][,allow=MAC[+MAC]...]",
     ),
     (Driver::Pcap, "pcap", "pcap:IN[,OUT]"),
     (Driver::Stream, "stream", "stream:IN[,OUT]"),

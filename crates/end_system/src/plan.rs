@@ -33,6 +33,10 @@ pub enum PlanError {
     Config(ConfigError),
     /// It sends and receives nothing.
     Idle(String),
+    /// It is to answer, and sends or receives nothing.
+    Unreachable(String),
+    /// No virtual link leads from the first to the second.
+    NoWay(String, String),
 }
 
 impl fmt::Display for PlanError {
@@ -47,6 +51,13 @@ impl fmt::Display for PlanError {
             }
             PlanError::Vl(vl, error) => write!(f, "VL {vl}: {error}"),
             PlanError::Config(error) => error.fmt(f),
+            PlanError::Unreachable(name) => {
+                write!(
+                    f,
+                    "{name} cannot answer: it needs a virtual link that it receives, and one that it sends"
+                )
+            }
+            PlanError::NoWay(from, to) => write!(f, "no virtual link leads from {from} to {to}"),
             PlanError::Idle(name) => write!(f, "{name} neither sends nor receives a virtual link"),
         }
     }
@@ -69,6 +80,8 @@ pub struct Receiving {
     pub order: Order,
     /// Whether source addresses are checked.
     pub checks_interface: bool,
+    /// Whether echo requests are taken.
+    pub answers_echo: bool,
 }
 
 /// A port that sends, as the plan has made it.
@@ -164,6 +177,7 @@ fn config(network: &Network, name: &str, receiving: &Receiving) -> Result<EndSys
         rates: [rate(network::Side::A)?, rate(network::Side::B)?],
         jitter: JitterLimits { technology_ns: known.technological_jitter, most_ns: known.max_jitter },
         checks_interface: receiving.checks_interface,
+        answers_echo: receiving.answers_echo,
         transmits,
         receives,
     })

@@ -3,7 +3,10 @@
 //! `es:FILE,NAME[,KEY=VALUE]...` is the line of end system NAME of the network file to one of the networks. A switch is part of one network,
 //! so the other line leads nowhere. In virtual time (`time=virtual`) the port brings its own time, as a capture does: a run is
 //! deterministic to the byte and the nanosecond.
+//!
+//! With `management=on` the end system is the switch's own: it sends nothing but answers to whoever manages the switch.
 
+use crate::management::{Management, Requests};
 use crate::node::{Node, Traffic};
 use crate::plan::{Plan, Receiving};
 use crate::process::WallClock;
@@ -16,11 +19,13 @@ use millrace_frames::{Batch, PacketPool};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Longest time that a port of virtual time runs, in seconds: a day.
 pub const MAX_VIRTUAL_SECONDS: u64 = 86_400;
@@ -45,8 +50,8 @@ pub struct PortArguments {
     pub file: String,
     /// The name of the end system.
     pub name: String,
-    /// The network of the line.
-    pub network: Network,
+    /// The network of the line; none: that of the end system's only one, else A.
+    pub network: Option<Network>,
     /// What it runs by.
     pub time: PortTime,
     /// How long it sends.
@@ -57,6 +62,8 @@ pub struct PortArguments {
     pub faults: Vec<Misbehaviour>,
     /// What they are chosen by.
     pub seed: u64,
+    /// Whether it is the switch's own, and answers.
+    pub manages: bool,
     /// Where a report is written at the end.
     pub report: Option<String>,
 }
@@ -74,18 +81,23 @@ impl FromStr for PortArguments {
         let mut arguments = PortArguments {
             file,
             name,
-            network: Network::A,
+            network: None,
             time: PortTime::Real,
             seconds: None,
             traffic: Traffic::default(),
             faults: Vec::new(),
             seed: 0,
+            manages: false,
             report: None,
         };
         for word in words {
             arguments.set(word).ok_or_else(|| format!("`{word}` is not one of {KEYS}"))?;
         }
         match arguments.seconds {
+            _ if arguments.manages && arguments.time == PortTime::Virtual => {
+                Err("`management=on` needs `time=real`: who asks and who answers are in no other time"
+                    .to_owned())
+            }
             None if arguments.time == PortTime::Virtual => {
                 Err("`time=virtual` needs `seconds=N`: else it would never end".to_owned())
             }
@@ -98,25 +110,28 @@ impl FromStr for PortArguments {
 }
 
 /// The words that there are.
-const KEYS: &str = "network=A|B, time=real|virtual, seconds=N, period=MICROSECONDS, bytes=N, silent=on|off, seed=N, report=FILE, or a \
+const KEYS: &str = "network=A|B, time=real|virtual, seconds=N, period=MICROSECONDS, bytes=N, silent=on|off, management=on|off, \
+seed=N, report=FILE, or a \
 fault as `babble=VL:N`";
 
 impl PortArguments {
     fn set(&mut self, word: &str) -> Option<()> {
         let (key, value) = word.split_once('=')?;
         match (key, value) {
-            ("network", "A") => self.network = Network::A,
-            ("network", "B") => self.network = Network::B,
+            ("network", "A") => self.network = Some(Network::A),
+            ("network", "B") => self.network = Some(Network::B),
             ("time", "real") => self.time = PortTime::Real,
             ("time", "virtual") => self.time = PortTime::Virtual,
             ("silent", "on") => self.traffic.is_silent = true,
             ("silent", "off") => self.traffic.is_silent = false,
+            ("management", "on") => self.manages = true,
+            ("management", "off") => self.manages = false,
             ("seconds", _) => self.seconds = Some(value.parse().ok()?),
             ("period", _) => self.traffic.period_ns = Some(value.parse::<u64>().ok()?.checked_mul(1000)?),
             ("bytes", _) => self.traffic.bytes = Some(value.parse().ok()?),
             ("seed", _) => self.seed = value.parse().ok()?,
             ("report", path) if !path.is_empty() => self.report = Some(path.to_owned()),
-            ("network" | "time" | "silent", _) => return None,
+            ("network" | "time" | "silent" | "management", _) => return None,
             _ => self.faults.push(word.parse().ok()?),
         }
         Some(())
@@ -129,7 +144,8 @@ pub struct EndSystemPort {
     node: Node,
     network: Network,
     /// The clock, and what wakes the worker; none in virtual time.
-    real: Option<(WallClock, OwnedFd)>,
+    real: Option<(WallClock, Arc<OwnedFd>)>,
+    management: Option<Management>,
     /// Frames that have left, and when.
     ready: VecDeque<(u64, Vec<u8>)>,
     /// In virtual time: the time of the last step.
@@ -140,30 +156,31 @@ pub struct EndSystemPort {
 }
 
 impl EndSystemPort {
-    /// A device of one queue pair, with the end system of a network that was read already.
+    /// A device of one queue pair, with the end system of a network that was read already; and what it is asked, if it is the switch's own.
     ///
     /// # Errors
     /// [`PortError`]: there is no such end system, or it cannot be.
     pub fn device(
         network: &millrace_network::Network,
         arguments: &PortArguments,
-    ) -> Result<Box<dyn Device>, PortError> {
+    ) -> Result<(Box<dyn Device>, Option<Requests>), PortError> {
         let name = format!("es:{},{}", arguments.file, arguments.name);
-        Ok(Box::new(SingleQueue::new(name, EndSystemPort::new(network, arguments)?)))
+        let (port, requests) = EndSystemPort::new(network, arguments)?;
+        Ok((Box::new(SingleQueue::new(name, port)), requests))
     }
 
-    /// The port itself.
+    /// The port itself, and what it is asked, if it is the switch's own.
     ///
     /// # Errors
     /// As [`EndSystemPort::device`].
     pub fn new(
         network: &millrace_network::Network,
         arguments: &PortArguments,
-    ) -> Result<EndSystemPort, PortError> {
+    ) -> Result<(EndSystemPort, Option<Requests>), PortError> {
         let wrong = |reason: String| PortError::Arguments { driver: "es", reason };
         let system = |action: String| move |error| PortError::System { action, error };
-        let receiving = Receiving::default();
-        let plan =
+        let receiving = Receiving { answers_echo: arguments.manages, ..Receiving::default() };
+        let mut plan =
             Plan::of(network, &arguments.name, &receiving).map_err(|error| wrong(error.to_string()))?;
         let real = match arguments.time {
             PortTime::Virtual => None,
@@ -171,14 +188,23 @@ impl EndSystemPort {
                 let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
                 let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
                     .map_err(|error| system("make a timer".to_owned())(error.into()))?;
-                Some((WallClock::default(), timer))
+                Some((WallClock::default(), Arc::new(timer)))
             }
         };
         let from_ns = real.as_ref().map_or(0, |(clock, _)| clock.now_ns());
         let until_ns = arguments
             .seconds
             .map_or(u64::MAX, |seconds| from_ns.saturating_add(seconds.saturating_mul(1_000_000_000)));
-        let node = Node::new(plan, arguments.traffic, (from_ns, until_ns));
+        let (management, requests) = match &real {
+            Some((_, timer)) if arguments.manages => {
+                let made = Management::new(network, &mut plan, Arc::clone(timer));
+                let (management, requests) = made.map_err(|error| wrong(error.to_string()))?;
+                (Some(management), Some(requests))
+            }
+            _ => (None, None),
+        };
+        let is_silent = arguments.traffic.is_silent || arguments.manages;
+        let node = Node::new(plan, Traffic { is_silent, ..arguments.traffic }, (from_ns, until_ns));
         let mut node = node.map_err(|error| wrong(error.to_string()))?;
         let faults = node.es.transmitter.misbehave((from_ns, until_ns), arguments.seed, &arguments.faults);
         faults.map_err(|error| wrong(error.to_string()))?;
@@ -186,16 +212,18 @@ impl EndSystemPort {
             None => None,
             Some(path) => Some(File::create(path).map_err(system(format!("create {path}")))?),
         };
-        Ok(EndSystemPort {
+        let port = EndSystemPort {
             node,
-            network: arguments.network,
+            network: arguments.network.unwrap_or_else(|| only_network(network, &arguments.name)),
             real,
+            management,
             ready: VecDeque::new(),
             now_ns: 0,
             lost: 0,
             report,
             statistics: PortStatistics::default(),
-        })
+        };
+        Ok((port, requests))
     }
 
     /// Has leave what leaves at this time.
@@ -251,6 +279,21 @@ impl EndSystemPort {
             .map_err(|error| PortError::System { action: "set a timer".to_owned(), error: error.into() })
     }
 
+    /// Sends the answers that are there; whether there were some.
+    fn send_answers(&mut self) -> bool {
+        let (Some((clock, _)), Some(management)) = (&self.real, &mut self.management) else { return false };
+        management.send_answers(clock.now_ns(), &mut self.node.es)
+    }
+
+    /// What it tells at the end.
+    fn report(&self) -> Value {
+        let mut report = report::json(&self.node, &[]);
+        if let Some(management) = &self.management {
+            report["management"] = report::management(&management.counters());
+        }
+        report
+    }
+
     /// The end system.
     pub fn node(&self) -> &Node {
         &self.node
@@ -277,7 +320,8 @@ impl QueuePair for EndSystemPort {
         match (&self.real, batch.is_empty()) {
             (Some(_), _) => {
                 self.set_timer()?;
-                Ok(Received::Idle)
+                // An answer that comes from now on sets the timer itself.
+                Ok(if self.send_answers() { Received::More } else { Received::Idle })
             }
             (None, true) => Ok(Received::End),
             (None, false) => Ok(Received::More),
@@ -289,11 +333,21 @@ impl QueuePair for EndSystemPort {
         for packet in batch.packets() {
             // In virtual time a frame carries the time when it leaves the switch.
             let at_ns = now_ns.unwrap_or(packet.timestamp_ns);
-            self.node.receive(at_ns, self.network, packet.data());
+            let verdict = self.node.receive(at_ns, self.network, packet.data());
+            if let Some(management) = &mut self.management {
+                management.received(at_ns, &mut self.node.es, verdict);
+            }
             self.statistics.sent(packet.data());
         }
         let sent = batch.len();
         batch.recycle(pool);
+        if self.management.is_some() {
+            // Whoever sleeps next is to wake up for the replies.
+            self.set_timer()?;
+            while self.send_answers() {
+                self.set_timer()?;
+            }
+        }
         Ok(Transmitted { sent, refused: 0 })
     }
 
@@ -325,11 +379,18 @@ impl QueuePair for EndSystemPort {
     }
 }
 
+/// The network that an end system has a line to; A if to both.
+fn only_network(network: &millrace_network::Network, name: &str) -> Network {
+    let mut lines = network.links.iter().filter(|link| link.between.iter().any(|end| end.node == name));
+    let has_a = lines.any(|link| link.network == millrace_network::Side::A);
+    if has_a { Network::A } else { Network::B }
+}
+
 impl Drop for EndSystemPort {
     fn drop(&mut self) {
-        if let Some(file) = &mut self.report {
+        if let Some(mut file) = self.report.take() {
             // A switch that ends has nobody to tell: a report that cannot be written is not there.
-            let _ = writeln!(file, "{}", report::json(&self.node, &[]));
+            let _ = writeln!(file, "{}", self.report());
         }
     }
 }

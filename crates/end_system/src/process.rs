@@ -4,10 +4,12 @@
 //! time when they were sent to end systems that are other processes. A frame counts as gone when its interface has taken it: whatever the
 //! machine did in between, the next frame of its virtual link keeps its distance.
 
+use crate::gateway::Gateway;
 use crate::node::Node;
-use millrace_afdx::{Network, VlId};
+use millrace_afdx::{Network, Verdict, VlId};
 use millrace_drivers::{PortError, PortStatistics, QueuePair, Received, wait_readable, wall_clock_ns};
 use millrace_frames::{Batch, PacketPool};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -66,6 +68,7 @@ pub struct Process {
     node: Node,
     clock: WallClock,
     lines: Vec<Line>,
+    gateways: Vec<Gateway>,
     pool: PacketPool,
     batch: Batch,
     /// A frame for a network without an interface goes nowhere.
@@ -73,13 +76,19 @@ pub struct Process {
 }
 
 impl Process {
-    /// An end system with these interfaces, at most one for each network.
-    pub fn new(node: Node, clock: WallClock, interfaces: Vec<(Network, Box<dyn QueuePair>)>) -> Process {
+    /// An end system with these interfaces, at most one for each network, and these gateways, whose sockets do not block.
+    pub fn new(
+        node: Node,
+        clock: WallClock,
+        interfaces: Vec<(Network, Box<dyn QueuePair>)>,
+        gateways: Vec<Gateway>,
+    ) -> Process {
         let line = |(network, port)| Line { network, port, refused: 0, has_ended: false };
         Process {
             node,
             clock,
             lines: interfaces.into_iter().map(line).collect(),
+            gateways,
             pool: PacketPool::new(PACKETS),
             batch: Batch::new(),
             unconnected: [0; 2],
@@ -92,7 +101,11 @@ impl Process {
     /// An interface is broken for good.
     pub fn run(&mut self, until_ns: u64, ends: &AtomicBool) -> Result<(), PortError> {
         while !ends.load(Ordering::Relaxed) {
-            let has_more = self.receive()?;
+            let mut has_more = self.receive()?;
+            let now_ns = self.clock.now_ns();
+            for gateway in &mut self.gateways {
+                has_more |= gateway.send(now_ns, &mut self.node.es);
+            }
             self.send()?;
             let now_ns = self.clock.now_ns();
             if now_ns >= until_ns {
@@ -115,7 +128,11 @@ impl Process {
                 Received::End => line.has_ended = true,
             }
             for packet in self.batch.packets() {
-                self.node.receive(packet.timestamp_ns, line.network, packet.data());
+                let verdict = self.node.receive(packet.timestamp_ns, line.network, packet.data());
+                if let Verdict::Delivered(port) = verdict {
+                    let es = &mut self.node.es;
+                    self.gateways.iter_mut().any(|gateway| gateway.received(es, port));
+                }
             }
             self.batch.recycle(&mut self.pool);
         }
@@ -157,7 +174,8 @@ impl Process {
         let next_ns = self.node.next_ns().map_or(until_ns, |next| next.min(until_ns));
         let wait = Duration::from_nanos(next_ns.saturating_sub(now_ns)).min(LONGEST_WAIT);
         let lines = self.lines.iter().filter(|line| !line.has_ended);
-        let descriptors: Vec<_> = lines.filter_map(|line| line.port.poll_fd()).collect();
+        let sockets = self.gateways.iter().map(|gateway| gateway.socket().as_raw_fd());
+        let descriptors: Vec<_> = lines.filter_map(|line| line.port.poll_fd()).chain(sockets).collect();
         let waited = wait_readable(&descriptors, Some(wait));
         waited.map_err(|error| PortError::System { action: "wait for frames".to_owned(), error })
     }
@@ -170,6 +188,11 @@ impl Process {
             port: line.port.statistics(),
         };
         (&self.node, self.lines.iter().map(report).collect())
+    }
+
+    /// Its gateways, in the order in which they were given.
+    pub fn gateways(&self) -> &[Gateway] {
+        &self.gateways
     }
 
     /// Frames for each network that has no interface.

@@ -1,5 +1,7 @@
 //! What an end system did, as JSON and as text.
 
+use crate::gateway::{Gateway, GatewayCounters};
+use crate::management::ManagementCounters;
 use crate::node::Node;
 use crate::process::LineReport;
 use millrace_afdx::{Discard, DiscardCounters, MeterCounts, Network};
@@ -67,6 +69,24 @@ pub fn json(node: &Node, lines: &[LineReport]) -> Value {
         "name": node.name, "jitter_ns": transmitter.jitter_ns(), "lines": lines.iter().map(of_line).collect::<Vec<_>>(),
         "sends": sends, "receives": receives, "received_frames": receiver.frames(),
         "discards": discards(&receiver.discards()),
+    })
+}
+
+/// What passed gateways.
+pub fn gateways(gateways: &[Gateway]) -> Value {
+    let one = |gateway: &Gateway| {
+        let (to, GatewayCounters { sent, refused, received, lost }) = (gateway.to(), gateway.counters());
+        let to = format!("{}:{}", to.ip, to.port);
+        json!({ "to": to, "sent": sent, "refused": refused, "received": received, "lost": lost })
+    };
+    gateways.iter().map(one).collect()
+}
+
+/// What happened to those who asked the own end system of a switch.
+pub(crate) fn management(counters: &ManagementCounters) -> Value {
+    let ManagementCounters { echoes, requests, answers, no_way, busy, refused } = *counters;
+    json!({
+        "echoes": echoes, "requests": requests, "answers": answers, "no_way": no_way, "busy": busy, "refused": refused,
     })
 }
 

@@ -12,7 +12,7 @@ fn network() -> Network {
 }
 
 fn port(words: &str) -> EndSystemPort {
-    EndSystemPort::new(&network(), &words.parse().unwrap()).unwrap()
+    EndSystemPort::new(&network(), &words.parse().unwrap()).unwrap().0
 }
 
 /// Two ports whose frames take so long from one to the other; what each reports at the end.

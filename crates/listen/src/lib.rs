@@ -84,6 +84,15 @@ pub const SNMP: Service = Service {
     default_port: 161,
 };
 
+/// Datagrams that go to an end system of AFDX through virtual links.
+pub const GATEWAY: Service = Service {
+    name: "gateway",
+    option: "--udp",
+    open_option: "--udp-allow-remote",
+    harm: "send messages in a virtual link",
+    default_port: 1161,
+};
+
 /// Who is let in by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {

@@ -10,6 +10,7 @@ use millrace_dataplane::PortId;
 use millrace_drivers::{
     CaptureError, CaptureStatus, Captures, Device, Driver, InterfaceSpec, PortSpec, QueuePair,
 };
+use millrace_end_system::Requests;
 use std::path::Path;
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -22,22 +23,31 @@ pub(crate) fn folder(args: &CaptureArgs) -> Option<&Path> {
     args.pcap.as_deref().or(args.pcap_dir.as_deref())
 }
 
+/// What was opened.
+pub(crate) struct Opened {
+    pub(crate) captures: Arc<Captures>,
+    pub(crate) ports: Vec<OpenPort>,
+    /// What the switch's own end system is asked, if it has one.
+    pub(crate) requests: Option<Requests>,
+}
+
 /// Opens ports for these workers, such that they can be captured.
 pub(crate) fn open(
     args: &CaptureArgs,
     workers: &WorkerArgs,
     specs: &[PortSpec],
     opener: &Opener,
-) -> Result<(Arc<Captures>, Vec<OpenPort>), Failure> {
+) -> Result<Opened, Failure> {
     let folder = folder(args);
     let made = Captures::new(folder, args.pcap_max.saturating_mul(1 << 20));
     let captures = made.map_err(|error| Failure::Failed(error.to_string()))?;
-    let mut ports = Vec::new();
+    let (mut ports, mut requests) = (Vec::new(), None);
     let among = specs.len();
     for spec in specs {
         let interface = spec.interface.clone();
         let failed = |error| Failure::failed(spec, error);
-        let device = opener.open(move || device(&interface, among))??;
+        let (device, asked) = opener.open(move || device(&interface, among))??;
+        requests = requests.or(asked);
         let queues = workers.queue_pairs(device.max_queues());
         let pairs = opener.open(move || device.open(queues))?.map_err(failed)?;
         for (queue_pair, pair) in pairs.iter().enumerate() {
@@ -48,14 +58,15 @@ pub(crate) fn open(
         let number = PortId::from(spec.port);
         ports.push((number, captures.watch(number, &spec.interface, pairs)));
     }
-    Ok((Arc::new(captures), ports))
+    Ok(Opened { captures: Arc::new(captures), ports, requests })
 }
 
-/// The device of a port.
-fn device(interface: &InterfaceSpec, among: usize) -> Result<Box<dyn Device>, Failure> {
+/// The device of a port, and what it is asked, if it is the switch's own end system.
+fn device(interface: &InterfaceSpec, among: usize) -> Result<(Box<dyn Device>, Option<Requests>), Failure> {
     match interface.driver {
         Driver::Es => es::port(interface),
         _ => millrace_drivers::device_among(interface, among)
+            .map(|device| (device, None))
             .map_err(|error| Failure::failed(interface, error)),
     }
 }

@@ -2,14 +2,17 @@
 
 use crate::entries::read;
 use crate::findings::Failure;
+use crate::grpc::{address, warn_of_exposure};
 use crate::output::{has_colour, note_line, say, say_line, tell_coloured};
 use clap::Args;
 use millrace_afdx::{IntegrityRule, Misbehaviour, Network as Side, Order};
-use millrace_drivers::{Device, InterfaceSpec, QueuePair};
+use millrace_dataplane::PortId;
+use millrace_drivers::{Device, Driver, InterfaceSpec, PortSpec, QueuePair};
 use millrace_end_system::{
-    EndSystemPort, LINGER, LineReport, Node, Plan, PortArguments, Process, Receiving, Traffic, WallClock,
-    report,
+    EndSystemPort, Gateway, GatewaySpec, LINGER, LineReport, MAX_GATEWAYS, Node, Plan, PortArguments,
+    Process, Receiving, Requests, Traffic, WallClock, report,
 };
+use millrace_listen::{Address, Admission, GATEWAY, bind_udp};
 use millrace_network::Network;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -55,6 +58,13 @@ pub(crate) struct EsArgs {
     /// What the frames with faults are chosen by
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// A UDP socket for programs of this machine: what they send to ADDR goes by a virtual link to that UDP port of end system NAME, and what
+    /// comes back goes to them; may be given several times
+    #[arg(long, value_name = "ADDR|PORT=NAME:PORT")]
+    udp: Vec<UdpSpec>,
+    /// Lets other machines send to the sockets of --udp
+    #[arg(long, requires = "udp")]
+    udp_allow_remote: bool,
     /// Drops frames that come after newer ones
     #[arg(long)]
     keep_order: bool,
@@ -90,6 +100,25 @@ impl FromStr for LineSpec {
     }
 }
 
+/// `1161=M1:161`.
+#[derive(Clone, Debug)]
+struct UdpSpec {
+    address: Address,
+    to: GatewaySpec,
+}
+
+impl FromStr for UdpSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<UdpSpec, String> {
+        let Some((address, to)) = text.split_once('=') else {
+            return Err(format!("`{text}` leads nowhere: ADDR=NAME:PORT is expected, as in 1161=M1:161"));
+        };
+        let address = address.parse().map_err(|error: millrace_listen::AddressError| error.to_string())?;
+        Ok(UdpSpec { address, to: to.parse()? })
+    }
+}
+
 pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
     if let [first, second] = args.lines.as_slice()
         && first.side == second.side
@@ -105,9 +134,11 @@ pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
         integrity: window.map_err(|error| Failure::Usage(error.to_string()))?,
         order: if args.keep_order { Order::Increasing } else { Order::Any },
         checks_interface: args.check_interface,
+        answers_echo: false,
     };
     let failed = |error: &dyn std::fmt::Display| Failure::failed(args.file.display(), error);
     let mut plan = Plan::of(&network, &args.name, &receiving).map_err(|error| failed(&error))?;
+    let gateways = gateways(args, &network, &mut plan)?;
     let ends = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&ends))
@@ -132,7 +163,7 @@ pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
     let node = Node::new(plan, traffic, (from_ns, stops_ns));
     let node = node.map_err(|error| Failure::Usage(error.to_string()))?;
     note_line(format_args!("{} is running", args.name));
-    let mut process = Process::new(node, clock, lines);
+    let mut process = Process::new(node, clock, lines, gateways);
     let linger_ns = margin_ns.unwrap_or(u64::try_from(LINGER.as_nanos()).unwrap_or(u64::MAX));
     process
         .run(stops_ns.saturating_add(linger_ns), &ends)
@@ -141,8 +172,44 @@ pub(crate) fn es(args: &EsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An end system as a port of a switch: `es:FILE,NAME`.
-pub(crate) fn port(interface: &InterfaceSpec) -> Result<Box<dyn Device>, Failure> {
+/// The sockets of --udp, and what they lead to.
+fn gateways(args: &EsArgs, network: &Network, plan: &mut Plan) -> Result<Vec<Gateway>, Failure> {
+    if args.udp.len() > MAX_GATEWAYS {
+        return Err(Failure::Usage(format!("--udp: at most {MAX_GATEWAYS} may be given")));
+    }
+    let mut gateways = Vec::new();
+    for (number, UdpSpec { address: given, to }) in args.udp.iter().enumerate() {
+        let at = address(given, &GATEWAY)?;
+        let socket = bind_udp(&GATEWAY, at, args.udp_allow_remote);
+        let socket = socket.map_err(|error| Failure::Failed(error.to_string()))?;
+        let ready = socket.set_nonblocking(true).and_then(|()| socket.local_addr());
+        let at = ready.map_err(|error| Failure::failed("--udp", error))?;
+        let made = Gateway::new(network, plan, number, to, socket);
+        gateways.push(made.map_err(|error| Failure::failed(args.file.display(), error))?);
+        warn_of_exposure(&GATEWAY, at, Admission::Anybody);
+        note_line(format_args!("udp:{at} leads to {to}"));
+    }
+    Ok(gateways)
+}
+
+/// The port that is the switch's own end system, if there is one.
+pub(crate) fn management_port(ports: &[PortSpec]) -> Result<Option<PortId>, Failure> {
+    let is_own = |spec: &&PortSpec| {
+        let words = spec.interface.args.parse::<PortArguments>();
+        spec.interface.driver == Driver::Es && words.is_ok_and(|words| words.manages)
+    };
+    let mut own = ports.iter().filter(is_own);
+    let first = own.next().map(|spec| PortId::from(spec.port));
+    match own.next() {
+        Some(second) => {
+            Err(Failure::Usage(format!("{second}: a switch has one end system of its own (`management=on`)")))
+        }
+        None => Ok(first),
+    }
+}
+
+/// An end system as a port of a switch: `es:FILE,NAME`; and what it is asked, if it is the switch's own.
+pub(crate) fn port(interface: &InterfaceSpec) -> Result<(Box<dyn Device>, Option<Requests>), Failure> {
     let arguments: PortArguments =
         interface.args.parse().map_err(|error: String| Failure::failed("es", error))?;
     // What is wrong with it was shown; whoever reads JSON is told which file it is.
@@ -159,10 +226,19 @@ fn wrong_file(file: &str) -> Failure {
 fn show(args: &EsArgs, process: &Process) {
     let (node, lines): (&Node, Vec<LineReport>) = process.reports();
     if args.json {
-        say_line(report::json(node, &lines).to_string());
+        let mut report = report::json(node, &lines);
+        report["gateways"] = report::gateways(process.gateways());
+        say_line(report.to_string());
         return;
     }
     say(report::text(node, &lines));
+    for gateway in process.gateways() {
+        let (to, counts) = (gateway.to(), gateway.counters());
+        say_line(format_args!(
+            "  gateway to {}:{}: {} datagrams sent, {} refused, {} came back, {} lost",
+            to.ip, to.port, counts.sent, counts.refused, counts.received, counts.lost
+        ));
+    }
     for (side, count) in Side::ALL.into_iter().zip(process.unconnected()) {
         if count > 0 {
             say_line(format_args!("  {count} frames were for network {side}, which has no interface"));

@@ -1,11 +1,12 @@
 //! The chains of ports: `--input` and `--output`, and what programs ask for.
 
-use crate::captures::{self, OpenPort};
+use crate::captures::{self, OpenPort, Opened};
 use crate::cli::RunArgs;
 use crate::findings::Failure;
 use crate::privileges::Opener;
 use clap::Args;
 use millrace_drivers::{Captures, PortSpec};
+use millrace_end_system::Requests;
 use millrace_inputs::{Chain, InputError, Inputs, Plan, PortChain, ProgramChains, StepStatus};
 use millrace_pipeline::{ChainText, Program};
 use serde_json::{Value, json};
@@ -51,6 +52,8 @@ pub(crate) struct OpenPorts {
     pub(crate) ports: Vec<OpenPort>,
     /// What has chains ready for programs that take over, where some may.
     pub(crate) chains: Option<ProgramChains>,
+    /// What the switch's own end system is asked, if it has one.
+    pub(crate) requests: Option<Requests>,
 }
 
 /// Opens the ports of a run, such that they can be captured, with the chains around them that the command line gives and the
@@ -61,13 +64,14 @@ pub(crate) fn open_ports(args: &RunArgs, program: &Program, opener: &Opener) -> 
     inputs.start()?;
     let may_change = args.has_server() && !args.inputs.no_program_inputs;
     let chains = may_change.then(|| inputs.expect_programs()).transpose()?;
-    let (captures, ports) = captures::open(&args.captures, &args.workers, &args.ports, opener)?;
+    let Opened { captures, ports, requests } =
+        captures::open(&args.captures, &args.workers, &args.ports, opener)?;
     let mut wrapped = Vec::with_capacity(ports.len());
     for (port, pairs) in ports {
         let pairs = pairs.into_iter().map(|pair| inputs.wrap(port, pair));
         wrapped.push((port, pairs.collect::<Result<Vec<_>, InputError>>()?));
     }
-    Ok(OpenPorts { inputs, captures, ports: wrapped, chains })
+    Ok(OpenPorts { inputs, captures, ports: wrapped, chains, requests })
 }
 
 /// Which chain is where.

@@ -2,6 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::entries::{load_text, read};
+use crate::es;
 use crate::findings::{Failure, Findings};
 use crate::grpc::address;
 use crate::output::{note_line, say_line};
@@ -13,6 +14,7 @@ use millrace_dataplane::{Conduct, Control, MODES, Mode, Switch};
 use millrace_listen::{Address, METRICS};
 use millrace_observe_api::{Client, ConfigurationStatus, ModeStatus};
 use serde_json::json;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -32,6 +34,9 @@ pub(crate) struct ModeArgs {
     /// The CRC-32 that the file of --entries has to have, as 8 hexadecimal digits: with another one the switch is passive, without entries
     #[arg(long, value_name = "HEX", requires = "entries")]
     entries_crc: Option<Crc32>,
+    /// What a switch has in place of entries that are not valid: those of the virtual links by which it is managed
+    #[arg(long, value_name = "FILE", requires = "entries")]
+    management_entries: Option<PathBuf>,
 }
 
 /// A CRC-32, as hexadecimal digits.
@@ -110,12 +115,19 @@ pub(crate) fn configure(
                 Err(failure) => return Err(failure),
             },
         }
+        if let (Some(_), Some(path)) = (&configuration.fault, args.modes.management_entries.clone()) {
+            // What was refused has left nothing.
+            let name = path.clone();
+            let text = opener.open(move || read(&path))??;
+            load_text(switch, &name, &text, findings)?;
+        }
     }
     let start = args.modes.mode.unwrap_or_default();
     let modes = Modes::new(start, args.modes.mode.is_some(), configuration);
     let modes = modes.map_err(|error| Failure::Usage(format!("--mode: {error}")))?;
     modes.set_up(switch);
-    switch.set_management_port(args.grpc.cpu_port);
+    let own = es::management_port(&args.ports)?;
+    switch.set_management_ports(args.grpc.cpu_port.into_iter().chain(own));
     Ok(modes)
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     let config = SwitchConfig { clock: clock(args, &opener)?, plugins: plugins.host.clone(), ..config(args) };
     let mut switch = make_switch(&name, program, config)?;
     let modes = mode::configure(args, &mut switch, &opener, findings)?;
-    let OpenPorts { inputs, captures, mut ports, chains } =
+    let OpenPorts { inputs, captures, mut ports, chains, requests } =
         inputs::open_ports(args, switch.program(), &opener)?;
     let (making, plans) = (making(args, chains, modes.clone()), read_plans(args, &opener)?);
     drop(opener);
@@ -104,7 +104,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
         plugins: Arc::clone(&plugins.shown),
         modes: Arc::clone(&shown_modes),
     })?;
-    let agent = snmp::serve(&args.snmp, || {
+    let agent = snmp::serve(&args.snmp, requests, || {
         let seen = (Arc::clone(&captures), links.clone(), inputs.shown());
         Observer::new(control.clone(), seen, (Arc::clone(&plugins.shown), Arc::clone(&shown_modes)))
     })?;

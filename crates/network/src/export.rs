@@ -85,6 +85,7 @@ mod tests {
             priorities: 2,
             buffer: Some(4096),
             max_delay: Some(1_000_000),
+            end_system: None,
         };
         let plan = plan(&switch, Some((100_000_000, 68)), 20).expect("a plan");
         let text = millrace_traffic::words::PortPlan { port: 3, plan }.to_string();

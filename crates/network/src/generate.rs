@@ -53,6 +53,7 @@ pub fn generate(seed: u64, size: Size) -> Network {
         priorities,
         buffer: None,
         max_delay: None,
+        end_system: None,
     };
     let switches: Vec<Switch> = (0..size.switches.max(1)).map(|place| switch(place, &mut random)).collect();
     let end_system = |place: usize| EndSystem {

@@ -29,6 +29,11 @@ pub struct Network {
 }
 
 impl Network {
+    /// The switch whose own end system that is.
+    pub fn switch_of(&self, end_system: &str) -> Option<&Switch> {
+        self.switches.iter().find(|switch| switch.end_system.as_deref() == Some(end_system))
+    }
+
     /// One of nothing yet, whose wires add so many bytes to a frame.
     pub(crate) fn empty(name: String, overhead: u32) -> Network {
         Network {
@@ -104,6 +109,8 @@ pub struct Switch {
     pub buffer: Option<u64>,
     /// A frame that has waited longer at an output port is discarded.
     pub max_delay: Option<u64>,
+    /// The name of its own end system, which answers those who manage it.
+    pub end_system: Option<String>,
 }
 
 /// How an output port serves what waits.

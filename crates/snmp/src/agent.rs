@@ -74,8 +74,19 @@ impl Agent {
     /// Answers a datagram with what the objects are like; none: nobody is to hear of it. The objects are asked for only when
     /// a message of the community wants some.
     pub fn answer(&self, datagram: &[u8], view: &dyn Fn() -> Option<Arc<View>>) -> Option<Vec<u8>> {
+        self.answer_within(datagram, MAX_RESPONSE, view)
+    }
+
+    /// As [`Agent::answer`], in at most so many bytes, and never more than [`MAX_RESPONSE`]; or as many as the request has, if that is more.
+    pub fn answer_within(
+        &self,
+        datagram: &[u8],
+        limit: usize,
+        view: &dyn Fn() -> Option<Arc<View>>,
+    ) -> Option<Vec<u8>> {
         self.statistics.count(Count::InPkts);
-        let answered = self.open(datagram, view);
+        let limit = limit.min(MAX_RESPONSE).max(datagram.len());
+        let answered = self.open(datagram, limit, view);
         match answered {
             Ok(answer) => {
                 if answer.is_some() {
@@ -94,6 +105,7 @@ impl Agent {
     fn open(
         &self,
         datagram: &[u8],
+        limit: usize,
         view: &dyn Fn() -> Option<Arc<View>>,
     ) -> Result<Option<Vec<u8>>, Malformed> {
         if datagram.len() > MAX_REQUEST {
@@ -110,7 +122,6 @@ impl Agent {
             self.statistics.count(Count::InBadCommunityNames);
             return Ok(None);
         }
-        let limit = MAX_RESPONSE.max(datagram.len());
         let opened = Opened { agent: self, community, pdu: data.as_bytes(), limit, view };
         if is_first { v1::answer(&opened) } else { v2c::answer(&opened) }
     }

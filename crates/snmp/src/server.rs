@@ -1,4 +1,4 @@
-//! The agent over UDP, on a thread of its own, and what it tells of the switch meanwhile.
+//! The agent over UDP, on a thread of its own, or wherever else requests come from, and what it tells of the switch meanwhile.
 
 use crate::agent::{Agent, MAX_REQUEST};
 use crate::mib::{self, IF_ADMIN_STATUS, Identity, Moment, interface};
@@ -30,8 +30,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// How to listen, and what is told of the switch that it does not know itself.
 #[derive(Clone, Debug)]
 pub struct Listen {
-    /// Where; port 0 takes a free one.
-    pub address: SocketAddr,
+    /// Where; port 0 takes a free one. None: not over UDP.
+    pub address: Option<SocketAddr>,
     /// Whether other machines may read.
     pub allow_remote: bool,
     /// The community of requests and traps.
@@ -68,7 +68,7 @@ pub type AskStatus = Box<dyn Fn() -> Result<Arc<Status>, String> + Send + Sync>;
 /// A running agent. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Server {
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -115,20 +115,25 @@ impl Server {
     /// [`StartError`].
     pub fn start(listen: Listen, status: AskStatus) -> Result<Server, StartError> {
         let Listen { address, allow_remote, community, identity, traps } = listen;
-        let socket = millrace_listen::bind_udp(&SNMP, address, allow_remote).map_err(StartError::Listen)?;
-        let address = socket.local_addr().map_err(StartError::System)?;
-        socket.set_read_timeout(Some(LOOK)).map_err(StartError::System)?;
+        let bind =
+            |address| millrace_listen::bind_udp(&SNMP, address, allow_remote).map_err(StartError::Listen);
+        let socket = address.map(bind).transpose()?;
         let agent = Agent::new(&community);
         let shared = Arc::new(Shared { agent, identity, traps, status, known: Mutex::default() });
         let stop = Arc::<AtomicBool>::default();
+        let Some(socket) = socket else {
+            return Ok(Server { address: None, shared, stop, thread: None });
+        };
+        let address = Some(socket.local_addr().map_err(StartError::System)?);
+        socket.set_read_timeout(Some(LOOK)).map_err(StartError::System)?;
         let (of_thread, until) = (Arc::clone(&shared), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("snmp".to_owned());
         let thread = thread.spawn(move || serve(&socket, &of_thread, &until)).map_err(StartError::System)?;
         Ok(Server { address, shared, stop, thread: Some(thread) })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
+    /// Where it listens, if over UDP.
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
@@ -137,9 +142,11 @@ impl Server {
         Feed(Arc::clone(&self.shared))
     }
 
-    /// Answers a datagram that came by another path than UDP of this machine, as in a virtual link; none: nobody is to hear of it.
-    pub fn answer(&self, datagram: &[u8]) -> Option<Vec<u8>> {
-        self.shared.answer(datagram)
+    /// What answers datagrams that come by another path than UDP of this machine, as in a virtual link, with at most so many bytes; none:
+    /// nobody is to hear of it.
+    pub fn answers(&self) -> impl Fn(&[u8], usize) -> Option<Vec<u8>> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        move |datagram, limit| shared.agent.answer_within(datagram, limit, &|| shared.view())
     }
 }
 
@@ -147,7 +154,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         // Wakes it, so that nobody waits for it to look.
-        let own = match self.address {
+        let Some(address) = self.address else { return };
+        let own = match address {
             SocketAddr::V4(own) if own.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, own.port()).into(),
             SocketAddr::V6(own) if own.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, own.port()).into(),
             own => own,
@@ -167,7 +175,7 @@ fn serve(socket: &UdpSocket, shared: &Shared, stop: &AtomicBool) {
             // Nothing asks for nothing.
             Ok((0, _)) => {}
             Ok((len, peer)) => {
-                if let Some(answer) = shared.answer(&buffer[..len])
+                if let Some(answer) = shared.agent.answer(&buffer[..len], &|| shared.view())
                     && let Err(error) = socket.send_to(&answer, peer)
                 {
                     debug!(%peer, %error, "SNMP answer not sent");
@@ -182,10 +190,6 @@ fn serve(socket: &UdpSocket, shared: &Shared, stop: &AtomicBool) {
 }
 
 impl Shared {
-    fn answer(&self, datagram: &[u8]) -> Option<Vec<u8>> {
-        self.agent.answer(datagram, &|| self.view())
-    }
-
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,14 +20,19 @@ pub(crate) struct Ports {
     /// Those of them that were switched off.
     disabled: BTreeSet<PortId>,
     mode: Mode,
-    /// The port of whoever manages the switch.
-    management: Option<PortId>,
+    /// The ports of those who manage the switch.
+    management: BTreeSet<PortId>,
 }
 
 impl Ports {
     /// Any port.
     pub(super) fn any() -> Ports {
-        Ports { known: KnownPorts::Any, disabled: BTreeSet::new(), mode: Mode::default(), management: None }
+        Ports {
+            known: KnownPorts::Any,
+            disabled: BTreeSet::new(),
+            mode: Mode::default(),
+            management: BTreeSet::new(),
+        }
     }
 
     /// The same ports for one more worker, which counts on its own.
@@ -36,7 +41,12 @@ impl Ports {
             ports.iter().for_each(|port| self.open(*port, counters));
         }
         self.disabled.iter().for_each(|port| counters.close_port(*port));
-        Ports { known: self.known.clone(), disabled: self.disabled.clone(), ..*self }
+        Ports {
+            known: self.known.clone(),
+            disabled: self.disabled.clone(),
+            mode: self.mode,
+            management: self.management.clone(),
+        }
     }
 
     /// Knows these from now on.
@@ -92,8 +102,8 @@ impl Ports {
             .for_each(|port| self.open(port, counters));
     }
 
-    pub(super) fn set_management(&mut self, port: Option<PortId>) {
-        self.management = port;
+    pub(super) fn set_management(&mut self, ports: BTreeSet<PortId>) {
+        self.management = ports;
     }
 
     pub(super) fn mode(&self) -> Mode {
@@ -106,11 +116,11 @@ impl Ports {
     }
 
     /// Why no packet comes in from a port; none for one that is open. In a mode in which packets do not go from port to port, they may be for
-    /// the management port, if there is one: the program says where they go, and [`Ports::closed_to`] whether they may.
+    /// a management port, if there is one: the program says where they go, and [`Ports::closed_to`] whether they may.
     pub(crate) fn closed(&self, port: PortId, counters: &mut Counters) -> Option<DropReason> {
         self.absent(port, counters).or_else(|| {
             let conduct = self.mode.conduct();
-            let comes_in = conduct.forwards || conduct.sends && self.management.is_some();
+            let comes_in = conduct.forwards || conduct.sends && !self.management.is_empty();
             (!comes_in).then_some(DropReason::Mode)
         })
     }
@@ -124,7 +134,7 @@ impl Ports {
     ) -> Option<DropReason> {
         self.absent(port, counters).or_else(|| {
             let conduct = self.mode.conduct();
-            let manages = [Some(port), Some(from)].contains(&self.management) && self.management.is_some();
+            let manages = self.management.contains(&port) || self.management.contains(&from);
             let leaves = conduct.forwards || conduct.sends && manages;
             (!leaves).then_some(DropReason::Mode)
         })

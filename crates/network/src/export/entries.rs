@@ -16,6 +16,8 @@ const FCS: u64 = 4;
 const PREFIX: u32 = 0x0300_0000;
 /// The mode in which virtual links pass, and the number of that mode: a bit of the parameter `modes`.
 const OPERATIONAL: (u32, u8) = (1, 0x02);
+/// The modes in which virtual links of a switch's own end system pass: operational, maintenance, passive.
+const MANAGEMENT_MODES: u8 = 0x0e;
 
 /// What a switch needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Entries {
 /// A virtual link at a switch.
 struct Passing<'n> {
     vl: &'n Vl,
+    /// Whether it is from or to the own end system of a switch.
+    manages: bool,
     enters: u16,
     leaves: u64,
     /// None: nothing is policed.
@@ -87,6 +91,8 @@ fn used(passing: &[Passing<'_>]) -> Vec<u16> {
 
 fn passing<'n>(topology: &Topology<'n>, bounds: &Bounds, node: NodeId) -> Result<Vec<Passing<'n>>, String> {
     let graph = &topology.graph;
+    let switches = &topology.network.switches;
+    let own = switches.iter().filter_map(|switch| switch.end_system.as_deref()).collect();
     let mut passing = Vec::new();
     for (place, tree) in topology.trees.iter().enumerate() {
         let Some(hop) = tree.hops.iter().position(|hop| graph.ports[hop.port as usize].to == node) else {
@@ -112,6 +118,7 @@ fn passing<'n>(topology: &Topology<'n>, bounds: &Bounds, node: NodeId) -> Result
         };
         passing.push(Passing {
             vl,
+            manages: has_end_among(vl, &own),
             enters: graph.ports[tree.hops[hop].port as usize].to_number,
             leaves,
             jitter,
@@ -119,6 +126,12 @@ fn passing<'n>(topology: &Topology<'n>, bounds: &Bounds, node: NodeId) -> Result
     }
     passing.sort_by_key(|passing| passing.vl.id);
     Ok(passing)
+}
+
+/// Whether a virtual link is from or to one of these end systems.
+fn has_end_among(vl: &Vl, end_systems: &HashSet<&str>) -> bool {
+    let ends = vl.routes.iter().flat_map(|route| &route.paths).filter_map(|path| path.last());
+    ends.chain([&vl.source]).any(|name| end_systems.contains(name.as_str()))
 }
 
 fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], used: &[u16]) -> String {
@@ -148,7 +161,7 @@ fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], used: &
             vl.id,
             vl.lmin,
             vl.lmax,
-            OPERATIONAL.1,
+            if passing.manages { MANAGEMENT_MODES } else { OPERATIONAL.1 },
             passing.leaves,
             vl.priority
         );

@@ -46,6 +46,7 @@ pub(super) fn check(draft: Draft<'_>, with_crc: bool, findings: &mut Findings) -
     names(&end_systems, &switches, findings);
     ids(&mut end_systems, findings);
     connect(&end_systems, &switches, &mut links, findings);
+    own_end_systems(&end_systems, &switches, &links, findings);
     unique_accounts(&accounts, findings);
     unique_vls(&vls, findings);
     let (link_tables, links): (Vec<_>, Vec<_>) = links.into_iter().map(|link| (link.table, link.is)).unzip();
@@ -184,6 +185,46 @@ fn connect(
             if !joined.add(key, at.clone(), || format!("two links lead from `{from}` to `{to}`"), findings) {
                 break;
             }
+        }
+    }
+}
+
+/// The own end system of a switch is there, is that of no other switch, and has one link, with its switch.
+fn own_end_systems(
+    end_systems: &[Read<'_, EndSystem>],
+    switches: &[Read<'_, Switch>],
+    links: &[LinkDraft<'_>],
+    findings: &mut Findings,
+) {
+    let known: HashSet<&str> = end_systems.iter().map(|read| read.is.name.as_str()).collect();
+    let mut owned = Once::new();
+    // The other end of each link of the end systems that switches own.
+    let mut others: HashMap<&str, Vec<&str>> =
+        switches.iter().filter_map(|read| Some((read.is.end_system.as_deref()?, Vec::new()))).collect();
+    for link in links {
+        let [first, second] = link.ends.each_ref().map(|(end, _)| end.node.as_str());
+        for (node, other) in [(first, second), (second, first)] {
+            if let Some(others) = others.get_mut(node) {
+                others.push(other);
+            }
+        }
+    }
+    for read in switches {
+        let Some(name) = read.is.end_system.as_deref() else { continue };
+        let at = read.table.at("end-system");
+        if !known.contains(name) {
+            findings.push_with(|| unknown("end system", name, at, known.iter().copied()));
+            continue;
+        }
+        let what = || format!("end system {} is that of two switches", quoted(name));
+        let is_first = owned.add(name, at.clone(), what, findings);
+        if is_first && others.get(name).is_none_or(|others| others[..] != [read.is.name.as_str()]) {
+            let message = format!(
+                "end system {} is not inside of switch {}: it needs one link, with that switch",
+                quoted(name),
+                quoted(&read.is.name)
+            );
+            findings.push(Finding::new(Kind::Conflict, at, message));
         }
     }
 }

@@ -174,6 +174,12 @@ pub(crate) const SWITCH: Section = Section {
             "room of each output port",
         ),
         time("max-delay", Is("no limit"), "a frame that has waited longer at an output port is discarded"),
+        key(
+            "end-system",
+            Label,
+            NONE,
+            "its own end system, which answers ICMP echo and SNMP in its virtual links: linked with this switch and nothing else, inside of it",
+        ),
     ],
 };
 

@@ -147,6 +147,7 @@ fn switch<'t>(table: Table<'t>, reports: Reports<'_>, findings: &mut Findings) -
         priorities: table.number("priorities", findings).unwrap_or(MAX_PRIORITY + 1) as u8,
         buffer: table.number("buffer", findings),
         max_delay: table.number("max-delay", findings),
+        end_system: table.text("end-system", findings),
     };
     Read { is, table }
 }

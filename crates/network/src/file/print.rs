@@ -38,6 +38,7 @@ fn write(network: &Network, crc: Option<u32>, out: &mut Out<'_>) -> fmt::Result 
         out.plain("priorities", switch.priorities)?;
         out.quantity("buffer", switch.buffer, Measure::Size)?;
         out.quantity("max-delay", switch.max_delay, Measure::Time)?;
+        out.some("end-system", &switch.end_system)?;
     }
     for link in &network.links {
         out.header("[[link]]")?;

@@ -217,6 +217,7 @@ fn read_switches(
             priorities: 2,
             buffer: None,
             max_delay: None,
+            end_system: None,
         });
     }
     let mut known = HashMap::default();

@@ -280,6 +280,7 @@ fn build(
             priorities: 2,
             buffer: None,
             max_delay: None,
+            end_system: None,
         });
     }
     let next = lead(servers, flows, &node_of)?;

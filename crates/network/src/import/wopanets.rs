@@ -85,6 +85,7 @@ fn document(text: &str, findings: &mut Findings, notes: &mut Notes) -> Option<Ne
             priorities: 2,
             buffer: None,
             max_delay: None,
+            end_system: None,
         });
         nodes.insert(name, served);
     }

@@ -111,6 +111,7 @@ pub(super) fn layout(topology: &Topology<'_>, bounds: Option<&Bounds>) -> Result
         priorities: 1,
         buffer: None,
         max_delay: None,
+        end_system: None,
     };
     let mut ports = Vec::with_capacity(graph.ports.len());
     // Ports of a switch have one plan, which then is in the caches once.
