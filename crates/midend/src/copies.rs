@@ -56,8 +56,9 @@ const ASKED: [Intrinsic; 5] = [
 impl Copies {
     /// Of a verified program; none where each copy has to pass egress on its own.
     pub fn of(program: &Program) -> Option<Copies> {
-        let to_ports = program.intrinsics.get(Intrinsic::EgressPorts)?;
-        let _ = (!program.deparse_at_ingress).then_some(to_ports)?;
+        if program.deparse_at_ingress || program.intrinsics.get(Intrinsic::EgressPorts).is_none() {
+            return None;
+        }
         let work = Work::of(program);
         let blind = |body: &BodyId| is_blind(program, *body);
         let apart = program.egress.iter().rposition(|body| !blind(body)).map_or(0, |last| last + 1);
