@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Numbers of packets in a batch, and how many batches. What a helper takes does not depend on the packets around its own.
-const OF_HELPERS: [(usize, usize); 1] = [(1, 8), (24, 1)];
+const OF_HELPERS: [(usize, usize); 2] = [(1, 8), (24, 1)];
 const OF_LOOKUPS: [(usize, usize); 4] = [(1, 16), (2, 2), (9, 1), (MAX_BATCH, 1)];
 const OF_PAYLOADS: [(usize, usize); 1] = [(3, 3)];
 
