@@ -2,6 +2,8 @@
 //!
 //!     cargo test --release -p millrace-counted-bounds --test contracts -- --nocapture
 //!
+//! `CONTRACTS_ALL=1` prints each count, which shows how a figure grows.
+//!
 //! Each case is a program that was written for one helper or one match engine, with entries that bring it to what its contract
 //! depends on: probes, limbs, bytes, units.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", not(debug_assertions)))]

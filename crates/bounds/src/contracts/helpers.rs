@@ -135,7 +135,7 @@ fn argument(width: u64) -> Contract {
 /// the message.
 fn digest(values: u64) -> Contract {
     let growths = 1 + u64::from(values.div_ceil(4).max(1).next_power_of_two().ilog2());
-    Contract::allocating(520 + growths * (260 + 5 * values), 20)
+    Contract::allocating(630 + growths * (260 + 5 * values), 20)
 }
 
 /// An operation on numbers wider than a limb. Of the quotient there is no contract.
