@@ -27,16 +27,18 @@ fn limit_of(name: &str) -> f64 {
 }
 
 /// Programs whose bounds are close.
-const TIGHT: [&str; 3] = ["afdx", "l2_switch", "router"];
+const TIGHT: [&str; 2] = ["afdx", "router"];
 
 /// Programs whose bounds are farther away, and why: numbers of varying length count with the most bits of their type wherever they
 /// are read and written, no frame of a search reaches all states of registers, or the search was given up.
-const WIDE: [(&str, f64); 5] = [
+const WIDE: [(&str, f64); 6] = [
     ("es_receive", 2.6),
     ("int", 8.0),
     ("ip_router", 1.5),
     ("l3_gateway_gtp", 1.5),
     ("l3_gateway_gtp_14", 1.7),
+    // Its message to the controller allocates, and the longest paths of the allocator are rare: 1266 instructions once in 4000 packets.
+    ("l2_switch", 1.2),
 ];
 
 /// What a helper takes is known of the optimised build alone.
