@@ -9,7 +9,6 @@ use millrace_jit::{Batch, Outcomes, Times};
 use millrace_midend::Start;
 use millrace_midend::machine::Callee;
 use millrace_pipeline::Program;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -164,7 +163,7 @@ impl Counted {
     }
 }
 
-/// Memory of all small sizes, so that the allocator has none at hand: what is allocated next takes its long ways.
+/// Memory of all small sizes, so that the allocator has none at hand: what is allocated next takes its long paths.
 fn nothing_at_hand() -> Vec<Vec<u8>> {
     let sizes = (1..=32).flat_map(|step| std::iter::repeat_n(16 * step - 8, 64));
     std::hint::black_box(sizes.map(Vec::with_capacity).collect())

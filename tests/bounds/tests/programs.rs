@@ -27,18 +27,18 @@ fn limit_of(name: &str) -> f64 {
 }
 
 /// Programs whose bounds are close.
-const TIGHT: [&str; 3] = ["afdx", "l2_switch", "router"];
+const TIGHT: [&str; 2] = ["afdx", "router"];
 
 /// Programs whose bounds are farther away, and why: numbers of varying length count with the most bits of their type wherever they
 /// are read and written, no frame of a search reaches all states of registers, or the search was given up.
-const WIDE: [(&str, f64); 7] = [
+const WIDE: [(&str, f64); 6] = [
     ("es_receive", 2.6),
     ("int", 8.0),
     ("ip_router", 1.5),
     ("l3_gateway_gtp", 1.5),
-    ("l3_gateway_gtp_14", 2.5),
-    ("l3_gateway_vxlan", 2.5),
-    ("l3_gateway_vxlan_14", 2.5),
+    ("l3_gateway_gtp_14", 1.7),
+    // Its message to the controller allocates, and the longest paths of the allocator are rare: 1266 instructions once in 4000 packets.
+    ("l2_switch", 1.2),
 ];
 
 /// What a helper takes is known of the optimised build alone.
@@ -84,6 +84,21 @@ fn no_packet_costs_more_than_the_bound() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
+/// An IPv4 frame with the right sum of its header (RFC 791, RFC 1071); none: it is no such frame.
+fn with_header_sum(mut frame: Vec<u8>) -> Option<Vec<u8>> {
+    let is_ipv4 = frame.get(12..14)? == [8, 0];
+    let header = frame.get_mut(14..)?;
+    let bytes = usize::from(header.first()? & 15) * 4;
+    let header = header.get_mut(..bytes).filter(|header| is_ipv4 && header.len() >= 20)?;
+    header[10..12].fill(0);
+    let words = header.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let sum = !((folded & 0xffff) + (folded >> 16)) as u16;
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    Some(frame)
+}
+
 /// The bound of what is counted.
 fn most_of(bound: &Part, packets: u64) -> u64 {
     let most = bound.of_batch(packets);
@@ -98,7 +113,9 @@ fn check(bounded: &mut Bounded, part: usize, name: &str) -> Vec<String> {
     let mut mutations = Mutations::new(bounded.frames.clone(), 1);
     let frame = bound.frame.clone();
     let of_directed = frame.iter().chain(&bound.other_frames).map(|frame| (frame.port, frame.bytes.clone()));
-    let of_directed: Vec<(u32, Vec<u8>)> = of_directed.collect();
+    // What a sum must be no search finds out: it takes each for any number.
+    let summed = of_directed.clone().filter_map(|(port, frame)| Some((port, with_header_sum(frame)?)));
+    let of_directed: Vec<(u32, Vec<u8>)> = of_directed.chain(summed).collect();
     let of_frames = of_directed.len();
     // What reads the payload takes longest for the longest frame.
     let reads_payload = bound.calls.values().any(|most| most.instructions > MAX_FRAME as u64);

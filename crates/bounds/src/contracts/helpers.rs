@@ -54,7 +54,7 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
         "atomic_begin" => fixed(11, 3),
         "atomic_end" => fixed(7, 2),
         "read_bits" => fixed(bits(known(2)?), 4 + known(2)? / 512),
-        "read_varbit" => fixed(bits(varbit) + varbit / 8, 4 + varbit / 256),
+        "read_varbit" => Contract::allocating(300 + bits(varbit) + varbit / 8, 4 + varbit / 256),
         "copy_varbit" => fixed(30 + varbit / 8, 4 + varbit / 256),
         "varbits_equal" => fixed(40 + varbit / 8, 4 + varbit / 256),
         // Room for what is written, twice as much when it is full.
@@ -135,13 +135,13 @@ fn argument(width: u64) -> Contract {
 /// the message.
 fn digest(values: u64) -> Contract {
     let growths = 1 + u64::from(values.div_ceil(4).max(1).next_power_of_two().ilog2());
-    Contract::allocating(470 + growths * (260 + 5 * values), 20)
+    Contract::allocating(630 + growths * (260 + 5 * values), 20)
 }
 
 /// An operation on numbers wider than a limb. Of the quotient there is no contract.
 fn wide(op: u64, width: u64) -> Option<Contract> {
     let limbs = width.div_ceil(64);
     let is_quotient = matches!(op, 1 | 2);
-    let instructions = if width <= IN_PLACE { 560 } else { 4800 + 160 * limbs + 12 * limbs * limbs };
+    let instructions = if width <= IN_PLACE { 560 } else { 5300 + 160 * limbs + 12 * limbs * limbs };
     (!is_quotient).then(|| Contract::allocating(instructions, 8 + limbs))
 }

@@ -1,4 +1,4 @@
-//! How many bytes a program can write: to hash them, and in front of the payload.
+//! How many bytes a program can write: to hash them, and before the payload.
 
 use millrace_pipeline::limits::MAX_PAYLOAD;
 use millrace_pipeline::*;
