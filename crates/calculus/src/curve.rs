@@ -51,10 +51,20 @@ pub(crate) struct Stair {
 }
 
 impl Stair {
+    /// The frame times `time` / period, for a time below the period, rounded up.
+    fn part(self, time: Ps) -> Data {
+        match self.frame.checked_mul(time) {
+            Some(product) => units::div_up(product, self.period),
+            // The longest frames with the longest periods: each bit by itself, rounded up, is above it by less than a frame's bits of 10^-18 bit.
+            None => (self.frame / units::BIT) * units::div_up(units::BIT * time, self.period),
+        }
+    }
+
     /// The least line that is nowhere below.
     fn line(self) -> Line {
         let rate = units::div_up(self.frame, self.period);
-        Line { burst: self.frame + units::div_up(self.frame * self.jitter, self.period), rate }
+        let (whole, rest) = (self.jitter / self.period, self.jitter % self.period);
+        Line { burst: self.frame + self.frame * whole + self.part(rest), rate }
     }
 }
 

@@ -178,7 +178,7 @@ fn one_of<const N: usize>(values: [u64; N]) -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     /// Integers are checked for overflow in tests, so this shows that none happens. Each of some twenty curves of a case could be followed for 2^20
     /// segments, which took hours; after so many, and at the horizon, an analysis goes on with the same line, whose products are the largest.
@@ -193,7 +193,7 @@ proptest! {
             1..10,
         ),
         fluid in any::<bool>(),
-        segments in 0..12u32,
+        segments in 0..14u32,
     ) {
         let server = |(rate, lowest, more, scheduler, link): (u64, u64, u64, u8, bool)| {
             let lowest = Time::from_ms(lowest);

@@ -1,6 +1,6 @@
 //! The files in `files/`: next to each is what comes of it, the file that says the same with every default written, or what is wrong with it
-//! as a terminal shows it; `.report` are reports of `millrace bounds`, cut down to what matters. The files in `import/`, each in the format of another tool: next to each is the network that it is read as,
-//! with notes. UPDATE_EXPECT=1 writes what is expected.
+//! as a terminal shows it; `.report` are reports of `millrace bounds`, cut down to what matters. The files in `import/`, each in the format of
+//! another tool: next to each is the network that it is read as, with notes. UPDATE_EXPECT=1 writes what is expected.
 
 use expect_test::expect_file;
 use millrace_filetests::{Harness, files};

@@ -141,7 +141,6 @@ impl Published {
         self.engine.opens_group(matches)
     }
 
-    /// Bytes of memory.
     /// What a lookup takes at most now. Where entries have something of their own, its lines are also those of the way from the
     /// entry to its action slot: the start of a piece, and a cell of it.
     pub(crate) fn contract(&self) -> LookupContract {
@@ -152,6 +151,7 @@ impl Published {
         }
     }
 
+    /// Bytes of memory.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.engine.memory_bytes() + self.slot_of.as_ref().map_or(0, |cells| cells.bytes())
     }

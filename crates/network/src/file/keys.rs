@@ -146,7 +146,7 @@ pub(crate) const SWITCH: Section = Section {
             "latency-report",
             Text,
             NONE,
-            "report of `millrace bounds --calibration FILE --json`, from the folder of this file: twice its time of a batch is added to `latency`, which then is that of drivers and copies",
+            "report of `millrace bounds --json` with times, from the folder of this file: twice its time of a batch is added to `latency`",
         ),
         key("latency-machine", Text, NONE, "the machine on which times of the report have to hold"),
         key(

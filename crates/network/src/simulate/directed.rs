@@ -8,8 +8,8 @@
 //!    before the observed frame. Whether it does is measured, not computed: what comes after the observed frame is moved earlier by the
 //!    difference, what has left the port before is moved later. Frames over one link come one after the other, so some of them are
 //!    moved to and fro; after a few rounds most of them are where they should be. The best round is kept.
-//! 2. **Local search.** One to three offsets are changed: mostly of frames that missed the observed one, or held it up with a part of their length
-//!    only, so that they meet it; now and then any, by the time of some frames. A change that makes the delay no smaller is kept.
+//! 2. **Local search.** One or two offsets are changed, by the time of some frames, or by a new alignment; a change that
+//!    makes the delay no smaller is kept.
 //!
 //! The largest delay found is that of a real run of the simulated network, so it is below the bound; how near says how good the bound is.
 
@@ -32,26 +32,6 @@ struct Other {
     vl: usize,
     /// The first hop that it shares with the path, by the place in the layout, and the place of that port on the path.
     meets: Option<(u32, usize)>,
-}
-
-/// A change of the offset of another virtual link, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Move {
-    /// Its place among the others.
-    other: usize,
-    /// Its frame did not meet the observed one at all.
-    misses: bool,
-    /// So that both just meet.
-    least: i64,
-    /// So that it comes just before the observed one, whose way it is in with all of its length.
-    whole: i64,
-}
-
-/// The offsets that made the observed frame wait longest, and what may be done about each.
-struct Best {
-    delay: u64,
-    offsets: Vec<i64>,
-    moves: Vec<Move>,
 }
 
 /// The search for one path.
@@ -194,52 +174,43 @@ impl Search<'_> {
     }
 
     fn run(&mut self, share: u64) {
-        let mut best = Best { delay: 0, offsets: Vec::new(), moves: Vec::new() };
+        let mut best: (u64, Vec<i64>) = (0, Vec::new());
         // From all together, and from the times of travel over idle ports.
         for start in [vec![0; self.others.len()], self.travelled()] {
             let mut offsets = start;
             for _ in 0..ROUNDS {
                 let delay = self.simulate(&offsets);
-                let moves = self.moves();
-                let missed: Vec<Move> = moves.iter().copied().filter(|is| is.misses).collect();
-                if delay >= best.delay {
-                    best = Best { delay, offsets: offsets.clone(), moves };
+                if delay >= best.0 {
+                    best = (delay, offsets.clone());
                 }
-                if missed.is_empty() {
+                if !self.align(&mut offsets) {
                     break;
                 }
-                missed.iter().for_each(|is| offsets[is.other] += is.least);
             }
-        }
-        if self.others.is_empty() {
-            return;
         }
         let each = (self.frames / (2 * ROUNDS as u64)).max(1);
         let changes = (share.saturating_sub(self.frames) / each).max(LEAST_CHANGES);
-        let frame_time = self.frame_time();
-        for _ in 0..changes {
-            let mut offsets = best.offsets.clone();
-            for _ in 0..1 + self.random.below(3) {
-                self.change(&mut offsets, &best.moves, frame_time);
-            }
-            let delay = self.simulate(&offsets);
-            if delay >= best.delay {
-                best = Best { delay, offsets, moves: self.moves() };
-            }
-        }
-    }
-
-    /// Changes one offset: mostly of a virtual link whose frame does not hold up the observed one as long as it could, else any.
-    fn change(&mut self, offsets: &mut [i64], moves: &[Move], frame_time: u64) {
-        if !moves.is_empty() && !self.random.one_in(4) {
-            let is = moves[self.random.below(moves.len() as u64) as usize];
-            offsets[is.other] += if self.random.one_in(2) { is.least } else { is.whole };
+        if self.others.is_empty() {
             return;
         }
-        let other = self.random.below(offsets.len() as u64) as usize;
-        let steps = self.random.below(9) as i64 - 4;
-        let fine = self.random.below(3) as i64 - 1;
-        offsets[other] += steps * frame_time as i64 / 2 + fine;
+        let frame_time = self.frame_time();
+        for change in 0..changes {
+            let mut offsets = best.1.clone();
+            for _ in 0..1 + self.random.below(3) {
+                let other = self.random.below(offsets.len() as u64) as usize;
+                let steps = self.random.below(9) as i64 - 4;
+                let fine = self.random.below(3) as i64 - 1;
+                offsets[other] += steps * frame_time as i64 / 2 + fine;
+            }
+            if change % 4 == 3 {
+                self.simulate(&offsets);
+                self.align(&mut offsets);
+            }
+            let delay = self.simulate(&offsets);
+            if delay >= best.0 {
+                best = (delay, offsets);
+            }
+        }
     }
 
     /// The time of a long frame at the first port of the path, in nanoseconds.
@@ -272,11 +243,11 @@ impl Search<'_> {
         self.others.iter().map(offset).collect()
     }
 
-    /// What would make frames of others hold up the observed one longer than they did in the last run, each by itself.
-    fn moves(&self) -> Vec<Move> {
-        let Some(trace) = &self.engine.trace else { return Vec::new() };
-        let mut moves = Vec::new();
-        for (place, other) in self.others.iter().enumerate() {
+    /// Moves frames that miss the observed one; whether some did.
+    fn align(&mut self, offsets: &mut [i64]) -> bool {
+        let Some(trace) = &self.engine.trace else { return false };
+        let mut has_moved = false;
+        for (other, offset) in self.others.iter().zip(offsets) {
             let Some((hop, at)) = other.meets else { continue };
             let observed = (trace.came[self.hops[at] as usize], trace.began[self.hops[at] as usize]);
             let (came, began) = (trace.came[hop as usize], trace.began[hop as usize]);
@@ -287,19 +258,15 @@ impl Search<'_> {
             let length = u64::from(self.topology.network.vls[other.vl].lmax) + self.engine.layout.overhead;
             let port = self.engine.layout.hops[hop as usize].port;
             let left = began + self.engine.layout.ports[port as usize].time_of(length);
-            let earlier = -(((came.max(observed.0) - observed.0) / 1000 + 1) as i64);
-            let whole = ((observed.0.max(came) - came) / 1000) as i64 - 1;
             if came >= observed.0 {
-                moves.push(Move { other: place, misses: true, least: earlier, whole: earlier });
+                *offset -= ((came - observed.0) / 1000 + 1) as i64;
+                has_moved = true;
             } else if left < observed.0 {
-                let least = ((observed.0 - left) / 1000 + 1) as i64;
-                moves.push(Move { other: place, misses: true, least, whole });
-            } else if began < observed.0 && whole > 0 {
-                // It was being sent already: only a part of it was in the way.
-                moves.push(Move { other: place, misses: false, least: whole, whole });
+                *offset += ((observed.0 - left) / 1000 + 1) as i64;
+                has_moved = true;
             }
         }
-        moves
+        has_moved
     }
 
     /// The delay of the observed frame with these offsets, in picoseconds.
