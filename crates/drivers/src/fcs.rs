@@ -349,9 +349,10 @@ mod tests {
             let mut checked = open("packet:va,fcs=check,promisc=off,allow=02:00:00:00:00:09").unwrap();
             let remark = checked.remark().unwrap();
             let wanted = "the device verifies check sequences, and its counters say how many are wrong: its device cannot do `rx-fcs`";
-            assert_eq!(remark, wanted);
+            // After what the driver says of the interface.
+            assert!(remark.ends_with(wanted), "{remark}");
             let mut other = open("packet:vb").unwrap();
-            assert_eq!(other.remark(), None);
+            assert!(other.remark().is_none_or(|remark| !remark.contains("check sequences")));
             let mut pool = PacketPool::new(64);
             let frames = [frame(1, 100)];
             assert_eq!(send(&mut *checked, &mut pool, &frames).sent, 1);
