@@ -118,15 +118,15 @@ def echoes(one, two):
     one.send(1, echo(b"")[:6])
     one.send(1, echo(b"another"), to=address(ES2))
     one.send(1, b"tcp", protocol=6)
-    one.send(1, udp(1000, 162, b"a trap"))
+    one.send(1, udp(1000, 162, b"a trap"), protocol=17)
     one.send(1, echo(b"header"), damage=lambda frame: frame[:24] + bytes([frame[24] ^ 1]) + frame[25:])
     one.send(1, echo(b"out of window"), step=9)
-    one.send(1, udp(1000, 161, b"\x30\x80no message of SNMP"))
-    one.send(1, udp(1000, 161, b"\x30\x26\x02\x01\x01\x04\x07private"))
+    one.send(1, udp(1000, 161, b"\x30\x80no message of SNMP"), protocol=17)
+    one.send(1, udp(1000, 161, b"\x30\x26\x02\x01\x01\x04\x07private"), protocol=17)
     same("what is wrong is not answered", one.received(2, 0.7), None)
     # Policing has the switch drop what comes too fast, so what the end system gets is a trickle.
     two.send(5, echo(b"no way back"))
-    two.send(5, udp(1000, 161, b"\x30\x00"))
+    two.send(5, udp(1000, 161, b"\x30\x00"), protocol=17)
     same("nor is who has no virtual link back", two.received(2, 0.7), None)
 
 
@@ -202,7 +202,7 @@ def two_at_once(inside):
 
 def forwarded(switch, namespace, before):
     two = Sender(namespace, "b1", ES2)
-    two.send(4, udp(1, 2, b"measured"))
+    two.send(4, udp(1, 2, b"measured"), protocol=17)
     status = switch.status()
     link = lambda status: next(link for link in status["afdx"]["virtual_links"] if link["vl"] == 4)
     same("and forwards nothing", link(status)["mode"] - link(before)["mode"], 1)
@@ -246,7 +246,7 @@ def without_entries(namespace, folder):
         one.send(1, echo(b"passive"))
         answer = one.received(2)
         same("and answers in the virtual links of its management", answer and answer[4], echo(b"passive", 0))
-        one.send(3, udp(1, 2, b"measured"))
+        one.send(3, udp(1, 2, b"measured"), protocol=17)
         note(switch.status()["ports"][1]["tx_packets"] == 0, "others are not forwarded")
         one.socket.close()
 
@@ -268,7 +268,7 @@ def test():
                 one, two = Sender(namespace, "b0", ES1), Sender(namespace, "b1", ES2)
                 echoes(one, two)
                 for _ in range(7):
-                    two.send(4, udp(1, 2, b"measured"))
+                    two.send(4, udp(1, 2, b"measured"), protocol=17)
                 one.socket.close()
                 two.socket.close()
                 walks(switch, namespace, "b0")
