@@ -56,7 +56,9 @@ const ASKED: [Intrinsic; 5] = [
 impl Copies {
     /// Of a verified program; none where each copy has to pass egress on its own.
     pub fn of(program: &Program) -> Option<Copies> {
-        if program.deparse_at_ingress || program.intrinsics.get(Intrinsic::EgressPorts).is_none() {
+        program.intrinsics.get(Intrinsic::EgressPorts)?;
+        // Egress would parse each copy again; where there is none of it, copies are bytes that are sent.
+        if program.deparse_at_ingress && !program.egress.is_empty() {
             return None;
         }
         let work = Work::of(program);

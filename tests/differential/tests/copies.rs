@@ -2,12 +2,13 @@
 //! had passed egress on its own.
 
 use millrace_dataplane::{KnownPorts, SwitchConfig};
-use millrace_differential::{Trio, compile};
+use millrace_differential::{Trio, compile, compile_path};
 use millrace_frames::MAX_BATCH;
 use millrace_midend::copies::Copies;
 use millrace_pipeline::Program;
 use millrace_pipeline::arbitrary::Rng;
 use millrace_stf::{parse, run_on};
+use std::path::Path;
 use std::sync::Arc;
 
 /// How a program's copies pass egress: so many bodies one by one, and so many slots cleared for each.
@@ -161,4 +162,11 @@ fn each_copy_leaves_as_if_it_had_passed_egress_on_its_own() {
             assert!(dropped > 1000 || !name.contains("dropped"), "{name}: {dropped} dropped");
         }
     }
+}
+
+/// A SimpleSumeSwitch has no egress: its deparser has made the frame before there are copies.
+#[test]
+fn copies_of_a_program_without_egress_are_sent_at_once() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs/sume_switch.p4");
+    assert_eq!(Copies::of(&compile_path(&path)), Some(Copies { apart: 0, cleared: Vec::new() }));
 }
