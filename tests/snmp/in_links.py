@@ -27,6 +27,8 @@ FILE = HERE / "managed.toml"
 ETH_P_ALL = 3
 ES1, ES2, M1 = 0x0101, 0x0102, 0x0109
 VLS = ".1.3.6.1.3.6647.1.4"
+# Of the virtual links of managed.toml by which is asked and answered.
+BAG_SECONDS = 500e-6
 
 
 def checksum(data):
@@ -163,7 +165,9 @@ def walks(switch, namespace, interface):
         took = time.monotonic() - begun
         print(f"    snmpbulkwalk through a virtual link, {len(walked)} objects: {took:.2f} s")
         same("a walk through a virtual link finds all links", len(walked), LINKS * 9)
-        note(took < WALK_SECONDS, f"within {WALK_SECONDS} s", f"{took:.2f} s")
+        # A virtual link lets one request pass in each BAG, and an answer of one frame has nine objects or more.
+        most = WALK_SECONDS + LINKS * BAG_SECONDS
+        note(took < most, f"within {most:.1f} s", f"{took:.2f} s")
         numbers(switch, inside)
         some = {name: value for name, value in inside.walk(VLS + ".1.4", tool="snmpwalk").items()}
         same("snmpwalk finds the rows of all links", len(some), LINKS)
