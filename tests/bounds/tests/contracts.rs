@@ -276,7 +276,6 @@ struct TableCase {
     kinds: Vec<(&'static str, u32)>,
     count: usize,
     direct: bool,
-    profile: bool,
 }
 
 #[test]
@@ -286,7 +285,7 @@ fn lookups() {
     let mut case = |kinds: &[(&'static str, u32)], count: usize, direct: bool| {
         let label = kinds.iter().map(|(kind, width)| format!("{kind}{width}")).collect::<Vec<_>>().join(",");
         let label = format!("{label} x{count}{}", if direct { " direct" } else { "" });
-        cases.push(TableCase { label, kinds: kinds.to_vec(), count, direct, profile: false });
+        cases.push(TableCase { label, kinds: kinds.to_vec(), count, direct });
     };
     for direct in [false, true] {
         for width in [48, 64, 128, 130, 192, 320] {

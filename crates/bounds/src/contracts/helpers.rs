@@ -20,7 +20,7 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
         "count_direct" => fixed(53, 5),
         "meter" => match program.meters.values().nth(known(1)? as usize)?.unit {
             Unit::Account => fixed(170, 4),
-            _ => fixed(185, 4),
+            _ => fixed(187, 4),
         },
         "meter_direct" => {
             match program.tables.values().nth(known(1)? as usize)?.direct_meter.as_ref()?.unit {
