@@ -213,10 +213,7 @@ impl Gateway {
 
 /// The virtual links from one end system to another one, as the file has them.
 fn links<'n>(network: &'n Network, from: &'n str, to: &'n str) -> impl Iterator<Item = VlId> + 'n {
-    let leads = move |vl: &&millrace_network::Vl| {
-        let mut ends = vl.routes.iter().flat_map(|route| &route.paths).filter_map(|path| path.last());
-        vl.source == from && ends.any(|end| end == to)
-    };
+    let leads = move |vl: &&millrace_network::Vl| vl.source == from && vl.ends().any(|end| end == to);
     network.vls.iter().filter(leads).map(|vl| VlId(vl.id))
 }
 

@@ -200,8 +200,8 @@ fn paths(network: &Network, plan: &mut Plan) -> Result<HashMap<EndSystemId, Way>
             destination: None,
         })?;
         let way = Way { port, unfragmented: unfragmented(vl.lmax.into()) };
-        for name in vl.routes.iter().flat_map(|route| &route.paths).filter_map(|path| path.last()) {
-            if let Some(id) = ids.get(name.as_str()) {
+        for name in vl.ends() {
+            if let Some(id) = ids.get(name) {
                 paths.entry(EndSystemId(*id)).or_insert(way);
             }
         }

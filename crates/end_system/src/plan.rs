@@ -192,8 +192,7 @@ fn line_rate(network: &Network, name: &str, side: network::Side) -> Result<LineR
 
 /// The networks by which a virtual link comes to an end system.
 fn networks_to(vl: &network::Vl, name: &str) -> Vec<network::Side> {
-    let leads =
-        |route: &&network::Route| route.paths.iter().any(|path| path.last().is_some_and(|last| last == name));
+    let leads = |route: &&network::Route| route.ends().any(|end| end == name);
     vl.routes.iter().filter(leads).map(|route| route.network).collect()
 }
 

@@ -242,6 +242,20 @@ pub struct SubVl {
     pub queue: u32,
 }
 
+impl Vl {
+    /// The end systems that it leads to, in each of its networks.
+    pub fn ends(&self) -> impl Iterator<Item = &str> {
+        self.routes.iter().flat_map(Route::ends)
+    }
+}
+
+impl Route {
+    /// The end systems that it leads to.
+    pub fn ends(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().filter_map(|path| path.last()).map(String::as_str)
+    }
+}
+
 impl Side {
     /// Both.
     pub const BOTH: [Side; 2] = [Side::A, Side::B];

@@ -130,8 +130,7 @@ fn passing<'n>(topology: &Topology<'n>, bounds: &Bounds, node: NodeId) -> Result
 
 /// Whether a virtual link is from or to one of these end systems.
 fn has_end_among(vl: &Vl, end_systems: &HashSet<&str>) -> bool {
-    let ends = vl.routes.iter().flat_map(|route| &route.paths).filter_map(|path| path.last());
-    ends.chain([&vl.source]).any(|name| end_systems.contains(name.as_str()))
+    vl.ends().chain([vl.source.as_str()]).any(|name| end_systems.contains(name))
 }
 
 fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], used: &[u16]) -> String {
