@@ -20,6 +20,7 @@ mod capture_file;
 mod device;
 #[cfg(feature = "dpdk")]
 mod dpdk;
+mod ethtool;
 mod fault;
 mod fcs;
 mod hardware_clock;

@@ -1,9 +1,10 @@
 //! What the device of an interface counts, as the kernel has it: errors by kind, and frames by size where the device counts those
 //! itself (RMON, RFC 2819).
 
+use crate::ethtool::{self, BITSET_NOMASK, NESTED};
 use crate::kinds::SIZES;
 use crate::link::LinkName;
-use crate::netlink::{ask_family, ask_link, attributes, number, put_attribute};
+use crate::netlink::{ask_link, attributes, number, put_attribute};
 
 /// What an interface has counted since the switch has it. It counts all frames of the interface, whoever takes or sends them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,6 @@ pub struct DirectionCounters {
 /// Attributes of linux/if_link.h and linux/ethtool_netlink.h.
 const IFLA_STATS64: u16 = 23;
 const ETHTOOL_MSG_STATS_GET: u8 = 32;
-const ETHTOOL_A_HEADER_DEV_NAME: u16 = 2;
 const ETHTOOL_A_STATS_HEADER: u16 = 2;
 const ETHTOOL_A_STATS_GROUPS: u16 = 3;
 const ETHTOOL_A_STATS_GRP: u16 = 4;
@@ -53,11 +53,9 @@ const ETHTOOL_A_STATS_GRP_HIST_TX: u16 = 6;
 const ETHTOOL_A_STATS_GRP_HIST_BKT_LOW: u16 = 7;
 const ETHTOOL_A_STATS_GRP_HIST_BKT_HI: u16 = 8;
 const ETHTOOL_A_STATS_GRP_HIST_VAL: u16 = 9;
-const ETHTOOL_A_BITSET_NOMASK: u16 = 1;
 const ETHTOOL_A_BITSET_SIZE: u16 = 2;
 const ETHTOOL_A_BITSET_VALUE: u16 = 4;
 const ETHTOOL_STATS_RMON: u32 = 3;
-const NLA_F_NESTED: u16 = libc::NLA_F_NESTED as u16;
 
 impl LinkCounters {
     /// What the interface says now; none of one that is gone.
@@ -132,17 +130,14 @@ type Sizes = Option<[u64; SIZES.len()]>;
 
 /// Frames received and sent by size, where the device counts them.
 fn rmon(link: &LinkName) -> (Sizes, Sizes) {
-    let mut header = Vec::new();
-    put_attribute(&mut header, ETHTOOL_A_HEADER_DEV_NAME, &[link.as_str().as_bytes(), &[0]].concat());
-    let mut groups = Vec::new();
-    put_attribute(&mut groups, ETHTOOL_A_BITSET_NOMASK, &[]);
+    let (mut groups, mut request) = (Vec::new(), Vec::new());
+    put_attribute(&mut groups, BITSET_NOMASK, &[]);
     put_attribute(&mut groups, ETHTOOL_A_BITSET_SIZE, &(ETHTOOL_STATS_RMON + 1).to_ne_bytes());
     put_attribute(&mut groups, ETHTOOL_A_BITSET_VALUE, &(1u32 << ETHTOOL_STATS_RMON).to_ne_bytes());
-    let mut request = Vec::new();
-    put_attribute(&mut request, ETHTOOL_A_STATS_HEADER | NLA_F_NESTED, &header);
-    put_attribute(&mut request, ETHTOOL_A_STATS_GROUPS | NLA_F_NESTED, &groups);
+    put_attribute(&mut request, ETHTOOL_A_STATS_GROUPS | NESTED, &groups);
     // An older kernel does not know the request, and most devices of software count nothing.
-    ask_family("ethtool", ETHTOOL_MSG_STATS_GET, &request).map_or((None, None), |answer| parse_rmon(&answer))
+    let answer = ethtool::ask(link, ETHTOOL_MSG_STATS_GET, ETHTOOL_A_STATS_HEADER, &request);
+    answer.map_or((None, None), |answer| parse_rmon(&answer))
 }
 
 fn parse_rmon(answer: &[u8]) -> (Sizes, Sizes) {

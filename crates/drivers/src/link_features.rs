@@ -1,22 +1,20 @@
 //! Features of the device of an interface, as `ethtool -k` has them: whether it can have one and has it, and switched on for a while.
 
+use crate::ethtool::{self, BITSET_NOMASK, NESTED};
 use crate::link::LinkName;
-use crate::netlink::{Refusal, ask_family, attributes, put_attribute};
+use crate::netlink::{Refusal, attributes, put_attribute};
 
 /// Messages and attributes of linux/ethtool_netlink.h.
 const ETHTOOL_MSG_FEATURES_GET: u8 = 11;
 const ETHTOOL_MSG_FEATURES_SET: u8 = 12;
-const ETHTOOL_A_HEADER_DEV_NAME: u16 = 2;
 const ETHTOOL_A_FEATURES_HEADER: u16 = 1;
 const ETHTOOL_A_FEATURES_HW: u16 = 2;
 const ETHTOOL_A_FEATURES_WANTED: u16 = 3;
 const ETHTOOL_A_FEATURES_ACTIVE: u16 = 4;
-const ETHTOOL_A_BITSET_NOMASK: u16 = 1;
 const ETHTOOL_A_BITSET_BITS: u16 = 3;
 const ETHTOOL_A_BITSET_BITS_BIT: u16 = 1;
 const ETHTOOL_A_BITSET_BIT_NAME: u16 = 2;
 const ETHTOOL_A_BITSET_BIT_VALUE: u16 = 3;
-const NLA_F_NESTED: u16 = libc::NLA_F_NESTED as u16;
 
 /// What a device says of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +28,7 @@ pub(crate) struct Feature {
 impl Feature {
     /// The feature of this name.
     pub(crate) fn of(link: &LinkName, name: &str) -> Result<Feature, Refusal> {
-        let answer = ask_family("ethtool", ETHTOOL_MSG_FEATURES_GET, &request_header(link))?;
+        let answer = ethtool::ask(link, ETHTOOL_MSG_FEATURES_GET, ETHTOOL_A_FEATURES_HEADER, &[])?;
         Ok(Feature::parse(&answer, name))
     }
 
@@ -44,7 +42,7 @@ impl Feature {
 /// without those that are set are listed.
 fn has_bit(set: &[u8], name: &str) -> bool {
     let has = |bytes, wanted| attributes(bytes).any(|(kind, _)| kind == wanted);
-    let is_list = has(set, ETHTOOL_A_BITSET_NOMASK);
+    let is_list = has(set, BITSET_NOMASK);
     let bits = attributes(set)
         .filter(|(kind, _)| *kind == ETHTOOL_A_BITSET_BITS)
         .flat_map(|(_, bits)| attributes(bits));
@@ -56,14 +54,6 @@ fn has_bit(set: &[u8], name: &str) -> bool {
         .any(|(_, bit)| is_named(bit) && (is_list || has(bit, ETHTOOL_A_BITSET_BIT_VALUE)))
 }
 
-fn request_header(link: &LinkName) -> Vec<u8> {
-    let mut device = Vec::new();
-    put_attribute(&mut device, ETHTOOL_A_HEADER_DEV_NAME, &[link.as_str().as_bytes(), &[0]].concat());
-    let mut request = Vec::new();
-    put_attribute(&mut request, ETHTOOL_A_FEATURES_HEADER | NLA_F_NESTED, &device);
-    request
-}
-
 /// Switches one feature; whether it is so then is asked with [`Feature::of`].
 fn switch(link: &LinkName, name: &str, on: bool) -> Result<(), Refusal> {
     let mut bit = Vec::new();
@@ -71,12 +61,11 @@ fn switch(link: &LinkName, name: &str, on: bool) -> Result<(), Refusal> {
     if on {
         put_attribute(&mut bit, ETHTOOL_A_BITSET_BIT_VALUE, &[]);
     }
-    let (mut bits, mut wanted) = (Vec::new(), Vec::new());
-    put_attribute(&mut bits, ETHTOOL_A_BITSET_BITS_BIT | NLA_F_NESTED, &bit);
-    put_attribute(&mut wanted, ETHTOOL_A_BITSET_BITS | NLA_F_NESTED, &bits);
-    let mut request = request_header(link);
-    put_attribute(&mut request, ETHTOOL_A_FEATURES_WANTED | NLA_F_NESTED, &wanted);
-    ask_family("ethtool", ETHTOOL_MSG_FEATURES_SET, &request).map(drop)
+    let (mut bits, mut wanted, mut request) = (Vec::new(), Vec::new(), Vec::new());
+    put_attribute(&mut bits, ETHTOOL_A_BITSET_BITS_BIT | NESTED, &bit);
+    put_attribute(&mut wanted, ETHTOOL_A_BITSET_BITS | NESTED, &bits);
+    put_attribute(&mut request, ETHTOOL_A_FEATURES_WANTED | NESTED, &wanted);
+    ethtool::ask(link, ETHTOOL_MSG_FEATURES_SET, ETHTOOL_A_FEATURES_HEADER, &request).map(drop)
 }
 
 /// A feature that is on for as long as this is there; afterwards it is as before.
@@ -135,14 +124,14 @@ mod tests {
             if *is_set {
                 put_attribute(&mut bit, ETHTOOL_A_BITSET_BIT_VALUE, &[]);
             }
-            put_attribute(&mut all, ETHTOOL_A_BITSET_BITS_BIT | NLA_F_NESTED, &bit);
+            put_attribute(&mut all, ETHTOOL_A_BITSET_BITS_BIT | NESTED, &bit);
         }
         let mut set = Vec::new();
         if is_list {
-            put_attribute(&mut set, ETHTOOL_A_BITSET_NOMASK, &[]);
+            put_attribute(&mut set, BITSET_NOMASK, &[]);
         }
         put_attribute(&mut set, 2, &64u32.to_ne_bytes());
-        put_attribute(&mut set, ETHTOOL_A_BITSET_BITS | NLA_F_NESTED, &all);
+        put_attribute(&mut set, ETHTOOL_A_BITSET_BITS | NESTED, &all);
         set
     }
 
@@ -154,14 +143,10 @@ mod tests {
             false,
             &[("rx-fcs", true), ("rx-all", true), ("rx-checksum", false), ("rx-fcs-other", false)],
         );
-        put_attribute(&mut answer, ETHTOOL_A_FEATURES_HW | NLA_F_NESTED, &hw);
-        put_attribute(
-            &mut answer,
-            ETHTOOL_A_FEATURES_WANTED | NLA_F_NESTED,
-            &set(true, &[("rx-fcs", false)]),
-        );
+        put_attribute(&mut answer, ETHTOOL_A_FEATURES_HW | NESTED, &hw);
+        put_attribute(&mut answer, ETHTOOL_A_FEATURES_WANTED | NESTED, &set(true, &[("rx-fcs", false)]));
         let active = set(true, &[("rx-checksum", false), ("rx-all", false)]);
-        put_attribute(&mut answer, ETHTOOL_A_FEATURES_ACTIVE | NLA_F_NESTED, &active);
+        put_attribute(&mut answer, ETHTOOL_A_FEATURES_ACTIVE | NESTED, &active);
         let of = |name| {
             let Feature { can_change, is_on } = Feature::parse(&answer, name);
             (can_change, is_on)
