@@ -79,31 +79,33 @@ pub fn analyse(
         Ok(found)
     };
     let ps = calibration.map(|calibration| |cost: Cost| calibration.ps(cost));
-    let machine = Machine::new(program, code, knowledge, Batch::OfMany)?;
-    let instructions = search(&machine, &|cost| cost.instructions)?;
-    let own = search(&machine, &|cost| cost.own)?;
-    let lines = search(&machine, &|cost| cost.lines)?;
-    let time = ps.as_ref().map(|ps| search(&machine, ps)).transpose()?;
-    // Of a batch of one.
-    let single = Machine::new(program, code, knowledge, Batch::OfOne)?;
-    let alone_instructions = search(&single, &|cost| cost.instructions)?;
-    let alone_own = search(&single, &|cost| cost.own)?;
-    let alone_lines = search(&single, &|cost| cost.lines)?;
-    let alone_time = ps.as_ref().map(|ps| search(&single, ps)).transpose()?;
-    let alone =
-        Cost { instructions: alone_instructions.weight, own: alone_own.weight, lines: alone_lines.weight };
-    let others = [&own, &lines, &alone_instructions, &alone_own, &alone_lines];
-    let each = Cost { instructions: instructions.weight, own: own.weight, lines: lines.weight };
+    let dearest = |batch| -> Result<(Machine<'_>, Dearest), NoBound> {
+        let machine = Machine::new(program, code, knowledge, batch)?;
+        let dearest = Dearest {
+            instructions: search(&machine, &|cost| cost.instructions)?,
+            own: search(&machine, &|cost| cost.own)?,
+            lines: search(&machine, &|cost| cost.lines)?,
+            time: ps.as_ref().map(|ps| search(&machine, ps)).transpose()?,
+        };
+        Ok((machine, dearest))
+    };
+    let (machine, each) = dearest(Batch::OfMany)?;
+    let (single, alone) = dearest(Batch::OfOne)?;
+    let others = [&each.own, &each.lines, &alone.instructions, &alone.own, &alone.lines];
+    let instructions = &each.instructions;
     let way = instructions.way.as_ref();
     Ok(Part {
-        each,
+        each: each.cost(),
         once: machine.once,
         frame_lines: lines_of(machine.graph.frame_bytes()) + 1,
         code_lines: lines_of(machine.graph.bytes()),
         code_bytes: code.bytes.len() as u64,
-        ps_each: time.map(|time| time.weight),
-        alone: single.once + alone,
-        ps_alone: alone_time.map(|time| time.weight.saturating_add(ps.map_or(0, |ps| ps(single.once)))),
+        ps_each: each.time.as_ref().map(|time| time.weight),
+        alone: single.once + alone.cost(),
+        ps_alone: alone
+            .time
+            .as_ref()
+            .map(|time| time.weight.saturating_add(ps.map_or(0, |ps| ps(single.once)))),
         without_conditions: instructions.without_conditions,
         paths: instructions.paths as u64,
         is_tight: way.is_some(),
@@ -120,6 +122,21 @@ pub fn analyse(
             packets: (code.context_bytes + code.stage_bytes) as u64,
         },
     })
+}
+
+/// The dearest paths, by what they are dear in.
+struct Dearest {
+    instructions: Worst,
+    own: Worst,
+    lines: Worst,
+    time: Option<Worst>,
+}
+
+impl Dearest {
+    /// What no packet exceeds.
+    fn cost(&self) -> Cost {
+        Cost { instructions: self.instructions.weight, own: self.own.weight, lines: self.lines.weight }
+    }
 }
 
 /// What is called at an offset of the code, and what it takes at most; no contract: there is no bound. None: nothing that is known is
