@@ -22,7 +22,6 @@ use cranelift_frontend::FunctionBuilderContext;
 use millrace_frames::MAX_BATCH;
 use millrace_midend::Site;
 use millrace_midend::cfg::{Cfg, flatten};
-use millrace_midend::copies::Copies;
 use millrace_midend::facts::Facts;
 use millrace_midend::machine::{MachineCode, Processor};
 use millrace_midend::specialise::{Growth, Specialised, specialise};
@@ -457,9 +456,8 @@ impl Parts {
         let layout = Arc::new(Layout::new(program).ok_or(JitError::ContextSize)?);
         let records = program.tables.values().map(|table| record_layout(program, table)).collect();
         let mut staged = if stages_tables { options.staged.clone() } else { Vec::new() };
-        // A packet does not wait between two copies of it. Their part of egress keeps nothing in which the order of packets shows.
-        let of_copies = Copies::of(program).map(|copies| copies.tables(program)).unwrap_or_default();
-        staged.retain(|table| !of_copies.contains(table));
+        // Copies' part of egress keeps nothing in which the order of packets shows.
+        staged.retain(|table| !cfg.of_copies.contains(table));
         let (stages, stage_bytes) = stages(program, &staged, &options.far, &options.shapes);
         Ok(Parts {
             objects: objects::numbers(program, &cfg),

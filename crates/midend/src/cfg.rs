@@ -12,6 +12,7 @@ use crate::site::Site;
 use crate::verdict::Verdict;
 use millrace_pipeline::entity::{PrimaryMap, entity_impl};
 use millrace_pipeline::{Expr, HeaderId, Inst, Matcher, SlotId, TableId};
+use std::collections::BTreeSet;
 
 /// A block of the cfg graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +26,8 @@ pub struct Cfg {
     pub blocks: PrimaryMap<CfgId, CfgBlock>,
     /// Where packets come in.
     pub entry: CfgId,
+    /// The tables that are looked up for each copy of a packet: no packet waits between two copies of it.
+    pub of_copies: BTreeSet<TableId>,
     /// About the code that it becomes, with one clone of each block.
     pub cost: Cost,
 }

@@ -54,14 +54,13 @@ const ASKED: [Intrinsic; 5] = [
 ];
 
 impl Copies {
-    /// Of a verified program; none where each copy has to pass egress on its own.
-    pub fn of(program: &Program) -> Option<Copies> {
+    /// Of a verified program, whose code weighs that; none where each copy has to pass egress on its own.
+    pub fn of(program: &Program, work: &Work) -> Option<Copies> {
         program.intrinsics.get(Intrinsic::EgressPorts)?;
         // Egress would parse each copy again; where there is none of it, copies are bytes that are sent.
         if program.deparse_at_ingress && !program.egress.is_empty() {
             return None;
         }
-        let work = Work::of(program);
         let blind = |body: &BodyId| is_blind(program, *body);
         let apart = program.egress.iter().rposition(|body| !blind(body)).map_or(0, |last| last + 1);
         let (apart, together) = program.egress.split_at(apart);
@@ -69,21 +68,21 @@ impl Copies {
         if !bodies.iter().all(|body| tells_apart_only(program, *body) && !work.counts(*body)) {
             return None;
         }
-        let written = written(program, &bodies);
+        let changed = written(program, &bodies);
         let read_after = read(program, &reached(program, together));
-        if !written.is_disjoint(&read_after) {
+        if !changed.is_disjoint(&read_after) {
             return None;
         }
         let told: BTreeSet<SlotId> = TOLD.iter().filter_map(|role| program.intrinsics.get(*role)).collect();
         let starts_anew = |slot: &SlotId| {
             told.contains(slot)
                 || program.reset_at_egress.contains(slot)
-                || is_settled(program, (apart, &bodies), *slot, &written)
+                || is_settled(program, (apart, &bodies), *slot, &changed)
         };
         let needed = apart.iter().rev().fold(BTreeSet::new(), |after, body| needed(program, *body, &after));
         let found: Vec<SlotId> =
-            written.intersection(&needed).copied().filter(|slot| !starts_anew(slot)).collect();
-        let before = self::written(program, &reached(program, &program.ingress));
+            changed.intersection(&needed).copied().filter(|slot| !starts_anew(slot)).collect();
+        let before = written(program, &reached(program, &program.ingress));
         let is_zero = |slot: &SlotId| !before.contains(slot) && !has_role(program, *slot);
         found.iter().all(is_zero).then_some(Copies { apart: apart.len(), cleared: found })
     }

@@ -5,8 +5,8 @@ use millrace_dataplane::{KnownPorts, SwitchConfig};
 use millrace_differential::{Trio, compile, compile_path};
 use millrace_frames::MAX_BATCH;
 use millrace_midend::copies::Copies;
-use millrace_pipeline::Program;
 use millrace_pipeline::arbitrary::Rng;
+use millrace_pipeline::{Program, Work};
 use millrace_stf::{parse, run_on};
 use std::path::Path;
 use std::sync::Arc;
@@ -136,7 +136,8 @@ fn each_copy_leaves_as_if_it_had_passed_egress_on_its_own() {
     for (number, one) in PROGRAMS.into_iter().enumerate() {
         let (name, _, _, entries, how) = one;
         let program = program(one);
-        let found = Copies::of(&program).map(|copies| (copies.apart, copies.cleared.len()));
+        let found =
+            Copies::of(&program, &Work::of(&program)).map(|copies| (copies.apart, copies.cleared.len()));
         assert_eq!(found, how, "{name}");
         // A drop counts where the copy came from until its port is known, and compiled code counts drops of a burst before others: so
         // ports are known before.
@@ -168,5 +169,6 @@ fn each_copy_leaves_as_if_it_had_passed_egress_on_its_own() {
 #[test]
 fn copies_of_a_program_without_egress_are_sent_at_once() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../programs/sume_switch.p4");
-    assert_eq!(Copies::of(&compile_path(&path)), Some(Copies { apart: 0, cleared: Vec::new() }));
+    let program = compile_path(&path);
+    assert_eq!(Copies::of(&program, &Work::of(&program)), Some(Copies { apart: 0, cleared: Vec::new() }));
 }

@@ -210,6 +210,16 @@ impl<'a> Emitter<'a> {
         self.ins().iadd(base, offset)
     }
 
+    /// Where element 0 of an array in pieces would lie if the piece of an element went back to it: `starts[log2(index | 63)]`
+    /// (`millrace_tables` makes its first piece of 64).
+    pub(super) fn piece_start(&mut self, starts: Value, index: Value) -> Value {
+        let at_least = self.ins().bor_imm_u(index, 63);
+        let zeros = self.ins().clz(at_least);
+        let piece = self.ins().bxor_imm_u(zeros, 63);
+        let start = self.element(starts, piece, 8);
+        self.load_word(types::I64, start, 0)
+    }
+
     pub(super) fn add_one(&mut self, base: Value, at: usize) {
         let count = self.load_word(types::I64, base, at as u32);
         let count = self.plus(count, 1);

@@ -266,11 +266,7 @@ impl<'a> TableLookup<'_, 'a> {
     /// The action slot of an entry, through the array in pieces of [`TableEnv::starts`].
     fn slot_of(&mut self, entry: Value) -> Value {
         let starts = self.field(offset_of!(TableEnv, starts));
-        let at_least = self.ins().bor_imm_u(entry, 63);
-        let zeros = self.ins().clz(at_least);
-        let piece = self.ins().bxor_imm_u(zeros, 63);
-        let start = self.e().element(starts, piece, 8);
-        let start = self.e().load_word(types::I64, start, 0);
+        let start = self.e().piece_start(starts, entry);
         self.e().load_element(start, entry, 4)
     }
 

@@ -20,8 +20,6 @@ use std::mem::offset_of;
 
 /// Bytes of a counter: packets, then bytes, 64 bits each.
 const COUNTER_BYTES: u32 = 16;
-/// The cells of counters lie in pieces: the first has so many, minus 1.
-const FIRST_PIECE: u64 = 63;
 
 /// Code that works on objects, or calls for them.
 pub(super) struct Objects<'g, 'a> {
@@ -48,6 +46,16 @@ impl<'a> Objects<'_, 'a> {
         Some(self.ins().load(types::I64, plain(), objects, at as i32))
     }
 
+    /// Code that runs where a condition is not 0. It reads no variables, as what is remembered of them would hold on its path alone.
+    fn when(&mut self, condition: Value, work: impl FnOnce(&mut Self)) {
+        let (works, done) = (self.e().new_block(), self.e().new_block());
+        self.ins().brif(condition, works, &[], done, &[]);
+        self.e().start(works);
+        work(self);
+        self.ins().jump(done, &[]);
+        self.e().start(done);
+    }
+
     /// Counts a packet at a counter of an array.
     pub(super) fn count(&mut self, counter: CounterId, index: Value) {
         let length = self.packet.length();
@@ -57,13 +65,8 @@ impl<'a> Objects<'_, 'a> {
             return;
         };
         let size = self.program.counters[counter].size;
-        let (counts, done) = (self.e().new_block(), self.e().new_block());
         let is_there = self.is_below(index, size);
-        self.ins().brif(is_there, counts, &[], done, &[]);
-        self.e().start(counts);
-        self.add_packet(starts, index, length);
-        self.ins().jump(done, &[]);
-        self.e().start(done);
+        self.when(is_there, |objects| objects.add_packet(starts, index, length));
     }
 
     /// Counts a packet at the entry that a table hit last, if it did.
@@ -75,24 +78,15 @@ impl<'a> Objects<'_, 'a> {
             self.e().call(Helper::CountDirect, &[host, table, entry, length]);
             return;
         };
-        let (counts, done) = (self.e().new_block(), self.e().new_block());
-        self.ins().brif(entry, counts, &[], done, &[]);
-        self.e().start(counts);
-        let index = self.e().plus(entry, -1);
-        self.add_packet(starts, index, length);
-        self.ins().jump(done, &[]);
-        self.e().start(done);
+        self.when(entry, |objects| {
+            let index = objects.e().plus(entry, -1);
+            objects.add_packet(starts, index, length);
+        });
     }
 
     /// Adds a packet to a counter of this worker, which is there.
     fn add_packet(&mut self, starts: Value, index: Value, length: Value) {
-        let first = self.e().int(FIRST_PIECE);
-        let within = self.ins().bor(index, first);
-        let zeros = self.ins().clz(within);
-        let top = self.e().int(63);
-        let piece = self.ins().isub(top, zeros);
-        let start = self.e().element(starts, piece, 8);
-        let start = self.e().load_word(types::I64, start, 0);
+        let start = self.e().piece_start(starts, index);
         let cell = self.e().element(start, index, COUNTER_BYTES);
         self.e().add_one(cell, 0);
         self.add_to(cell, 8, length);
@@ -147,12 +141,7 @@ impl<'a> Objects<'_, 'a> {
             return;
         };
         let value = self.e().low(number);
-        let (writes, done) = (self.e().new_block(), self.e().new_block());
-        self.ins().brif(is_there, writes, &[], done, &[]);
-        self.e().start(writes);
-        self.e().store_word(value, cell, 0);
-        self.ins().jump(done, &[]);
-        self.e().start(done);
+        self.when(is_there, |objects| objects.e().store_word(value, cell, 0));
     }
 
     /// The colour of a packet of so many bytes that comes with a colour; none: green.
@@ -190,12 +179,7 @@ impl<'a> Objects<'_, 'a> {
     fn call_for_section(&mut self, helper: Helper, args: &[Value]) {
         let has_sections =
             self.packet.env_field(offset_of!(Env, objects) + offset_of!(ObjectsEnv, has_sections));
-        let (calls, done) = (self.e().new_block(), self.e().new_block());
-        self.ins().brif(has_sections, calls, &[], done, &[]);
-        self.e().start(calls);
-        self.e().call(helper, args);
-        self.ins().jump(done, &[]);
-        self.e().start(done);
+        self.when(has_sections, |objects| _ = objects.e().call(helper, args));
     }
 
     /// Asks an account for a packet of so many bytes: 0 green, 2 red. It is what `millrace_tables::Account::admit` does, which says

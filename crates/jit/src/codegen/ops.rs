@@ -127,9 +127,7 @@ impl<'a> Operations<'a> {
                 self.set_out(error);
             }
             Op::AddSite(slot) => {
-                let val = self.slots.read(*slot);
-                let site = self.e().bits_of(val);
-                let site = self.e().low(&site);
+                let site = self.number_in(*slot);
                 let site = self.ins().ishl_imm_u(site, i64::from(DROP_SITE));
                 // The class of service may stand where the site goes.
                 let out = self.packet().get(PacketVar::Out);
@@ -139,9 +137,7 @@ impl<'a> Operations<'a> {
             }
             Op::AddClass(slot) | Op::AddQueue(slot) => {
                 let shift = if matches!(op, Op::AddClass(_)) { DROP_SITE } else { QUEUE };
-                let val = self.slots.read(*slot);
-                let class = self.e().bits_of(val);
-                let class = self.e().low(&class);
+                let class = self.number_in(*slot);
                 let class = self.ins().ishl_imm_u(class, i64::from(shift));
                 let out = self.packet().get(PacketVar::Out);
                 let both = self.ins().bor(out, class);
@@ -204,6 +200,13 @@ impl<'a> Operations<'a> {
         self.packet().set(PacketVar::Out, value);
     }
 
+    /// The number that a slot of at most 64 bits holds.
+    fn number_in(&mut self, slot: SlotId) -> Value {
+        let val = self.slots.read(slot);
+        let num = self.e().bits_of(val);
+        self.e().low(&num)
+    }
+
     /// The lowest port leaves the set of those to come.
     fn next_copy(&mut self) {
         let to_come = self.packet().get(PacketVar::ToCome);
@@ -216,11 +219,7 @@ impl<'a> Operations<'a> {
 
     fn drop_copy(&mut self, site: Option<SlotId>) {
         let site = match site {
-            Some(slot) => {
-                let val = self.slots.read(slot);
-                let num = self.e().bits_of(val);
-                self.e().low(&num)
-            }
+            Some(slot) => self.number_in(slot),
             None => self.e().int(u64::from(u16::MAX)),
         };
         let (host, port) = (self.packet().host(), self.packet().get(PacketVar::Copy));

@@ -24,7 +24,7 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
         blocks: PrimaryMap::new(),
         keeps_headers: true,
         in_place: plan.steps.iter().filter(is_deparser).count() <= MAX_DEPARSERS_IN_PLACE,
-        copies: traffic_manager.and_then(|_| Copies::of(program)),
+        copies: traffic_manager.and_then(|_| Copies::of(program, &work)),
         together: None,
         after: None,
         site: Site::Glue,
@@ -58,6 +58,7 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
         Start::Unparsed | Start::Context => next,
     };
     meter.spend(builder.blocks.len())?;
+    let of_copies = builder.copies.map(|copies| copies.tables(program)).unwrap_or_default();
     let mut blocks = builder.blocks;
     let mut all = Cost::default();
     for block in blocks.values_mut() {
@@ -66,7 +67,7 @@ pub fn flatten(program: &Program, plan: &Plan, meter: &Meter<'_>) -> Result<Cfg,
     }
     match all.code > MAX_ESTIMATE {
         true => Err(Refusal::TooLarge(Limit::Estimate)),
-        false => Ok(Cfg { blocks, entry, cost: all }),
+        false => Ok(Cfg { blocks, entry, of_copies, cost: all }),
     }
 }
 
