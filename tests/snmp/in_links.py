@@ -129,7 +129,7 @@ def echoes(one, two):
     # Policing has the switch drop what comes too fast, so what the end system gets is a trickle.
     two.send(5, echo(b"no way back"))
     two.send(5, udp(1000, 161, b"\x30\x00"), protocol=17)
-    same("nor is who has no virtual link back", two.received(2, 0.7), None)
+    same("an end system without a virtual link back gets no answer", two.received(2, 0.7), None)
 
 
 def numbers(switch, inside):
