@@ -185,8 +185,8 @@ fn config(network: &Network, name: &str, receiving: &Receiving) -> Result<EndSys
 
 /// The rate of the line of an end system to a network; that of the other where it has none.
 fn line_rate(network: &Network, name: &str, side: network::Side) -> Result<LineRate, LimitError> {
-    let lines = || network.links.iter().filter(|link| link.between.iter().any(|end| end.node == name));
-    let line = lines().find(|link| link.network == side).or_else(|| lines().next());
+    let line = network.links_at(name).find(|link| link.network == side);
+    let line = line.or_else(|| network.links_at(name).next());
     LineRate::from_bps(line.map_or(0, |link| link.rate))
 }
 

@@ -381,8 +381,7 @@ impl QueuePair for EndSystemPort {
 
 /// The network that an end system has a line to; A if to both.
 fn only_network(network: &millrace_network::Network, name: &str) -> Network {
-    let mut lines = network.links.iter().filter(|link| link.between.iter().any(|end| end.node == name));
-    let has_a = lines.any(|link| link.network == millrace_network::Side::A);
+    let has_a = network.links_at(name).any(|link| link.network == millrace_network::Side::A);
     if has_a { Network::A } else { Network::B }
 }
 

@@ -34,6 +34,11 @@ impl Network {
         self.switches.iter().find(|switch| switch.end_system.as_deref() == Some(end_system))
     }
 
+    /// The links that end at a node.
+    pub fn links_at<'n>(&'n self, node: &'n str) -> impl Iterator<Item = &'n Link> + 'n {
+        self.links.iter().filter(move |link| link.between.iter().any(|end| end.node == node))
+    }
+
     /// One of nothing yet, whose wires add so many bytes to a frame.
     pub(crate) fn empty(name: String, overhead: u32) -> Network {
         Network {
