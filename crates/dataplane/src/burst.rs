@@ -164,7 +164,7 @@ fn run_ahead(
     };
     let Some(batch) = Batch::new(burst.reborrow(), port) else { return false };
     let mut dropped = 0;
-    let (left, dropped_copies) = {
+    let left = {
         let mut bursts = bursts;
         let mut host = bursts.host(&mut switch.forwarder.state);
         let mut ran = bursts.run(batch, &mut host, Times { each, now_ns: switch.now_ns });
@@ -175,16 +175,14 @@ fn run_ahead(
         let mut known = switch.ledger.counters.known();
         let hops = (!switch.traffic.allowances.copies.is_limited()).then_some(switch.hops);
         let left = send(&mut ran, (classes, hops), (&mut known, &mut dropped), &mut switch.buffers, sent);
+        switch.buffers.dropped_copies.extend_from_slice(ran.results.dropped_copies());
         host.move_effects(&mut switch.forwarder.effects);
-        (left, host.take_dropped_copies())
+        left
     };
     switch.ledger.counters.received_many(port, packets as u64, bytes);
     switch.ledger.counters.dropped_many(DropReason::IngressDrop, port, dropped);
-    if !dropped_copies.is_empty() {
-        let origin = switch.origin(port, switch.now_ns, None);
-        for (to, site) in dropped_copies {
-            switch.count_drop(Loss::at(DropReason::EgressDrop, site), &origin, Some(to));
-        }
+    if !switch.buffers.dropped_copies.is_empty() {
+        count_dropped_copies(switch, port);
     }
     if !left.is_empty() || !switch.forwarder.effects.answers.is_empty() {
         if !reads_time {
@@ -193,6 +191,19 @@ fn run_ahead(
         finish_left(switch, port, left, burst, sent);
     }
     true
+}
+
+/// Counts the copies that egress has dropped.
+#[cold]
+fn count_dropped_copies(switch: &mut Switch, port: PortId) {
+    let origin = switch.origin(port, switch.now_ns, None);
+    let mut dropped = std::mem::take(&mut switch.buffers.dropped_copies);
+    for copy in dropped.drain(..) {
+        let loss = Loss::at(DropReason::EgressDrop, copy.drop_site());
+        switch.count_drop(loss, &origin, Some(copy.port()));
+    }
+    // Its memory serves the next burst.
+    switch.buffers.dropped_copies = dropped;
 }
 
 /// Sends the packets of a burst that need no more of the switch, and gives the others. `hops` are those of the packets, if copies of them

@@ -46,4 +46,4 @@ pub use time::shows as shows_time;
 
 pub use millrace_interp::{Event, Observer, Phv, Unobserved, World};
 pub use millrace_jit::sampling::{Mark, Sampler, Samples, mark};
-pub use millrace_jit::{Batch, Effort, Host, Outcome, Results, Statistics, Times};
+pub use millrace_jit::{Batch, DroppedCopy, Effort, Host, Outcome, Results, Statistics, Times};

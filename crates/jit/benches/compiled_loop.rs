@@ -6,7 +6,7 @@
 //! around lookups.
 
 use millrace_frames::{HEADROOM, MAX_BATCH, Place, TAILROOM};
-use millrace_jit::abi::{AheadEnv, Env, Moved, ObjectsEnv, PacketsEnv, TableEnv, TimesEnv};
+use millrace_jit::abi::{AheadEnv, Env, Moved, ObjectsEnv, PacketsEnv, ResultsEnv, TableEnv, TimesEnv};
 use millrace_jit::{Compiled, Options, Outcome, Shape, listing};
 use millrace_midend::{Plan, Verdict};
 use millrace_pipeline::{Program, SlotId, TableId, passes};
@@ -238,8 +238,11 @@ impl Case {
                 places_bytes: size_of_val(&places[..]) as u64,
             },
             ahead: AheadEnv { memory: memory.as_ptr(), places_end: places.as_ptr_range().end },
-            outcomes_end: outcomes.as_mut_ptr_range().end,
-            moved: moved.as_mut_ptr(),
+            results: ResultsEnv {
+                outcomes_end: outcomes.as_mut_ptr_range().end,
+                moved: moved.as_mut_ptr(),
+                dropped_copies: std::ptr::null_mut(),
+            },
             lookups: lookups.as_mut_ptr(),
             port: 0,
             times: TimesEnv { end: times.as_ptr_range().end, now_ns: 0 },

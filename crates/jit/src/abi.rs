@@ -2,9 +2,10 @@
 //!
 //! All structures are `repr(C)`; compiled code reads and writes them at the offsets of their fields.
 
-use millrace_frames::Place;
+use millrace_frames::{MAX_BATCH, Place};
 pub use millrace_midend::GROWTH;
 use millrace_midend::Verdict;
+use millrace_midend::copies::MAX_COPIES;
 use millrace_state::LookupCounts;
 use std::ffi::c_void;
 
@@ -72,6 +73,42 @@ impl Outcome {
     pub fn port_to_send(self) -> u64 {
         const { assert!(Verdict::Forward as u32 == 0) };
         self.0
+    }
+}
+
+/// A copy that egress has dropped.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedCopy(u32);
+
+impl DroppedCopy {
+    /// The lowest bit of the port. Below it is where the program asked for the drop.
+    pub(crate) const PORT: u32 = 16;
+
+    /// The port that it was for.
+    pub fn port(self) -> u32 {
+        self.0 >> DroppedCopy::PORT
+    }
+
+    /// Where the program asked for the drop: as [`Outcome::drop_site`].
+    pub fn drop_site(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// The copies of a batch that egress has dropped.
+#[repr(C)]
+#[derive(Clone, Debug)]
+pub struct DroppedCopies {
+    /// How many there are.
+    pub count: u64,
+    /// As many as a batch can have.
+    pub each: [DroppedCopy; MAX_BATCH * MAX_COPIES as usize],
+}
+
+impl Default for DroppedCopies {
+    fn default() -> DroppedCopies {
+        DroppedCopies { count: 0, each: [DroppedCopy::default(); MAX_BATCH * MAX_COPIES as usize] }
     }
 }
 
@@ -188,6 +225,18 @@ pub struct AheadEnv {
     pub places_end: *const Place,
 }
 
+/// Where code tells what became of the packets of a batch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ResultsEnv {
+    /// The end of the outcomes, one for each packet.
+    pub outcomes_end: *mut Outcome,
+    /// One for each packet, written by code whose packets do not [keep their places](crate::Compiled::keeps_place).
+    pub moved: *mut Moved,
+    /// Room for the copies that egress drops.
+    pub dropped_copies: *mut DroppedCopies,
+}
+
 /// What surrounds a batch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -206,10 +255,8 @@ pub struct Env {
     pub packets: PacketsEnv,
     /// The frames that come after the batch.
     pub ahead: AheadEnv,
-    /// The end of the outcomes, one for each packet, which the code writes.
-    pub outcomes_end: *mut Outcome,
-    /// One for each packet, written by code whose packets do not [keep their places](crate::Compiled::keeps_place).
-    pub moved: *mut Moved,
+    /// Where it tells what became of them.
+    pub results: ResultsEnv,
     /// One for each table, written by code that [counts lookups](crate::Options::count_lookups).
     pub lookups: *mut LookupCounts,
     /// The port that all packets came in on.

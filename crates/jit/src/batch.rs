@@ -1,6 +1,6 @@
 //! Packets of a burst, which is borrowed while compiled code runs over them: the safe way to run it.
 
-use crate::abi::{Moved, Outcome};
+use crate::abi::{DroppedCopies, DroppedCopy, Moved, Outcome};
 use crate::{Compiled, Contexts, Host};
 use millrace_frames::{Ahead, Burst, MAX_BATCH, Place};
 use std::marker::PhantomData;
@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 pub struct Outcomes {
     words: Box<[Outcome; MAX_BATCH]>,
     moved: Box<[Moved; MAX_BATCH]>,
+    dropped_copies: Box<DroppedCopies>,
 }
 
 // SAFETY: between two batches its pointers are never read.
@@ -19,7 +20,11 @@ unsafe impl Send for Outcomes {}
 impl Default for Outcomes {
     fn default() -> Outcomes {
         let nowhere = Moved { data: std::ptr::null_mut(), len: 0 };
-        Outcomes { words: Box::new([Outcome::default(); MAX_BATCH]), moved: Box::new([nowhere; MAX_BATCH]) }
+        Outcomes {
+            words: Box::new([Outcome::default(); MAX_BATCH]),
+            moved: Box::new([nowhere; MAX_BATCH]),
+            dropped_copies: Box::default(),
+        }
     }
 }
 
@@ -61,6 +66,12 @@ impl Packets<'_> {
     pub(crate) fn moved(&mut self) -> *mut Moved {
         self.outcomes.moved.as_mut_ptr()
     }
+
+    /// Room for the copies that are dropped, of which there are none yet.
+    pub(crate) fn dropped_copies(&mut self) -> *mut DroppedCopies {
+        self.outcomes.dropped_copies.count = 0;
+        &raw mut *self.outcomes.dropped_copies
+    }
 }
 
 /// What became of a batch.
@@ -73,6 +84,7 @@ pub struct Results<'r> {
     lent: PhantomData<&'r [u8]>,
     /// Where packets are now, when they may have been moved.
     moved: Option<&'r [Moved]>,
+    dropped_copies: &'r [DroppedCopy],
 }
 
 impl<'m> Batch<'m> {
@@ -107,12 +119,14 @@ impl<'m> Batch<'m> {
         // headroom than that.
         let ran = fits && unsafe { compiled.run(host, contexts, packets) };
         let count = if ran { places.len() } else { 0 };
+        let dropped = if ran { outcomes.dropped_copies.count as usize } else { 0 };
         Results {
             outcomes: &outcomes.words[..count],
             memory,
             places: &places[..count],
             lent: PhantomData,
             moved: (!compiled.keeps_place()).then(|| &outcomes.moved[..count]),
+            dropped_copies: &outcomes.dropped_copies.each[..dropped],
         }
     }
 }
@@ -132,6 +146,11 @@ impl<'r> Results<'r> {
     #[inline]
     pub fn outcomes(&self) -> &'r [Outcome] {
         self.outcomes
+    }
+
+    /// The copies of packets that egress has dropped, in order.
+    pub fn dropped_copies(&self) -> &'r [DroppedCopy] {
+        self.dropped_copies
     }
 
     /// Calls `each` with the number, the outcome and the length of each packet, in order, until it answers false; gives the

@@ -309,7 +309,10 @@ impl<'a> Gen<'a> {
             Term::MoreCopies { more, done } => {
                 let to_come = self.packet().get(PacketVar::ToCome);
                 let (more, done) = (self.edge(*more), self.edge(*done));
+                let around = self.e().origin();
+                self.e().set_origin(Origin { does: Does::NextCopy, ..around });
                 self.ins().brif(to_come, more, &[], done, &[]);
+                self.e().set_origin(around);
             }
             Term::Leave(leave) => self.leave(leave),
         }

@@ -1,6 +1,6 @@
 //! A program as machine code, and running it.
 
-use crate::abi::{AheadEnv, Env, ObjectsEnv, PacketsEnv, Shape, TimesEnv};
+use crate::abi::{AheadEnv, Env, ObjectsEnv, PacketsEnv, ResultsEnv, Shape, TimesEnv};
 use crate::batch::Packets;
 use crate::codegen::{self, Shared};
 use crate::contexts::Contexts;
@@ -358,8 +358,11 @@ impl Compiled {
                 memory: packets.ahead.memory,
                 places_end: packets.ahead.places.as_ptr_range().end,
             },
-            outcomes_end: packets.outcomes_end(),
-            moved: packets.moved(),
+            results: ResultsEnv {
+                outcomes_end: packets.outcomes_end(),
+                moved: packets.moved(),
+                dropped_copies: packets.dropped_copies(),
+            },
             lookups,
             port: u64::from(packets.port),
             times: TimesEnv { end: packets.times.each.as_ptr_range().end, now_ns: packets.times.now_ns },

@@ -28,7 +28,7 @@ pub mod stepping;
 mod storage;
 mod tables;
 
-pub use abi::{Outcome, Shape};
+pub use abi::{DroppedCopy, Outcome, Shape};
 pub use batch::{Batch, Outcomes, Results, Times};
 pub use compiled::{Compiled, Effort, HAS_CODE_GENERATOR, JitError, Listing, Options, Statistics, listing};
 pub use contexts::Contexts;

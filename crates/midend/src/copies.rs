@@ -15,6 +15,9 @@ use crate::order::{QUEUES, reached};
 use millrace_pipeline::*;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Most ports of a set whose copies pass egress together: those that are numbered from 0.
+pub const MAX_COPIES: u32 = 32;
+
 /// How copies pass egress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copies {

@@ -64,6 +64,9 @@ pub enum Does {
     NextPacket(u32),
     /// Goes on to the line where the full bucket of an exact table goes on.
     NextLine(TableId),
+    /// Goes on to the next copy of a packet for a set of ports, if there is one: the loop of
+    /// [`Term::MoreCopies`](crate::cfg::Term::MoreCopies).
+    NextCopy,
     /// Calls.
     Call(Callee),
 }

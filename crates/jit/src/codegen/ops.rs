@@ -7,7 +7,7 @@ use super::packet::PacketAccess;
 use super::slots::SlotAccess;
 use super::values::{Form, Num, Val};
 use super::variables::PacketVar;
-use crate::abi::{self, DROP_SITE, QUEUE};
+use crate::abi::{self, DROP_SITE, DroppedCopies, DroppedCopy, Env, QUEUE};
 use crate::layout::TAKEN;
 use crate::runtime::{Helper, Texts, Writer};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -222,12 +222,25 @@ impl<'a> Operations<'a> {
             Some(slot) => self.number_in(slot),
             None => self.e().int(u64::from(u16::MAX)),
         };
-        let (host, port) = (self.packet().host(), self.packet().get(PacketVar::Copy));
-        self.e().call(Helper::DropCopy, &[host, port, site]);
+        let port = self.packet().get(PacketVar::Copy);
+        self.note_dropped(port, site);
         let (one, out) = (self.e().int(1), self.packet().get(PacketVar::Out));
         let bit = self.ins().ishl(one, port);
         let left = self.ins().band_not(out, bit);
         self.set_out(left);
+    }
+
+    /// A copy goes to the end of those that were dropped. There is room for the copies of a whole batch, as each packet has at
+    /// most one for each port of a set.
+    fn note_dropped(&mut self, port: Value, site: Value) {
+        let port = self.ins().ishl_imm_u(port, i64::from(DroppedCopy::PORT));
+        let copy = self.ins().bor(port, site);
+        let list = self.packet().env_field(offset_of!(Env, results.dropped_copies));
+        let count = self.e().load_word(types::I64, list, offset_of!(DroppedCopies, count) as u32);
+        let at = self.e().element(list, count, size_of::<DroppedCopy>() as u32);
+        self.ins().istore32(plain(), copy, at, offset_of!(DroppedCopies, each) as i32);
+        let count = self.e().plus(count, 1);
+        self.e().store_word(count, list, offset_of!(DroppedCopies, count) as u32);
     }
 
     fn inst(&mut self, inst: &Inst) {

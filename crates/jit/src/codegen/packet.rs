@@ -129,7 +129,7 @@ impl<'a> PacketAccess<'a> {
             stage: load(offset_of!(abi::Env, stage)),
             tables: load(offset_of!(abi::Env, tables)),
             places_end: load(offset_of!(abi::Env, packets.places_end)),
-            outcomes_end: load(offset_of!(abi::Env, outcomes_end)),
+            outcomes_end: load(offset_of!(abi::Env, results.outcomes_end)),
         };
     }
 
@@ -204,7 +204,7 @@ impl<'a> PacketAccess<'a> {
     pub(super) fn moved(&mut self) -> Value {
         let distance = self.distance();
         let times = self.e.shl(distance, (size_of::<abi::Moved>() as u32 / PLACE).trailing_zeros());
-        let all = self.env_field(offset_of!(abi::Env, moved));
+        let all = self.env_field(offset_of!(abi::Env, results.moved));
         self.e.ins().iadd(all, times)
     }
 

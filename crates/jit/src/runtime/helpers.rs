@@ -54,7 +54,6 @@ helpers! {
     Call = call;
     CallResult = call_result;
     AssertFailed = assert_failed;
-    DropCopy = drop_copy;
     Count = count;
     CountDirect = count_direct;
     Meter = meter;
@@ -364,12 +363,6 @@ unsafe extern "C" fn call_result(to: *mut Host<'static>, index: u64) -> u64 {
 unsafe extern "C" fn assert_failed(to: *mut Host<'static>, text: u64) -> u64 {
     // SAFETY: the host.
     unsafe { host(to) }.assert_failed(text);
-    0
-}
-
-unsafe extern "C" fn drop_copy(to: *mut Host<'static>, port: u64, site: u64) -> u64 {
-    // SAFETY: the host.
-    unsafe { host(to) }.dropped_copies.push((port as u32, site as u16));
     0
 }
 

@@ -25,8 +25,6 @@ pub struct Host<'a> {
     pub(crate) results: Vec<u64>,
     /// Packets that did not fit where they were.
     moved: Vec<Box<[u8]>>,
-    /// Copies that egress has dropped: the port, and where the program asked for it. At most as many for each packet as a set has ports.
-    pub(crate) dropped_copies: Vec<(u32, u16)>,
 }
 
 impl<'a> Host<'a> {
@@ -41,7 +39,6 @@ impl<'a> Host<'a> {
             arguments: Vec::new(),
             results: Vec::new(),
             moved: Vec::new(),
-            dropped_copies: Vec::new(),
         }
     }
 
@@ -73,13 +70,6 @@ impl<'a> Host<'a> {
     /// What the program has sent out since this was asked last.
     pub fn take_effects(&mut self) -> Effects {
         std::mem::take(&mut self.effects)
-    }
-
-    /// The copies that egress has dropped since this was asked last: the port, and where the program asked for it
-    /// ([`Outcome::drop_site`](crate::abi::Outcome::drop_site)).
-    #[inline]
-    pub fn take_dropped_copies(&mut self) -> Vec<(u32, u16)> {
-        std::mem::take(&mut self.dropped_copies)
     }
 
     /// What the program has sent out since this was asked last goes to the end of others.

@@ -3,7 +3,7 @@
 use super::{Cfg, CfgBlock, CfgId, Input, Leave, Op, Spill, Term};
 use crate::budget::Refusal;
 use crate::budget::{Cost, Limit, MAX_ESTIMATE, Meter};
-use crate::copies::Copies;
+use crate::copies::{Copies, MAX_COPIES};
 use crate::plan::{Plan, Start, Step};
 use crate::site::Site;
 use crate::verdict::Verdict;
@@ -258,8 +258,8 @@ impl Builder<'_> {
         let p = self.program;
         let ports = p.intrinsics.get(Intrinsic::EgressPorts)?;
         let (Copies { apart, cleared }, together) = (self.copies.clone()?, self.together?);
-        let fits = Expr::Read(ports).slice(63, 32, p).eq(Expr::bits(32, 0));
-        let set = Op::SetOut(Expr::Read(ports).slice(31, 0, p));
+        let fits = Expr::Read(ports).slice(63, MAX_COPIES, p).eq(Expr::bits(64 - MAX_COPIES, 0));
+        let set = Op::SetOut(Expr::Read(ports).slice(MAX_COPIES - 1, 0, p));
         let mut told = unicast[1..].to_vec();
         self.set(Intrinsic::PacketPath, PacketPath::Replication as u64, &mut told);
         if apart == 0 {
