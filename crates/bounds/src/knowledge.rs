@@ -1,5 +1,6 @@
 //! What the tables of a running program say that bounds what a packet meets there.
 
+use millrace_midend::type_width;
 use millrace_pipeline::entity::PrimaryMap;
 use millrace_pipeline::{ActionId, Bits, EntryMatch, Program, TableAction, TableId};
 use millrace_state::{EntryView, LookupContract, State, Tables, Target};
@@ -24,6 +25,8 @@ pub(crate) struct Table {
     pub(crate) others: Option<Vec<bool>>,
     /// What a miss may run. Of a default group each member may be it.
     pub(crate) default: Vec<Call>,
+    /// Of each action, by its index, and each of its parameters, the most bits that are set in what entries and the default give it.
+    pub(crate) ones: Vec<Vec<u32>>,
     /// What a lookup takes as the table is built.
     pub(crate) lookup: LookupContract,
 }
@@ -63,8 +66,10 @@ impl Table {
     fn of(program: &Program, tables: &Tables, id: TableId, has_priority: bool) -> Table {
         let mut entries = Vec::new();
         let mut others: Option<Vec<bool>> = None;
+        let mut ones = no_ones(program, id);
         for view in tables.entries(id) {
             let calls = calls_of(program, tables, id, &view.target);
+            add_ones(program, id, &calls, &mut ones);
             if entries.len() < MAX_ENTRIES {
                 let rank = rank(&view, has_priority);
                 entries.push(Entry { matches: view.matches, rank, calls });
@@ -74,7 +79,8 @@ impl Table {
             }
         }
         let default = calls_of(program, tables, id, &tables.default_target(id));
-        Table { entries, others, default, lookup: tables.lookup_contract(id) }
+        add_ones(program, id, &default, &mut ones);
+        Table { entries, others, default, ones, lookup: tables.lookup_contract(id) }
     }
 
     /// Whether an action may run at a hit, or at a miss.
@@ -83,6 +89,24 @@ impl Table {
         self.default.iter().any(runs)
             || self.entries.iter().any(|entry| entry.calls.iter().any(runs))
             || self.others.as_ref().is_some_and(|used| used[action])
+    }
+}
+
+/// Of each parameter of the actions of a table: 0.
+fn no_ones(program: &Program, id: TableId) -> Vec<Vec<u32>> {
+    let actions = program.tables[id].actions.iter();
+    actions.map(|listed| vec![0; program.actions[listed.action].params.len()]).collect()
+}
+
+/// Makes the most bits of parameters at least those of some calls. Of data that is not known all bits may be set.
+fn add_ones(program: &Program, id: TableId, calls: &[Call], ones: &mut [Vec<u32>]) {
+    for call in calls {
+        let params = &program.actions[program.tables[id].actions[call.action].action].params;
+        for (number, (param, most)) in params.iter().zip(&mut ones[call.action]).enumerate() {
+            let width = type_width(program.slots[*param].ty);
+            let count = |arg: &Bits| (0..arg.width()).filter(|at| arg.bit(*at)).count() as u32;
+            *most = (*most).max(call.args.get(number).map_or(width, count));
+        }
     }
 }
 

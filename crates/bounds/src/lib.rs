@@ -19,6 +19,7 @@ mod calibration;
 mod choice;
 mod circuit;
 mod contracts;
+mod copies;
 mod cost;
 mod decode;
 mod error;

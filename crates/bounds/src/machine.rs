@@ -2,10 +2,11 @@
 //! which nodes of the program its instructions tell of.
 
 use crate::contracts::{Contract, contract};
+use crate::copies::most_copies;
 use crate::cost::{Cost, of_block};
 use crate::decode::Flow;
 use crate::error::NoBound;
-use crate::graph::{BlockNumber, Graph, describe, does, mark, reverse_postorder};
+use crate::graph::{BlockNumber, Graph, Loop, describe, does, mark, reverse_postorder};
 use crate::knowledge::Knowledge;
 use millrace_midend::machine::{Callee, Does, MachineCode};
 use millrace_midend::specialise::NodeId;
@@ -31,6 +32,10 @@ pub(crate) struct Machine<'a> {
     /// Where each block leads within the loop of its phase. A way back to the loop's start, and one out of it, end the packet's
     /// part of the phase: [`Machine::ends`].
     pub(crate) successors: Vec<Vec<BlockNumber>>,
+    /// Of a block in a loop over the copies of a packet for a set of ports, which. Its paths back stay.
+    pub(crate) copies_of: Vec<Option<usize>>,
+    /// Most copies of a packet in such a loop.
+    most_copies: u32,
     /// Whether the part of a packet may end after a block.
     pub(crate) ends: Vec<bool>,
     /// What the lookup of all packets that wait for a table costs for each.
@@ -62,6 +67,8 @@ impl<'a> Machine<'a> {
             headers: BTreeMap::new(),
             phase_of: vec![None; count],
             successors: graph.blocks.iter().map(|block| block.successors.clone()).collect(),
+            copies_of: vec![None; count],
+            most_copies: most_copies(program, knowledge),
             ends: vec![false; count],
             each: FxHashMap::default(),
             once: Cost::default(),
@@ -124,7 +131,10 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Takes out the paths back of all loops: those over packets are the parts of packets, those inside them turn so often at most.
+    /// Takes out the paths back of loops: those over packets are the parts of packets, those over lines of tables turn so often at most.
+    /// Loops over copies keep theirs, as copies may take different paths: a search [counts them](Machine::copies).
+    ///
+    /// A loop over copies may have others in it, where some copies pass code of their own; what counts is the outermost one.
     fn cut_loops(&mut self, knowledge: &Knowledge) -> Result<(), NoBound> {
         let loops = self.graph.loops.clone();
         // Inner ones first: what they cost belongs to the loop around them.
@@ -148,6 +158,12 @@ impl<'a> Machine<'a> {
                 }
                 continue;
             }
+            if table.is_none() && found.around.is_some() && self.is_over_copies(found) {
+                for block in &found.blocks {
+                    self.copies_of[*block] = Some(number);
+                }
+                continue;
+            }
             let at = self.graph.blocks[found.header].instructions.first().map_or(0, |first| first.at);
             let (Some(table), Some(_)) = (table, found.around) else {
                 return Err(NoBound::Loop { place: describe(self.code, at) });
@@ -161,6 +177,50 @@ impl<'a> Machine<'a> {
             self.costs[found.header] += turn * turns;
         }
         Ok(())
+    }
+
+    /// Whether all turns of a loop ask for the next copy.
+    fn is_over_copies(&self, found: &Loop) -> bool {
+        let silent: Vec<BlockNumber> =
+            found.blocks.iter().copied().filter(|block| !self.asks_for_copy(*block)).collect();
+        // Without the blocks that ask nothing may lead back: each block has its place after those that lead to it.
+        let mut waits: FxHashMap<BlockNumber, usize> = silent.iter().map(|block| (*block, 0)).collect();
+        for to in silent.iter().flat_map(|block| &self.successors[*block]) {
+            waits.entry(*to).and_modify(|count| *count += 1);
+        }
+        let mut free: Vec<BlockNumber> = silent.iter().copied().filter(|block| waits[block] == 0).collect();
+        let mut placed = 0;
+        while let Some(block) = free.pop() {
+            placed += 1;
+            for to in &self.successors[block] {
+                if let Some(count) = waits.get_mut(to) {
+                    *count -= 1;
+                    if *count == 0 {
+                        free.push(*to);
+                    }
+                }
+            }
+        }
+        placed == silent.len()
+    }
+
+    /// Whether a block ends with the question for the next copy.
+    fn asks_for_copy(&self, block: BlockNumber) -> bool {
+        // Only the branch itself: jumps on the edges after it may tell the same, and one copy must not count twice.
+        self.graph.blocks[block].instructions.iter().any(|instruction| {
+            let origin = self.code.origin(instruction.at);
+            matches!(instruction.flow, Flow::Branch(_))
+                && origin.is_some_and(|origin| origin.does == Does::NextCopy)
+        })
+    }
+
+    /// How many copies a packet has made in the loop that a block is in, when it comes there from another block with so many; none: more
+    /// than it can make. Elsewhere there are none, so that places outside of the loop are told apart by themselves alone.
+    pub(crate) fn copies(&self, from: BlockNumber, copies: u32, to: BlockNumber) -> Option<u32> {
+        let Some(number) = self.copies_of[to] else { return Some(0) };
+        let before = if self.copies_of[from] == Some(number) { copies } else { 0 };
+        let copies = before + u32::from(self.asks_for_copy(to));
+        (copies <= self.most_copies).then_some(copies)
     }
 
     /// The most that a way from one block through some of them costs, in each regard alone.

@@ -44,7 +44,7 @@ impl Effort {
         Effort { paths: 4_000, asked: 20_000_000, time: Duration::from_secs(1) };
 }
 
-/// Most pairs of block and place.
+/// Most places of paths.
 const MAX_PLACES: usize = 1 << 20;
 
 /// The dearest path.
@@ -85,10 +85,15 @@ struct Begun {
     /// The one that it goes on from.
     before: Option<usize>,
     at: Next,
+    /// Copies that it has made in the loop over copies where it is.
+    copies: u32,
     cost: Cost,
     /// The packet there; none until the way is taken up.
     packet: Option<Rc<Packet>>,
 }
+
+/// Where a way is: a block, the place in the program at its end, and the copies made in the loop that the block is in.
+type Spot = (BlockNumber, Place, u32);
 
 /// In the queue: what a way can cost at most, its length, and its number.
 type Waiting = (u64, u32, usize);
@@ -99,8 +104,8 @@ pub(crate) struct Search<'a, 'w> {
     paths: Paths<'a>,
     world: World<'a>,
     weight: Weight<'w>,
-    /// What is left after a block at a place, without conditions; none: no way ends from there.
-    left: FxHashMap<(BlockNumber, Place), Option<u64>>,
+    /// What is left after a block, without conditions; none: no way ends from there.
+    left: FxHashMap<Spot, Option<u64>>,
     begun: Vec<Begun>,
     asked: u64,
 }
@@ -134,7 +139,7 @@ impl<'a, 'w> Search<'a, 'w> {
         let packet = Rc::new(Packet::new(&mut self.world, start));
         let mut queue: BinaryHeap<Waiting> = BinaryHeap::new();
         for next in self.paths.start()? {
-            self.begin(None, next, Cost::default(), &mut queue)?;
+            self.begin(None, next, 0, Cost::default(), &mut queue)?;
         }
         let without_conditions = queue.peek().ok_or(NoBound::NoPath)?.0;
         while let Some((most, _, number)) = queue.pop() {
@@ -153,7 +158,8 @@ impl<'a, 'w> Search<'a, 'w> {
             let Some(packet) = self.go(&before, number)? else { continue };
             let packet = Rc::new(packet);
             self.begun[number].packet = Some(Rc::clone(&packet));
-            let (at, cost) = (self.begun[number].at.clone(), self.begun[number].cost);
+            let Begun { at, copies, cost, .. } = &self.begun[number];
+            let (at, copies, cost) = (at.clone(), *copies, *cost);
             match at {
                 Next::Done(..) => {
                     let way = self.told(number, &packet);
@@ -162,7 +168,9 @@ impl<'a, 'w> Search<'a, 'w> {
                 }
                 Next::Block(block, place, _) | Next::Phase(block, place, _) => {
                     for next in self.paths.after(block, place)? {
-                        self.begin(Some(number), next, cost, &mut queue)?;
+                        if let Some(copies) = self.copies(block, copies, &next) {
+                            self.begin(Some(number), next, copies, cost, &mut queue)?;
+                        }
                     }
                 }
             }
@@ -175,18 +183,21 @@ impl<'a, 'w> Search<'a, 'w> {
         &mut self,
         before: Option<usize>,
         next: Next,
+        copies: u32,
         cost: Cost,
         queue: &mut BinaryHeap<Waiting>,
     ) -> Result<(), NoBound> {
         let cost = cost + self.own_cost(&next);
         let left = match &next {
             Next::Done(..) => Some(0),
-            Next::Block(block, place, _) | Next::Phase(block, place, _) => self.left(*block, *place)?,
+            Next::Block(block, place, _) | Next::Phase(block, place, _) => {
+                self.left((*block, *place, copies))?
+            }
         };
         if let Some(left) = left {
             let length = before.map_or(0, |before| self.length(before) + 1);
             queue.push(((self.weight)(cost).saturating_add(left), length, self.begun.len()));
-            self.begun.push(Begun { before, at: next, cost, packet: None });
+            self.begun.push(Begun { before, at: next, copies, cost, packet: None });
         }
         Ok(())
     }
@@ -229,9 +240,17 @@ impl<'a, 'w> Search<'a, 'w> {
         cost
     }
 
+    /// The copies that a way has made where it comes from a block; none: too many.
+    fn copies(&self, from: BlockNumber, copies: u32, next: &Next) -> Option<u32> {
+        match next {
+            Next::Block(to, ..) => self.machine.copies(from, copies, *to),
+            Next::Phase(..) | Next::Done(..) => Some(0),
+        }
+    }
+
     /// The most that can come after a block at a place, without conditions.
-    fn left(&mut self, block: BlockNumber, place: Place) -> Result<Option<u64>, NoBound> {
-        let mut stack = vec![(block, place)];
+    fn left(&mut self, spot: Spot) -> Result<Option<u64>, NoBound> {
+        let mut stack = vec![spot];
         while let Some(at) = stack.pop() {
             if self.left.contains_key(&at) {
                 continue;
@@ -240,19 +259,22 @@ impl<'a, 'w> Search<'a, 'w> {
                 return Err(NoBound::TooLarge { what: "places in the code", most: MAX_PLACES });
             }
             let (mut best, mut is_whole) = (None, true);
-            for next in self.paths.after(at.0, at.1)? {
+            let (from, from_place, copies) = at;
+            for next in self.paths.after(from, from_place)? {
+                let Some(copies) = self.copies(from, copies, &next) else { continue };
                 let own = (self.weight)(self.own_cost(&next));
                 let after = match &next {
                     Next::Done(..) => Some(0),
                     Next::Block(block, place, _) | Next::Phase(block, place, _) => {
-                        match self.left.get(&(*block, *place)) {
+                        let spot = (*block, *place, copies);
+                        match self.left.get(&spot) {
                             Some(known) => *known,
                             None => {
                                 if is_whole {
                                     stack.push(at);
                                 }
                                 is_whole = false;
-                                stack.push((*block, *place));
+                                stack.push(spot);
                                 None
                             }
                         }
@@ -266,7 +288,7 @@ impl<'a, 'w> Search<'a, 'w> {
                 self.left.insert(at, best);
             }
         }
-        Ok(self.left.get(&(block, place)).copied().flatten())
+        Ok(self.left.get(&spot).copied().flatten())
     }
 
     /// Takes a packet along a step; none when no packet can go there.
