@@ -46,7 +46,7 @@ impl Contract {
 /// The contract of what is called; none: there is none.
 pub(crate) fn contract(callee: &Callee, program: &Program, knowledge: &Knowledge) -> Option<Contract> {
     match callee {
-        Callee::Helper { name, known } => helpers::helper(name, known, program),
+        Callee::Helper { name, known } => helpers::helper(name, known, program, knowledge),
         Callee::Lookup(table) => {
             let one = lookups::lookup(program, knowledge, *table)?.alone;
             Some(Contract { once: one, alone: one, ..Contract::default() })

@@ -155,7 +155,7 @@ block2:
         );
         let program = millrace_pipeline::text::parse(&text).unwrap();
         millrace_pipeline::verify(&program).unwrap();
-        most_copies(&program, &Knowledge { tables: PrimaryMap::new(), memory: 0 })
+        most_copies(&program, &Knowledge { tables: PrimaryMap::new(), is_shared: false, memory: 0 })
     }
 
     #[test]

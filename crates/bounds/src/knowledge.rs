@@ -12,6 +12,8 @@ const MAX_ENTRIES: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Knowledge {
     pub(crate) tables: PrimaryMap<TableId, Table>,
+    /// Whether several workers share meters and registers.
+    pub(crate) is_shared: bool,
     /// Bytes of tables and objects.
     pub(crate) memory: u64,
 }
@@ -58,7 +60,7 @@ impl Knowledge {
             .keys()
             .map(|id| Table::of(program, &tables, id, state.needs_priority(id)))
             .collect();
-        Knowledge { tables: known, memory: state.account().held().bytes }
+        Knowledge { tables: known, is_shared: state.has_sections(), memory: state.account().held().bytes }
     }
 }
 

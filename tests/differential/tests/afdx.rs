@@ -2,7 +2,7 @@
 //! engines, packets of a burst at their own times, and across a change of the program.
 
 use millrace_dataplane::{Clock, EngineKind, Keep, Switch, SwitchConfig, swap_at_rest};
-use millrace_differential::compile_path;
+use millrace_differential::{Trio, compile, compile_path};
 use millrace_frames::{Burst, HEADROOM, MAX_BATCH, Place, TAILROOM};
 use millrace_pipeline::Program;
 use millrace_pipeline::arbitrary::Rng;
@@ -205,4 +205,62 @@ fn the_interpreter_polices_the_same() {
     let frames = FRAMES / 25;
     let passed = run("afdx", EngineKind::Interp, 1, frames);
     assert_eq!(run("afdx_registers", EngineKind::Interp, 1, frames), passed);
+}
+
+/// Accounts of which some have no parameters, asked by an index that may be outside, for lengths up to the largest.
+#[test]
+fn accounts_without_parameters_and_outside_let_all_pass() {
+    let program = compile(
+        "accounts",
+        "#include <core.p4>
+         #include <v1model.p4>
+         #include <millrace.p4>
+         header h_t { bit<32> index; bit<32> bytes; }
+         struct headers_t { h_t h; }
+         struct meta_t { }
+         parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+             state start { packet.extract(hdr.h); transition accept; }
+         }
+         control V(inout headers_t hdr, inout meta_t meta) { apply { } }
+         control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+             account(4) accounts;
+             apply {
+                 sm.egress_spec = 1;
+                 if (!accounts.admit(hdr.h.index, hdr.h.bytes)) { mark_to_drop(sm); }
+             }
+         }
+         control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+         control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.h); } }
+         V1Switch(P(), V(), I(), E(), V(), D()) main;",
+    );
+    let mut trio = Trio::new(&program, &SwitchConfig::default(), |switch| {
+        let commands =
+            "account_set I.accounts 1 1ms 0us 200 both\naccount_set I.accounts 2 4ms 500us 1518 bytes\n";
+        let report = run_on(switch, commands, &parse(commands).unwrap(), |_| ());
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+    })
+    .unwrap();
+    let mut rng = Rng::new(1);
+    let (start, mut passed) = (trio.interp.now_ns(), [0; 5]);
+    for round in 0..80 {
+        let packet = |rng: &mut Rng| {
+            let index = if rng.below(9) == 0 { u32::MAX } else { rng.below(5) as u32 };
+            let bytes = if rng.below(9) == 0 { u32::MAX } else { rng.below(400) as u32 };
+            [index.to_be_bytes(), bytes.to_be_bytes()].concat()
+        };
+        let batch: Vec<Vec<u8>> = (0..1 + rng.below(MAX_BATCH)).map(|_| packet(&mut rng)).collect();
+        let outcome = trio
+            .packets(0, &batch, start + round * 300_000)
+            .unwrap_or_else(|error| panic!("{round}: {error}"));
+        for (_, bytes) in outcome.outputs() {
+            passed[usize::from(bytes[3]).min(4)] += 1;
+        }
+        let open = |bytes: &&Vec<u8>| !matches!(bytes[..4], [0, 0, 0, 1 | 2]);
+        let all_open = batch.iter().filter(open).count();
+        let open_passed =
+            outcome.outputs().filter(|(_, bytes)| !matches!(bytes[..4], [0, 0, 0, 1 | 2])).count();
+        assert_eq!(open_passed, all_open, "round {round}");
+    }
+    trio.state().unwrap();
+    assert!(passed.iter().all(|passed| *passed > 10), "{passed:?}");
 }

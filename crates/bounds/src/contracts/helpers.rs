@@ -3,6 +3,7 @@
 mod added;
 
 use super::Contract;
+use crate::knowledge::Knowledge;
 use millrace_pipeline::limits::MAX_PAYLOAD;
 use millrace_pipeline::*;
 
@@ -11,7 +12,12 @@ const MOST_BYTES: u64 = MAX_PAYLOAD as u64;
 /// Numbers of one or two limbs are kept without memory of their own.
 const IN_PLACE: u64 = 128;
 
-pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Option<Contract> {
+pub(super) fn helper(
+    name: &str,
+    known: &[Option<u64>],
+    program: &Program,
+    knowledge: &Knowledge,
+) -> Option<Contract> {
     let known = |at: usize| known.get(at).copied().flatten();
     let varbit = widest_varbit(program);
     let fixed = Contract::fixed;
@@ -22,6 +28,9 @@ pub(super) fn helper(name: &str, known: &[Option<u64>], program: &Program) -> Op
             Unit::Account => fixed(170, 4),
             _ => fixed(187, 4),
         },
+        // Called only where several workers share the account: then each may wait for the others.
+        "ask_shared" if knowledge.is_shared => return None,
+        "ask_shared" => Contract::default(),
         "meter_direct" => {
             match program.tables.values().nth(known(1)? as usize)?.direct_meter.as_ref()?.unit {
                 Unit::Account => fixed(204, 5),

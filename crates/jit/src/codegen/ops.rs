@@ -259,8 +259,10 @@ impl<'a> Operations<'a> {
             Inst::Meter { meter, index, color, length, dst } => {
                 let index = self.index(index);
                 let before = color.as_ref().map(|color| self.index(color));
+                let is_short =
+                    length.as_ref().is_none_or(|length| type_width(length.ty(self.slots.program)) <= 32);
                 let length = self.metered_bytes(length.as_ref());
-                let color = self.on_objects().meter(*meter, index, before, length);
+                let color = self.on_objects().meter(*meter, index, before, (length, is_short));
                 let val = self.slots.as_type(*dst, Num::one(8, color));
                 self.slots.write(*dst, val);
             }

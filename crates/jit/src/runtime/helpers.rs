@@ -57,6 +57,8 @@ helpers! {
     Count = count;
     CountDirect = count_direct;
     Meter = meter;
+    // As `Meter`, for accounts that workers share: code asks its own ones itself.
+    AskShared = ask_shared;
     MeterDirect = meter_direct;
     RegisterRead = register_read;
     RegisterWrite = register_write;
@@ -399,6 +401,18 @@ unsafe extern "C" fn meter(
     // SAFETY: the host.
     let host = unsafe { host(to) };
     host.state.meter(MeterId::from_u32(id as u32), index, time_ns, bytes, color(before)) as u64
+}
+
+unsafe extern "C" fn ask_shared(
+    to: *mut Host<'static>,
+    id: u64,
+    index: u64,
+    bytes: u64,
+    before: u64,
+    time_ns: u64,
+) -> u64 {
+    // SAFETY: as `meter`.
+    unsafe { meter(to, id, index, bytes, before, time_ns) }
 }
 
 unsafe extern "C" fn meter_direct(
