@@ -258,13 +258,24 @@ fn send_in_order(
                 (same, count) = (outcome, 1);
                 true
             }
-            Verdict::ForwardEach => hops.is_some_and(|hops| {
-                let goes = known.sent_to_each(outcome.number(), len);
+            Verdict::ForwardEach => {
+                let Some(hops) = hops else { return false };
+                let ports = outcome.number();
+                // Most sets have one port, so no loop.
+                if ports.is_power_of_two() {
+                    let port = ports.trailing_zeros();
+                    let goes = known.sent(port.into(), len);
+                    if goes {
+                        sent(port, Output::within(at, results.bytes(at), Service::default()));
+                    }
+                    return goes;
+                }
+                let goes = known.sent_to_each(ports, len);
                 if goes {
-                    send_copies(results, at, (outcome.number(), hops), sent);
+                    send_copies(results, at, (ports, hops), sent);
                 }
                 goes
-            }),
+            }
             _ => false,
         }
     });

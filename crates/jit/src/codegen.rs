@@ -13,6 +13,7 @@
 //! - [`Gen`] goes through the graph. [`GraphWalk`] has its nodes and edges, [`Staged`] the packets that wait for a table,
 //!   [`TableLookup`] the lookup of one table.
 
+mod ahead;
 mod apply;
 mod arithmetic;
 mod cache;

@@ -1,6 +1,7 @@
 //! Applying tables: keys, lookups, and the loops of staged tables.
 
 use super::Gen;
+use super::ahead::Wanted;
 use super::cache::Cache;
 use super::fields::plain;
 use super::lookup::has_entries;
@@ -169,6 +170,8 @@ impl Gen<'_> {
         let at = self.e().b.declare_var(types::I64);
         self.e().b.def_var(at, memory);
         let end = self.ins().iadd(memory, bytes);
+        let wanted = Wanted::of(self.program, self.cfg, self.ops.objects, (table, stage));
+        let last = self.e().plus(end, -4);
         self.ins().jump(first, &[]);
         self.e().b.switch_to_block(first);
         self.packet().cache = Cache::default();
@@ -177,6 +180,7 @@ impl Gen<'_> {
         self.packet().set(PacketVar::BeforeEnd, before_end);
         self.packet().find_context();
         self.packet().find_packet();
+        wanted.ask_for(&mut self.ops, &self.lookups, stage, (address, last));
         let found = if stage.by_loads {
             let key = self.ins().uload32(plain(), address, stage.keys as i32);
             self.of_table(table).by_loads(&[key])

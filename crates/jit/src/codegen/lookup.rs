@@ -307,6 +307,12 @@ impl<'a> TableLookup<'_, 'a> {
         if self.lookups.count_lookups {
             self.count_lookup(found);
         }
+        let record = self.record_of(slot);
+        self.packet.set(PacketVar::Record, record);
+    }
+
+    /// The record of an action slot.
+    pub(super) fn record_of(&mut self, slot: Value) -> Value {
         let records = self.field(offset_of!(TableEnv, records));
         let stride = self.lookups.records[self.table.index()].stride;
         let offset = match stride.is_power_of_two() {
@@ -316,8 +322,7 @@ impl<'a> TableLookup<'_, 'a> {
                 self.ins().imul(slot, stride)
             }
         };
-        let record = self.ins().iadd(records, offset);
-        self.packet.set(PacketVar::Record, record);
+        self.ins().iadd(records, offset)
     }
 
     /// Counts a lookup that gave an action slot.

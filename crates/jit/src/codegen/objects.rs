@@ -19,7 +19,7 @@ use millrace_state::{AccountCell, REFUSED_BYTES};
 use std::mem::offset_of;
 
 /// Bytes of a counter: packets, then bytes, 64 bits each.
-const COUNTER_BYTES: u32 = 16;
+pub(super) const COUNTER_BYTES: u32 = 16;
 
 /// Code that works on objects, or calls for them.
 pub(super) struct Objects<'g, 'a> {
@@ -39,7 +39,7 @@ impl<'a> Objects<'_, 'a> {
     }
 
     /// What the environment says of an object; none where it has to be called for.
-    fn object(&mut self, object: Object, field: usize) -> Option<Value> {
+    pub(super) fn object(&mut self, object: Object, field: usize) -> Option<Value> {
         let number = *self.numbers.get(&object)?;
         let objects = self.packet.env_field(offset_of!(Env, objects) + offset_of!(ObjectsEnv, each));
         let at = number * size_of::<ObjectEnv>() + field;

@@ -168,9 +168,18 @@ impl<'a> Operations<'a> {
 
     /// An argument of the action, from the record.
     fn argument(&mut self, dst: SlotId, table: TableId, action: usize, param: usize) {
-        let offset = self.records[table.index()].offsets[action][param];
         let record = self.packet().get(PacketVar::Record);
-        let width = type_width(self.slots.program.slots[dst].ty);
+        let num = self.argument_of(record, table, action, param);
+        let val = self.slots.as_type(dst, num);
+        self.slots.write(dst, val);
+    }
+
+    /// An argument of an action, from a record.
+    pub(super) fn argument_of(&mut self, record: Value, table: TableId, action: usize, param: usize) -> Num {
+        let program = self.slots.program;
+        let param_slot = program.actions[program.tables[table].actions[action].action].params[param];
+        let offset = self.records[table.index()].offsets[action][param];
+        let width = type_width(program.slots[param_slot].ty);
         let at = offset as i32;
         let words: Vec<Value> = match argument_size(width).0 {
             1 => vec![self.ins().uload8(types::I64, plain(), record, at)],
@@ -180,7 +189,7 @@ impl<'a> Operations<'a> {
                 .map(|i| self.e().load_word(types::I64, record, offset + 8 * i as u32))
                 .collect(),
         };
-        let num = match words.as_slice() {
+        match words.as_slice() {
             [raw] => {
                 self.e().widths.insert(*raw, width);
                 let form = match network_order(width) {
@@ -190,9 +199,7 @@ impl<'a> Operations<'a> {
                 Num { width, form }
             }
             _ => Num::limbs(width, words),
-        };
-        let val = self.slots.as_type(dst, num);
-        self.slots.write(dst, val);
+        }
     }
 
     /// The port to send to, or the parser's error; 32 bits.
@@ -329,7 +336,7 @@ impl<'a> Operations<'a> {
     }
 
     /// Code of counters, registers, accounts and atomic sections.
-    fn on_objects(&mut self) -> Objects<'_, 'a> {
+    pub(super) fn on_objects(&mut self) -> Objects<'_, 'a> {
         Objects { program: self.slots.program, numbers: self.objects, packet: &mut self.slots.packet }
     }
 
