@@ -141,10 +141,10 @@ fn argument(width: u64) -> Contract {
 }
 
 /// A message with so many values: room for the values, for four of them at first and twice as many when it is full; and room for
-/// the message.
+/// the message. The allocator's longest path depends on what was freed before: 1435 instructions were counted of a packet of `l2_switch`.
 fn digest(values: u64) -> Contract {
     let growths = 1 + u64::from(values.div_ceil(4).max(1).next_power_of_two().ilog2());
-    Contract::allocating(630 + growths * (260 + 5 * values), 20)
+    Contract::allocating(800 + growths * (260 + 5 * values), 20)
 }
 
 /// An operation on numbers wider than a limb. Of the quotient there is no contract.
