@@ -277,7 +277,10 @@ fn write_entries(args: &EntriesArgs, is_json: bool) -> Result<(), Failure> {
     match (is_json, &args.output) {
         (true, Some(_)) => say_line(json!({ "ok": true, "files": files })),
         (true, None) => {
-            let each = |of: &millrace_network::export::Entries| json!({ "switch": of.switch, "entries": of.commands, "management": of.management, "tc": of.plans });
+            let each = |of: &millrace_network::export::Entries| {
+                let (entries, management) = (&of.commands, &of.management);
+                json!({ "switch": of.switch, "entries": entries, "management": management, "tc": of.plans })
+            };
             say_line(json!({ "ok": true, "switches": made.iter().map(each).collect::<Vec<_>>() }));
         }
         (false, _) => note_line(format_args!("{} files for {} switches", files.len(), made.len())),
