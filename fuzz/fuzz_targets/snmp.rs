@@ -100,8 +100,7 @@ fn after_end(mut pieces: &[u8]) -> &[u8] {
 }
 
 fn shortest(mut number: &[u8]) -> Vec<u8> {
-    while let [0, next @ 0..128, ..] | [255, next @ 128.., ..] = number {
-        let _ = next;
+    while let [0, 0..=127, ..] | [255, 128..=255, ..] = number {
         number = &number[1..];
     }
     number.to_vec()

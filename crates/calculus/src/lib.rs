@@ -58,6 +58,7 @@
 mod aggregate;
 mod bounds;
 mod check;
+mod crossings;
 mod curve;
 mod deviation;
 mod linear;

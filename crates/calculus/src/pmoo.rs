@@ -6,7 +6,7 @@
 //! docs/dev/network-bounds.md has the theorem and what is changed for frames and latencies.
 
 use crate::aggregate::Aggregates;
-use crate::curve::Line;
+use crate::crossings::{Sums, in_order};
 use crate::deviation::Service;
 use crate::network::{Network, RouteId};
 use crate::outcome::{Cross, Method, Outcome, PathBound};
@@ -16,8 +16,10 @@ use crate::tandem::{self, Tandems};
 use crate::total_flow;
 use crate::units::Ps;
 
-/// The most visits of flows to servers that are looked at for all routes together; routes after that have no such bound.
+/// The most visits of flows to servers that are looked at for all routes together; the routes that are left then have no such bound.
 pub const MAX_STEPS: u64 = 1 << 30;
+
+pub(crate) const TOO_MANY: Refusal = Refusal::TooMuch("too many flows cross each other");
 
 /// Bounds by paying multiplexing only once.
 pub fn pmoo(network: &Network, cross: Cross) -> Outcome {
@@ -26,19 +28,20 @@ pub fn pmoo(network: &Network, cross: Cross) -> Outcome {
 
 pub(crate) fn once(tandems: &Tandems<'_>, cross: Cross) -> Outcome {
     let mut aggregates = (cross == Cross::Separated).then(|| Aggregates::blind(tandems));
-    let mut finder = Finder::new(tandems.network);
-    let paths = tandems
-        .network
-        .routes()
-        .map(|route| analyse(tandems, route, &mut finder, aggregates.as_mut()))
+    let (mut sums, mut finder) = (Sums::new(tandems), Finder::new(tandems.network));
+    let mut paths: Vec<_> = in_order(tandems.network)
+        .into_iter()
+        .map(|(place, route)| (place, analyse(tandems, route, (&mut sums, &mut finder), aggregates.as_mut())))
         .collect();
+    paths.sort_unstable_by_key(|(place, _)| *place);
+    let paths = paths.into_iter().map(|(_, path)| path).collect();
     Outcome { method: Method::Pmoo(cross), paths, servers: Vec::new() }
 }
 
 fn analyse(
     tandems: &Tandems<'_>,
     route: RouteId,
-    finder: &mut Finder,
+    (sums, finder): (&mut Sums, &mut Finder),
     aggregates: Option<&mut Aggregates<'_, '_>>,
 ) -> Result<PathBound, Refusal> {
     let network = tandems.network;
@@ -47,7 +50,7 @@ fn analyse(
         return Err(refusal);
     }
     let crossings = match aggregates {
-        None => finder.sums(tandems, hops)?,
+        None => sums.of(tandems, hops)?,
         Some(aggregates) => finder
             .find(tandems, hops, &hops[..1])?
             .into_iter()
@@ -154,28 +157,6 @@ impl Finder {
         Ok(found)
     }
 
-    /// The same as sums of token buckets, for the flow of a route.
-    fn sums(&mut self, tandems: &Tandems<'_>, hops: &[u32]) -> Result<Vec<Crossing>, Refusal> {
-        let count = hops.len();
-        let mut sums = vec![Line::default(); count * count];
-        self.walk(tandems, hops, &hops[..1], |at, hop, before| match before {
-            Some(seen) => {
-                // The run is one server longer than it seemed.
-                let line = tandems.lines[seen.hop as usize];
-                let from = seen.run as usize;
-                sums[from * count + at - 1].subtract(line);
-                sums[from * count + at].add(line);
-                seen.run
-            }
-            None => {
-                sums[at * count + at].add(tandems.lines[hop as usize]);
-                at as u32
-            }
-        })?;
-        let all = sums.into_iter().enumerate().filter(|(_, line)| *line != Line::default());
-        Ok(all.map(|(cell, line)| Crossing { from: cell / count, to: cell % count, line }).collect())
-    }
-
     /// Tells of each flow that crosses the route, at each server: the place, the hop, and, if its run began before, what was seen of it. The
     /// answer is kept as its run.
     fn walk(
@@ -201,7 +182,7 @@ impl Finder {
             let visits = &network.order.visits[server][tandems.level(hop).visits.clone()];
             self.steps += visits.len() as u64;
             if self.steps > MAX_STEPS {
-                return Err(Refusal::TooMuch("too many flows cross each other"));
+                return Err(TOO_MANY);
             }
             for &other in visits {
                 let flow = network.hops[other as usize].flow as usize;

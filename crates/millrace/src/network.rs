@@ -63,6 +63,9 @@ struct EntriesArgs {
     /// Prints the plans of its ports instead
     #[arg(long, requires = "switch")]
     tc: bool,
+    /// Prints those of the virtual links of management alone instead, for --management-entries of `millrace run`
+    #[arg(long, requires = "switch", conflicts_with = "tc")]
+    management: bool,
 }
 
 #[derive(Debug, Args)]
@@ -242,7 +245,13 @@ fn write_entries(args: &EntriesArgs, is_json: bool) -> Result<(), Failure> {
             let known: Vec<&str> = made.iter().map(|entries| entries.switch.as_str()).collect();
             return Err(Failure::Failed(format!("there is no switch `{name}`: {}", known.join(", "))));
         };
-        let text = if args.tc { &of_switch.plans } else { &of_switch.commands };
+        let text = match (args.tc, args.management) {
+            (true, _) => &of_switch.plans,
+            (_, true) => of_switch.management.as_ref().ok_or_else(|| {
+                Failure::Failed(format!("no virtual link of management passes switch `{name}`"))
+            })?,
+            _ => &of_switch.commands,
+        };
         return match is_json {
             true => {
                 say_line(json!({ "ok": true, "switch": name, "text": text }));
@@ -255,7 +264,10 @@ fn write_entries(args: &EntriesArgs, is_json: bool) -> Result<(), Failure> {
     if let Some(folder) = &args.output {
         std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
         for of_switch in &made {
-            for (kind, text) in [("entries", &of_switch.commands), ("tc", &of_switch.plans)] {
+            let management = of_switch.management.iter().map(|text| ("management.entries", text));
+            for (kind, text) in
+                [("entries", &of_switch.commands), ("tc", &of_switch.plans)].into_iter().chain(management)
+            {
                 let path = folder.join(format!("{}.{kind}", of_switch.file));
                 write_output(Some(&path), text)?;
                 files.push(path.display().to_string());
@@ -265,7 +277,10 @@ fn write_entries(args: &EntriesArgs, is_json: bool) -> Result<(), Failure> {
     match (is_json, &args.output) {
         (true, Some(_)) => say_line(json!({ "ok": true, "files": files })),
         (true, None) => {
-            let each = |of: &millrace_network::export::Entries| json!({ "switch": of.switch, "entries": of.commands, "tc": of.plans });
+            let each = |of: &millrace_network::export::Entries| {
+                let (entries, management) = (&of.commands, &of.management);
+                json!({ "switch": of.switch, "entries": entries, "management": management, "tc": of.plans })
+            };
             say_line(json!({ "ok": true, "switches": made.iter().map(each).collect::<Vec<_>>() }));
         }
         (false, _) => note_line(format_args!("{} files for {} switches", files.len(), made.len())),

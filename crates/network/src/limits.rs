@@ -41,6 +41,9 @@ pub const MAX_HOPS: usize = 1 << 21;
 /// Largest rate, in bit/s.
 pub const MAX_RATE: u64 = 10_000_000_000_000;
 
+/// Largest rate of a link that a switch sends by, in bit/s: what the plan of its port may have.
+pub const MAX_PORT_RATE: u64 = millrace_traffic::setting::MAX_RATE;
+
 /// Longest report of `millrace bounds`, in bytes.
 pub const MAX_REPORT: u64 = 4 << 20;
 

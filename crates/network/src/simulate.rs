@@ -52,7 +52,7 @@ pub struct Setting {
 }
 
 /// What was seen. Times are in nanoseconds, the largest rounded up, the least rounded down.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Of each path, in the order of [`Topology::trees`] and of their leaves.
     pub paths: Vec<PathSeen>,
@@ -112,8 +112,17 @@ pub fn simulate(
     setting: &Setting,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Report, String> {
-    let layout = layout::layout(topology, bounds)?;
-    let mut engine = Engine::new(layout);
+    let engine = Engine::new(layout::layout(topology, bounds)?);
+    run(engine, topology, bounds, setting, progress)
+}
+
+fn run(
+    mut engine: Engine,
+    topology: &Topology<'_>,
+    bounds: Option<&Bounds>,
+    setting: &Setting,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Report, String> {
     let mut random = Random::new(setting.seed);
     let (frames, searched) = match setting.offsets {
         Offsets::Directed => directed::search(topology, bounds, &mut engine, setting, &mut random, progress)?,
@@ -123,12 +132,13 @@ pub fn simulate(
     searched.into_iter().for_each(|place| is_searched[place] = true);
     let leaf = |(place, seen): (usize, &engine::Seen)| {
         let leaf = engine.layout.leaves[place];
-        let delay = seen.largest.div_ceil(1000);
+        // No frame, no delay.
+        let receive = if seen.frames == 0 { 0 } else { leaf.latency };
         PathSeen {
             tree: leaf.tree as usize,
             leaf: leaf.place as usize,
             frames: seen.frames,
-            delay,
+            delay: (seen.largest + receive).div_ceil(1000),
             jitter: seen.largest.saturating_sub(seen.least.min(seen.largest)).div_ceil(1000),
             is_searched: is_searched[place],
         }
@@ -151,5 +161,48 @@ impl Report {
             (seen.delay > bound.delay || seen.jitter > bound.jitter).then_some(above)
         };
         self.paths.iter().zip(&bounds.paths).enumerate().filter_map(compare).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::bounds;
+    use crate::generate::{Size, generate};
+    use crate::model::Scheduler;
+
+    /// A port that is first in, first out tells when a frame comes when it will leave; asked for each frame like any other port, it does the same. With
+    /// buffers that overflow, and accounts that refuse.
+    #[test]
+    fn what_a_port_tells_before_is_what_it_does_when_it_is_asked() {
+        let (mut refused, mut lost) = (0, 0);
+        for seed in 0..60 {
+            let mut network = generate(seed, Size::random(seed));
+            for switch in &mut network.switches {
+                switch.scheduler = Scheduler::Fifo;
+                switch.buffer = (seed % 2 == 1).then_some(2_000 + 500 * seed);
+            }
+            if seed % 3 == 2 {
+                network.vls.iter_mut().for_each(|vl| vl.jitter = Some(1_000));
+            }
+            let network =
+                network.checked("generated").unwrap_or_else(|problems| panic!("{}", problems.render(false)));
+            let topology = Topology::new(&network).expect("a topology");
+            let bounds = bounds(&topology).expect("bounds");
+            for (offsets, _) in Offsets::ALL {
+                let setting = Setting { frames: 3_000, offsets, seed, vls: Vec::new() };
+                let engine = || Engine::new(layout::layout(&topology, Some(&bounds)).expect("a layout"));
+                let told =
+                    run(engine(), &topology, Some(&bounds), &setting, &mut |_| {}).expect("a simulation");
+                let mut asked = engine();
+                assert!(asked.layout.ports.iter().all(|port| port.is_fifo));
+                asked.layout.ports.iter_mut().for_each(|port| port.is_fifo = false);
+                let asked =
+                    run(asked, &topology, Some(&bounds), &setting, &mut |_| {}).expect("a simulation");
+                assert_eq!(told, asked, "{seed} {offsets:?}");
+                (refused, lost) = (refused + told.discards.policed, lost + told.discards.no_room);
+            }
+        }
+        assert!(refused > 0 && lost > 0, "{refused} {lost}");
     }
 }

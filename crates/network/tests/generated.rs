@@ -130,37 +130,62 @@ fn entries_send_each_virtual_link_on_its_way() {
     }
 }
 
-/// The speed of a simulation and of bounds, on a network of the size of an aircraft's: cargo test --release --test generated -- --ignored speed --nocapture.
+/// 8 switches in a tree with 80 end systems, 1000 virtual links with 6 destinations each: 6000 paths.
+fn aircraft() -> Network {
+    let mut text = "[network]\nname = \"aircraft\"\nrate = \"1Gbit\"\n".to_owned();
+    for end_system in 0..80 {
+        text += &format!("[[end-system]]\nname = \"e{end_system}\"\nmax-jitter = \"10ms\"\n");
+        text += &format!("[[link]]\nbetween = [\"e{end_system}\", \"s{}\"]\n", end_system % 8);
+    }
+    for switch in 0..8 {
+        text += &format!("[[switch]]\nname = \"s{switch}\"\nlatency = \"10us\"\n");
+        if switch > 0 {
+            text += &format!("[[link]]\nbetween = [\"s{}\", \"s{switch}\"]\n", (switch - 1) / 2);
+        }
+    }
+    for vl in 0..1000 {
+        // 7 and 80 have no common divisor, so the destinations are six others.
+        let to: Vec<String> = (1..=6).map(|at| format!("\"e{}\"", (vl + 7 * at + vl / 80) % 80)).collect();
+        text += &format!("[[vl]]\nid = {vl}\nsource = \"e{}\"\nto = [{}]\n", vl * 3 % 80, to.join(", "));
+        text += &format!(
+            "bag = \"{}ms\"\nlmax = {}\npriority = {}\n",
+            4 << (vl % 6),
+            100 + vl * 37 % 500,
+            vl % 2
+        );
+    }
+    Network::parse("aircraft", &text).unwrap_or_else(|problems| panic!("{}", problems.render(false)))
+}
+
+/// The speed of a simulation and of bounds, by the time of the processor: cargo test --release --test generated -- --ignored speed --nocapture.
 #[test]
 #[ignore = "a measurement"]
 fn speed() {
     let size = Size { switches: 8, end_systems: 80, vls: 4000, destinations: 8, extra_links: 0, load: 60 };
-    let network = checked(1, size);
-    let topology = Topology::new(&network).expect("a topology");
-    let started = std::time::Instant::now();
-    let bounds = bounds(&topology).expect("bounds");
-    let took = started.elapsed();
-    let paths = bounds.paths.len();
-    println!("{} virtual links, {paths} paths: bounds in {} ms", network.vls.len(), took.as_millis());
-    let setting = Setting {
-        frames: number("MILLRACE_FRAMES", 2_000_000),
-        offsets: Offsets::Random,
-        seed: 1,
-        vls: Vec::new(),
-    };
-    let (started, busy) = (std::time::Instant::now(), processor_time());
-    let report = simulate(&topology, Some(&bounds), &setting, &mut |_| {}).expect("a simulation");
-    let (took, busy) = (started.elapsed(), processor_time() - busy);
-    assert_eq!(report.above(&bounds), []);
-    let rate = |seconds: f64| report.hops as f64 / seconds / 1e6;
-    println!(
-        "{} frames, {} hops in {} ms: {:.2} million hops a second by the clock, {:.2} by the time of the processor",
-        report.frames,
-        report.hops,
-        took.as_millis(),
-        rate(took.as_secs_f64()),
-        rate(busy)
-    );
+    for (name, network) in [("aircraft", aircraft()), ("random", checked(1, size))] {
+        let topology = Topology::new(&network).expect("a topology");
+        let busy = processor_time();
+        let bounds = bounds(&topology).expect("bounds");
+        let (took, paths) = (processor_time() - busy, bounds.paths.len());
+        println!(
+            "{name}: {} virtual links, {paths} paths: bounds in {:.1} ms",
+            network.vls.len(),
+            took * 1e3
+        );
+        for offsets in [Offsets::Random, Offsets::Synchronous] {
+            let setting =
+                Setting { frames: number("MILLRACE_FRAMES", 2_000_000), offsets, seed: 1, vls: Vec::new() };
+            let busy = processor_time();
+            let report = simulate(&topology, Some(&bounds), &setting, &mut |_| {}).expect("a simulation");
+            let took = processor_time() - busy;
+            assert_eq!(report.above(&bounds), []);
+            let rate = report.hops as f64 / took / 1e6;
+            println!(
+                "{name}, {offsets:?}: {} frames, {} hops: {rate:.2} million hops a second",
+                report.frames, report.hops
+            );
+        }
+    }
 }
 
 /// Seconds that this thread has had a processor, which other work on the machine does not change much.

@@ -26,8 +26,8 @@ pub struct Egress<P> {
     pub(crate) link: Option<Link>,
     pub(crate) settings: Vec<Queue>,
     pub(crate) routes: [Route; CLASSES],
-    /// The setting of the queue of each class whose packets may pass an idle port as they come.
-    plain: [Option<u32>; CLASSES],
+    /// Of each class whose packets may pass an idle port as they come.
+    plain: [Option<Plain>; CLASSES],
     /// What bursts need that may pass an idle port in an order of its own.
     pub(crate) passing: Option<Box<Passing>>,
     pub(crate) queues: PerQueue,
@@ -36,6 +36,16 @@ pub struct Egress<P> {
     pub(crate) len: usize,
     pub(crate) bytes: u64,
     pub(crate) now: u64,
+}
+
+/// The queue of a class, and what it has room for while the port is idle: the limits of queue and port together, so that a packet that passes has to
+/// look in one place.
+#[derive(Clone, Copy, Debug)]
+struct Plain {
+    bytes: u64,
+    packets: u32,
+    longest: u32,
+    queue: u32,
 }
 
 /// What there is of each queue next to its list; vectors of what no queue uses are empty.
@@ -111,8 +121,14 @@ impl<P> Egress<P> {
         };
         let timers = Wheel::new(MAX_TIMERS, now_ns);
         let plain = std::array::from_fn(|class| {
-            let setting = fifos[routes[class].queue(0) as usize].setting;
-            (plan.orders_classes_alone() && settings[setting as usize].is_plain()).then_some(setting)
+            let queue = routes[class].queue(0);
+            let setting = &settings[fifos[queue as usize].setting as usize];
+            (plan.orders_classes_alone() && setting.is_plain()).then(|| Plain {
+                bytes: setting.bytes.min(plan.shared()),
+                packets: setting.packets.min(port.packets),
+                longest: port.longest,
+                queue,
+            })
         });
         Egress {
             slab: Slab::new(),
@@ -223,19 +239,15 @@ impl<P> Egress<P> {
     /// so ([`Egress::passed`]).
     #[inline]
     pub fn may_pass(&self, class: u8, packets: u32, bytes: u64, longest: u32) -> bool {
-        let Some(setting) = self.plain[usize::from(class).min(CLASSES - 1)] else { return false };
-        let setting = &self.settings[setting as usize];
-        let port = self.plan.port();
-        self.len == 0
-            && packets <= setting.packets.min(port.packets)
-            && bytes <= setting.bytes.min(self.plan.shared())
-            && longest <= port.longest
+        let Some(plain) = &self.plain[usize::from(class).min(CLASSES - 1)] else { return false };
+        self.len == 0 && packets <= plain.packets && bytes <= plain.bytes && longest <= plain.longest
     }
 
     /// Packets for which [`Egress::may_pass`] was true have left.
     #[inline]
     pub fn passed(&mut self, class: u8, packets: u32, bytes: u64) {
-        let queue = self.routes[usize::from(class).min(CLASSES - 1)].queue(0) as usize;
+        let Some(plain) = &self.plain[usize::from(class).min(CLASSES - 1)] else { return };
+        let queue = plain.queue as usize;
         let (fifo, counts) = (&mut self.tree.fifos[queue], &mut self.queues.counts[queue]);
         fifo.largest_packets = fifo.largest_packets.max(packets);
         fifo.largest_bytes = fifo.largest_bytes.max(bytes);

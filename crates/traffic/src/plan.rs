@@ -339,6 +339,13 @@ impl Plan {
         is_flat && self.port.rate.is_none()
     }
 
+    /// Whether packets leave in the order in which they came, all that had room for it: one queue takes all, and nothing in it waits for a
+    /// time or discards a packet later.
+    pub fn is_fifo(&self) -> bool {
+        let is_one = matches!(&self.root.kind, Kind::Queue(queue) if queue.age_ns.is_none() && queue.asynchronous.is_none());
+        is_one && self.port.rate.is_none()
+    }
+
     /// Whether something in it waits for a time, other than the link.
     pub(crate) fn is_timed(&self) -> bool {
         self.facts.timed

@@ -3,7 +3,7 @@
 use super::plan;
 use crate::bounds::Bounds;
 use crate::graph::NodeId;
-use crate::model::{Account, Network, Policing, Switch, Vl};
+use crate::model::{Network, Policing, Switch, Vl};
 use crate::{MAX_QUEUED, MAX_TIME, SHORTEST_FRAME, Topology};
 use foldhash::{HashMap, HashSet};
 use millrace_toml_sections::{Measure, quantity};
@@ -28,6 +28,9 @@ pub struct Entries {
     pub file: String,
     /// Runtime commands for the tables of `afdx.p4`.
     pub commands: String,
+    /// The same for the virtual links of management alone, for `millrace run --management-entries`: what a switch without valid entries still forwards. None
+    /// if no virtual link that passes it is from or to the own end system of a switch.
+    pub management: Option<String>,
     /// Plans of its ports, as `millrace run --tc` reads them.
     pub plans: String,
 }
@@ -41,6 +44,15 @@ struct Passing<'n> {
     leaves: u64,
     /// None: nothing is policed.
     jitter: Option<u64>,
+    /// The number of its account: that of those that share it. One that is not set lets all pass: so it is for what is not policed.
+    account: u32,
+}
+
+/// Which virtual links entries are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    All,
+    Management,
 }
 
 /// The entries of each switch. A virtual link that has no `jitter` is policed with that of the bounds.
@@ -54,11 +66,13 @@ pub fn entries(topology: &Topology<'_>, bounds: &Bounds) -> Result<Vec<Entries>,
     let made = network.switches.iter().enumerate().map(|(place, switch)| {
         let node = (first + place) as NodeId;
         let passing = passing(topology, bounds, node)?;
+        let manages = passing.iter().any(|passing| passing.manages);
         Ok(Entries {
             switch: switch.name.clone(),
             file: files[place].clone(),
-            commands: commands(network, switch, &passing, &used(&passing)),
-            plans: plans(topology, switch, node, used(&passing).as_slice())?,
+            commands: commands(network, switch, &passing, For::All),
+            management: manages.then(|| commands(network, switch, &passing, For::Management)),
+            plans: plans(topology, switch, node, &used(passing.iter()))?,
         })
     });
     made.collect()
@@ -84,8 +98,8 @@ pub(super) fn file_names(network: &Network) -> Vec<String> {
 }
 
 /// The ports that some virtual link leaves by.
-fn used(passing: &[Passing<'_>]) -> Vec<u16> {
-    let bitmap = passing.iter().fold(0, |bitmap, passing| bitmap | passing.leaves);
+fn used<'p, 'n: 'p>(passing: impl Iterator<Item = &'p Passing<'n>>) -> Vec<u16> {
+    let bitmap = passing.fold(0, |bitmap, passing| bitmap | passing.leaves);
     (0..64).filter(|port| bitmap >> port & 1 == 1).collect()
 }
 
@@ -122,9 +136,16 @@ fn passing<'n>(topology: &Topology<'n>, bounds: &Bounds, node: NodeId) -> Result
             enters: graph.ports[tree.hops[hop].port as usize].to_number,
             leaves,
             jitter,
+            account: 0,
         });
     }
     passing.sort_by_key(|passing| passing.vl.id);
+    let (mut shared, mut next) = (HashMap::default(), 0);
+    for passing in &mut passing {
+        let known = passing.vl.shared_account.as_deref().map(|name| *shared.entry(name).or_insert(next));
+        passing.account = known.unwrap_or(next);
+        next = next.max(passing.account + 1);
+    }
     Ok(passing)
 }
 
@@ -133,11 +154,13 @@ fn has_end_among(vl: &Vl, end_systems: &HashSet<&str>) -> bool {
     vl.ends().chain([vl.source.as_str()]).any(|name| end_systems.contains(name))
 }
 
-fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], used: &[u16]) -> String {
+/// Virtual links and accounts have the same numbers in both kinds of entries, so what is counted of them stays in its place.
+fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], which: For) -> String {
     let mut text = format!(
-        "# Switch {} of network {}: for programs/afdx.p4.\n# Part number {}, CRC {:#010x}.\n\n",
+        "# Switch {} of network {}{}: for programs/afdx.p4.\n# Part number {}, CRC {:#010x}.\n\n",
         switch.name,
         network.name,
+        if which == For::Management { ", management alone" } else { "" },
         network.part_number.as_deref().unwrap_or("none"),
         network.crc()
     );
@@ -147,28 +170,31 @@ fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], used: &
         "table_set_default network set_prefix {PREFIX:#010x}\ntable_set_default switch_mode set_mode {}\n",
         OPERATIONAL.0
     );
-    let mut accounts = Accounts { network, used: HashMap::default(), next: 0, commands: String::new() };
-    for (number, passing) in passing.iter().enumerate() {
+    let is_written = |passing: &Passing<'_>| which == For::All || passing.manages;
+    let mut set = HashSet::default();
+    for (number, passing) in passing.iter().enumerate().filter(|(_, passing)| is_written(passing)) {
         let vl = passing.vl;
-        let account = accounts.of(passing);
         let _ = write!(
             text,
-            "\n# {} of {}\ntable_add vls forward {} {} => {number} {account} {} {} {:#04x} {:#x} {}\n",
+            "\n# {} of {}\ntable_add vls forward {} {} => {number} {} {} {} {:#04x} {:#x} {}\n",
             vl.name,
             vl.source,
             passing.enters,
             vl.id,
+            passing.account,
             vl.lmin,
             vl.lmax,
             if passing.manages { MANAGEMENT_MODES } else { OPERATIONAL.1 },
             passing.leaves,
             vl.priority
         );
-        text.push_str(&std::mem::take(&mut accounts.commands));
+        if set.insert(passing.account) {
+            text.push_str(&account(network, passing).unwrap_or_default());
+        }
     }
     if let Some(most) = switch.max_delay {
         text.push_str("\n# Frames that are older do not leave, in microseconds.\n");
-        for port in used {
+        for port in used(passing.iter().filter(|passing| is_written(passing))) {
             let _ = writeln!(
                 text,
                 "table_add longest_stays set_longest_stay {port} => {}",
@@ -179,56 +205,23 @@ fn commands(network: &Network, switch: &Switch, passing: &[Passing<'_>], used: &
     text
 }
 
-/// The accounts of a switch, by their numbers.
-struct Accounts<'n> {
-    network: &'n Network,
-    /// Shared ones that have a number.
-    used: HashMap<&'n str, u32>,
-    next: u32,
-    /// What sets those that are new.
-    commands: String,
-}
-
-impl<'n> Accounts<'n> {
-    /// The account of a virtual link. One that is not set lets all pass: so it is for what is not policed.
-    fn of(&mut self, passing: &Passing<'n>) -> u32 {
-        let shared = passing.vl.shared_account.as_deref();
-        if let Some(known) = shared.and_then(|name| self.used.get(name)) {
-            return *known;
+/// What sets the account of a virtual link; none if nothing is policed.
+fn account(network: &Network, passing: &Passing<'_>) -> Option<String> {
+    let (bag, jitter, lmax, policing) = match passing.vl.shared_account.as_deref() {
+        Some(name) => {
+            let is = network.accounts.iter().find(|account| account.name == name)?;
+            (is.bag, is.jitter, is.lmax, is.policing)
         }
-        let number = self.next;
-        self.next += 1;
-        match shared {
-            Some(name) => {
-                self.used.insert(name, number);
-                if let Some(account) = self.network.accounts.iter().find(|account| account.name == name) {
-                    let Account { bag, jitter, lmax, policing, .. } = account;
-                    self.set(number, (*bag, *jitter, *lmax), *policing);
-                }
-            }
-            None => {
-                let Vl { bag, lmax, policing, .. } = passing.vl;
-                self.set(number, (*bag, passing.jitter.unwrap_or(0), *lmax), *policing);
-            }
-        }
-        number
-    }
-
-    fn set(&mut self, number: u32, (bag, jitter, lmax): (u64, u64, u16), policing: Policing) {
-        let test = match policing {
-            Policing::Byte => "bytes",
-            Policing::Frame => "frames",
-            Policing::Both => "both",
-            Policing::None => return,
-        };
-        let time = |time| quantity::show(time, Measure::Time);
-        let _ = writeln!(
-            self.commands,
-            "account_set accounts {number} {} {} {lmax} {test}",
-            time(bag),
-            time(jitter)
-        );
-    }
+        None => (passing.vl.bag, passing.jitter.unwrap_or(0), passing.vl.lmax, passing.vl.policing),
+    };
+    let test = match policing {
+        Policing::Byte => "bytes",
+        Policing::Frame => "frames",
+        Policing::Both => "both",
+        Policing::None => return None,
+    };
+    let time = |time| quantity::show(time, Measure::Time);
+    Some(format!("account_set accounts {} {} {} {lmax} {test}\n", passing.account, time(bag), time(jitter)))
 }
 
 fn plans(topology: &Topology<'_>, switch: &Switch, node: NodeId, used: &[u16]) -> Result<String, String> {

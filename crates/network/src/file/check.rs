@@ -179,6 +179,10 @@ fn connect(
         };
         // A path names nodes, so one link leads from one to the other.
         let directions = if link.is.one_way { 1 } else { 2 };
+        let senders = ends[..directions].iter().map(|(end, _)| end);
+        if let Some(switch) = senders.into_iter().find(|end| side(end).is_some()) {
+            port_rate(&switch.node, link, findings);
+        }
         let pairs = [(&first.node, &second.node), (&second.node, &first.node)];
         for (from, to) in &pairs[..directions] {
             let key = ((*from).clone(), (*to).clone(), link.is.network);
@@ -186,6 +190,20 @@ fn connect(
                 break;
             }
         }
+    }
+}
+
+/// The port of a switch that sends by a link can have its rate.
+fn port_rate(switch: &str, link: &LinkDraft<'_>, findings: &mut Findings) {
+    if link.is.rate > MAX_PORT_RATE {
+        let rate = |rate| quantity::show(rate, Measure::Rate);
+        let message = format!(
+            "switch {} sends by this link with {}: at most {} (MAX_PORT_RATE)",
+            quoted(switch),
+            rate(link.is.rate),
+            rate(MAX_PORT_RATE)
+        );
+        findings.push(Finding::new(Kind::Limit, link.table.at("rate"), message));
     }
 }
 

@@ -8,7 +8,7 @@ use super::decimal::{At, LENGTHS, RATES, Round, TIMES, Units, amount};
 use super::json::Json;
 use super::traffic::{self, Bucket};
 use super::{Notes, Source, label, wrong};
-use crate::limits::{MAX_RATE, MAX_VLS};
+use crate::limits::{MAX_PORT_RATE, MAX_RATE, MAX_VLS};
 use crate::model::*;
 use foldhash::{HashMap, HashSet};
 use millrace_toml_sections::{Finding, Kind, Problems, quoted};
@@ -338,9 +338,10 @@ impl Joined<'_> {
         }
     }
 
-    fn fast_link(&mut self, from: &str, to: &str) {
+    /// A link that takes as little time as one of its rate can.
+    fn fast_link(&mut self, from: &str, to: &str, rate: u64) {
         if self.fast.insert((from.to_owned(), to.to_owned())) {
-            self.network.links.push(one_way(from, to, (MAX_RATE, MAX_RATE), None));
+            self.network.links.push(one_way(from, to, (rate, rate), None));
         }
     }
 
@@ -378,7 +379,7 @@ impl Joined<'_> {
         for path in &flow.paths {
             let mut names: Vec<String> =
                 path.iter().map(|server| self.names[&node_of[*server]].clone()).collect();
-            self.fast_link(&source, &names[0]);
+            self.fast_link(&source, &names[0], MAX_RATE);
             let last = path[path.len() - 1];
             match next[last] {
                 None => names.push(label(&format!("sink-{}", servers[last].name), notes)),
@@ -386,7 +387,7 @@ impl Joined<'_> {
                     let at = self.names[&node].clone();
                     let sink = label(&format!("end-{at}"), notes);
                     self.end_system(&sink);
-                    self.fast_link(&at, &sink);
+                    self.fast_link(&at, &sink, MAX_PORT_RATE);
                     names.extend([at, sink]);
                 }
             }

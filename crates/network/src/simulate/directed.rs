@@ -38,7 +38,7 @@ struct Other {
 struct Search<'s> {
     engine: &'s mut Engine,
     /// By virtual link.
-    regulators: &'s mut [Regulator<usize>],
+    regulators: &'s mut [Regulator<u8>],
     topology: &'s Topology<'s>,
     random: &'s mut Random,
     /// The tree of the path.
@@ -228,10 +228,11 @@ impl Search<'_> {
             let is = &topology.trees[tree];
             let length = u64::from(topology.network.vls[is.vl].lmax) + self.engine.layout.overhead;
             let mut at = until - first;
-            let mut time = self.engine.layout.ports[is.hops[at as usize].port as usize].latency;
+            let latency = |hop: u32| topology.graph.ports[is.hops[hop as usize].port as usize].latency * 1000;
+            let mut time = latency(at);
             while let Some(before) = is.hops[at as usize].before {
                 let port = &self.engine.layout.ports[is.hops[before as usize].port as usize];
-                time += port.latency + port.time_of(length) + port.propagation;
+                time += latency(before) + port.time_of(length) + port.propagation;
                 at = before;
             }
             (time / 1000) as i64

@@ -3,25 +3,27 @@
 //! A frame at a port is one event: it comes to the queue. If the port is idle, it is sent at once, and since nothing can hold it up any
 //! more, its arrival at the next node is known then: the account of that node decides, and the events of the ports after it are made.
 //! (Frames of an account come over one link, so it sees them in the order of their arrival.) If the port is busy, the frame waits in the
-//! port's queues, and one event asks the port for its next frame when the present one has left.
+//! port's queues. Two things tell when it leaves:
+//!
+//! - **First in, first out.** No later frame changes when a frame leaves, so its arrival at the next node is known when it comes, too. It still waits in
+//!   the port's queue, whose limits decide whether it has room; before the next frame comes, those that have left until then are taken out.
+//! - **Any other plan.** One event asks the port for its next frame when the present one has left.
 
-use super::layout::{Frame, Hop, Layout, NONE};
+use super::layout::{Frame, Hop, Layout, NONE, Step};
 use super::product::{Arrival, Next};
 use super::queue::Queue;
 
-/// Picoseconds of a bucket of the calendar, as a power of two: about a microsecond. Keys have a bit more.
-const BUCKET: u32 = 20;
-
-/// What happens. Its key is the time in picoseconds and, in the last bit, whether the frame is observed: at one time such a frame comes last.
-#[derive(Clone, Copy, Debug)]
+/// What happens. Its key is the time in picoseconds and, in the last bit, whether the frame is observed: at one time such a frame comes last. Of one
+/// time, ports take their next frames before others come, and frames come in the order of their hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// A frame comes to the queue of its hop's port.
-    Comes(Frame),
     /// A port has sent its frame.
     Left(u32),
+    /// A frame comes to the queue of its hop's port.
+    Comes(Frame),
 }
 
-/// What was seen of a path. Times are in picoseconds.
+/// What was seen of a path, until the last bit was there. Times are in picoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) frames: u64,
@@ -81,8 +83,9 @@ impl Engine {
     pub(super) fn new(layout: Layout) -> Engine {
         let seen = vec![Seen::NOTHING; layout.leaves.len()];
         Engine {
+            // A key is twice a time.
+            events: Queue::new(layout.between_hops.saturating_mul(2)),
             layout,
-            events: Queue::new(BUCKET + 1),
             seen,
             discards: Discards::default(),
             hops: 0,
@@ -94,9 +97,9 @@ impl Engine {
 
     /// A regulator lets a frame go: it comes to the ports of its source, one in each network.
     pub(super) fn release(&mut self, vl: usize, now: u64, length: u16, is_observed: bool) {
-        for at in 0..self.layout.trees_of[vl].len() {
-            let hop = self.layout.first_hops[self.layout.trees_of[vl][at] as usize];
-            self.come(now, Frame { released: now, hop, length, is_observed });
+        for at in 0..self.layout.starts[vl].len() {
+            let step = self.layout.starts[vl][at];
+            self.come(now, step, Frame { released: now, hop: step.hop, length, is_observed });
         }
     }
 
@@ -119,12 +122,11 @@ impl Engine {
 
     /// A frame will be at the queue of a hop's port after the latency of that port.
     #[inline]
-    fn come(&mut self, now: u64, frame: Frame) {
-        if self.only.as_ref().is_some_and(|only| !only[frame.hop as usize]) {
+    fn come(&mut self, now: u64, step: Step, frame: Frame) {
+        if self.only.as_ref().is_some_and(|only| !only[step.hop as usize]) {
             return;
         }
-        let port = self.layout.hops[frame.hop as usize].port;
-        let time = now + self.layout.ports[port as usize].latency;
+        let time = now + step.latency;
         self.events.push(time << 1 | u64::from(frame.is_observed), What::Comes(frame));
     }
 
@@ -135,25 +137,44 @@ impl Engine {
         if self.trace.is_some() {
             self.note(frame, |trace| &mut trace.came, now);
         }
-        let port = &mut self.layout.ports[hop.port as usize];
+        let at = hop.port as usize;
+        if self.layout.ports[at].is_fifo {
+            self.leave(now, at);
+        }
+        let (port, queues) = (&mut self.layout.ports[at], &mut self.layout.queues[at]);
         let length = u32::from(frame.length);
-        let is_idle = port.busy_until <= now && port.egress.is_empty();
-        if is_idle && port.egress.may_pass(hop.class, 1, length.into(), length) {
-            port.egress.passed(hop.class, 1, length.into());
+        let is_idle = port.busy_until <= now && queues.is_empty();
+        if is_idle && queues.may_pass(hop.class, 1, length.into(), length) {
+            queues.passed(hop.class, 1, length.into());
             port.most_waiting = port.most_waiting.max(length.into());
             self.send(now, hop, frame);
             return;
         }
         let arrival = Arrival { class: hop.class, len: length, ..Arrival::default() };
-        if port.egress.offer(arrival, now / 1000, frame).is_err() {
+        if queues.offer(arrival, now / 1000, frame).is_err() {
             self.discards.no_room += 1;
             return;
         }
-        port.most_waiting = port.most_waiting.max(port.egress.bytes());
-        if !port.is_asked {
+        port.most_waiting = port.most_waiting.max(queues.bytes());
+        let free = port.busy_until.max(now);
+        if port.is_fifo {
+            if queues.len() == 1 {
+                port.next_leaves = free;
+            }
+            self.send(free, hop, frame);
+        } else if !port.is_asked {
             port.is_asked = true;
-            let time = port.busy_until.max(now);
-            self.events.push(time << 1, What::Left(hop.port));
+            self.events.push(free << 1, What::Left(hop.port));
+        }
+    }
+
+    /// Takes the frames out of the queue of a port that have left it until now; each leaves when the one before has been sent.
+    #[inline]
+    fn leave(&mut self, now: u64, port: usize) {
+        let (port, queues) = (&mut self.layout.ports[port], &mut self.layout.queues[port]);
+        while !queues.is_empty() && port.next_leaves <= now {
+            let Next::Leaves(departed) = queues.next(port.next_leaves / 1000) else { break };
+            port.next_leaves += port.time_of(u64::from(departed.len) + self.layout.overhead);
         }
     }
 
@@ -162,7 +183,7 @@ impl Engine {
     fn ask(&mut self, now: u64, port: u32) {
         let at = port as usize;
         loop {
-            match self.layout.ports[at].egress.next(now / 1000) {
+            match self.layout.queues[at].next(now / 1000) {
                 Next::Leaves(departed) => {
                     let frame = departed.packet;
                     let hop = self.layout.hops[frame.hop as usize];
@@ -173,10 +194,10 @@ impl Engine {
                 Next::Nothing => break,
             }
         }
-        let port_is = &mut self.layout.ports[at];
-        port_is.is_asked = !port_is.egress.is_empty();
-        if port_is.is_asked {
-            let time = port_is.busy_until;
+        let is = &mut self.layout.ports[at];
+        is.is_asked = !self.layout.queues[at].is_empty();
+        if is.is_asked {
+            let time = is.busy_until;
             self.events.push(time << 1, What::Left(port));
         }
     }
@@ -194,7 +215,7 @@ impl Engine {
         port.busy_until = now + port.time_of(length + overhead);
         let arrives = port.busy_until + port.propagation;
         if hop.leaf != NONE {
-            let delay = arrives + self.layout.leaves[hop.leaf as usize].latency - frame.released;
+            let delay = arrives - frame.released;
             self.seen[hop.leaf as usize].add(delay);
             if frame.is_observed {
                 self.observed.push((hop.leaf, delay));
@@ -202,15 +223,15 @@ impl Engine {
             return;
         }
         if hop.account != NONE {
-            let account = &mut self.layout.accounts[hop.account as usize];
+            let account = &mut self.layout.accounts[hop.account as usize].0;
             if !account.admit(arrives / 1000, length) {
                 self.discards.policed += 1;
                 return;
             }
         }
         for at in hop.after.0..hop.after.1 {
-            let next = self.layout.children[at as usize];
-            self.come(arrives, Frame { hop: next, ..frame });
+            let step = self.layout.next[at as usize];
+            self.come(arrives, step, Frame { hop: step.hop, ..frame });
         }
     }
 

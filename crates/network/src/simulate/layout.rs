@@ -20,7 +20,7 @@ const SECOND: u128 = 1_000_000_000_000;
 pub(super) struct Hop {
     /// The output port.
     pub(super) port: u32,
-    /// The hops after it are `children[after.0..after.1]`.
+    /// The hops after it are `next[after.0..after.1]`.
     pub(super) after: (u32, u32),
     /// The account of the switch that it leads to.
     pub(super) account: u32,
@@ -30,30 +30,47 @@ pub(super) struct Hop {
     pub(super) class: u8,
 }
 
-/// An output port. Times are in picoseconds.
-#[derive(Debug)]
-pub(super) struct Port {
-    /// A byte on the link; none if that is no whole number.
-    byte: Option<u64>,
-    rate: u64,
-    /// From the last bit of a frame, or the regulator, to the queue.
+/// A hop that a frame comes to next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) hop: u32,
+    /// From the last bit of the frame, or the regulator, to the queue of the hop's port.
     pub(super) latency: u64,
-    pub(super) propagation: u64,
-    /// When the frame that is being sent will have left.
-    pub(super) busy_until: u64,
-    /// Whether it is to be asked for the next frame then.
-    pub(super) is_asked: bool,
-    pub(super) egress: Egress<Frame>,
-    /// Most bytes of frames that have waited together.
-    pub(super) most_waiting: u64,
 }
 
-/// A frame at a hop.
+/// An output port: in one cache line what each frame needs of it but its queues. Times are in picoseconds.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Port {
+    /// A byte on the link; 0 if that is no whole number.
+    byte: u64,
+    rate: u64,
+    pub(super) propagation: u64,
+    /// When the frames that are known to be sent will have left.
+    pub(super) busy_until: u64,
+    /// Of a port that is first in, first out: when the first frame of its queue leaves it.
+    pub(super) next_leaves: u64,
+    /// Most bytes of frames that have waited together.
+    pub(super) most_waiting: u64,
+    /// Whether it is to be asked for the next frame when the present one has left.
+    pub(super) is_asked: bool,
+    /// Frames leave in the order in which they came, whatever they are.
+    pub(super) is_fifo: bool,
+}
+
+const _: () = assert!(size_of::<Port>() == 64);
+
+/// The account of a virtual link at a switch, in one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Policer(pub(super) Account);
+
+/// A frame at a hop. Frames that come at one time come in the order of their hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Frame {
+    pub(super) hop: u32,
     /// When its regulator let it go.
     pub(super) released: u64,
-    pub(super) hop: u32,
     pub(super) length: u16,
     /// It is the frame that a directed search looks at: last of those that come at the same time.
     pub(super) is_observed: bool,
@@ -72,15 +89,19 @@ pub(super) struct Leaf {
 #[derive(Debug)]
 pub(super) struct Layout {
     pub(super) hops: Vec<Hop>,
-    pub(super) children: Vec<u32>,
+    pub(super) next: Vec<Step>,
     pub(super) ports: Vec<Port>,
-    pub(super) accounts: Vec<Account>,
+    /// The queues of each port.
+    pub(super) queues: Vec<Egress<Frame>>,
+    pub(super) accounts: Vec<Policer>,
     pub(super) leaves: Vec<Leaf>,
     /// Of each tree its first hop here.
     pub(super) first_hops: Vec<u32>,
-    /// Of each virtual link its trees.
-    pub(super) trees_of: Vec<Vec<u32>>,
+    /// Of each virtual link the first hops of its trees.
+    pub(super) starts: Vec<Vec<Step>>,
     pub(super) overhead: u64,
+    /// The mean time from one frame at a port to the next, of all together.
+    pub(super) between_hops: u64,
 }
 
 impl Port {
@@ -89,8 +110,8 @@ impl Port {
     #[inline]
     pub(super) fn time_of(&self, bytes: u64) -> u64 {
         match self.byte {
-            Some(byte) => bytes * byte,
-            None => (u128::from(bytes) * 8 * SECOND / u128::from(self.rate)) as u64,
+            0 => (u128::from(bytes) * 8 * SECOND / u128::from(self.rate)) as u64,
+            byte => bytes * byte,
         }
     }
 }
@@ -114,6 +135,7 @@ pub(super) fn layout(topology: &Topology<'_>, bounds: Option<&Bounds>) -> Result
         end_system: None,
     };
     let mut ports = Vec::with_capacity(graph.ports.len());
+    let mut queues = Vec::with_capacity(graph.ports.len());
     // Ports of a switch have one plan, which then is in the caches once.
     let mut plans: HashMap<Option<usize>, Arc<Plan>> = HashMap::default();
     for (id, port) in graph.ports.iter().enumerate() {
@@ -131,32 +153,40 @@ pub(super) fn layout(topology: &Topology<'_>, bounds: Option<&Bounds>) -> Result
         };
         // What others take of a link is taken all the time.
         let rate = port.service_rate;
+        let is_whole = (8 * SECOND).is_multiple_of(rate.into());
         ports.push(Port {
-            byte: (8 * SECOND).is_multiple_of(rate.into()).then_some((8 * SECOND / u128::from(rate)) as u64),
+            byte: if is_whole { (8 * SECOND / u128::from(rate)) as u64 } else { 0 },
             rate,
-            latency: port.latency * 1000,
             propagation: port.propagation * 1000,
             busy_until: 0,
-            is_asked: false,
-            egress: Egress::new(plan, 0),
+            next_leaves: 0,
             most_waiting: 0,
+            is_asked: false,
+            is_fifo: plan.is_fifo(),
         });
+        queues.push(Egress::new(plan, 0));
     }
     let mut made = Layout {
         hops: Vec::new(),
-        children: Vec::new(),
+        next: Vec::new(),
         ports,
+        queues,
         accounts: Vec::new(),
         leaves: Vec::new(),
         first_hops: Vec::new(),
-        trees_of: vec![Vec::new(); network.vls.len()],
+        starts: vec![Vec::new(); network.vls.len()],
         overhead: network.overhead.into(),
+        between_hops: between_hops(topology),
     };
     let mut shared = HashMap::default();
     for (place, tree) in topology.trees.iter().enumerate() {
         let first = made.hops.len() as u32;
         made.first_hops.push(first);
-        made.trees_of[tree.vl].push(place as u32);
+        let step = |hop: u32| {
+            let port = tree.hops[(hop - first) as usize].port;
+            Step { hop, latency: graph.ports[port as usize].latency * 1000 }
+        };
+        made.starts[tree.vl].push(step(first));
         let mut after: Vec<Vec<u32>> = vec![Vec::new(); tree.hops.len()];
         for (hop, is) in tree.hops.iter().enumerate() {
             if let Some(before) = is.before {
@@ -164,8 +194,8 @@ pub(super) fn layout(topology: &Topology<'_>, bounds: Option<&Bounds>) -> Result
             }
         }
         for (hop, (is, after)) in tree.hops.iter().zip(after).enumerate() {
-            let start = made.children.len() as u32;
-            made.children.extend(after);
+            let start = made.next.len() as u32;
+            made.next.extend(after.into_iter().map(step));
             let to = graph.ports[is.port as usize].to;
             let account = match graph.switch(to) {
                 Some(_) => account(topology, bounds, (place, hop), to, &mut made.accounts, &mut shared)?,
@@ -173,7 +203,7 @@ pub(super) fn layout(topology: &Topology<'_>, bounds: Option<&Bounds>) -> Result
             };
             made.hops.push(Hop {
                 port: is.port,
-                after: (start, made.children.len() as u32),
+                after: (start, made.next.len() as u32),
                 account,
                 leaf: NONE,
                 class: network.vls[tree.vl].priority,
@@ -189,13 +219,22 @@ pub(super) fn layout(topology: &Topology<'_>, bounds: Option<&Bounds>) -> Result
     Ok(made)
 }
 
+/// The mean time from one frame at a port to the next, of all ports together, in picoseconds.
+fn between_hops(topology: &Topology<'_>) -> u64 {
+    let frames = |tree: &crate::Tree| {
+        SECOND / 1000 * tree.hops.len() as u128 / u128::from(topology.network.vls[tree.vl].bag)
+    };
+    let each_second: u128 = topology.trees.iter().map(frames).sum();
+    (SECOND / each_second.max(1)) as u64
+}
+
 /// The account by which a switch polices a tree that comes by a hop. Without a jitter that is known nothing is policed.
 fn account<'n>(
     topology: &Topology<'n>,
     bounds: Option<&Bounds>,
     (tree, hop): (usize, usize),
     switch: u32,
-    accounts: &mut Vec<Account>,
+    accounts: &mut Vec<Policer>,
     shared: &mut HashMap<(&'n str, u32), u32>,
 ) -> Result<u32, String> {
     let network = topology.network;
@@ -221,7 +260,7 @@ fn account<'n>(
     let Some(jitter) = jitter else { return Ok(NONE) };
     let config = AccountConfig::new(bag, jitter, lmax.into(), test).map_err(|error| error.to_string())?;
     let number = accounts.len() as u32;
-    accounts.push(Account::new(config));
+    accounts.push(Policer(Account::new(config)));
     if let Some(name) = name {
         shared.insert((name, switch), number);
     }

@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::product::{Bag, Regulator};
-use super::queue::Queue;
+use super::queue::{BUCKETS, Queue};
 use super::{Offsets, Setting};
 use crate::Topology;
 use crate::model::Vl;
@@ -14,12 +14,9 @@ const PAUSE: u64 = 32;
 /// How often progress is told, in frames.
 const TOLD: u64 = 1 << 20;
 
-/// Nanoseconds of a bucket of the calendar of releases, as a power of two.
-const BUCKET: u32 = 12;
-
 /// A virtual link and its regulator. A frame of each sub virtual link waits always.
 struct Source {
-    regulator: Regulator<usize>,
+    regulator: Regulator<u8>,
     bag: u64,
     jitter: u64,
     length: u16,
@@ -37,12 +34,13 @@ pub(super) fn run(
 ) -> Result<u64, String> {
     let is_random = setting.offsets == Offsets::Random;
     let mut sources = Vec::new();
-    // Times in nanoseconds, with the place of the source.
-    let mut due = Queue::new(BUCKET);
+    // Times in nanoseconds, with the place of the source. The ring holds the longest gap and a pause.
+    let longest = topology.network.vls.iter().map(|vl| vl.bag).max().unwrap_or(0);
+    let mut due = Queue::new(2 * longest / BUCKETS + 1);
     for (place, vl) in topology.network.vls.iter().enumerate() {
         let mut regulator = regulator(vl)?;
         for sub_vl in 0..vl.sub_vls.len().max(1) {
-            let _ = regulator.offer(sub_vl, sub_vl);
+            let _ = regulator.offer(sub_vl, sub_vl as u8);
         }
         let first = if is_random { random.below(vl.bag) } else { 0 };
         due.push(first, place as u32);
@@ -58,7 +56,7 @@ pub(super) fn run(
         let source = &mut sources[place as usize];
         if let Some(sub_vl) = source.regulator.release(time) {
             // There is room for what has just left.
-            let _ = source.regulator.offer(sub_vl, sub_vl);
+            let _ = source.regulator.offer(sub_vl.into(), sub_vl);
             let late = if source.jitter == 0 { 0 } else { random.below(source.jitter + 1) };
             // Late frames of a virtual link keep their order.
             let out = (time + late).max(source.last);
@@ -82,7 +80,7 @@ pub(super) fn run(
 }
 
 /// The regulator of a virtual link.
-pub(super) fn regulator(vl: &Vl) -> Result<Regulator<usize>, String> {
+pub(super) fn regulator(vl: &Vl) -> Result<Regulator<u8>, String> {
     let made = Bag::from_ns(vl.bag).and_then(|bag| Regulator::new(bag, vl.sub_vls.len().max(1), 4));
     made.map_err(|error| format!("virtual link {}: {error}", vl.id))
 }
