@@ -25,11 +25,13 @@ mod design;
 mod ids;
 pub mod limits;
 mod node;
+pub mod verify;
 
 pub use builder::{Beat, InStream, ModuleBuilder, OutStream};
 pub use design::*;
 pub use ids::*;
 pub use millrace_pipeline::Bits;
 pub use node::{BinaryOp, Node, Op, UnaryOp};
+pub use verify::{VerifierError, verify};
 
 pub use cranelift_entity as entity;
