@@ -16,6 +16,7 @@
 //!
 //! # What is here
 //! - [`ModuleBuilder`] for producers: constants folded, equal nodes shared, simple rules applied;
+//! - [`text`]: an exact and readable text form (`.net`), described in docs/dev/netlist.md;
 //! - [`verify()`]: a design that passes keeps every promise of the data types, so consumers need not check again.
 //!
 //! This crate never knows what a program is: values and objects only carry names and places of its source.
@@ -25,6 +26,7 @@ mod design;
 mod ids;
 pub mod limits;
 mod node;
+pub mod text;
 pub mod verify;
 
 pub use builder::{Beat, InStream, ModuleBuilder, OutStream};
