@@ -261,6 +261,12 @@ impl ModuleBuilder {
         }
     }
 
+    /// A node as it is, to which no rule applies: what random designs have, so that optimisers find something to do.
+    #[cfg(feature = "arbitrary")]
+    pub(crate) fn raw(&mut self, op: Op, width: u32) -> NodeId {
+        self.module.nodes.push(Node { op, width, place: self.place })
+    }
+
     /// The parts of the module that the optimiser fills in itself.
     pub(crate) fn module_mut(&mut self) -> &mut Module {
         &mut self.module

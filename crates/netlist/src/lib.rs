@@ -18,10 +18,13 @@
 //! - [`ModuleBuilder`] for producers: constants folded, equal nodes shared, simple rules applied;
 //! - [`text`]: an exact and readable text form (`.net`), described in docs/dev/netlist.md;
 //! - [`Simulator`]: the design in process, cycle by cycle, with [`Vcd`] for what signals did;
+//! - `arbitrary` (with the feature of that name): random verified designs for tests, and what they do;
 //! - [`verify()`]: a design that passes keeps every promise of the data types, so consumers need not check again.
 //!
 //! This crate never knows what a program is: values and objects only carry names and places of its source.
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 mod builder;
 mod design;
 mod ids;
