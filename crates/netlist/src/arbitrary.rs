@@ -7,58 +7,10 @@
 
 pub mod reference;
 
+pub use millrace_pipeline::arbitrary::Rng;
+
 use crate::*;
 use cranelift_entity::EntityRef;
-
-/// A small random generator (xorshift64*): the same seed gives the same numbers on every machine.
-#[derive(Clone, Debug)]
-pub struct Rng {
-    state: u64,
-}
-
-impl Rng {
-    /// Starts from any seed.
-    pub fn new(seed: u64) -> Rng {
-        // Spreads the seed, so that neighbouring ones have nothing in common; the state is never 0.
-        Rng { state: seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
-    }
-
-    /// The next 64 bits.
-    pub fn next_u64(&mut self) -> u64 {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below `limit`; 0 when that is 0.
-    pub fn below(&mut self, limit: usize) -> usize {
-        if limit == 0 { 0 } else { (self.next_u64() >> 11) as usize % limit }
-    }
-
-    /// True once in `times`.
-    pub fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
-    }
-
-    /// A value of a width: any bits, or few, or nearly all, or a small number, or the number before or after a power of two.
-    pub fn bits(&mut self, width: u32) -> Bits {
-        let any = |rng: &mut Rng| {
-            let limbs = (0..width.div_ceil(64)).map(|_| Bits::new(64, rng.next_u64().into()));
-            limbs.reduce(|high, low| high.concat(&low)).unwrap_or(Bits::zero(64)).zero_extend(width)
-        };
-        match self.below(8) {
-            0 => Bits::new(width, self.below(4) as u128),
-            1 => Bits::ones(width).sub(&Bits::new(width, self.below(3) as u128)),
-            2 => any(self).and(&any(self)).and(&any(self)),
-            3 => {
-                let power = Bits::new(width, 1).shl_by(self.below(width as usize) as u64);
-                power.add(&Bits::new(width, self.below(3) as u128)).sub(&Bits::new(width, 1))
-            }
-            _ => any(self),
-        }
-    }
-}
 
 /// A random design, about that many nodes a module.
 pub fn design(seed: u64, size: usize) -> Design {

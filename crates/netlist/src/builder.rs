@@ -88,6 +88,11 @@ impl ModuleBuilder {
         self.place = place.and_then(|place| self.place_id(place)).into();
     }
 
+    /// As [`ModuleBuilder::set_place`], with a place of [`Module::places`].
+    pub(crate) fn set_place_id(&mut self, place: PackedOption<PlaceId>) {
+        self.place = place;
+    }
+
     fn place_id(&mut self, place: Place) -> Option<PlaceId> {
         if let Some(id) = self.known_places.get(&place) {
             return Some(*id);

@@ -17,6 +17,7 @@
 //! # What is here
 //! - [`ModuleBuilder`] for producers: constants folded, equal nodes shared, simple rules applied;
 //! - [`text`]: an exact and readable text form (`.net`), described in docs/dev/netlist.md;
+//! - [`passes`]: optimisations that keep the meaning;
 //! - [`Simulator`]: the design in process, cycle by cycle, with [`Vcd`] for what signals did;
 //! - `arbitrary` (with the feature of that name): random verified designs for tests, and what they do;
 //! - [`verify()`]: a design that passes keeps every promise of the data types, so consumers need not check again.
@@ -30,6 +31,7 @@ mod design;
 mod ids;
 pub mod limits;
 mod node;
+pub mod passes;
 pub mod sim;
 pub mod text;
 pub mod verify;
