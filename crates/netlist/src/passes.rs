@@ -37,7 +37,7 @@ pub fn optimize(design: &mut Design) {
 
 fn round(module: &Module) -> Module {
     let module = rebuild::rebuild(module, &registers::known(module));
-    narrow::narrow(&module)
+    narrow::narrow(&module).unwrap_or(module)
 }
 
 /// A module by the rules of the builder, without what no output depends on.

@@ -36,6 +36,7 @@ pub fn parse(text: &str) -> Result<Design, ParseError> {
             Parser { cursor, design: &design, modules: &modules, module, names: Names::default() };
         parser.body()?;
         cursor = parser.cursor;
+        parser.module.sort_places();
         let id = design.modules.push(parser.module);
         modules.entry(name).or_insert(id);
     }
