@@ -30,7 +30,7 @@ pub fn optimize(design: &mut Design) {
                 break;
             }
         }
-        design.modules[id] = module;
+        design.modules[id] = clean(&module);
     }
     drop_modules(design);
 }

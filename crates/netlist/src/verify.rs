@@ -76,7 +76,8 @@ pub fn verify(design: &Design) -> Result<(), Vec<VerifierError>> {
         let sound = verifier.errors.count == before;
         let found = if sound { loops::paths(module, &paths) } else { Ok(Paths::default()) };
         paths.push(found.unwrap_or_else(|cycle| {
-            let names: Vec<String> = cycle.iter().map(|node| loops::describe(module, *node)).collect();
+            let names: Vec<String> =
+                cycle.iter().map(|node| loops::describe(design, module, *node)).collect();
             let message = format!("a combinational loop: {}", names.join(" -> "));
             verifier.report(None, message);
             Paths::default()
@@ -141,7 +142,9 @@ impl<'a> Verifier<'a> {
         let location = match location.into() {
             None => format!("module {module}"),
             Some(Location::Object(kind, name)) => format!("module {module}, {kind} {name}"),
-            Some(Location::Node(node)) => format!("module {module}, {}", loops::describe(self.module, node)),
+            Some(Location::Node(node)) => {
+                format!("module {module}, {}", loops::describe(self.design, self.module, node))
+            }
         };
         self.errors.report(location, message);
     }

@@ -6,8 +6,6 @@
 //! range of a register and what is read of its next value depend on each other: ranges grow, from nothing, until they agree.
 //! Then each value and each register is built again with its range alone.
 
-use super::rebuild::Live;
-use super::registers::Known;
 use crate::*;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -51,7 +49,8 @@ struct Ranges {
     registers: SecondaryMap<RegisterId, Range>,
 }
 
-/// Builds a module again without bits that nothing reads. Its objects are all live.
+/// Builds a module again without bits that nothing reads, if there are any. Registers of which nothing is read are left to
+/// [`super::clean`], which drops them.
 pub(super) fn narrow(module: &Module) -> Option<Module> {
     let ranges = ranges(module)?;
     let whole = |(id, register): (RegisterId, &Register)| ranges.registers[id] == Range::all(register.width);
@@ -85,7 +84,6 @@ fn can_narrow(op: &Op) -> bool {
 
 /// Finds them; `None` if that takes too long, as where each bit of a register goes to the next one.
 fn ranges(module: &Module) -> Option<Ranges> {
-    let live = Live::of(module, &Known::default());
     let mut ranges = Ranges { nodes: SecondaryMap::new(), registers: SecondaryMap::new() };
     for _ in 0..MOST_ROUNDS {
         let before = ranges.registers.clone();
@@ -115,7 +113,7 @@ fn ranges(module: &Module) -> Option<Ranges> {
                 nodes[next] = nodes[next].join(ranges.registers[id]);
             }
         }
-        for (id, node) in module.nodes.iter().rev().filter(|(id, _)| live.nodes.contains(*id)) {
+        for (id, node) in module.nodes.iter().rev() {
             let range = nodes[id];
             if range.is_empty() {
                 continue;
