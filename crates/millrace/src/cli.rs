@@ -219,6 +219,8 @@ pub(crate) enum Engine {
     Jit,
     /// Machine code where there can be some, else the reference interpreter
     Auto,
+    /// A simulation of the program's hardware, for one worker
+    Rtl,
 }
 
 impl Engine {
@@ -227,6 +229,7 @@ impl Engine {
             Engine::Interp => EngineKind::Interp,
             Engine::Jit => EngineKind::Jit,
             Engine::Auto => EngineKind::Fastest,
+            Engine::Rtl => EngineKind::Rtl,
         }
     }
 }
