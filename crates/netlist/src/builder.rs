@@ -73,7 +73,8 @@ impl ModuleBuilder {
     }
 
     /// Ends building. Whether all is driven is for [`crate::verify()`] to say.
-    pub fn finish(self) -> Module {
+    pub fn finish(mut self) -> Module {
+        self.module.sort_places();
         self.module
     }
 

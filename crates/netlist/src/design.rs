@@ -3,8 +3,8 @@
 use crate::{
     InputId, InstanceId, MemoryId, ModuleId, Node, NodeId, OutputId, PlaceId, ReadId, RegisterId, StreamId,
 };
-use cranelift_entity::PrimaryMap;
 use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use millrace_pipeline::Bits;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -93,6 +93,28 @@ impl Module {
     /// The stream of that name.
     pub fn stream_named(&self, name: &str) -> Option<&Stream> {
         self.streams.values().find(|stream| stream.name == name)
+    }
+}
+
+impl Module {
+    /// Numbers places in the order of their first use by registers, memories, instances and nodes, and drops those that nothing
+    /// uses: the order of the text form.
+    pub(crate) fn sort_places(&mut self) {
+        let old = std::mem::take(&mut self.places);
+        let mut new: SecondaryMap<PlaceId, PackedOption<PlaceId>> = SecondaryMap::with_capacity(old.len());
+        let places = &mut self.places;
+        let mut renumber = |place: &mut PackedOption<PlaceId>| {
+            if let Some(id) = place.expand().filter(|id| old.is_valid(*id)) {
+                if new[id].is_none() {
+                    new[id] = places.push(old[id].clone()).into();
+                }
+                *place = new[id];
+            }
+        };
+        self.registers.values_mut().for_each(|register| renumber(&mut register.place));
+        self.memories.values_mut().for_each(|memory| renumber(&mut memory.place));
+        self.instances.values_mut().for_each(|instance| renumber(&mut instance.place));
+        self.nodes.values_mut().for_each(|node| renumber(&mut node.place));
     }
 }
 

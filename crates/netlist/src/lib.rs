@@ -16,6 +16,8 @@
 //!
 //! # What is here
 //! - [`ModuleBuilder`] for producers: constants folded, equal nodes shared, simple rules applied;
+//! - [`text`]: an exact and readable text form (`.net`), described in docs/dev/netlist.md;
+//! - [`Simulator`]: the design in process, cycle by cycle, with [`Vcd`] for what signals did;
 //! - [`verify()`]: a design that passes keeps every promise of the data types, so consumers need not check again.
 //!
 //! This crate never knows what a program is: values and objects only carry names and places of its source.
@@ -25,6 +27,8 @@ mod design;
 mod ids;
 pub mod limits;
 mod node;
+pub mod sim;
+pub mod text;
 pub mod verify;
 
 pub use builder::{Beat, InStream, ModuleBuilder, OutStream};
@@ -32,6 +36,7 @@ pub use design::*;
 pub use ids::*;
 pub use millrace_pipeline::Bits;
 pub use node::{BinaryOp, Node, Op, UnaryOp};
+pub use sim::{MemoryHandle, SignalId, SignalKind, Simulator, Vcd};
 pub use verify::{VerifierError, verify};
 
 pub use cranelift_entity as entity;
