@@ -726,3 +726,22 @@ impl Graph {
         u32::try_from(most).ok()
     }
 }
+
+impl Node {
+    /// Calls `visit` with each operand, in order.
+    pub(crate) fn operands(&self, mut visit: impl FnMut(Wire)) {
+        match self {
+            Node::Const(_) | Node::Frame(_) | Node::Input(_) | Node::Answer(..) => {}
+            Node::Unary(_, a) | Node::Slice(a, _) => visit(*a),
+            Node::Binary(_, a, b) | Node::Concat(a, b) => {
+                visit(*a);
+                visit(*b);
+            }
+            Node::Mux(cond, a, b) => {
+                visit(*cond);
+                visit(*a);
+                visit(*b);
+            }
+        }
+    }
+}

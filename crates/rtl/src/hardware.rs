@@ -1,14 +1,19 @@
 //! The hardware of a program: a pipeline for each stage.
 
 use crate::convert::convert;
+use crate::emit::emit;
 use crate::refusal::{Construct, Refusal};
+use crate::schedule::schedule;
+use crate::simulate::Simulation;
 use crate::stage::{Dataflow, Input, Output};
 use crate::units::{Objects, varbit};
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Meter, Plan, Step, Verdict};
+use millrace_netlist::Design;
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// A part of a program that runs without the traffic manager in between.
@@ -23,6 +28,21 @@ pub enum Part {
     /// The rest of egress after a clone before its deparser of that number, counted from 0.
     Tail(u32),
 }
+
+impl Part {
+    /// A word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Ingress => "ingress",
+            Part::Parser => "parser",
+            Part::Egress => "egress",
+            Part::Tail(_) => "tail",
+        }
+    }
+}
+
+/// The length of a cycle in picoseconds: 156.25 MHz, at which 64 bits a cycle are 10 Gbit/s.
+pub const PERIOD: u32 = 6400;
 
 /// A frame that comes to a stage, with what is known about it.
 pub trait Frame {
@@ -60,7 +80,13 @@ pub struct Said {
 /// The hardware of a program.
 pub struct Hardware {
     program: Arc<Program>,
-    parts: Vec<(Part, Dataflow)>,
+    stages: Vec<Stage>,
+}
+
+/// The pipeline of a part.
+struct Stage {
+    part: Part,
+    simulation: Simulation,
 }
 
 impl std::fmt::Debug for Hardware {
@@ -75,18 +101,26 @@ impl Hardware {
     /// # Errors
     /// What hardware cannot do of it.
     pub fn new(program: Arc<Program>) -> Result<Hardware, Refusal> {
-        let mut parts = Vec::new();
+        let mut stages = Vec::new();
         for part in parts_of(&program) {
-            parts.push((part, dataflow(&program, part)?));
+            let refused = |construct| Refusal::of(&program, construct, part.name());
+            let dataflow = dataflow(&program, part)?;
+            let placed = schedule(&dataflow, PERIOD).map_err(refused)?;
+            let (module, ports) = emit(&program, part.name(), &dataflow, &placed);
+            let mut design = Design::new();
+            design.add(module);
+            let simulation = Simulation::new(&design, &ports, &dataflow, &placed)
+                .map_err(|why| refused(Construct::Design(why)))?;
+            stages.push(Stage { part, simulation });
         }
-        Ok(Hardware { program, parts })
+        Ok(Hardware { program, stages })
     }
 
     /// Runs a stage over a frame. None: the program has no such stage.
-    pub fn run(&self, part: Part, frame: &dyn Frame, objects: &mut Objects<'_>) -> Option<Said> {
-        let (_, dataflow) = self.parts.iter().find(|(other, _)| *other == part)?;
+    pub fn run(&mut self, part: Part, frame: &dyn Frame, objects: &mut Objects<'_>) -> Option<Said> {
+        let stage = self.stages.iter_mut().find(|stage| stage.part == part)?;
         let input = |input, width| given(frame, input, width);
-        let outputs = dataflow.evaluate(frame.bytes(), &input, objects);
+        let outputs = stage.simulation.run(frame.bytes(), &input, objects);
         Some(said(&self.program, frame, &outputs))
     }
 }
@@ -122,7 +156,43 @@ fn dataflow(program: &Program, part: Part) -> Result<Dataflow, Refusal> {
     let cancel = Cancel::default();
     let cfg = flatten(program, &plan, &Meter::new(&cancel))
         .map_err(|refusal| Refusal::of(program, Construct::Midend(refusal.to_string()), plan.name))?;
-    convert(program, &cfg, plan.start)
+    let kept = Kept::of(program, part);
+    convert(program, &cfg, plan.start, &|slot| !kept.may_be_set(slot))
+}
+
+/// The metadata that may be other than 0 at the start of a stage.
+struct Kept(FxHashSet<SlotId>);
+
+impl Kept {
+    /// Before ingress: what the switch tells, and what a pass before may have kept. Before egress also what ingress may write.
+    fn of(program: &Program, part: Part) -> Kept {
+        let told = Intrinsic::ALL.iter().filter_map(|role| program.intrinsics.get(*role));
+        let mut kept: FxHashSet<SlotId> =
+            told.chain(program.field_lists.iter().flat_map(|list| list.slots.iter().copied())).collect();
+        let bodies: Vec<BodyId> = match part {
+            Part::Ingress | Part::Parser => Vec::new(),
+            Part::Egress => program.ingress.clone(),
+            Part::Tail(_) => program.ingress.iter().chain(&program.egress).copied().collect(),
+        };
+        if !bodies.is_empty() {
+            kept.extend(program.actions.values().flat_map(|action| action.params.iter().copied()));
+            kept.extend(program.tables.values().filter_map(|table| table.direct_meter.as_ref()?.at_hit));
+            let of_actions = program.actions.values().map(|action| action.body);
+            for body in bodies.into_iter().chain(of_actions) {
+                for block in program.bodies[body].blocks.values() {
+                    kept.extend(block.insts.iter().filter_map(Inst::dst));
+                    if let Terminator::Apply { hit, action, .. } = &block.term {
+                        kept.extend(hit.iter().chain(action).copied());
+                    }
+                }
+            }
+        }
+        Kept(kept)
+    }
+
+    fn may_be_set(&self, slot: SlotId) -> bool {
+        self.0.contains(&slot)
+    }
 }
 
 /// An input of a stage, of a frame.

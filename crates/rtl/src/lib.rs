@@ -1,11 +1,14 @@
 //! From a program to hardware.
 
 mod convert;
+mod emit;
 mod evaluate;
 mod graph;
 mod hardware;
 pub mod limits;
 mod refusal;
+mod schedule;
+mod simulate;
 mod stage;
 mod units;
 

@@ -17,7 +17,7 @@ pub const MAX_VALUE: u32 = 1 << 13;
 /// Bits of the operands of a product whose factors both show at run time.
 pub const MAX_PRODUCT: u32 = 64;
 /// Bits of the operands of a quotient or a remainder, which take a stage of logic for each bit.
-pub const MAX_QUOTIENT: u32 = 32;
+pub const MAX_QUOTIENT: u32 = 64;
 /// Lengths that data may have at one point where a hash depends on the length.
 pub const MAX_HASH_LENGTHS: usize = 16;
 /// Accesses to tables and objects in a stage.

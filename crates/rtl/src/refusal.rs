@@ -60,6 +60,8 @@ pub enum Construct {
     Operation(&'static str),
     /// The middle end refuses the program.
     Midend(String),
+    /// The hardware IR refuses the design.
+    Design(String),
 }
 
 impl fmt::Display for Construct {
@@ -104,7 +106,7 @@ impl fmt::Display for Construct {
             Construct::Latency => write!(f, "more than {} cycles in a stage (limit MAX_LATENCY)", limits::MAX_LATENCY),
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),
-            Construct::Midend(why) => f.write_str(why),
+            Construct::Midend(why) | Construct::Design(why) => f.write_str(why),
         }
     }
 }

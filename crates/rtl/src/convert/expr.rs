@@ -236,11 +236,14 @@ impl Converter<'_> {
         if width > MAX_QUOTIENT {
             return Err(Construct::Quotient(width));
         }
-        let divisor = g.zero_extend(b, width + 1);
-        let mut rest = g.number(width + 1, 0);
+        // What is left is less than the divisor, so it is as narrow as a constant one.
+        let ones = g.constant(b).map(|bits| (0..width).rev().find(|bit| bits.bit(*bit)).unwrap_or(0) + 1);
+        let narrow = ones.unwrap_or(width);
+        let divisor = g.zero_extend(b, narrow + 1);
+        let mut rest = g.number(narrow + 1, 0);
         let mut quotient: Option<Wire> = None;
         for bit in (0..width).rev() {
-            let (kept, next) = (g.slice(rest, width - 1, 0), g.slice(a, bit, bit));
+            let (kept, next) = (g.slice(rest, narrow - 1, 0), g.slice(a, bit, bit));
             let shifted = g.concat(kept, next);
             let less = g.lt(shifted, divisor);
             let difference = g.binary(Binary::Sub, shifted, divisor);
@@ -248,7 +251,7 @@ impl Converter<'_> {
             let fits = g.not(less);
             quotient = Some(quotient.map_or(fits, |high| g.concat(high, fits)));
         }
-        let (quotient, rest) = (quotient.unwrap_or(zero), g.slice(rest, width - 1, 0));
+        let (quotient, rest) = (quotient.unwrap_or(zero), g.zero_extend(rest, width));
         let by_zero = g.eq(b, zero);
         Ok((g.mux(by_zero, zero, quotient), g.mux(by_zero, zero, rest)))
     }

@@ -18,7 +18,7 @@ mod op;
 mod order;
 mod term;
 
-use crate::graph::{Graph, Wire};
+use crate::graph::{Graph, Node, Wire};
 use crate::limits::{MAX_ACCESSES, MAX_BLOCKS, MAX_CELLS, MAX_UNROLL};
 use crate::refusal::{Construct, Refusal};
 use crate::stage::{Access, Dataflow, Input, Output, Unit};
@@ -37,9 +37,16 @@ pub(crate) type Step<T> = Result<T, Construct>;
 type Paths = Vec<(Wire, Env)>;
 
 /// Converts the graph of a stage.
-pub(crate) fn convert(program: &Program, cfg: &Cfg, start: Start) -> Result<Dataflow, Refusal> {
+///
+/// `zero` says which metadata are certainly 0 at the start.
+pub(crate) fn convert(
+    program: &Program,
+    cfg: &Cfg,
+    start: Start,
+    zero: &dyn Fn(SlotId) -> bool,
+) -> Result<Dataflow, Refusal> {
     let mut converter = Converter::new(program, cfg);
-    match converter.run(start).and_then(|()| converter.finish()) {
+    match converter.run(start, zero).and_then(|()| converter.finish()) {
         Ok(()) => Ok(converter.into_dataflow()),
         Err(construct) => Err(Refusal::of(program, construct, &converter.part())),
     }
@@ -86,10 +93,10 @@ impl<'a> Converter<'a> {
         }
     }
 
-    fn run(&mut self, start: Start) -> Step<()> {
+    fn run(&mut self, start: Start, zero: &dyn Fn(SlotId) -> bool) -> Step<()> {
         let mut paths: SecondaryMap<CfgId, Paths> = SecondaryMap::new();
         let always = self.graph.bool(true);
-        let env = self.start(start)?;
+        let env = self.start(start, zero)?;
         paths[self.cfg.entry].push((always, env));
         for component in order::components(self.cfg) {
             match component {
@@ -164,7 +171,7 @@ impl<'a> Converter<'a> {
     }
 
     /// The storage at the start of the stage.
-    fn start(&mut self, start: Start) -> Step<Env> {
+    fn start(&mut self, start: Start, zero: &dyn Fn(SlotId) -> bool) -> Step<Env> {
         let length = self.input(Input::Length, 32);
         let has_headers = start == Start::Context;
         let cursor = match has_headers {
@@ -175,7 +182,7 @@ impl<'a> Converter<'a> {
         for (id, slot) in &self.program.slots {
             let given = match slot.home {
                 Home::Header { .. } => has_headers,
-                Home::Metadata => true,
+                Home::Metadata => !zero(id),
                 Home::Local => false,
             };
             let place = self.cells.slot(id);
@@ -240,9 +247,12 @@ impl<'a> Converter<'a> {
                     continue;
                 }
                 let place = self.cells.slot(id);
-                outputs.push((Output::Slot(id), cells[place]));
-                if let Type::Varbit(_) = slot.ty {
-                    outputs.push((Output::SlotLength(id), cells[place + 1]));
+                // What goes through unchanged need not go through.
+                if !matches!(self.graph.node(cells[place]), Node::Input(number) if self.inputs[*number as usize].0 == Input::Slot(id)) {
+                    outputs.push((Output::Slot(id), cells[place]));
+                    if let Type::Varbit(_) = slot.ty {
+                        outputs.push((Output::SlotLength(id), cells[place + 1]));
+                    }
                 }
             }
             for header in self.program.headers.keys() {
