@@ -5,14 +5,14 @@ use crate::{Context, Ended, Engine, EngineError, Stage};
 use millrace_interp::{Observer, World};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{HeaderId, Program, SlotId};
-use millrace_rtl::{Frame, Hardware, Objects, Part, Said};
+use millrace_rtl::{Frame, Hardware, Objects, Options, Part, Running, Said};
 use std::sync::Arc;
 
 /// The simulated hardware as an engine. Its packets are kept as the interpreter keeps them.
 #[derive(Debug)]
 pub(crate) struct Simulated {
     program: Arc<Program>,
-    hardware: Hardware,
+    hardware: Running,
 }
 
 impl Simulated {
@@ -21,8 +21,8 @@ impl Simulated {
     /// # Errors
     /// What hardware cannot do of it.
     pub(crate) fn new(program: &Arc<Program>) -> Result<Simulated, EngineError> {
-        let hardware =
-            Hardware::new(Arc::clone(program)).map_err(|refusal| EngineError(refusal.to_string()))?;
+        let hardware = Hardware::new(Arc::clone(program), Options::default()).and_then(Hardware::simulate);
+        let hardware = hardware.map_err(|refusal| EngineError(refusal.to_string()))?;
         Ok(Simulated { program: Arc::clone(program), hardware })
     }
 

@@ -1,17 +1,17 @@
 //! The hardware of a program: a pipeline for each stage.
 
 use crate::convert::convert;
-use crate::emit::emit;
+use crate::emit::{Ports, emit, object};
+use crate::graph::Node;
 use crate::refusal::{Construct, Refusal};
-use crate::schedule::schedule;
-use crate::simulate::Simulation;
-use crate::stage::{Dataflow, Input, Output};
-use crate::units::{Objects, varbit};
+use crate::report::{AccessReport, Report, StageReport};
+use crate::running::Running;
+use crate::schedule::{Schedule, schedule};
+use crate::stage::{Dataflow, input_width};
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
-use millrace_midend::{Cancel, Meter, Plan, Step, Verdict};
+use millrace_midend::{Cancel, Meter, Plan, Step};
 use millrace_netlist::Design;
-use millrace_pipeline::semantics::Value;
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -30,63 +30,45 @@ pub enum Part {
 }
 
 impl Part {
-    /// A word for it.
-    pub fn name(self) -> &'static str {
+    /// A word for it, which is also the name of its module.
+    pub fn name(self) -> String {
         match self {
-            Part::Ingress => "ingress",
-            Part::Parser => "parser",
-            Part::Egress => "egress",
-            Part::Tail(_) => "tail",
+            Part::Ingress => "ingress".to_owned(),
+            Part::Parser => "parser".to_owned(),
+            Part::Egress => "egress".to_owned(),
+            Part::Tail(nth) => format!("tail{nth}"),
         }
     }
 }
 
-/// The length of a cycle in picoseconds: 156.25 MHz, at which 64 bits a cycle are 10 Gbit/s.
-pub const PERIOD: u32 = 6400;
-
-/// A frame that comes to a stage, with what is known about it.
-pub trait Frame {
-    /// Its bytes.
-    fn bytes(&self) -> &[u8];
-    /// The value of a slot.
-    fn slot(&self, slot: SlotId) -> Value;
-    /// Whether a header is valid.
-    fn is_valid(&self, header: HeaderId) -> bool;
-    /// The cursor of the parser, in bits.
-    fn cursor(&self) -> usize;
+/// How hardware is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The length of a cycle in picoseconds.
+    pub period_ps: u32,
 }
 
-/// What a stage said about a frame.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Said {
-    /// How it ended.
-    pub verdict: Verdict,
-    /// The parser's error, or the number of the deparser.
-    pub number: u32,
-    /// Where the program asked for a drop.
-    pub drop_site: u16,
-    /// Headers and whether they are valid.
-    pub valid: Vec<(HeaderId, bool)>,
-    /// Slots and their values.
-    pub slots: Vec<(SlotId, Value)>,
-    /// The cursor of the parser, in bits.
-    pub cursor: usize,
-    /// The bits of valid headers after the parser.
-    pub parsed_bits: u64,
-    /// The frame as it was put together, where it was.
-    pub bytes: Option<Vec<u8>>,
+impl Default for Options {
+    /// 156.25 MHz, at which 64 bits a cycle are 10 Gbit/s.
+    fn default() -> Options {
+        Options { period_ps: 6400 }
+    }
 }
 
 /// The hardware of a program.
 pub struct Hardware {
-    program: Arc<Program>,
-    stages: Vec<Stage>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) stages: Vec<Stage>,
+    options: Options,
 }
 
 /// The pipeline of a part.
-struct Stage {
-    part: Part,
-    simulation: Simulation,
+pub(crate) struct Stage {
+    pub(crate) part: Part,
+    pub(crate) dataflow: Dataflow,
+    pub(crate) placed: Schedule,
+    pub(crate) ports: Ports,
+    pub(crate) design: Design,
 }
 
 impl std::fmt::Debug for Hardware {
@@ -100,28 +82,64 @@ impl Hardware {
     ///
     /// # Errors
     /// What hardware cannot do of it.
-    pub fn new(program: Arc<Program>) -> Result<Hardware, Refusal> {
+    pub fn new(program: Arc<Program>, options: Options) -> Result<Hardware, Refusal> {
         let mut stages = Vec::new();
         for part in parts_of(&program) {
-            let refused = |construct| Refusal::of(&program, construct, part.name());
+            let name = part.name();
             let dataflow = dataflow(&program, part)?;
-            let placed = schedule(&dataflow, PERIOD).map_err(refused)?;
-            let (module, ports) = emit(&program, part.name(), &dataflow, &placed);
+            let placed = schedule(&dataflow, options.period_ps)
+                .map_err(|construct| Refusal::of(&program, construct, &name))?;
+            let (module, ports) = emit(&program, &name, &dataflow, &placed);
             let mut design = Design::new();
             design.add(module);
-            let simulation = Simulation::new(&design, &ports, &dataflow, &placed)
-                .map_err(|why| refused(Construct::Design(why)))?;
-            stages.push(Stage { part, simulation });
+            stages.push(Stage { part, dataflow, placed, ports, design });
         }
-        Ok(Hardware { program, stages })
+        Ok(Hardware { program, stages, options })
     }
 
-    /// Runs a stage over a frame. None: the program has no such stage.
-    pub fn run(&mut self, part: Part, frame: &dyn Frame, objects: &mut Objects<'_>) -> Option<Said> {
-        let stage = self.stages.iter_mut().find(|stage| stage.part == part)?;
-        let input = |input, width| given(frame, input, width);
-        let outputs = stage.simulation.run(frame.bytes(), &input, objects);
-        Some(said(&self.program, frame, &outputs))
+    /// The pipelines, each the top of a design of its own.
+    pub fn designs(&self) -> impl Iterator<Item = (Part, &Design)> {
+        self.stages.iter().map(|stage| (stage.part, &stage.design))
+    }
+
+    /// What the hardware is like.
+    pub fn report(&self) -> Report {
+        let stages = self.stages.iter().map(|stage| self.stage_report(stage)).collect();
+        Report { program: self.program.name.clone(), period_ps: self.options.period_ps, stages }
+    }
+
+    fn stage_report(&self, stage: &Stage) -> StageReport {
+        let Stage { dataflow, placed, ports, design, .. } = stage;
+        let module = design.top().and_then(|top| design.modules.get(top));
+        let registers = module.map_or(0, |module| module.registers.values().map(|one| u64::from(one.width)).sum());
+        let needed = dataflow.graph.wires().filter(|wire| placed.cycle[*wire].is_some());
+        let values = needed.filter(|wire| !matches!(dataflow.graph.node(*wire), Node::Const(_))).count();
+        let accesses = dataflow.accesses.iter().zip(&placed.access).map(|(access, cycle)| AccessReport {
+            kind: access.unit.kind(),
+            object: object(&self.program, &access.unit).to_owned(),
+            cycle: *cycle,
+            latency: access.unit.latency(),
+            asked_bits: access.inputs.iter().map(|(_, ty)| input_width(*ty)).sum(),
+            answered_bits: access.answer,
+        });
+        StageReport {
+            name: stage.part.name(),
+            latency: placed.latency,
+            interval: placed.interval,
+            window: ports.window,
+            values,
+            registers,
+            blocks: dataflow.blocks,
+            accesses: accesses.collect(),
+        }
+    }
+
+    /// The hardware in simulation.
+    ///
+    /// # Errors
+    /// The hardware IR refuses a pipeline: it is larger than its limits allow.
+    pub fn simulate(self) -> Result<Running, Refusal> {
+        Running::new(self)
     }
 }
 
@@ -193,94 +211,4 @@ impl Kept {
     fn may_be_set(&self, slot: SlotId) -> bool {
         self.0.contains(&slot)
     }
-}
-
-/// An input of a stage, of a frame.
-fn given(frame: &dyn Frame, input: Input, width: u32) -> Bits {
-    let number = |value: usize| Bits::new(32, value as u128);
-    match input {
-        Input::Length => number(frame.bytes().len()),
-        Input::Cursor => number(frame.cursor()),
-        Input::Valid(header) => Bits::new(1, u128::from(frame.is_valid(header))),
-        Input::SlotLength(slot) => match frame.slot(slot) {
-            Value::Varbit(varbit) => number(varbit.len() as usize),
-            _ => number(0),
-        },
-        Input::Slot(slot) => match frame.slot(slot) {
-            Value::Varbit(varbit) => match varbit.bits() {
-                Some(bits) if bits.width() < width => bits.concat(&Bits::zero(width - bits.width())),
-                Some(bits) => bits.clone(),
-                None => Bits::zero(width),
-            },
-            value => value.as_bits().zero_extend(width),
-        },
-    }
-}
-
-/// What the outputs of a stage say.
-fn said(program: &Program, frame: &dyn Frame, outputs: &[(Output, Bits)]) -> Said {
-    let mut said = Said {
-        verdict: Verdict::StepLimit,
-        number: 0,
-        drop_site: 0,
-        valid: Vec::new(),
-        slots: Vec::new(),
-        cursor: frame.cursor(),
-        parsed_bits: 0,
-        bytes: None,
-    };
-    let (mut deparsed, mut emitted, mut emitted_bits, mut payload) = (false, Bits::zero(8), 0, 0);
-    let mut lengths = Vec::new();
-    for (output, bits) in outputs {
-        let number = bits.to_u64_saturating();
-        match output {
-            Output::Verdict => said.verdict = Output::verdict(number),
-            Output::Number => said.number = number as u32,
-            Output::DropSite => said.drop_site = number as u16,
-            Output::Slot(slot) => {
-                let value = match program.slots[*slot].ty {
-                    Type::Bool => Value::Bool(!bits.is_zero()),
-                    // The bits of a varbit, until its length is known.
-                    Type::Bits(_) | Type::Varbit(_) => Value::Bits(bits.clone()),
-                };
-                said.slots.push((*slot, value));
-            }
-            Output::SlotLength(slot) => lengths.push((*slot, number)),
-            Output::Valid(header) => said.valid.push((*header, number != 0)),
-            Output::Cursor => said.cursor = number as usize,
-            Output::ParsedBits => said.parsed_bits = number,
-            Output::Deparsed => deparsed = number != 0,
-            Output::Emitted => emitted = bits.clone(),
-            Output::EmittedLength => emitted_bits = number as u32,
-            Output::PayloadFrom => payload = number as usize,
-        }
-    }
-    for (slot, value) in &mut said.slots {
-        if let (Type::Varbit(_), Value::Bits(bits)) = (program.slots[*slot].ty, &*value) {
-            let length = lengths.iter().find(|(other, _)| other == slot).map_or(0, |(_, length)| *length);
-            *value = varbit(bits, length);
-        }
-    }
-    if deparsed {
-        said.bytes = Some(put_together(&emitted, emitted_bits, frame.bytes(), payload));
-    }
-    said
-}
-
-/// The new headers, then the frame from a bit on, filled up to whole bytes.
-fn put_together(emitted: &Bits, emitted_bits: u32, frame: &[u8], payload: usize) -> Vec<u8> {
-    let mut writer = bits::BitWriter::new();
-    let width = emitted.width();
-    if let Some(low) = width.checked_sub(emitted_bits).filter(|_| emitted_bits > 0) {
-        writer.push(&emitted.slice(width - 1, low));
-    }
-    let whole = payload.div_ceil(8);
-    let partial = (whole * 8 - payload) as u32;
-    if partial > 0
-        && let Some(bits) = Bits::read_at(frame, payload, partial)
-    {
-        writer.push(&bits);
-    }
-    writer.push_bytes(frame.get(whole..).unwrap_or(&[]));
-    writer.finish()
 }

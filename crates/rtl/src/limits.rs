@@ -11,7 +11,7 @@ pub const MAX_BLOCKS: usize = 1 << 15;
 /// Cells of storage of all blocks together: slots, validity, what is remembered.
 pub const MAX_CELLS: usize = 1 << 27;
 /// Places where the cursor of a parser, or the end of what a deparser has emitted, may be at one point.
-pub const MAX_CASES: usize = 128;
+pub const MAX_CASES: usize = 256;
 /// Bits of one value: vectors of this width are within what the tools for FPGAs read.
 pub const MAX_VALUE: u32 = 1 << 13;
 /// Bits of the operands of a product whose factors both show at run time.
