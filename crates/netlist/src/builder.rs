@@ -88,6 +88,11 @@ impl ModuleBuilder {
         self.place = place.and_then(|place| self.place_id(place)).into();
     }
 
+    /// As [`ModuleBuilder::set_place`], with a place of [`Module::places`].
+    pub(crate) fn set_place_id(&mut self, place: PackedOption<PlaceId>) {
+        self.place = place;
+    }
+
     fn place_id(&mut self, place: Place) -> Option<PlaceId> {
         if let Some(id) = self.known_places.get(&place) {
             return Some(*id);
@@ -259,6 +264,12 @@ impl ModuleBuilder {
             Op::Mux(select, a, b) => self.mux(select, a, b),
             leaf => self.node(leaf, width),
         }
+    }
+
+    /// A node as it is, to which no rule applies: what random designs have, so that optimisers find something to do.
+    #[cfg(feature = "arbitrary")]
+    pub(crate) fn raw(&mut self, op: Op, width: u32) -> NodeId {
+        self.module.nodes.push(Node { op, width, place: self.place })
     }
 
     /// The parts of the module that the optimiser fills in itself.

@@ -17,19 +17,26 @@
 //! # What is here
 //! - [`ModuleBuilder`] for producers: constants folded, equal nodes shared, simple rules applied;
 //! - [`text`]: an exact and readable text form (`.net`), described in docs/dev/netlist.md;
+//! - [`passes`]: optimisations that keep the meaning;
+//! - [`verilog`]: SystemVerilog for Verilator, Yosys, Vivado, Quartus;
 //! - [`Simulator`]: the design in process, cycle by cycle, with [`Vcd`] for what signals did;
+//! - `arbitrary` (with the feature of that name): random verified designs for tests, and what they do;
 //! - [`verify()`]: a design that passes keeps every promise of the data types, so consumers need not check again.
 //!
 //! This crate never knows what a program is: values and objects only carry names and places of its source.
 
+#[cfg(feature = "arbitrary")]
+pub mod arbitrary;
 mod builder;
 mod design;
 mod ids;
 pub mod limits;
 mod node;
+pub mod passes;
 pub mod sim;
 pub mod text;
 pub mod verify;
+pub mod verilog;
 
 pub use builder::{Beat, InStream, ModuleBuilder, OutStream};
 pub use design::*;

@@ -1,0 +1,67 @@
+//! Optimisations that keep the meaning: after them, outputs are what they were in every cycle.
+//!
+//! All work by building a module again with [`crate::ModuleBuilder`], whose rules fold and share, from those of its parts that an
+//! output depends on. `rebuild` does that; `registers` finds state that never changes or exists twice; `narrow` drops bits that
+//! nothing reads.
+
+mod narrow;
+mod rebuild;
+mod registers;
+
+use crate::*;
+use cranelift_entity::packed_option::PackedOption;
+
+/// How often a module is built again at most; each time finds what the one before has made possible.
+const ROUNDS: usize = 8;
+
+/// Optimises a verified design: each module by itself, and drops modules that the top has no instance of. Ports of modules stay.
+pub fn optimize(design: &mut Design) {
+    for id in 0..design.modules.len() {
+        let id = ModuleId::from_u32(id as u32);
+        let mut module = std::mem::take(&mut design.modules[id]);
+        for _ in 0..ROUNDS {
+            let next = round(&module);
+            let done = next == module;
+            module = next;
+            if done {
+                break;
+            }
+        }
+        design.modules[id] = module;
+    }
+    drop_modules(design);
+}
+
+fn round(module: &Module) -> Module {
+    let module = rebuild::rebuild(module, &registers::known(module));
+    narrow::narrow(&module)
+}
+
+/// A module by the rules of the builder, without what no output depends on.
+pub fn clean(module: &Module) -> Module {
+    rebuild::rebuild(module, &registers::Known::default())
+}
+
+/// Drops modules that the top has no instance of, directly or inside others.
+fn drop_modules(design: &mut Design) {
+    let Some(top) = design.top() else { return };
+    let mut used = cranelift_entity::SecondaryMap::<ModuleId, bool>::new();
+    used[top] = true;
+    for (id, module) in design.modules.iter().rev() {
+        if used[id] {
+            module.instances.values().for_each(|instance| used[instance.module] = true);
+        }
+    }
+    let old = std::mem::take(&mut design.modules);
+    let mut ids: cranelift_entity::SecondaryMap<ModuleId, PackedOption<ModuleId>> = Default::default();
+    for (id, mut module) in old {
+        if used[id] {
+            for instance in module.instances.values_mut() {
+                instance.module = ids[instance.module].expand().unwrap_or(instance.module);
+            }
+            ids[id] = design.modules.push(module).into();
+        }
+    }
+    // Without a top of its own, a design still ends with the module that was its top.
+    design.top = design.top.expand().and_then(|top| ids[top].expand()).into();
+}

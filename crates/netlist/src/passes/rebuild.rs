@@ -1,0 +1,240 @@
+//! A module built again, from what its outputs depend on.
+
+use super::registers::Known;
+use crate::*;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
+
+/// What of a module its outputs depend on, over any number of cycles.
+#[derive(Default)]
+pub(super) struct Live {
+    pub(super) nodes: EntitySet<NodeId>,
+    pub(super) registers: EntitySet<RegisterId>,
+    pub(super) memories: EntitySet<MemoryId>,
+    pub(super) reads: std::collections::BTreeSet<(MemoryId, ReadId)>,
+    pub(super) instances: EntitySet<InstanceId>,
+}
+
+impl Live {
+    /// Finds it. `known` registers depend on nothing but what stands for them.
+    pub(super) fn of(module: &Module, known: &Known) -> Live {
+        let mut live = Live::default();
+        let mut stack: Vec<NodeId> = Vec::new();
+        let add = |stack: &mut Vec<NodeId>, node: PackedOption<NodeId>| stack.extend(node.expand());
+        module.outputs.values().for_each(|port| add(&mut stack, port.value));
+        while let Some(node) = stack.pop() {
+            if !live.nodes.insert(node) {
+                continue;
+            }
+            let op = &module.nodes[node].op;
+            op.operands(|operand| stack.push(operand));
+            match op {
+                Op::Register(register) => {
+                    let register = match known.get(*register) {
+                        Some(super::registers::Value::Constant(_)) => continue,
+                        Some(super::registers::Value::Same(other)) => *other,
+                        None => *register,
+                    };
+                    if live.registers.insert(register) {
+                        add(&mut stack, module.registers[register].next);
+                        add(&mut stack, module.registers[register].enable);
+                    }
+                }
+                Op::Read(memory, read) => {
+                    let (id, memory) = (*memory, &module.memories[*memory]);
+                    if live.reads.insert((id, *read)) {
+                        let port = &memory.reads[*read];
+                        add(&mut stack, port.address);
+                        if let Latency::Clocked { enable } = port.latency {
+                            add(&mut stack, enable);
+                        }
+                    }
+                    if live.memories.insert(id) {
+                        for port in &memory.writes {
+                            stack.extend([port.address, port.data, port.enable]);
+                            add(&mut stack, port.lanes);
+                        }
+                    }
+                }
+                Op::Instance(instance, _) if live.instances.insert(*instance) => {
+                    module.instances[*instance].inputs.iter().for_each(|input| add(&mut stack, *input));
+                }
+                _ => (),
+            }
+        }
+        live
+    }
+}
+
+/// Builds a module again. Registers that are known become what they are.
+pub(super) fn rebuild(module: &Module, known: &Known) -> Module {
+    let live = Live::of(module, known);
+    let mut rebuilder = Rebuilder {
+        module,
+        known,
+        live: &live,
+        new: ModuleBuilder::new(&module.name),
+        nodes: SecondaryMap::new(),
+        registers: SecondaryMap::new(),
+        memories: SecondaryMap::new(),
+        reads: Default::default(),
+        instances: SecondaryMap::new(),
+    };
+    rebuilder.objects();
+    rebuilder.nodes();
+    rebuilder.connect();
+    rebuilder.new.finish()
+}
+
+struct Rebuilder<'a> {
+    module: &'a Module,
+    known: &'a Known,
+    live: &'a Live,
+    new: ModuleBuilder,
+    /// What the new builder calls things of the old module.
+    nodes: SecondaryMap<NodeId, PackedOption<NodeId>>,
+    registers: SecondaryMap<RegisterId, PackedOption<RegisterId>>,
+    memories: SecondaryMap<MemoryId, PackedOption<MemoryId>>,
+    reads: std::collections::BTreeMap<(MemoryId, ReadId), NodeId>,
+    instances: SecondaryMap<InstanceId, PackedOption<InstanceId>>,
+}
+
+impl Rebuilder<'_> {
+    /// Ports, and what has state, without what drives it.
+    fn objects(&mut self) {
+        let (old, new) = (self.module, self.new.module_mut());
+        new.inputs = old.inputs.clone();
+        new.streams = old.streams.clone();
+        new.places = old.places.clone();
+        for (id, register) in old.registers.iter().filter(|(id, _)| self.live.registers.contains(*id)) {
+            let (next, enable) = (None.into(), None.into());
+            self.registers[id] = new.registers.push(Register { next, enable, ..register.clone() }).into();
+        }
+        for (id, memory) in old.memories.iter().filter(|(id, _)| self.live.memories.contains(*id)) {
+            let (writes, reads) = (Vec::new(), PrimaryMap::new());
+            self.memories[id] = new.memories.push(Memory { writes, reads, ..memory.clone() }).into();
+        }
+        for (id, instance) in old.instances.iter().filter(|(id, _)| self.live.instances.contains(*id)) {
+            self.instances[id] = new.instances.push(instance.clone()).into();
+        }
+        for (memory, read) in &self.live.reads {
+            if self.module.memories[*memory].reads[*read].latency != Latency::Direct {
+                let new = self.memories[*memory].expect("a live memory");
+                let (_, data) = self.new.declare_read(new);
+                self.reads.insert((*memory, *read), data);
+            }
+        }
+    }
+
+    /// What a node has become.
+    fn node(&self, old: NodeId) -> NodeId {
+        self.nodes[old].expect("operands come earlier and are as live as what uses them")
+    }
+
+    fn nodes(&mut self) {
+        for (id, node) in &self.module.nodes {
+            if !self.live.nodes.contains(id) {
+                continue;
+            }
+            self.new.set_place_id(node.place);
+            let new = self.operation(node);
+            self.nodes[id] = new.into();
+            let named = matches!(self.new.module().nodes[new].op, Op::Input(_) | Op::Register(_));
+            if let Some(name) = self.module.names.get(&id).filter(|_| !named) {
+                self.new.name(new, name);
+            }
+        }
+    }
+
+    fn operation(&mut self, node: &Node) -> NodeId {
+        let width = node.width;
+        let op = match &node.op {
+            Op::Constant(value) => return self.new.constant((**value).clone()),
+            Op::Input(input) => Op::Input(*input),
+            Op::Register(register) => {
+                let register = match self.known.get(*register) {
+                    Some(super::registers::Value::Constant(value)) => {
+                        return self.new.constant(value.clone());
+                    }
+                    Some(super::registers::Value::Same(other)) => *other,
+                    None => *register,
+                };
+                Op::Register(self.registers[register].expect("a live register"))
+            }
+            Op::Read(memory, read) => {
+                if let Some(data) = self.reads.get(&(*memory, *read)) {
+                    return *data;
+                }
+                let port = &self.module.memories[*memory].reads[*read];
+                let address = self.node(port.address.expect("a verified port"));
+                return self.new.read(self.memories[*memory].expect("a live memory"), address);
+            }
+            Op::Instance(instance, output) => {
+                Op::Instance(self.instances[*instance].expect("a live instance"), *output)
+            }
+            Op::Unary(op, a) => Op::Unary(*op, self.node(*a)),
+            Op::Binary(op, a, b) => Op::Binary(*op, self.node(*a), self.node(*b)),
+            Op::Concat(parts) => Op::Concat(parts.iter().map(|part| self.node(*part)).collect()),
+            Op::Slice(a, low) => Op::Slice(self.node(*a), *low),
+            Op::Repeat(a) => Op::Repeat(self.node(*a)),
+            Op::Mux(select, a, b) => Op::Mux(self.node(*select), self.node(*a), self.node(*b)),
+        };
+        self.new.operation(op, width)
+    }
+
+    /// What drives outputs, registers, memories and instances.
+    fn connect(&mut self) {
+        let driven =
+            |this: &Self, node: PackedOption<NodeId>| node.expand().map(|node| this.node(node)).into();
+        let is = |this: &Self, node: PackedOption<NodeId>, value: bool| {
+            let constant = node.expand().and_then(|node| this.new.as_constant(node));
+            constant.is_some_and(|constant| constant.is_zero() != value)
+        };
+        for port in self.module.outputs.values() {
+            let value = driven(self, port.value);
+            self.new.module_mut().outputs.push(Output { value, ..port.clone() });
+        }
+        for (old, register) in &self.module.registers {
+            let Some(id) = self.registers[old].expand() else { continue };
+            let (next, mut enable) = (driven(self, register.next), driven(self, register.enable));
+            if is(self, enable, true) {
+                enable = None.into();
+            }
+            let new = &mut self.new.module_mut().registers[id];
+            (new.next, new.enable) = (next, enable);
+        }
+        for (old, memory) in &self.module.memories {
+            let Some(id) = self.memories[old].expand() else { continue };
+            for port in &memory.writes {
+                let (enable, mut lanes) = (self.node(port.enable), driven(self, port.lanes));
+                if is(self, enable.into(), false) {
+                    continue;
+                }
+                let all = |lanes: NodeId| self.new.as_constant(lanes).is_some_and(|lanes| lanes.is_ones());
+                if lanes.expand().is_some_and(all) {
+                    lanes = None.into();
+                }
+                let (address, data) = (self.node(port.address), self.node(port.data));
+                let port = WritePort { address, data, enable, lanes };
+                self.new.module_mut().memories[id].writes.push(port);
+            }
+            for (read, port) in &memory.reads {
+                let Latency::Clocked { enable } = port.latency else { continue };
+                let Some(data) = self.reads.get(&(old, read)).copied() else { continue };
+                let mut enable: PackedOption<NodeId> = driven(self, enable);
+                if is(self, enable, true) {
+                    enable = None.into();
+                }
+                let Op::Read(_, new) = self.new.module().nodes[data].op else { continue };
+                let port =
+                    ReadPort { address: driven(self, port.address), latency: Latency::Clocked { enable } };
+                self.new.module_mut().memories[id].reads[new] = port;
+            }
+        }
+        for (old, instance) in &self.module.instances {
+            let Some(id) = self.instances[old].expand() else { continue };
+            let inputs = instance.inputs.iter().map(|input| driven(self, *input)).collect();
+            self.new.module_mut().instances[id].inputs = inputs;
+        }
+    }
+}

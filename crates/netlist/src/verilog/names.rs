@@ -1,0 +1,105 @@
+//! Names that the language allows.
+//!
+//! A character that an identifier cannot have becomes `_`, and so does each further one of a group; what starts with a digit or is a
+//! word of SystemVerilog gets a `_`. Of equal names in one module the second gets `_1`, and so on. Ports are named first, so that
+//! what others connect to does not depend on what is inside.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The reserved words of IEEE 1800-2017, annex B.
+const RESERVED: &str = "accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind \
+bins binsof bit break buf bufif0 bufif1 byte case casex casez cell chandle checker class clocking cmos config const constraint \
+context continue cover covergroup coverpoint cross deassign default defparam design disable dist do edge else end endcase \
+endchecker endclass endclocking endconfig endfunction endgenerate endgroup endinterface endmodule endpackage endprimitive \
+endprogram endproperty endsequence endspecify endtable endtask enum event eventually expect export extends extern final \
+first_match for force foreach forever fork forkjoin function generate genvar global highz0 highz1 if iff ifnone ignore_bins \
+illegal_bins implements implies import incdir include initial inout input inside instance int integer interconnect interface \
+intersect join join_any join_none large let liblist library local localparam logic longint macromodule matches medium modport \
+module nand negedge nettype new nexttime nmos nor noshowcancelled not notif0 notif1 null or output package packed parameter pmos \
+posedge primitive priority program property protected pull0 pull1 pulldown pullup pulsestyle_ondetect pulsestyle_onevent pure \
+rand randc randcase randsequence rcmos real realtime ref reg reject_on release repeat restrict return rnmos rpmos rtran rtranif0 \
+rtranif1 s_always s_eventually s_nexttime s_until s_until_with scalared sequence shortint shortreal showcancelled signed small \
+soft solve specify specparam static string strong strong0 strong1 struct super supply0 supply1 sync_accept_on sync_reject_on \
+table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand trior trireg type \
+typedef union unique unique0 unsigned until until_with untyped use uwire var vectored virtual void wait wait_order wand weak \
+weak0 weak1 while wildcard wire with within wor xnor xor";
+
+/// A name as an identifier, which may be a reserved word still.
+pub(super) fn legal(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        let plain = c.is_ascii_alphanumeric() || c == '_';
+        match plain {
+            true => out.push(c),
+            // `reg[1].a` is `reg_1_a`.
+            false if !out.ends_with('_') => out.push('_'),
+            false => (),
+        }
+    }
+    while out.len() > 1 && out.ends_with('_') && !name.ends_with('_') {
+        out.pop();
+    }
+    if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {
+        out.insert(0, '_');
+    }
+    out
+}
+
+/// The names of one scope.
+pub(super) struct Names {
+    taken: FxHashSet<String>,
+    /// The last number that a name got, so that a thousand equal names do not look for one a thousand times each.
+    numbers: FxHashMap<String, u32>,
+}
+
+impl Names {
+    /// A scope in which reserved words and some others are taken.
+    pub(super) fn new(others: &[&str]) -> Names {
+        let taken = RESERVED.split_ascii_whitespace().chain(others.iter().copied()).map(String::from);
+        Names { taken: taken.collect(), numbers: FxHashMap::default() }
+    }
+
+    /// An identifier that is not taken, and now is.
+    pub(super) fn take(&mut self, wanted: &str) -> String {
+        if self.taken.insert(wanted.to_owned()) {
+            return wanted.to_owned();
+        }
+        let number = self.numbers.entry(wanted.to_owned()).or_default();
+        loop {
+            *number += 1;
+            let name = format!("{wanted}_{number}");
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legal_names() {
+        let cases = [
+            ("hdr.ipv4.ttl", "hdr_ipv4_ttl"),
+            ("reg[1].a", "reg_1_a"),
+            ("stack[3]", "stack_3"),
+            ("8bit", "_8bit"),
+            ("größe", "gr_e"),
+            ("x_", "x_"),
+            ("\"", "_"),
+            ("", "_"),
+        ];
+        for (name, wanted) in cases {
+            assert_eq!(legal(name), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names = Names::new(&["clk"]);
+        let got = ["a", "a", "a_1", "a", "wire", "clk"].map(|name| names.take(name));
+        assert_eq!(got, ["a", "a_1", "a_1_1", "a_2", "wire_1", "clk_1"]);
+    }
+}
