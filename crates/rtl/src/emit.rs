@@ -34,7 +34,12 @@ pub(crate) struct AccessPorts {
 }
 
 /// Makes the module of a stage.
-pub(crate) fn emit(program: &Program, name: &str, dataflow: &Dataflow, schedule: &Schedule) -> (Module, Ports) {
+pub(crate) fn emit(
+    program: &Program,
+    name: &str,
+    dataflow: &Dataflow,
+    schedule: &Schedule,
+) -> (Module, Ports) {
     let ports = ports(program, dataflow, schedule);
     let mut emitter = Emitter {
         dataflow,
@@ -210,7 +215,9 @@ fn ports(program: &Program, dataflow: &Dataflow, schedule: &Schedule) -> Ports {
 /// The name of the object that an access is to.
 pub(crate) fn object<'a>(program: &'a Program, unit: &Unit) -> &'a str {
     match unit {
-        Unit::Lookup(table) | Unit::CountDirect(table) | Unit::MeterDirect(table) => &program.tables[*table].name,
+        Unit::Lookup(table) | Unit::CountDirect(table) | Unit::MeterDirect(table) => {
+            &program.tables[*table].name
+        }
         Unit::Member(set) => &program.value_sets[*set].name,
         Unit::Count(counter) => &program.counters[*counter].name,
         Unit::Meter(meter) => &program.meters[*meter].name,

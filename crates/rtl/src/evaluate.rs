@@ -28,7 +28,8 @@ impl Dataflow {
                 }
             }
             let width = self.graph.width(wire);
-            let of = |wire: &Wire| values[*wire].clone().unwrap_or_else(|| Bits::zero(self.graph.width(*wire)));
+            let of =
+                |wire: &Wire| values[*wire].clone().unwrap_or_else(|| Bits::zero(self.graph.width(*wire)));
             values[wire] = Some(match self.graph.node(wire) {
                 Node::Const(bits) => bits.clone(),
                 Node::Frame(offset) => frame_bits(frame, *offset, width),

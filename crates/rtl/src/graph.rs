@@ -172,7 +172,8 @@ impl Graph {
             }
             Node::Binary(Binary::Mul, a, b) => self.zeros[*a].saturating_add(self.zeros[*b]),
             Node::Binary(Binary::Shl, a, by) => {
-                let by = self.constant(*by).map_or(0, |by| by.to_u64_saturating().min(u64::from(width)) as u32);
+                let by =
+                    self.constant(*by).map_or(0, |by| by.to_u64_saturating().min(u64::from(width)) as u32);
                 self.zeros[*a].saturating_add(by)
             }
             _ => 0,
@@ -194,9 +195,8 @@ impl Graph {
             }
             Node::Slice(a, low) => {
                 let wide = self.width(*a);
-                let one = |value: &u64| {
-                    Bits::new(wide, u128::from(*value)).slice(low + width - 1, *low).to_u64()
-                };
+                let one =
+                    |value: &u64| Bits::new(wide, u128::from(*value)).slice(low + width - 1, *low).to_u64();
                 self.values(*a)?.iter().map(one).collect::<Option<Vec<_>>>()?
             }
             Node::Binary(op, a, b) => {
@@ -219,7 +219,8 @@ impl Graph {
         let mut found = Vec::new();
         for x in left {
             for y in right {
-                let (x, y) = (Bits::new(self.width(a), u128::from(*x)), Bits::new(self.width(b), u128::from(*y)));
+                let (x, y) =
+                    (Bits::new(self.width(a), u128::from(*x)), Bits::new(self.width(b), u128::from(*y)));
                 found.push(of(&x, &y).to_u64()?);
             }
         }
@@ -327,9 +328,10 @@ impl Graph {
         };
         let sides = [(*p, *c), (*c, *p)];
         let others = [(*q, *d), (*d, *q)];
-        sides.iter().flat_map(|one| others.iter().map(move |other| (one, other))).find_map(
-            |((p, c), (q, d))| (p == q && is_not(*c, *d, self)).then_some(*p),
-        )
+        sides
+            .iter()
+            .flat_map(|one| others.iter().map(move |other| (one, other)))
+            .find_map(|((p, c), (q, d))| (p == q && is_not(*c, *d, self)).then_some(*p))
     }
 
     pub(crate) fn eq(&mut self, a: Wire, b: Wire) -> Wire {
@@ -358,7 +360,9 @@ impl Graph {
         let width = self.width(a);
         // Constants of commutative operations stand on the right.
         let (a, b) = match op {
-            And | Or | Xor | Add | Mul | Eq if self.constant(a).is_some() || (self.constant(b).is_none() && a > b) => {
+            And | Or | Xor | Add | Mul | Eq
+                if self.constant(a).is_some() || (self.constant(b).is_none() && a > b) =>
+            {
                 (b, a)
             }
             _ => (a, b),
@@ -441,7 +445,9 @@ impl Graph {
                 let folded = a.concat(b);
                 return self.bits(folded);
             }
-            (Node::Slice(of, from), Node::Slice(other, to)) if of == other && to + self.width(low) == *from => {
+            (Node::Slice(of, from), Node::Slice(other, to))
+                if of == other && to + self.width(low) == *from =>
+            {
                 let (of, to) = (*of, *to);
                 return self.slice(of, to + width - 1, to);
             }
@@ -476,7 +482,8 @@ impl Graph {
                 if high < border {
                     return self.slice(lower, high, low);
                 }
-                let (upper, lower) = (self.slice(upper, high - border, 0), self.slice(lower, border - 1, low));
+                let (upper, lower) =
+                    (self.slice(upper, high - border, 0), self.slice(lower, border - 1, low));
                 return self.concat(upper, lower);
             }
             _ => {}
@@ -615,7 +622,13 @@ impl Graph {
         Some(cases)
     }
 
-    fn cases_of_two(&mut self, a: Wire, b: Wire, depth: u32, of: impl Fn(&Bits, &Bits) -> Bits) -> Option<Cases> {
+    fn cases_of_two(
+        &mut self,
+        a: Wire,
+        b: Wire,
+        depth: u32,
+        of: impl Fn(&Bits, &Bits) -> Bits,
+    ) -> Option<Cases> {
         let (left, right) = (self.cases_within(a, depth)?, self.cases_within(b, depth)?);
         if left.len() * right.len() > MAX_CASES * 8 {
             return None;

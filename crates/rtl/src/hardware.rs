@@ -111,7 +111,8 @@ impl Hardware {
     fn stage_report(&self, stage: &Stage) -> StageReport {
         let Stage { dataflow, placed, ports, design, .. } = stage;
         let module = design.top().and_then(|top| design.modules.get(top));
-        let registers = module.map_or(0, |module| module.registers.values().map(|one| u64::from(one.width)).sum());
+        let registers =
+            module.map_or(0, |module| module.registers.values().map(|one| u64::from(one.width)).sum());
         let needed = dataflow.graph.wires().filter(|wire| placed.cycle[*wire].is_some());
         let values = needed.filter(|wire| !matches!(dataflow.graph.node(*wire), Node::Const(_))).count();
         let accesses = dataflow.accesses.iter().zip(&placed.access).map(|(access, cycle)| AccessReport {
@@ -152,7 +153,8 @@ fn parts_of(program: &Program) -> Vec<Part> {
     }
     parts.push(Part::Egress);
     if clones && !program.deparse_at_ingress {
-        let deparsers = program.egress.iter().filter(|body| program.bodies[**body].kind == BodyKind::Deparser);
+        let deparsers =
+            program.egress.iter().filter(|body| program.bodies[**body].kind == BodyKind::Deparser);
         parts.extend((0..deparsers.count() as u32).map(Part::Tail));
     }
     parts

@@ -75,8 +75,12 @@ impl fmt::Display for Construct {
                 let limit = limits::MAX_UNROLL;
                 write!(f, "a loop that may go round more than {limit} times (limit MAX_UNROLL)")
             }
-            Construct::Blocks => write!(f, "more than {} blocks with loops repeated (limit MAX_BLOCKS)", limits::MAX_BLOCKS),
-            Construct::Cells => write!(f, "more than {} cells of storage (limit MAX_CELLS)", limits::MAX_CELLS),
+            Construct::Blocks => {
+                write!(f, "more than {} blocks with loops repeated (limit MAX_BLOCKS)", limits::MAX_BLOCKS)
+            }
+            Construct::Cells => {
+                write!(f, "more than {} cells of storage (limit MAX_CELLS)", limits::MAX_CELLS)
+            }
             Construct::Nodes => write!(f, "more than {} values (limit MAX_NODES)", limits::MAX_NODES),
             Construct::Places => {
                 write!(f, "a header at more than {} places of the frame (limit MAX_CASES)", limits::MAX_CASES)
@@ -88,7 +92,11 @@ impl fmt::Display for Construct {
                 write!(f, "a product of {width} bits, more than {} (limit MAX_PRODUCT)", limits::MAX_PRODUCT)
             }
             Construct::Quotient(width) => {
-                write!(f, "a division of {width} bits, more than {} (limit MAX_QUOTIENT)", limits::MAX_QUOTIENT)
+                write!(
+                    f,
+                    "a division of {width} bits, more than {} (limit MAX_QUOTIENT)",
+                    limits::MAX_QUOTIENT
+                )
             }
             Construct::Payload => write!(f, "a hash or checksum over the payload"),
             Construct::HashLengths => {
@@ -101,9 +109,15 @@ impl fmt::Display for Construct {
             Construct::SecondDeparser => write!(f, "a second deparser of the same stage"),
             Construct::ParserOfContext => write!(f, "a parser in a stage that starts from parsed headers"),
             Construct::Accesses => {
-                write!(f, "more than {} accesses to tables and objects (limit MAX_ACCESSES)", limits::MAX_ACCESSES)
+                write!(
+                    f,
+                    "more than {} accesses to tables and objects (limit MAX_ACCESSES)",
+                    limits::MAX_ACCESSES
+                )
             }
-            Construct::Latency => write!(f, "more than {} cycles in a stage (limit MAX_LATENCY)", limits::MAX_LATENCY),
+            Construct::Latency => {
+                write!(f, "more than {} cycles in a stage (limit MAX_LATENCY)", limits::MAX_LATENCY)
+            }
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),
             Construct::Midend(why) | Construct::Design(why) => f.write_str(why),

@@ -42,9 +42,9 @@ pub(crate) fn schedule(dataflow: &Dataflow, period: u32) -> Result<Schedule, Con
     let mut access: Vec<u32> = Vec::new();
     let mut objects: BTreeMap<(u8, u32), u32> = BTreeMap::new();
     let place_accesses = |until: usize,
-                              cycle: &SecondaryMap<Wire, Option<u32>>,
-                              access: &mut Vec<u32>,
-                              objects: &mut BTreeMap<(u8, u32), u32>| {
+                          cycle: &SecondaryMap<Wire, Option<u32>>,
+                          access: &mut Vec<u32>,
+                          objects: &mut BTreeMap<(u8, u32), u32>| {
         while access.len() < until {
             let made = &dataflow.accesses[access.len()];
             let wires = made.inputs.iter().map(|(wire, _)| *wire).chain([made.enable]);
@@ -112,7 +112,8 @@ fn interval(dataflow: &Dataflow, access: &[u32]) -> u32 {
 fn needed(dataflow: &Dataflow) -> SecondaryMap<Wire, bool> {
     let mut needed: SecondaryMap<Wire, bool> = SecondaryMap::new();
     let made = dataflow.accesses.iter();
-    let of_accesses = made.flat_map(|access| access.inputs.iter().map(|(wire, _)| *wire).chain([access.enable]));
+    let of_accesses =
+        made.flat_map(|access| access.inputs.iter().map(|(wire, _)| *wire).chain([access.enable]));
     for wire in of_accesses.chain(dataflow.outputs.iter().map(|(_, wire)| *wire)) {
         needed[wire] = true;
     }

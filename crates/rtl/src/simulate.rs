@@ -54,7 +54,9 @@ impl Simulation {
                 unit: access.unit.clone(),
                 cycle: *cycle,
                 enable: output(&ports.enable)?,
-                inputs: inputs.map(|((_, ty), name)| Ok((output(name)?, *ty))).collect::<Result<_, String>>()?,
+                inputs: inputs
+                    .map(|((_, ty), name)| Ok((output(name)?, *ty)))
+                    .collect::<Result<_, String>>()?,
                 width: access.answer,
                 answer: ports.answer.as_ref().and_then(|name| input(name)),
             });
@@ -66,7 +68,9 @@ impl Simulation {
             valid: input("valid"),
             frame: input("frame"),
             inputs: inputs.map(|((of, width), name)| (*of, *width, input(name))).collect(),
-            outputs: outputs.map(|((of, _), name)| Ok((*of, output(name)?))).collect::<Result<_, String>>()?,
+            outputs: outputs
+                .map(|((of, _), name)| Ok((*of, output(name)?)))
+                .collect::<Result<_, String>>()?,
             accesses,
             latency: schedule.latency,
             simulator,

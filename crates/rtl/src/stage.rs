@@ -2,7 +2,9 @@
 
 use crate::graph::{Graph, Wire};
 use millrace_midend::Verdict;
-use millrace_pipeline::{CounterId, DigestId, HeaderId, MeterId, RegisterId, SlotId, TableId, Type, ValueSetId};
+use millrace_pipeline::{
+    CounterId, DigestId, HeaderId, MeterId, RegisterId, SlotId, TableId, Type, ValueSetId,
+};
 use std::sync::Arc;
 
 /// A stage whose branches are gone: every value is there for every frame, and chosen where paths of the program meet.
@@ -156,7 +158,11 @@ impl Unit {
             Unit::Lookup(_) => 3,
             Unit::RegisterRead(_) | Unit::Meter(_) | Unit::MeterDirect(_) | Unit::Member(_) => 2,
             Unit::Random => 1,
-            Unit::Count(_) | Unit::CountDirect(_) | Unit::RegisterWrite(_) | Unit::Digest(_) | Unit::Log(_) => 1,
+            Unit::Count(_)
+            | Unit::CountDirect(_)
+            | Unit::RegisterWrite(_)
+            | Unit::Digest(_)
+            | Unit::Log(_) => 1,
         }
     }
 

@@ -64,7 +64,9 @@ fn tests(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut tests: Vec<PathBuf> = entries
         .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|ending| ending == "stf") && path.with_extension("p4").exists())
+        .filter(|path| {
+            path.extension().is_some_and(|ending| ending == "stf") && path.with_extension("p4").exists()
+        })
         .collect();
     tests.sort();
     tests
@@ -91,7 +93,9 @@ fn one(test: &Path) -> Became {
             Became::Failed(report.log.join("; "))
         }
         Ok(report) if report.is_success() => Became::Passed,
-        Ok(report) => Became::Failed(report.failures.first().map_or_else(String::new, |failure| failure.kind.to_string())),
+        Ok(report) => Became::Failed(
+            report.failures.first().map_or_else(String::new, |failure| failure.kind.to_string()),
+        ),
         Err(error) => Became::Refused(error.to_string()),
     }
 }

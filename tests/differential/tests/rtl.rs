@@ -1,10 +1,15 @@
 //! Simulated hardware next to the interpreter: random programs with random packets, and the tests of the repository's programs.
 
 use millrace_dataplane::{EngineKind, Switch, SwitchConfig, SwitchError};
-use millrace_differential::{compile_path, memory, out_of_steps, packets, program, programs_with_tests, set_up};
+use millrace_differential::{
+    compile_path, memory, out_of_steps, packets, program, programs_with_tests, set_up,
+};
+use millrace_netlist::verilog;
 use millrace_pipeline::Program;
+use millrace_rtl::{Hardware, Options};
 use millrace_stf::{parse, run_on};
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::sync::Arc;
 
 /// Programs, and packets of each.
@@ -92,4 +97,27 @@ fn tests_of_programs_pass() {
     }
     println!("{} of {} have hardware; refused: {refused:#?}", found.len() - refused.len(), found.len());
     assert!(refused.len() * 4 < found.len(), "{refused:#?}");
+}
+
+/// Verilator has nothing to say about the SystemVerilog of the repository's programs.
+#[test]
+fn verilator_has_no_warning() {
+    let folder = std::env::temp_dir().join(format!("millrace-rtl-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut designs = 0;
+    for (path, _) in programs_with_tests() {
+        let Ok(hardware) = Hardware::new(compile_path(&path), Options::default()) else { continue };
+        for (_, design) in hardware.designs() {
+            let file = verilog::print(design).pop().unwrap();
+            let to = folder.join(file.file_name());
+            std::fs::write(&to, &file.text).unwrap();
+            let lint = Command::new("verilator").args(["--lint-only", "-Wall"]).arg(&to).output();
+            let lint = lint.expect("verilator; it is in the package verilator");
+            let said = String::from_utf8_lossy(&lint.stderr);
+            assert!(lint.status.success() && said.is_empty(), "{}: {said}", path.display());
+            designs += 1;
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(designs > 40, "{designs} designs");
 }

@@ -36,7 +36,12 @@ impl Converter<'_> {
     }
 
     /// Appends the bits that a varbit has where a condition holds.
-    pub(super) fn append_varbit(&mut self, written: &mut Written, (bits, length): (Wire, Wire), when: Wire) -> Step<()> {
+    pub(super) fn append_varbit(
+        &mut self,
+        written: &mut Written,
+        (bits, length): (Wire, Wire),
+        when: Wire,
+    ) -> Step<()> {
         let most = self.graph.width(bits);
         let lengths = self.lengths(length, most)?;
         let absent = self.graph.not(when);
@@ -134,7 +139,9 @@ impl Converter<'_> {
         let mut fixed: Option<Wire> = None;
         for field in fields {
             match self.read(field, env)? {
-                Value::Bits(bits) => fixed = Some(fixed.map_or(bits, |before| self.graph.concat(before, bits))),
+                Value::Bits(bits) => {
+                    fixed = Some(fixed.map_or(bits, |before| self.graph.concat(before, bits)))
+                }
                 Value::Varbit(bits, length) => {
                     if let Some(before) = fixed.take() {
                         self.append(written, before, valid)?;

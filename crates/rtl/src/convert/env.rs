@@ -204,7 +204,9 @@ pub(super) fn slot_width(ty: Type) -> u32 {
 impl Converter<'_> {
     /// The condition and the values where paths meet.
     pub(super) fn meet(&mut self, mut paths: Paths) -> Step<(Wire, Env)> {
-        let Some((cond, mut env)) = paths.pop() else { return Err(Construct::Operation("a path from nowhere")) };
+        let Some((cond, mut env)) = paths.pop() else {
+            return Err(Construct::Operation("a path from nowhere"));
+        };
         if paths.is_empty() {
             return Ok((cond, env));
         }
@@ -220,7 +222,10 @@ impl Converter<'_> {
                 }
             }
         }
-        paths.push((cond, Env { cells: Vec::new(), cursor: env.cursor.clone(), emitted: env.emitted.clone() }));
+        paths.push((
+            cond,
+            Env { cells: Vec::new(), cursor: env.cursor.clone(), emitted: env.emitted.clone() },
+        ));
         env.cursor = meet_places(graph, &paths, |env| &env.cursor)?;
         env.emitted = meet_places(graph, &paths, |env| &env.emitted)?;
         conditions.push(cond);
@@ -276,10 +281,13 @@ fn any_of(graph: &mut Graph, mut conditions: Vec<Wire>) -> Wire {
     }
     // A balanced tree.
     while conditions.len() > 1 {
-        conditions = conditions.chunks(2).map(|pair| match pair {
-            [a, b] => graph.or(*a, *b),
-            _ => pair[0],
-        }).collect();
+        conditions = conditions
+            .chunks(2)
+            .map(|pair| match pair {
+                [a, b] => graph.or(*a, *b),
+                _ => pair[0],
+            })
+            .collect();
     }
     conditions.pop().unwrap_or_else(|| graph.bool(false))
 }

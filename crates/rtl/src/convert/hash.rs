@@ -28,7 +28,9 @@ impl Converter<'_> {
             match item {
                 DataItem::Value(expr) => match self.value(expr, env)? {
                     Value::Bits(bits) => self.append(&mut written, bits, always)?,
-                    Value::Varbit(bits, length) => self.append_varbit(&mut written, (bits, length), always)?,
+                    Value::Varbit(bits, length) => {
+                        self.append_varbit(&mut written, (bits, length), always)?
+                    }
                 },
                 DataItem::Header(header) => self.append_header(&mut written, *header, env)?,
                 DataItem::Payload => return Err(Construct::Payload),

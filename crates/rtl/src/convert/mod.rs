@@ -117,7 +117,8 @@ impl<'a> Converter<'a> {
 
     /// Visits the blocks of a loop, in order, as often as an edge leads back.
     fn rounds(&mut self, blocks: &[CfgId], paths: &mut SecondaryMap<CfgId, Paths>) -> Step<()> {
-        let places: BTreeMap<CfgId, usize> = blocks.iter().enumerate().map(|(at, block)| (*block, at)).collect();
+        let places: BTreeMap<CfgId, usize> =
+            blocks.iter().enumerate().map(|(at, block)| (*block, at)).collect();
         for _ in 0..=MAX_UNROLL {
             let mut next: SecondaryMap<CfgId, Paths> = SecondaryMap::new();
             let mut again = None;
@@ -211,7 +212,11 @@ impl<'a> Converter<'a> {
             cells[place] = self.graph.number(width, 0);
         }
         cells[self.cells.length()] = length;
-        Ok(Env { cells, cursor: Place::start(cursor, &mut self.graph), emitted: Place::start(None, &mut self.graph) })
+        Ok(Env {
+            cells,
+            cursor: Place::start(cursor, &mut self.graph),
+            emitted: Place::start(None, &mut self.graph),
+        })
     }
 
     fn input(&mut self, input: Input, width: u32) -> Wire {
@@ -238,7 +243,8 @@ impl<'a> Converter<'a> {
             site = self.graph.mux(cond, end.site, site);
             paths.push((cond, env));
         }
-        let mut outputs = vec![(Output::Verdict, verdict), (Output::Number, number), (Output::DropSite, site)];
+        let mut outputs =
+            vec![(Output::Verdict, verdict), (Output::Number, number), (Output::DropSite, site)];
         if !paths.is_empty() {
             let (_, env) = self.meet(paths)?;
             let cells = &env.cells;
@@ -248,7 +254,8 @@ impl<'a> Converter<'a> {
                 }
                 let place = self.cells.slot(id);
                 // What goes through unchanged need not go through.
-                if !matches!(self.graph.node(cells[place]), Node::Input(number) if self.inputs[*number as usize].0 == Input::Slot(id)) {
+                if !matches!(self.graph.node(cells[place]), Node::Input(number) if self.inputs[*number as usize].0 == Input::Slot(id))
+                {
                     outputs.push((Output::Slot(id), cells[place]));
                     if let Type::Varbit(_) = slot.ty {
                         outputs.push((Output::SlotLength(id), cells[place + 1]));

@@ -26,7 +26,9 @@ impl Converter<'_> {
                     env.cells[place + 1] = self.graph.number(32, 0);
                 }
             }
-            Op::Argument { dst, table, action, param } => self.argument(*dst, (*table, *action, *param), env)?,
+            Op::Argument { dst, table, action, param } => {
+                self.argument(*dst, (*table, *action, *param), env)?
+            }
             Op::Hit { dst } => {
                 let hit = env.cells[self.cells.last_hit()];
                 self.write(*dst, Value::Bits(hit), env)?;
@@ -166,7 +168,12 @@ impl Converter<'_> {
         }
     }
 
-    fn argument(&mut self, dst: SlotId, (table, action, param): (TableId, usize, usize), env: &mut Env) -> Step<()> {
+    fn argument(
+        &mut self,
+        dst: SlotId,
+        (table, action, param): (TableId, usize, usize),
+        env: &mut Env,
+    ) -> Step<()> {
         let listed = &self.program.tables[table].actions[action];
         let params = &self.program.actions[listed.action].params;
         let before: u32 = params[..param].iter().map(|other| slot_width(self.program.slots[*other].ty)).sum();
@@ -269,7 +276,8 @@ impl Converter<'_> {
     fn emit(&mut self, header: HeaderId, env: &mut Env) -> Step<()> {
         let place = self.cells.packet();
         let so_far = env.cells[place];
-        let nothing = env.emitted.cases.as_ref().is_some_and(|cases| cases.len() == 1 && cases.contains_key(&0));
+        let nothing =
+            env.emitted.cases.as_ref().is_some_and(|cases| cases.len() == 1 && cases.contains_key(&0));
         let bits = (!nothing).then_some(so_far);
         let mut written = Written { bits, end: env.emitted.clone() };
         self.append_header(&mut written, header, env)?;
@@ -285,7 +293,8 @@ impl Converter<'_> {
         if !self.graph.is_false(env.cells[self.cells.deparsed()]) {
             return Err(Construct::SecondDeparser);
         }
-        let (deparsed, bits, payload) = (self.cells.deparsed(), self.cells.packet_bits(), self.cells.payload());
+        let (deparsed, bits, payload) =
+            (self.cells.deparsed(), self.cells.packet_bits(), self.cells.payload());
         let g = &mut self.graph;
         env.cells[deparsed] = g.bool(true);
         env.cells[bits] = env.emitted.wire;

@@ -24,7 +24,9 @@ impl Converter<'_> {
                 let by = self.bits(by, &env)?;
                 self.either(&mut to, cond, by, (*then, env.clone()), (*els, env));
             }
-            Term::Select { keys, cases, default } => self.select(&mut to, cond, env, (keys, cases, *default))?,
+            Term::Select { keys, cases, default } => {
+                self.select(&mut to, cond, env, (keys, cases, *default))?
+            }
             Term::Extract { header, next, short } => {
                 self.extract(&mut to, cond, env, *header, (*next, *short))?;
             }
@@ -127,7 +129,8 @@ impl Converter<'_> {
             keys = others;
             let is = match (matcher, own) {
                 (Matcher::ValueSet(set), fields) => {
-                    let inputs = fields.iter().map(|key| (*key, Type::Bits(self.graph.width(*key)))).collect();
+                    let inputs =
+                        fields.iter().map(|key| (*key, Type::Bits(self.graph.width(*key)))).collect();
                     let access = self.access(Unit::Member(*set), cond, inputs, 1);
                     self.graph.answer(access, 0, 1)
                 }
@@ -394,7 +397,8 @@ impl Converter<'_> {
         env.cells[self.cells.last_hit()] = hit;
         env.cells[self.cells.action(table)] = g.answer(access, LookupAnswer::ACTION, 16);
         env.cells[self.cells.entry(table)] = g.answer(access, LookupAnswer::ENTRY, 32);
-        env.cells[self.cells.data(table)] = g.answer(access, LookupAnswer::DATA, self.cells.data_width(table));
+        env.cells[self.cells.data(table)] =
+            g.answer(access, LookupAnswer::DATA, self.cells.data_width(table));
         Ok(env)
     }
 
