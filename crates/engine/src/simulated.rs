@@ -31,7 +31,7 @@ impl Simulated {
         stage: Stage,
         packet: &mut InterpContext,
         world: &mut World<'_, dyn Observer + '_>,
-    ) -> Option<Ended> {
+    ) -> Result<Ended, EngineError> {
         let part = match stage {
             Stage::Ingress => Part::Ingress,
             Stage::Parser => Part::Parser,
@@ -41,10 +41,10 @@ impl Simulated {
         let mut objects =
             Objects { state: &mut *world.state, now_ns: world.now_ns, effects: &mut *world.effects };
         let frame = Kept { program: &self.program, packet };
-        let said = self.hardware.run(part, &frame, &mut objects)?;
+        let said = self.hardware.run(part, &frame, &mut objects).map_err(EngineError)?;
         let ended = Ended { verdict: said.verdict, number: said.number, drop_site: said.drop_site };
         self.keep(part, packet, said);
-        Some(ended)
+        Ok(ended)
     }
 
     /// Writes what a stage said to the packet.
@@ -111,8 +111,7 @@ impl Engine for Simulated {
     ) -> Result<(), EngineError> {
         let program = Arc::clone(&self.program);
         for packet in packets {
-            let said = self.run_one(stage, packet.make_interpreted(&program), world);
-            let said = said.ok_or_else(|| EngineError(format!("there is no hardware for {stage:?}")))?;
+            let said = self.run_one(stage, packet.make_interpreted(&program), world)?;
             ended.push(said);
         }
         Ok(())

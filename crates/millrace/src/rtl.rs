@@ -6,6 +6,7 @@ use crate::source::load_any;
 use crate::{cli::ProgramArgs, progress::Progress};
 use clap::Args;
 use millrace_netlist::verilog;
+use millrace_rtl::tables::MAX_CAPACITY;
 use millrace_rtl::{Hardware, Options};
 use serde_json::json;
 use std::path::PathBuf;
@@ -21,15 +22,33 @@ pub(crate) struct RtlArgs {
     #[arg(long, value_name = "PS", default_value_t = Options::default().period_ps,
           value_parser = clap::value_parser!(u32).range(1000..=1_000_000))]
     period: u32,
+    /// How many entries the unit of a table holds, if not as many as the program declares up to 4096 for exact keys and 64 for others
+    #[arg(long, value_name = "TABLE=N", value_parser = capacity)]
+    capacity: Vec<(String, u64)>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
 }
 
+/// `TABLE=N`.
+fn capacity(text: &str) -> Result<(String, u64), String> {
+    let (table, entries) = text.split_once('=').ok_or("a capacity is TABLE=N")?;
+    let entries: u64 = entries.parse().map_err(|_| format!("{entries} is no number of entries"))?;
+    match (1..=MAX_CAPACITY).contains(&entries) {
+        true => Ok((table.to_owned(), entries)),
+        false => Err(format!("a unit holds 1 to {MAX_CAPACITY} entries")),
+    }
+}
+
 pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure> {
     let program = load_any(&args.program.path, &args.program.source, findings)?.program(findings)?;
     let progress = Progress::start(format!("making hardware of {}", program.name));
-    let hardware = Hardware::new(program, Options { period_ps: args.period });
+    let known = |name: &str| program.tables.values().any(|table| table.name == name);
+    if let Some((name, _)) = args.capacity.iter().find(|(name, _)| !known(name)) {
+        return Err(Failure::Failed(format!("--capacity: {} has no table {name}", program.name)));
+    }
+    let capacities = args.capacity.iter().cloned().collect();
+    let hardware = Hardware::new(program, Options { period_ps: args.period, capacities });
     let hardware = hardware.map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     let report = hardware.report();
     let mut files = Vec::new();
@@ -41,7 +60,7 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
         };
         std::fs::create_dir_all(folder).map_err(|error| Failure::failed(folder.display(), error))?;
         for (_, design) in hardware.designs() {
-            for file in verilog::print(design) {
+            for file in verilog::print(&design) {
                 files.push(write(&file.file_name(), &file.text)?);
             }
         }

@@ -3,6 +3,7 @@
 //! It is the middle between the interpreter and the simulated pipeline. Where these two disagree, it tells whether the
 //! if-converter or the scheduler is wrong.
 
+use crate::frame_bits::frame_bits;
 use crate::graph::{Node, Wire};
 use crate::stage::{Dataflow, Input, Output};
 use crate::units::Objects;
@@ -67,12 +68,4 @@ impl Dataflow {
         let inputs: Vec<_> = access.inputs.iter().map(|(wire, ty)| (value(*wire), *ty)).collect();
         objects.access(&access.unit, &inputs, access.answer)
     }
-}
-
-/// Bits of a frame; 0 after its end.
-pub(crate) fn frame_bits(frame: &[u8], offset: u32, width: u32) -> Bits {
-    let (from, to) = (offset as usize / 8, (offset + width).div_ceil(8) as usize);
-    let mut bytes: Vec<u8> = frame.get(from..to.min(frame.len()).max(from)).unwrap_or(&[]).to_vec();
-    bytes.resize(to - from, 0);
-    Bits::read_at(&bytes, offset as usize % 8, width).unwrap_or_else(|| Bits::zero(width))
 }

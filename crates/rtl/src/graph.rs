@@ -2,10 +2,12 @@
 //!
 //! A [`Wire`] is one value of a fixed width. The constructors fold what is known, and give the same wire for the same
 //! operation on the same operands, so that the if-converter may write the general form. A wire also knows a few things about its
-//! value: which constants it may be ([`Graph::values`]) and how many of its lowest bits are 0 ([`Graph::zeros`]). The first is
+//! value: which constants it may be ([`Graph::values`]) and how many of its lowest bits are 0. The first is
 //! what bounds loops over header stacks, the second leaves out the places where a header cannot be.
 
-use crate::limits::{MAX_CASES, MAX_NODES};
+mod known;
+
+use crate::limits::MAX_NODES;
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use millrace_pipeline::Bits;
 use rustc_hash::FxHashMap;
@@ -107,10 +109,6 @@ impl Graph {
         self.nodes.keys()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
     pub(crate) fn node(&self, wire: Wire) -> &Node {
         &self.nodes[wire].0
     }
@@ -129,11 +127,6 @@ impl Graph {
     /// The constants that a wire may be, when they are few and of at most 64 bits.
     pub(crate) fn values(&self, wire: Wire) -> Option<&[u64]> {
         self.values[wire].as_deref()
-    }
-
-    /// How many of the lowest bits are certainly 0.
-    pub(crate) fn zeros(&self, wire: Wire) -> u32 {
-        self.zeros[wire]
     }
 
     fn push(&mut self, node: Node, width: u32) -> Wire {
@@ -156,78 +149,6 @@ impl Graph {
         self.zeros[wire] = zeros;
         wire
     }
-
-    fn zeros_of(&self, node: &Node, width: u32) -> u32 {
-        let zeros = match node {
-            Node::Const(bits) => (0..width).take_while(|bit| !bits.bit(*bit)).count() as u32,
-            Node::Concat(high, low) => match self.zeros[*low] {
-                all if all == self.width(*low) => all + self.zeros[*high],
-                some => some,
-            },
-            Node::Slice(of, low) => self.zeros[*of].saturating_sub(*low),
-            Node::Mux(_, a, b) => self.zeros[*a].min(self.zeros[*b]),
-            Node::Binary(Binary::And, a, b) => self.zeros[*a].max(self.zeros[*b]),
-            Node::Binary(Binary::Or | Binary::Xor | Binary::Add | Binary::Sub, a, b) => {
-                self.zeros[*a].min(self.zeros[*b])
-            }
-            Node::Binary(Binary::Mul, a, b) => self.zeros[*a].saturating_add(self.zeros[*b]),
-            Node::Binary(Binary::Shl, a, by) => {
-                let by =
-                    self.constant(*by).map_or(0, |by| by.to_u64_saturating().min(u64::from(width)) as u32);
-                self.zeros[*a].saturating_add(by)
-            }
-            _ => 0,
-        };
-        zeros.min(width)
-    }
-
-    fn values_of(&self, node: &Node, width: u32) -> Option<Arc<[u64]>> {
-        if width > 64 {
-            return None;
-        }
-        let mut found: Vec<u64> = match node {
-            Node::Const(bits) => vec![bits.to_u64()?],
-            Node::Mux(_, a, b) => self.values(*a)?.iter().chain(self.values(*b)?).copied().collect(),
-            Node::Unary(op, a) => {
-                let wide = self.width(*a);
-                let one = |value: &u64| unary(*op, &Bits::new(wide, u128::from(*value))).to_u64();
-                self.values(*a)?.iter().map(one).collect::<Option<Vec<_>>>()?
-            }
-            Node::Slice(a, low) => {
-                let wide = self.width(*a);
-                let one =
-                    |value: &u64| Bits::new(wide, u128::from(*value)).slice(low + width - 1, *low).to_u64();
-                self.values(*a)?.iter().map(one).collect::<Option<Vec<_>>>()?
-            }
-            Node::Binary(op, a, b) => {
-                let both = |x: &Bits, y: &Bits| binary(*op, x, y);
-                self.pairs(*a, *b, both)?
-            }
-            Node::Concat(a, b) => self.pairs(*a, *b, |x, y| x.concat(y))?,
-            _ => return None,
-        };
-        found.sort_unstable();
-        found.dedup();
-        (found.len() <= MAX_VALUES).then(|| found.into())
-    }
-
-    fn pairs(&self, a: Wire, b: Wire, of: impl Fn(&Bits, &Bits) -> Bits) -> Option<Vec<u64>> {
-        let (left, right) = (self.values(a)?, self.values(b)?);
-        if left.len() * right.len() > MAX_VALUES * 4 {
-            return None;
-        }
-        let mut found = Vec::new();
-        for x in left {
-            for y in right {
-                let (x, y) =
-                    (Bits::new(self.width(a), u128::from(*x)), Bits::new(self.width(b), u128::from(*y)));
-                found.push(of(&x, &y).to_u64()?);
-            }
-        }
-        Some(found)
-    }
-
-    // ---- constructors ----
 
     pub(crate) fn bits(&mut self, bits: Bits) -> Wire {
         let width = bits.width();
@@ -564,110 +485,6 @@ impl Graph {
         }
         self.push_decided(Node::Mux(cond, then, els), width)
     }
-
-    // ---- cases ----
-
-    /// The constants that a wire may be, each with the condition under which it is; none when they are more than [`MAX_CASES`] or
-    /// the wire may be anything.
-    pub(crate) fn cases(&mut self, wire: Wire) -> Option<Arc<Cases>> {
-        self.cases_within(wire, 256)
-    }
-
-    fn cases_within(&mut self, wire: Wire, depth: u32) -> Option<Arc<Cases>> {
-        if let Some(known) = self.cases.get(&wire) {
-            return known.clone();
-        }
-        if depth == 0 || self.width(wire) > 64 {
-            return None;
-        }
-        let depth = depth - 1;
-        let width = self.width(wire);
-        let found = match self.node(wire).clone() {
-            Node::Const(bits) => {
-                let always = self.bool(true);
-                bits.to_u64().map(|value| Cases::from([(value, always)]))
-            }
-            Node::Mux(cond, a, b) => self.cases_of_mux(cond, a, b, depth),
-            Node::Unary(op, a) => self.cases_of_one(a, depth, |bits| unary(op, bits)),
-            Node::Slice(a, low) => self.cases_of_one(a, depth, |bits| bits.slice(low + width - 1, low)),
-            Node::Binary(op, a, b) => self.cases_of_two(a, b, depth, |x, y| binary(op, x, y)),
-            Node::Concat(a, b) => self.cases_of_two(a, b, depth, |x, y| x.concat(y)),
-            Node::Frame(_) | Node::Input(_) | Node::Answer(..) => None,
-        };
-        let found = found.filter(|cases| cases.len() <= MAX_CASES).map(Arc::new);
-        self.cases.insert(wire, found.clone());
-        found
-    }
-
-    fn cases_of_mux(&mut self, cond: Wire, a: Wire, b: Wire, depth: u32) -> Option<Cases> {
-        let (then, els) = (self.cases_within(a, depth)?, self.cases_within(b, depth)?);
-        let not = self.not(cond);
-        let mut cases = Cases::new();
-        for (side, of) in [(cond, then), (not, els)] {
-            for (value, when) in of.iter() {
-                let when = self.and(side, *when);
-                self.add_case(&mut cases, *value, when);
-            }
-        }
-        Some(cases)
-    }
-
-    fn cases_of_one(&mut self, a: Wire, depth: u32, of: impl Fn(&Bits) -> Bits) -> Option<Cases> {
-        let (wide, inner) = (self.width(a), self.cases_within(a, depth)?);
-        let mut cases = Cases::new();
-        for (value, when) in inner.iter() {
-            let value = of(&Bits::new(wide, u128::from(*value))).to_u64()?;
-            self.add_case(&mut cases, value, *when);
-        }
-        Some(cases)
-    }
-
-    fn cases_of_two(
-        &mut self,
-        a: Wire,
-        b: Wire,
-        depth: u32,
-        of: impl Fn(&Bits, &Bits) -> Bits,
-    ) -> Option<Cases> {
-        let (left, right) = (self.cases_within(a, depth)?, self.cases_within(b, depth)?);
-        if left.len() * right.len() > MAX_CASES * 8 {
-            return None;
-        }
-        let (wide, narrow) = (self.width(a), self.width(b));
-        let mut cases = Cases::new();
-        for (x, when) in left.iter() {
-            for (y, also) in right.iter() {
-                let when = self.and(*when, *also);
-                let (x, y) = (Bits::new(wide, u128::from(*x)), Bits::new(narrow, u128::from(*y)));
-                self.add_case(&mut cases, of(&x, &y).to_u64()?, when);
-            }
-        }
-        Some(cases)
-    }
-
-    pub(crate) fn add_case(&mut self, cases: &mut Cases, value: u64, when: Wire) {
-        if self.is_false(when) {
-            return;
-        }
-        let joined = match cases.get(&value) {
-            Some(other) => self.or(*other, when),
-            None => when,
-        };
-        cases.insert(value, joined);
-    }
-
-    /// The wire that is one of the constants, of which exactly one has a condition that holds.
-    pub(crate) fn of_cases(&mut self, width: u32, cases: &Cases) -> Wire {
-        let mut wire = None;
-        for (value, when) in cases.iter().rev() {
-            let value = self.number(width, *value);
-            wire = Some(match wire {
-                None => value,
-                Some(rest) => self.mux(*when, value, rest),
-            });
-        }
-        wire.unwrap_or_else(|| self.number(width, 0))
-    }
 }
 
 /// The bit of a number that has one alone.
@@ -677,6 +494,7 @@ fn power_of_two(value: &Bits) -> Option<u32> {
     ones.next().is_none().then_some(first)
 }
 
+#[cfg(test)]
 impl Unary {
     /// What it gives.
     pub(crate) fn evaluate(self, a: &Bits) -> Bits {
@@ -684,6 +502,7 @@ impl Unary {
     }
 }
 
+#[cfg(test)]
 impl Binary {
     /// What it gives.
     pub(crate) fn evaluate(self, a: &Bits, b: &Bits) -> Bits {
@@ -718,28 +537,6 @@ fn binary(op: Binary, a: &Bits, b: &Bits) -> Bits {
     }
 }
 
-impl Graph {
-    /// The largest number that a wire may be, as far as its highest bits show it: a constant above something narrower.
-    pub(crate) fn most(&self, wire: Wire) -> Option<u32> {
-        let most = match self.node(wire) {
-            Node::Const(bits) => bits.to_u64()?,
-            Node::Concat(high, low) => {
-                let (high, low) = (self.constant(*high)?.to_u64()?, *low);
-                let below = self.width(low);
-                let low = match self.most(low) {
-                    Some(low) => u64::from(low),
-                    None if below < 32 => (1 << below) - 1,
-                    None => return None,
-                };
-                high.checked_shl(below).filter(|shifted| shifted >> below == high)? + low
-            }
-            _ if self.width(wire) < 32 => (1 << self.width(wire)) - 1,
-            _ => return None,
-        };
-        u32::try_from(most).ok()
-    }
-}
-
 impl Node {
     /// Calls `visit` with each operand, in order.
     pub(crate) fn operands(&self, mut visit: impl FnMut(Wire)) {
@@ -756,5 +553,54 @@ impl Node {
                 visit(*b);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_folded() {
+        let mut g = Graph::new();
+        let (cond, x) = (g.input(0, 1), g.input(1, 8));
+        let (one, two) = (g.number(8, 1), g.number(8, 2));
+        // 1 or 2 is never 3, and always less than 3.
+        let either = g.mux(cond, one, two);
+        let never = g.equals(either, 3);
+        assert!(g.is_false(never));
+        let three = g.number(8, 3);
+        let always = g.lt(either, three);
+        assert!(g.is_true(always));
+        let sum = g.add(either, one);
+        assert_eq!(g.values(sum), Some([2, 3].as_slice()));
+        // The lowest bits of a multiple of 4 are 0.
+        let shifted = g.binary(Binary::Shl, x, two);
+        let odd = g.equals(shifted, 5);
+        assert!(g.is_false(odd));
+        // Bits of a concatenation are those of its parts.
+        let both = g.concat(x, one);
+        assert_eq!(g.slice(both, 15, 8), x);
+        assert_eq!(g.slice(both, 7, 0), one);
+        // The two sides of a branch are the branch.
+        let (p, c) = (g.input(2, 1), g.input(3, 1));
+        let not = g.not(c);
+        let (then, els) = (g.and(p, c), g.and(p, not));
+        assert_eq!(g.or(then, els), p);
+    }
+
+    #[test]
+    fn cases_have_conditions() {
+        let mut g = Graph::new();
+        let cond = g.input(0, 1);
+        let (a, b) = (g.number(32, 112), g.number(32, 144));
+        let place = g.mux(cond, a, b);
+        let more = g.number(32, 16);
+        let place = g.add(place, more);
+        let cases = g.cases(place).unwrap();
+        assert_eq!(cases.keys().copied().collect::<Vec<_>>(), [128, 160]);
+        assert_eq!(cases[&128], cond);
+        let anything = g.input(1, 32);
+        assert_eq!(g.cases(anything), None);
     }
 }

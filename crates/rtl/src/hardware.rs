@@ -1,19 +1,22 @@
 //! The hardware of a program: a pipeline for each stage.
 
+use crate::assemble::{assemble, unit_of};
 use crate::convert::convert;
 use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
 use crate::refusal::{Construct, Refusal};
-use crate::report::{AccessReport, Report, StageReport};
+use crate::report::{AccessReport, Report, StageReport, TableReport};
 use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
 use crate::stage::{Dataflow, input_width};
+use crate::tables::TableUnit;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
 use millrace_midend::{Cancel, Meter, Plan, Step};
-use millrace_netlist::Design;
+use millrace_netlist::{Design, Module};
 use millrace_pipeline::*;
 use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A part of a program that runs without the traffic manager in between.
@@ -42,16 +45,18 @@ impl Part {
 }
 
 /// How hardware is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The length of a cycle in picoseconds.
     pub period_ps: u32,
+    /// How many entries the units of tables hold, by the name of the table, where it is not what the table declares.
+    pub capacities: BTreeMap<String, u64>,
 }
 
 impl Default for Options {
     /// 156.25 MHz, at which 64 bits a cycle are 10 Gbit/s.
     fn default() -> Options {
-        Options { period_ps: 6400 }
+        Options { period_ps: 6400, capacities: BTreeMap::new() }
     }
 }
 
@@ -59,7 +64,9 @@ impl Default for Options {
 pub struct Hardware {
     pub(crate) program: Arc<Program>,
     pub(crate) stages: Vec<Stage>,
-    options: Options,
+    /// The units of tables, of all that have one.
+    pub(crate) units: Vec<TableUnit>,
+    period_ps: u32,
 }
 
 /// The pipeline of a part.
@@ -68,7 +75,7 @@ pub(crate) struct Stage {
     pub(crate) dataflow: Dataflow,
     pub(crate) placed: Schedule,
     pub(crate) ports: Ports,
-    pub(crate) design: Design,
+    pub(crate) pipeline: Module,
 }
 
 impl std::fmt::Debug for Hardware {
@@ -83,36 +90,63 @@ impl Hardware {
     /// # Errors
     /// What hardware cannot do of it.
     pub fn new(program: Arc<Program>, options: Options) -> Result<Hardware, Refusal> {
+        let capacity = |name: &str| options.capacities.get(name).copied();
+        let tables = program.tables.iter();
+        let units =
+            tables.filter_map(|(id, table)| TableUnit::of(&program, id, capacity(&table.name))).collect();
         let mut stages = Vec::new();
         for part in parts_of(&program) {
             let name = part.name();
             let dataflow = dataflow(&program, part)?;
             let placed = schedule(&dataflow, options.period_ps)
                 .map_err(|construct| Refusal::of(&program, construct, &name))?;
-            let (module, ports) = emit(&program, &name, &dataflow, &placed);
-            let mut design = Design::new();
-            design.add(module);
-            stages.push(Stage { part, dataflow, placed, ports, design });
+            let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
+            stages.push(Stage { part, dataflow, placed, ports, pipeline });
         }
-        Ok(Hardware { program, stages, options })
+        Ok(Hardware { program, stages, units, period_ps: options.period_ps })
     }
 
-    /// The pipelines, each the top of a design of its own.
-    pub fn designs(&self) -> impl Iterator<Item = (Part, &Design)> {
-        self.stages.iter().map(|stage| (stage.part, &stage.design))
+    /// The stages, each a design of its own: a pipeline, and the units of its tables.
+    pub fn designs(&self) -> impl Iterator<Item = (Part, Design)> {
+        self.stages.iter().map(|stage| (stage.part, self.design(stage, false)))
+    }
+
+    /// The design of a stage. With `observed`, what it asks the units of its tables are outputs.
+    pub(crate) fn design(&self, stage: &Stage, observed: bool) -> Design {
+        let accesses = (stage.dataflow.accesses.as_slice(), &stage.ports);
+        assemble(&self.program, stage.pipeline.clone(), accesses, &self.units, observed)
     }
 
     /// What the hardware is like.
     pub fn report(&self) -> Report {
         let stages = self.stages.iter().map(|stage| self.stage_report(stage)).collect();
-        Report { program: self.program.name.clone(), period_ps: self.options.period_ps, stages }
+        Report {
+            program: self.program.name.clone(),
+            period_ps: self.period_ps,
+            stages,
+            tables: self.tables_report(),
+        }
+    }
+
+    fn tables_report(&self) -> Vec<TableReport> {
+        let used = |unit: &&TableUnit| {
+            let mut accesses = self.stages.iter().flat_map(|stage| &stage.dataflow.accesses);
+            accesses.any(|access| unit_of(std::slice::from_ref(unit), access).is_some())
+        };
+        let report = |unit: &TableUnit| TableReport {
+            table: self.program.tables[unit.table].name.clone(),
+            kind: unit.kind.name(),
+            key_bits: unit.key(),
+            declared: self.program.tables[unit.table].size,
+            capacity: unit.capacity(),
+            storage_bits: unit.storage(),
+        };
+        self.units.iter().filter(used).map(report).collect()
     }
 
     fn stage_report(&self, stage: &Stage) -> StageReport {
-        let Stage { dataflow, placed, ports, design, .. } = stage;
-        let module = design.top().and_then(|top| design.modules.get(top));
-        let registers =
-            module.map_or(0, |module| module.registers.values().map(|one| u64::from(one.width)).sum());
+        let Stage { dataflow, placed, ports, pipeline, .. } = stage;
+        let registers = pipeline.registers.values().map(|one| u64::from(one.width)).sum();
         let needed = dataflow.graph.wires().filter(|wire| placed.cycle[*wire].is_some());
         let values = needed.filter(|wire| !matches!(dataflow.graph.node(*wire), Node::Const(_))).count();
         let accesses = dataflow.accesses.iter().zip(&placed.access).map(|(access, cycle)| AccessReport {

@@ -11,6 +11,25 @@ pub struct Report {
     pub period_ps: u32,
     /// Its stages.
     pub stages: Vec<StageReport>,
+    /// The units of its tables.
+    pub tables: Vec<TableReport>,
+}
+
+/// About the unit of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableReport {
+    /// The table.
+    pub table: String,
+    /// How it finds an entry.
+    pub kind: &'static str,
+    /// Bits of the key.
+    pub key_bits: u32,
+    /// Entries that the program declares it with.
+    pub declared: u64,
+    /// Entries that the unit holds.
+    pub capacity: u64,
+    /// Bits of memory, or of registers where entries are compared.
+    pub storage_bits: u64,
 }
 
 /// About the pipeline of a stage.
@@ -70,6 +89,16 @@ impl fmt::Display for Report {
                     "  cycle {cycle:>4}  {kind} {object}: {asked_bits} bits, answer {answered_bits} bits after {latency}"
                 )?;
             }
+        }
+        if !self.tables.is_empty() {
+            writeln!(f, "\ntables")?;
+        }
+        for TableReport { table, kind, key_bits, declared, capacity, storage_bits } in &self.tables {
+            let less = if capacity < declared { ", fewer than the program declares" } else { "" };
+            writeln!(
+                f,
+                "  {table}: {kind}, key {key_bits} bits, {capacity} of {declared} entries{less}, {storage_bits} bits"
+            )?;
         }
         Ok(())
     }

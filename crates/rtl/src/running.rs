@@ -59,24 +59,28 @@ impl Running {
     pub(crate) fn new(hardware: Hardware) -> Result<Running, Refusal> {
         let mut stages = Vec::new();
         for stage in &hardware.stages {
-            let simulation = Simulation::new(&stage.design, &stage.ports, &stage.dataflow, &stage.placed)
+            let simulation = Simulation::new(&hardware, stage)
                 .map_err(|why| Refusal::of(&hardware.program, Construct::Design(why), &stage.part.name()))?;
             stages.push((stage.part, simulation));
         }
         Ok(Running { program: hardware.program, stages })
     }
 
-    /// Runs a stage over a frame. None: the program has no such stage.
-    pub fn run(&mut self, part: Part, frame: &dyn Frame, objects: &mut Objects<'_>) -> Option<Said> {
-        let (_, simulation) = self.stages.iter_mut().find(|(other, _)| *other == part)?;
+    /// Runs a stage over a frame.
+    ///
+    /// # Errors
+    /// The program has no such stage, or the entries of a table do not fit its unit; the frame then has not been through it.
+    pub fn run(&mut self, part: Part, frame: &dyn Frame, objects: &mut Objects<'_>) -> Result<Said, String> {
+        let found = self.stages.iter_mut().find(|(other, _)| *other == part);
+        let (_, simulation) = found.ok_or_else(|| format!("the program has no {}", part.name()))?;
         let input = |input, width| given(frame, input, width);
-        let outputs = simulation.run(frame.bytes(), &input, objects);
-        Some(said(&self.program, frame, &outputs))
+        let outputs = simulation.run(frame.bytes(), &input, objects).map_err(|full| full.to_string())?;
+        Ok(said(&self.program, frame, &outputs))
     }
 }
 
 /// An input of a stage, of a frame.
-fn given(frame: &dyn Frame, input: Input, width: u32) -> Bits {
+pub(crate) fn given(frame: &dyn Frame, input: Input, width: u32) -> Bits {
     let number = |value: usize| Bits::new(32, value as u128);
     match input {
         Input::Length => number(frame.bytes().len()),

@@ -13,7 +13,7 @@ use crate::graph::{Binary, Node, Unary, Wire};
 use crate::limits::MAX_LATENCY;
 use crate::refusal::Construct;
 use crate::stage::{Dataflow, Unit};
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 use std::collections::BTreeMap;
 
 /// Cycles of values and accesses.
@@ -155,6 +155,7 @@ fn delay(node: &Node, width: u32, of: impl Fn(Wire) -> u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cranelift_entity::EntityRef;
 
     #[test]
     fn wiring_is_free_and_wide_sums_take_longer() {

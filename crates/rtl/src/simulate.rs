@@ -1,12 +1,14 @@
 //! A stage in simulation: a frame goes in, cycles pass, units answer, what is said comes out.
 
-use crate::emit::Ports;
-use crate::evaluate::frame_bits;
-use crate::schedule::Schedule;
-use crate::stage::{Dataflow, Input, Output, Unit};
+use crate::assemble::{WritePorts, unit_of};
+use crate::frame_bits::frame_bits;
+use crate::hardware::{Hardware, Stage};
+use crate::stage::{Input, Output, Unit};
+use crate::tables::{Contents, Full, TableUnit};
 use crate::units::Objects;
-use millrace_netlist::{Design, SignalId, SignalKind, Simulator};
+use millrace_netlist::{SignalId, SignalKind, Simulator};
 use millrace_pipeline::{Bits, Type};
+use millrace_state::State;
 
 /// The pipeline of a stage, running.
 pub(crate) struct Simulation {
@@ -18,7 +20,14 @@ pub(crate) struct Simulation {
     outputs: Vec<(Output, SignalId)>,
     /// In the order of the program.
     accesses: Vec<Access>,
+    tables: Vec<Table>,
     latency: u32,
+}
+
+/// A table that has units in the design.
+struct Table {
+    contents: Contents,
+    write: [Option<SignalId>; 3],
 }
 
 struct Access {
@@ -29,20 +38,19 @@ struct Access {
     inputs: Vec<(SignalId, Type)>,
     width: u32,
     answer: Option<SignalId>,
+    /// Whether a unit of the design answers.
+    has_unit: bool,
 }
 
 impl Simulation {
-    /// Of a design whose top has the ports of the stage.
-    pub(crate) fn new(
-        design: &Design,
-        ports: &Ports,
-        dataflow: &Dataflow,
-        schedule: &Schedule,
-    ) -> Result<Simulation, String> {
-        let simulator = Simulator::new(design).map_err(|errors| match errors.first() {
-            Some(error) => format!("the design is not well formed: {error}"),
-            None => "the design is not well formed".to_owned(),
-        })?;
+    /// Of a stage.
+    pub(crate) fn new(hardware: &Hardware, stage: &Stage) -> Result<Simulation, String> {
+        let Stage { dataflow, placed: schedule, ports, .. } = stage;
+        let simulator =
+            Simulator::new(&hardware.design(stage, true)).map_err(|errors| match errors.first() {
+                Some(error) => format!("the design is not well formed: {error}"),
+                None => "the design is not well formed".to_owned(),
+            })?;
         let output = |name: &str| {
             simulator.signal(SignalKind::Output, name).ok_or_else(|| format!("there is no output {name}"))
         };
@@ -59,8 +67,18 @@ impl Simulation {
                     .collect::<Result<_, String>>()?,
                 width: access.answer,
                 answer: ports.answer.as_ref().and_then(|name| input(name)),
+                has_unit: unit_of(&hardware.units, access).is_some(),
             });
         }
+        let used = |unit: &&TableUnit| {
+            dataflow.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table))
+        };
+        let tables = hardware.units.iter().filter(used).map(|unit| {
+            let ports = WritePorts::of(&hardware.program, unit.table);
+            let write = [&ports.enable, &ports.address, &ports.data].map(|name| input(name));
+            Table { contents: Contents::new(unit.clone()), write }
+        });
+        let tables = tables.collect();
         let outputs = dataflow.outputs.iter().zip(&ports.outputs);
         let inputs = dataflow.inputs.iter().zip(&ports.inputs);
         Ok(Simulation {
@@ -72,18 +90,23 @@ impl Simulation {
                 .map(|((of, _), name)| Ok((*of, output(name)?)))
                 .collect::<Result<_, String>>()?,
             accesses,
+            tables,
             latency: schedule.latency,
             simulator,
         })
     }
 
     /// Sends a frame through; gives the outputs.
+    ///
+    /// # Errors
+    /// The entries of a table do not fit its unit.
     pub(crate) fn run(
         &mut self,
         frame: &[u8],
         input: &dyn Fn(Input, u32) -> Bits,
         objects: &mut Objects<'_>,
-    ) -> Vec<(Output, Bits)> {
+    ) -> Result<Vec<(Output, Bits)>, Full> {
+        self.write_tables(objects.state)?;
         if let Some(port) = self.frame {
             self.simulator.set(port, &frame_bits(frame, 0, self.window * 8));
         }
@@ -106,6 +129,7 @@ impl Simulation {
             for at in 0..self.accesses.len() {
                 if self.accesses[at].cycle == cycle
                     && let Some(answer) = self.ask(at, objects)
+                    && !self.accesses[at].has_unit
                 {
                     coming.push((cycle + self.accesses[at].unit.latency(), at, answer));
                 }
@@ -117,7 +141,22 @@ impl Simulation {
             self.simulator.step();
             self.set_valid(0);
         }
-        said
+        Ok(said)
+    }
+
+    /// Writes what has changed in tables since the last frame, a word in each cycle.
+    fn write_tables(&mut self, state: &State) -> Result<(), Full> {
+        for Table { contents, write } in &mut self.tables {
+            let [Some(enable), Some(address), Some(data)] = *write else { continue };
+            for (at, word) in contents.changes(state)? {
+                self.simulator.set_u64(enable, 1);
+                self.simulator.set_u64(address, at.into());
+                self.simulator.set(data, &word);
+                self.simulator.step();
+            }
+            self.simulator.set_u64(enable, 0);
+        }
+        Ok(())
     }
 
     fn set_valid(&mut self, value: u64) {

@@ -5,6 +5,7 @@
 //! uses, and counters and meters follow the interpreter's to the last bit.
 
 use crate::stage::{LENGTH_BITS, LookupAnswer, Unit};
+use crate::tables::call_data;
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
 use millrace_state::{Color, DigestMessage, Effects, EntryIndex, State, format_log};
@@ -77,18 +78,9 @@ impl Objects<'_> {
         let all: Vec<Bits> = inputs.iter().map(|(bits, _)| bits.clone()).collect();
         let (keys, selector) = all.split_at(table.keys.len().min(all.len()));
         let found = self.state.lookup(id, keys, selector, self.now_ns);
-        let params = table.actions.get(found.action).map(|listed| &program.actions[listed.action].params);
-        // From the highest part to the lowest: unused bits, data, entry, action, hit.
-        let mut data: Option<Bits> = None;
-        for (param, value) in params.into_iter().flatten().zip(&found.args) {
-            let part = match program.slots[*param].ty {
-                Type::Bool => Bits::new(1, u128::from(!value.is_zero())),
-                Type::Bits(width) | Type::Varbit(width) => value.zero_extend(width),
-            };
-            data = Some(data.map_or(part.clone(), |low| part.concat(&low)));
-        }
         let width = answer - LookupAnswer::DATA;
-        let data = data.map_or_else(|| Bits::zero(width), |data| data.zero_extend(width));
+        let call = ActionCall { action: found.action, args: found.args.clone() };
+        let data = call_data(&program, table, &call, width);
         data.concat(&Bits::new(32, u128::from(found.entry.0)))
             .concat(&Bits::new(16, found.action as u128))
             .concat(&Bits::new(1, u128::from(found.is_hit())))

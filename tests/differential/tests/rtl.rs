@@ -108,10 +108,19 @@ fn verilator_has_no_warning() {
     for (path, _) in programs_with_tests() {
         let Ok(hardware) = Hardware::new(compile_path(&path), Options::default()) else { continue };
         for (_, design) in hardware.designs() {
-            let file = verilog::print(design).pop().unwrap();
-            let to = folder.join(file.file_name());
-            std::fs::write(&to, &file.text).unwrap();
-            let lint = Command::new("verilator").args(["--lint-only", "-Wall"]).arg(&to).output();
+            let files: Vec<_> = verilog::print(&design)
+                .iter()
+                .map(|file| {
+                    let to = folder.join(file.file_name());
+                    std::fs::write(&to, &file.text).unwrap();
+                    to
+                })
+                .collect();
+            let top = verilog::print(&design).pop().unwrap().module;
+            let lint = Command::new("verilator")
+                .args(["--lint-only", "-Wall", "--top-module", &top])
+                .args(&files)
+                .output();
             let lint = lint.expect("verilator; it is in the package verilator");
             let said = String::from_utf8_lossy(&lint.stderr);
             assert!(lint.status.success() && said.is_empty(), "{}: {said}", path.display());

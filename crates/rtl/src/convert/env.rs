@@ -189,8 +189,8 @@ fn data_width(program: &Program, table: &Table) -> u32 {
 }
 
 /// The bits of an answer of a table.
-pub(super) fn answer_width(cells: &Cells, table: TableId) -> u32 {
-    LookupAnswer::DATA + cells.data_width(table)
+pub(crate) fn answer_width(program: &Program, table: TableId) -> u32 {
+    LookupAnswer::DATA + data_width(program, &program.tables[table]).max(1)
 }
 
 /// The bits of a slot; of a varbit the most.

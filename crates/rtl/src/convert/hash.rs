@@ -60,8 +60,8 @@ impl Converter<'_> {
         (0..whole / 16).map(|at| self.graph.slice(bits, at * 16 + 15, at * 16)).collect()
     }
 
-    /// The one's complement sum: the plain sum, wide enough, whose carries are added at its end. (Both ways give 0 for words that
-    /// are all 0, and never else.)
+    /// The one's complement sum: the plain sum, wide enough, whose carries are added at its end. (Adding carries at once or in the
+    /// end, the sum is 0 for words that are all 0, and never else.)
     fn sum(&mut self, written: &Written) -> Wire {
         let g = &mut self.graph;
         let mut words = Vec::new();

@@ -22,6 +22,7 @@ use crate::graph::{Graph, Node, Wire};
 use crate::limits::{MAX_ACCESSES, MAX_BLOCKS, MAX_CELLS, MAX_UNROLL};
 use crate::refusal::{Construct, Refusal};
 use crate::stage::{Access, Dataflow, Input, Output, Unit};
+pub(crate) use env::answer_width;
 use env::{Cells, Env, Place};
 use millrace_midend::cfg::{Cfg, CfgId};
 use millrace_midend::{Start, Verdict};

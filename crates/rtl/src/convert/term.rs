@@ -386,7 +386,7 @@ impl Converter<'_> {
             let (wire, _) = self.number(value, &env)?;
             inputs.push((wire, Type::Bits(self.graph.width(wire))));
         }
-        let width = answer_width(&self.cells, table);
+        let width = answer_width(self.program, table);
         if width > crate::limits::MAX_VALUE {
             return Err(Construct::Width(width));
         }
