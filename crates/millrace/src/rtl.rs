@@ -53,7 +53,7 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     let report = hardware.report();
     let mut files = Vec::new();
     if let Some(folder) = &args.output {
-        let write = |name: &str, text: &str| {
+        let write = |name: &str, text: &str| -> Result<String, Failure> {
             let path = folder.join(name);
             std::fs::write(&path, text).map_err(|error| Failure::failed(path.display(), error))?;
             Ok(path.display().to_string())

@@ -7,7 +7,7 @@
 
 mod known;
 
-use crate::limits::MAX_NODES;
+use crate::limits::{MAX_BITS, MAX_NODES};
 use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 use millrace_pipeline::Bits;
 use rustc_hash::FxHashMap;
@@ -84,6 +84,8 @@ pub(crate) struct Graph {
     values: SecondaryMap<Wire, Option<Arc<[u64]>>>,
     zeros: SecondaryMap<Wire, u32>,
     cases: FxHashMap<Wire, Option<Arc<Cases>>>,
+    /// The widths of all wires together.
+    bits: u64,
     overflow: bool,
 }
 
@@ -95,11 +97,12 @@ impl Graph {
             values: SecondaryMap::new(),
             zeros: SecondaryMap::new(),
             cases: FxHashMap::default(),
+            bits: 0,
             overflow: false,
         }
     }
 
-    /// Whether there are more wires than [`MAX_NODES`]. The graph stops to grow there, and is of no use.
+    /// Whether there are more wires than [`MAX_NODES`], or more bits of them than [`MAX_BITS`]. The graph stops to grow there, and is of no use.
     pub(crate) fn is_full(&self) -> bool {
         self.overflow
     }
@@ -134,7 +137,8 @@ impl Graph {
         if let Some(known) = self.same.get(&(node.clone(), width)) {
             return *known;
         }
-        if self.nodes.len() >= MAX_NODES {
+        self.bits += u64::from(width);
+        if self.nodes.len() >= MAX_NODES || self.bits > MAX_BITS {
             self.overflow = true;
             // Any wire of the width will do in a graph that nobody uses; the first one where there is none.
             let fitting = self.nodes.iter().rev().take(4096).find(|(_, (_, other))| *other == width);

@@ -4,6 +4,10 @@
 pub const MAX_WINDOW: u32 = 512;
 /// Wires of a stage: values before they are placed in time.
 pub const MAX_NODES: usize = 1 << 20;
+/// Bits of all of them together.
+pub const MAX_BITS: u64 = 1 << 27;
+/// Registers between the cycles of a stage: values that are needed later, a register for each cycle.
+pub const MAX_REGISTERS: u64 = 1 << 18;
 /// How often the blocks of a loop are repeated, one after the other.
 pub const MAX_UNROLL: usize = 96;
 /// Blocks of a stage with repeated ones counted as often as they are there.

@@ -26,7 +26,7 @@ pub enum Construct {
     Blocks,
     /// More storage than [`limits::MAX_CELLS`].
     Cells,
-    /// More values than [`limits::MAX_NODES`].
+    /// More values than [`limits::MAX_NODES`], or more bits of them than [`limits::MAX_BITS`].
     Nodes,
     /// More places of the cursor or the end of headers than [`limits::MAX_CASES`].
     Places,
@@ -54,6 +54,8 @@ pub enum Construct {
     Accesses,
     /// The stage takes more cycles than [`limits::MAX_LATENCY`].
     Latency,
+    /// More registers than [`limits::MAX_REGISTERS`].
+    Registers,
     /// A body whose steps may reach the most that a body may take.
     Steps,
     /// An operation that hardware does not have.
@@ -81,7 +83,12 @@ impl fmt::Display for Construct {
             Construct::Cells => {
                 write!(f, "more than {} cells of storage (limit MAX_CELLS)", limits::MAX_CELLS)
             }
-            Construct::Nodes => write!(f, "more than {} values (limit MAX_NODES)", limits::MAX_NODES),
+            Construct::Nodes => write!(
+                f,
+                "more than {} values (limit MAX_NODES), or more than {} bits of them (limit MAX_BITS)",
+                limits::MAX_NODES,
+                limits::MAX_BITS
+            ),
             Construct::Places => {
                 write!(f, "a header at more than {} places of the frame (limit MAX_CASES)", limits::MAX_CASES)
             }
@@ -117,6 +124,10 @@ impl fmt::Display for Construct {
             }
             Construct::Latency => {
                 write!(f, "more than {} cycles in a stage (limit MAX_LATENCY)", limits::MAX_LATENCY)
+            }
+            Construct::Registers => {
+                let limit = limits::MAX_REGISTERS;
+                write!(f, "more than {limit} registers between the cycles of a stage (limit MAX_REGISTERS)")
             }
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),

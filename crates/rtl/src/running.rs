@@ -74,6 +74,12 @@ impl Running {
         let found = self.stages.iter_mut().find(|(other, _)| *other == part);
         let (_, simulation) = found.ok_or_else(|| format!("the program has no {}", part.name()))?;
         let input = |input, width| given(frame, input, width);
+        debug_assert!(self.program.slots.iter().all(|(id, slot)| {
+            // What is no input was taken for 0.
+            slot.home != Home::Metadata
+                || simulation.takes(Input::Slot(id))
+                || frame.slot(id) == Value::zero(slot.ty)
+        }));
         let outputs = simulation.run(frame.bytes(), &input, objects).map_err(|full| full.to_string())?;
         Ok(said(&self.program, frame, &outputs))
     }

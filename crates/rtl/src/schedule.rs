@@ -10,7 +10,7 @@
 //! an object is written after it is read, such that they see each other's writes, too.
 
 use crate::graph::{Binary, Node, Unary, Wire};
-use crate::limits::MAX_LATENCY;
+use crate::limits::{MAX_LATENCY, MAX_REGISTERS};
 use crate::refusal::Construct;
 use crate::stage::{Dataflow, Unit};
 use cranelift_entity::SecondaryMap;
@@ -93,7 +93,33 @@ pub(crate) fn schedule(dataflow: &Dataflow, period: u32) -> Result<Schedule, Con
     if latency > MAX_LATENCY {
         return Err(Construct::Latency);
     }
+    if registers(dataflow, &cycle, &access, latency) > MAX_REGISTERS {
+        return Err(Construct::Registers);
+    }
     Ok(Schedule { interval: interval(dataflow, &access), cycle, access, latency })
+}
+
+/// Registers: of each wire one for each cycle from its own to the last in which something needs it.
+fn registers(
+    dataflow: &Dataflow,
+    cycle: &SecondaryMap<Wire, Option<u32>>,
+    access: &[u32],
+    latency: u32,
+) -> u64 {
+    let mut last: SecondaryMap<Wire, u32> = SecondaryMap::new();
+    let mut needs = |wire: Wire, at: u32| last[wire] = last[wire].max(at);
+    for wire in dataflow.graph.wires() {
+        if let Some(at) = cycle[wire] {
+            dataflow.graph.node(wire).operands(|operand| needs(operand, at));
+        }
+    }
+    for (made, at) in dataflow.accesses.iter().zip(access) {
+        made.inputs.iter().for_each(|(wire, _)| needs(*wire, *at));
+        needs(made.enable, *at);
+    }
+    dataflow.outputs.iter().for_each(|(_, wire)| needs(*wire, latency));
+    let wires = dataflow.graph.wires().filter(|wire| dataflow.graph.constant(*wire).is_none());
+    wires.filter_map(|wire| Some(u64::from(last[wire].saturating_sub(cycle[wire]?)))).sum()
 }
 
 /// The fewest cycles between frames: from the first access to a register to the last that may change what it read.

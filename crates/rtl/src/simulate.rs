@@ -96,6 +96,11 @@ impl Simulation {
         })
     }
 
+    /// Whether the stage has such an input.
+    pub(crate) fn takes(&self, input: Input) -> bool {
+        self.inputs.iter().any(|(of, ..)| *of == input)
+    }
+
     /// Sends a frame through; gives the outputs.
     ///
     /// # Errors

@@ -74,6 +74,9 @@ fn pipelines_are_their_graphs() {
 fn refusals_name_construct_and_part() {
     let refusal = |make: &dyn Fn(&mut BodyBuilder, SlotId)| {
         let mut b = ProgramBuilder::new("wide", "v1model");
+        for error in ["PacketTooShort", "ParserInvalidArgument", "ParserTimeout"] {
+            b.error(error);
+        }
         b.intrinsic(Intrinsic::ParserError);
         let wide = b.metadata("meta.wide", Type::Bits(128));
         let mut parser = BodyBuilder::new("parser", BodyKind::Parser);

@@ -124,20 +124,18 @@ impl Converter<'_> {
         }
         // A CRC of data of one length is linear but for what all-zero data give.
         let width = algorithm.width();
-        let mut unit = vec![0; bytes as usize];
-        let zeros = algorithm.compute(&unit);
+        let zeros = algorithm.compute(&vec![0; bytes as usize]);
+        let columns = self.columns.entry(algorithm).or_default();
+        columns.extend_to(algorithm, bytes as usize);
         let mut takes = vec![vec![0; bytes as usize]; width as usize];
-        for bit in 0..bits as usize {
-            let mask = 0x80 >> (bit % 8);
-            unit[bit / 8] = mask;
-            let changed = algorithm.compute(&unit) ^ zeros;
-            unit[bit / 8] = 0;
+        for (at, changed) in columns.of(bytes as usize) {
             for (of, takes) in takes.iter_mut().enumerate() {
                 if changed >> of & 1 == 1 {
-                    takes[bit / 8] |= mask;
+                    takes[at / 8] |= 0x80 >> (at % 8);
                 }
             }
         }
+        let g = &mut self.graph;
         let mut result: Option<Wire> = None;
         for takes in takes.iter().rev() {
             let mask = g.bits(Bits::from_bytes(bits, takes));
@@ -148,5 +146,49 @@ impl Converter<'_> {
         let zeros = g.number(width, zeros);
         let result = result.unwrap_or(zeros);
         g.binary(Binary::Xor, result, zeros)
+    }
+}
+
+/// What each bit of the data changes in a CRC. That depends on how many bytes come after it alone, so it is found once.
+#[derive(Default)]
+pub(super) struct Columns(Vec<[u64; 8]>);
+
+impl Columns {
+    fn extend_to(&mut self, algorithm: HashAlgorithm, bytes: usize) {
+        while self.0.len() < bytes {
+            let mut data = vec![0; self.0.len() + 1];
+            let zeros = algorithm.compute(&data);
+            let mut changed = [0; 8];
+            for (bit, changed) in changed.iter_mut().enumerate() {
+                data[0] = 0x80 >> bit;
+                *changed = algorithm.compute(&data) ^ zeros;
+            }
+            self.0.push(changed);
+        }
+    }
+
+    /// The bits of so many bytes, and what each changes.
+    fn of(&self, bytes: usize) -> impl Iterator<Item = (usize, u64)> {
+        let after = self.0[..bytes].iter().rev().enumerate();
+        after.flat_map(|(byte, changed)| {
+            changed.iter().enumerate().map(move |(bit, one)| (byte * 8 + bit, *one))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crc_is_the_sum_of_its_columns() {
+        let data = b"123456789";
+        for algorithm in [HashAlgorithm::Crc32, HashAlgorithm::Crc16, HashAlgorithm::CrcCcitt] {
+            let mut columns = Columns::default();
+            columns.extend_to(algorithm, data.len());
+            let zeros = algorithm.compute(&[0; 9]);
+            let set = columns.of(data.len()).filter(|(at, _)| data[at / 8] & (0x80 >> (at % 8)) != 0);
+            assert_eq!(set.fold(zeros, |sum, (_, changed)| sum ^ changed), algorithm.compute(data));
+        }
     }
 }

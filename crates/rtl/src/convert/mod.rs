@@ -29,6 +29,7 @@ use millrace_midend::{Start, Verdict};
 use millrace_pipeline::entity::SecondaryMap;
 use millrace_pipeline::*;
 use order::Component;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// What goes on with a program that hardware cannot have.
@@ -60,6 +61,7 @@ struct Converter<'a> {
     cells: Cells,
     inputs: Vec<(Input, u32)>,
     accesses: Vec<Access>,
+    columns: FxHashMap<HashAlgorithm, hash::Columns>,
     /// The ends of the stage: condition, verdict, number, values.
     ends: Vec<(Wire, End, Env)>,
     outputs: Vec<(Output, Wire)>,
@@ -86,6 +88,7 @@ impl<'a> Converter<'a> {
             cells: Cells::of(program),
             inputs: Vec::new(),
             accesses: Vec::new(),
+            columns: FxHashMap::default(),
             ends: Vec::new(),
             outputs: Vec::new(),
             at: cfg.entry,

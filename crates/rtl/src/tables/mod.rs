@@ -16,6 +16,9 @@ mod module;
 pub(crate) use content::{Contents, call_data};
 pub use content::{Full, words};
 
+#[cfg(test)]
+mod tests;
+
 use crate::convert::answer_width;
 use crate::limits::MAX_VALUE;
 use crate::stage::LookupAnswer;
