@@ -213,6 +213,10 @@ impl ModuleBuilder {
     #[track_caller]
     pub fn read(&mut self, memory: MemoryId, address: NodeId) -> NodeId {
         self.check_port(memory, address, None);
+        let depth = u64::from(self.module.memories[memory].depth);
+        if self.as_constant(address).is_some_and(|address| address.to_u64_saturating() >= depth) {
+            return self.constant(Bits::zero(self.module.memories[memory].width.max(1)));
+        }
         // An equal port is the same port.
         let reads = &mut self.module.memories[memory].reads;
         let equal = |port: &ReadPort| port.latency == Latency::Direct && port.address == address.into();

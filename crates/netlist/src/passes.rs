@@ -8,6 +8,9 @@ mod narrow;
 mod rebuild;
 mod registers;
 
+pub(crate) use rebuild::Live;
+pub(crate) use registers::Known;
+
 use crate::*;
 use cranelift_entity::packed_option::PackedOption;
 
@@ -39,7 +42,17 @@ fn round(module: &Module) -> Module {
 
 /// A module by the rules of the builder, without what no output depends on.
 pub fn clean(module: &Module) -> Module {
-    rebuild::rebuild(module, &registers::Known::default())
+    let mut module = rebuild::rebuild(module, &Known::default());
+    // What a rule has replaced is of no use any more, which is seen the next time.
+    for _ in 0..ROUNDS {
+        let next = rebuild::rebuild(&module, &Known::default());
+        let done = next == module;
+        module = next;
+        if done {
+            break;
+        }
+    }
+    module
 }
 
 /// Drops modules that the top has no instance of, directly or inside others.

@@ -1,8 +1,9 @@
 //! Random designs: they are well formed, print and parse back, and the simulator does what the reference does.
 
+#[allow(dead_code)]
 mod common;
 
-use common::{Stimulus, seeds, size};
+use common::{Stimulus, seeds, size, tools};
 use millrace_netlist::arbitrary::reference::Reference;
 use millrace_netlist::arbitrary::{self, Rng};
 use millrace_netlist::*;
@@ -49,5 +50,21 @@ fn compare(seed: u64, design: &Design) {
         }
         sim.step();
         reference.step(reset);
+    }
+}
+
+#[test]
+fn optimised_designs_do_the_same() {
+    for seed in 0..seeds() {
+        let design = arbitrary::design(seed, size(seed));
+        let mut optimised = design.clone();
+        passes::optimize(&mut optimised);
+        assert_eq!(verify(&optimised), Ok(()), "seed {seed}\n{design}\n{optimised}");
+        let mut stimulus = Stimulus::new(&design, Rng::new(!seed));
+        let cycles = (0..50).map(|_| stimulus.next_cycle()).collect();
+        let (wanted, got) = (tools::simulated(&design, &cycles), tools::simulated(&optimised, &cycles));
+        for (cycle, (wanted, got)) in wanted.iter().zip(&got).enumerate() {
+            assert_eq!(got, wanted, "seed {seed}, cycle {cycle}\n{design}\n{optimised}");
+        }
     }
 }

@@ -12,6 +12,9 @@ const FLATTENED_PARTS: usize = 64;
 /// How deep a slice looks into concatenations of concatenations.
 const SLICE_DEPTH: usize = 16;
 
+/// The widest amount of a shift by a value: Verilator takes no more than 32 bits, and no value has 2^16 bits.
+const WIDEST_AMOUNT: u32 = 16;
+
 impl ModuleBuilder {
     /// A constant.
     pub fn constant(&mut self, value: Bits) -> NodeId {
@@ -288,6 +291,9 @@ impl ModuleBuilder {
             return Some(a);
         }
         let width = self.width(a);
+        if self.width(amount) > WIDEST_AMOUNT && self.as_constant(amount).is_none() {
+            return Some(self.shift_wide_amount(op, a, amount));
+        }
         let by = self.as_constant(amount)?.to_u64_saturating().min(u64::from(width)) as u32;
         Some(match op {
             BinaryOp::Shl => self.shl_by(a, by),
@@ -305,6 +311,23 @@ impl ModuleBuilder {
                 self.concat(&[copies, rest])
             }
         })
+    }
+
+    /// A shift whose amount is the low bits of what it was, or so large that nothing is left.
+    fn shift_wide_amount(&mut self, op: BinaryOp, a: NodeId, amount: NodeId) -> NodeId {
+        let width = self.width(a);
+        let low = self.slice(amount, 0, WIDEST_AMOUNT);
+        let high = self.slice(amount, WIDEST_AMOUNT, self.width(amount) - WIDEST_AMOUNT);
+        let beyond = self.reduce_or(high);
+        let shifted = self.binary(op, a, low);
+        let rest = match op {
+            BinaryOp::ShrSigned => {
+                let sign = self.slice(a, width - 1, 1);
+                self.repeat(sign, width)
+            }
+            _ => self.zero(width),
+        };
+        self.mux(beyond, rest, shifted)
     }
 
     /// The values one after the other, the highest bits first.

@@ -7,17 +7,17 @@ use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 
 /// What of a module its outputs depend on, over any number of cycles.
 #[derive(Default)]
-pub(super) struct Live {
-    pub(super) nodes: EntitySet<NodeId>,
-    pub(super) registers: EntitySet<RegisterId>,
-    pub(super) memories: EntitySet<MemoryId>,
-    pub(super) reads: std::collections::BTreeSet<(MemoryId, ReadId)>,
-    pub(super) instances: EntitySet<InstanceId>,
+pub(crate) struct Live {
+    pub(crate) nodes: EntitySet<NodeId>,
+    pub(crate) registers: EntitySet<RegisterId>,
+    pub(crate) memories: EntitySet<MemoryId>,
+    pub(crate) reads: std::collections::BTreeSet<(MemoryId, ReadId)>,
+    pub(crate) instances: EntitySet<InstanceId>,
 }
 
 impl Live {
     /// Finds it. `known` registers depend on nothing but what stands for them.
-    pub(super) fn of(module: &Module, known: &Known) -> Live {
+    pub(crate) fn of(module: &Module, known: &Known) -> Live {
         let mut live = Live::default();
         let mut stack: Vec<NodeId> = Vec::new();
         let add = |stack: &mut Vec<NodeId>, node: PackedOption<NodeId>| stack.extend(node.expand());
@@ -42,6 +42,9 @@ impl Live {
                 }
                 Op::Read(memory, read) => {
                     let (id, memory) = (*memory, &module.memories[*memory]);
+                    if never_reads(module, memory, &memory.reads[*read]) {
+                        continue;
+                    }
                     if live.reads.insert((id, *read)) {
                         let port = &memory.reads[*read];
                         add(&mut stack, port.address);
@@ -50,7 +53,7 @@ impl Live {
                         }
                     }
                     if live.memories.insert(id) {
-                        for port in &memory.writes {
+                        for port in memory.writes.iter().filter(|port| !never_writes(module, memory, port)) {
                             stack.extend([port.address, port.data, port.enable]);
                             add(&mut stack, port.lanes);
                         }
@@ -64,6 +67,32 @@ impl Live {
         }
         live
     }
+}
+
+fn constant(module: &Module, node: PackedOption<NodeId>) -> Option<&Bits> {
+    match &module.nodes[node.expand()?].op {
+        Op::Constant(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn is_beyond(module: &Module, memory: &Memory, address: PackedOption<NodeId>) -> bool {
+    constant(module, address).is_some_and(|address| address.to_u64_saturating() >= memory.depth.into())
+}
+
+/// Whether a write port is never enabled, or always writes beyond the end.
+fn never_writes(module: &Module, memory: &Memory, port: &WritePort) -> bool {
+    let off = |node: NodeId| constant(module, node.into()).is_some_and(Bits::is_zero);
+    off(port.enable) || is_beyond(module, memory, port.address.into())
+}
+
+/// Whether a read port always gives 0, because it is never enabled or always reads beyond the end.
+fn never_reads(module: &Module, memory: &Memory, port: &ReadPort) -> bool {
+    let off = match port.latency {
+        Latency::Clocked { enable } => constant(module, enable).is_some_and(Bits::is_zero),
+        Latency::Direct => false,
+    };
+    off || is_beyond(module, memory, port.address)
 }
 
 /// Builds a module again. Registers that are known become what they are.
@@ -166,6 +195,9 @@ impl Rebuilder<'_> {
                     return *data;
                 }
                 let port = &self.module.memories[*memory].reads[*read];
+                if never_reads(self.module, &self.module.memories[*memory], port) {
+                    return self.new.constant(Bits::zero(width));
+                }
                 let address = self.node(port.address.expect("a verified port"));
                 return self.new.read(self.memories[*memory].expect("a live memory"), address);
             }
@@ -206,10 +238,10 @@ impl Rebuilder<'_> {
         for (old, memory) in &self.module.memories {
             let Some(id) = self.memories[old].expand() else { continue };
             for port in &memory.writes {
-                let (enable, mut lanes) = (self.node(port.enable), driven(self, port.lanes));
-                if is(self, enable.into(), false) {
+                if never_writes(self.module, memory, port) {
                     continue;
                 }
+                let (enable, mut lanes) = (self.node(port.enable), driven(self, port.lanes));
                 let all = |lanes: NodeId| self.new.as_constant(lanes).is_some_and(|lanes| lanes.is_ones());
                 if lanes.expand().is_some_and(all) {
                     lanes = None.into();

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 /// What a register is known to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Constant(Bits),
     /// What another register holds, which is not known.
     Same(RegisterId),
@@ -13,12 +13,12 @@ pub(super) enum Value {
 
 /// The registers of a module that are known.
 #[derive(Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     values: FxHashMap<RegisterId, Value>,
 }
 
 impl Known {
-    pub(super) fn get(&self, register: RegisterId) -> Option<&Value> {
+    pub(crate) fn get(&self, register: RegisterId) -> Option<&Value> {
         self.values.get(&register)
     }
 }

@@ -3,6 +3,7 @@
 use super::expressions::{literal, range};
 use super::names::{Names, legal};
 use super::{Interface, Needs};
+use crate::passes::{Known, Live};
 use crate::*;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap};
@@ -26,6 +27,8 @@ enum Used {
 
 pub(super) struct ModulePrinter<'a> {
     pub(super) module: &'a Module,
+    /// What outputs depend on; nothing else is printed.
+    live: Live,
     interfaces: &'a SecondaryMap<ModuleId, Interface>,
     names: Names,
     interface: Interface,
@@ -64,6 +67,7 @@ impl<'a> ModulePrinter<'a> {
         };
         ModulePrinter {
             module,
+            live: Live::of(module, &Known::default()),
             interfaces,
             names,
             interface: Interface { module: name, inputs, outputs, output_widths, needs },
@@ -91,10 +95,15 @@ impl<'a> ModulePrinter<'a> {
         (self.interface, self.out)
     }
 
+    fn live_nodes(&self) -> impl Iterator<Item = (NodeId, &'a Node)> + use<'a> {
+        let live = self.live.nodes.clone();
+        self.module.nodes.iter().filter(move |(id, _)| live.contains(*id))
+    }
+
     /// How often each value is used, and which bits of it.
     fn find_uses(&mut self) {
         let module = self.module;
-        for node in module.nodes.values() {
+        for (_, node) in self.live_nodes() {
             if let Op::Slice(a, low) = node.op {
                 self.uses[a] += 1;
                 match &mut self.used[a] {
@@ -140,7 +149,7 @@ impl<'a> ModulePrinter<'a> {
         let module = self.module;
         let registers: Vec<String> =
             module.registers.values().map(|register| self.names.take(&legal(&register.name))).collect();
-        for (id, node) in &module.nodes {
+        for (id, node) in self.live_nodes() {
             self.wires[id] = match node.op {
                 Op::Input(input) => Some(self.interface.inputs[input.index()].clone()),
                 Op::Register(register) => Some(registers[register.index()].clone()),
@@ -197,7 +206,7 @@ impl<'a> ModulePrinter<'a> {
             self.line(format_args!("logic {}{name} [0:{last}];{comment}", bits(memory.width)));
             self.contents(memory, name, last);
         }
-        for (id, node) in &module.nodes {
+        for (id, node) in self.live_nodes() {
             if let Op::Read(memory, read) = node.op {
                 let wanted = match module.names.get(&id) {
                     Some(name) => legal(name),
@@ -205,7 +214,11 @@ impl<'a> ModulePrinter<'a> {
                 };
                 let name = self.names.take(&wanted);
                 if module.memories[memory].reads[read].latency != Latency::Direct {
-                    self.line(format_args!("logic {}{name};", bits(node.width)));
+                    let address = module.memories[memory].reads[read].address.expect("a verified port");
+                    let zero = literal(&Bits::zero(node.width));
+                    let never = self.beyond(&module.memories[memory], address);
+                    let start = if never { format!(" = {zero}") } else { String::new() };
+                    self.line(format_args!("logic {}{name}{start};", bits(node.width)));
                 }
                 self.wires[id] = Some(name);
             }
@@ -241,7 +254,7 @@ impl<'a> ModulePrinter<'a> {
             let name = self.names.take(&legal(&instance.name));
             instances.push((name, vec![String::new(); self.interfaces[instance.module].outputs.len()]));
         }
-        for (id, node) in &module.nodes {
+        for (id, node) in self.live_nodes() {
             if let Op::Instance(instance, output) = node.op {
                 let (instance_name, outputs) = &mut instances[instance.index()];
                 let wanted = match module.names.get(&id) {
@@ -273,7 +286,7 @@ impl<'a> ModulePrinter<'a> {
     fn values(&mut self, memories: &[String]) {
         let module = self.module;
         let sizes = self.choose_wires();
-        for (id, node) in &module.nodes {
+        for (id, node) in self.live_nodes() {
             let expression = match node.op {
                 Op::Read(memory, read) => {
                     let port = &module.memories[memory].reads[read];
@@ -281,6 +294,11 @@ impl<'a> ModulePrinter<'a> {
                         continue;
                     }
                     let address = port.address.expect("a verified port");
+                    if self.beyond(&module.memories[memory], address) {
+                        let (bits, name) = (bits(node.width), self.wires[id].clone().unwrap_or_default());
+                        self.line(format_args!("wire {bits}{name} = {};", literal(&Bits::zero(node.width))));
+                        continue;
+                    }
                     let word = format!("{}[{}]", memories[memory.index()], self.operand(address));
                     match self.within(&module.memories[memory], address) {
                         Some(within) => format!("{within} ? {word} : {}", literal(&Bits::zero(node.width))),
@@ -312,7 +330,7 @@ impl<'a> ModulePrinter<'a> {
         let mut chosen = SecondaryMap::new();
         let mut sizes: SecondaryMap<NodeId, u32> = SecondaryMap::new();
         let mut sliced: SecondaryMap<NodeId, bool> = SecondaryMap::new();
-        for node in module.nodes.values() {
+        for (_, node) in self.live_nodes() {
             if let Op::Slice(a, _) = node.op {
                 sliced[a] = true;
             }
@@ -324,7 +342,7 @@ impl<'a> ModulePrinter<'a> {
                 port.lanes.expand().into_iter().for_each(|lanes| sliced[lanes] = true);
             }
         }
-        for (id, node) in &module.nodes {
+        for (id, node) in self.live_nodes() {
             let mut size = 1u32;
             node.op.operands(|operand| {
                 size = size.saturating_add(if chosen[operand] { 0 } else { sizes[operand] });
@@ -334,7 +352,7 @@ impl<'a> ModulePrinter<'a> {
             let is_short = is_leaf || (matches!(node.op, Op::Slice(..)) && !module.names.contains_key(&id));
             let is_named =
                 module.names.contains_key(&id) || matches!(node.op, Op::Read(..) | Op::Instance(..));
-            chosen[id] = sliced[id] && !matches!(node.op, Op::Input(_) | Op::Register(_))
+            chosen[id] = sliced[id] && !is_leaf
                 || !is_leaf && is_named
                 || !is_short && (self.uses[id] > 1 || size > LARGEST_EXPRESSION);
             sizes[id] = if is_leaf { 0 } else { size };
@@ -342,8 +360,16 @@ impl<'a> ModulePrinter<'a> {
         chosen
     }
 
+    /// Whether an address always is beyond the end of a memory.
+    fn beyond(&self, memory: &Memory, address: NodeId) -> bool {
+        matches!(&self.module.nodes[address].op, Op::Constant(value) if value.to_u64_saturating() >= memory.depth.into())
+    }
+
     /// Whether an address is within a memory, if it can be beyond its end.
     fn within(&self, memory: &Memory, address: NodeId) -> Option<String> {
+        if matches!(self.module.nodes[address].op, Op::Constant(_)) {
+            return None;
+        }
         let words = 1u64 << memory.address_width();
         let depth = Bits::new(memory.address_width(), memory.depth.into());
         (u64::from(memory.depth) < words)
@@ -370,16 +396,18 @@ impl<'a> ModulePrinter<'a> {
     fn clock_memories(&mut self, names: &[String]) {
         let module = self.module;
         let mut data = std::collections::BTreeMap::new();
-        for (id, node) in &module.nodes {
+        for (id, node) in self.live_nodes() {
             if let Op::Read(memory, read) = node.op {
                 data.insert((memory, read), id);
             }
         }
         for ((id, memory), name) in module.memories.iter().zip(names) {
-            if !memory.writes.is_empty() {
+            let writes: Vec<&WritePort> =
+                memory.writes.iter().filter(|port| !self.beyond(memory, port.address)).collect();
+            if !writes.is_empty() {
                 // Contents come from an initial block, so this is no `always_ff`.
                 self.line(format_args!("always @(posedge {}) begin", Design::CLOCK));
-                memory.writes.iter().for_each(|port| self.write(memory, name, port));
+                writes.into_iter().for_each(|port| self.write(memory, name, port));
                 self.line("end");
             }
             for (read, port) in &memory.reads {
@@ -387,6 +415,9 @@ impl<'a> ModulePrinter<'a> {
                     continue;
                 };
                 let address = port.address.expect("a verified port");
+                if self.beyond(memory, address) {
+                    continue;
+                }
                 let conditions =
                     [enable.expand().map(|enable| self.operand(enable)), self.within(memory, address)];
                 let condition = condition(conditions);
@@ -468,7 +499,7 @@ impl<'a> ModulePrinter<'a> {
         let module = self.module;
         let mut unread = Vec::new();
         let mut inputs: Vec<bool> = vec![false; module.inputs.len()];
-        for (id, node) in &module.nodes {
+        for (id, node) in self.live_nodes() {
             if let Op::Input(input) = node.op {
                 inputs[input.index()] = true;
             }

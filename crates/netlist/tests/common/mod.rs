@@ -1,5 +1,7 @@
 //! What tests of random designs share.
 
+pub(crate) mod tools;
+
 use millrace_netlist::arbitrary::Rng;
 use millrace_netlist::{Bits, Design};
 
