@@ -12,7 +12,10 @@ use millrace_midend::cfg::{CfgId, Leave, Term};
 use millrace_pipeline::*;
 use std::sync::Arc;
 
+/// Where paths lead: blocks, conditions, values.
 type Targets = Vec<(CfgId, Wire, Env)>;
+/// Keys, cases in order, and where no case matches.
+type Choices<'a> = (&'a [Expr], &'a [(Vec<Matcher>, CfgId)], CfgId);
 
 impl Converter<'_> {
     /// Where the paths of a block lead that is come to where `cond` holds.
@@ -89,7 +92,7 @@ impl Converter<'_> {
         to: &mut Targets,
         cond: Wire,
         env: Env,
-        (keys, cases, default): (&[Expr], &[(Vec<Matcher>, CfgId)], CfgId),
+        (keys, cases, default): Choices<'_>,
     ) -> Step<()> {
         let keys = keys.iter().map(|key| self.bits(key, &env)).collect::<Step<Vec<_>>>()?;
         let mut rest = cond;

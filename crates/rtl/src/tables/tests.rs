@@ -155,7 +155,7 @@ fn what_does_not_fit_is_said() {
     let program = program(&keys, 8);
     let id = TableId::from_u32(0);
     let unit = TableUnit::of(&program, id, Some(2)).unwrap();
-    let mut state = State::new(program).unwrap();
+    let state = State::new(program).unwrap();
     for number in 0..3 {
         let call = ActionCall { action: 0, args: vec![Bits::new(24, 1)] };
         let matches = vec![EntryMatch::Ternary(Bits::new(16, number), Bits::ones(16))];
