@@ -3,6 +3,7 @@
 use crate::bursts::{BurstCode, Bursts};
 use crate::code::{Code, metadata};
 use crate::context::Kept;
+use crate::simulated::Simulated;
 use crate::{Compiler, Context, Ended, Engine, EngineError, Hold, Interpreted, Stage};
 use millrace_frames::Footprint;
 use millrace_interp::{Observer, World};
@@ -25,6 +26,8 @@ pub enum EngineKind {
     Jit,
     /// Machine code where the machine and the program let us have some, else the reference interpreter.
     Fastest,
+    /// A simulation of the program's hardware.
+    Rtl,
 }
 
 /// What the bodies of a program weigh, of those whose steps are not counted: the most steps of each together.
@@ -100,6 +103,7 @@ impl Engines {
         let mut engines = Engines::interpreted(program);
         match kind {
             EngineKind::Interp => {}
+            EngineKind::Rtl => engines.other = Some(Box::new(Simulated::new(program)?)),
             EngineKind::Jit => engines.code = Some(compile().map_err(failed)?),
             EngineKind::Fastest => match compile() {
                 Ok(code) => engines.code = Some(code),
@@ -345,12 +349,13 @@ impl EngineKind {
         false => &[EngineKind::Interp],
     };
 
-    /// `interp`, `jit` or `fastest`.
+    /// `interp`, `jit`, `fastest` or `rtl`.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Interp => "interp",
             EngineKind::Jit => "jit",
             EngineKind::Fastest => "fastest",
+            EngineKind::Rtl => "rtl",
         }
     }
 }

@@ -32,6 +32,7 @@ mod engines;
 mod interpreted;
 mod processors;
 mod schedule;
+mod simulated;
 mod stage;
 mod time;
 

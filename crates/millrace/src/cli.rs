@@ -12,6 +12,7 @@ use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, PluginCommand, Que
 use crate::output::Colour;
 use crate::p4info::Form;
 use crate::plugins::PluginArgs;
+use crate::rtl::RtlArgs;
 use crate::snmp::SnmpArgs;
 use crate::swap::SwapArgs;
 use crate::tc::TcCommand;
@@ -74,6 +75,9 @@ pub(crate) enum Command {
     /// Says what a packet of a program costs at most: instructions, cache lines, memory, and time on a machine that was measured
     #[command(after_help = examples::BOUNDS)]
     Bounds(BoundsArgs),
+    /// Makes hardware of a program: a pipeline for each of its stages as SystemVerilog, and a report
+    #[command(after_help = examples::RTL)]
+    Rtl(RtlArgs),
     /// Measures this machine for the times of `bounds`
     #[command(after_help = examples::CALIBRATE)]
     Calibrate(CalibrateArgs),
@@ -123,6 +127,7 @@ impl Command {
             Command::Trace(args) => args.json,
             Command::Bench(args) => args.running.json,
             Command::Bounds(args) => args.json,
+            Command::Rtl(args) => args.json,
             Command::Calibrate(args) => args.json,
             Command::P4info(args) => args.json,
             Command::Compile(args) => args.json,
@@ -219,6 +224,8 @@ pub(crate) enum Engine {
     Jit,
     /// Machine code where there can be some, else the reference interpreter
     Auto,
+    /// A simulation of the program's hardware, for one worker
+    Rtl,
 }
 
 impl Engine {
@@ -227,6 +234,7 @@ impl Engine {
             Engine::Interp => EngineKind::Interp,
             Engine::Jit => EngineKind::Jit,
             Engine::Auto => EngineKind::Fastest,
+            Engine::Rtl => EngineKind::Rtl,
         }
     }
 }

@@ -65,6 +65,11 @@ Examples:
   millrace bounds router.p4 --entries router.entries --packet worst.pcap --json
   millrace calibrate -o here.json && millrace bounds router.p4 --calibration here.json";
 
+pub(crate) const RTL: &str = "\
+Examples:
+  millrace rtl router.p4
+  millrace rtl router.p4 -o build --period 5000 && verilator --lint-only -Wall build/ingress.sv";
+
 pub(crate) const CALIBRATE: &str = "\
 Examples:
   millrace calibrate -o here.json";

@@ -34,6 +34,7 @@ mod p4info;
 mod plugins;
 mod privileges;
 mod progress;
+mod rtl;
 mod run;
 mod running;
 mod shell;
@@ -81,6 +82,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Trace(args) => trace::trace(&args, &mut findings),
         Command::Bench(args) => bench::bench(&args, &mut findings),
         Command::Bounds(args) => bounds::bounds(&args, &mut findings),
+        Command::Rtl(args) => rtl::rtl(&args, &mut findings),
         Command::Calibrate(args) => bounds::calibrate(&args),
         Command::Top(args) => observe::top(&args),
         Command::Capture(args) => observe::capture(&args),

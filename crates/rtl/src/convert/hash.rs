@@ -1,0 +1,194 @@
+//! Hashes and checksums, without a clock: sums are trees of adders, a CRC is an exclusive or of some of the data's bits for each
+//! bit of the result.
+
+use super::bytes::Written;
+use super::env::Env;
+use super::expr::Value;
+use super::{Converter, Step};
+use crate::graph::{Binary, Unary, Wire};
+use crate::limits::MAX_HASH_LENGTHS;
+use crate::refusal::Construct;
+use millrace_pipeline::*;
+
+impl Converter<'_> {
+    /// The hash of the data, [`HashAlgorithm::width`] bits wide.
+    pub(super) fn hash(
+        &mut self,
+        algorithm: HashAlgorithm,
+        own: Option<HashId>,
+        data: &[DataItem],
+        env: &Env,
+    ) -> Step<Wire> {
+        if let Some(own) = own {
+            return Err(Construct::OwnHash(self.program.hashes[own].name.clone()));
+        }
+        let mut written = self.nothing_written();
+        let always = self.graph.bool(true);
+        for item in data {
+            match item {
+                DataItem::Value(expr) => match self.value(expr, env)? {
+                    Value::Bits(bits) => self.append(&mut written, bits, always)?,
+                    Value::Varbit(bits, length) => {
+                        self.append_varbit(&mut written, (bits, length), always)?
+                    }
+                },
+                DataItem::Header(header) => self.append_header(&mut written, *header, env)?,
+                DataItem::Payload => return Err(Construct::Payload),
+            }
+        }
+        match algorithm {
+            // Zeros after the data change none of these.
+            HashAlgorithm::Csum16 => {
+                let sum = self.sum(&written);
+                Ok(self.graph.not(sum))
+            }
+            HashAlgorithm::OnesComplementSum => Ok(self.sum(&written)),
+            HashAlgorithm::Xor16 => {
+                let words = self.words(&written);
+                let zero = self.graph.number(16, 0);
+                Ok(words.into_iter().fold(zero, |all, word| self.graph.binary(Binary::Xor, all, word)))
+            }
+            _ => self.by_length(algorithm, &written),
+        }
+    }
+
+    /// The data as 16-bit words, filled up with zeros.
+    fn words(&mut self, written: &Written) -> Vec<Wire> {
+        let Some(bits) = written.bits else { return Vec::new() };
+        let whole = self.graph.width(bits).next_multiple_of(16);
+        let bits = self.graph.left_fit(bits, whole);
+        (0..whole / 16).map(|at| self.graph.slice(bits, at * 16 + 15, at * 16)).collect()
+    }
+
+    /// The one's complement sum: the plain sum, wide enough, whose carries are added at its end. (Adding carries at once or in the
+    /// end, the sum is 0 for words that are all 0, and never else.)
+    fn sum(&mut self, written: &Written) -> Wire {
+        let g = &mut self.graph;
+        let mut words = Vec::new();
+        let zero = g.number(16, 0);
+        words.extend(self.words(written));
+        let g = &mut self.graph;
+        let width = 16 + usize::BITS - words.len().leading_zeros();
+        let mut terms: Vec<Wire> = words.into_iter().map(|word| g.zero_extend(word, width)).collect();
+        while terms.len() > 1 {
+            terms = terms
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => g.add(*a, *b),
+                    _ => pair[0],
+                })
+                .collect();
+        }
+        let Some(sum) = terms.pop() else { return zero };
+        if width == 16 {
+            return sum;
+        }
+        // Two rounds: the first leaves at most one carry.
+        let mut sum = sum;
+        for _ in 0..2 {
+            let has = g.width(sum);
+            let (high, low) = (g.slice(sum, has - 1, 16), g.slice(sum, 15, 0));
+            let (high, low) = (g.zero_extend(high, 17), g.zero_extend(low, 17));
+            sum = g.add(high, low);
+        }
+        g.slice(sum, 15, 0)
+    }
+
+    /// A hash that depends on the length of the data: one for each length, chosen by the length.
+    fn by_length(&mut self, algorithm: HashAlgorithm, written: &Written) -> Step<Wire> {
+        let ends = written.end.cases.clone().ok_or(Construct::HashLengths)?;
+        if ends.len() > MAX_HASH_LENGTHS {
+            return Err(Construct::HashLengths);
+        }
+        let mut chosen: Option<Wire> = None;
+        for (length, is) in ends.iter() {
+            let bytes = (*length as u32).div_ceil(8);
+            let one = match (written.bits, bytes) {
+                (None, _) | (_, 0) => self.graph.number(algorithm.width(), algorithm.compute(&[])),
+                (Some(bits), _) => {
+                    let data = self.graph.left_fit(bits, bytes * 8);
+                    self.of_bytes(algorithm, data, bytes)
+                }
+            };
+            chosen = Some(chosen.map_or(one, |rest| self.graph.mux(*is, one, rest)));
+        }
+        Ok(chosen.unwrap_or_else(|| self.graph.number(algorithm.width(), algorithm.compute(&[]))))
+    }
+
+    fn of_bytes(&mut self, algorithm: HashAlgorithm, data: Wire, bytes: u32) -> Wire {
+        let g = &mut self.graph;
+        let bits = bytes * 8;
+        if algorithm == HashAlgorithm::Identity {
+            let first = g.left_fit(data, bits.min(64));
+            return g.zero_extend(first, 64);
+        }
+        // A CRC of data of one length is linear but for what all-zero data give.
+        let width = algorithm.width();
+        let zeros = algorithm.compute(&vec![0; bytes as usize]);
+        let columns = self.columns.entry(algorithm).or_default();
+        columns.extend_to(algorithm, bytes as usize);
+        let mut takes = vec![vec![0; bytes as usize]; width as usize];
+        for (at, changed) in columns.of(bytes as usize) {
+            for (of, takes) in takes.iter_mut().enumerate() {
+                if changed >> of & 1 == 1 {
+                    takes[at / 8] |= 0x80 >> (at % 8);
+                }
+            }
+        }
+        let g = &mut self.graph;
+        let mut result: Option<Wire> = None;
+        for takes in takes.iter().rev() {
+            let mask = g.bits(Bits::from_bytes(bits, takes));
+            let taken = g.and(data, mask);
+            let odd = g.unary(Unary::Parity, taken);
+            result = Some(result.map_or(odd, |high| g.concat(high, odd)));
+        }
+        let zeros = g.number(width, zeros);
+        let result = result.unwrap_or(zeros);
+        g.binary(Binary::Xor, result, zeros)
+    }
+}
+
+/// What each bit of the data changes in a CRC. That depends on how many bytes come after it alone, so it is found once.
+#[derive(Default)]
+pub(super) struct Columns(Vec<[u64; 8]>);
+
+impl Columns {
+    fn extend_to(&mut self, algorithm: HashAlgorithm, bytes: usize) {
+        while self.0.len() < bytes {
+            let mut data = vec![0; self.0.len() + 1];
+            let zeros = algorithm.compute(&data);
+            let mut changed = [0; 8];
+            for (bit, changed) in changed.iter_mut().enumerate() {
+                data[0] = 0x80 >> bit;
+                *changed = algorithm.compute(&data) ^ zeros;
+            }
+            self.0.push(changed);
+        }
+    }
+
+    /// The bits of so many bytes, and what each changes.
+    fn of(&self, bytes: usize) -> impl Iterator<Item = (usize, u64)> {
+        let after = self.0[..bytes].iter().rev().enumerate();
+        after.flat_map(|(byte, changed)| {
+            changed.iter().enumerate().map(move |(bit, one)| (byte * 8 + bit, *one))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crc_is_the_sum_of_its_columns() {
+        let data = b"123456789";
+        for algorithm in [HashAlgorithm::Crc32, HashAlgorithm::Crc16, HashAlgorithm::CrcCcitt] {
+            let mut columns = Columns::default();
+            columns.extend_to(algorithm, data.len());
+            let zeros = algorithm.compute(&[0; 9]);
+            let set = columns.of(data.len()).filter(|(at, _)| data[at / 8] & (0x80 >> (at % 8)) != 0);
+            assert_eq!(set.fold(zeros, |sum, (_, changed)| sum ^ changed), algorithm.compute(data));
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! From a program to hardware: each stage becomes a pipeline that takes a frame in every cycle.
+//!
+//! ```text
+//!  program -> plan -> control-flow graph         midend
+//!                        | convert               branches become conditions, joins become choices, loops are repeated
+//!                      Dataflow                  one graph of values, accesses to tables and objects
+//!                        | schedule              each value has a cycle
+//!                        | emit                  registers where a value is needed later
+//!                      Design                    netlist: verified, simulated, printed as SystemVerilog
+//! ```
+//!
+//! It promises:
+//! - **Equal or refused**: for each frame a pipeline gives what the interpreter gives, to the last message and the last bit of
+//!   state; what it cannot do is a [`Refusal`] that names the construct, its place in the source, and the limit.
+//! - **Bounded**: [`limits`] holds for every program, however it was written.
+//! - **One latency**: every frame takes as many cycles as every other.
+//!
+//! Tables and objects are units outside of a pipeline, at named ports ([`Unit`]). In simulation the objects of the running program
+//! take their place ([`Objects`]).
+//!
+//! This crate never decides what becomes of a frame between stages.
+
+mod assemble;
+mod convert;
+mod emit;
+#[cfg(test)]
+mod evaluate;
+mod frame_bits;
+mod graph;
+mod hardware;
+pub mod limits;
+mod refusal;
+mod report;
+mod running;
+mod schedule;
+mod simulate;
+mod stage;
+pub mod tables;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+pub use hardware::{Hardware, Options, Part};
+pub use refusal::{Construct, Refusal};
+pub use report::{AccessReport, Report, StageReport, TableReport};
+pub use running::{Frame, Running, Said};
+pub use stage::{Input, LookupAnswer, Output, Unit};
+pub use units::Objects;

@@ -1,0 +1,30 @@
+//! How large the hardware of a stage may be. A program that exceeds one of these is refused with the limit's name.
+
+/// Bytes from the start of a frame that a parser may reach: the window that the hardware sees of it.
+pub const MAX_WINDOW: u32 = 512;
+/// Wires of a stage: values before they are placed in time.
+pub const MAX_NODES: usize = 1 << 20;
+/// Bits of all of them together.
+pub const MAX_BITS: u64 = 1 << 27;
+/// Registers between the cycles of a stage: values that are needed later, a register for each cycle.
+pub const MAX_REGISTERS: u64 = 1 << 18;
+/// How often the blocks of a loop are repeated, one after the other.
+pub const MAX_UNROLL: usize = 96;
+/// Blocks of a stage with repeated ones counted as often as they are there.
+pub const MAX_BLOCKS: usize = 1 << 15;
+/// Cells of storage of all blocks together: slots, validity, what is remembered.
+pub const MAX_CELLS: usize = 1 << 27;
+/// Places where the cursor of a parser, or the end of what a deparser has emitted, may be at one point.
+pub const MAX_CASES: usize = 256;
+/// Bits of one value: vectors of this width are within what the tools for FPGAs read.
+pub const MAX_VALUE: u32 = 1 << 13;
+/// Bits of the operands of a product whose factors both show at run time.
+pub const MAX_PRODUCT: u32 = 64;
+/// Bits of the operands of a quotient or a remainder, which take a stage of logic for each bit.
+pub const MAX_QUOTIENT: u32 = 64;
+/// Lengths that data may have at one point where a hash depends on the length.
+pub const MAX_HASH_LENGTHS: usize = 16;
+/// Accesses to tables and objects in a stage.
+pub const MAX_ACCESSES: usize = 1 << 12;
+/// Cycles from the first to the last of a stage.
+pub const MAX_LATENCY: u32 = 1 << 12;

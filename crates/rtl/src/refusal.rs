@@ -1,0 +1,163 @@
+//! Why a program has no hardware.
+
+use crate::limits;
+use millrace_pipeline::{Program, SourceKind};
+use std::fmt;
+
+/// Why hardware cannot be made of a program: what it uses, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What hardware cannot do.
+    pub construct: Construct,
+    /// The part of the program: `ingress.block3`, a state of a parser, a table.
+    pub part: String,
+    /// The file of the source and the line there, when the program knows them.
+    pub place: Option<(String, u32)>,
+}
+
+/// What hardware cannot do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Construct {
+    /// A parser may read after the last byte of the largest window.
+    Window,
+    /// A loop goes on after the most repetitions.
+    Loop,
+    /// More blocks than [`limits::MAX_BLOCKS`], repeated ones counted each time.
+    Blocks,
+    /// More storage than [`limits::MAX_CELLS`].
+    Cells,
+    /// More values than [`limits::MAX_NODES`], or more bits of them than [`limits::MAX_BITS`].
+    Nodes,
+    /// More places of the cursor or the end of headers than [`limits::MAX_CASES`].
+    Places,
+    /// A value is wider than [`limits::MAX_VALUE`].
+    Width(u32),
+    /// A product of that width.
+    Product(u32),
+    /// A quotient or remainder of that width.
+    Quotient(u32),
+    /// A hash over the payload.
+    Payload,
+    /// A hash over data of too many lengths.
+    HashLengths,
+    /// A hash whose parameters the control plane sets.
+    OwnHash(String),
+    /// A plugin is called.
+    Plugin(String),
+    /// A parser after a deparser in one stage.
+    ParserAfterDeparser,
+    /// A second deparser in one stage.
+    SecondDeparser,
+    /// A parser in a stage that starts from headers that are there.
+    ParserOfContext,
+    /// More accesses to tables and objects than [`limits::MAX_ACCESSES`].
+    Accesses,
+    /// The stage takes more cycles than [`limits::MAX_LATENCY`].
+    Latency,
+    /// More registers than [`limits::MAX_REGISTERS`].
+    Registers,
+    /// A body whose steps may reach the most that a body may take.
+    Steps,
+    /// An operation that hardware does not have.
+    Operation(&'static str),
+    /// The middle end refuses the program.
+    Midend(String),
+    /// The hardware IR refuses the design.
+    Design(String),
+}
+
+impl fmt::Display for Construct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Construct::Window => {
+                let limit = limits::MAX_WINDOW;
+                write!(f, "a parser that may read more than {limit} bytes of a frame (limit MAX_WINDOW)")
+            }
+            Construct::Loop => {
+                let limit = limits::MAX_UNROLL;
+                write!(f, "a loop that may go round more than {limit} times (limit MAX_UNROLL)")
+            }
+            Construct::Blocks => {
+                write!(f, "more than {} blocks with loops repeated (limit MAX_BLOCKS)", limits::MAX_BLOCKS)
+            }
+            Construct::Cells => {
+                write!(f, "more than {} cells of storage (limit MAX_CELLS)", limits::MAX_CELLS)
+            }
+            Construct::Nodes => write!(
+                f,
+                "more than {} values (limit MAX_NODES), or more than {} bits of them (limit MAX_BITS)",
+                limits::MAX_NODES,
+                limits::MAX_BITS
+            ),
+            Construct::Places => {
+                write!(f, "a header at more than {} places of the frame (limit MAX_CASES)", limits::MAX_CASES)
+            }
+            Construct::Width(width) => {
+                write!(f, "a value of {width} bits, more than {} (limit MAX_VALUE)", limits::MAX_VALUE)
+            }
+            Construct::Product(width) => {
+                write!(f, "a product of {width} bits, more than {} (limit MAX_PRODUCT)", limits::MAX_PRODUCT)
+            }
+            Construct::Quotient(width) => {
+                write!(
+                    f,
+                    "a division of {width} bits, more than {} (limit MAX_QUOTIENT)",
+                    limits::MAX_QUOTIENT
+                )
+            }
+            Construct::Payload => write!(f, "a hash or checksum over the payload"),
+            Construct::HashLengths => {
+                let limit = limits::MAX_HASH_LENGTHS;
+                write!(f, "a hash over data that may have more than {limit} lengths (limit MAX_HASH_LENGTHS)")
+            }
+            Construct::OwnHash(name) => write!(f, "the hash {name}, whose parameters the control plane sets"),
+            Construct::Plugin(name) => write!(f, "a call of the plugin {name}"),
+            Construct::ParserAfterDeparser => write!(f, "a parser after a deparser of the same stage"),
+            Construct::SecondDeparser => write!(f, "a second deparser of the same stage"),
+            Construct::ParserOfContext => write!(f, "a parser in a stage that starts from parsed headers"),
+            Construct::Accesses => {
+                write!(
+                    f,
+                    "more than {} accesses to tables and objects (limit MAX_ACCESSES)",
+                    limits::MAX_ACCESSES
+                )
+            }
+            Construct::Latency => {
+                write!(f, "more than {} cycles in a stage (limit MAX_LATENCY)", limits::MAX_LATENCY)
+            }
+            Construct::Registers => {
+                let limit = limits::MAX_REGISTERS;
+                write!(f, "more than {limit} registers between the cycles of a stage (limit MAX_REGISTERS)")
+            }
+            Construct::Steps => write!(f, "a loop that may take all steps of a body"),
+            Construct::Operation(what) => write!(f, "{what}"),
+            Construct::Midend(why) | Construct::Design(why) => f.write_str(why),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hardware cannot have {}, in {}", self.construct, self.part)?;
+        match &self.place {
+            Some((file, line)) => write!(f, " ({file}:{line})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Refusal {
+    /// About a part of a program; its place is that of the body, state or table that the part's name starts with.
+    pub(crate) fn of(program: &Program, construct: Construct, part: &str) -> Refusal {
+        let named = |kind: Option<SourceKind>, name: &str| {
+            let mut lines = program.source_lines.iter();
+            let line = lines.find(|line| kind.is_none_or(|kind| line.kind == kind) && line.name == name)?;
+            Some((line.file.clone(), line.line))
+        };
+        let body = part.split(['.', ' ']).next().unwrap_or(part);
+        let place = named(None, part).or_else(|| named(Some(SourceKind::Body), body));
+        Refusal { construct, part: part.to_owned(), place }
+    }
+}

@@ -1,0 +1,183 @@
+//! A stage in simulation: a frame goes in, cycles pass, units answer, what is said comes out.
+
+use crate::assemble::{WritePorts, unit_of};
+use crate::frame_bits::frame_bits;
+use crate::hardware::{Hardware, Stage};
+use crate::stage::{Input, Output, Unit};
+use crate::tables::{Contents, Full, TableUnit};
+use crate::units::Objects;
+use millrace_netlist::{SignalId, SignalKind, Simulator};
+use millrace_pipeline::{Bits, Type};
+use millrace_state::State;
+
+/// The pipeline of a stage, running.
+pub(crate) struct Simulation {
+    simulator: Simulator,
+    window: u32,
+    valid: Option<SignalId>,
+    frame: Option<SignalId>,
+    inputs: Vec<(Input, u32, Option<SignalId>)>,
+    outputs: Vec<(Output, SignalId)>,
+    /// In the order of the program.
+    accesses: Vec<Access>,
+    tables: Vec<Table>,
+    latency: u32,
+}
+
+/// A table that has units in the design.
+struct Table {
+    contents: Contents,
+    write: [Option<SignalId>; 3],
+}
+
+struct Access {
+    unit: Unit,
+    /// The cycle of the request.
+    cycle: u32,
+    enable: SignalId,
+    inputs: Vec<(SignalId, Type)>,
+    width: u32,
+    answer: Option<SignalId>,
+    /// Whether a unit of the design answers.
+    has_unit: bool,
+}
+
+impl Simulation {
+    /// Of a stage.
+    pub(crate) fn new(hardware: &Hardware, stage: &Stage) -> Result<Simulation, String> {
+        let Stage { dataflow, placed: schedule, ports, .. } = stage;
+        let simulator =
+            Simulator::new(&hardware.design(stage, true)).map_err(|errors| match errors.first() {
+                Some(error) => format!("the design is not well formed: {error}"),
+                None => "the design is not well formed".to_owned(),
+            })?;
+        let output = |name: &str| {
+            simulator.signal(SignalKind::Output, name).ok_or_else(|| format!("there is no output {name}"))
+        };
+        let input = |name: &str| simulator.signal(SignalKind::Input, name);
+        let mut accesses = Vec::new();
+        for ((access, ports), cycle) in dataflow.accesses.iter().zip(&ports.accesses).zip(&schedule.access) {
+            let inputs = access.inputs.iter().zip(&ports.inputs);
+            accesses.push(Access {
+                unit: access.unit.clone(),
+                cycle: *cycle,
+                enable: output(&ports.enable)?,
+                inputs: inputs
+                    .map(|((_, ty), name)| Ok((output(name)?, *ty)))
+                    .collect::<Result<_, String>>()?,
+                width: access.answer,
+                answer: ports.answer.as_ref().and_then(|name| input(name)),
+                has_unit: unit_of(&hardware.units, access).is_some(),
+            });
+        }
+        let used = |unit: &&TableUnit| {
+            dataflow.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table))
+        };
+        let tables = hardware.units.iter().filter(used).map(|unit| {
+            let ports = WritePorts::of(&hardware.program, unit.table);
+            let write = [&ports.enable, &ports.address, &ports.data].map(|name| input(name));
+            Table { contents: Contents::new(unit.clone()), write }
+        });
+        let tables = tables.collect();
+        let outputs = dataflow.outputs.iter().zip(&ports.outputs);
+        let inputs = dataflow.inputs.iter().zip(&ports.inputs);
+        Ok(Simulation {
+            window: ports.window,
+            valid: input("valid"),
+            frame: input("frame"),
+            inputs: inputs.map(|((of, width), name)| (*of, *width, input(name))).collect(),
+            outputs: outputs
+                .map(|((of, _), name)| Ok((*of, output(name)?)))
+                .collect::<Result<_, String>>()?,
+            accesses,
+            tables,
+            latency: schedule.latency,
+            simulator,
+        })
+    }
+
+    /// Whether the stage has such an input.
+    pub(crate) fn takes(&self, input: Input) -> bool {
+        self.inputs.iter().any(|(of, ..)| *of == input)
+    }
+
+    /// Sends a frame through; gives the outputs.
+    ///
+    /// # Errors
+    /// The entries of a table do not fit its unit.
+    pub(crate) fn run(
+        &mut self,
+        frame: &[u8],
+        input: &dyn Fn(Input, u32) -> Bits,
+        objects: &mut Objects<'_>,
+    ) -> Result<Vec<(Output, Bits)>, Full> {
+        self.write_tables(objects.state)?;
+        if let Some(port) = self.frame {
+            self.simulator.set(port, &frame_bits(frame, 0, self.window * 8));
+        }
+        for (of, width, port) in &self.inputs {
+            if let Some(port) = port {
+                self.simulator.set(*port, &input(*of, *width));
+            }
+        }
+        self.set_valid(1);
+        // Answers that are on their way: the cycle of each, the access and the bits.
+        let mut coming: Vec<(u32, usize, Bits)> = Vec::new();
+        let mut said = Vec::new();
+        for cycle in 0..=self.latency {
+            for (_, access, bits) in coming.iter().filter(|(due, ..)| *due == cycle) {
+                if let Some(port) = self.accesses[*access].answer {
+                    self.simulator.set(port, bits);
+                }
+            }
+            coming.retain(|(due, ..)| *due > cycle);
+            for at in 0..self.accesses.len() {
+                if self.accesses[at].cycle == cycle
+                    && let Some(answer) = self.ask(at, objects)
+                    && !self.accesses[at].has_unit
+                {
+                    coming.push((cycle + self.accesses[at].unit.latency(), at, answer));
+                }
+            }
+            if cycle == self.latency {
+                let outputs = self.outputs.iter();
+                said = outputs.map(|(of, port)| (*of, self.simulator.get(*port))).collect();
+            }
+            self.simulator.step();
+            self.set_valid(0);
+        }
+        Ok(said)
+    }
+
+    /// Writes what has changed in tables since the last frame, a word in each cycle.
+    fn write_tables(&mut self, state: &State) -> Result<(), Full> {
+        for Table { contents, write } in &mut self.tables {
+            let [Some(enable), Some(address), Some(data)] = *write else { continue };
+            for (at, word) in contents.changes(state)? {
+                self.simulator.set_u64(enable, 1);
+                self.simulator.set_u64(address, at.into());
+                self.simulator.set(data, &word);
+                self.simulator.step();
+            }
+            self.simulator.set_u64(enable, 0);
+        }
+        Ok(())
+    }
+
+    fn set_valid(&mut self, value: u64) {
+        if let Some(port) = self.valid {
+            self.simulator.set_u64(port, value);
+        }
+    }
+
+    /// Has a unit do what the pipeline asks for in this cycle, if it does.
+    fn ask(&mut self, at: usize, objects: &mut Objects<'_>) -> Option<Bits> {
+        let Access { unit, enable, inputs, width, .. } = &self.accesses[at];
+        if self.simulator.get_u64(*enable) == 0 {
+            return None;
+        }
+        let inputs: Vec<(Bits, Type)> =
+            inputs.iter().map(|(port, ty)| (self.simulator.get(*port), *ty)).collect();
+        objects.access(unit, &inputs, *width)
+    }
+}

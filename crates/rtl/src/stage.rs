@@ -1,0 +1,184 @@
+//! A stage as hardware computes it: one graph of values, what goes in and out, and the accesses to tables and objects.
+
+use crate::graph::{Graph, Wire};
+use millrace_midend::Verdict;
+use millrace_pipeline::{
+    CounterId, DigestId, HeaderId, MeterId, RegisterId, SlotId, TableId, Type, ValueSetId,
+};
+use std::sync::Arc;
+
+/// A stage whose branches are gone: every value is there for every frame, and chosen where paths of the program meet.
+pub(crate) struct Dataflow {
+    pub(crate) graph: Graph,
+    /// What goes in, by the number of [`crate::graph::Node::Input`].
+    pub(crate) inputs: Vec<(Input, u32)>,
+    /// Accesses to tables and objects, in the order of the program.
+    pub(crate) accesses: Vec<Access>,
+    /// What comes out.
+    pub(crate) outputs: Vec<(Output, Wire)>,
+    /// Blocks of the program with loops repeated.
+    pub(crate) blocks: usize,
+}
+
+/// What the hardware of a stage is given with a frame, but for the frame itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// The bytes of the frame: 32 bits.
+    Length,
+    /// A slot; of a varbit its bits, the first one highest, with zeros after the last.
+    Slot(SlotId),
+    /// The length of a varbit: 32 bits.
+    SlotLength(SlotId),
+    /// Whether a header is valid.
+    Valid(HeaderId),
+    /// The cursor of the parser, in bits: 32 bits.
+    Cursor,
+}
+
+/// What the hardware of a stage says of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// The [`Verdict`]: 4 bits.
+    Verdict,
+    /// The parser's error or the number of the deparser: 32 bits.
+    Number,
+    /// Where the program asked for a drop: 16 bits.
+    DropSite,
+    /// As of [`Input::Slot`].
+    Slot(SlotId),
+    /// As of [`Input::SlotLength`].
+    SlotLength(SlotId),
+    /// As of [`Input::Valid`].
+    Valid(HeaderId),
+    /// The cursor after the stage.
+    Cursor,
+    /// Bits of valid headers after the parser: 32 bits.
+    ParsedBits,
+    /// Whether the frame was put together again.
+    Deparsed,
+    /// The new headers, the first bit highest.
+    Emitted,
+    /// Their length in bits: 32 bits.
+    EmittedLength,
+    /// The bit of the old frame that comes after them: 32 bits.
+    PayloadFrom,
+}
+
+/// A table or object, and what is done with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Looks up a table: its keys, then its selector inputs. [`LookupAnswer`] says what it answers.
+    Lookup(TableId),
+    /// Asks whether keys are a member of a value set: 1 bit.
+    Member(ValueSetId),
+    /// Counts: index, bytes.
+    Count(CounterId),
+    /// Counts in an entry: entry, bytes.
+    CountDirect(TableId),
+    /// Meters: index, bytes, color; answers with 8 bits.
+    Meter(MeterId),
+    /// Meters in an entry: entry, bytes, color; answers with 8 bits.
+    MeterDirect(TableId),
+    /// Reads a register: index.
+    RegisterRead(RegisterId),
+    /// Writes a register: index, value.
+    RegisterWrite(RegisterId),
+    /// Draws a number: lowest, highest.
+    Random,
+    /// Sends a message: its values.
+    Digest(DigestId),
+    /// Sends a line: its values.
+    Log(Arc<str>),
+}
+
+/// One access, at most one for a frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) unit: Unit,
+    /// Whether the frame makes it.
+    pub(crate) enable: Wire,
+    /// What it is made with. A varbit has its length above its bits.
+    pub(crate) inputs: Vec<(Wire, Type)>,
+    /// The bits of the answer; 0: none.
+    pub(crate) answer: u32,
+}
+
+/// Where things are in the answer of a table, from its lowest bit on.
+pub struct LookupAnswer;
+
+impl LookupAnswer {
+    /// Whether an entry matched.
+    pub const HIT: u32 = 0;
+    /// The index of the action, 16 bits.
+    pub const ACTION: u32 = 1;
+    /// The entry, 32 bits; 0 at a miss.
+    pub const ENTRY: u32 = 17;
+    /// The action data, one parameter after the other, the first one lowest.
+    pub const DATA: u32 = 49;
+}
+
+/// The bits of the length of a varbit next to the bits of the varbit.
+pub(crate) const LENGTH_BITS: u32 = 32;
+
+/// The bits of an access's input of that type.
+pub(crate) fn input_width(ty: Type) -> u32 {
+    match ty {
+        Type::Bool => 1,
+        Type::Bits(width) => width,
+        Type::Varbit(width) => width + LENGTH_BITS,
+    }
+}
+
+impl Output {
+    /// The verdict that an output stands for.
+    pub(crate) fn verdict(number: u64) -> Verdict {
+        u32::try_from(number).ok().and_then(Verdict::from_number).unwrap_or(Verdict::StepLimit)
+    }
+}
+
+impl Unit {
+    /// A word for its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Unit::Lookup(_) => "table",
+            Unit::Member(_) => "value_set",
+            Unit::Count(_) | Unit::CountDirect(_) => "count",
+            Unit::Meter(_) | Unit::MeterDirect(_) => "meter",
+            Unit::RegisterRead(_) => "read",
+            Unit::RegisterWrite(_) => "write",
+            Unit::Random => "random",
+            Unit::Digest(_) => "digest",
+            Unit::Log(_) => "log",
+        }
+    }
+
+    /// The cycles from a request to its answer, registers of the unit included.
+    pub fn latency(&self) -> u32 {
+        match self {
+            Unit::Lookup(_) => 3,
+            Unit::RegisterRead(_) | Unit::Meter(_) | Unit::MeterDirect(_) | Unit::Member(_) => 2,
+            Unit::Random => 1,
+            Unit::Count(_)
+            | Unit::CountDirect(_)
+            | Unit::RegisterWrite(_)
+            | Unit::Digest(_)
+            | Unit::Log(_) => 1,
+        }
+    }
+
+    /// The object that it is an access to; accesses to one object happen in the order of the program.
+    pub(crate) fn object(&self) -> (u8, u32) {
+        match self {
+            Unit::Lookup(table) => (0, table.as_u32()),
+            Unit::Member(set) => (1, set.as_u32()),
+            Unit::Count(counter) => (2, counter.as_u32()),
+            Unit::CountDirect(table) => (3, table.as_u32()),
+            Unit::Meter(meter) => (4, meter.as_u32()),
+            Unit::MeterDirect(table) => (5, table.as_u32()),
+            Unit::RegisterRead(register) | Unit::RegisterWrite(register) => (6, register.as_u32()),
+            Unit::Random => (7, 0),
+            Unit::Digest(_) => (8, 0),
+            Unit::Log(_) => (9, 0),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Simulated hardware next to the interpreter: random programs with random packets, and the tests of the repository's programs.
+
+use millrace_dataplane::{EngineKind, Switch, SwitchConfig, SwitchError};
+use millrace_differential::{
+    compile_path, memory, out_of_steps, packets, program, programs_with_tests, set_up,
+};
+use millrace_netlist::verilog;
+use millrace_pipeline::Program;
+use millrace_rtl::{Hardware, Options};
+use millrace_stf::{parse, run_on};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+
+/// Programs, and packets of each.
+const PROGRAMS: u64 = 150;
+const PACKETS: usize = 24;
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+fn switch(program: &Arc<Program>, engine: EngineKind) -> Result<Switch, SwitchError> {
+    let config = SwitchConfig { engine, max_passes: 6, ..SwitchConfig::default() };
+    let mut switch = Switch::new(Arc::clone(program), config)?;
+    set_up(&mut switch);
+    Ok(switch)
+}
+
+/// Runs one random program in both; gives why hardware cannot have it.
+fn compare(seed: u64) -> Option<String> {
+    let program = Arc::new(program(seed, 1 + seed as usize % 7));
+    // A few programs have one entry twice in a table.
+    let mut interp = switch(&program, EngineKind::Interp).ok()?;
+    let mut rtl = match switch(&program, EngineKind::Rtl) {
+        Ok(switch) => switch,
+        Err(error) => return Some(error.to_string()),
+    };
+    for (number, packet) in packets(seed, PACKETS).iter().enumerate() {
+        let (port, time_ns) = (number as u32 % 3, number as u64 * 1000);
+        let wanted = interp.inject(port, packet, time_ns);
+        let found = rtl.inject(port, packet, time_ns);
+        if out_of_steps(&wanted, &program) {
+            return None;
+        }
+        assert_eq!(rtl.engine_name(), "rtl", "seed {seed}: {:?}", found.log);
+        assert_eq!(wanted, found, "seed {seed}, packet {number} {packet:02x?}\n{program}");
+        assert_eq!(interp.counters(), rtl.counters(), "seed {seed}, packet {number}");
+    }
+    assert_eq!(memory(&interp), memory(&rtl), "seed {seed}");
+    None
+}
+
+/// `DIFFERENTIAL_FIRST` and `DIFFERENTIAL_PROGRAMS` choose others.
+#[test]
+fn random_programs_have_one_outcome() {
+    let first = number("DIFFERENTIAL_FIRST", 0);
+    let all = number("DIFFERENTIAL_PROGRAMS", PROGRAMS);
+    let mut refused: BTreeMap<String, u64> = BTreeMap::new();
+    for seed in first..first + all {
+        if let Some(why) = compare(seed) {
+            let construct = why.split(", in ").next().unwrap_or(&why).to_owned();
+            *refused.entry(construct).or_default() += 1;
+        }
+    }
+    let sum: u64 = refused.values().sum();
+    println!("{} of {all} programs have hardware; refused: {refused:#?}", all - sum);
+    assert!(sum < all * 3 / 4, "{sum} of {all} refused: {refused:#?}");
+}
+
+#[test]
+fn tests_of_programs_pass() {
+    let found = programs_with_tests();
+    let mut refused = Vec::new();
+    for (path, test) in &found {
+        let program = compile_path(path);
+        let text = std::fs::read_to_string(test).unwrap();
+        let parsed = parse(&text).unwrap();
+        let config = |engine| SwitchConfig { engine, ..SwitchConfig::default() };
+        let mut rtl = match Switch::new(Arc::clone(&program), config(EngineKind::Rtl)) {
+            Ok(switch) => switch,
+            Err(error) => {
+                refused.push(format!("{}: {error}", path.display()));
+                continue;
+            }
+        };
+        let mut interp = Switch::new(Arc::clone(&program), config(EngineKind::Interp)).unwrap();
+        let mut wanted = Vec::new();
+        let report = run_on(&mut interp, &text, &parsed, |outcome| wanted.push(outcome.clone()));
+        assert!(report.failures.is_empty(), "{}: {:?}", test.display(), report.failures);
+        let mut found = Vec::new();
+        let report = run_on(&mut rtl, &text, &parsed, |outcome| found.push(outcome.clone()));
+        assert!(report.failures.is_empty(), "{}: {:?}", test.display(), report.failures);
+        assert_eq!(wanted, found, "{}", test.display());
+        assert_eq!(interp.counters(), rtl.counters(), "{}", test.display());
+        assert_eq!(memory(&interp), memory(&rtl), "{}", test.display());
+    }
+    println!("{} of {} have hardware; refused: {refused:#?}", found.len() - refused.len(), found.len());
+    assert!(refused.len() * 4 < found.len(), "{refused:#?}");
+}
+
+/// Verilator has nothing to say about the SystemVerilog of the repository's programs.
+#[test]
+fn verilator_has_no_warning() {
+    let folder = std::env::temp_dir().join(format!("millrace-rtl-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut designs = 0;
+    for (path, _) in programs_with_tests() {
+        let Ok(hardware) = Hardware::new(compile_path(&path), Options::default()) else { continue };
+        for (_, design) in hardware.designs() {
+            let files: Vec<_> = verilog::print(&design)
+                .iter()
+                .map(|file| {
+                    let to = folder.join(file.file_name());
+                    std::fs::write(&to, &file.text).unwrap();
+                    to
+                })
+                .collect();
+            let top = verilog::print(&design).pop().unwrap().module;
+            let lint = Command::new("verilator")
+                .args(["--lint-only", "-Wall", "--top-module", &top])
+                .args(&files)
+                .output();
+            let lint = lint.expect("verilator; it is in the package verilator");
+            let said = String::from_utf8_lossy(&lint.stderr);
+            assert!(lint.status.success() && said.is_empty(), "{}: {said}", path.display());
+            designs += 1;
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(designs > 40, "{designs} designs");
+}
