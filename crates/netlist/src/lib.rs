@@ -18,6 +18,7 @@
 //! - [`ModuleBuilder`] for producers: constants folded, equal nodes shared, simple rules applied;
 //! - [`text`]: an exact and readable text form (`.net`), described in docs/dev/netlist.md;
 //! - [`passes`]: optimisations that keep the meaning;
+//! - [`blocks`]: queues, register slices, arbiters;
 //! - [`verilog`]: SystemVerilog for Verilator, Yosys, Vivado, Quartus;
 //! - [`Simulator`]: the design in process, cycle by cycle, with [`Vcd`] for what signals did;
 //! - `arbitrary` (with the feature of that name): random verified designs for tests, and what they do;
@@ -27,6 +28,7 @@
 
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;
+pub mod blocks;
 mod builder;
 mod design;
 mod ids;

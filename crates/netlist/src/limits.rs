@@ -9,7 +9,7 @@ pub const MAX_NODES: usize = 1 << 23;
 /// Parts of one concatenation.
 pub const MAX_PARTS: usize = MAX_WIDTH as usize;
 /// Input ports, and as many output ports, of a module.
-pub const MAX_PORTS: usize = 1 << 14;
+pub const MAX_PORTS: usize = 1 << 12;
 /// Registers of a module.
 pub const MAX_REGISTERS: usize = 1 << 20;
 /// Memories of a module.
@@ -28,9 +28,11 @@ pub const MAX_STREAMS: usize = 1 << 10;
 pub const MAX_NAME: usize = 1 << 10;
 /// Places in the source that a module knows.
 pub const MAX_PLACES: usize = 1 << 20;
-/// Nodes of a design with every instance counted, as the simulator flattens it.
+/// Nodes, registers, memories and instances of a design with every instance counted, as the simulator flattens it.
 pub const MAX_FLAT_NODES: usize = 1 << 24;
-/// Bits of all memories of a design with every instance counted.
-pub const MAX_FLAT_MEMORY_BITS: u64 = 1 << 32;
+/// Bits of all memories of a design with every instance counted, each word rounded up to 64 bits: 1 GiB.
+pub const MAX_FLAT_MEMORY_BITS: u64 = 1 << 33;
+/// Pairs of an input and an output of a module between which there is a path within a cycle, of all modules of a design.
+pub const MAX_PATHS: usize = 1 << 26;
 /// Bytes of a text that is parsed.
 pub const MAX_TEXT: usize = 1 << 30;

@@ -30,14 +30,14 @@ pub fn optimize(design: &mut Design) {
                 break;
             }
         }
-        design.modules[id] = module;
+        design.modules[id] = clean(&module);
     }
     drop_modules(design);
 }
 
 fn round(module: &Module) -> Module {
     let module = rebuild::rebuild(module, &registers::known(module));
-    narrow::narrow(&module)
+    narrow::narrow(&module).unwrap_or(module)
 }
 
 /// A module by the rules of the builder, without what no output depends on.

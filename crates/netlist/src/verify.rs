@@ -59,6 +59,7 @@ pub fn verify(design: &Design) -> Result<(), Vec<VerifierError>> {
     let mut names = HashSet::new();
     let mut sizes = Vec::with_capacity(modules);
     let mut paths: Vec<Paths> = Vec::with_capacity(modules);
+    let mut path_count = 0;
     for (id, module) in &design.modules {
         let before = errors.count;
         let mut verifier = Verifier { design, id, module, errors: &mut errors };
@@ -75,11 +76,19 @@ pub fn verify(design: &Design) -> Result<(), Vec<VerifierError>> {
         let sound = verifier.errors.count == before;
         let found = if sound { loops::paths(module, &paths) } else { Ok(Paths::default()) };
         paths.push(found.unwrap_or_else(|cycle| {
-            let names: Vec<String> = cycle.iter().map(|node| loops::describe(module, *node)).collect();
+            let names: Vec<String> =
+                cycle.iter().map(|node| loops::describe(design, module, *node)).collect();
             let message = format!("a combinational loop: {}", names.join(" -> "));
             verifier.report(None, message);
             Paths::default()
         }));
+        path_count += paths.last().map_or(0, |paths| paths.values().map(Vec::len).sum());
+        if path_count > limits::MAX_PATHS {
+            let message =
+                over("paths between ports", path_count as u64, "MAX_PATHS", limits::MAX_PATHS as u64);
+            errors.report(format!("module {}", module.name), message);
+            break;
+        }
     }
     if errors.all.is_empty() { Ok(()) } else { Err(errors.all) }
 }
@@ -133,7 +142,9 @@ impl<'a> Verifier<'a> {
         let location = match location.into() {
             None => format!("module {module}"),
             Some(Location::Object(kind, name)) => format!("module {module}, {kind} {name}"),
-            Some(Location::Node(node)) => format!("module {module}, {}", loops::describe(self.module, node)),
+            Some(Location::Node(node)) => {
+                format!("module {module}, {}", loops::describe(self.design, self.module, node))
+            }
         };
         self.errors.report(location, message);
     }
@@ -224,9 +235,13 @@ impl<'a> Verifier<'a> {
 
     /// What this module takes when it stands as often as it has instances.
     fn size(&mut self, sizes: &[Size]) -> Size {
-        let bits = |memory: &Memory| u64::from(memory.width) * u64::from(memory.depth);
+        let bits = |memory: &Memory| {
+            u64::from(memory.width.checked_next_multiple_of(64).unwrap_or(u32::MAX)) * u64::from(memory.depth)
+        };
+        let module = self.module;
         let mut size = Size {
-            nodes: self.module.nodes.len() as u64,
+            // Empty modules take something, too.
+            nodes: (1 + module.nodes.len() + module.registers.len() + module.memories.len()) as u64,
             memory_bits: self.module.memories.values().map(bits).fold(0, u64::saturating_add),
             depth: 1,
         };

@@ -119,7 +119,7 @@ fn sorted(
 }
 
 /// A value as messages name it: `n12 (fifo.m_tvalid, router.p4:3)`.
-pub(super) fn describe(module: &Module, node: NodeId) -> String {
+pub(super) fn describe(design: &Design, module: &Module, node: NodeId) -> String {
     let mut known = Vec::new();
     let found = module.nodes.get(node);
     if let Some(name) = module.names.get(&node) {
@@ -127,7 +127,12 @@ pub(super) fn describe(module: &Module, node: NodeId) -> String {
     } else if let Some(Op::Instance(instance, output)) = found.map(|node| &node.op)
         && let Some(instance) = module.instances.get(*instance)
     {
-        known.push(format!("{output} of {}", instance.name));
+        let port = design.modules.get(instance.module).and_then(|inner| inner.outputs.get(*output));
+        known.push(format!(
+            "{} of {}",
+            port.map_or(output.to_string(), |port| port.name.clone()),
+            instance.name
+        ));
     }
     let place = found.and_then(|node| node.place.expand()).and_then(|place| module.places.get(place));
     known.extend(place.map(|place| format!("{}:{}", place.file, place.line)));

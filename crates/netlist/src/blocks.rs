@@ -1,0 +1,30 @@
+//! Library blocks: circuits that every design needs, made with [`crate::ModuleBuilder`].
+//!
+//! Each function gives the module of the block with those parameters, which is in the design once: its name has them all. The
+//! reset brings each block to the state of its first cycle.
+
+mod arbiter;
+mod fifo;
+#[cfg(test)]
+mod proofs;
+mod slice;
+
+pub use arbiter::{priority_arbiter, round_robin_arbiter};
+pub use fifo::fifo;
+pub use slice::register_slice;
+
+use crate::*;
+
+/// The module of that name, made if it is not there.
+fn once(design: &mut Design, name: String, make: impl FnOnce(&mut ModuleBuilder)) -> ModuleId {
+    design.module_named(&name).unwrap_or_else(|| {
+        let mut m = ModuleBuilder::new(&name);
+        make(&mut m);
+        design.add(m.finish())
+    })
+}
+
+/// A shape as part of a name: `64_8_1_2` is 64 bits of data, 8 of keep, last, 2 of user.
+fn shape_name(shape: StreamShape) -> String {
+    format!("{}_{}_{}_{}", shape.data, shape.keep, shape.last, shape.user)
+}

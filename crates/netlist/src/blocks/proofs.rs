@@ -1,0 +1,61 @@
+//! What holds of the blocks in every run: Yosys proves by induction that a monitor never sees anything wrong.
+
+use crate::{Design, ModuleId, Op, verilog};
+use std::process::Command;
+
+/// Proves that `bad` is never 1 in a design, or says what Yosys says. Nothing is proven without Yosys.
+fn prove(design: &Design) -> Result<(), String> {
+    if Command::new("yosys").arg("-V").output().is_err() {
+        eprintln!("skipped: yosys is not installed (Debian package yosys)");
+        return Ok(());
+    }
+    crate::verify(design).map_err(|errors| format!("{errors:?}"))?;
+    let [file] = verilog::print(design).try_into().map_err(|_| "one module")?;
+    let path =
+        std::env::temp_dir().join(format!("millrace-proof-{}-{}", std::process::id(), file.file_name()));
+    std::fs::write(&path, &file.text).map_err(|error| error.to_string())?;
+    // The reset is never active: it brings back the first state.
+    let script = format!(
+        "read_verilog -sv {}; prep -flatten -top {}; memory_map; opt -full; \
+         sat -verify -tempinduct -set rst 0 -prove bad 0 -maxsteps 6",
+        path.display(),
+        file.module
+    );
+    let output = Command::new("yosys").args(["-p", &script]).output().map_err(|error| error.to_string())?;
+    let _ = std::fs::remove_file(&path);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    match output.status.success() && said.contains("Induction step proven: SUCCESS!") {
+        true => Ok(()),
+        false => Err(said),
+    }
+}
+
+#[test]
+fn a_queue_loses_doubles_and_reorders_nothing() {
+    prove(&super::fifo::tests::monitored()).unwrap_or_else(|said| panic!("{said}"));
+}
+
+#[test]
+fn a_round_robin_starves_nobody() {
+    prove(&super::arbiter::tests::monitored()).unwrap_or_else(|said| panic!("{said}"));
+}
+
+/// A design with a register that keeps its first value.
+fn stuck(mut design: Design, name: &str) -> Design {
+    let module = &mut design.modules[ModuleId::from_u32(0)];
+    let (id, _) = module.registers.iter().find(|(_, register)| register.name == name).unwrap();
+    let (value, _) = module.nodes.iter().find(|(_, node)| node.op == Op::Register(id)).unwrap();
+    module.registers[id].next = value.into();
+    design
+}
+
+/// What is wrong is found: monitors and proofs can fail.
+#[test]
+fn faults_are_found() {
+    if Command::new("yosys").arg("-V").output().is_ok() {
+        for register in ["head", "tail", "stored", "valid"] {
+            assert!(prove(&stuck(super::fifo::tests::monitored(), register)).is_err(), "{register}");
+        }
+        assert!(prove(&stuck(super::arbiter::tests::monitored(), "mask")).is_err(), "mask");
+    }
+}
