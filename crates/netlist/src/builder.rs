@@ -35,8 +35,8 @@ mod streams;
 pub use streams::{Beat, InStream, OutStream};
 
 use crate::*;
-use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -178,8 +178,15 @@ impl ModuleBuilder {
 
     /// Adds a memory of `depth` words of `width` bits, which starts with `initial` and then zeros.
     pub fn memory(&mut self, name: &str, width: u32, depth: u32, initial: Vec<Bits>) -> MemoryId {
-        let (writes, reads, place) = (Vec::new(), Default::default(), self.place);
-        self.module.memories.push(Memory { name: name.into(), width, depth, initial, writes, reads, place })
+        let (name, place, never_collides) = (name.into(), self.place, false);
+        let (writes, reads) = (Vec::new(), PrimaryMap::new());
+        let memory = Memory { name, width, depth, initial, writes, reads, never_collides, place };
+        self.module.memories.push(memory)
+    }
+
+    /// Promises that no clocked port of a memory reads a word while it is written (see [`Memory::never_collides`]).
+    pub fn promise_no_collision(&mut self, memory: MemoryId) {
+        self.module.memories[memory].never_collides = true;
     }
 
     /// Adds a write port, after those that are there.

@@ -188,6 +188,10 @@ pub struct Memory {
     pub writes: Vec<WritePort>,
     /// Read ports.
     pub reads: PrimaryMap<ReadId, ReadPort>,
+    /// A promise of the design: no clocked port reads a word at an edge at which a port writes it. Where block memory does not give
+    /// old data by itself, as in an ECP5, synthesis then needs no circuit that does. [`crate::Simulator::collisions`] counts where the
+    /// promise is broken; what is read in a simulation is old data all the same.
+    pub never_collides: bool,
     /// Where in the program it comes from.
     pub place: PackedOption<PlaceId>,
 }

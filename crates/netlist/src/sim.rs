@@ -228,6 +228,12 @@ impl Simulator {
         self.cycle
     }
 
+    /// How often a clocked port of a memory that promises otherwise read a word while it was written (see
+    /// [`Memory::never_collides`]).
+    pub fn collisions(&self) -> u64 {
+        self.machine.collisions
+    }
+
     /// How many values of the design are computed in each cycle, and how many operations on words that takes.
     pub fn work(&self) -> (usize, usize) {
         (self.values, self.machine.steps())

@@ -12,7 +12,7 @@ fn main() {
     for family in families() {
         let program = (family.make)(match family.size {
             Size::Bytes => size,
-            Size::Doublings => (size / 100).min(40),
+            Size::Doublings => (size / 100).min(12),
         });
         let standard = if program.p4_14 { Standard::P4_14 } else { Standard::P4_16 };
         let checked = check(Source::Text("hostile.p4", &program.text), standard, &CompileOptions::default());

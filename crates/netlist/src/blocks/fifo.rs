@@ -47,6 +47,7 @@ fn queue(m: &mut ModuleBuilder, shape: StreamShape, depth: u32) -> Queue {
     // One more than `depth` beats can be in the queue.
     let count = 32 - (depth + 1).leading_zeros();
     let memory = m.memory("beats", shape.beat(), depth, Vec::new());
+    m.promise_no_collision(memory);
     let (head_register, head) = m.register("head", address, Some(0));
     let (tail_register, tail) = m.register("tail", address, Some(0));
     let (stored_register, stored) = m.register("stored", count, Some(0));

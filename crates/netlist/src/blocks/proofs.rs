@@ -1,6 +1,6 @@
 //! What holds of the blocks in every run: Yosys proves by induction that a monitor never sees anything wrong.
 
-use crate::{Design, verilog};
+use crate::{Design, ModuleId, Op, verilog};
 use std::process::Command;
 
 /// Proves that `bad` is never 1 in a design, or says what Yosys says. Nothing is proven without Yosys.
@@ -38,4 +38,24 @@ fn a_queue_loses_doubles_and_reorders_nothing() {
 #[test]
 fn a_round_robin_starves_nobody() {
     prove(&super::arbiter::tests::monitored()).unwrap_or_else(|said| panic!("{said}"));
+}
+
+/// A design with a register that keeps its first value.
+fn stuck(mut design: Design, name: &str) -> Design {
+    let module = &mut design.modules[ModuleId::from_u32(0)];
+    let (id, _) = module.registers.iter().find(|(_, register)| register.name == name).unwrap();
+    let (value, _) = module.nodes.iter().find(|(_, node)| node.op == Op::Register(id)).unwrap();
+    module.registers[id].next = value.into();
+    design
+}
+
+/// What is wrong is found: monitors and proofs can fail.
+#[test]
+fn faults_are_found() {
+    if Command::new("yosys").arg("-V").output().is_ok() {
+        for register in ["head", "tail", "stored", "valid"] {
+            assert!(prove(&stuck(super::fifo::tests::monitored(), register)).is_err(), "{register}");
+        }
+        assert!(prove(&stuck(super::arbiter::tests::monitored(), "mask")).is_err(), "mask");
+    }
 }

@@ -52,6 +52,7 @@ pub(super) struct LoweredMemory {
     pub(super) name: String,
     pub(super) width: u32,
     pub(super) depth: u32,
+    pub(super) never_collides: bool,
     pub(super) initial: Vec<Bits>,
     pub(super) writes: Vec<LoweredWrite>,
     pub(super) reads: Vec<LoweredRead>,
@@ -169,7 +170,9 @@ impl Lowerer<'_, '_> {
                     reads.push(LoweredRead { enable: self.zero, address: self.zero, state });
                 }
                 let writes = Vec::new();
-                self.out.memories.push(LoweredMemory { name, width, depth, initial, writes, reads });
+                let never_collides = memory.never_collides;
+                let lowered = LoweredMemory { name, width, depth, never_collides, initial, writes, reads };
+                self.out.memories.push(lowered);
             }
         }
     }

@@ -34,6 +34,7 @@ pub(super) struct MemoryState {
     /// Words of 64 bits of one of its words.
     pub(super) limbs: u32,
     pub(super) words: Vec<u64>,
+    never_collides: bool,
     writes: Vec<Write>,
     reads: Vec<Read>,
 }
@@ -47,6 +48,19 @@ impl MemoryState {
         } else {
             0
         }
+    }
+}
+
+impl MemoryState {
+    /// How many pairs of a clocked read and a write are about one word at the coming edge.
+    fn collisions(&self, slots: &[u64]) -> u64 {
+        let slot = |place: u32| slots[place as usize];
+        let writes = self.writes.iter().filter(|port| slot(port.enable) != 0);
+        let same = |write: &Write| {
+            let read = |port: &&Read| slot(port.enable) != 0 && slot(port.address) == slot(write.address);
+            self.reads.iter().filter(read).count() as u64
+        };
+        writes.map(same).sum()
     }
 }
 
@@ -72,6 +86,8 @@ pub(super) struct Machine {
     pub(super) slots: Vec<u64>,
     pub(super) memories: Vec<MemoryState>,
     pub(super) reset: bool,
+    /// How often a memory was read where it was written, against its promise.
+    pub(super) collisions: u64,
     schedule: Vec<Run>,
     steps: Vec<Step>,
     wides: Vec<Wide>,
@@ -129,7 +145,8 @@ impl Machine {
                 })
                 .collect();
             let (width, depth, writes) = (memory.width, memory.depth, writes.collect());
-            memories.push(MemoryState { width, depth, limbs, words, writes, reads });
+            let never_collides = memory.never_collides;
+            memories.push(MemoryState { width, depth, limbs, words, never_collides, writes, reads });
         }
         let widest = lowered.wides.iter().map(|wide| wide.a.len()).max().unwrap_or(0);
         Machine {
@@ -137,6 +154,7 @@ impl Machine {
             slots,
             memories,
             reset: false,
+            collisions: 0,
             schedule: schedule.runs,
             steps: schedule.steps,
             wides: lowered.wides,
@@ -245,6 +263,9 @@ impl Machine {
             *to = self.slots[*from as usize];
         }
         for memory in &mut self.memories {
+            if memory.never_collides {
+                self.collisions += memory.collisions(&self.slots);
+            }
             for port in &memory.reads {
                 let limbs = memory.limbs as usize;
                 let to = port.state as usize;

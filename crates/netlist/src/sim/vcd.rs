@@ -119,3 +119,50 @@ fn legal(name: &str) -> String {
     let plain = |c: char| c.is_ascii_graphic() && !matches!(c, '$' | '[' | ']');
     name.chars().map(|c| if plain(c) { c } else { '_' }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text;
+
+    const DESIGN: &str = "
+        module inner {
+            input x: 1
+            output y: 1 = n1
+            register r: 1 next n0
+            n0: 1 = input x
+            n1: 1 = register r
+        }
+        module m {
+            output value: 2 = n0
+            register \"a[b\": 2 reset 2w2 next n2
+            instance u: inner (n3)
+            n0: 2 = register \"a[b\"
+            n1: 2 = 2w1
+            n2: 2 = add n0, n1
+            n3: 1 = slice n0 from 1
+        }";
+
+    /// Changes alone are written; instances are scopes; what the format has signs for becomes `_` in names.
+    #[test]
+    fn changes() {
+        let mut sim = Simulator::new(&text::parse(DESIGN).unwrap()).unwrap();
+        let signals: Vec<SignalId> = sim.signals().collect();
+        let mut vcd = Vcd::new(Vec::new(), &sim, &signals).unwrap();
+        for _ in 0..3 {
+            vcd.sample(&mut sim).unwrap();
+            sim.step();
+        }
+        let text = String::from_utf8(vcd.finish().unwrap()).unwrap();
+        let wanted = "$timescale 1ns $end\n$scope module top $end\n$var wire 1 ! clk $end\n$var wire 2 \" a_b [1:0] $end\n\
+                      $var wire 2 # value [1:0] $end\n$scope module u $end\n$var wire 1 $ r $end\n$upscope $end\n$upscope $end\n\
+                      $enddefinitions $end\n#0\n1!\nb10 \"\nb10 #\n0$\n#5\n0!\n#10\n1!\nb11 \"\nb11 #\n1$\n#15\n0!\n#20\n1!\n\
+                      b00 \"\nb00 #\n#25\n0!\n#30\n";
+        assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn codes() {
+        assert_eq!([0, 93, 94, 94 * 94].map(code), ["!", "~", "!\"", "!!\""]);
+    }
+}

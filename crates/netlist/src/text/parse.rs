@@ -179,9 +179,11 @@ impl Parser<'_, '_> {
         let (name, width) = self.declared()?;
         self.cursor.expect("x")?;
         let depth = self.cursor.number()?;
+        let never_collides = self.cursor.accept("never_collides");
         let place = self.place()?;
         let (initial, writes, reads) = (Vec::new(), Vec::new(), Default::default());
-        let mut memory = Memory { name: name.clone(), width, depth, initial, writes, reads, place };
+        let mut memory =
+            Memory { name: name.clone(), width, depth, initial, writes, reads, never_collides, place };
         self.cursor.expect("{")?;
         while !self.cursor.accept("}") {
             if self.cursor.accept("initial") {

@@ -95,7 +95,8 @@ impl Printer<'_> {
     fn memory(&mut self, memory: &Memory) {
         let place = self.place(memory.place);
         let (name, width, depth) = (quoted(&memory.name).into_owned(), memory.width, memory.depth);
-        self.line(format_args!("memory {name}: {width} x {depth}{place} {{"));
+        let promise = if memory.never_collides { " never_collides" } else { "" };
+        self.line(format_args!("memory {name}: {width} x {depth}{promise}{place} {{"));
         for words in memory.initial.chunks(8) {
             let words: Vec<String> = words.iter().map(Bits::to_string).collect();
             self.line(format_args!("    initial {}", words.join(" ")));

@@ -203,7 +203,8 @@ impl<'a> ModulePrinter<'a> {
             // An address has at least one bit, so there are at least two words in the text.
             let last = memory.depth.max(2) - 1;
             let comment = self.comment(memory.place);
-            self.line(format_args!("logic {}{name} [0:{last}];{comment}", bits(memory.width)));
+            let promise = if memory.never_collides { "(* no_rw_check *) " } else { "" };
+            self.line(format_args!("{promise}logic {}{name} [0:{last}];{comment}", bits(memory.width)));
             self.contents(memory, name, last);
         }
         for (id, node) in self.live_nodes() {
