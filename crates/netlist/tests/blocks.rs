@@ -152,11 +152,11 @@ fn synthesis() {
     if !tools::has("yosys") {
         return;
     }
-    for (target, memory) in [("synth_xilinx", "RAMB36E1"), ("synth_ecp5", "DP16KD")] {
+    for (target, memory) in [("synth_xilinx -flatten", "RAMB"), ("synth_ecp5", "DP16KD")] {
         let script = format!(
             "{target} -top TOP; check -assert; select -assert-none t:$_DLATCH*; tee -o /dev/stdout stat"
         );
-        let said = tools::yosys(&all_blocks(), target, &script).unwrap_or_else(|said| panic!("{said}"));
+        let said = tools::yosys(&all_blocks(), memory, &script).unwrap_or_else(|said| panic!("{said}"));
         let count = |cell: &str| -> u32 {
             let lines = said.lines().filter(|line| line.trim_start().starts_with(cell));
             lines.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok()).sum()
