@@ -10,6 +10,9 @@ use super::words::{Code, Word};
 use std::collections::VecDeque;
 use std::ops::Range;
 
+/// Calls a function with each word that a word depends on.
+type Operands<'a> = dyn Fn(Word, &mut dyn FnMut(Word)) + 'a;
+
 /// One operation on places of words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
@@ -116,7 +119,7 @@ fn put(ready: &mut Vec<(Code, VecDeque<Word>)>, code: Code, word: Word) {
     }
 }
 
-fn needed(count: usize, roots: &[Word], operands: &dyn Fn(Word, &mut dyn FnMut(Word))) -> Vec<bool> {
+fn needed(count: usize, roots: &[Word], operands: &Operands<'_>) -> Vec<bool> {
     let mut needed = vec![false; count];
     roots.iter().for_each(|root| needed[*root as usize] = true);
     // Operands come before what uses them.

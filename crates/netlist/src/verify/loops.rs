@@ -10,6 +10,9 @@
 use crate::*;
 use cranelift_entity::{EntityRef, SecondaryMap};
 
+/// Calls a function with each value that a value depends on within a cycle.
+type Operands<'a> = dyn Fn(NodeId, &mut dyn FnMut(NodeId)) + 'a;
+
 /// For each output of a module, the inputs that it depends on within a cycle.
 pub(super) type Paths = SecondaryMap<OutputId, Vec<InputId>>;
 
@@ -63,10 +66,7 @@ pub(super) fn paths(module: &Module, known: &[Paths]) -> Result<Paths, Vec<NodeI
 ///
 /// # Errors
 /// The values of a loop.
-fn sorted(
-    count: usize,
-    operands: &dyn Fn(NodeId, &mut dyn FnMut(NodeId)),
-) -> Result<Vec<NodeId>, Vec<NodeId>> {
+fn sorted(count: usize, operands: &Operands<'_>) -> Result<Vec<NodeId>, Vec<NodeId>> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,

@@ -353,8 +353,7 @@ impl<'a> ModulePrinter<'a> {
             let is_short = is_leaf || (matches!(node.op, Op::Slice(..)) && !module.names.contains_key(&id));
             let is_named =
                 module.names.contains_key(&id) || matches!(node.op, Op::Read(..) | Op::Instance(..));
-            chosen[id] = sliced[id] && !is_leaf
-                || !is_leaf && is_named
+            chosen[id] = (is_named || sliced[id]) && !is_leaf
                 || !is_short && (self.uses[id] > 1 || size > LARGEST_EXPRESSION);
             sizes[id] = if is_leaf { 0 } else { size };
         }
