@@ -20,6 +20,7 @@ use cranelift_codegen::ir::{InstBuilder, Value};
 use millrace_midend::cfg::{Cfg, Op};
 use millrace_pipeline::*;
 use millrace_state::AccountCell;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::mem::offset_of;
 
@@ -46,7 +47,7 @@ struct Named {
 
 /// The cells that arguments of a table's actions name.
 fn named(program: &Program, cfg: &Cfg, numbers: &Numbers, table: TableId) -> Vec<Named> {
-    let mut found = BTreeSet::new();
+    let (mut found, values) = (BTreeSet::new(), only_values(program));
     for op in cfg.blocks.values().flat_map(|block| &block.ops) {
         let (object, index) = match op {
             Op::Inst(Inst::Meter { meter, index, .. }) => (Object::Account(*meter), index),
@@ -56,7 +57,7 @@ fn named(program: &Program, cfg: &Cfg, numbers: &Numbers, table: TableId) -> Vec
             _ => continue,
         };
         if numbers.contains_key(&object)
-            && let Some((action, param)) = argument(program, table, index)
+            && let Some((action, param)) = argument(program, &values, table, index)
         {
             found.insert(Named { object, action, param });
         }
@@ -65,7 +66,12 @@ fn named(program: &Program, cfg: &Cfg, numbers: &Numbers, table: TableId) -> Vec
 }
 
 /// The argument of a table's action that an index is.
-fn argument(program: &Program, table: TableId, index: &Expr) -> Option<(usize, usize)> {
+fn argument(
+    program: &Program,
+    values: &FxHashMap<SlotId, Option<&Expr>>,
+    table: TableId,
+    index: &Expr,
+) -> Option<(usize, usize)> {
     let mut index = index;
     for _ in 0..MAX_CHAIN {
         let slot = loop {
@@ -83,19 +89,24 @@ fn argument(program: &Program, table: TableId, index: &Expr) -> Option<(usize, u
         if let Some(found) = params.next() {
             return Some(found);
         }
-        index = only_value(program, slot)?;
+        index = values.get(&slot).copied().flatten()?;
     }
     None
 }
 
-/// The value that a slot is always assigned.
-fn only_value(program: &Program, slot: SlotId) -> Option<&Expr> {
+/// The values of slots that are assigned at one place; none of those that are written at several, or by something else.
+fn only_values(program: &Program) -> FxHashMap<SlotId, Option<&Expr>> {
+    let mut values = FxHashMap::default();
     let blocks = program.bodies.values().flat_map(|body| body.blocks.values());
-    let mut writes = blocks.flat_map(|block| &block.insts).filter(|inst| inst.dst() == Some(slot));
-    match (writes.next(), writes.next()) {
-        (Some(Inst::Assign { value, .. }), None) => Some(value),
-        _ => None,
+    for inst in blocks.flat_map(|block| &block.insts) {
+        let Some(slot) = inst.dst() else { continue };
+        let value = match inst {
+            Inst::Assign { value, .. } => Some(value),
+            _ => None,
+        };
+        values.entry(slot).and_modify(|known| *known = None).or_insert(value);
     }
+    values
 }
 
 /// What packets of a staged table's loop ask for.
