@@ -258,11 +258,7 @@ impl Converter<'_> {
         let (too_long, fits) = (self.graph.and(cond, is_long), self.graph.not(is_long));
         self.lead(to, long, too_long, env.clone());
         let cond = self.graph.and(cond, fits);
-        let low = self.graph.slice(bits, 2, 0);
-        let is_odd = self.truth(low);
-        let (odd, whole) = (self.graph.and(cond, is_odd), self.graph.not(is_odd));
-        self.lead(to, invalid, odd, env.clone());
-        let cond = self.graph.and(cond, whole);
+        let cond = self.whole_bytes(to, cond, &env, bits, invalid);
         if self.graph.is_false(cond) {
             return Ok(());
         }
@@ -291,6 +287,15 @@ impl Converter<'_> {
         with.cursor = self.moved(&after, fixed)?;
         self.either(to, cond, has, (next, with), (short, env));
         Ok(())
+    }
+
+    /// Leads to `invalid` where a number of bits is no number of bytes; gives the condition of the other path.
+    fn whole_bytes(&mut self, to: &mut Targets, cond: Wire, env: &Env, bits: Wire, invalid: CfgId) -> Wire {
+        let low = self.graph.slice(bits, 2, 0);
+        let is_odd = self.truth(low);
+        let (odd, whole) = (self.graph.and(cond, is_odd), self.graph.not(is_odd));
+        self.lead(to, invalid, odd, env.clone());
+        self.graph.and(cond, whole)
     }
 
     /// The cursor after as many bits as one of the lengths says.
@@ -329,11 +334,7 @@ impl Converter<'_> {
         (next, short, invalid): (CfgId, CfgId, CfgId),
     ) -> Step<()> {
         let cursor = self.cursor(&env)?;
-        let low = self.graph.slice(bits, 2, 0);
-        let is_odd = self.truth(low);
-        let (odd, whole) = (self.graph.and(cond, is_odd), self.graph.not(is_odd));
-        self.lead(to, invalid, odd, env.clone());
-        let cond = self.graph.and(cond, whole);
+        let cond = self.whole_bytes(to, cond, &env, bits, invalid);
         if self.graph.is_false(cond) {
             return Ok(());
         }
