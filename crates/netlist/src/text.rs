@@ -9,30 +9,12 @@ mod cursor;
 mod parse;
 mod print;
 
+pub use millrace_pipeline::text::ParseError;
 pub use parse::parse;
 pub use print::print;
 
 use crate::*;
 use std::fmt;
-
-/// Why a text is no design.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    /// Counted from 1.
-    pub line: u32,
-    /// In characters, counted from 1.
-    pub column: u32,
-    /// What was expected, or what is wrong.
-    pub message: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 impl fmt::Display for Design {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,7 +21,7 @@ pub use print::print;
 use crate::*;
 use std::fmt;
 
-/// Why a text is no program.
+/// Why a text is no program, or whatever else it is the form of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// Counted from 1.
