@@ -98,9 +98,9 @@ pub struct SwitchStatus {
     pub device_id: u64,
     /// Its tenant.
     pub tenant: Option<String>,
-    /// The name of the program that runs.
+    /// The name of the program that runs; empty of a silent switch.
     pub program: String,
-    /// What runs it: `jit` or `interp`.
+    /// What runs it: `jit` or `interp`; empty of a silent switch.
     pub engine: String,
     /// Whether it takes packets.
     pub is_running: bool,
@@ -112,6 +112,9 @@ pub struct SwitchStatus {
     pub can_roll_back: bool,
     /// Whether a candidate runs next to it.
     pub has_shadow: bool,
+    /// Why it has not said what runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<String>,
 }
 
 /// What was counted.

@@ -67,7 +67,8 @@ fn request() -> impl Strategy<Value = Request> {
 fn switch() -> impl Strategy<Value = SwitchStatus> {
     let names = (text(), option::of(text()), text(), text());
     let ports = btree_map(any::<u32>(), text(), 0..4);
-    (names, any::<(u64, bool, usize, bool, bool)>(), ports).prop_map(|(names, values, ports)| {
+    let values = any::<(u64, bool, usize, bool, bool)>();
+    (names, values, ports, option::of(text())).prop_map(|(names, values, ports, silent)| {
         let (name, tenant, program, engine) = names;
         let (device_id, is_running, worker, can_roll_back, has_shadow) = values;
         SwitchStatus {
@@ -81,6 +82,7 @@ fn switch() -> impl Strategy<Value = SwitchStatus> {
             ports,
             can_roll_back,
             has_shadow,
+            silent,
         }
     })
 }

@@ -33,7 +33,7 @@ mod waiting;
 mod waker;
 
 pub(crate) use control::Message;
-pub use control::{Control, MAX_REQUESTS, PendingReport, PostError};
+pub use control::{Control, MAX_REQUESTS, Pending, PostError};
 pub use followers::MAX_WORKERS;
 pub use intake::{DEFAULT_QUANTUM, INTAKE_CLASSES, Intake, IntakeError, MAX_QUANTUM, MIN_QUANTUM};
 pub use moves::{MAX_DRAIN_TIME, MoveError};

@@ -3,7 +3,7 @@
 use crate::process::{self, Started};
 use crate::status;
 use crate::{Modes, Plugins, afdx};
-use millrace_dataplane::{Control, DropReason, PendingReport, Report, ReportError};
+use millrace_dataplane::{Control, DropReason, Pending, Report, ReportError};
 use millrace_drivers::{Captures, Links, PortLink};
 use millrace_inputs::InputsStatus;
 use millrace_observe_api::{ModeStatus, Process, Status};
@@ -39,7 +39,7 @@ const SLOW: Duration = Duration::from_millis(500);
 /// A switch that was asked.
 enum Asked {
     Known(Arc<Status>),
-    Pending(PendingReport),
+    Pending(Pending<Report>),
 }
 
 /// Asks one switch.

@@ -7,7 +7,7 @@ use millrace_backplane::{Backplane, Counts};
 use millrace_ctl_api::{
     GraphStatus, LinkStatus, PhysicalStatus, PortStatus, Stats, SwitchStats, SwitchStatus,
 };
-use millrace_dataplane::{Control, PortId, Report, ReportError, Request};
+use millrace_dataplane::{Control, Pending, PortId, Report, ReportError, Request};
 use millrace_device_file::{Engine, Link, State, Switch as Model};
 use millrace_observe_api::OutsideStatus;
 use millrace_p4runtime::Usage;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long all switches that are asked may take to say what they have counted.
+/// How long all switches that are asked together may take to say what they run or have counted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A switch that is asked for what it has counted, without anything of the device that others wait for.
@@ -61,12 +61,36 @@ impl ToAsk {
 
 /// Asks all switches, then takes what each answers within a time: that of all of them together.
 pub(crate) fn ask(switches: Vec<ToAsk>, patience: Duration) -> Vec<SwitchStats> {
+    let asked = switches.into_iter().map(|switch| (switch.control.ask_report(), switch));
+    answers(asked.collect(), patience).map(|(switch, report)| switch.told(report)).collect()
+}
+
+/// What came of questions that were all asked before, each with whom it was put to, within a time that is that of all of them together.
+fn answers<W, T>(
+    asked: Vec<(Result<Pending<T>, ReportError>, W)>,
+    patience: Duration,
+) -> impl Iterator<Item = (W, Result<T, ReportError>)> {
     let until = Instant::now() + patience;
-    let asked: Vec<_> = switches.into_iter().map(|switch| (switch.control.ask_report(), switch)).collect();
-    let told = asked.into_iter().map(|(pending, switch)| {
+    asked.into_iter().map(move |(pending, whom)| {
         let left = until.saturating_duration_since(Instant::now());
-        let report = pending.and_then(|pending| pending.wait(left));
-        switch.told(report)
+        (whom, pending.and_then(|pending| pending.wait(left)))
+    })
+}
+
+/// What is known of switches, with what each runs, as far as it says so within a time.
+fn list(switches: Vec<(SwitchStatus, Control, Engine)>, patience: Duration) -> Vec<SwitchStatus> {
+    let asked = switches
+        .into_iter()
+        .map(|(status, control, engine)| (control.ask_later(Request::Look), (status, engine)));
+    let told = answers(asked.collect(), patience).map(|((status, engine), now)| match now {
+        Ok(now) => {
+            let engine = match (&now.without_code, engine) {
+                (Some(_), _) | (None, Engine::Interp) => "interp",
+                _ => "jit",
+            };
+            SwitchStatus { program: now.program.name.clone(), engine: engine.to_owned(), ..status }
+        }
+        Err(error) => SwitchStatus { silent: Some(error.to_string()), ..status },
     });
     told.collect()
 }
@@ -102,15 +126,7 @@ impl Device {
             let seen = running.file.switches.iter().filter(|model| is_seen(model));
             seen.map(|model| running.status(model)).collect::<Result<Vec<_>, Failure>>()?
         };
-        let asked = known.into_iter().map(|(status, control, engine)| {
-            let now = control.ask(Request::Look).map_err(Failure::failed)?;
-            let engine = match (&now.without_code, engine) {
-                (Some(_), _) | (None, Engine::Interp) => "interp",
-                _ => "jit",
-            };
-            Ok(SwitchStatus { program: now.program.name.clone(), engine: engine.to_owned(), ..status })
-        });
-        asked.collect()
+        Ok(list(known, PATIENCE))
     }
 
     /// What the switches have counted that a client sees; with `of_device` also what belongs to no switch. Nobody waits meanwhile who wants
@@ -157,6 +173,7 @@ impl Running {
             ports,
             can_roll_back: installed.before.is_some(),
             has_shadow: installed.shadow.is_some(),
+            silent: None,
         };
         Ok((status, installed.member.control.clone(), model.engine))
     }
@@ -276,6 +293,31 @@ mod tests {
         ];
         assert_eq!(said, expected);
         assert!(told.iter().all(|switch| (switch.requests, switch.refused_requests) == (3, 1)));
+        let known = |name: &str, control: Control| {
+            let status = SwitchStatus {
+                name: name.to_owned(),
+                device_id: 0,
+                tenant: None,
+                program: String::new(),
+                engine: String::new(),
+                is_running: true,
+                worker: 0,
+                ports: BTreeMap::new(),
+                can_roll_back: false,
+                has_shadow: false,
+                silent: None,
+            };
+            (status, control, Engine::Interp)
+        };
+        let mut asked: Vec<_> = silent.iter().map(|worker| known("silent", worker.control())).collect();
+        asked.push(known("running", controls[0].clone()));
+        let begun = Instant::now();
+        let told = list(asked, patience);
+        assert!(begun.elapsed() < 2 * patience, "{:?}", begun.elapsed());
+        let said = told.iter().map(|switch| (&*switch.name, &*switch.engine, switch.silent.as_deref()));
+        let expected =
+            [("silent", "", busy), ("silent", "", busy), ("silent", "", busy), ("running", "interp", None)];
+        assert_eq!(said.collect::<Vec<_>>(), expected);
         controls.iter().for_each(Control::stop);
         threads.into_iter().for_each(|thread| drop(thread.join().unwrap()));
     }

@@ -44,16 +44,16 @@ pub enum PostError {
     Busy(Box<Request>),
 }
 
-/// A report that was asked for.
+/// An answer that was asked for.
 #[derive(Debug)]
-pub struct PendingReport(Answer<Report>);
+pub struct Pending<T>(Answer<T>);
 
-impl PendingReport {
+impl<T> Pending<T> {
     /// Waits for it, at most that long.
     ///
     /// # Errors
     /// [`ReportError`].
-    pub fn wait(self, patience: Duration) -> Result<Report, ReportError> {
+    pub fn wait(self, patience: Duration) -> Result<T, ReportError> {
         self.0.wait_for(patience).map_err(|RequestError| ReportError::Ended)?.ok_or(ReportError::Busy)
     }
 }
@@ -122,14 +122,27 @@ impl Control {
     ///
     /// # Errors
     /// [`ReportError`].
-    pub fn ask_report(&self) -> Result<PendingReport, ReportError> {
-        let (to, report) = answer();
-        self.requests.try_send(Message::Report(to)).map_err(|error| match error {
+    pub fn ask_report(&self) -> Result<Pending<Report>, ReportError> {
+        self.send_later(Message::Report)
+    }
+
+    /// Asks the switch for something and does not wait for it, so that several switches can be asked before the first answers.
+    ///
+    /// # Errors
+    /// [`ReportError`].
+    pub fn ask_later<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<Pending<T>, ReportError> {
+        self.send_later(|to| Message::Switch(request(to)))
+    }
+
+    /// Sends a message, and waits neither for room nor for the answer.
+    fn send_later<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> Result<Pending<T>, ReportError> {
+        let (to, answered) = answer();
+        self.requests.try_send(message(to)).map_err(|error| match error {
             TrySendError::Full(_) => ReportError::Busy,
             TrySendError::Disconnected(_) => ReportError::Ended,
         })?;
         self.wake();
-        Ok(PendingReport(report))
+        Ok(Pending(answered))
     }
 
     /// Has a follower hand itself over there.

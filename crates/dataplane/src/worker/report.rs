@@ -102,7 +102,7 @@ pub struct PortReport {
     pub driver: PortStatistics,
 }
 
-/// Why there is no report.
+/// Why there is no report, and no answer to what else was asked for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportError {
     /// The worker has ended.

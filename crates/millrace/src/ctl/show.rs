@@ -51,15 +51,23 @@ fn list(switches: &[SwitchStatus]) -> String {
         [
             switch.name.clone(),
             switch.device_id.to_string(),
-            switch.tenant.clone().unwrap_or_else(|| "-".to_owned()),
-            switch.program.clone(),
-            switch.engine.clone(),
+            or_dash(switch.tenant.as_deref()),
+            or_dash(Some(&switch.program)),
+            or_dash(Some(&switch.engine)),
             switch.worker.to_string(),
-            state.join(", "),
+            match &switch.silent {
+                Some(why) => format!("{}: {why}", state.join(", ")),
+                None => state.join(", "),
+            },
             ports(&switch.ports),
         ]
     };
     table("", columns, switches.iter().map(row))
+}
+
+/// A text, or a dash for none.
+fn or_dash(text: Option<&str>) -> String {
+    text.filter(|text| !text.is_empty()).unwrap_or("-").to_owned()
 }
 
 fn ports(ports: &BTreeMap<u32, String>) -> String {
@@ -197,6 +205,7 @@ mod tests {
             ports: (0..ports).map(|port| (port, format!("p{port}"))).collect(),
             can_roll_back: tenant.is_some(),
             has_shadow: tenant.is_some(),
+            silent: None,
         }
     }
 
@@ -209,6 +218,17 @@ l2              7  blue    l2.p4      jit          1  running, shadow, rollback 
 router          7  -       router.p4  jit          1  stopped                    0@p0 1@p1 2@p2 3@p3 and 2 more
 ";
         assert_eq!(list(&[switch("l2", Some("blue"), 2), switch("router", None, 6)]), wanted);
+        let silent = SwitchStatus {
+            program: String::new(),
+            engine: String::new(),
+            silent: Some("the switch is too busy to answer".to_owned()),
+            ..switch("l2", None, 1)
+        };
+        let wanted = "\
+switch  device id  tenant  program  engine  worker  state                                      ports
+l2              7  -       -        -            1  stopped: the switch is too busy to answer  0@p0
+";
+        assert_eq!(list(&[silent]), wanted);
     }
 
     #[test]
