@@ -39,14 +39,19 @@ class Switch:
     def __init__(self, *args, before=()):
         command = [*before, MILLRACE, "run", *map(str, args), "--metrics", "127.0.0.1:0", "--snmp", "127.0.0.1:0"]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.before, self.said, self.http, self.port = list(before), [], None, None
+        self.before, self.said, self.http, self.port, self.thrift = list(before), [], None, None, None
+        is_there = False
         for line in self.process.stderr:
             self.said.append(line)
             if found := re.match(r"metrics at (\S+)", line):
                 self.http = found[1].rsplit("/", 1)[0]
             if found := re.match(r"SNMP: udp:127\.0\.0\.1:(\d+)", line):
                 self.port = int(found[1])
-            if "is running on" in line:
+            if found := re.match(r"Thrift: 127\.0\.0\.1:(\d+)", line):
+                self.thrift = found[1]
+            is_there = is_there or "is running on" in line
+            # It is told last.
+            if is_there and (self.thrift or "--thrift" not in args):
                 return
         sys.exit(f"the switch has ended: {''.join(self.said)}")
 
@@ -90,6 +95,13 @@ class Switch:
     def mode(self, *args):
         command = [*self.before, MILLRACE, "mode", *args, "--metrics", self.http.split("//")[-1]]
         return subprocess.run(command, capture_output=True, text=True)
+
+
+    def shell(self, command):
+        """What a client of Thrift is told."""
+        arguments = [*self.before, MILLRACE, "shell", "--thrift-port", self.thrift]
+        done = subprocess.run(arguments, input=command + "\n", capture_output=True, text=True)
+        return done.stdout + done.stderr
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 //!
 //! What a mode means is in one table ([`MODES`]); the data path enforces it. Here are the rules between modes: a switch becomes
 //! operational when its configuration is valid, and passive when it is not; a mode follows only those that the table lets it follow;
-//! programs are taken in modes that load, if the operator wants modes to be heeded at all.
+//! programs and writes of clients are taken in modes that load, if the operator wants modes to be heeded at all.
 //!
 //! A program may have its own say: a table without a key named `switch_mode`, with an action of one number, gets the number of the mode
 //! (0 `init`, 1 `operational`, 2 `maintenance`, 3 `passive`, 4 `quiet`) as its default. So a program can let a frame pass in some modes only.
@@ -80,7 +80,7 @@ type Hears = Box<dyn Fn(Mode, Mode) + Send + Sync>;
 pub struct Modes(Arc<Shared>);
 
 struct Shared {
-    /// Whether programs are taken in modes that load only.
+    /// Whether programs, and writes of clients, are taken in modes that load only.
     are_heeded: bool,
     configuration: Configuration,
     /// Held while the mode changes, so that changes are one after the other.
@@ -156,13 +156,26 @@ impl Modes {
     /// # Errors
     /// Why not, for whoever brings it.
     pub fn check_load(&self) -> Result<(), String> {
+        self.check("takes no program")
+    }
+
+    /// Whether clients may write entries and other objects of the program now: they are part of the configuration.
+    ///
+    /// # Errors
+    /// Why not, for whoever writes.
+    pub fn check_write(&self) -> Result<(), String> {
+        self.check("keeps its entries")
+    }
+
+    /// Whether the mode is one that loads, if modes are heeded.
+    fn check(&self, what: &str) -> Result<(), String> {
         let mode = self.now().mode;
         match self.0.are_heeded && !mode.conduct().loads {
             true => {
                 let loads = MODES.iter().filter(|conduct| conduct.loads).map(|conduct| conduct.name);
                 let loads = loads.collect::<Vec<_>>().join(" or ");
                 Err(format!(
-                    "the switch is {mode} and takes no program: it does when it is {loads} (`millrace mode set`)"
+                    "the switch is {mode} and {what}: that may change when it is {loads} (`millrace mode set`)"
                 ))
             }
             false => Ok(()),
@@ -281,7 +294,13 @@ mod tests {
         let told = Arc::<Mutex<Vec<(Mode, Mode)>>>::default();
         let hears = Arc::clone(&told);
         modes.add_listener(move |from, to| hears.lock().unwrap().push((from, to)));
-        assert!(modes.check_load().unwrap_err().contains("init or maintenance"));
+        assert!(
+            modes
+                .check_load()
+                .unwrap_err()
+                .contains("takes no program: that may change when it is init or maintenance")
+        );
+        assert!(modes.check_write().unwrap_err().contains("operational and keeps its entries"));
         // Nothing changes, and nobody hears of it.
         assert_eq!(modes.set(Mode::Operational).unwrap().changes, 1);
         assert_eq!(modes.set(Mode::Passive).unwrap().mode, Mode::Passive);
@@ -289,7 +308,7 @@ mod tests {
         assert_eq!(refused, ModeError::Order(Mode::Passive, Mode::Operational));
         assert!(refused.to_string().contains("passive is followed by init, maintenance, quiet"), "{refused}");
         modes.set(Mode::Maintenance).unwrap();
-        assert_eq!(modes.check_load(), Ok(()));
+        assert_eq!((modes.check_load(), modes.check_write()), (Ok(()), Ok(())));
         modes.set(Mode::Quiet).unwrap();
         assert_eq!(modes.set(Mode::Maintenance), Err(ModeError::Order(Mode::Quiet, Mode::Maintenance)));
         // What follows `init` follows at once.

@@ -3,6 +3,7 @@
 
 use crate::carried::add_carried;
 use crate::making::Making;
+use crate::modes::Modes;
 use crate::pipeline::Pipeline;
 use crate::turns::Turns;
 use millrace_compile::check_port;
@@ -81,6 +82,11 @@ impl Programs {
     /// The turns of those who make programs for the switch.
     pub fn turns(&self) -> Turns {
         self.turns.clone()
+    }
+
+    /// The mode of the switch, if it has modes.
+    pub fn modes(&self) -> Option<&Modes> {
+        self.making.modes.as_ref()
     }
 
     /// Reaches the worker of the switch.

@@ -38,7 +38,7 @@ pub struct Conduct {
     pub forwards: bool,
     /// Whether anything at all leaves by a port, as what the switch itself answers through its management port.
     pub sends: bool,
-    /// Whether another configuration or program may be loaded, of a switch whose modes are heeded.
+    /// Whether entries may be written and programs loaded, of a switch whose modes are heeded.
     pub loads: bool,
     /// The modes that may follow.
     pub next: &'static [Mode],

@@ -4,11 +4,14 @@ use crate::added_ports::AddedPorts;
 use crate::cli::ThriftArgs;
 use crate::findings::Failure;
 use crate::{grpc, nanomsg};
-use millrace_chassis::Programs;
+use millrace_chassis::{Modes, Programs};
 use millrace_dataplane::PortId;
 use millrace_drivers::PortSpec;
 use millrace_listen::{Address, Admission, NOTIFICATIONS, THRIFT};
-use millrace_thrift::{DeviceConfig, PortMaker, PortName, Publisher, Server, serve};
+use millrace_thrift::{DeviceConfig, Guard, PortMaker, PortName, Publisher, Right, Server, serve};
+use std::net::IpAddr;
+use std::sync::Arc;
+use tracing::debug;
 
 /// Serves a switch.
 pub(crate) fn start(
@@ -40,11 +43,32 @@ pub(crate) fn start(
         },
         (None, None) => None,
     };
-    let device = DeviceConfig { programs, device_id, ports, maker, json, notifications, guard: None };
+    let guard = programs.modes().map(|modes| Arc::new(ByMode(modes.clone())) as Arc<dyn Guard>);
+    let device = DeviceConfig { programs, device_id, ports, maker, json, notifications, guard };
     let server =
         serve(listener, device).map_err(|error| Failure::failed("cannot start the Thrift server", error))?;
     grpc::warn_of_exposure(&THRIFT, server.address(), Admission::Anybody);
     Ok(server)
+}
+
+/// Clients write when the mode of the switch lets them.
+#[derive(Debug)]
+struct ByMode(Modes);
+
+impl Guard for ByMode {
+    fn may(&self, right: Right) -> Result<(), String> {
+        match right {
+            Right::Write => self.0.check_write(),
+            // Of programs the mode is asked where they are made.
+            Right::Read | Right::Swap | Right::Capture | Right::LifeCycle => Ok(()),
+        }
+    }
+
+    fn record(&self, _: Option<IpAddr>, call: &str, result: Result<(), &str>) {
+        if let Err(reason) = result {
+            debug!(call, reason, "refused");
+        }
+    }
 }
 
 /// Listens for subscribers.

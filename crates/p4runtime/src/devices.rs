@@ -7,7 +7,7 @@ use crate::opened::{DeviceConfig, Feed, Opened};
 use crate::peers::Peers;
 use crate::requests::{NAME, Usage};
 use millrace_access::{AccessList, AuditLog, AuditRecord, Refusal, Resource, Right, Tenant};
-use millrace_chassis::Programs;
+use millrace_chassis::{Modes, Programs};
 use millrace_dataplane::Control;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -183,6 +183,9 @@ impl Devices {
         self.allows(caller, rights, id, device.as_deref())?;
         let device = device.ok_or_else(|| unknown_device(id))?;
         device.count_request()?;
+        if rights == [Right::Write] {
+            device.check_mode()?;
+        }
         Ok(device)
     }
 
@@ -235,6 +238,11 @@ impl Devices {
 }
 
 impl Device {
+    /// Whether the mode of the switch lets clients write.
+    fn check_mode(&self) -> Result<(), Status> {
+        self.making.modes.as_ref().map_or(Ok(()), Modes::check_write).map_err(Status::failed_precondition)
+    }
+
     /// One request more, if the quota has room for it.
     pub(crate) fn count_request(&self) -> Result<(), Status> {
         self.requests.take(Instant::now()).map_err(|per_second| {

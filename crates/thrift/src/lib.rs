@@ -42,3 +42,6 @@ pub use packet_in::{
 };
 pub use server::{Feed, Server, serve};
 pub use sp::NanomsgListener;
+
+/// What a [`Guard`] is asked about.
+pub use millrace_access::Right;

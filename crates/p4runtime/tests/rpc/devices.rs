@@ -1,8 +1,8 @@
 //! Several devices in one server: each is found by its id, and they come and go while the server runs.
 
 use crate::common::{ALL, Stream, election};
-use millrace_chassis::{Listener, Making, empty_program};
-use millrace_dataplane::{Control, EngineKind, Summary, Switch, SwitchConfig, Worker};
+use millrace_chassis::{Configuration, Listener, Making, Modes, empty_program};
+use millrace_dataplane::{Control, EngineKind, Mode, Summary, Switch, SwitchConfig, Worker};
 use millrace_p4runtime::{AddError, DeviceConfig, Listen, Policy, Served, Share, SharedServer};
 use millrace_p4runtime_api::v1::p4_runtime_client::P4RuntimeClient;
 use millrace_p4runtime_api::v1::set_forwarding_pipeline_config_request::Action;
@@ -31,13 +31,18 @@ impl House {
 
     /// Starts a switch without ports and serves it.
     pub(crate) fn add(&mut self, device_id: u64, share: Share) -> Result<Served, AddError> {
+        self.add_with(device_id, share, None)
+    }
+
+    /// Starts a switch without ports, with modes or without, and serves it.
+    fn add_with(&mut self, device_id: u64, share: Share, modes: Option<Modes>) -> Result<Served, AddError> {
         let config = SwitchConfig { engine: EngineKind::Interp, ..SwitchConfig::default() };
         let nothing = Switch::new(empty_program().unwrap(), config).unwrap();
         let worker = Worker::new(nothing, Vec::new()).unwrap();
         let control = worker.control();
         let device = DeviceConfig {
             device_id,
-            making: Making { engine: EngineKind::Interp, ..Making::default() },
+            making: Making { engine: EngineKind::Interp, modes, ..Making::default() },
             ports: Default::default(),
             links: Default::default(),
             cpu_port: None,
@@ -105,6 +110,27 @@ async fn cookie(calls: &mut P4RuntimeClient<Channel>, device_id: u64) -> Result<
     let request = GetForwardingPipelineConfigRequest { device_id, response_type: 0 };
     let answer = calls.get_forwarding_pipeline_config(request).await?.into_inner();
     Ok(answer.config.and_then(|config| config.cookie).map(|cookie| cookie.cookie))
+}
+
+/// Entries and programs are the configuration: in modes that do not load one they stay.
+#[tokio::test]
+async fn a_switch_is_written_to_in_modes_that_load() {
+    let mut house = House::plain();
+    let modes = Modes::new(Mode::Maintenance, true, Configuration::default()).unwrap();
+    house.add_with(1, Share::default(), Some(modes.clone())).unwrap();
+    let mut calls = house.connect().await;
+    let _stream = primary(&mut calls, 1).await;
+    calls.set_forwarding_pipeline_config(program(1, ALL)).await.unwrap();
+    calls.write(nothing_written(1)).await.unwrap();
+    modes.set(Mode::Operational).unwrap();
+    let refused = calls.write(nothing_written(1)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().starts_with("the switch is operational and keeps its entries"), "{refused}");
+    let refused = calls.set_forwarding_pipeline_config(program(1, ALL)).await.unwrap_err();
+    assert!(refused.message().contains("operational and takes no program"), "{refused}");
+    assert_eq!(cookie(&mut calls, 1).await.unwrap(), Some(1));
+    modes.set(Mode::Maintenance).unwrap();
+    calls.write(nothing_written(1)).await.unwrap();
 }
 
 #[tokio::test]
