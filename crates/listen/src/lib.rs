@@ -93,6 +93,15 @@ pub const GATEWAY: Service = Service {
     default_port: 1161,
 };
 
+/// Registers and frames of a hardware device.
+pub const LINK: Service = Service {
+    name: "host link",
+    option: "--listen",
+    open_option: "--link-allow-remote",
+    harm: "read and write the registers of the device and send frames through it",
+    default_port: 9561,
+};
+
 /// Who is let in by a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {

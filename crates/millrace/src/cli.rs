@@ -6,6 +6,7 @@ use crate::ctl::CtlCommand;
 use crate::es::EsArgs;
 use crate::examples;
 use crate::inputs::InputArgs;
+use crate::link::LinkCommand;
 use crate::mode::{ModeArgs, ModeCommand};
 use crate::network::NetworkCommand;
 use crate::observe::{CaptureCommand, LogCommand, MetricsArgs, PluginCommand, QueueCommand, TopArgs};
@@ -102,6 +103,9 @@ pub(crate) enum Command {
     /// Says or sets the mode of a running switch: what it forwards, sends and loads
     #[command(after_help = examples::MODE)]
     Mode(ModeCommand),
+    /// Serves a hardware device over TCP, and reads and writes its registers
+    #[command(after_help = examples::LINK)]
+    Link(LinkCommand),
     /// Says what is wrong with the file of a device with many virtual switches
     #[command(after_help = examples::CHASSIS)]
     Chassis(ChassisCommand),
@@ -138,6 +142,7 @@ impl Command {
             Command::Plugin(args) => args.json,
             Command::Tc(args) => args.json,
             Command::Mode(args) => args.json,
+            Command::Link(args) => args.json,
             Command::Chassis(args) => args.json,
             Command::Ctl(args) => args.json(),
             Command::Network(args) => args.json,

@@ -117,9 +117,16 @@ Examples:
 pub(crate) const MODE: &str = "\
 Examples:
   millrace mode show                                      says the mode of the switch, and since when
-  millrace mode set maintenance                           has it take programs; it forwards what its program lets pass meanwhile
+  millrace mode set maintenance                           has it take entries and programs; it forwards what its program lets pass meanwhile
   millrace mode set init                                  has it check its configuration, and become operational or passive
   millrace mode list                                      says what a switch does in each mode";
+
+pub(crate) const LINK: &str = "\
+Examples:
+  sudo millrace link serve --uio /dev/uio0                serves the registers of an FPGA on this machine, at 127.0.0.1:9561
+  millrace link read 0x10 4                               reads four registers
+  millrace link write 0x10=1 0x14=0xff                    writes two, nothing of other clients between them
+  millrace link dump --json                               reads all of them";
 
 pub(crate) const CHASSIS: &str = "\
 Examples:

@@ -23,6 +23,7 @@ mod findings;
 mod frame;
 mod grpc;
 mod inputs;
+mod link;
 mod log_file;
 mod logging;
 mod mode;
@@ -91,6 +92,7 @@ fn execute(args: Vec<OsString>) -> ExitCode {
         Command::Plugin(args) => observe::plugin(&args),
         Command::Tc(args) => tc::tc(&args),
         Command::Mode(args) => mode::mode(&args),
+        Command::Link(args) => link::link(&args),
         Command::Chassis(args) => chassis::chassis(&args),
         Command::Ctl(args) => ctl::ctl(&args, &mut findings),
         Command::Network(args) => network::network(&args),

@@ -9,6 +9,7 @@ mod entries;
 mod exposure;
 mod faults;
 mod grpc;
+mod host_link;
 mod image;
 mod inputs;
 mod links;

@@ -1,0 +1,109 @@
+//! A hardware device, as the server has it.
+
+use crate::limits::MAX_TEXT;
+use std::fmt;
+
+/// What a device is like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Its name, at most [`MAX_TEXT`] bytes.
+    pub name: String,
+    /// How many bytes of registers it has.
+    pub bytes: u32,
+    /// How many ports frames go to and come from; 0 for a device that carries registers alone.
+    pub ports: u16,
+}
+
+/// Why a device did not do something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(String);
+
+impl Fault {
+    /// For a reason.
+    pub fn new(reason: impl fmt::Display) -> Fault {
+        let mut reason = reason.to_string();
+        let mut end = reason.len().min(MAX_TEXT);
+        while !reason.is_char_boundary(end) {
+            end -= 1;
+        }
+        reason.truncate(end);
+        Fault(reason)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What comes from a device by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A frame that left by a port.
+    Frame {
+        /// The port.
+        port: u16,
+        /// Its bytes.
+        bytes: Vec<u8>,
+    },
+    /// Something that it has to say.
+    Message {
+        /// What kind of message, as its register map says.
+        kind: u32,
+        /// The message.
+        bytes: Vec<u8>,
+    },
+}
+
+/// A hardware device. One thread has it; whoever serves it has checked addresses against its [`Shape`].
+pub trait Device: Send {
+    /// What it is like.
+    fn shape(&self) -> Shape;
+
+    /// The register at an address.
+    ///
+    /// # Errors
+    /// The device did not answer.
+    fn read(&mut self, address: u32) -> Result<u32, Fault>;
+
+    /// Sets the register at an address.
+    ///
+    /// # Errors
+    /// The device did not answer.
+    fn write(&mut self, address: u32, word: u32) -> Result<(), Fault>;
+
+    /// Has a frame come in by a port.
+    ///
+    /// # Errors
+    /// The device has no room for it, or no such port: the frame is lost.
+    fn send(&mut self, port: u16, frame: &[u8]) -> Result<(), Fault>;
+
+    /// What it has to say since it was asked last: at most a batch, so that requests do not wait for long. A device that has time of its
+    /// own, as a simulation does, lets some of it pass.
+    ///
+    /// # Errors
+    /// The device is gone; the server ends.
+    fn poll(&mut self, tell: &mut dyn FnMut(Event)) -> Result<(), Fault>;
+}
+
+/// What a server has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Frames that clients sent to the device.
+    pub frames_in: u64,
+    /// Those of them that it did not take.
+    pub refused: u64,
+    /// Frames that the device sent to the client that has them.
+    pub frames_out: u64,
+    /// Messages that it sent.
+    pub messages: u64,
+    /// Frames that no client had, or that the client did not take in time.
+    pub lost_frames: u64,
+    /// Messages of which that is so.
+    pub lost_messages: u64,
+    /// Requests for registers.
+    pub requests: u64,
+}
