@@ -17,6 +17,7 @@ from frames import *  # noqa: E402,F403
 from stf import Stf  # noqa: E402
 import afdx  # noqa: E402
 import architectures  # noqa: E402
+import blocks  # noqa: E402
 import cookbook  # noqa: E402
 import end_system  # noqa: E402
 from ip_router import ip_router  # noqa: E402
@@ -492,6 +493,7 @@ def classifier():
 def main():
     out = {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in (router, ip_router, l2_switch, firewall)}
     out |= {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in afdx.TESTS}
+    out |= {PROGRAMS / f"{f.__name__}.stf": f().text().encode() for f in blocks.TESTS}
     out |= {PROGRAMS / "int.stf": telemetry().text().encode()}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in (mpls, mirror, nat, ip_options, ecmp, sketch, classifier)}
     out |= {TESTS / f"{f.__name__}.stf": f().text().encode() for f in architectures.TESTS}
