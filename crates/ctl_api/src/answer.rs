@@ -100,7 +100,7 @@ pub struct SwitchStatus {
     pub tenant: Option<String>,
     /// The name of the program that runs; empty of a silent switch.
     pub program: String,
-    /// What runs it: `jit` or `interp`; empty of a silent switch.
+    /// What runs it: `jit`, `interp` or `rtl`; empty of a silent switch.
     pub engine: String,
     /// Whether it takes packets.
     pub is_running: bool,

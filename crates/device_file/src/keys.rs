@@ -237,9 +237,9 @@ pub(crate) const SWITCH: Section = Section {
         ),
         key(
             "engine",
-            Word(&["auto", "jit", "interp"]),
+            Word(&["auto", "jit", "interp", "rtl"]),
             Absent::Text("auto"),
-            "what runs its program, as `millrace run --engine` has it",
+            "what runs its program, as `millrace run --engine` has it; auto: what `millrace chassis --engine` says",
         ),
         key(
             "worker",

@@ -195,12 +195,15 @@ pub enum Std {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// Machine code where there can be some, else the interpreter.
+    /// What the device runs programs with that do not say; machine code where there can be some, else the interpreter, if that is not
+    /// said either.
     Auto,
     /// Machine code.
     Jit,
     /// The reference interpreter.
     Interp,
+    /// A simulation of the program's hardware.
+    Rtl,
 }
 
 /// Whether a switch takes packets.

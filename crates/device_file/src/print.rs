@@ -93,6 +93,7 @@ fn write_switch(switch: &Switch, out: &mut Out<'_>) -> fmt::Result {
         Engine::Auto => "auto",
         Engine::Jit => "jit",
         Engine::Interp => "interp",
+        Engine::Rtl => "rtl",
     };
     out.text("engine", engine)?;
     out.optional("worker", switch.worker)?;

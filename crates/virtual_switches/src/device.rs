@@ -10,7 +10,9 @@ use crate::remote::Remote;
 use crate::room::Room;
 use crate::uploads;
 use millrace_backplane::{Backplane, Setting};
+use millrace_chassis::Making;
 use millrace_ctl_api::DEFINITIONS;
+use millrace_dataplane::EngineKind;
 use millrace_device_file::{Change, Changes, DeviceFile, changes};
 use millrace_frames::SlotLayout;
 use millrace_listen::{Address, P4RUNTIME};
@@ -53,6 +55,8 @@ pub(crate) struct Running {
     pub(crate) installed: BTreeMap<String, Installed>,
     pub(crate) server: Option<SharedServer>,
     pub(crate) clients: Arc<Clients>,
+    /// How programs are made, of switches that do not say otherwise.
+    pub(crate) making: Making,
     /// Whether frames have to go to other places than they do.
     pub(crate) are_routes_old: bool,
     /// What the HTTP server shows.
@@ -64,7 +68,19 @@ impl Device {
     ///
     /// # Errors
     /// What of it cannot be; then nothing runs.
-    pub fn start(file: &DeviceFile, mut ports: OpenPorts) -> Result<Arc<Device>, Failure> {
+    pub fn start(file: &DeviceFile, ports: OpenPorts) -> Result<Arc<Device>, Failure> {
+        Device::start_with(file, ports, EngineKind::Fastest)
+    }
+
+    /// As [`Device::start`]; `engine` runs the programs of switches that do not say.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_with(
+        file: &DeviceFile,
+        mut ports: OpenPorts,
+        engine: EngineKind,
+    ) -> Result<Arc<Device>, Failure> {
         let clients = Arc::new(Clients::new(file)?);
         let setting = Setting {
             lanes: usize::from(file.device.workers),
@@ -89,6 +105,8 @@ impl Device {
             file: empty,
             backplane,
             clients: Arc::clone(&clients),
+            // Lookups are counted for whoever can read the counts.
+            making: Making { engine, count_lookups: file.device.http.is_some(), ..Making::default() },
             physical: BTreeMap::new(),
             installed: BTreeMap::new(),
             server,

@@ -50,14 +50,14 @@ impl<'p> Preparing<'p> {
             match change {
                 Change::AddSwitch(model) => {
                     let pipeline = pipeline(&model.source, &model.name)?;
-                    let prepared = prepare(model, pipeline, &running.file.device)?;
+                    let prepared = prepare(model, pipeline, &running.making)?;
                     made.switches.insert(model.name.clone(), prepared);
                 }
                 Change::SwapProgram { switch, source, engine: kind } => {
                     let pipeline = pipeline(source, switch)?;
                     let programs = &running.get(switch)?.programs;
-                    let candidate =
-                        programs.prepare_on(&pipeline.device_config, engine(*kind), &Cancel::default());
+                    let kind = engine(*kind, running.making.engine);
+                    let candidate = programs.prepare_on(&pipeline.device_config, kind, &Cancel::default());
                     let candidate = candidate.map_err(|error| Failure::of_switch(switch, error))?;
                     made.candidates.insert(switch.clone(), (candidate, true));
                 }
@@ -235,7 +235,7 @@ impl Running {
     /// Has a lane run a switch, with its ports connected, in the state of its model.
     fn install(&mut self, model: &Model, prepared: Prepared, lane: usize) -> Result<(), Failure> {
         let with = (self.server.as_ref(), &self.file.device, &self.clients);
-        let installed = Installed::new(model, prepared, (&self.backplane, lane), with)?;
+        let installed = Installed::new(model, prepared, (&self.backplane, lane), with, &self.making)?;
         self.installed.insert(model.name.clone(), installed);
         for port in &model.ports {
             self.connect_port(&model.name, port, &model.quota)?;

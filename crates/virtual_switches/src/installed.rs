@@ -88,12 +88,12 @@ impl Prepared {
 }
 
 /// Makes a switch as the file says, with its entries.
-pub(crate) fn prepare(model: &Model, pipeline: Pipeline, device: &Device) -> Result<Prepared, Failure> {
+pub(crate) fn prepare(model: &Model, pipeline: Pipeline, of_device: &Making) -> Result<Prepared, Failure> {
     let named = |reason: String| Failure::of_switch(&model.name, reason);
     for port in model.ports.iter().map(|port| port.number).chain(model.cpu_port) {
         check_port(&pipeline.program, port.into()).map_err(named)?;
     }
-    let Making { engine, count_lookups, .. } = making(model, device);
+    let Making { engine, count_lookups, .. } = making(model, of_device);
     let config = SwitchConfig {
         engine,
         count_lookups,
@@ -131,18 +131,19 @@ pub(crate) fn load_entries(switch: &mut Switch, files: &[String]) -> Result<(), 
     Ok(())
 }
 
-/// What runs a program, in the words of the data path.
-pub(crate) fn engine(engine: Engine) -> EngineKind {
+/// What runs a program, in the words of the data path; `others` runs those that do not say.
+pub(crate) fn engine(engine: Engine, others: EngineKind) -> EngineKind {
     match engine {
-        Engine::Auto => EngineKind::Fastest,
+        Engine::Auto => others,
         Engine::Jit => EngineKind::Jit,
         Engine::Interp => EngineKind::Interp,
+        Engine::Rtl => EngineKind::Rtl,
     }
 }
 
-/// How the programs of a switch are made; lookups are counted for whoever can read the counts.
-fn making(model: &Model, device: &Device) -> Making {
-    Making { engine: engine(model.engine), count_lookups: device.http.is_some(), ..Making::default() }
+/// How the programs of a switch are made, where those of a device are made like that.
+fn making(model: &Model, of_device: &Making) -> Making {
+    Making { engine: engine(model.engine, of_device.engine), ..of_device.clone() }
 }
 
 /// The share of the time of a worker that a quota gives.
@@ -201,6 +202,7 @@ impl Installed {
         prepared: Prepared,
         (backplane, lane): (&Backplane, usize),
         (server, device, clients): (Option<&SharedServer>, &Device, &Arc<Clients>),
+        of_device: &Making,
     ) -> Result<Installed, Failure> {
         let Prepared { pipeline, switch } = prepared;
         let (config, program) = (pipeline.device_config.clone(), Arc::clone(&pipeline.program));
@@ -219,7 +221,7 @@ impl Installed {
         let mut member = backplane.add_member(lane, switch, &setting).map_err(Failure::failed)?;
         backplane.set_stopped(&member, true);
         let notices = member.notices.take();
-        let served = serve(model, &member, backplane, server, (pipeline, making(model, device)));
+        let served = serve(model, &member, backplane, server, (pipeline, making(model, of_device)));
         let (programs, feed) = match served {
             Ok(served) => served,
             Err(failure) => {

@@ -2,13 +2,14 @@
 
 use crate::device::{Device, Running};
 use crate::failure::Failure;
+use crate::installed::engine;
 use crate::published::outside;
 use millrace_backplane::{Backplane, Counts};
 use millrace_ctl_api::{
     GraphStatus, LinkStatus, PhysicalStatus, PortStatus, Stats, SwitchStats, SwitchStatus,
 };
-use millrace_dataplane::{Control, Pending, PortId, Report, ReportError, Request};
-use millrace_device_file::{Engine, Link, State, Switch as Model};
+use millrace_dataplane::{Control, EngineKind, Pending, PortId, Report, ReportError, Request};
+use millrace_device_file::{Link, State, Switch as Model};
 use millrace_observe_api::OutsideStatus;
 use millrace_p4runtime::Usage;
 use std::collections::BTreeMap;
@@ -78,15 +79,16 @@ fn answers<W, T>(
 }
 
 /// What is known of switches, with what each runs, as far as it says so within a time.
-fn list(switches: Vec<(SwitchStatus, Control, Engine)>, patience: Duration) -> Vec<SwitchStatus> {
+fn list(switches: Vec<(SwitchStatus, Control, EngineKind)>, patience: Duration) -> Vec<SwitchStatus> {
     let asked = switches
         .into_iter()
         .map(|(status, control, engine)| (control.ask_later(Request::Look), (status, engine)));
     let told = answers(asked.collect(), patience).map(|((status, engine), now)| match now {
         Ok(now) => {
             let engine = match (&now.without_code, engine) {
-                (Some(_), _) | (None, Engine::Interp) => "interp",
-                _ => "jit",
+                (Some(_), _) | (None, EngineKind::Interp) => "interp",
+                (None, EngineKind::Rtl) => "rtl",
+                (None, EngineKind::Jit | EngineKind::Fastest) => "jit",
             };
             SwitchStatus { program: now.program.name.clone(), engine: engine.to_owned(), ..status }
         }
@@ -150,7 +152,7 @@ impl Device {
 
 impl Running {
     /// What is known of a switch without asking it: all but its program and what runs it.
-    fn status(&self, model: &Model) -> Result<(SwitchStatus, Control, Engine), Failure> {
+    fn status(&self, model: &Model) -> Result<(SwitchStatus, Control, EngineKind), Failure> {
         let installed = self.get(&model.name)?;
         let mut ports: BTreeMap<PortId, String> =
             model.ports.iter().map(|port| (port.number.into(), port.physical.join(" "))).collect();
@@ -175,7 +177,7 @@ impl Running {
             has_shadow: installed.shadow.is_some(),
             silent: None,
         };
-        Ok((status, installed.member.control.clone(), model.engine))
+        Ok((status, installed.member.control.clone(), engine(model.engine, self.making.engine)))
     }
 
     /// Whom to ask for what switches have counted.
@@ -249,7 +251,7 @@ impl Running {
 mod tests {
     use super::*;
     use millrace_chassis::compile;
-    use millrace_dataplane::{Cancel, EngineKind, Switch, SwitchConfig, Worker};
+    use millrace_dataplane::{Cancel, Switch, SwitchConfig, Worker};
     use std::path::Path;
     use std::thread;
 
@@ -307,7 +309,7 @@ mod tests {
                 has_shadow: false,
                 silent: None,
             };
-            (status, control, Engine::Interp)
+            (status, control, EngineKind::Interp)
         };
         let mut asked: Vec<_> = silent.iter().map(|worker| known("silent", worker.control())).collect();
         asked.push(known("running", controls[0].clone()));

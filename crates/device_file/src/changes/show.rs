@@ -44,6 +44,7 @@ impl fmt::Display for Change {
                     Engine::Auto => "auto",
                     Engine::Jit => "jit",
                     Engine::Interp => "interp",
+                    Engine::Rtl => "rtl",
                 };
                 write!(f, "swap the program of switch {switch} to {} (engine {engine})", path(source))
             }

@@ -34,6 +34,7 @@ pub(super) fn switch<'t>(
         engine: match table.text("engine", findings).as_deref() {
             Some("jit") => Engine::Jit,
             Some("interp") => Engine::Interp,
+            Some("rtl") => Engine::Rtl,
             _ => Engine::Auto,
         },
         worker: table.number("worker", findings).map(|worker| worker as u16),

@@ -71,6 +71,11 @@ impl Cable {
         let _ = (&self.bell[0]).write(&[1]);
     }
 
+    /// How many frames have come that nobody has received.
+    pub(crate) fn waiting(&self) -> usize {
+        self.from.lock().unwrap().len()
+    }
+
     /// What has come, when it is so many frames.
     pub(crate) fn receive(&self, count: usize) -> Vec<Vec<u8>> {
         wait_for(|| self.from.lock().unwrap().len() >= count);
