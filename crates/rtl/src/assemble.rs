@@ -1,8 +1,7 @@
 //! A stage with the units of its tables: the pipeline and a unit for each lookup, connected.
 //!
-//! A table that is looked up at several places has a unit at each of them. All have the same contents: they share the write port,
-//! `TABLE.write_enable`, `TABLE.write_address` and `TABLE.write_data` of the top. Ports of accesses for which there is no unit stay
-//! ports of the top.
+//! A table that is looked up at several places has a unit at each of them. All have the same contents: they share the port of software
+//! ([`SoftwarePort`]) of the top. Ports of accesses for which there is no unit stay ports of the top.
 
 use crate::emit::Ports;
 use crate::stage::{Access, Unit};
@@ -10,23 +9,6 @@ use crate::tables::TableUnit;
 use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId};
 use millrace_pipeline::{Program, TableId};
 use std::collections::BTreeMap;
-
-/// The write ports of the units of a table.
-#[derive(Clone, Debug)]
-pub(crate) struct WritePorts {
-    pub(crate) enable: String,
-    pub(crate) address: String,
-    pub(crate) data: String,
-}
-
-impl WritePorts {
-    /// Those of a table.
-    pub(crate) fn of(program: &Program, table: TableId) -> WritePorts {
-        let name = &program.tables[table].name;
-        let port = |what: &str| format!("{name}.{what}");
-        WritePorts { enable: port("write_enable"), address: port("write_address"), data: port("write_data") }
-    }
-}
 
 /// The unit that answers an access, if there is one.
 pub(crate) fn unit_of<'a>(units: &'a [TableUnit], access: &Access) -> Option<&'a TableUnit> {
@@ -64,11 +46,7 @@ pub(crate) fn assemble(
     let stage = m.instance(&design, pipeline, "pipeline");
     let mut writes: BTreeMap<TableId, [NodeId; 3]> = BTreeMap::new();
     for unit in units.iter().filter(used) {
-        let named = WritePorts::of(program, unit.table);
-        let enable = m.input(&named.enable, 1);
-        let address = m.input(&named.address, unit.address());
-        let data = m.input(&named.data, unit.word());
-        writes.insert(unit.table, [enable, address, data]);
+        writes.insert(unit.table, unit.software_port(program).write_inputs(&mut m));
     }
     // Answers of units, by the port of the pipeline; requests to units, which need not be seen outside.
     let (mut answers, mut requests): (BTreeMap<&str, NodeId>, Vec<&str>) = (BTreeMap::new(), Vec::new());

@@ -8,7 +8,8 @@ use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, Report, StageReport, TableReport};
 use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
-use crate::stage::{Dataflow, input_width};
+use crate::software_port::SoftwarePort;
+use crate::stage::{Dataflow, Unit, input_width};
 use crate::tables::TableUnit;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
@@ -92,12 +93,17 @@ impl Hardware {
     pub fn new(program: Arc<Program>, options: Options) -> Result<Hardware, Refusal> {
         let capacity = |name: &str| options.capacities.get(name).copied();
         let tables = program.tables.iter();
-        let units =
+        let units: Vec<TableUnit> =
             tables.filter_map(|(id, table)| TableUnit::of(&program, id, capacity(&table.name))).collect();
         let mut stages = Vec::new();
         for part in parts_of(&program) {
             let name = part.name();
-            let dataflow = dataflow(&program, part)?;
+            let mut dataflow = dataflow(&program, part)?;
+            for access in &mut dataflow.accesses {
+                if let Some(unit) = unit_of(&units, access) {
+                    access.latency = unit.latency();
+                }
+            }
             let placed = schedule(&dataflow, options.period_ps)
                 .map_err(|construct| Refusal::of(&program, construct, &name))?;
             let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
@@ -115,6 +121,14 @@ impl Hardware {
     pub(crate) fn design(&self, stage: &Stage, observed: bool) -> Design {
         let accesses = (stage.dataflow.accesses.as_slice(), &stage.ports);
         assemble(&self.program, stage.pipeline.clone(), accesses, &self.units, observed)
+    }
+
+    /// The ports of software to the units of a stage, in the order of the ports of its design.
+    pub fn software_ports(&self, part: Part) -> Vec<SoftwarePort> {
+        let Some(stage) = self.stages.iter().find(|stage| stage.part == part) else { return Vec::new() };
+        let accesses = &stage.dataflow.accesses;
+        let used = |unit: &&TableUnit| accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
+        self.units.iter().filter(used).map(|unit| unit.software_port(&self.program)).collect()
     }
 
     /// What the hardware is like.
@@ -153,7 +167,7 @@ impl Hardware {
             kind: access.unit.kind(),
             object: object(&self.program, &access.unit).to_owned(),
             cycle: *cycle,
-            latency: access.unit.latency(),
+            latency: access.latency,
             asked_bits: access.inputs.iter().map(|(_, ty)| input_width(*ty)).sum(),
             answered_bits: access.answer,
         });

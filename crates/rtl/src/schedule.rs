@@ -63,7 +63,7 @@ pub(crate) fn schedule(dataflow: &Dataflow, period: u32) -> Result<Schedule, Con
             Node::Answer(of, _) => {
                 let of = *of as usize;
                 place_accesses(of + 1, &cycle, &mut access, &mut objects);
-                at = access[of] + dataflow.accesses[of].unit.latency();
+                at = access[of] + dataflow.accesses[of].latency;
             }
             node => node.operands(|operand| {
                 let (of, ends) = (cycle[operand].unwrap_or(0), time[operand]);
@@ -86,7 +86,7 @@ pub(crate) fn schedule(dataflow: &Dataflow, period: u32) -> Result<Schedule, Con
     place_accesses(dataflow.accesses.len(), &cycle, &mut access, &mut objects);
     let ends = access.iter().zip(&dataflow.accesses).map(|(at, made)| match made.answer {
         0 => *at,
-        _ => at + made.unit.latency(),
+        _ => at + made.latency,
     });
     let outputs = dataflow.outputs.iter().filter_map(|(_, wire)| cycle[*wire]);
     let latency = ends.chain(outputs).max().unwrap_or(0);

@@ -1,6 +1,6 @@
 //! A stage in simulation: a frame goes in, cycles pass, units answer, what is said comes out.
 
-use crate::assemble::{WritePorts, unit_of};
+use crate::assemble::unit_of;
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
 use crate::stage::{Input, Output, Unit};
@@ -40,6 +40,8 @@ struct Access {
     answer: Option<SignalId>,
     /// Whether a unit of the design answers.
     has_unit: bool,
+    /// Cycles to the answer.
+    latency: u32,
 }
 
 impl Simulation {
@@ -68,14 +70,15 @@ impl Simulation {
                 width: access.answer,
                 answer: ports.answer.as_ref().and_then(|name| input(name)),
                 has_unit: unit_of(&hardware.units, access).is_some(),
+                latency: access.latency,
             });
         }
         let used = |unit: &&TableUnit| {
             dataflow.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table))
         };
         let tables = hardware.units.iter().filter(used).map(|unit| {
-            let ports = WritePorts::of(&hardware.program, unit.table);
-            let write = [&ports.enable, &ports.address, &ports.data].map(|name| input(name));
+            let port = unit.software_port(&hardware.program);
+            let write = ["write_enable", "write_address", "write_data"].map(|what| input(&port.port(what)));
             Table { contents: Contents::new(unit.clone()), write }
         });
         let tables = tables.collect();
@@ -136,7 +139,7 @@ impl Simulation {
                     && let Some(answer) = self.ask(at, objects)
                     && !self.accesses[at].has_unit
                 {
-                    coming.push((cycle + self.accesses[at].unit.latency(), at, answer));
+                    coming.push((cycle + self.accesses[at].latency, at, answer));
                 }
             }
             if cycle == self.latency {

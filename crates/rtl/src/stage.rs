@@ -101,6 +101,8 @@ pub(crate) struct Access {
     pub(crate) inputs: Vec<(Wire, Type)>,
     /// The bits of the answer; 0: none.
     pub(crate) answer: u32,
+    /// Cycles from the request to the answer, registers of the unit included.
+    pub(crate) latency: u32,
 }
 
 /// Where things are in the answer of a table, from its lowest bit on.
@@ -152,7 +154,7 @@ impl Unit {
         }
     }
 
-    /// The cycles from a request to its answer, registers of the unit included.
+    /// The cycles from a request to its answer where no unit of hardware says another number.
     pub fn latency(&self) -> u32 {
         match self {
             Unit::Lookup(_) => 3,
