@@ -25,15 +25,18 @@ mod convert;
 mod emit;
 #[cfg(test)]
 mod evaluate;
+mod exclusive;
 mod frame_bits;
 mod graph;
 mod hardware;
 pub mod limits;
+mod objects;
 mod refusal;
 mod report;
 mod running;
 mod schedule;
 mod simulate;
+mod slots;
 mod software_port;
 mod stage;
 pub mod tables;
