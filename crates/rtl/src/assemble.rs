@@ -1,34 +1,36 @@
-//! A stage with the units of its tables: the pipeline and a unit for each lookup, connected.
+//! A stage with the units of its tables and objects: the pipeline and the units, connected.
 //!
-//! A table that is looked up at several places has a unit at each of them. All have the same contents: they share the write port,
-//! `TABLE.write_enable`, `TABLE.write_address` and `TABLE.write_data` of the top. Ports of accesses for which there is no unit stay
-//! ports of the top.
+//! A table that is looked up at several places has a unit at each of them. All have the same contents: they share the port of software
+//! ([`SoftwarePort`]) of the top. An object has one unit, at which accesses that no frame makes both share a port. Ports of accesses for
+//! which there is no unit stay ports of the top.
+//!
+//! The stage takes a frame in a cycle in which `valid` and `ready` are 1. `ready` is 0 in the cycles after a frame that another has to
+//! wait for the sake of an object, and while a write of software waits for a memory.
 
-use crate::emit::Ports;
-use crate::stage::{Access, Unit};
+use crate::emit::{AccessPorts, Ports};
+use crate::objects::{Kind, ObjectUnit, message_width, number_width};
+use crate::slots::Slot;
+use crate::stage::{Access, ObjectKey, Unit};
 use crate::tables::TableUnit;
-use millrace_netlist::{Design, Module, ModuleBuilder, ModuleId, NodeId};
+use millrace_netlist::{Design, InstanceId, Module, ModuleBuilder, ModuleId, NodeId};
 use millrace_pipeline::{Program, TableId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// The write ports of the units of a table.
-#[derive(Clone, Debug)]
-pub(crate) struct WritePorts {
-    pub(crate) enable: String,
-    pub(crate) address: String,
-    pub(crate) data: String,
+/// What a stage is put together from.
+pub(crate) struct Parts<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) pipeline: Module,
+    pub(crate) accesses: &'a [Access],
+    pub(crate) ports: &'a Ports,
+    pub(crate) tables: &'a [TableUnit],
+    pub(crate) objects: &'a [ObjectUnit],
+    /// The fewest cycles from one frame to the next.
+    pub(crate) interval: u32,
+    /// Whether requests to units are outputs too.
+    pub(crate) observed: bool,
 }
 
-impl WritePorts {
-    /// Those of a table.
-    pub(crate) fn of(program: &Program, table: TableId) -> WritePorts {
-        let name = &program.tables[table].name;
-        let port = |what: &str| format!("{name}.{what}");
-        WritePorts { enable: port("write_enable"), address: port("write_address"), data: port("write_data") }
-    }
-}
-
-/// The unit that answers an access, if there is one.
+/// The unit that answers a lookup, if there is one.
 pub(crate) fn unit_of<'a>(units: &'a [TableUnit], access: &Access) -> Option<&'a TableUnit> {
     match access.unit {
         Unit::Lookup(table) => units.iter().find(|unit| unit.table == table),
@@ -36,73 +38,210 @@ pub(crate) fn unit_of<'a>(units: &'a [TableUnit], access: &Access) -> Option<&'a
     }
 }
 
-/// Connects a pipeline and the units of its tables. With `observed`, the requests to units are outputs too.
-pub(crate) fn assemble(
-    program: &Program,
-    pipeline: Module,
-    (accesses, ports): (&[Access], &Ports),
-    units: &[TableUnit],
-    observed: bool,
-) -> Design {
-    let name = pipeline.name.clone();
+/// Connects a pipeline and its units.
+pub(crate) fn assemble(parts: Parts<'_>) -> Design {
+    let name = parts.pipeline.name.clone();
     let mut design = Design::new();
     let mut modules: BTreeMap<TableId, ModuleId> = BTreeMap::new();
-    let used = |unit: &&TableUnit| accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
-    for unit in units.iter().filter(used) {
-        let module = unit.module(&format!("{name}_{}", program.tables[unit.table].name));
+    let used =
+        |unit: &&TableUnit| parts.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
+    for unit in parts.tables.iter().filter(used) {
+        let module = unit.module(&format!("{name}_{}", parts.program.tables[unit.table].name));
         modules.insert(unit.table, design.add(module));
     }
-    if modules.is_empty() {
-        design.add(pipeline);
-        return design;
-    }
-    let inner: Vec<String> = pipeline.inputs.values().map(|port| port.name.clone()).collect();
-    let outer: Vec<String> = pipeline.outputs.values().map(|port| port.name.clone()).collect();
-    let widths: Vec<u32> = pipeline.inputs.values().map(|port| port.width).collect();
-    let pipeline = design.add(Module { name: format!("{name}_pipeline"), ..pipeline });
+    let objects: Vec<ModuleId> = (parts.objects.iter())
+        .map(|unit| design.add(unit.module(&format!("{name}_{}", unit.name))))
+        .collect();
+    let inputs: Vec<(String, u32)> =
+        parts.pipeline.inputs.values().map(|port| (port.name.clone(), port.width)).collect();
+    let outputs: Vec<String> = parts.pipeline.outputs.values().map(|port| port.name.clone()).collect();
+    let pipeline = Module { name: format!("{name}_pipeline"), ..parts.pipeline.clone() };
+    let pipeline = design.add(pipeline);
     let mut m = ModuleBuilder::new(&name);
     let stage = m.instance(&design, pipeline, "pipeline");
-    let mut writes: BTreeMap<TableId, [NodeId; 3]> = BTreeMap::new();
-    for unit in units.iter().filter(used) {
-        let named = WritePorts::of(program, unit.table);
-        let enable = m.input(&named.enable, 1);
-        let address = m.input(&named.address, unit.address());
-        let data = m.input(&named.data, unit.word());
-        writes.insert(unit.table, [enable, address, data]);
+    let mut top = Top { m, design: &design, stage, answers: BTreeMap::new(), requests: BTreeSet::new() };
+    top.tables(&parts, &modules);
+    let mut busy = Vec::new();
+    for (unit, module) in parts.objects.iter().zip(objects) {
+        busy.extend(top.object(&parts, unit, module));
     }
-    // Answers of units, by the port of the pipeline; requests to units, which need not be seen outside.
-    let (mut answers, mut requests): (BTreeMap<&str, NodeId>, Vec<&str>) = (BTreeMap::new(), Vec::new());
-    for (number, (access, ports)) in accesses.iter().zip(&ports.accesses).enumerate() {
-        let Some(unit) = unit_of(units, access) else { continue };
-        let lookup = m.instance(&design, modules[&unit.table], &format!("lookup{number}"));
-        let keys: Vec<NodeId> = ports.inputs.iter().map(|port| m.output_of(stage, port)).collect();
-        if !keys.is_empty() {
-            let key = m.concat(&keys);
-            m.connect(lookup, "key", key);
-        }
-        let [enable, address, data] = writes[&unit.table];
-        for (port, value) in [("write_enable", enable), ("write_address", address), ("write_data", data)] {
-            m.connect(lookup, port, value);
-        }
-        if let Some(port) = &ports.answer {
-            answers.insert(port, m.output_of(lookup, "answer"));
-        }
-        requests.push(&ports.enable);
-        requests.extend(ports.inputs.iter().map(String::as_str));
-    }
-    for (port, width) in inner.iter().zip(widths) {
-        let value = match answers.get(port.as_str()) {
-            Some(answer) => *answer,
-            None => m.input(port, width),
-        };
-        m.connect(stage, port, value);
-    }
-    for port in &outer {
-        if observed || !requests.contains(&port.as_str()) {
-            let value = m.output_of(stage, port);
-            m.output(port, value);
-        }
-    }
-    design.add(m.finish());
+    top.finish(&parts, &inputs, &outputs, &busy);
+    let module = top.m.finish();
+    design.add(module);
     design
+}
+
+struct Top<'a> {
+    m: ModuleBuilder,
+    design: &'a Design,
+    stage: InstanceId,
+    /// Answers of units, by the port of the pipeline.
+    answers: BTreeMap<String, NodeId>,
+    /// Requests to units, which need not be seen outside.
+    requests: BTreeSet<String>,
+}
+
+impl Top<'_> {
+    fn tables(&mut self, parts: &Parts<'_>, modules: &BTreeMap<TableId, ModuleId>) {
+        let mut writes: BTreeMap<TableId, [NodeId; 3]> = BTreeMap::new();
+        for unit in parts.tables.iter().filter(|unit| modules.contains_key(&unit.table)) {
+            writes.insert(unit.table, unit.software_port(parts.program).write_inputs(&mut self.m));
+        }
+        for (number, (access, ports)) in parts.accesses.iter().zip(&parts.ports.accesses).enumerate() {
+            let Some(unit) = unit_of(parts.tables, access) else { continue };
+            let lookup = self.m.instance(self.design, modules[&unit.table], &format!("lookup{number}"));
+            let keys: Vec<NodeId> = self.inputs(ports);
+            if !keys.is_empty() {
+                let key = self.m.concat(&keys);
+                self.m.connect(lookup, "key", key);
+            }
+            let [enable, address, data] = writes[&unit.table];
+            for (port, value) in [("write_enable", enable), ("write_address", address), ("write_data", data)]
+            {
+                self.m.connect(lookup, port, value);
+            }
+            if let Some(port) = &ports.answer {
+                let answer = self.m.output_of(lookup, "answer");
+                self.answers.insert(port.clone(), answer);
+            }
+            self.request(ports);
+        }
+    }
+
+    /// What the pipeline asks with.
+    fn inputs(&mut self, ports: &AccessPorts) -> Vec<NodeId> {
+        ports.inputs.iter().map(|port| self.m.output_of(self.stage, port)).collect()
+    }
+
+    fn request(&mut self, ports: &AccessPorts) {
+        self.requests.insert(ports.enable.clone());
+        self.requests.extend(ports.inputs.iter().cloned());
+    }
+
+    /// Adds the unit of an object; gives whether it is busy, if it may be.
+    fn object(&mut self, parts: &Parts<'_>, unit: &ObjectUnit, module: ModuleId) -> Option<NodeId> {
+        let instance = self.m.instance(self.design, module, &unit.name);
+        for (number, slot) in unit.slots.iter().enumerate() {
+            self.slot(parts, unit, (instance, number), slot);
+        }
+        let port = unit.port();
+        if port.writable {
+            let values = port.write_inputs(&mut self.m);
+            for (what, value) in ["write_enable", "write_address", "write_data"].into_iter().zip(values) {
+                self.m.connect(instance, what, value);
+            }
+        }
+        if port.readable {
+            let values = port.read_inputs(&mut self.m);
+            for (what, value) in ["read_enable", "read_address"].into_iter().zip(values) {
+                self.m.connect(instance, what, value);
+            }
+            let data = self.m.output_of(instance, "read_data");
+            port.read_output(&mut self.m, data);
+        }
+        unit.waits().then(|| self.m.output_of(instance, "busy"))
+    }
+
+    /// Connects the accesses that share a port of a unit.
+    fn slot(
+        &mut self,
+        parts: &Parts<'_>,
+        unit: &ObjectUnit,
+        (instance, number): (InstanceId, usize),
+        slot: &Slot,
+    ) {
+        let mut enables = Vec::new();
+        let mut inputs: Vec<Vec<(NodeId, NodeId)>> = vec![Vec::new(); unit.inputs[number].len()];
+        for at in &slot.accesses {
+            let ports = &parts.ports.accesses[*at];
+            let enable = self.m.output_of(self.stage, &ports.enable);
+            enables.push(enable);
+            let mut values = self.inputs(ports);
+            if let Kind::Messages { messages, .. } = &unit.kind {
+                let message = messages.iter().position(|message| message.access == *at).unwrap_or(0);
+                let width = message_width(&unit.kind);
+                let bits = number_width(messages);
+                let payload = (!values.is_empty()).then(|| self.m.concat(&values));
+                let head = self.m.number(bits, message as u128);
+                let mut word = vec![head];
+                let has = payload.map_or(0, |payload| self.m.width(payload));
+                if width > bits + has {
+                    word.push(self.m.number(width - bits - has, 0));
+                }
+                word.extend(payload);
+                values = vec![self.m.concat(&word)];
+            }
+            for ((value, width), choices) in values.iter().zip(&unit.inputs[number]).zip(&mut inputs) {
+                choices.push((enable, self.m.resize(*value, *width)));
+            }
+            self.request(ports);
+        }
+        let enable = self.m.any(&enables);
+        self.m.connect(instance, &format!("slot{number}_enable"), enable);
+        for (at, (choices, width)) in inputs.iter().zip(&unit.inputs[number]).enumerate() {
+            let value = match choices.as_slice() {
+                [(_, only)] => *only,
+                several => self.m.one_hot(*width, several),
+            };
+            self.m.connect(instance, &format!("slot{number}_input{at}"), value);
+        }
+        for at in &slot.accesses {
+            if let Some(port) = &parts.ports.accesses[*at].answer {
+                let answer = self.m.output_of(instance, &format!("slot{number}_answer"));
+                self.answers.insert(port.clone(), answer);
+            }
+        }
+    }
+
+    /// Connects what is left, and says when the stage takes a frame.
+    fn finish(&mut self, parts: &Parts<'_>, inputs: &[(String, u32)], outputs: &[String], busy: &[NodeId]) {
+        let m = &mut self.m;
+        let valid = m.input("valid", 1);
+        let busy = m.any(busy);
+        let mut ready = m.not(busy);
+        let takes = match parts.interval {
+            0 | 1 => m.and(valid, ready),
+            interval => {
+                let width = 32 - (interval - 1).leading_zeros();
+                let (register, left) = m.register("left", width, Some(0));
+                let none = m.is(left, 0);
+                ready = m.and(ready, none);
+                let takes = m.and(valid, ready);
+                let less = {
+                    let one = m.number(width, 1);
+                    m.sub(left, one)
+                };
+                let zero = m.number(width, 0);
+                let less = m.mux(none, zero, less);
+                let all = m.number(width, u128::from(interval - 1));
+                let next = m.mux(takes, all, less);
+                m.set_next(register, next);
+                takes
+            }
+        };
+        m.output("ready", ready);
+        for (port, width) in inputs {
+            let value = match (port.as_str(), self.answers.get(port)) {
+                ("valid", _) => takes,
+                (_, Some(answer)) => *answer,
+                _ => m.input(port, *width),
+            };
+            m.connect(self.stage, port, value);
+        }
+        for port in outputs {
+            if parts.observed || !self.requests.contains(port) {
+                let value = m.output_of(self.stage, port);
+                m.output(port, value);
+            }
+        }
+    }
+}
+
+/// The units of the objects of a stage, those alone that no other stage changes.
+pub(crate) fn is_own(key: ObjectKey, stages: usize) -> bool {
+    match key {
+        // Nothing in hardware writes value sets, and each stage has a queue of its own.
+        ObjectKey::ValueSet(_) | ObjectKey::Messages => true,
+        _ => stages == 1,
+    }
 }

@@ -183,6 +183,7 @@ fn ports(program: &Program, dataflow: &Dataflow, schedule: &Schedule) -> Ports {
     let inputs = dataflow.inputs.iter().map(|(input, _)| match input {
         Input::Length => "length".to_owned(),
         Input::Cursor => "cursor".to_owned(),
+        Input::Now => "now".to_owned(),
         Input::Slot(of) => format!("in.{}", slot(*of)),
         Input::SlotLength(of) => format!("in.{}.length", slot(*of)),
         Input::Valid(header) => format!("in.{}.valid", program.headers[*header].name),

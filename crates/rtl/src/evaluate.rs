@@ -34,7 +34,10 @@ impl Dataflow {
             values[wire] = Some(match self.graph.node(wire) {
                 Node::Const(bits) => bits.clone(),
                 Node::Frame(offset) => frame_bits(frame, *offset, width),
-                Node::Input(number) => input(self.inputs[*number as usize].0, width),
+                Node::Input(number) => match self.inputs[*number as usize].0 {
+                    Input::Now => Bits::new(width, u128::from(objects.now_ns)),
+                    other => input(other, width),
+                },
                 Node::Answer(access, low) => match &answers[*access as usize] {
                     Some(answer) => answer.slice(low + width - 1, *low),
                     None => Bits::zero(width),

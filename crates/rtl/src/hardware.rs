@@ -1,14 +1,17 @@
 //! The hardware of a program: a pipeline for each stage.
 
-use crate::assemble::{assemble, unit_of};
+use crate::assemble::{Parts, assemble, is_own, unit_of};
 use crate::convert::convert;
 use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
+use crate::objects::ObjectUnit;
 use crate::refusal::{Construct, Refusal};
 use crate::report::{AccessReport, Report, StageReport, TableReport};
 use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
-use crate::stage::{Dataflow, input_width};
+use crate::slots::Slot;
+use crate::software_port::SoftwarePort;
+use crate::stage::{Dataflow, ObjectKey, Unit, input_width};
 use crate::tables::TableUnit;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
@@ -76,6 +79,8 @@ pub(crate) struct Stage {
     pub(crate) placed: Schedule,
     pub(crate) ports: Ports,
     pub(crate) pipeline: Module,
+    /// The units of its objects, of all that have one.
+    pub(crate) objects: Vec<ObjectUnit>,
 }
 
 impl std::fmt::Debug for Hardware {
@@ -92,17 +97,23 @@ impl Hardware {
     pub fn new(program: Arc<Program>, options: Options) -> Result<Hardware, Refusal> {
         let capacity = |name: &str| options.capacities.get(name).copied();
         let tables = program.tables.iter();
-        let units =
+        let units: Vec<TableUnit> =
             tables.filter_map(|(id, table)| TableUnit::of(&program, id, capacity(&table.name))).collect();
         let mut stages = Vec::new();
         for part in parts_of(&program) {
             let name = part.name();
-            let dataflow = dataflow(&program, part)?;
+            let mut dataflow = dataflow(&program, part)?;
+            for access in &mut dataflow.accesses {
+                if let Some(unit) = unit_of(&units, access) {
+                    access.latency = unit.latency();
+                }
+            }
             let placed = schedule(&dataflow, options.period_ps)
                 .map_err(|construct| Refusal::of(&program, construct, &name))?;
             let (pipeline, ports) = emit(&program, &name, &dataflow, &placed);
-            stages.push(Stage { part, dataflow, placed, ports, pipeline });
+            stages.push(Stage { part, dataflow, placed, ports, pipeline, objects: Vec::new() });
         }
+        add_objects(&program, &mut stages);
         Ok(Hardware { program, stages, units, period_ps: options.period_ps })
     }
 
@@ -113,8 +124,25 @@ impl Hardware {
 
     /// The design of a stage. With `observed`, what it asks the units of its tables are outputs.
     pub(crate) fn design(&self, stage: &Stage, observed: bool) -> Design {
-        let accesses = (stage.dataflow.accesses.as_slice(), &stage.ports);
-        assemble(&self.program, stage.pipeline.clone(), accesses, &self.units, observed)
+        assemble(Parts {
+            program: &self.program,
+            pipeline: stage.pipeline.clone(),
+            accesses: &stage.dataflow.accesses,
+            ports: &stage.ports,
+            tables: &self.units,
+            objects: &stage.objects,
+            interval: stage.placed.interval,
+            observed,
+        })
+    }
+
+    /// The ports of software to the units of a stage, in the order of the ports of its design.
+    pub fn software_ports(&self, part: Part) -> Vec<SoftwarePort> {
+        let Some(stage) = self.stages.iter().find(|stage| stage.part == part) else { return Vec::new() };
+        let accesses = &stage.dataflow.accesses;
+        let used = |unit: &&TableUnit| accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table));
+        let tables = self.units.iter().filter(used).map(|unit| unit.software_port(&self.program));
+        tables.chain(stage.objects.iter().map(ObjectUnit::port)).collect()
     }
 
     /// What the hardware is like.
@@ -153,7 +181,7 @@ impl Hardware {
             kind: access.unit.kind(),
             object: object(&self.program, &access.unit).to_owned(),
             cycle: *cycle,
-            latency: access.unit.latency(),
+            latency: access.latency,
             asked_bits: access.inputs.iter().map(|(_, ty)| input_width(*ty)).sum(),
             answered_bits: access.answer,
         });
@@ -175,6 +203,33 @@ impl Hardware {
     /// The hardware IR refuses a pipeline: it is larger than its limits allow.
     pub fn simulate(self) -> Result<Running, Refusal> {
         Running::new(self)
+    }
+}
+
+/// Gives each stage the units of the objects that it alone asks.
+fn add_objects(program: &Program, stages: &mut [Stage]) {
+    let mut users: BTreeMap<ObjectKey, usize> = BTreeMap::new();
+    for key in stages.iter().flat_map(|stage| stage.placed.slots.keys()) {
+        *users.entry(*key).or_default() += 1;
+    }
+    for stage in stages {
+        let Stage { dataflow, placed, .. } = &*stage;
+        let of = |(key, slots): (&ObjectKey, &Vec<Slot>)| {
+            let interval = placed.intervals.get(key).copied().unwrap_or(1);
+            let bounds = (interval, placed.latency);
+            is_own(*key, users[key])
+                .then(|| ObjectUnit::of(program, (*key, slots), &dataflow.accesses, bounds))
+                .flatten()
+        };
+        let mut objects: Vec<ObjectUnit> = placed.slots.iter().filter_map(of).collect();
+        // Tables and objects of different kinds may have one name.
+        let mut taken: FxHashSet<String> = program.tables.values().map(|table| table.name.clone()).collect();
+        for unit in &mut objects {
+            while !taken.insert(unit.name.clone()) {
+                unit.name = format!("{}.{}", unit.name, unit.kind_name().replace(' ', "_"));
+            }
+        }
+        stage.objects = objects;
     }
 }
 

@@ -26,5 +26,7 @@ pub const MAX_QUOTIENT: u32 = 64;
 pub const MAX_HASH_LENGTHS: usize = 16;
 /// Accesses to tables and objects in a stage.
 pub const MAX_ACCESSES: usize = 1 << 12;
+/// Bits of memory of the unit of one object.
+pub const MAX_OBJECT_BITS: u64 = 1 << 28;
 /// Cycles from the first to the last of a stage.
 pub const MAX_LATENCY: u32 = 1 << 12;

@@ -5,14 +5,19 @@
 //! The delays are estimates for an FPGA with 6-input lookup tables ([`delay`]). Since every frame takes the same path through the
 //! pipeline, a value has one cycle, and so does the last of them: the latency.
 //!
-//! Accesses to one object keep the order that they have in the program: none is made in an earlier cycle than the one before it.
-//! So an object sees the accesses of a frame in order; [`Schedule::interval`] says how many cycles apart frames have to come where
-//! an object is written after it is read, such that they see each other's writes, too.
+//! Accesses to one object keep the order that they have in the program, as far apart as [`Unit::apart`] says; accesses that no frame
+//! makes both ([`Conditions`]) need no order. [`Schedule::slots`] are the groups of accesses that share a port of the unit, and
+//! [`Schedule::interval`] says how many cycles apart frames have to come such that each sees what the one before did.
+//!
+//! An interval comes from accesses at different cycles. So those that exclude each other are moved to one cycle, and those without an
+//! answer to cycles that follow each other; that takes further passes, each with a least cycle for every access.
 
+use crate::exclusive::Conditions;
 use crate::graph::{Binary, Node, Unary, Wire};
 use crate::limits::{MAX_LATENCY, MAX_REGISTERS};
 use crate::refusal::Construct;
-use crate::stage::{Dataflow, Unit};
+use crate::slots::{Slot, aligned, intervals, slots};
+use crate::stage::{Dataflow, ObjectKey};
 use cranelift_entity::SecondaryMap;
 use std::collections::BTreeMap;
 
@@ -23,6 +28,10 @@ pub(crate) struct Schedule {
     pub(crate) cycle: SecondaryMap<Wire, Option<u32>>,
     /// The cycle in which an access is asked for.
     pub(crate) access: Vec<u32>,
+    /// The ports that accesses share, by their objects.
+    pub(crate) slots: BTreeMap<ObjectKey, Vec<Slot>>,
+    /// The fewest cycles from one frame to the next for the sake of each object.
+    pub(crate) intervals: BTreeMap<ObjectKey, u32>,
     /// The cycles from a frame to what is said of it.
     pub(crate) latency: u32,
     /// The fewest cycles from one frame to the next.
@@ -31,72 +40,126 @@ pub(crate) struct Schedule {
 
 /// Picoseconds after the edge of the clock at which values of registers are there, and before the next at which they must be.
 const MARGIN: u32 = 500;
+/// Passes that move accesses to common cycles.
+const PASSES: usize = 6;
+/// Accesses to one object that are compared with each other; of more, each waits for all before it.
+const MAX_COMPARED: usize = 128;
 
 /// Places a stage in time. `period` is the length of a cycle in picoseconds.
 pub(crate) fn schedule(dataflow: &Dataflow, period: u32) -> Result<Schedule, Construct> {
-    let graph = &dataflow.graph;
     let needed = needed(dataflow);
-    let room = period.saturating_sub(MARGIN).max(1);
-    let mut cycle: SecondaryMap<Wire, Option<u32>> = SecondaryMap::new();
-    let mut time: SecondaryMap<Wire, u32> = SecondaryMap::new();
-    let mut access: Vec<u32> = Vec::new();
-    let mut objects: BTreeMap<(u8, u32), u32> = BTreeMap::new();
-    let place_accesses = |until: usize,
-                          cycle: &SecondaryMap<Wire, Option<u32>>,
-                          access: &mut Vec<u32>,
-                          objects: &mut BTreeMap<(u8, u32), u32>| {
+    let conditions = Conditions::of(dataflow);
+    let mut objects: BTreeMap<ObjectKey, Vec<usize>> = BTreeMap::new();
+    for (at, access) in dataflow.accesses.iter().enumerate() {
+        objects.entry(access.unit.object()).or_default().push(at);
+    }
+    let pass = Pass { dataflow, needed: &needed, conditions: &conditions, objects: &objects, period };
+    let mut least = vec![0; dataflow.accesses.len()];
+    let mut best = pass.place(&least)?;
+    for _ in 0..PASSES {
+        let moved = aligned(dataflow, &conditions, &objects, &best.access);
+        let next: Vec<u32> = least.iter().zip(&moved).map(|(old, new)| *old.max(new)).collect();
+        if next == least || next == best.access {
+            break;
+        }
+        least = next;
+        // Where there is no room to move, accesses stay as they were.
+        match pass.place(&least) {
+            Ok(placed) => best = placed,
+            Err(_) => break,
+        }
+    }
+    Ok(best)
+}
+
+/// What a pass goes by.
+struct Pass<'a> {
+    dataflow: &'a Dataflow,
+    needed: &'a SecondaryMap<Wire, bool>,
+    conditions: &'a Conditions,
+    objects: &'a BTreeMap<ObjectKey, Vec<usize>>,
+    period: u32,
+}
+
+impl Pass<'_> {
+    fn place(&self, least: &[u32]) -> Result<Schedule, Construct> {
+        let dataflow = self.dataflow;
+        let graph = &dataflow.graph;
+        let room = self.period.saturating_sub(MARGIN).max(1);
+        let mut cycle: SecondaryMap<Wire, Option<u32>> = SecondaryMap::new();
+        let mut time: SecondaryMap<Wire, u32> = SecondaryMap::new();
+        let mut access: Vec<u32> = Vec::new();
+        for wire in graph.wires() {
+            if !self.needed[wire] {
+                continue;
+            }
+            let (mut at, mut after) = (0, 0);
+            match graph.node(wire) {
+                Node::Answer(of, _) => {
+                    let of = *of as usize;
+                    self.place_accesses(of + 1, least, &cycle, &mut access);
+                    at = access[of] + dataflow.accesses[of].latency;
+                }
+                node => node.operands(|operand| {
+                    let (of, ends) = (cycle[operand].unwrap_or(0), time[operand]);
+                    if graph.constant(operand).is_none() {
+                        (at, after) = match of.cmp(&at) {
+                            std::cmp::Ordering::Greater => (of, ends),
+                            std::cmp::Ordering::Equal => (at, after.max(ends)),
+                            std::cmp::Ordering::Less => (at, after),
+                        };
+                    }
+                }),
+            }
+            let takes = delay(graph.node(wire), graph.width(wire), |operand| graph.width(operand));
+            if after + takes > room && after > 0 {
+                (at, after) = (at + 1, 0);
+            }
+            cycle[wire] = Some(at);
+            time[wire] = after + takes;
+        }
+        self.place_accesses(dataflow.accesses.len(), least, &cycle, &mut access);
+        let ends = access.iter().zip(&dataflow.accesses).map(|(at, made)| match made.answer {
+            0 => *at,
+            _ => at + made.latency,
+        });
+        let outputs = dataflow.outputs.iter().filter_map(|(_, wire)| cycle[*wire]);
+        let latency = ends.chain(outputs).max().unwrap_or(0);
+        if latency > MAX_LATENCY {
+            return Err(Construct::Latency);
+        }
+        if registers(dataflow, &cycle, &access, latency) > MAX_REGISTERS {
+            return Err(Construct::Registers);
+        }
+        let slots = slots(dataflow, self.conditions, self.objects, &access);
+        let intervals = intervals(&slots);
+        let interval = intervals.values().copied().max().unwrap_or(1);
+        Ok(Schedule { cycle, access, slots, intervals, latency, interval })
+    }
+
+    /// Places the accesses before the one with that number.
+    fn place_accesses(
+        &self,
+        until: usize,
+        least: &[u32],
+        cycle: &SecondaryMap<Wire, Option<u32>>,
+        access: &mut Vec<u32>,
+    ) {
         while access.len() < until {
-            let made = &dataflow.accesses[access.len()];
+            let number = access.len();
+            let made = &self.dataflow.accesses[number];
             let wires = made.inputs.iter().map(|(wire, _)| *wire).chain([made.enable]);
             let ready = wires.filter_map(|wire| cycle[wire]).max().unwrap_or(0);
-            let last = objects.entry(made.unit.object()).or_default();
-            *last = ready.max(*last);
-            access.push(*last);
+            let of_object = &self.objects[&made.unit.object()];
+            let is_compared = of_object.len() <= MAX_COMPARED;
+            let before = of_object.iter().copied().take_while(|other| *other < number);
+            let before = before.filter(|other| !is_compared || !self.conditions.exclude(*other, number));
+            let after =
+                before.map(|other| access[other] + self.dataflow.accesses[other].unit.apart(&made.unit));
+            let at = after.chain([ready, least[number]]).max().unwrap_or(0);
+            access.push(at);
         }
-    };
-    for wire in graph.wires() {
-        if !needed[wire] {
-            continue;
-        }
-        let (mut at, mut after) = (0, 0);
-        match graph.node(wire) {
-            Node::Answer(of, _) => {
-                let of = *of as usize;
-                place_accesses(of + 1, &cycle, &mut access, &mut objects);
-                at = access[of] + dataflow.accesses[of].unit.latency();
-            }
-            node => node.operands(|operand| {
-                let (of, ends) = (cycle[operand].unwrap_or(0), time[operand]);
-                if graph.constant(operand).is_none() {
-                    (at, after) = match of.cmp(&at) {
-                        std::cmp::Ordering::Greater => (of, ends),
-                        std::cmp::Ordering::Equal => (at, after.max(ends)),
-                        std::cmp::Ordering::Less => (at, after),
-                    };
-                }
-            }),
-        }
-        let takes = delay(graph.node(wire), graph.width(wire), |operand| graph.width(operand));
-        if after + takes > room && after > 0 {
-            (at, after) = (at + 1, 0);
-        }
-        cycle[wire] = Some(at);
-        time[wire] = after + takes;
     }
-    place_accesses(dataflow.accesses.len(), &cycle, &mut access, &mut objects);
-    let ends = access.iter().zip(&dataflow.accesses).map(|(at, made)| match made.answer {
-        0 => *at,
-        _ => at + made.unit.latency(),
-    });
-    let outputs = dataflow.outputs.iter().filter_map(|(_, wire)| cycle[*wire]);
-    let latency = ends.chain(outputs).max().unwrap_or(0);
-    if latency > MAX_LATENCY {
-        return Err(Construct::Latency);
-    }
-    if registers(dataflow, &cycle, &access, latency) > MAX_REGISTERS {
-        return Err(Construct::Registers);
-    }
-    Ok(Schedule { interval: interval(dataflow, &access), cycle, access, latency })
 }
 
 /// Registers: of each wire one for each cycle from its own to the last in which something needs it.
@@ -120,18 +183,6 @@ fn registers(
     dataflow.outputs.iter().for_each(|(_, wire)| needs(*wire, latency));
     let wires = dataflow.graph.wires().filter(|wire| dataflow.graph.constant(*wire).is_none());
     wires.filter_map(|wire| Some(u64::from(last[wire].saturating_sub(cycle[wire]?)))).sum()
-}
-
-/// The fewest cycles between frames: from the first access to a register to the last that may change what it read.
-fn interval(dataflow: &Dataflow, access: &[u32]) -> u32 {
-    let mut spans: BTreeMap<(u8, u32), (u32, u32)> = BTreeMap::new();
-    for (at, made) in access.iter().zip(&dataflow.accesses) {
-        if let Unit::RegisterRead(_) | Unit::RegisterWrite(_) = made.unit {
-            let span = spans.entry(made.unit.object()).or_insert((*at, *at));
-            *span = (span.0.min(*at), span.1.max(*at));
-        }
-    }
-    spans.values().map(|(first, last)| last - first + 1).max().unwrap_or(1)
 }
 
 /// The wires that outputs and accesses depend on.

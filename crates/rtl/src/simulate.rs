@@ -1,8 +1,9 @@
 //! A stage in simulation: a frame goes in, cycles pass, units answer, what is said comes out.
 
-use crate::assemble::{WritePorts, unit_of};
+use crate::assemble::unit_of;
 use crate::frame_bits::frame_bits;
 use crate::hardware::{Hardware, Stage};
+use crate::objects::{Synced, bring_back};
 use crate::stage::{Input, Output, Unit};
 use crate::tables::{Contents, Full, TableUnit};
 use crate::units::Objects;
@@ -21,7 +22,10 @@ pub(crate) struct Simulation {
     /// In the order of the program.
     accesses: Vec<Access>,
     tables: Vec<Table>,
+    objects: Vec<Synced>,
+    ready: SignalId,
     latency: u32,
+    interval: u32,
 }
 
 /// A table that has units in the design.
@@ -40,6 +44,10 @@ struct Access {
     answer: Option<SignalId>,
     /// Whether a unit of the design answers.
     has_unit: bool,
+    /// The unit of an object that does what is asked.
+    object: Option<usize>,
+    /// Cycles to the answer.
+    latency: u32,
 }
 
 impl Simulation {
@@ -68,14 +76,16 @@ impl Simulation {
                 width: access.answer,
                 answer: ports.answer.as_ref().and_then(|name| input(name)),
                 has_unit: unit_of(&hardware.units, access).is_some(),
+                object: stage.objects.iter().position(|unit| unit.key == access.unit.object()),
+                latency: access.latency,
             });
         }
         let used = |unit: &&TableUnit| {
             dataflow.accesses.iter().any(|access| access.unit == Unit::Lookup(unit.table))
         };
         let tables = hardware.units.iter().filter(used).map(|unit| {
-            let ports = WritePorts::of(&hardware.program, unit.table);
-            let write = [&ports.enable, &ports.address, &ports.data].map(|name| input(name));
+            let port = unit.software_port(&hardware.program);
+            let write = ["write_enable", "write_address", "write_data"].map(|what| input(&port.port(what)));
             Table { contents: Contents::new(unit.clone()), write }
         });
         let tables = tables.collect();
@@ -91,7 +101,10 @@ impl Simulation {
                 .collect::<Result<_, String>>()?,
             accesses,
             tables,
+            objects: stage.objects.iter().map(|unit| Synced::new(unit.clone(), &simulator)).collect(),
+            ready: output("ready")?,
             latency: schedule.latency,
+            interval: schedule.interval,
             simulator,
         })
     }
@@ -104,7 +117,7 @@ impl Simulation {
     /// Sends a frame through; gives the outputs.
     ///
     /// # Errors
-    /// The entries of a table do not fit its unit.
+    /// What there is does not fit a unit.
     pub(crate) fn run(
         &mut self,
         frame: &[u8],
@@ -112,12 +125,20 @@ impl Simulation {
         objects: &mut Objects<'_>,
     ) -> Result<Vec<(Output, Bits)>, Full> {
         self.write_tables(objects.state)?;
+        for unit in &mut self.objects {
+            unit.write(objects.state, &mut self.simulator)?;
+        }
+        self.wait();
         if let Some(port) = self.frame {
             self.simulator.set(port, &frame_bits(frame, 0, self.window * 8));
         }
         for (of, width, port) in &self.inputs {
             if let Some(port) = port {
-                self.simulator.set(*port, &input(*of, *width));
+                let value = match of {
+                    Input::Now => Bits::new(*width, u128::from(objects.now_ns)),
+                    other => input(*other, *width),
+                };
+                self.simulator.set(*port, &value);
             }
         }
         self.set_valid(1);
@@ -136,7 +157,7 @@ impl Simulation {
                     && let Some(answer) = self.ask(at, objects)
                     && !self.accesses[at].has_unit
                 {
-                    coming.push((cycle + self.accesses[at].unit.latency(), at, answer));
+                    coming.push((cycle + self.accesses[at].latency, at, answer));
                 }
             }
             if cycle == self.latency {
@@ -146,7 +167,19 @@ impl Simulation {
             self.simulator.step();
             self.set_valid(0);
         }
+        bring_back(&mut self.objects, &mut self.simulator, objects);
         Ok(said)
+    }
+
+    /// Lets cycles pass until the stage takes a frame.
+    fn wait(&mut self) {
+        let most = 2 * (self.latency + self.interval) + 16;
+        for _ in 0..most {
+            if self.simulator.get_u64(self.ready) == 1 {
+                break;
+            }
+            self.simulator.step();
+        }
     }
 
     /// Writes what has changed in tables since the last frame, a word in each cycle.
@@ -172,12 +205,16 @@ impl Simulation {
 
     /// Has a unit do what the pipeline asks for in this cycle, if it does.
     fn ask(&mut self, at: usize, objects: &mut Objects<'_>) -> Option<Bits> {
-        let Access { unit, enable, inputs, width, .. } = &self.accesses[at];
+        let Access { unit, enable, inputs, width, object, .. } = &self.accesses[at];
         if self.simulator.get_u64(*enable) == 0 {
             return None;
         }
         let inputs: Vec<(Bits, Type)> =
             inputs.iter().map(|(port, ty)| (self.simulator.get(*port), *ty)).collect();
+        if let Some(at) = *object {
+            self.objects[at].asked(unit, &inputs);
+            return None;
+        }
         objects.access(unit, &inputs, *width)
     }
 }

@@ -33,6 +33,8 @@ pub enum Input {
     Valid(HeaderId),
     /// The cursor of the parser, in bits: 32 bits.
     Cursor,
+    /// The time for which meters color it, in nanoseconds: 64 bits.
+    Now,
 }
 
 /// What the hardware of a stage says of a frame.
@@ -75,9 +77,9 @@ pub enum Unit {
     Count(CounterId),
     /// Counts in an entry: entry, bytes.
     CountDirect(TableId),
-    /// Meters: index, bytes, color; answers with 8 bits.
+    /// Meters: index, bytes, color, time; answers with 8 bits.
     Meter(MeterId),
-    /// Meters in an entry: entry, bytes, color; answers with 8 bits.
+    /// Meters in an entry: entry, bytes, color, time; answers with 8 bits.
     MeterDirect(TableId),
     /// Reads a register: index.
     RegisterRead(RegisterId),
@@ -101,6 +103,8 @@ pub(crate) struct Access {
     pub(crate) inputs: Vec<(Wire, Type)>,
     /// The bits of the answer; 0: none.
     pub(crate) answer: u32,
+    /// Cycles from the request to the answer, registers of the unit included.
+    pub(crate) latency: u32,
 }
 
 /// Where things are in the answer of a table, from its lowest bit on.
@@ -152,11 +156,12 @@ impl Unit {
         }
     }
 
-    /// The cycles from a request to its answer, registers of the unit included.
+    /// The cycles from a request to its answer where no unit of hardware says another number.
     pub fn latency(&self) -> u32 {
         match self {
-            Unit::Lookup(_) => 3,
-            Unit::RegisterRead(_) | Unit::Meter(_) | Unit::MeterDirect(_) | Unit::Member(_) => 2,
+            Unit::Lookup(_) | Unit::Member(_) => 3,
+            Unit::RegisterRead(_) => 2,
+            Unit::Meter(_) | Unit::MeterDirect(_) => METER_LATENCY,
             Unit::Random => 1,
             Unit::Count(_)
             | Unit::CountDirect(_)
@@ -167,18 +172,52 @@ impl Unit {
     }
 
     /// The object that it is an access to; accesses to one object happen in the order of the program.
-    pub(crate) fn object(&self) -> (u8, u32) {
+    pub(crate) fn object(&self) -> ObjectKey {
         match self {
-            Unit::Lookup(table) => (0, table.as_u32()),
-            Unit::Member(set) => (1, set.as_u32()),
-            Unit::Count(counter) => (2, counter.as_u32()),
-            Unit::CountDirect(table) => (3, table.as_u32()),
-            Unit::Meter(meter) => (4, meter.as_u32()),
-            Unit::MeterDirect(table) => (5, table.as_u32()),
-            Unit::RegisterRead(register) | Unit::RegisterWrite(register) => (6, register.as_u32()),
-            Unit::Random => (7, 0),
-            Unit::Digest(_) => (8, 0),
-            Unit::Log(_) => (9, 0),
+            Unit::Lookup(table) => ObjectKey::Table(*table),
+            Unit::Member(set) => ObjectKey::ValueSet(*set),
+            Unit::Count(counter) => ObjectKey::Counter(*counter),
+            Unit::CountDirect(table) => ObjectKey::DirectCounter(*table),
+            Unit::Meter(meter) => ObjectKey::Meter(*meter),
+            Unit::MeterDirect(table) => ObjectKey::DirectMeter(*table),
+            Unit::RegisterRead(register) | Unit::RegisterWrite(register) => ObjectKey::Register(*register),
+            Unit::Random => ObjectKey::Random,
+            Unit::Digest(_) | Unit::Log(_) => ObjectKey::Messages,
+        }
+    }
+
+    /// The cycles from a request to the next one of the same frame to the same object.
+    pub(crate) fn apart(&self, next: &Unit) -> u32 {
+        match (self, next) {
+            // Copies that nothing here writes.
+            (Unit::Lookup(_) | Unit::Member(_) | Unit::RegisterRead(_), Unit::RegisterRead(_))
+            | (Unit::Lookup(_) | Unit::Member(_), _)
+            | (Unit::RegisterWrite(_), Unit::RegisterRead(_)) => 0,
+            // An answer has all that was written before the cycle in which it comes.
+            (Unit::RegisterRead(_), _) => self.latency(),
+            (Unit::Meter(_) | Unit::MeterDirect(_), _) => METER_INTERVAL,
+            _ => 1,
         }
     }
 }
+
+/// An object, or what stands for several that share a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ObjectKey {
+    Table(TableId),
+    ValueSet(ValueSetId),
+    Counter(CounterId),
+    DirectCounter(TableId),
+    Meter(MeterId),
+    DirectMeter(TableId),
+    Register(RegisterId),
+    /// The generator of random numbers.
+    Random,
+    /// Digests and lines.
+    Messages,
+}
+
+/// The cycles from a request to a meter to its answer.
+pub(crate) const METER_LATENCY: u32 = 7;
+/// The cycles from a request to a meter to the next that may be to the same cell.
+pub(crate) const METER_INTERVAL: u32 = 2;

@@ -63,6 +63,7 @@ impl Tables {
         index: u64,
         value: CounterValue,
     ) -> Result<(), WriteError> {
+        self.counter_writes += 1;
         let before = self.counter_value(counter, index)?;
         match counter {
             // The cell is there.
@@ -83,6 +84,7 @@ impl Tables {
         index: u64,
         value: CounterValue,
     ) -> Result<(), WriteError> {
+        self.counter_writes += 1;
         match counter {
             CounterRef::Indexed(id) => {
                 let array = &mut self.counters[id];
@@ -98,6 +100,7 @@ impl Tables {
     /// # Errors
     /// The table has no direct counter.
     pub fn reset_counter(&mut self, counter: CounterRef) -> Result<(), WriteError> {
+        self.counter_writes += 1;
         if self.undo.is_some() {
             let cells: Vec<u64> = match counter {
                 CounterRef::Indexed(id) => (0..self.counters[id].size()).collect(),
@@ -191,6 +194,7 @@ impl Tables {
         index: u64,
         counts: ColorCounts,
     ) -> Result<(), WriteError> {
+        self.counter_writes += 1;
         let index = entry_index(index)?;
         let before = self.tables[table].meter_counts(index)?;
         self.tables[table].set_meter_counts(index, counts)?;
@@ -216,6 +220,7 @@ impl State {
         index: u64,
         config: Option<MeterConfig>,
     ) -> Result<(), WriteError> {
+        self.object_writes += 1;
         let before = self.shared.meters[meter].meter(index);
         self.shared.meters[meter].configure(index, config)?;
         if let Some(before) = before {
@@ -229,6 +234,7 @@ impl State {
     /// # Errors
     /// Rates that contradict each other.
     pub fn set_all_meters(&mut self, meter: MeterId, config: Option<MeterConfig>) -> Result<(), WriteError> {
+        self.object_writes += 1;
         let before = self.noted.notes().then(|| self.shared.meters[meter].snapshot());
         self.shared.meters[meter].configure_all(config)?;
         if let Some(before) = before {
@@ -266,6 +272,7 @@ impl State {
         index: u64,
         counts: ColorCounts,
     ) -> Result<(), WriteError> {
+        self.object_writes += 1;
         let array = &mut self.shared.meters[meter];
         let size = array.size();
         array.set_counts(index, counts).then_some(()).ok_or(WriteError::Index { index, size })
@@ -285,6 +292,7 @@ impl State {
     /// # Errors
     /// No such cell, or a value of another width.
     pub fn set_register(&mut self, register: RegisterId, index: u64, value: &Bits) -> Result<(), WriteError> {
+        self.object_writes += 1;
         self.check_cell(register, index)?;
         let width = self.shared.registers[register].width();
         if value.width() != width {
@@ -298,6 +306,7 @@ impl State {
 
     /// Sets all cells of a register to zero.
     pub fn reset_register(&mut self, register: RegisterId) {
+        self.object_writes += 1;
         if self.noted.notes() {
             let before = self.shared.registers[register].snapshot();
             self.noted.note_undo(|| ObjectUndo::Registers(register, before));
@@ -310,6 +319,7 @@ impl State {
     /// # Errors
     /// The member is there, the set is full, or the matches do not fit its fields.
     pub fn insert_value(&mut self, set: ValueSetId, member: &[EntryMatch]) -> Result<(), WriteError> {
+        self.object_writes += 1;
         let member = self.set_matches(set, member)?;
         self.note_set(set);
         Ok(self.own.value_sets[set].insert(&member)?)
@@ -320,6 +330,7 @@ impl State {
     /// # Errors
     /// No such member, or matches that do not fit.
     pub fn remove_value(&mut self, set: ValueSetId, member: &[EntryMatch]) -> Result<(), WriteError> {
+        self.object_writes += 1;
         let member = self.set_matches(set, member)?;
         self.note_set(set);
         Ok(self.own.value_sets[set].remove(&member)?)
@@ -330,6 +341,7 @@ impl State {
     /// # Errors
     /// As [`State::insert_value`].
     pub fn replace_values(&mut self, set: ValueSetId, members: &[Vec<EntryMatch>]) -> Result<(), WriteError> {
+        self.object_writes += 1;
         let members: Vec<Vec<FieldMatch>> =
             members.iter().map(|member| self.set_matches(set, member)).collect::<Result<_, _>>()?;
         self.note_set(set);
@@ -338,6 +350,7 @@ impl State {
 
     /// Removes all members of a value set.
     pub fn clear_values(&mut self, set: ValueSetId) {
+        self.object_writes += 1;
         self.note_set(set);
         self.own.value_sets[set].clear();
     }

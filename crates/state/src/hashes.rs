@@ -13,6 +13,7 @@ impl State {
     /// Has a hash compute another CRC from now on. False, and nothing changed, when that is not of its width. A reset leaves
     /// it, as bmv2's does.
     pub fn set_own_hash(&mut self, id: HashId, parameters: CrcParameters) -> bool {
+        self.object_writes += 1;
         let hash = &mut self.own.hashes[id];
         let fits = hash.parameters().width == parameters.width;
         if fits {

@@ -117,6 +117,7 @@ impl Tables {
     /// # Errors
     /// The system has no memory for something; all else is taken back.
     pub(crate) fn undo(&mut self) -> Result<(), WriteError> {
+        self.counter_writes += 1;
         let noted = self.undo.take().unwrap_or_default();
         self.take_back(Journal(noted))
     }

@@ -30,6 +30,7 @@ mod hashes;
 mod journal;
 mod lookup;
 mod migration;
+mod mirror;
 mod names;
 mod objects;
 mod own;
@@ -51,6 +52,7 @@ pub use error::{BuildError, ObjectKind, WriteError};
 pub use journal::{Journal, Recording};
 pub use lookup::{Lookup, LookupCounts, Selected};
 pub use migration::{Carried, Migration, NotNow};
+pub use mirror::Written;
 pub use names::{Names, find_named};
 pub use objects::ObjectWrite;
 pub use plugins::{PluginAnswer, PluginCaller, PluginHost};
@@ -65,7 +67,7 @@ pub use millrace_tables::engines::{
 };
 pub use millrace_tables::{
     Account as CreditAccount, AccountCell, AccountConfig, AccountError, AccountTest, Color, ColorCounts,
-    CounterKind, CounterValue, EntryIndex, GroupMember, MeterConfig, MeterError, MeterRates, MeterUnit,
-    ProfileError, REFUSED_BYTES, Rate, RecordLayout, Selection, SpecError, TableError, TableReader,
-    argument_size, network_order,
+    CounterKind, CounterValue, EntryIndex, GroupMember, Meter, MeterConfig, MeterError, MeterRates,
+    MeterUnit, ProfileError, REFUSED_BYTES, Rate, RecordLayout, Selection, SpecError, TableError,
+    TableReader, argument_size, network_order,
 };

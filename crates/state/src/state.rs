@@ -34,6 +34,8 @@ pub struct State {
     pub(crate) account: Arc<Account>,
     /// What another state's objects will move into.
     pub(crate) vacant: Vacant,
+    /// Counts writes of control to registers, meters, value sets and hashes.
+    pub(crate) object_writes: u64,
 }
 
 impl std::fmt::Debug for State {
@@ -110,7 +112,7 @@ impl State {
         account.check(tables.held()).map_err(|error| prices::over(&schema, error))?;
         tables.charge.move_to(&account);
         let (handle, noted) = (TablesHandle::new(tables), Noted::default());
-        Ok(State { schema, handle, shared, own, noted, account, vacant })
+        Ok(State { schema, handle, shared, own, noted, account, vacant, object_writes: 0 })
     }
 
     /// What it may take, and what it does.
@@ -142,7 +144,7 @@ impl State {
         drop(tables);
         let (schema, shared) = (Arc::clone(&self.schema), self.shared.share());
         let (noted, account, vacant) = (Noted::default(), Arc::clone(&self.account), self.vacant.clone());
-        let mut other = State { schema, handle, shared, own, noted, account, vacant };
+        let mut other = State { schema, handle, shared, own, noted, account, vacant, object_writes: 0 };
         let host = self.handle.lock().plugins.clone();
         host.map_or(Ok(()), |host| other.set_plugins(&host))?;
         Ok(other)
@@ -150,6 +152,7 @@ impl State {
 
     /// Makes the copies that this worker has of what control writes, of value sets and hashes, those of another worker.
     pub fn copy_from(&mut self, other: &State) {
+        self.object_writes += 1;
         self.own.value_sets = other.own.value_sets.clone();
         self.own.hashes = other.own.hashes.clone();
     }
@@ -202,6 +205,7 @@ impl State {
     /// # Errors
     /// None that [`State::new`] did not give for the same program.
     pub fn reset(&mut self, tables: &mut Tables) -> Result<(), BuildError> {
+        self.object_writes += 1;
         let mut own = Own::new(self.own.domain.clone(), self.own.hashes.clone());
         let (mut made, shared) = make(&self.schema, &mut own, &Vacant::default())?;
         made.plugins = tables.plugins.clone();
@@ -241,6 +245,7 @@ impl State {
     /// # Errors
     /// The system has no memory for something; all else is taken back.
     pub fn undo(&mut self, tables: &mut Tables) -> Result<(), WriteError> {
+        self.object_writes += 1;
         while let Some(before) = self.noted.before_reset.take() {
             let BeforeReset { tables: before_tables, shared, mut own, noted } = *before;
             // What the program has drawn stays drawn, and its hashes keep their parameters.

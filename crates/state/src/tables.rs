@@ -30,6 +30,8 @@ pub struct Tables {
     uncommitted: Vec<TableId>,
     /// Counts commits, and writes to meters, which packets meet without one.
     pub(crate) commits: u64,
+    /// Counts writes of control to counters and to what meters counted.
+    pub(crate) counter_writes: u64,
     /// What runs the plugins of this program and of those that take over from it.
     pub(crate) plugins: Option<Arc<dyn PluginHost>>,
     /// Whether a thread waits until there is nothing else to write.
@@ -143,6 +145,7 @@ impl Tables {
             undo: None,
             uncommitted: Vec::new(),
             commits: 0,
+            counter_writes: 0,
             plugins: None,
             settling: false,
         }

@@ -8,7 +8,7 @@ use crate::counter::{CounterPart, CounterValue, Tally};
 use crate::direct_meter::MeterCell;
 use crate::engines::{NoMemory, Segments};
 use crate::entry::EntryIndex;
-use crate::meter::{Color, ColorCounts, MeterConfig, MeterUnit};
+use crate::meter::{Color, ColorCounts, Meter, MeterConfig, MeterUnit};
 use crate::table::TableSpec;
 use crate::{MeterError, TableError};
 use std::sync::Arc;
@@ -228,6 +228,18 @@ impl Attached {
     pub(crate) fn add_meter_counts(&mut self, index: EntryIndex, counts: ColorCounts) {
         for (tally, value) in self.meters.iter_mut().flat_map(|meters| &mut meters.colors).zip(counts) {
             tally.add(index.0 as usize, value);
+        }
+    }
+
+    /// The meter of an entry as it is now.
+    pub(crate) fn meter(&self, index: EntryIndex) -> Option<Meter> {
+        self.meter_cell(index).map(MeterCell::look)
+    }
+
+    /// Sets the buckets of the meter of an entry, as long as its parameters are the same.
+    pub(crate) fn keep_meter(&self, index: EntryIndex, meter: &Meter) {
+        if let Some(cell) = self.meter_cell(index) {
+            cell.keep(meter);
         }
     }
 

@@ -89,6 +89,35 @@ impl MeterCell {
         (self.version.load(Ordering::Relaxed) == version).then_some((version, words))
     }
 
+    /// The meter as it is now.
+    pub(crate) fn look(&self) -> Meter {
+        let _held = self.lock.hold();
+        // SAFETY: the lock is held.
+        let kept = unsafe { *self.kept.get() };
+        match self.newer(kept.version) {
+            Some((_, words)) => {
+                let mut meter = Meter::default();
+                // What was published does not contradict itself.
+                let _ = meter.configure(of_words(words));
+                meter
+            }
+            None => Meter::with(of_words(kept.words), [kept.committed, kept.peak], kept.last_ns),
+        }
+    }
+
+    /// Sets the buckets to those of a meter, as long as its parameters are those that are published.
+    pub(crate) fn keep(&self, meter: &Meter) {
+        let _held = self.lock.hold();
+        // SAFETY: the lock is held, and nothing below reaches the cell again.
+        let kept = unsafe { &mut *self.kept.get() };
+        if let Some((version, words)) = self.newer(kept.version) {
+            (kept.version, kept.words) = (version, words);
+        }
+        if of_words(kept.words) == meter.config() {
+            ([kept.committed, kept.peak], kept.last_ns) = meter.buckets();
+        }
+    }
+
     /// Colours a packet ([`Meter::execute`]). Parameters that are written at this moment count from a later packet on.
     pub(crate) fn execute(&self, now_ns: u64, units: u64, before: Color) -> Color {
         let _held = self.lock.hold();

@@ -170,12 +170,12 @@ impl Meter {
     }
 
     /// A meter with these parameters, whose buckets (committed, peak) hold so much and which had its last packet then.
-    pub(crate) fn with(config: Option<MeterConfig>, [committed, peak]: [u128; 2], last_ns: u64) -> Meter {
+    pub fn with(config: Option<MeterConfig>, [committed, peak]: [u128; 2], last_ns: u64) -> Meter {
         Meter { config, committed: Bucket { tokens: committed }, peak: Bucket { tokens: peak }, last_ns }
     }
 
     /// What [`Meter::with`] makes it from again, but for its parameters.
-    pub(crate) fn buckets(&self) -> ([u128; 2], u64) {
+    pub fn buckets(&self) -> ([u128; 2], u64) {
         ([self.committed.tokens, self.peak.tokens], self.last_ns)
     }
 

@@ -12,7 +12,7 @@ use crate::entry::{Entry, EntryIndex, EntrySpec, EntryTarget, GroupRef, MemberRe
 use crate::error::{SpecError, TableError};
 use crate::key::{FieldMatch, KeySchema, MatchKind};
 use crate::limits::{MAX_ACTION_BYTES, MAX_ENTRIES};
-use crate::meter::{ColorCounts, MeterConfig, MeterUnit};
+use crate::meter::{ColorCounts, Meter, MeterConfig, MeterUnit};
 use crate::prices::{self, Held};
 use crate::profile::{GroupMember, Selection};
 use crate::published::{Published, Rank, TableReader};
@@ -645,6 +645,18 @@ impl Table {
     pub fn meter_counts(&self, index: EntryIndex) -> Result<ColorCounts, TableError> {
         let counts = self.attached.meter_counts(index).ok_or(TableError::NoMeter)?;
         self.exists(index).then_some(counts).ok_or(TableError::NotFound)
+    }
+
+    /// The direct meter of an entry as it is now; none where there is no such entry or no meter.
+    pub fn meter_of(&self, index: EntryIndex) -> Option<Meter> {
+        self.exists(index).then(|| self.attached.meter(index)).flatten()
+    }
+
+    /// Sets the buckets of the direct meter of an entry to those of a meter, as long as its parameters are the same.
+    pub fn keep_meter(&mut self, index: EntryIndex, meter: Meter) {
+        if self.exists(index) {
+            self.attached.keep_meter(index, &meter);
+        }
     }
 
     /// Sets what [`Table::meter_counts`] gives.

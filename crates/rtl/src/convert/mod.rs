@@ -230,7 +230,8 @@ impl<'a> Converter<'a> {
     }
 
     fn access(&mut self, unit: Unit, enable: Wire, inputs: Vec<(Wire, Type)>, answer: u32) -> u32 {
-        self.accesses.push(Access { unit, enable, inputs, answer });
+        let latency = unit.latency();
+        self.accesses.push(Access { unit, enable, inputs, answer, latency });
         self.accesses.len() as u32 - 1
     }
 

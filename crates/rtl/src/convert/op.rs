@@ -6,7 +6,7 @@ use super::expr::Value;
 use super::{Converter, Step};
 use crate::graph::Wire;
 use crate::refusal::Construct;
-use crate::stage::Unit;
+use crate::stage::{Input, Unit};
 use millrace_midend::cfg::Op;
 use millrace_pipeline::*;
 
@@ -100,7 +100,8 @@ impl Converter<'_> {
             Inst::Meter { meter, index, color, length, dst } => {
                 let index = self.number(index, env)?;
                 let told = self.metered(color.as_ref(), length.as_ref(), env)?;
-                let access = self.access(Unit::Meter(*meter), cond, vec![index, told.0, told.1], 8);
+                let now = self.now();
+                let access = self.access(Unit::Meter(*meter), cond, vec![index, told.0, told.1, now], 8);
                 let color = self.graph.answer(access, 0, 8);
                 self.write(*dst, Value::Bits(color), env)?;
             }
@@ -186,6 +187,16 @@ impl Converter<'_> {
         self.write(dst, Value::Bits(value), env)
     }
 
+    /// The time for which meters color a frame.
+    fn now(&mut self) -> (Wire, Type) {
+        let known = self.inputs.iter().position(|(input, _)| *input == Input::Now);
+        let now = match known {
+            Some(number) => self.graph.input(number as u32, 64),
+            None => self.input(Input::Now, 64),
+        };
+        (now, Type::Bits(64))
+    }
+
     fn length(&mut self, env: &Env) -> (Wire, Type) {
         (env.cells[self.cells.length()], Type::Bits(32))
     }
@@ -242,7 +253,7 @@ impl Converter<'_> {
     ) -> Step<()> {
         let (hit, entry) = (env.cells[self.cells.hit(table)], env.cells[self.cells.entry(table)]);
         let enable = self.graph.and(cond, hit);
-        let inputs = vec![(entry, Type::Bits(32)), bytes, color];
+        let inputs = vec![(entry, Type::Bits(32)), bytes, color, self.now()];
         let access = self.access(Unit::MeterDirect(table), enable, inputs, 8);
         let (color, green) = (self.graph.answer(access, 0, 8), self.graph.number(8, 0));
         let color = self.graph.mux(hit, color, green);

@@ -21,6 +21,7 @@ mod tests;
 
 use crate::convert::answer_width;
 use crate::limits::MAX_VALUE;
+use crate::software_port::{PortKind, SoftwarePort};
 use crate::stage::LookupAnswer;
 use millrace_pipeline::{MatchKind, Program, TableId};
 
@@ -103,9 +104,26 @@ impl TableUnit {
         (unit.word() <= MAX_VALUE).then_some(unit)
     }
 
+    /// The port through which software writes its words.
+    pub fn software_port(&self, program: &Program) -> SoftwarePort {
+        SoftwarePort {
+            object: program.tables[self.table].name.clone(),
+            kind: PortKind::Table,
+            words: u64::from(self.miss()) + 1,
+            width: self.word(),
+            readable: false,
+            writable: true,
+        }
+    }
+
     /// The bits of the key.
     pub fn key(&self) -> u32 {
         self.fields.iter().map(|(width, _)| width).sum()
+    }
+
+    /// The cycles from a key to its answer.
+    pub fn latency(&self) -> u32 {
+        3
     }
 
     /// How many entries it holds at least.

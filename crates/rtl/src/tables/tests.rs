@@ -112,7 +112,7 @@ fn compare(keys: &[(u32, MatchKind)], entries: u64, step: u64) -> u32 {
             let wanted = objects.access(&Unit::Lookup(id), &asked, unit.answer).unwrap();
             let whole = asked.into_iter().map(|(bits, _)| bits).reduce(|high, low| high.concat(&low));
             sim.set(key, &whole.unwrap());
-            for _ in 0..Unit::Lookup(id).latency() {
+            for _ in 0..unit.latency() {
                 sim.step();
             }
             assert_eq!(sim.get(answer), wanted, "{keys:?}, {} entries", number + 1);

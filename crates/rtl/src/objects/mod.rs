@@ -1,0 +1,228 @@
+//! The units of objects, as hardware: counters, meters, registers, value sets, and messages to software.
+//!
+//! All accesses of a stage to one object go to one unit. Each [`Slot`](crate::slots::Slot) is a port of it, with `slotN_enable`,
+//! `slotN_inputM` and `slotN_answer`; the schedule sees to it that no two ports that share a memory port are used in one cycle. A
+//! unit takes a request in each cycle, and what it reads holds all that was written before, also what is on its way to the memory.
+//!
+//! Software reads and writes the words of a unit through a [`SoftwarePort`]. A write waits until the pipeline leaves the memory
+//! alone; as long as one waits, the stage takes no frame (`busy`), so it waits for no longer than the frames that are in the stage
+//! take. A read has a port of the memory of its own.
+
+mod counter;
+mod memory;
+mod messages;
+mod meter;
+mod register;
+mod sync;
+mod values;
+
+pub(crate) use messages::{Message, number_width, width as message_width};
+use meter::part as meter_part;
+pub(crate) use sync::{Synced, bring_back};
+
+#[cfg(test)]
+mod tests;
+
+use crate::limits::{MAX_OBJECT_BITS, MAX_VALUE};
+use crate::slots::Slot;
+use crate::software_port::{PortKind, SoftwarePort};
+use crate::stage::{Access, ObjectKey, Unit, input_width};
+use millrace_netlist::Module;
+use millrace_pipeline::{Bits, MatchKind, Program, Unit as Measured};
+
+/// What a unit is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// An array of cells.
+    Register {
+        width: u32,
+        size: u32,
+        initial: Option<Bits>,
+        /// Whether all reads share a port of the memory: no two frames read in one cycle.
+        one_read: bool,
+    },
+    /// An array of packets and bytes.
+    Counter { size: u32 },
+    /// An array of meters; each packet counts 1 or its bytes.
+    Meter { size: u32, packets: bool },
+    /// Members, which are compared at once.
+    Values { fields: Vec<(u32, MatchKind)>, size: u32 },
+    /// A queue of messages.
+    Messages { depth: u32, messages: Vec<Message> },
+}
+
+/// The unit of an object.
+#[derive(Clone, Debug)]
+pub(crate) struct ObjectUnit {
+    pub(crate) key: ObjectKey,
+    /// The name of its ports.
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    /// Its ports.
+    pub(crate) slots: Vec<Slot>,
+    /// Widths of the inputs of each.
+    pub(crate) inputs: Vec<Vec<u32>>,
+    /// The cycles that a write of software may wait.
+    pub(crate) wait: u32,
+}
+
+/// Words that the queue of messages holds at least.
+const MESSAGES: u32 = 64;
+
+impl ObjectUnit {
+    /// The unit of an object in a stage. None: it has none, and its ports are ports of the stage.
+    pub(crate) fn of(
+        program: &Program,
+        (key, slots): (ObjectKey, &[Slot]),
+        accesses: &[Access],
+        (interval, latency): (u32, u32),
+    ) -> Option<ObjectUnit> {
+        let (kind, name) = match key {
+            ObjectKey::Register(id) => {
+                let register = &program.registers[id];
+                let reads = slots.iter().filter(|slot| matches!(slot.unit, Unit::RegisterRead(_)));
+                let reads: Vec<u32> = reads.map(|slot| slot.cycle).collect();
+                let (first, last) = (reads.iter().min().copied(), reads.iter().max().copied());
+                let span = last.unwrap_or(0) - first.unwrap_or(0);
+                let mut distinct = reads.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                let kind = Kind::Register {
+                    width: register.width,
+                    size: words(register.size)?,
+                    initial: register.initial.clone().filter(|initial| !initial.is_zero()),
+                    one_read: span < interval && distinct.len() == reads.len(),
+                };
+                (kind, register.name.clone())
+            }
+            ObjectKey::Counter(id) => {
+                let counter = &program.counters[id];
+                (Kind::Counter { size: words(counter.size)? }, counter.name.clone())
+            }
+            ObjectKey::DirectCounter(id) => {
+                let table = &program.tables[id];
+                let name = table.direct_counter.as_ref()?.name.clone();
+                (Kind::Counter { size: words(table.size.checked_add(1)?)? }, name)
+            }
+            ObjectKey::Meter(id) => {
+                let meter = &program.meters[id];
+                (Kind::Meter { size: words(meter.size)?, packets: packets(meter.unit)? }, meter.name.clone())
+            }
+            ObjectKey::DirectMeter(id) => {
+                let table = &program.tables[id];
+                let meter = table.direct_meter.as_ref()?;
+                let size = words(table.size.checked_add(1)?)?;
+                (Kind::Meter { size, packets: packets(meter.unit)? }, meter.name.clone())
+            }
+            ObjectKey::ValueSet(id) => {
+                let set = &program.value_sets[id];
+                let fields = set.fields.iter().map(|(_, width, kind)| (*width, *kind)).collect();
+                (Kind::Values { fields, size: words(set.size)? }, set.name.clone())
+            }
+            ObjectKey::Messages => {
+                let messages = messages::of(slots, accesses);
+                let depth = (2 * messages.len() as u32).max(MESSAGES).next_power_of_two();
+                (Kind::Messages { depth, messages }, "messages".to_owned())
+            }
+            ObjectKey::Table(_) | ObjectKey::Random => return None,
+        };
+        let width = |slot: &Slot, at: usize| -> u32 {
+            let of = slot.accesses.iter().filter_map(|access| accesses[*access].inputs.get(at));
+            of.map(|(_, ty)| input_width(*ty)).max().unwrap_or(1)
+        };
+        let inputs = slots.iter().map(|slot| match key {
+            // All inputs of a message are one word.
+            ObjectKey::Messages => vec![messages::width(&kind)],
+            _ => (0..accesses[slot.accesses[0]].inputs.len()).map(|at| width(slot, at)).collect(),
+        });
+        let inputs = inputs.collect();
+        let unit = ObjectUnit { key, name, kind, slots: slots.to_vec(), inputs, wait: latency + 1 };
+        let fits =
+            unit.storage() <= MAX_OBJECT_BITS && unit.port().width <= MAX_VALUE && unit.port().words > 0;
+        fits.then_some(unit)
+    }
+
+    /// The module.
+    pub(crate) fn module(&self, name: &str) -> Module {
+        match &self.kind {
+            Kind::Register { width, size, initial, one_read } => {
+                self.register(name, (*width, *size), initial.as_ref(), *one_read)
+            }
+            Kind::Counter { size } => self.counter(name, *size),
+            Kind::Meter { size, packets } => self.meter(name, *size, *packets),
+            Kind::Values { fields, size } => self.values(name, fields, *size),
+            Kind::Messages { depth, .. } => self.messages(name, *depth),
+        }
+    }
+
+    /// A word for its kind.
+    pub(crate) fn kind_name(&self) -> &'static str {
+        match self.kind {
+            Kind::Register { .. } => "register",
+            Kind::Counter { .. } => "counter",
+            Kind::Meter { .. } => "meter",
+            Kind::Values { .. } => "value set",
+            Kind::Messages { .. } => "messages",
+        }
+    }
+
+    /// Bits of memory, or of registers of a value set. A memory with several readers is there once for each.
+    pub(crate) fn storage(&self) -> u64 {
+        match &self.kind {
+            Kind::Register { width, size, one_read, .. } => {
+                let reads =
+                    self.slots.iter().filter(|slot| matches!(slot.unit, Unit::RegisterRead(_))).count();
+                let reads = if *one_read { reads.min(1) } else { reads };
+                u64::from(*width) * u64::from(*size) * (1 + reads as u64)
+            }
+            Kind::Counter { size } => 2 * 128 * u64::from(*size),
+            Kind::Meter { size, .. } => 2 * u64::from(meter::CELL_BITS) * u64::from(*size),
+            Kind::Values { size, .. } => u64::from(self.port().width) * u64::from(*size),
+            Kind::Messages { depth, .. } => u64::from(self.port().width) * u64::from(*depth),
+        }
+    }
+
+    /// How software reaches it.
+    pub(crate) fn port(&self) -> SoftwarePort {
+        let (kind, words, width) = match &self.kind {
+            Kind::Register { width, size, .. } => (PortKind::Register, u64::from(*size), *width),
+            Kind::Counter { size } => (PortKind::Counter, u64::from(*size), 128),
+            Kind::Meter { size, .. } => (PortKind::Meter, u64::from(*size) << meter::PART_BITS, meter::WORD),
+            Kind::Values { fields, size } => {
+                let key: u32 = fields.iter().map(|(width, _)| width).sum();
+                (PortKind::ValueSet, u64::from(*size), 1 + 2 * key)
+            }
+            Kind::Messages { .. } => (PortKind::Queue, 2, (1 + messages::width(&self.kind)).max(64)),
+        };
+        let (readable, writable) = match self.kind {
+            Kind::Values { .. } => (false, true),
+            Kind::Messages { .. } => (true, false),
+            _ => (true, true),
+        };
+        SoftwarePort { object: self.name.clone(), kind, words, width, readable, writable }
+    }
+
+    /// The bits of an address of software.
+    pub(crate) fn address(&self) -> u32 {
+        self.port().address_width()
+    }
+
+    /// Whether a write of software may have to wait, and the stage with it.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(self.kind, Kind::Register { .. } | Kind::Counter { .. } | Kind::Meter { .. })
+    }
+}
+
+/// The words of a memory. None: there are none, or more than a number of 31 bits says.
+fn words(size: u64) -> Option<u32> {
+    u32::try_from(size).ok().filter(|size| (1..1 << 28).contains(size))
+}
+
+/// Whether each packet counts 1. None: an account.
+fn packets(unit: Measured) -> Option<bool> {
+    match unit {
+        Measured::Packets => Some(true),
+        Measured::Bytes | Measured::PacketsAndBytes => Some(false),
+        Measured::Account => None,
+    }
+}

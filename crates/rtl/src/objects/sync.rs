@@ -1,0 +1,404 @@
+//! Units in simulation and the objects of the switch: kept equal.
+//!
+//! What control has written since the last frame goes into the units through their ports, as software does it for a device; what a
+//! frame changed there is read through these ports and brought back. Only cells that the frame asked for are read, and control is
+//! looked at as a whole only after it has written.
+
+use super::{Kind, ObjectUnit, messages, meter_part};
+use crate::software_port::READ_LATENCY;
+use crate::stage::{ObjectKey, Unit, input_width};
+use crate::tables::Full;
+use crate::units::Objects;
+use millrace_netlist::{SignalId, Simulator};
+use millrace_pipeline::{Bits, EntryMatch, Type};
+use millrace_state::{
+    CounterRef, CounterValue, Meter, MeterConfig, MeterRates, MeterRef, Rate, State, Tables, Written,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Steps of a unit of tokens.
+const STEPS: u128 = 1_000_000_000_000_000;
+
+/// A unit of a stage, and what is known of it.
+pub(crate) struct Synced {
+    pub(crate) unit: ObjectUnit,
+    write: [Option<SignalId>; 3],
+    read: [Option<SignalId>; 3],
+    /// The words of the unit, in limbs.
+    known: Vec<u64>,
+    limbs: usize,
+    seen: Option<Written>,
+    /// Cells that the frame may have changed.
+    touched: BTreeSet<u64>,
+    /// Messages that the frame has sent.
+    sent: u64,
+    lost: u64,
+}
+
+/// Words of a unit that were read, by their addresses: before and now.
+type Changed = BTreeMap<u64, (Bits, Bits)>;
+
+impl Synced {
+    pub(crate) fn new(unit: ObjectUnit, simulator: &Simulator) -> Synced {
+        let port = unit.port();
+        let input = |what: &str| simulator.input(&port.port(what));
+        let write = ["write_enable", "write_address", "write_data"].map(input);
+        let read = [input("read_enable"), input("read_address"), simulator.output(&port.port("read_data"))];
+        let limbs = port.width.div_ceil(64) as usize;
+        let known = match &unit.kind {
+            // Nothing is kept of what is only read once.
+            Kind::Messages { .. } => Vec::new(),
+            Kind::Register { initial: Some(initial), .. } => {
+                let cell: Vec<u64> = initial.limbs().chain(std::iter::repeat(0)).take(limbs).collect();
+                cell.repeat(port.words as usize)
+            }
+            _ => vec![0; limbs * port.words as usize],
+        };
+        Synced { unit, write, read, known, limbs, seen: None, touched: BTreeSet::new(), sent: 0, lost: 0 }
+    }
+
+    /// Notes what a frame asks the unit for.
+    pub(crate) fn asked(&mut self, unit: &Unit, inputs: &[(Bits, Type)]) {
+        match unit {
+            Unit::RegisterRead(_) | Unit::Member(_) => {}
+            Unit::Digest(_) | Unit::Log(_) => self.sent += 1,
+            _ => {
+                let cell = inputs.first().map_or(0, |(index, _)| index.to_u64_saturating());
+                if cell < self.cells() {
+                    self.touched.insert(cell);
+                }
+            }
+        }
+    }
+
+    /// Writes what control has written since this was asked last.
+    ///
+    /// # Errors
+    /// The unit has no room for what there is.
+    pub(crate) fn write(&mut self, state: &State, simulator: &mut Simulator) -> Result<(), Full> {
+        let tables = state.tables();
+        let written = state.written(&tables);
+        if self.seen == Some(written) {
+            return Ok(());
+        }
+        let words = self.words(state, &tables)?;
+        drop(tables);
+        self.seen = Some(written);
+        let [Some(enable), Some(address), Some(data)] = self.write else { return Ok(()) };
+        for (at, word) in words {
+            if self.known(at) != word {
+                self.note(at, &word);
+                simulator.set_u64(enable, 1);
+                simulator.set_u64(address, at);
+                simulator.set(data, &word);
+                simulator.step();
+            }
+        }
+        simulator.set_u64(enable, 0);
+        Ok(())
+    }
+
+    fn cells(&self) -> u64 {
+        match &self.unit.kind {
+            Kind::Register { size, .. }
+            | Kind::Counter { size }
+            | Kind::Meter { size, .. }
+            | Kind::Values { size, .. } => u64::from(*size),
+            Kind::Messages { .. } => 0,
+        }
+    }
+
+    fn known(&self, at: u64) -> Bits {
+        let start = at as usize * self.limbs;
+        let limbs = self.known.get(start..start + self.limbs).unwrap_or(&[]);
+        let parts = limbs.iter().rev().map(|limb| Bits::new(64, u128::from(*limb)));
+        let whole = parts.reduce(|high, low| high.concat(&low)).unwrap_or(Bits::zero(1));
+        whole.zero_extend(self.unit.port().width)
+    }
+
+    fn note(&mut self, at: u64, word: &Bits) {
+        let start = at as usize * self.limbs;
+        if let Some(known) = self.known.get_mut(start..start + self.limbs) {
+            known.iter_mut().zip(word.limbs().chain(std::iter::repeat(0))).for_each(|(to, limb)| *to = limb);
+        }
+    }
+
+    /// All words that the unit should have, with their addresses.
+    fn words(&self, state: &State, tables: &Tables) -> Result<Vec<(u64, Bits)>, Full> {
+        let entries = |table| -> Result<Vec<u64>, Full> {
+            let all: Vec<u64> = tables.entries(table).map(|entry| u64::from(entry.index.0)).collect();
+            match all.iter().all(|index| *index < self.cells()) {
+                true => Ok(all),
+                false => Err(Full {
+                    table: state.program().tables[table].name.clone(),
+                    entries: all.len() as u64,
+                    capacity: self.cells().saturating_sub(1),
+                }),
+            }
+        };
+        let mut words = Vec::new();
+        match self.unit.key {
+            ObjectKey::Register(id) => {
+                words.extend((0..self.cells()).map(|at| (at, state.register_read(id, at))));
+            }
+            ObjectKey::Counter(id) => {
+                let value = |at| tables.counter_value(CounterRef::Indexed(id), at).unwrap_or_default();
+                words.extend((0..self.cells()).map(|at| (at, counter_word(value(at)))));
+            }
+            ObjectKey::DirectCounter(id) => {
+                for at in entries(id)? {
+                    let value = tables.counter_value(CounterRef::Direct(id), at).unwrap_or_default();
+                    words.push((at, counter_word(value)));
+                }
+            }
+            ObjectKey::Meter(id) => {
+                for at in 0..self.cells() {
+                    let counts = state.meter_counts(id, at).unwrap_or_default();
+                    meter_words(&mut words, at, state.meter_cell(id, at), counts);
+                }
+            }
+            ObjectKey::DirectMeter(id) => {
+                for at in entries(id)? {
+                    let counts = tables.direct_meter_counts(id, at).unwrap_or_default();
+                    meter_words(&mut words, at, tables.direct_meter(id, at), counts);
+                }
+            }
+            ObjectKey::ValueSet(id) => {
+                let members: Vec<Bits> = state.values(id).map(|member| self.member(&member)).collect();
+                let none = Bits::zero(self.unit.port().width);
+                let word = |at: u64| members.get(at as usize).unwrap_or(&none).clone();
+                words.extend((0..self.cells()).map(|at| (at, word(at))));
+            }
+            ObjectKey::Table(_) | ObjectKey::Random | ObjectKey::Messages => {}
+        }
+        Ok(words)
+    }
+
+    /// The word of a member of a value set: whether there is one, values, masks.
+    fn member(&self, member: &[EntryMatch]) -> Bits {
+        let Kind::Values { fields, .. } = &self.unit.kind else { return Bits::zero(1) };
+        let (mut values, mut masks): (Option<Bits>, Option<Bits>) = (None, None);
+        for ((width, _), field) in fields.iter().zip(member) {
+            let ones = Bits::ones(*width);
+            let (value, mask) = match field {
+                EntryMatch::Exact(value) | EntryMatch::Optional(Some(value)) => (value.clone(), ones),
+                EntryMatch::Lpm(value, length) => {
+                    (value.clone(), ones.shl_by(u64::from(width.saturating_sub(*length))))
+                }
+                EntryMatch::Ternary(value, mask) => (value.clone(), mask.clone()),
+                EntryMatch::Range(low, high) => (low.clone(), high.clone()),
+                EntryMatch::Optional(None) => (Bits::zero(*width), Bits::zero(*width)),
+            };
+            values = Some(values.map_or(value.clone(), |high| high.concat(&value)));
+            masks = Some(masks.map_or(mask.clone(), |high| high.concat(&mask)));
+        }
+        let there = Bits::new(1, 1);
+        match (values, masks) {
+            (Some(values), Some(masks)) => there.concat(&values).concat(&masks),
+            _ => there,
+        }
+    }
+
+    /// The addresses of what the frame may have changed.
+    fn to_read(&self) -> Vec<u64> {
+        match self.unit.kind {
+            Kind::Meter { .. } => {
+                let parts = (meter_part::TOKENS..meter_part::ALL - 1)
+                    .filter(|part| *part <= meter_part::LAST || *part >= meter_part::COUNTS);
+                let parts: Vec<u64> = parts.collect();
+                let of = |cell: &u64| {
+                    parts
+                        .iter()
+                        .map(move |part| *part)
+                        .map({
+                            let cell = *cell;
+                            move |part| cell * meter_part::ALL + part
+                        })
+                        .collect::<Vec<_>>()
+                };
+                self.touched.iter().flat_map(of).collect()
+            }
+            // As many messages as were sent, and then how many were lost.
+            Kind::Messages { .. } if self.sent > 0 => {
+                std::iter::repeat_n(0, self.sent as usize).chain([1]).collect()
+            }
+            _ => self.touched.iter().copied().collect(),
+        }
+    }
+
+    /// Takes the words that were read.
+    fn bring(&mut self, read: Vec<(u64, Bits)>, objects: &mut Objects<'_>) {
+        if let Kind::Messages { messages, .. } = &self.unit.kind {
+            let messages = messages.clone();
+            for (at, word) in read {
+                match at {
+                    0 => self.send(&messages, &word, objects),
+                    _ => {
+                        let lost = word.to_u64_saturating();
+                        objects.effects.lose(lost.wrapping_sub(self.lost));
+                        self.lost = lost;
+                    }
+                }
+            }
+            self.sent = 0;
+            return;
+        }
+        let mut changed: Changed = BTreeMap::new();
+        for (at, word) in read {
+            let before = self.known(at);
+            if before != word {
+                self.note(at, &word);
+                changed.insert(at, (before, word));
+            }
+        }
+        for cell in std::mem::take(&mut self.touched) {
+            self.keep(cell, &changed, objects.state);
+        }
+    }
+
+    fn send(&self, messages: &[messages::Message], word: &Bits, objects: &mut Objects<'_>) {
+        let top = word.width() - 1;
+        if word.slice(top, top).is_zero() {
+            return;
+        }
+        let width = messages::width(&self.unit.kind);
+        let number = word.slice(width - 1, width - messages::number_width(messages)).to_u64_saturating();
+        let Some(message) = messages.get(number as usize) else { return };
+        let mut low = message.width();
+        let mut inputs = Vec::new();
+        for ty in &message.values {
+            let high = low;
+            low -= input_width(*ty);
+            inputs.push((word.slice(high - 1, low), *ty));
+        }
+        objects.access(&message.unit, &inputs, 0);
+    }
+
+    /// Brings a cell back.
+    fn keep(&self, cell: u64, changed: &Changed, state: &mut State) {
+        match self.unit.key {
+            ObjectKey::Register(id) => {
+                if let Some((_, now)) = changed.get(&cell) {
+                    state.register_write(id, cell, now);
+                }
+            }
+            ObjectKey::Counter(_) | ObjectKey::DirectCounter(_) => {
+                let counter = match self.unit.key {
+                    ObjectKey::Counter(id) => CounterRef::Indexed(id),
+                    ObjectKey::DirectCounter(id) => CounterRef::Direct(id),
+                    _ => return,
+                };
+                if let Some((before, now)) = changed.get(&cell) {
+                    // An entry that is gone has nothing to be added to.
+                    let _ = state.tables().bring_counts(counter, cell, more(before, now));
+                }
+            }
+            ObjectKey::Meter(id) => self.keep_meter(MeterRef::Indexed(id), cell, changed, state),
+            ObjectKey::DirectMeter(id) => self.keep_meter(MeterRef::Direct(id), cell, changed, state),
+            ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Random | ObjectKey::Messages => {}
+        }
+    }
+
+    fn keep_meter(&self, meter: MeterRef, cell: u64, changed: &Changed, state: &mut State) {
+        let first = cell * meter_part::ALL;
+        let counts = [0, 1, 2].map(|color| {
+            let part = changed.get(&(first + meter_part::COUNTS + color));
+            part.map_or_else(CounterValue::default, |(before, now)| more(before, now))
+        });
+        let tokens = self.known(first + meter_part::TOKENS);
+        let bucket = |at: u32| tokens.slice(at * BUCKET + BUCKET - 1, at * BUCKET).to_u128().unwrap_or(0);
+        let last = self.known(first + meter_part::LAST).to_u64_saturating();
+        let config = rates(&self.known(first + meter_part::CONFIG));
+        state.bring_meter(meter, cell, Meter::with(config, [bucket(0), bucket(1)], last), counts);
+    }
+}
+
+use super::meter::BUCKET;
+
+/// Brings back what a frame changed in all units of a stage. All are read at once.
+pub(crate) fn bring_back(units: &mut [Synced], simulator: &mut Simulator, objects: &mut Objects<'_>) {
+    /// Cycles until what a frame asked for in its last cycle is done.
+    const DONE: u32 = 12;
+    let asked: Vec<Vec<u64>> = units.iter().map(Synced::to_read).collect();
+    let most = asked.iter().map(Vec::len).max().unwrap_or(0);
+    if most == 0 {
+        return;
+    }
+    for _ in 0..DONE {
+        simulator.step();
+    }
+    let mut read: Vec<Vec<(u64, Bits)>> = vec![Vec::new(); units.len()];
+    for cycle in 0..most + READ_LATENCY as usize {
+        for ((unit, asked), read) in units.iter().zip(&asked).zip(&mut read) {
+            let [Some(enable), Some(address), Some(data)] = unit.read else { continue };
+            simulator.set_u64(enable, u64::from(cycle < asked.len()));
+            if let Some(at) = asked.get(cycle) {
+                simulator.set_u64(address, *at);
+            }
+            let came = cycle.checked_sub(READ_LATENCY as usize).and_then(|before| asked.get(before));
+            if let Some(at) = came {
+                read.push((*at, simulator.get(data)));
+            }
+        }
+        simulator.step();
+    }
+    for (unit, read) in units.iter_mut().zip(read) {
+        unit.bring(read, objects);
+    }
+}
+
+fn counter_word(value: CounterValue) -> Bits {
+    Bits::new(128, u128::from(value.bytes) << 64 | u128::from(value.packets))
+}
+
+fn more(before: &Bits, now: &Bits) -> CounterValue {
+    let number = |of: &Bits, low: u32| of.slice(low + 63, low).to_u64_saturating();
+    CounterValue {
+        packets: number(now, 0).wrapping_sub(number(before, 0)),
+        bytes: number(now, 64).wrapping_sub(number(before, 64)),
+    }
+}
+
+/// The words of a meter.
+pub(super) fn meter_words(
+    words: &mut Vec<(u64, Bits)>,
+    cell: u64,
+    meter: Option<Meter>,
+    counts: [CounterValue; 3],
+) {
+    let first = cell * meter_part::ALL;
+    let meter = meter.unwrap_or_default();
+    let ([committed, peak], last) = meter.buckets();
+    let number = |width: u32, value: u128| Bits::new(width, value);
+    let config = match meter.config() {
+        Some(MeterConfig::Rates(rates)) => {
+            let bucket = |rate: Rate, burst: u64| {
+                number(BUCKET, u128::from(burst) * STEPS).concat(&number(64, rate.millionths().into()))
+            };
+            let peak = bucket(rates.pir, rates.pbs);
+            number(1, 1).concat(&peak).concat(&bucket(rates.cir, rates.cbs))
+        }
+        Some(MeterConfig::Account(_)) | None => Bits::zero(super::meter::CONFIG),
+    };
+    let width = super::meter::CONFIG;
+    words.push((first + meter_part::CONFIG, config));
+    let tokens = number(BUCKET, peak).concat(&number(BUCKET, committed));
+    words.push((first + meter_part::TOKENS, tokens.zero_extend(width)));
+    words.push((first + meter_part::LAST, number(64, last.into()).zero_extend(width)));
+    for (at, count) in (meter_part::COUNTS..).zip(counts) {
+        words.push((first + at, counter_word(count).zero_extend(width)));
+    }
+}
+
+/// The configuration that a word says.
+fn rates(word: &Bits) -> Option<MeterConfig> {
+    let number = |low: u32, width: u32| word.slice(low + width - 1, low).to_u128().unwrap_or(0);
+    if number(super::meter::CONFIG - 1, 1) == 0 {
+        return None;
+    }
+    let peak = 64 + BUCKET;
+    let rate = |low: u32| Rate::per_second_millionths(number(low, 64) as u64);
+    let burst = |low: u32| (number(low, BUCKET) / STEPS) as u64;
+    let rates = MeterRates { cir: rate(0), cbs: burst(64), pir: rate(peak), pbs: burst(peak + 64) };
+    Some(rates.into())
+}
