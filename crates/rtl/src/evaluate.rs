@@ -34,7 +34,10 @@ impl Dataflow {
             values[wire] = Some(match self.graph.node(wire) {
                 Node::Const(bits) => bits.clone(),
                 Node::Frame(offset) => frame_bits(frame, *offset, width),
-                Node::Input(number) => input(self.inputs[*number as usize].0, width),
+                Node::Input(number) => {
+                    let of = self.inputs[*number as usize].0;
+                    objects.given(of).unwrap_or_else(|| input(of, width))
+                }
                 Node::Answer(access, low) => match &answers[*access as usize] {
                     Some(answer) => answer.slice(low + width - 1, *low),
                     None => Bits::zero(width),

@@ -45,5 +45,5 @@ pub use hardware::{Hardware, Options, Part};
 pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, Report, StageReport, TableReport};
 pub use running::{Frame, Running, Said};
-pub use stage::{Input, LookupAnswer, Output, Unit};
+pub use stage::{Input, LookupAnswer, Output, Rest, Unit};
 pub use units::Objects;

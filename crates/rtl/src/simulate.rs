@@ -117,7 +117,8 @@ impl Simulation {
         }
         for (of, width, port) in &self.inputs {
             if let Some(port) = port {
-                self.simulator.set(*port, &input(*of, *width));
+                let given = objects.given(*of).unwrap_or_else(|| input(*of, *width));
+                self.simulator.set(*port, &given);
             }
         }
         self.set_valid(1);
