@@ -187,6 +187,8 @@ fn ports(program: &Program, dataflow: &Dataflow, schedule: &Schedule) -> Ports {
         Input::Slot(of) => format!("in.{}", slot(*of)),
         Input::SlotLength(of) => format!("in.{}.length", slot(*of)),
         Input::Valid(header) => format!("in.{}.valid", program.headers[*header].name),
+        Input::Rest(rest) => format!("rest.{}", rest.name()),
+        Input::Hash(hash) => format!("hash.{}", program.hashes[*hash].name),
     });
     let outputs = dataflow.outputs.iter().map(|(output, _)| match output {
         Output::Verdict => "verdict".to_owned(),

@@ -34,10 +34,10 @@ impl Dataflow {
             values[wire] = Some(match self.graph.node(wire) {
                 Node::Const(bits) => bits.clone(),
                 Node::Frame(offset) => frame_bits(frame, *offset, width),
-                Node::Input(number) => match self.inputs[*number as usize].0 {
-                    Input::Now => Bits::new(width, u128::from(objects.now_ns)),
-                    other => input(other, width),
-                },
+                Node::Input(number) => {
+                    let of = self.inputs[*number as usize].0;
+                    objects.given(of).unwrap_or_else(|| input(of, width))
+                }
                 Node::Answer(access, low) => match &answers[*access as usize] {
                     Some(answer) => answer.slice(low + width - 1, *low),
                     None => Bits::zero(width),

@@ -271,6 +271,48 @@ impl Graph {
         self.binary(Binary::Add, a, b)
     }
 
+    /// A sum, as a tree: of no terms none.
+    pub(crate) fn sum(&mut self, terms: Vec<Wire>) -> Option<Wire> {
+        self.tree(terms, Graph::add)
+    }
+
+    /// One value after the other, the first one highest.
+    pub(crate) fn concat_all(&mut self, parts: Vec<Wire>) -> Option<Wire> {
+        self.tree(parts, Graph::concat)
+    }
+
+    /// An operation of many values as a tree; the order of the values stays.
+    pub(crate) fn tree(
+        &mut self,
+        mut terms: Vec<Wire>,
+        of: impl Fn(&mut Graph, Wire, Wire) -> Wire,
+    ) -> Option<Wire> {
+        while terms.len() > 1 {
+            terms = terms
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => of(self, *a, *b),
+                    _ => pair[0],
+                })
+                .collect();
+        }
+        terms.pop()
+    }
+
+    /// The value whose condition holds, of values of which one does.
+    pub(crate) fn one_of(&mut self, values: &[(Wire, Wire)]) -> Option<Wire> {
+        /// Of more a chain of choices is longer than a tree.
+        const CHAIN: usize = 4;
+        let (_, last) = values.last()?;
+        if values.len() <= CHAIN {
+            let rest = values.iter().rev().skip(1);
+            return Some(rest.fold(*last, |rest, (when, value)| self.mux(*when, *value, rest)));
+        }
+        let zero = self.number(self.width(*last), 0);
+        let terms = values.iter().map(|(when, value)| self.mux(*when, *value, zero)).collect();
+        self.tree(terms, Graph::or)
+    }
+
     pub(crate) fn equals(&mut self, a: Wire, value: u64) -> Wire {
         let value = self.number(self.width(a), value);
         self.eq(a, value)

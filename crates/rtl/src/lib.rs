@@ -50,5 +50,5 @@ pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, Report, StageReport, TableReport};
 pub use running::{Frame, Running, Said};
 pub use software_port::{PortKind, READ_LATENCY, SoftwarePort};
-pub use stage::{Input, LookupAnswer, Output, Unit};
+pub use stage::{Input, LookupAnswer, Output, Rest, Unit};
 pub use units::Objects;

@@ -1,7 +1,7 @@
 //! How large the hardware of a stage may be. A program that exceeds one of these is refused with the limit's name.
 
 /// Bytes from the start of a frame that a parser may reach: the window that the hardware sees of it.
-pub const MAX_WINDOW: u32 = 512;
+pub const MAX_WINDOW: u32 = 2040;
 /// Wires of a stage: values before they are placed in time.
 pub const MAX_NODES: usize = 1 << 20;
 /// Bits of all of them together.
@@ -15,13 +15,15 @@ pub const MAX_BLOCKS: usize = 1 << 15;
 /// Cells of storage of all blocks together: slots, validity, what is remembered.
 pub const MAX_CELLS: usize = 1 << 27;
 /// Places where the cursor of a parser, or the end of what a deparser has emitted, may be at one point.
-pub const MAX_CASES: usize = 256;
+pub const MAX_CASES: usize = 1 << 11;
+/// Pairs of a place and a length of what lies there; of more only the number is known where that ends, and nothing can follow.
+pub const MAX_PAIRS: usize = 1 << 12;
 /// Bits of one value: vectors of this width are within what the tools for FPGAs read.
-pub const MAX_VALUE: u32 = 1 << 13;
+pub const MAX_VALUE: u32 = (1 << 14) - 64;
 /// Bits of the operands of a product whose factors both show at run time.
-pub const MAX_PRODUCT: u32 = 64;
+pub const MAX_PRODUCT: u32 = 256;
 /// Bits of the operands of a quotient or a remainder, which take a stage of logic for each bit.
-pub const MAX_QUOTIENT: u32 = 64;
+pub const MAX_QUOTIENT: u32 = 128;
 /// Lengths that data may have at one point where a hash depends on the length.
 pub const MAX_HASH_LENGTHS: usize = 16;
 /// Accesses to tables and objects in a stage.

@@ -36,11 +36,11 @@ pub enum Construct {
     Product(u32),
     /// A quotient or remainder of that width.
     Quotient(u32),
-    /// A hash over the payload.
-    Payload,
+    /// A hash over the payload that cannot be had from what is added up of a frame: where.
+    Payload(&'static str),
     /// A hash over data of too many lengths.
     HashLengths,
-    /// A hash whose parameters the control plane sets.
+    /// A hash over the payload whose parameters the control plane sets.
     OwnHash(String),
     /// A plugin is called.
     Plugin(String),
@@ -105,12 +105,14 @@ impl fmt::Display for Construct {
                     limits::MAX_QUOTIENT
                 )
             }
-            Construct::Payload => write!(f, "a hash or checksum over the payload"),
+            Construct::Payload(what) => write!(f, "a hash or checksum over the payload {what}"),
             Construct::HashLengths => {
                 let limit = limits::MAX_HASH_LENGTHS;
                 write!(f, "a hash over data that may have more than {limit} lengths (limit MAX_HASH_LENGTHS)")
             }
-            Construct::OwnHash(name) => write!(f, "the hash {name}, whose parameters the control plane sets"),
+            Construct::OwnHash(name) => {
+                write!(f, "the hash {name}, whose parameters the control plane sets, over the payload")
+            }
             Construct::Plugin(name) => write!(f, "a call of the plugin {name}"),
             Construct::ParserAfterDeparser => write!(f, "a parser after a deparser of the same stage"),
             Construct::SecondDeparser => write!(f, "a second deparser of the same stage"),

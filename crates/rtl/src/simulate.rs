@@ -134,11 +134,8 @@ impl Simulation {
         }
         for (of, width, port) in &self.inputs {
             if let Some(port) = port {
-                let value = match of {
-                    Input::Now => Bits::new(*width, u128::from(objects.now_ns)),
-                    other => input(*other, *width),
-                };
-                self.simulator.set(*port, &value);
+                let given = objects.given(*of).unwrap_or_else(|| input(*of, *width));
+                self.simulator.set(*port, &given);
             }
         }
         self.set_valid(1);

@@ -3,7 +3,8 @@
 use crate::graph::{Graph, Wire};
 use millrace_midend::Verdict;
 use millrace_pipeline::{
-    CounterId, DigestId, HeaderId, MeterId, RegisterId, SlotId, TableId, Type, ValueSetId,
+    Bits, CounterId, DigestId, HashAlgorithm, HashId, HeaderId, MeterId, RegisterId, SlotId, TableId, Type,
+    ValueSetId,
 };
 use std::sync::Arc;
 
@@ -35,6 +36,63 @@ pub enum Input {
     Cursor,
     /// The time for which meters color it, in nanoseconds: 64 bits.
     Now,
+    /// Of the bytes of the frame that come after the cursor it starts with; of all, where the stage parses the frame.
+    Rest(Rest),
+    /// The parameters of a hash of its own, the first one highest: polynomial, initial and final value, each as wide as the hash; whether
+    /// the bits of the data, and of the remainder, are turned round.
+    Hash(HashId),
+}
+
+/// What a receiver adds up of the bytes of a frame while they pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rest {
+    /// The sum of the bytes at even places, then of those at odd ones: 32 bits each.
+    Sum,
+    /// Their exclusive or: 8 bits each.
+    Xor,
+    /// The remainder of a CRC that starts from 0 and ends without a change.
+    Crc(HashAlgorithm),
+}
+
+impl Rest {
+    /// Its bits.
+    pub fn width(self) -> u32 {
+        match self {
+            Rest::Sum => 64,
+            Rest::Xor => 16,
+            Rest::Crc(algorithm) => algorithm.width(),
+        }
+    }
+
+    /// That of some bytes.
+    pub fn of(self, bytes: &[u8]) -> Bits {
+        let side = |odd: usize| bytes.iter().skip(odd).step_by(2).copied();
+        match self {
+            Rest::Sum => {
+                let sum = |odd| Bits::new(32, side(odd).map(u128::from).sum());
+                sum(0).concat(&sum(1))
+            }
+            Rest::Xor => {
+                let xor = |odd| Bits::new(8, side(odd).fold(0, |all, byte| all ^ u128::from(byte)));
+                xor(0).concat(&xor(1))
+            }
+            Rest::Crc(algorithm) => {
+                let changed = algorithm.compute(bytes) ^ algorithm.compute(&vec![0; bytes.len()]);
+                Bits::new(algorithm.width(), u128::from(changed))
+            }
+        }
+    }
+
+    /// A word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rest::Sum => "sum",
+            Rest::Xor => "xor",
+            Rest::Crc(HashAlgorithm::Crc32) => "crc32",
+            Rest::Crc(HashAlgorithm::Crc16) => "crc16",
+            Rest::Crc(_) => "crc_ccitt",
+        }
+    }
 }
 
 /// What the hardware of a stage says of a frame.

@@ -78,7 +78,7 @@ fn refusals_name_construct_and_part() {
             b.error(error);
         }
         b.intrinsic(Intrinsic::ParserError);
-        let wide = b.metadata("meta.wide", Type::Bits(128));
+        let wide = b.metadata("meta.wide", Type::Bits(136));
         let mut parser = BodyBuilder::new("parser", BodyKind::Parser);
         make(&mut parser, wide);
         let parser = parser.finish(&mut b).unwrap();
@@ -89,18 +89,18 @@ fn refusals_name_construct_and_part() {
     };
     let divided = refusal(&|parser, wide| {
         let by = Expr::binary(millrace_pipeline::BinaryOp::Add, Expr::Cursor, Expr::PacketLength);
-        let by = Expr::ZeroExtend(Box::new(by), 128);
+        let by = Expr::ZeroExtend(Box::new(by), 136);
         parser.assign(wide, Expr::binary(millrace_pipeline::BinaryOp::Div, Expr::Read(wide), by));
         parser.end();
     });
     let divided = divided.unwrap();
     assert_eq!(
         (divided.construct.clone(), divided.part.as_str()),
-        (Construct::Quotient(128), "parser.block0")
+        (Construct::Quotient(136), "parser.block0")
     );
     assert_eq!(
         divided.to_string(),
-        "hardware cannot have a division of 128 bits, more than 64 (limit MAX_QUOTIENT), in parser.block0"
+        "hardware cannot have a division of 136 bits, more than 128 (limit MAX_QUOTIENT), in parser.block0"
     );
     let endless = refusal(&|parser, _| {
         let state = parser.create_state("again");

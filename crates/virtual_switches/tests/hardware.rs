@@ -23,7 +23,8 @@ fn a_slot_is_exchanged_while_the_others_forward() {
     assert!(list.iter().all(|switch| switch.engine == "rtl" && switch.silent.is_none()), "{list:?}");
     let changed = include_str!("programs/steer.p4")
         .replace("send(bit<9> port) {", "send(bit<9> port) { hdr.ethernet.src = 7;");
-    let swap = Request::Swap { switch: "s7".into(), program: changed, keep_everything: true, probation: None };
+    let swap =
+        Request::Swap { switch: "s7".into(), program: changed, keep_everything: true, probation: None };
     let (is_swapped, mut sent) = (AtomicBool::new(false), 0);
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Programs, and packets of each.
 const PROGRAMS: u64 = 150;
-const PACKETS: usize = 24;
+const PACKETS: u64 = 24;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -36,7 +36,8 @@ fn compare(seed: u64) -> Option<String> {
         Ok(switch) => switch,
         Err(error) => return Some(error.to_string()),
     };
-    for (number, packet) in packets(seed, PACKETS).iter().enumerate() {
+    let packets = packets(seed, number("DIFFERENTIAL_PACKETS", PACKETS) as usize);
+    for (number, packet) in packets.iter().enumerate() {
         let (port, time_ns) = (number as u32 % 3, number as u64 * 1000);
         let wanted = interp.inject(port, packet, time_ns);
         let found = rtl.inject(port, packet, time_ns);
@@ -51,7 +52,7 @@ fn compare(seed: u64) -> Option<String> {
     None
 }
 
-/// `DIFFERENTIAL_FIRST` and `DIFFERENTIAL_PROGRAMS` choose others.
+/// `DIFFERENTIAL_FIRST`, `DIFFERENTIAL_PROGRAMS` and `DIFFERENTIAL_PACKETS` choose others.
 #[test]
 fn random_programs_have_one_outcome() {
     let first = number("DIFFERENTIAL_FIRST", 0);
@@ -65,7 +66,7 @@ fn random_programs_have_one_outcome() {
     }
     let sum: u64 = refused.values().sum();
     println!("{} of {all} programs have hardware; refused: {refused:#?}", all - sum);
-    assert!(sum < all * 3 / 4, "{sum} of {all} refused: {refused:#?}");
+    assert!(sum * 2 < all, "{sum} of {all} refused: {refused:#?}");
 }
 
 #[test]
@@ -95,8 +96,7 @@ fn tests_of_programs_pass() {
         assert_eq!(interp.counters(), rtl.counters(), "{}", test.display());
         assert_eq!(memory(&interp), memory(&rtl), "{}", test.display());
     }
-    println!("{} of {} have hardware; refused: {refused:#?}", found.len() - refused.len(), found.len());
-    assert!(refused.len() * 4 < found.len(), "{refused:#?}");
+    assert!(refused.is_empty(), "{} of {} have no hardware: {refused:#?}", refused.len(), found.len());
 }
 
 /// Verilator has nothing to say about the SystemVerilog of the repository's programs.

@@ -1,16 +1,20 @@
 //! Bits one after the other, some of which may not be there: what a deparser emits, and what is hashed.
 //!
 //! The bits so far lie at the high end of a value, with zeros after the last. Where the next ones go is one of a few
-//! [places](Place), each with its condition; so what may not be there costs a choice between places, and never a shifter.
+//! [places](Place), each with its condition; so what may not be there costs a choice between places, and a shifter only where
+//! something long may be at many places.
 
 use super::env::{Env, Place};
 use super::expr::Value;
 use super::{Converter, Step};
-use crate::graph::{Cases, Wire};
-use crate::limits::{MAX_CASES, MAX_VALUE};
+use crate::graph::{Binary, Cases, Graph, Wire};
+use crate::limits::{MAX_CASES, MAX_PAIRS, MAX_VALUE};
 use crate::refusal::Construct;
 use millrace_pipeline::*;
 use std::sync::Arc;
+
+/// At more places than these bits are not moved to each of them by wiring of their own.
+const FEW: usize = 8;
 
 /// Bits so far, and their end.
 pub(super) struct Written {
@@ -46,8 +50,15 @@ impl Converter<'_> {
         let lengths = self.lengths(length, most)?;
         let absent = self.graph.not(when);
         self.append_at(written, bits, when)?;
+        let starts = self.ends(written)?;
+        if starts.len() * lengths.len() > MAX_PAIRS {
+            let (none, length) = (self.graph.number(32, 0), self.graph.zero_extend(length, 32));
+            let by = self.graph.mux(when, length, none);
+            written.end = Place::many(self.graph.add(written.end.wire, by));
+            return Ok(());
+        }
         let mut ends = Cases::new();
-        for (at, here) in self.ends(written)?.iter() {
+        for (at, here) in starts.iter() {
             for (length, is) in lengths.iter() {
                 let there = self.graph.and(when, *is);
                 let here = self.graph.and(*here, there);
@@ -82,7 +93,23 @@ impl Converter<'_> {
             return Err(Construct::Width(whole));
         }
         let zero = self.graph.number(width, 0);
-        let mut all = written.bits.map(|so_far| self.graph.left_fit(so_far, whole));
+        let so_far = written.bits.map(|so_far| self.graph.left_fit(so_far, whole));
+        if ends.len() > FEW {
+            let placed = self.graph.mux(when, bits, zero);
+            let steps = u64::from(ends.len().ilog2() + 1);
+            let is_bytes =
+                [width, whole].iter().all(|bits| bits.is_multiple_of(8)) && ends.keys().all(|at| at % 8 == 0);
+            let moved = match ends.len() as u64 * u64::from(width) < steps * u64::from(whole) && is_bytes {
+                true => self.byte_by_byte(&ends, placed, whole),
+                false => {
+                    let wide = self.graph.left_fit(placed, whole);
+                    self.graph.binary(Binary::Shr, wide, written.end.wire)
+                }
+            };
+            written.bits = Some(so_far.map_or(moved, |so_far| self.graph.or(so_far, moved)));
+            return Ok(());
+        }
+        let mut all = so_far;
         for (at, here) in ends.iter() {
             let at = *at as u32;
             let there = self.graph.and(when, *here);
@@ -109,6 +136,27 @@ impl Converter<'_> {
         }
         written.bits = all.or(written.bits);
         Ok(())
+    }
+
+    /// Whole bytes at one of many places: for each byte of the whole which of them may come there.
+    fn byte_by_byte(&mut self, ends: &Cases, bits: Wire, whole: u32) -> Wire {
+        let bytes = self.graph.width(bits) / 8;
+        let mut may: Vec<Vec<(Wire, Wire)>> = vec![Vec::new(); whole as usize / 8];
+        for byte in 0..bytes {
+            let low = (bytes - 1 - byte) * 8;
+            let value = self.graph.slice(bits, low + 7, low);
+            for (at, here) in ends {
+                may[*at as usize / 8 + byte as usize].push((*here, value));
+            }
+        }
+        let zero = self.graph.number(8, 0);
+        let g = &mut self.graph;
+        let bytes = may.into_iter().map(|may| {
+            let terms = may.into_iter().map(|(when, value)| g.mux(when, value, zero)).collect();
+            g.tree(terms, Graph::or).unwrap_or(zero)
+        });
+        let bytes = bytes.collect();
+        self.graph.concat_all(bytes).unwrap_or(bits)
     }
 
     /// The lengths that a varbit of at most so many bits may have.

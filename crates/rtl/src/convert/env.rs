@@ -24,18 +24,20 @@ pub(super) struct Env {
 pub(super) struct Place {
     /// The number: 32 bits.
     pub(super) wire: Wire,
-    /// The numbers that it may be, of which exactly one has a condition that holds; none: it came from outside.
+    /// The numbers that it may be, of which exactly one has a condition that holds; none: it came from outside, or there are many.
     pub(super) cases: Option<Arc<Cases>>,
+    /// It may be so many numbers that what follows cannot be placed.
+    pub(super) many: bool,
 }
 
 impl Place {
     /// 0, or what came from outside.
     pub(super) fn start(outside: Option<Wire>, graph: &mut Graph) -> Place {
         match outside {
-            Some(wire) => Place { wire, cases: None },
+            Some(wire) => Place { wire, cases: None, many: false },
             None => {
                 let (wire, always) = (graph.number(32, 0), graph.bool(true));
-                Place { wire, cases: Some(Arc::new(Cases::from([(0, always)]))) }
+                Place { wire, cases: Some(Arc::new(Cases::from([(0, always)]))), many: false }
             }
         }
     }
@@ -49,7 +51,12 @@ impl Place {
             let always = graph.bool(true);
             cases.values_mut().for_each(|when| *when = always);
         }
-        Ok(Place { wire: graph.of_cases(32, &cases), cases: Some(Arc::new(cases)) })
+        Ok(Place { wire: graph.of_cases(32, &cases), cases: Some(Arc::new(cases)), many: false })
+    }
+
+    /// One of too many.
+    pub(super) fn many(wire: Wire) -> Place {
+        Place { wire, cases: None, many: true }
     }
 }
 
@@ -238,7 +245,7 @@ fn meet_places(graph: &mut Graph, paths: &Paths, of: impl Fn(&Env) -> &Place) ->
     let Some((_, first)) = places.last() else { return Err(Construct::Operation("a path from nowhere")) };
     let same = |other: &Place| match (&first.cases, &other.cases) {
         (Some(a), Some(b)) => Arc::ptr_eq(a, b) || (a.len() == 1 && b.len() == 1 && a.keys().eq(b.keys())),
-        _ => first.wire == other.wire,
+        _ => first.wire == other.wire && first.many == other.many,
     };
     if places.iter().all(|(_, place)| same(place)) {
         return Ok((*first).clone());
@@ -251,7 +258,8 @@ fn meet_places(graph: &mut Graph, paths: &Paths, of: impl Fn(&Env) -> &Place) ->
             for (cond, place) in places.iter().rev().skip(1) {
                 wire = graph.mux(*cond, place.wire, wire);
             }
-            return Ok(Place { wire, cases: None });
+            let many = places.iter().any(|(_, place)| place.many);
+            return Ok(Place { wire, cases: None, many });
         };
         for (value, when) in of.iter() {
             let when = graph.and(*cond, *when);

@@ -2,7 +2,7 @@
 
 use super::env::{Env, slot_width};
 use super::{Converter, Step};
-use crate::graph::{Binary, Unary, Wire};
+use crate::graph::{Binary, Graph, Unary, Wire};
 use crate::limits::{MAX_PRODUCT, MAX_QUOTIENT, MAX_VALUE};
 use crate::refusal::Construct;
 use millrace_pipeline::*;
@@ -145,12 +145,7 @@ impl Converter<'_> {
         Ok(match op {
             BinaryOp::Add => g.add(a, b),
             BinaryOp::Sub => g.binary(Binary::Sub, a, b),
-            BinaryOp::Mul => {
-                if width > MAX_PRODUCT && g.constant(a).is_none() && g.constant(b).is_none() {
-                    return Err(Construct::Product(width));
-                }
-                g.binary(Binary::Mul, a, b)
-            }
+            BinaryOp::Mul => self.multiply(a, b)?,
             BinaryOp::Div => self.divide(a, b)?.0,
             BinaryOp::Mod => self.divide(a, b)?.1,
             BinaryOp::AddSat => {
@@ -209,6 +204,41 @@ impl Converter<'_> {
         let (lowest, highest) = (g.bits(Bits::min_signed(width)), g.bits(Bits::max_signed(width)));
         let end = g.mux(first, lowest, highest);
         g.mux(over, end, result)
+    }
+
+    /// A product. A wide one is the sum of products of its parts, such that each fits a few multipliers and one cycle.
+    fn multiply(&mut self, a: Wire, b: Wire) -> Step<Wire> {
+        /// The bits of a part.
+        const PART: u32 = 32;
+        let g = &mut self.graph;
+        let width = g.width(a);
+        let is_power = |wire: Wire, g: &Graph| {
+            g.constant(wire).is_some_and(|bits| (0..width).filter(|bit| bits.bit(*bit)).count() <= 1)
+        };
+        if width <= 2 * PART || is_power(a, g) || is_power(b, g) {
+            return Ok(g.binary(Binary::Mul, a, b));
+        }
+        if width > MAX_PRODUCT {
+            return Err(Construct::Product(width));
+        }
+        let parts = |g: &mut Graph, of: Wire| -> Vec<Wire> {
+            let part = |low: u32| g.slice(of, (low + PART).min(width) - 1, low);
+            (0..width).step_by(PART as usize).map(part).collect()
+        };
+        let (left, right) = (parts(g, a), parts(g, b));
+        let mut terms = Vec::new();
+        for (at, x) in left.iter().enumerate() {
+            for (other, y) in right.iter().enumerate().take(left.len() - at) {
+                let low = (at + other) as u32 * PART;
+                let bits = (2 * PART).min(width - low);
+                let (x, y) = (g.zero_extend(*x, bits), g.zero_extend(*y, bits));
+                let product = g.binary(Binary::Mul, x, y);
+                let zeros = g.number(low.max(1), 0);
+                let placed = if low == 0 { product } else { g.concat(product, zeros) };
+                terms.push(g.zero_extend(placed, width));
+            }
+        }
+        Ok(g.sum(terms).unwrap_or(a))
     }
 
     /// Quotient and remainder, both 0 for a divisor of 0. By a power of 2 they are wiring; else a bit of the quotient follows from

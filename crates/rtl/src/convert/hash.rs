@@ -4,8 +4,9 @@
 use super::bytes::Written;
 use super::env::Env;
 use super::expr::Value;
+use super::payload::Payload;
 use super::{Converter, Step};
-use crate::graph::{Binary, Unary, Wire};
+use crate::graph::{Binary, Graph, Unary, Wire};
 use crate::limits::MAX_HASH_LENGTHS;
 use crate::refusal::Construct;
 use millrace_pipeline::*;
@@ -19,12 +20,13 @@ impl Converter<'_> {
         data: &[DataItem],
         env: &Env,
     ) -> Step<Wire> {
-        if let Some(own) = own {
-            return Err(Construct::OwnHash(self.program.hashes[own].name.clone()));
-        }
         let mut written = self.nothing_written();
         let always = self.graph.bool(true);
+        let mut payload = None;
         for item in data {
+            if payload.is_some() {
+                return Err(Construct::Payload("before other data"));
+            }
             match item {
                 DataItem::Value(expr) => match self.value(expr, env)? {
                     Value::Bits(bits) => self.append(&mut written, bits, always)?,
@@ -33,22 +35,28 @@ impl Converter<'_> {
                     }
                 },
                 DataItem::Header(header) => self.append_header(&mut written, *header, env)?,
-                DataItem::Payload => return Err(Construct::Payload),
+                DataItem::Payload => payload = Some(self.payload(&mut written, env)?),
             }
         }
-        match algorithm {
+        match (algorithm, payload, own) {
             // Zeros after the data change none of these.
-            HashAlgorithm::Csum16 => {
-                let sum = self.sum(&written);
+            (HashAlgorithm::Csum16, payload, _) => {
+                let sum = self.sum(&written, payload.as_ref())?;
                 Ok(self.graph.not(sum))
             }
-            HashAlgorithm::OnesComplementSum => Ok(self.sum(&written)),
-            HashAlgorithm::Xor16 => {
-                let words = self.words(&written);
+            (HashAlgorithm::OnesComplementSum, payload, _) => self.sum(&written, payload.as_ref()),
+            (HashAlgorithm::Xor16, payload, _) => {
+                let mut words = self.words(&written);
+                if let Some(payload) = payload {
+                    words.extend(self.payload_words(&written, &payload, true)?);
+                }
                 let zero = self.graph.number(16, 0);
                 Ok(words.into_iter().fold(zero, |all, word| self.graph.binary(Binary::Xor, all, word)))
             }
-            _ => self.by_length(algorithm, &written),
+            (_, None, Some(own)) => self.own_hash(own, &written),
+            (_, Some(_), Some(own)) => Err(Construct::OwnHash(self.program.hashes[own].name.clone())),
+            (_, None, None) => self.by_length(algorithm, &written, MAX_HASH_LENGTHS),
+            (_, Some(payload), None) => self.hash_with_payload(algorithm, &mut written, &payload),
         }
     }
 
@@ -62,42 +70,27 @@ impl Converter<'_> {
 
     /// The one's complement sum: the plain sum, wide enough, whose carries are added at its end. (Adding carries at once or in the
     /// end, the sum is 0 for words that are all 0, and never else.)
-    fn sum(&mut self, written: &Written) -> Wire {
-        let g = &mut self.graph;
-        let mut words = Vec::new();
-        let zero = g.number(16, 0);
-        words.extend(self.words(written));
+    fn sum(&mut self, written: &Written, payload: Option<&Payload>) -> Step<Wire> {
+        let mut words = self.words(written);
+        if let Some(payload) = payload {
+            words.extend(self.payload_words(written, payload, false)?);
+        }
         let g = &mut self.graph;
         let width = 16 + usize::BITS - words.len().leading_zeros();
-        let mut terms: Vec<Wire> = words.into_iter().map(|word| g.zero_extend(word, width)).collect();
-        while terms.len() > 1 {
-            terms = terms
-                .chunks(2)
-                .map(|pair| match pair {
-                    [a, b] => g.add(*a, *b),
-                    _ => pair[0],
-                })
-                .collect();
-        }
-        let Some(sum) = terms.pop() else { return zero };
-        if width == 16 {
-            return sum;
-        }
-        // Two rounds: the first leaves at most one carry.
-        let mut sum = sum;
-        for _ in 0..2 {
-            let has = g.width(sum);
-            let (high, low) = (g.slice(sum, has - 1, 16), g.slice(sum, 15, 0));
-            let (high, low) = (g.zero_extend(high, 17), g.zero_extend(low, 17));
-            sum = g.add(high, low);
-        }
-        g.slice(sum, 15, 0)
+        let terms = words.into_iter().map(|word| g.zero_extend(word, width)).collect();
+        let sum = g.sum(terms).unwrap_or_else(|| g.number(16, 0));
+        Ok(by_word(g, sum))
     }
 
     /// A hash that depends on the length of the data: one for each length, chosen by the length.
-    fn by_length(&mut self, algorithm: HashAlgorithm, written: &Written) -> Step<Wire> {
+    pub(super) fn by_length(
+        &mut self,
+        algorithm: HashAlgorithm,
+        written: &Written,
+        most: usize,
+    ) -> Step<Wire> {
         let ends = written.end.cases.clone().ok_or(Construct::HashLengths)?;
-        if ends.len() > MAX_HASH_LENGTHS {
+        if ends.len() > most {
             return Err(Construct::HashLengths);
         }
         let mut chosen: Option<Wire> = None;
@@ -115,7 +108,7 @@ impl Converter<'_> {
         Ok(chosen.unwrap_or_else(|| self.graph.number(algorithm.width(), algorithm.compute(&[]))))
     }
 
-    fn of_bytes(&mut self, algorithm: HashAlgorithm, data: Wire, bytes: u32) -> Wire {
+    pub(super) fn of_bytes(&mut self, algorithm: HashAlgorithm, data: Wire, bytes: u32) -> Wire {
         let g = &mut self.graph;
         let bits = bytes * 8;
         if algorithm == HashAlgorithm::Identity {
@@ -147,6 +140,22 @@ impl Converter<'_> {
         let result = result.unwrap_or(zeros);
         g.binary(Binary::Xor, result, zeros)
     }
+}
+
+/// A number of at most 32 bits as a one's complement sum of its words: 0 for 0 alone.
+pub(super) fn by_word(g: &mut Graph, sum: Wire) -> Wire {
+    let mut sum = sum;
+    if g.width(sum) <= 16 {
+        return g.zero_extend(sum, 16);
+    }
+    // Two rounds: the first leaves at most one carry.
+    for _ in 0..2 {
+        let has = g.width(sum);
+        let (high, low) = (g.slice(sum, has - 1, 16), g.slice(sum, 15, 0));
+        let (high, low) = (g.zero_extend(high, 17), g.zero_extend(low, 17));
+        sum = g.add(high, low);
+    }
+    g.slice(sum, 15, 0)
 }
 
 /// What each bit of the data changes in a CRC. That depends on how many bytes come after it alone, so it is found once.

@@ -11,11 +11,13 @@
 //! that by constants ([`Graph::values`](crate::graph::Graph::values)). A loop that none of them bounds is refused.
 
 mod bytes;
+mod custom;
 mod env;
 mod expr;
 mod hash;
 mod op;
 mod order;
+mod payload;
 mod term;
 
 use crate::graph::{Graph, Node, Wire};
@@ -227,6 +229,14 @@ impl<'a> Converter<'a> {
         let number = self.inputs.len() as u32;
         self.inputs.push((input, width));
         self.graph.input(number, width)
+    }
+
+    /// An input that is there once, whoever needs it.
+    fn shared_input(&mut self, input: Input, width: u32) -> Wire {
+        match self.inputs.iter().position(|(other, _)| *other == input) {
+            Some(number) => self.graph.input(number as u32, width),
+            None => self.input(input, width),
+        }
     }
 
     fn access(&mut self, unit: Unit, enable: Wire, inputs: Vec<(Wire, Type)>, answer: u32) -> u32 {

@@ -4,13 +4,16 @@ use super::env::{Env, Place, answer_width, slot_width};
 use super::expr::Value;
 use super::{Converter, End, Step};
 use crate::graph::{Cases, Wire};
-use crate::limits::{MAX_CASES, MAX_WINDOW};
+use crate::limits::{MAX_CASES, MAX_PAIRS, MAX_WINDOW};
 use crate::refusal::Construct;
 use crate::stage::{LookupAnswer, Unit};
 use millrace_midend::Verdict;
 use millrace_midend::cfg::{CfgId, Leave, Term};
 use millrace_pipeline::*;
 use std::sync::Arc;
+
+/// At more places than these, whether a frame is long enough is a sum and not a choice.
+const FEW: usize = 4;
 
 /// Where paths lead: blocks, conditions, values.
 type Targets = Vec<(CfgId, Wire, Env)>;
@@ -152,7 +155,10 @@ impl Converter<'_> {
         if !self.graph.is_false(env.cells[self.cells.deparsed()]) {
             return Err(Construct::ParserAfterDeparser);
         }
-        env.cursor.cases.clone().ok_or(Construct::ParserOfContext)
+        env.cursor.cases.clone().ok_or(match env.cursor.many {
+            true => Construct::Places,
+            false => Construct::ParserOfContext,
+        })
     }
 
     /// Whether the frame has so many bits.
@@ -168,6 +174,14 @@ impl Converter<'_> {
 
     /// Whether the frame reaches so many bits after the cursor, wherever that is.
     fn has(&mut self, cursor: &Cases, bits: u64, env: &Env) -> Step<Wire> {
+        if cursor.len() > FEW {
+            let last = cursor.keys().next_back().copied().unwrap_or(0);
+            self.reaches(last + bits, env)?;
+            let at = self.graph.of_cases(32, cursor);
+            let bits = self.graph.number(32, bits);
+            let end = self.graph.add(at, bits);
+            return Ok(self.reaches_wire(end, env));
+        }
         let mut has: Option<Wire> = None;
         for (at, here) in cursor.iter() {
             let reaches = self.reaches(at + bits, env)?;
@@ -183,14 +197,20 @@ impl Converter<'_> {
         Ok(has.unwrap_or_else(|| self.graph.bool(false)))
     }
 
+    /// Whether the frame has as many bits as a number says, which is at most that of a window.
+    fn reaches_wire(&mut self, bits: Wire, env: &Env) -> Wire {
+        let zeros = self.graph.number(3, 0);
+        let whole = self.graph.concat(env.cells[self.cells.length()], zeros);
+        let bits = self.graph.zero_extend(bits, 35);
+        let short = self.graph.lt(whole, bits);
+        self.graph.not(short)
+    }
+
     /// Bits of the frame, so many after the cursor.
     fn frame(&mut self, cursor: &Cases, skip: u64, width: u32) -> Wire {
-        let mut chosen: Option<Wire> = None;
-        for (at, here) in cursor.iter().rev() {
-            let bits = self.graph.frame((at + skip) as u32, width);
-            chosen = Some(chosen.map_or(bits, |rest| self.graph.mux(*here, bits, rest)));
-        }
-        chosen.unwrap_or_else(|| self.graph.number(width, 0))
+        let places: Vec<_> =
+            cursor.iter().map(|(at, here)| (*here, self.graph.frame((at + skip) as u32, width))).collect();
+        self.graph.one_of(&places).unwrap_or_else(|| self.graph.number(width, 0))
     }
 
     fn moved(&mut self, cursor: &Cases, by: u64) -> Step<Place> {
@@ -263,9 +283,24 @@ impl Converter<'_> {
             return Ok(());
         }
         let lengths = self.lengths(bits, most)?;
-        let after = self.after(&cursor, &lengths)?;
         let fixed = u64::from(described.fixed_bits);
-        let has = self.has(&after, fixed, &env)?;
+        let is_many = cursor.len() * lengths.len() > MAX_PAIRS;
+        if is_many && !matches!(fields.last(), Some((_, Type::Varbit(_)))) {
+            return Err(Construct::Places);
+        }
+        let (after, has) = match is_many {
+            false => {
+                let after = self.after(&cursor, &lengths)?;
+                let has = self.has(&after, fixed, &env)?;
+                (after, has)
+            }
+            true => {
+                let last = |cases: &Cases| cases.keys().next_back().copied().unwrap_or(0);
+                self.reaches(last(&cursor) + last(&lengths) + fixed, &env)?;
+                let end = self.end_of_varbit(bits, fixed, &env);
+                (Cases::new(), self.reaches_wire(end, &env))
+            }
+        };
         let mut with = env.clone();
         with.cells[self.cells.valid(header)] = self.graph.bool(true);
         let (mut skip, mut at) = (0, cursor);
@@ -276,7 +311,7 @@ impl Converter<'_> {
                 return Err(Construct::Width(width));
             }
             if let Type::Varbit(most) = ty {
-                with.cells[place] = self.varbit(&at, skip, &lengths, most);
+                with.cells[place] = self.varbit(&at, skip, (&lengths, bits), most);
                 with.cells[place + 1] = self.graph.zero_extend(bits, 32);
                 at = Arc::new(after.clone());
             } else {
@@ -284,9 +319,19 @@ impl Converter<'_> {
                 skip += u64::from(width);
             }
         }
-        with.cursor = self.moved(&after, fixed)?;
+        with.cursor = match is_many {
+            true => Place::many(self.end_of_varbit(bits, fixed, &env)),
+            false => self.moved(&after, fixed)?,
+        };
         self.either(to, cond, has, (next, with), (short, env));
         Ok(())
+    }
+
+    /// Where a header ends that starts at the cursor.
+    fn end_of_varbit(&mut self, bits: Wire, fixed: u64, env: &Env) -> Wire {
+        let (bits, fixed) = (self.graph.zero_extend(bits, 32), self.graph.number(32, fixed));
+        let length = self.graph.add(bits, fixed);
+        self.graph.add(env.cursor.wire, length)
     }
 
     /// Leads to `invalid` where a number of bits is no number of bytes; gives the condition of the other path.
@@ -314,15 +359,32 @@ impl Converter<'_> {
     }
 
     /// The bits of a varbit of one of the lengths, with zeros after the last.
-    fn varbit(&mut self, cursor: &Cases, skip: u64, lengths: &Cases, most: u32) -> Wire {
+    fn varbit(&mut self, cursor: &Cases, skip: u64, (lengths, length): (&Cases, Wire), most: u32) -> Wire {
         let most = most.max(1);
-        let mut chosen = self.graph.number(most, 0);
-        for (length, is) in lengths.iter().filter(|(length, _)| **length > 0) {
-            let bits = self.frame(cursor, skip, *length as u32);
-            let bits = self.graph.left_fit(bits, most);
-            chosen = self.graph.mux(*is, bits, chosen);
+        let longest = lengths.keys().next_back().copied().unwrap_or(0) as u32;
+        if longest == 0 {
+            return self.graph.number(most, 0);
         }
-        chosen
+        let bits = self.frame(cursor, skip, longest);
+        // Between two lengths that it may have, all bits are there or none.
+        let (mut parts, mut from) = (Vec::new(), 0);
+        for to in lengths.keys().map(|to| *to as u32).filter(|to| *to > 0) {
+            let part = self.graph.slice(bits, longest - from - 1, longest - to);
+            let width = self.graph.width(length);
+            let there = match lengths.len() {
+                1 => self.graph.bool(true),
+                _ if from == 0 && !lengths.contains_key(&0) => self.graph.bool(true),
+                _ => {
+                    let before = self.graph.number(width, u64::from(from));
+                    self.graph.lt(before, length)
+                }
+            };
+            let zero = self.graph.number(to - from, 0);
+            parts.push(self.graph.mux(there, part, zero));
+            from = to;
+        }
+        let bits = self.graph.concat_all(parts).unwrap_or(bits);
+        self.graph.left_fit(bits, most)
     }
 
     fn advance(

@@ -168,6 +168,11 @@ impl Graph {
 
     /// The wire that is one of the constants, of which exactly one has a condition that holds.
     pub(crate) fn of_cases(&mut self, width: u32, cases: &Cases) -> Wire {
+        if cases.len() > MAX_VALUES {
+            let values: Vec<_> =
+                cases.iter().map(|(value, when)| (*when, self.number(width, *value))).collect();
+            return self.one_of(&values).unwrap_or_else(|| self.number(width, 0));
+        }
         let mut wire = None;
         for (value, when) in cases.iter().rev() {
             let value = self.number(width, *value);
