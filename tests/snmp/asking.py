@@ -85,7 +85,9 @@ class Switch:
         values = {}
         for line in done.stdout.splitlines():
             name_of, _, value = line.partition(" = ")
-            values[name_of] = value.strip().strip('"')
+            # The end, by the name of the last object.
+            if not value.startswith("No more variables"):
+                values[name_of] = value.strip().strip('"')
         return values, done
 
     def walk(self, name, version="2c", tool="snmpwalk"):

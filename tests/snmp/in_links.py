@@ -280,10 +280,15 @@ def test():
                 one.socket.close()
                 two.socket.close()
                 walks(switch, namespace, "b0")
+                own = switch.status()["own_end_system"]
+                walked = switch.walk(".1.3.6.1.3.6647.1.6")
+                same("the end system's own counters in SNMP", [int(value) for value in walked.values()], list(own.values()))
             told = json.loads(report.read_text())
             discards, management = told["discards"], told["management"]
             reasons = {"icmp-checksum": 1, "icmp-type": 1, "icmp-length": 1, "echo-address": 1, "protocol": 1, "no-port": 1, "ip-checksum": 1,
                        "out-of-window": 1}
+            same("its counters in /status are those of the report", own, management)
+            note(own["frames"] > own["requests"] and own["discarded"] == sum(discards.values()) > 7, "frames and discards", f"{own} {discards}")
             same("each reason has its counter", {reason: discards.get(reason, 0) for reason in reasons}, reasons)
             same("echo replies, and those without a way back", (management["echoes"], management["no_way"]), (3, 2))
             note(management["requests"] == management["answers"] + 3 > 1000, "each request is answered, but for those that are wrong", f"{management}")

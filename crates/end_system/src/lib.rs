@@ -14,7 +14,7 @@ mod process;
 pub mod report;
 
 pub use gateway::{Gateway, GatewayCounters, GatewaySpec, MAX_CLIENTS, MAX_GATEWAYS};
-pub use management::{MAX_REQUESTS, ManagementCounters, Requests, SNMP_PORT, Service};
+pub use management::{MAX_REQUESTS, ManagementCounters, ManagementCounts, Requests, SNMP_PORT, Service};
 pub use node::{Node, Sent, Traffic};
 pub use plan::{FIRST_UDP_PORT, Plan, PlanError, PlannedPort, Receiving};
 pub use port::{EndSystemPort, MAX_VIRTUAL_SECONDS, PortArguments, PortTime};

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -69,6 +69,10 @@ struct Answer {
 /// What happened to those who asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManagementCounters {
+    /// Frames that came to the end system.
+    pub frames: u64,
+    /// Those of them that it discarded, second copies included.
+    pub discarded: u64,
     /// Echo requests with a reply.
     pub echoes: u64,
     /// Requests given to whoever answers them.
@@ -83,6 +87,29 @@ pub struct ManagementCounters {
     pub refused: u64,
 }
 
+/// The counters, as any thread may read them while frames come. Each is written by the worker alone, so one of two that belong together may
+/// be read before the other is written.
+#[derive(Debug, Default)]
+pub struct ManagementCounts([AtomicU64; COUNTERS]);
+
+const COUNTERS: usize = 8;
+
+impl ManagementCounts {
+    /// What they are now.
+    pub fn now(&self) -> ManagementCounters {
+        let [frames, discarded, echoes, requests, answers, no_way, busy, refused] =
+            self.0.each_ref().map(|count| count.load(Ordering::Relaxed));
+        ManagementCounters { frames, discarded, echoes, requests, answers, no_way, busy, refused }
+    }
+
+    fn set(&self, counters: ManagementCounters) {
+        let ManagementCounters { frames, discarded, echoes, requests, answers, no_way, busy, refused } =
+            counters;
+        let now: [u64; COUNTERS] = [frames, discarded, echoes, requests, answers, no_way, busy, refused];
+        self.0.iter().zip(now).for_each(|(count, now)| count.store(now, Ordering::Relaxed));
+    }
+}
+
 /// The end of the end system.
 #[derive(Debug)]
 pub(crate) struct Management {
@@ -91,6 +118,7 @@ pub(crate) struct Management {
     requests: SyncSender<Request>,
     answers: Receiver<Answer>,
     counters: ManagementCounters,
+    shown: Arc<ManagementCounts>,
 }
 
 impl std::fmt::Debug for Request {
@@ -120,9 +148,11 @@ impl Management {
         let (requests, to_answer) = sync_channel(MAX_REQUESTS);
         let (answered, answers) = sync_channel(MAX_REQUESTS);
         let addressing = Addressing::default();
-        let management =
-            Management { addressing, paths, requests, answers, counters: ManagementCounters::default() };
-        Ok((management, Requests { requests: to_answer, answers: answered, wakes }))
+        let counters = ManagementCounters::default();
+        let shown = Arc::<ManagementCounts>::default();
+        let counts = Arc::clone(&shown);
+        let management = Management { addressing, paths, requests, answers, counters, shown };
+        Ok((management, Requests { requests: to_answer, answers: answered, wakes, counts }))
     }
 
     /// What happened so far.
@@ -140,8 +170,11 @@ impl Management {
                     self.ask(message.source, message.data);
                 }
             }
-            Verdict::Fragment | Verdict::Dropped(_) => {}
+            Verdict::Fragment => {}
+            Verdict::Dropped(_) => self.counters.discarded += 1,
         }
+        self.counters.frames += 1;
+        self.shown.set(self.counters);
     }
 
     fn reply(&mut self, now_ns: u64, es: &mut EndSystem) {
@@ -181,6 +214,9 @@ impl Management {
                 Ok(()) => self.counters.answers += 1,
                 Err(_) => self.counters.refused += 1,
             }
+        }
+        if were_some {
+            self.shown.set(self.counters);
         }
         were_some
     }
@@ -235,6 +271,7 @@ pub struct Requests {
     requests: Receiver<Request>,
     answers: SyncSender<Answer>,
     wakes: Arc<OwnedFd>,
+    counts: Arc<ManagementCounts>,
 }
 
 /// What answers. It ends when this is dropped.
@@ -245,6 +282,11 @@ pub struct Service {
 }
 
 impl Requests {
+    /// What happens to those who ask.
+    pub fn counts(&self) -> Arc<ManagementCounts> {
+        Arc::clone(&self.counts)
+    }
+
     /// Answers on a thread of its own: `answer` gets a request and the most bytes of an answer, and says nothing if nobody is to hear of it.
     ///
     /// # Errors

@@ -84,9 +84,10 @@ pub fn gateways(gateways: &[Gateway]) -> Value {
 
 /// What happened to those who asked the own end system of a switch.
 pub(crate) fn management(counters: &ManagementCounters) -> Value {
-    let ManagementCounters { echoes, requests, answers, no_way, busy, refused } = *counters;
+    let ManagementCounters { frames, discarded, echoes, requests, answers, no_way, busy, refused } =
+        *counters;
     json!({
-        "echoes": echoes, "requests": requests, "answers": answers, "no_way": no_way, "busy": busy, "refused": refused,
+        "frames": frames, "discarded": discarded, "echoes": echoes, "requests": requests, "answers": answers, "no_way": no_way, "busy": busy, "refused": refused,
     })
 }
 

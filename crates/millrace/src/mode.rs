@@ -11,8 +11,9 @@ use clap::{Args, Subcommand};
 use crc::{CRC_32_ISO_HDLC, Crc};
 use millrace_chassis::{Configuration, ModeState, Modes};
 use millrace_dataplane::{Conduct, Control, MODES, Mode, Switch};
+use millrace_end_system::{ManagementCounters, ManagementCounts, Requests};
 use millrace_listen::{Address, METRICS};
-use millrace_observe_api::{Client, ConfigurationStatus, ModeStatus};
+use millrace_observe_api::{Client, ConfigurationStatus, ModeStatus, OwnEndSystemStatus};
 use serde_json::json;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -132,12 +133,16 @@ pub(crate) fn configure(
 }
 
 /// The modes of a switch that runs from now on, reached by that, as the server over HTTP shows them.
-pub(crate) fn shown(modes: &Modes, control: Control) -> Arc<dyn millrace_observe::Modes> {
+pub(crate) fn shown(
+    modes: &Modes,
+    control: Control,
+    requests: Option<&Requests>,
+) -> Arc<dyn millrace_observe::Modes> {
     modes.runs(control);
-    Arc::new(Shown(modes.clone()))
+    Arc::new(Shown(modes.clone(), requests.map(Requests::counts)))
 }
 
-struct Shown(Modes);
+struct Shown(Modes, Option<Arc<ManagementCounts>>);
 
 impl millrace_observe::Modes for Shown {
     fn now(&self) -> ModeStatus {
@@ -151,6 +156,13 @@ impl millrace_observe::Modes for Shown {
 
     fn set(&self, mode: &str) -> Result<ModeStatus, String> {
         self.0.set(mode.parse()?).map(status).map_err(|error| error.to_string())
+    }
+
+    fn own_end_system(&self) -> Option<OwnEndSystemStatus> {
+        let counters = self.1.as_ref()?.now();
+        let ManagementCounters { frames, discarded, echoes, requests, answers, no_way, busy, refused } =
+            counters;
+        Some(OwnEndSystemStatus { frames, discarded, echoes, requests, answers, no_way, busy, refused })
     }
 }
 

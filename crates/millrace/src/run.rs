@@ -94,7 +94,7 @@ pub(crate) fn serve(args: &RunArgs, findings: &mut Findings) -> Result<Ended, Fa
     captures::start_all(&args.captures, &captures)?;
     let links = Links::of(&args.ports);
     let control = instance.control().clone();
-    let shown_modes = mode::shown(&modes, control.clone());
+    let shown_modes = mode::shown(&modes, control.clone(), requests.as_ref());
     let metrics = observe::serve(&args.metrics, || Shown {
         control: control.clone(),
         captures: Arc::clone(&captures),

@@ -119,6 +119,7 @@ impl Collector {
             mode: ModeStatus { mode: report.mode.to_string(), ..self.seen.modes.now() },
             configuration: self.seen.modes.configuration(),
             afdx: afdx::status(report),
+            own_end_system: self.seen.modes.own_end_system(),
         }
     }
 }

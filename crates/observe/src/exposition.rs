@@ -7,8 +7,9 @@ mod many;
 use families::{Families, Labels, Samples};
 use millrace_dataplane::MODES;
 use millrace_observe_api::{
-    CaptureStatus, ChassisStatus, DropSiteStatus, FlowStatus, PlanQueueStatus, PluginStatus, PortStatus,
-    Process, QueuePairStatus, QueueStatus, Status, StepStatus, TableStatus, WorkerStatus,
+    CaptureStatus, ChassisStatus, DropSiteStatus, FlowStatus, OwnEndSystemStatus, PlanQueueStatus,
+    PluginStatus, PortStatus, Process, QueuePairStatus, QueueStatus, Status, StepStatus, TableStatus,
+    WorkerStatus,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
@@ -54,6 +55,7 @@ fn switch(out: &mut Families, status: &Status) {
     let program = [("program", status.program.as_str()), ("engine", status.engine.as_str())];
     out.info("millrace_program", "The program that runs", &program);
     modes(out, status);
+    own_end_system(out, status);
     ports(out, status);
     let drops = status.drops.iter().map(|(reason, count)| (vec![("reason", reason.clone())], *count));
     out.counters("millrace_drops", "Packets and copies dropped", None, drops.collect());
@@ -80,6 +82,25 @@ fn modes(out: &mut Families, status: &Status) {
     out.gauges("millrace_mode", "1 for the mode of the switch, 0 for the others", None, each.collect());
     let help = "Changes of the mode";
     out.counters("millrace_mode_changes", help, None, vec![(vec![], status.mode.changes)]);
+}
+
+/// What happened to those who ask the switch's own end system.
+fn own_end_system(out: &mut Families, status: &Status) {
+    let Some(own) = &status.own_end_system else { return };
+    let OwnEndSystemStatus { frames, discarded, echoes, requests, answers, no_way, busy, refused } = *own;
+    let each = [
+        ("frames", frames),
+        ("discarded", discarded),
+        ("echoes", echoes),
+        ("requests", requests),
+        ("answers", answers),
+        ("no_way", no_way),
+        ("busy", busy),
+        ("refused", refused),
+    ];
+    let samples = each.map(|(what, count)| (vec![("what", what.to_owned())], count));
+    let help = "What came to the end system of the switch, and what became of it";
+    out.counters("millrace_own_end_system", help, None, samples.into());
 }
 
 fn ports(out: &mut Families, status: &Status) {

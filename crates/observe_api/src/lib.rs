@@ -19,7 +19,9 @@ mod status;
 
 pub use chassis::{ChassisStatus, OutsideStatus, PhysicalStatus};
 pub use client::{Client, ClientError};
-pub use management::{AfdxPortStatus, AfdxStatus, ConfigurationStatus, ModeStatus, VirtualLinkStatus};
+pub use management::{
+    AfdxPortStatus, AfdxStatus, ConfigurationStatus, ModeStatus, OwnEndSystemStatus, VirtualLinkStatus,
+};
 pub use status::{
     CaptureStatus, DeviceDirection, DeviceStatus, Distribution, DropSiteStatus, FlowStatus, IntakeStatus,
     KindsStatus, LogStatus, PlanQueueStatus, PlanStatus, PluginStatus, PortStatus, Process, QueuePairStatus,

@@ -29,6 +29,27 @@ pub struct ConfigurationStatus {
     pub fault: Option<String>,
 }
 
+/// What happened to those who ask the switch's own end system, which answers in virtual links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnEndSystemStatus {
+    /// Frames that came to it.
+    pub frames: u64,
+    /// Those of them that it discarded, second copies included.
+    pub discarded: u64,
+    /// Echo requests with a reply.
+    pub echoes: u64,
+    /// Requests of SNMP that were given to the agent.
+    pub requests: u64,
+    /// Answers that were sent.
+    pub answers: u64,
+    /// Echo requests and requests of whom no virtual link leads to.
+    pub no_way: u64,
+    /// Requests that came while as many as may wait did.
+    pub busy: u64,
+    /// Replies and answers that the queue of their virtual link had no room for.
+    pub refused: u64,
+}
+
 /// What a program of an AFDX network counts of its ports and virtual links. What it does not count is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AfdxStatus {

@@ -1,6 +1,6 @@
 //! What a switch is like at one moment, as JSON has it.
 
-use crate::{AfdxStatus, ConfigurationStatus, ModeStatus};
+use crate::{AfdxStatus, ConfigurationStatus, ModeStatus, OwnEndSystemStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -57,6 +57,9 @@ pub struct Status {
     /// What a program of an AFDX network counts, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub afdx: Option<AfdxStatus>,
+    /// What the switch's own end system counted, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_end_system: Option<OwnEndSystemStatus>,
 }
 
 /// A plugin that programs call. Counts are of whatever was loaded under its name.

@@ -400,6 +400,7 @@ pub(crate) mod tests {
             mode: ModeStatus::default(),
             configuration: ConfigurationStatus::default(),
             afdx: None,
+            own_end_system: None,
             workers: Vec::new(),
             inputs: Vec::new(),
             plugins: Vec::new(),

@@ -128,6 +128,7 @@ fn status() -> Arc<Status> {
         mode: ModeStatus { mode: "passive".into(), previous: "init".into(), since_ns: 141, changes: 142 },
         configuration: ConfigurationStatus::default(),
         afdx: None,
+        own_end_system: None,
     })
 }
 

@@ -7,7 +7,8 @@ use super::{Moment, Port, add_table, counter, integer, interface, large};
 use crate::value::Value;
 use crate::view::{Builder, Cell};
 use millrace_observe_api::{
-    AfdxPortStatus, ConfigurationStatus, PlanQueueStatus, QueueStatus, Status, VirtualLinkStatus,
+    AfdxPortStatus, ConfigurationStatus, OwnEndSystemStatus, PlanQueueStatus, QueueStatus, Status,
+    VirtualLinkStatus,
 };
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -47,6 +48,14 @@ pub(super) fn add(builder: &mut Builder, moment: &Moment<'_>, ports: &[Port<'_>]
         add_table(builder, &table(4), &links, &virtual_link());
     }
     add_table(builder, &table(5), &queues(status), &queue());
+    if let Some(own) = &status.own_end_system {
+        let OwnEndSystemStatus { frames, discarded, echoes, requests, answers, no_way, busy, refused } = *own;
+        for (number, count) in
+            (1..).zip([frames, discarded, echoes, requests, answers, no_way, busy, refused])
+        {
+            builder.scalar(&[&MIB[..], &[1, 6, number]].concat(), counter(count));
+        }
+    }
 }
 
 /// The name of the entry of a table.

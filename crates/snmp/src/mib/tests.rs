@@ -5,7 +5,8 @@ use crate::value::Value;
 use crate::view::{Cell, Width};
 use millrace_observe_api::{
     AfdxPortStatus, AfdxStatus, ConfigurationStatus, DeviceDirection, DeviceStatus, Distribution,
-    KindsStatus, ModeStatus, PlanQueueStatus, PlanStatus, Process, QueueStatus, VirtualLinkStatus,
+    KindsStatus, ModeStatus, OwnEndSystemStatus, PlanQueueStatus, PlanStatus, Process, QueueStatus,
+    VirtualLinkStatus,
 };
 
 fn kinds(first: u64) -> KindsStatus {
@@ -115,6 +116,16 @@ fn status() -> Status {
                 aged: Some(93),
             }],
             virtual_links: vec![VirtualLinkStatus { vl: 1, ..VirtualLinkStatus::default() }, link],
+        }),
+        own_end_system: Some(OwnEndSystemStatus {
+            frames: 201,
+            discarded: 202,
+            echoes: 203,
+            requests: 204,
+            answers: 205,
+            no_way: 206,
+            busy: 207,
+            refused: 208,
         }),
     }
 }
@@ -254,6 +265,10 @@ fn an_afdx_switch_tells_of_itself() {
         (1, "integer 4"), (2, "integer 1"), (3, "ticks 0"), (4, "counter 2"), (5, "text AB-1"), (6, "octets [1c, 29, 1c, a3]"),
         (7, "integer 3"), (8, "text wrong"), (9, "text afdx"),
     ]);
+    for number in 1..=8 {
+        let own = said(&view, &format!("1.3.6.1.3.6647.1.6.{number}.0"));
+        assert_eq!(own, Some(format!("counter {}", 200 + number)));
+    }
     // `mode` and `ingress_drop` as indexes.
     check(&view, "1.3.6.1.3.6647.1.2.1", "109.111.100.101", &[(1, ""), (2, "counter 3"), (3, "large 3")]);
     let ingress_drop = "105.110.103.114.101.115.115.95.100.114.111.112";

@@ -4,11 +4,11 @@ use super::{Answer, Shared, blocking, json, text};
 use crate::guard::may_change;
 use hyper::StatusCode;
 use hyper::http::request::Parts;
-use millrace_observe_api::{ConfigurationStatus, ModeStatus};
+use millrace_observe_api::{ConfigurationStatus, ModeStatus, OwnEndSystemStatus};
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 
-/// The modes of a switch.
+/// The modes of a switch, and who asks for them.
 pub trait Modes: Send + Sync {
     /// The mode, and how it came to it.
     fn now(&self) -> ModeStatus;
@@ -21,6 +21,9 @@ pub trait Modes: Send + Sync {
     /// # Errors
     /// Why not; the mode stays.
     fn set(&self, mode: &str) -> Result<ModeStatus, String>;
+
+    /// What happened to those who manage the switch from inside the network, if its own end system answers them.
+    fn own_end_system(&self) -> Option<OwnEndSystemStatus>;
 }
 
 /// The modes of a switch that is always in one.
@@ -37,6 +40,10 @@ impl Modes for NoModes {
 
     fn set(&self, _mode: &str) -> Result<ModeStatus, String> {
         Err("the switch has no modes".to_owned())
+    }
+
+    fn own_end_system(&self) -> Option<OwnEndSystemStatus> {
+        None
     }
 }
 
