@@ -87,7 +87,8 @@ pub(crate) fn management(counters: &ManagementCounters) -> Value {
     let ManagementCounters { frames, discarded, echoes, requests, answers, no_way, busy, refused } =
         *counters;
     json!({
-        "frames": frames, "discarded": discarded, "echoes": echoes, "requests": requests, "answers": answers, "no_way": no_way, "busy": busy, "refused": refused,
+        "frames": frames, "discarded": discarded, "echoes": echoes,
+        "requests": requests, "answers": answers, "no_way": no_way, "busy": busy, "refused": refused,
     })
 }
 
