@@ -5,7 +5,7 @@
 
 use crate::frame_bits::frame_bits;
 use crate::graph::{Node, Wire};
-use crate::stage::{Dataflow, Input, Output};
+use crate::stage::{Dataflow, Input, Output, crc_parameters};
 use crate::units::Objects;
 use cranelift_entity::SecondaryMap;
 use millrace_pipeline::Bits;
@@ -36,6 +36,7 @@ impl Dataflow {
                 Node::Frame(offset) => frame_bits(frame, *offset, width),
                 Node::Input(number) => match self.inputs[*number as usize].0 {
                     Input::Now => Bits::new(width, u128::from(objects.now_ns)),
+                    Input::Parameters(hash) => crc_parameters(objects.state.own_hash(hash).parameters()),
                     other => input(other, width),
                 },
                 Node::Answer(access, low) => match &answers[*access as usize] {

@@ -40,8 +40,6 @@ pub enum Construct {
     Payload,
     /// A hash over data of too many lengths.
     HashLengths,
-    /// A hash whose parameters the control plane sets.
-    OwnHash(String),
     /// A plugin is called.
     Plugin(String),
     /// A parser after a deparser in one stage.
@@ -64,6 +62,17 @@ pub enum Construct {
     Midend(String),
     /// The hardware IR refuses the design.
     Design(String),
+    /// An object lets fewer frames a second pass than are asked for.
+    Slow {
+        /// What it is, and its name.
+        object: String,
+        /// Cycles from one frame to the next.
+        interval: u32,
+        /// Frames a second that these allow.
+        frames: u64,
+        /// Frames a second that are asked for.
+        rate: u64,
+    },
 }
 
 impl fmt::Display for Construct {
@@ -110,7 +119,6 @@ impl fmt::Display for Construct {
                 let limit = limits::MAX_HASH_LENGTHS;
                 write!(f, "a hash over data that may have more than {limit} lengths (limit MAX_HASH_LENGTHS)")
             }
-            Construct::OwnHash(name) => write!(f, "the hash {name}, whose parameters the control plane sets"),
             Construct::Plugin(name) => write!(f, "a call of the plugin {name}"),
             Construct::ParserAfterDeparser => write!(f, "a parser after a deparser of the same stage"),
             Construct::SecondDeparser => write!(f, "a second deparser of the same stage"),
@@ -131,6 +139,11 @@ impl fmt::Display for Construct {
             }
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),
+            Construct::Slow { object, interval, frames, rate } => write!(
+                f,
+                "{rate} frames a second: {object} takes one in {interval} cycles, {frames} a second (--rate FRAMES asks for fewer, \
+                 --allow-slow for as many as there are)"
+            ),
             Construct::Midend(why) | Construct::Design(why) => f.write_str(why),
         }
     }

@@ -92,7 +92,7 @@ pub(crate) fn given(frame: &dyn Frame, input: Input, width: u32) -> Bits {
         Input::Length => number(frame.bytes().len()),
         Input::Cursor => number(frame.cursor()),
         // Objects know it.
-        Input::Now => Bits::zero(width),
+        Input::Now | Input::Parameters(_) => Bits::zero(width),
         Input::Valid(header) => Bits::new(1, u128::from(frame.is_valid(header))),
         Input::SlotLength(slot) => match frame.slot(slot) {
             Value::Varbit(varbit) => number(varbit.len() as usize),

@@ -3,7 +3,8 @@
 use crate::graph::{Graph, Wire};
 use millrace_midend::Verdict;
 use millrace_pipeline::{
-    CounterId, DigestId, HeaderId, MeterId, RegisterId, SlotId, TableId, Type, ValueSetId,
+    Bits, CounterId, CrcParameters, CrcWidth, DigestId, HashId, HeaderId, MeterId, RegisterId, SlotId,
+    TableId, Type, ValueSetId,
 };
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub enum Input {
     Cursor,
     /// The time for which meters color it, in nanoseconds: 64 bits.
     Now,
+    /// The parameters of a hash: [`crc_parameters`].
+    Parameters(HashId),
 }
 
 /// What the hardware of a stage says of a frame.
@@ -119,6 +122,24 @@ impl LookupAnswer {
     pub const ENTRY: u32 = 17;
     /// The action data, one parameter after the other, the first one lowest.
     pub const DATA: u32 = 49;
+}
+
+/// The bits of the parameters of a CRC of so many bits.
+pub(crate) fn parameters_width(width: u32) -> u32 {
+    3 * width + 2
+}
+
+/// The parameters of a CRC as a word: polynomial lowest, start, what is added in the end, whether the bits of bytes are turned round,
+/// and those of the result.
+pub(crate) fn crc_parameters(of: CrcParameters) -> Bits {
+    let width = match of.width {
+        CrcWidth::Sixteen => 16,
+        CrcWidth::ThirtyTwo => 32,
+    };
+    let number = |value: u32| Bits::new(width, value.into());
+    let bit = |value: bool| Bits::new(1, value.into());
+    let numbers = number(of.final_xor).concat(&number(of.initial)).concat(&number(of.polynomial));
+    bit(of.remainder_reflected).concat(&bit(of.data_reflected)).concat(&numbers)
 }
 
 /// The bits of the length of a varbit next to the bits of the varbit.
@@ -215,6 +236,8 @@ pub(crate) enum ObjectKey {
     Random,
     /// Digests and lines.
     Messages,
+    /// The parameters of a hash.
+    Hash(HashId),
 }
 
 /// The cycles from a request to a meter to its answer.
