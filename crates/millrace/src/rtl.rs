@@ -31,6 +31,9 @@ pub(crate) struct RtlArgs {
     /// Makes the hardware also where an object lets fewer frames a second pass
     #[arg(long)]
     allow_slow: bool,
+    /// Makes the hardware also where several stages ask for one counter, meter or register, whose ports then stay ports of the stages
+    #[arg(long)]
+    allow_outside: bool,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -59,6 +62,9 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     if !args.allow_slow {
         let rate = args.rate.unwrap_or_else(|| line_rate(args.period));
         hardware.check_rate(rate).map_err(|refusal| Failure::Failed(refusal.to_string()))?;
+    }
+    if !args.allow_outside {
+        hardware.check_shared().map_err(|refusal| Failure::Failed(refusal.to_string()))?;
     }
     let report = hardware.report();
     let mut files = Vec::new();

@@ -158,6 +158,31 @@ impl Hardware {
         }
     }
 
+    /// Whether each object that frames change is asked by one stage, which has its unit.
+    ///
+    /// # Errors
+    /// The first object that several stages ask.
+    pub fn check_shared(&self) -> Result<(), Refusal> {
+        let mut users: BTreeMap<ObjectKey, (&Slot, Vec<String>)> = BTreeMap::new();
+        for stage in &self.stages {
+            for (key, slots) in &stage.placed.slots {
+                if let (Some(slot), false) =
+                    (slots.first(), is_own(*key, 2) || matches!(key, ObjectKey::Table(_)))
+                {
+                    users.entry(*key).or_insert_with(|| (slot, Vec::new())).1.push(stage.part.name());
+                }
+            }
+        }
+        let Some((slot, stages)) = users.into_values().find(|(_, stages)| stages.len() > 1) else {
+            return Ok(());
+        };
+        let (kind, name) = (slot.unit.kind(), object(&self.program, &slot.unit));
+        let part = stages.join(" and ");
+        let refusal =
+            Refusal::of(&self.program, Construct::Shared { object: format!("{kind} {name}"), stages }, name);
+        Err(Refusal { part, ..refusal })
+    }
+
     /// Whether the stages take so many frames a second.
     ///
     /// # Errors

@@ -62,6 +62,13 @@ pub enum Construct {
     Midend(String),
     /// The hardware IR refuses the design.
     Design(String),
+    /// Several stages ask for an object that frames change.
+    Shared {
+        /// What it is, and its name.
+        object: String,
+        /// The stages.
+        stages: Vec<String>,
+    },
     /// An object lets fewer frames a second pass than are asked for.
     Slow {
         /// What it is, and its name.
@@ -139,6 +146,11 @@ impl fmt::Display for Construct {
             }
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),
+            Construct::Shared { object, stages } => write!(
+                f,
+                "one unit for {object}, which {} ask (--allow-outside leaves it outside of them)",
+                stages.join(" and ")
+            ),
             Construct::Slow { object, interval, frames, rate } => write!(
                 f,
                 "{rate} frames a second: {object} takes one in {interval} cycles, {frames} a second (--rate FRAMES asks for fewer, \

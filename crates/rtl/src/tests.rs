@@ -5,10 +5,13 @@ use crate::running::given;
 use crate::simulate::Simulation;
 use crate::stage::Output;
 use crate::units::Objects;
-use crate::{Construct, Frame};
+use crate::{Construct, Frame, line_rate};
+use millrace_netlist::Simulator;
 use millrace_pipeline::arbitrary::{Rng, program};
 use millrace_pipeline::semantics::Value;
-use millrace_pipeline::{BodyBuilder, BodyKind, CrcParameters, DataItem, Expr, HashAlgorithm, Inst, OwnHash};
+use millrace_pipeline::{
+    BinaryOp, BodyBuilder, BodyKind, CrcParameters, DataItem, Expr, HashAlgorithm, Inst, OwnHash, Register,
+};
 use millrace_pipeline::{HeaderId, Intrinsic, ProgramBuilder, SlotId, Type, verify};
 use millrace_state::{CounterRef, Effects, MeterRates, Rate, State};
 use std::sync::Arc;
@@ -183,6 +186,76 @@ fn frames_close_together_see_each_other() {
         let (all, several, requests) = kinds.get(kind).copied().unwrap_or_default();
         assert!(all > 3 && requests > 10 && (several > 0 || kind == "meter"), "{kind}: {kinds:?}");
     }
+}
+
+/// A register that is written so many operations after it is read, by ingress or by both.
+fn counting(steps: u32, both: bool) -> Arc<millrace_pipeline::Program> {
+    let mut b = ProgramBuilder::new("counting", "v1model");
+    for error in ["PacketTooShort", "ParserInvalidArgument", "ParserTimeout"] {
+        b.error(error);
+    }
+    b.intrinsic(Intrinsic::ParserError);
+    let register = Register { name: "seen".into(), width: 32, size: 16, initial: None };
+    let register = b.program_mut().registers.push(register);
+    let value = b.metadata("meta.value", Type::Bits(32));
+    let mut body = |name: &str| {
+        let mut control = BodyBuilder::new(name, BodyKind::Control);
+        let index = Expr::bits(32, 3);
+        control.push(Inst::RegisterRead { dst: value, register, index: index.clone() });
+        for _ in 0..steps {
+            let squared = Expr::binary(BinaryOp::Mul, Expr::Read(value), Expr::Read(value));
+            control.assign(value, Expr::binary(BinaryOp::Add, squared, Expr::bits(32, 1)));
+        }
+        control.push(Inst::RegisterWrite { register, index, value: Expr::Read(value) });
+        control.end();
+        control.finish(&mut b).unwrap()
+    };
+    let (ingress, egress) = (body("ingress"), both.then(|| body("egress")));
+    b.program_mut().ingress = vec![ingress];
+    b.program_mut().egress = egress.into_iter().collect();
+    let program = b.finish();
+    assert_eq!(verify(&program), Ok(()));
+    Arc::new(program)
+}
+
+/// The interval is what lies between answer and write, the stage keeps it, and what is too slow is named.
+#[test]
+fn intervals_are_kept_and_told() {
+    let hardware = |steps, both| Hardware::new(counting(steps, both), Options::default()).unwrap();
+    let fast = hardware(0, false);
+    assert_eq!(fast.report().stages[0].interval, 1);
+    assert_eq!(fast.check_rate(156_250_000), Ok(()));
+    let slow = hardware(12, false);
+    let report = slow.report();
+    let interval = report.stages[0].interval;
+    assert!(interval > 11, "{report}");
+    assert_eq!((report.objects[0].object.as_str(), report.objects[0].interval), ("seen", interval));
+    assert!(
+        report.to_string().contains("seen: register of ingress, 16 words of 32 bits, 1024 bits"),
+        "{report}"
+    );
+    let refused = slow.check_rate(line_rate(6400)).unwrap_err();
+    assert_eq!(refused.part, "ingress");
+    assert!(refused.to_string().contains("--allow-slow"), "{refused}");
+    assert_eq!(slow.check_rate(156_250_000 / u64::from(interval)), Ok(()));
+
+    let stage = &slow.stages[0];
+    let mut simulator = Simulator::new(&slow.design(stage, false)).unwrap();
+    let [valid, ready] = [simulator.input("valid").unwrap(), simulator.output("ready").unwrap()];
+    simulator.set_u64(valid, 1);
+    let mut taken = Vec::new();
+    for cycle in 0..200 {
+        if simulator.get_u64(ready) == 1 {
+            taken.push(cycle);
+        }
+        simulator.step();
+    }
+    assert!(taken.windows(2).all(|pair| pair[1] - pair[0] == interval), "{taken:?}");
+
+    assert_eq!(slow.check_shared(), Ok(()));
+    let refused = hardware(0, true).check_shared().unwrap_err();
+    assert!(matches!(refused.construct, Construct::Shared { .. }), "{refused}");
+    assert_eq!(refused.part, "ingress and egress");
 }
 
 /// A CRC of the parameters that control sets, before and after it sets others.
