@@ -7,7 +7,7 @@ use crate::{cli::ProgramArgs, progress::Progress};
 use clap::Args;
 use millrace_netlist::verilog;
 use millrace_rtl::tables::MAX_CAPACITY;
-use millrace_rtl::{Hardware, Options};
+use millrace_rtl::{Hardware, Options, line_rate};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -25,6 +25,15 @@ pub(crate) struct RtlArgs {
     /// How many entries the unit of a table holds, if not as many as the program declares up to 4096 for exact keys and 64 for others
     #[arg(long, value_name = "TABLE=N", value_parser = capacity)]
     capacity: Vec<(String, u64)>,
+    /// Frames a second that every stage has to take, if not those of 64 bytes at 64 bits a cycle
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
+    rate: Option<u64>,
+    /// Makes the hardware also where an object lets fewer frames a second pass
+    #[arg(long)]
+    allow_slow: bool,
+    /// Makes the hardware also where several stages ask for one counter, meter or register, whose ports then stay ports of the stages
+    #[arg(long)]
+    allow_outside: bool,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -50,6 +59,13 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
     let capacities = args.capacity.iter().cloned().collect();
     let hardware = Hardware::new(program, Options { period_ps: args.period, capacities });
     let hardware = hardware.map_err(|refusal| Failure::Failed(refusal.to_string()))?;
+    if !args.allow_slow {
+        let rate = args.rate.unwrap_or_else(|| line_rate(args.period));
+        hardware.check_rate(rate).map_err(|refusal| Failure::Failed(refusal.to_string()))?;
+    }
+    if !args.allow_outside {
+        hardware.check_shared().map_err(|refusal| Failure::Failed(refusal.to_string()))?;
+    }
     let report = hardware.report();
     let mut files = Vec::new();
     if let Some(folder) = &args.output {
@@ -80,8 +96,19 @@ pub(crate) fn rtl(args: &RtlArgs, findings: &mut Findings) -> Result<(), Failure
                         "values": stage.values, "register_bits": stage.registers, "accesses": accesses })
             })
             .collect();
+        let objects: Vec<_> = (report.objects.iter())
+            .map(|object| {
+                json!({ "object": object.object, "stage": object.stage, "kind": object.kind, "words": object.words,
+                        "word_bits": object.word_bits, "storage_bits": object.storage_bits, "accesses": object.accesses,
+                        "ports": object.ports, "interval": object.interval, "wait": object.wait })
+            })
+            .collect();
+        let outside: Vec<_> = (report.outside.iter())
+            .map(|object| json!({ "object": object.object, "stages": object.stages, "why": object.why }))
+            .collect();
         say_line(
-            json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "stages": stages, "files": files }),
+            json!({ "ok": true, "program": report.program, "period_ps": report.period_ps, "stages": stages, "objects": objects,
+                         "outside": outside, "files": files }),
         );
     } else {
         say(&report);

@@ -7,7 +7,7 @@
 //! The stage takes a frame in a cycle in which `valid` and `ready` are 1. `ready` is 0 in the cycles after a frame that another has to
 //! wait for the sake of an object, and while a write of software waits for a memory.
 
-use crate::emit::{AccessPorts, Ports};
+use crate::emit::{AccessPorts, Ports, parameters_port};
 use crate::objects::{Kind, ObjectUnit, message_width, number_width};
 use crate::slots::Slot;
 use crate::stage::{Access, ObjectKey, Unit};
@@ -139,6 +139,10 @@ impl Top<'_> {
             let data = self.m.output_of(instance, "read_data");
             port.read_output(&mut self.m, data);
         }
+        if let ObjectKey::Hash(hash) = unit.key {
+            let parameters = self.m.output_of(instance, "parameters");
+            self.answers.insert(parameters_port(parts.program, hash), parameters);
+        }
         unit.waits().then(|| self.m.output_of(instance, "busy"))
     }
 
@@ -241,7 +245,7 @@ impl Top<'_> {
 pub(crate) fn is_own(key: ObjectKey, stages: usize) -> bool {
     match key {
         // Nothing in hardware writes value sets, and each stage has a queue of its own.
-        ObjectKey::ValueSet(_) | ObjectKey::Messages => true,
+        ObjectKey::ValueSet(_) | ObjectKey::Messages | ObjectKey::Hash(_) => true,
         _ => stages == 1,
     }
 }

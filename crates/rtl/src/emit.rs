@@ -11,7 +11,7 @@ use crate::schedule::Schedule;
 use crate::stage::{Dataflow, Input, Output, Unit};
 use cranelift_entity::SecondaryMap;
 use millrace_netlist::{BinaryOp, Module, ModuleBuilder, NodeId, UnaryOp};
-use millrace_pipeline::Program;
+use millrace_pipeline::{HashId, Program};
 use rustc_hash::FxHashMap;
 
 /// The names of the ports of a stage.
@@ -184,11 +184,11 @@ fn ports(program: &Program, dataflow: &Dataflow, schedule: &Schedule) -> Ports {
         Input::Length => "length".to_owned(),
         Input::Cursor => "cursor".to_owned(),
         Input::Now => "now".to_owned(),
+        Input::Parameters(hash) => parameters_port(program, *hash),
         Input::Slot(of) => format!("in.{}", slot(*of)),
         Input::SlotLength(of) => format!("in.{}.length", slot(*of)),
         Input::Valid(header) => format!("in.{}.valid", program.headers[*header].name),
         Input::Rest(rest) => format!("rest.{}", rest.name()),
-        Input::Hash(hash) => format!("hash.{}", program.hashes[*hash].name),
     });
     let outputs = dataflow.outputs.iter().map(|(output, _)| match output {
         Output::Verdict => "verdict".to_owned(),
@@ -213,6 +213,11 @@ fn ports(program: &Program, dataflow: &Dataflow, schedule: &Schedule) -> Ports {
         }
     });
     Ports { window, inputs: inputs.collect(), outputs: outputs.collect(), accesses: accesses.collect() }
+}
+
+/// The name of the input of the parameters of a hash.
+pub(crate) fn parameters_port(program: &Program, hash: HashId) -> String {
+    format!("parameters.{}", program.hashes[hash].name)
 }
 
 /// The name of the object that an access is to.

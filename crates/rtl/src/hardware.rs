@@ -6,12 +6,12 @@ use crate::emit::{Ports, emit, object};
 use crate::graph::Node;
 use crate::objects::ObjectUnit;
 use crate::refusal::{Construct, Refusal};
-use crate::report::{AccessReport, Report, StageReport, TableReport};
+use crate::report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, frames};
 use crate::running::Running;
 use crate::schedule::{Schedule, schedule};
 use crate::slots::Slot;
 use crate::software_port::SoftwarePort;
-use crate::stage::{Dataflow, ObjectKey, Unit, input_width};
+use crate::stage::{Dataflow, Input, ObjectKey, Unit, input_width};
 use crate::tables::TableUnit;
 use millrace_midend::cfg::flatten;
 use millrace_midend::order::may_set;
@@ -153,7 +153,78 @@ impl Hardware {
             period_ps: self.period_ps,
             stages,
             tables: self.tables_report(),
+            objects: self.stages.iter().flat_map(objects_report).collect(),
+            outside: self.outside_report(),
         }
+    }
+
+    /// Whether each object that frames change is asked by one stage, which has its unit.
+    ///
+    /// # Errors
+    /// The first object that several stages ask.
+    pub fn check_shared(&self) -> Result<(), Refusal> {
+        let mut users: BTreeMap<ObjectKey, (&Slot, Vec<String>)> = BTreeMap::new();
+        for stage in &self.stages {
+            for (key, slots) in &stage.placed.slots {
+                if let (Some(slot), false) =
+                    (slots.first(), is_own(*key, 2) || matches!(key, ObjectKey::Table(_)))
+                {
+                    users.entry(*key).or_insert_with(|| (slot, Vec::new())).1.push(stage.part.name());
+                }
+            }
+        }
+        let Some((slot, stages)) = users.into_values().find(|(_, stages)| stages.len() > 1) else {
+            return Ok(());
+        };
+        let (kind, name) = (slot.unit.kind(), object(&self.program, &slot.unit));
+        let part = stages.join(" and ");
+        let refusal =
+            Refusal::of(&self.program, Construct::Shared { object: format!("{kind} {name}"), stages }, name);
+        Err(Refusal { part, ..refusal })
+    }
+
+    /// Whether the stages take so many frames a second.
+    ///
+    /// # Errors
+    /// The object that lets the fewest pass.
+    pub fn check_rate(&self, rate: u64) -> Result<(), Refusal> {
+        let slow = |stage: &&Stage| frames(self.period_ps, stage.placed.interval) < rate;
+        let Some(stage) = self.stages.iter().find(slow) else { return Ok(()) };
+        let interval = stage.placed.interval;
+        let key = stage.placed.intervals.iter().find(|(_, own)| **own == interval).map(|(key, _)| *key);
+        let slots = key.and_then(|key| stage.placed.slots.get(&key));
+        let unit = slots.and_then(|slots| slots.first()).map(|slot| &slot.unit);
+        let (kind, name) = unit.map_or(("", ""), |unit| (unit.kind(), object(&self.program, unit)));
+        let construct = Construct::Slow {
+            object: format!("{kind} {name}"),
+            interval,
+            frames: frames(self.period_ps, interval),
+            rate,
+        };
+        let refusal = Refusal::of(&self.program, construct, name);
+        Err(Refusal { part: stage.part.name(), ..refusal })
+    }
+
+    /// Objects without a unit.
+    fn outside_report(&self) -> Vec<OutsideReport> {
+        let mut outside: BTreeMap<ObjectKey, OutsideReport> = BTreeMap::new();
+        for stage in &self.stages {
+            for (key, slots) in &stage.placed.slots {
+                let has_unit = stage.objects.iter().any(|unit| unit.key == *key)
+                    || matches!(key, ObjectKey::Table(table) if self.units.iter().any(|unit| unit.table == *table));
+                let Some(slot) = slots.first().filter(|_| !has_unit) else { continue };
+                let report = outside.entry(*key).or_insert_with(|| OutsideReport {
+                    object: object(&self.program, &slot.unit).to_owned(),
+                    stages: Vec::new(),
+                    why: "it is of a kind that has no unit, or larger than a unit may be",
+                });
+                report.stages.push(stage.part.name());
+                if report.stages.len() > 1 && !matches!(key, ObjectKey::Table(_)) {
+                    report.why = "a unit is part of one stage";
+                }
+            }
+        }
+        outside.into_values().collect()
     }
 
     fn tables_report(&self) -> Vec<TableReport> {
@@ -206,6 +277,22 @@ impl Hardware {
     }
 }
 
+fn objects_report(stage: &Stage) -> Vec<ObjectReport> {
+    let report = |unit: &ObjectUnit| ObjectReport {
+        object: unit.name.clone(),
+        stage: stage.part.name(),
+        kind: unit.kind_name(),
+        words: unit.port().words,
+        word_bits: unit.port().width,
+        storage_bits: unit.storage(),
+        accesses: unit.slots.iter().map(|slot| slot.accesses.len()).sum(),
+        ports: unit.slots.len(),
+        interval: stage.placed.intervals.get(&unit.key).copied().unwrap_or(1),
+        wait: if unit.waits() { unit.wait } else { 0 },
+    };
+    stage.objects.iter().map(report).collect()
+}
+
 /// Gives each stage the units of the objects that it alone asks.
 fn add_objects(program: &Program, stages: &mut [Stage]) {
     let mut users: BTreeMap<ObjectKey, usize> = BTreeMap::new();
@@ -222,6 +309,11 @@ fn add_objects(program: &Program, stages: &mut [Stage]) {
                 .flatten()
         };
         let mut objects: Vec<ObjectUnit> = placed.slots.iter().filter_map(of).collect();
+        let hashes = dataflow.inputs.iter().filter_map(|(input, _)| match input {
+            Input::Parameters(hash) => Some(ObjectKey::Hash(*hash)),
+            _ => None,
+        });
+        objects.extend(hashes.filter_map(|key| ObjectUnit::of(program, (key, &[]), &[], (1, 0))));
         // Tables and objects of different kinds may have one name.
         let mut taken: FxHashSet<String> = program.tables.values().map(|table| table.name.clone()).collect();
         for unit in &mut objects {

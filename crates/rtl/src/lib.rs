@@ -47,7 +47,7 @@ mod tests;
 
 pub use hardware::{Hardware, Options, Part};
 pub use refusal::{Construct, Refusal};
-pub use report::{AccessReport, Report, StageReport, TableReport};
+pub use report::{AccessReport, ObjectReport, OutsideReport, Report, StageReport, TableReport, line_rate};
 pub use running::{Frame, Running, Said};
 pub use software_port::{PortKind, READ_LATENCY, SoftwarePort};
 pub use stage::{Input, LookupAnswer, Output, Rest, Unit};

@@ -64,6 +64,24 @@ pub enum Construct {
     Midend(String),
     /// The hardware IR refuses the design.
     Design(String),
+    /// Several stages ask for an object that frames change.
+    Shared {
+        /// What it is, and its name.
+        object: String,
+        /// The stages.
+        stages: Vec<String>,
+    },
+    /// An object lets fewer frames a second pass than are asked for.
+    Slow {
+        /// What it is, and its name.
+        object: String,
+        /// Cycles from one frame to the next.
+        interval: u32,
+        /// Frames a second that these allow.
+        frames: u64,
+        /// Frames a second that are asked for.
+        rate: u64,
+    },
 }
 
 impl fmt::Display for Construct {
@@ -133,6 +151,16 @@ impl fmt::Display for Construct {
             }
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),
+            Construct::Shared { object, stages } => write!(
+                f,
+                "one unit for {object}, which {} ask (--allow-outside leaves it outside of them)",
+                stages.join(" and ")
+            ),
+            Construct::Slow { object, interval, frames, rate } => write!(
+                f,
+                "{rate} frames a second: {object} takes one in {interval} cycles, {frames} a second (--rate FRAMES asks for fewer, \
+                 --allow-slow for as many as there are)"
+            ),
             Construct::Midend(why) | Construct::Design(why) => f.write_str(why),
         }
     }

@@ -13,6 +13,46 @@ pub struct Report {
     pub stages: Vec<StageReport>,
     /// The units of its tables.
     pub tables: Vec<TableReport>,
+    /// The units of its objects.
+    pub objects: Vec<ObjectReport>,
+    /// Objects that have no unit: their ports are ports of the stages.
+    pub outside: Vec<OutsideReport>,
+}
+
+/// About the unit of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectReport {
+    /// The object.
+    pub object: String,
+    /// The stage that has the unit.
+    pub stage: String,
+    /// What it is.
+    pub kind: &'static str,
+    /// The words that software reads or writes, and their bits.
+    pub words: u64,
+    /// Bits of a word.
+    pub word_bits: u32,
+    /// Bits of memory, or of registers where members are compared.
+    pub storage_bits: u64,
+    /// Accesses of the program, and the ports that they share.
+    pub accesses: usize,
+    /// Ports.
+    pub ports: usize,
+    /// The fewest cycles from one frame to the next for its sake.
+    pub interval: u32,
+    /// Cycles that a write of software waits at most.
+    pub wait: u32,
+}
+
+/// About an object without a unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideReport {
+    /// The object.
+    pub object: String,
+    /// The stages that ask it.
+    pub stages: Vec<String>,
+    /// Why it has none.
+    pub why: &'static str,
 }
 
 /// About the unit of a table.
@@ -30,6 +70,17 @@ pub struct TableReport {
     pub capacity: u64,
     /// Bits of memory, or of registers where entries are compared.
     pub storage_bits: u64,
+}
+
+/// Frames a second of 64 bytes each, with preamble and gap, at 64 bits in each cycle of so many picoseconds.
+pub fn line_rate(period_ps: u32) -> u64 {
+    const BITS: u64 = (64 + 20) * 8;
+    64_000_000_000_000 / (BITS * u64::from(period_ps.max(1)))
+}
+
+/// Frames a second that an interval allows.
+pub(crate) fn frames(period_ps: u32, interval: u32) -> u64 {
+    1_000_000_000_000 / (u64::from(period_ps.max(1)) * u64::from(interval.max(1)))
 }
 
 /// About the pipeline of a stage.
@@ -78,7 +129,12 @@ impl fmt::Display for Report {
             let ns = f64::from(stage.latency) * f64::from(self.period_ps) / 1e3;
             writeln!(f, "\n{}", stage.name)?;
             writeln!(f, "  latency     {} cycles ({ns:.1} ns)", stage.latency)?;
-            writeln!(f, "  interval    {} (cycles between frames)", stage.interval)?;
+            let millions = frames(self.period_ps, stage.interval) as f64 / 1e6;
+            writeln!(
+                f,
+                "  interval    {} cycles between frames ({millions:.2} million frames a second)",
+                stage.interval
+            )?;
             writeln!(f, "  window      {} bytes of a frame", stage.window)?;
             writeln!(f, "  values      {}, from {} blocks", stage.values, stage.blocks)?;
             writeln!(f, "  registers   {} bits", stage.registers)?;
@@ -99,6 +155,35 @@ impl fmt::Display for Report {
                 f,
                 "  {table}: {kind}, key {key_bits} bits, {capacity} of {declared} entries{less}, {storage_bits} bits"
             )?;
+        }
+        if !self.objects.is_empty() {
+            writeln!(f, "\nobjects")?;
+        }
+        for object in &self.objects {
+            let millions = frames(self.period_ps, object.interval) as f64 / 1e6;
+            let ObjectReport {
+                object,
+                stage,
+                kind,
+                words,
+                word_bits,
+                storage_bits,
+                accesses,
+                ports,
+                interval,
+                wait,
+            } = object;
+            writeln!(
+                f,
+                "  {object}: {kind} of {stage}, {words} words of {word_bits} bits, {storage_bits} bits, {accesses} accesses at \
+                 {ports} ports, interval {interval} ({millions:.2} million frames a second), writes of software wait {wait} cycles at most"
+            )?;
+        }
+        if !self.outside.is_empty() {
+            writeln!(f, "\nobjects without a unit, whose ports are ports of the stages")?;
+        }
+        for OutsideReport { object, stages, why } in &self.outside {
+            writeln!(f, "  {object}, asked by {}: {why}", stages.join(" and "))?;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ pub(crate) fn given(frame: &dyn Frame, input: Input, width: u32) -> Bits {
         Input::Cursor => number(frame.cursor()),
         Input::Rest(rest) => rest.of(frame.bytes().get(frame.cursor().div_ceil(8)..).unwrap_or(&[])),
         // What no frame tells, but the objects of the program.
-        Input::Hash(_) | Input::Now => Bits::zero(width),
+        Input::Now | Input::Parameters(_) => Bits::zero(width),
         Input::Valid(header) => Bits::new(1, u128::from(frame.is_valid(header))),
         Input::SlotLength(slot) => match frame.slot(slot) {
             Value::Varbit(varbit) => number(varbit.len() as usize),

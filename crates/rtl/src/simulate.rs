@@ -168,6 +168,76 @@ impl Simulation {
         Ok(said)
     }
 
+    /// Sends frames through as close together as the stage takes them; gives the outputs of each. None: an access has no unit. The
+    /// time of a frame is its number.
+    #[cfg(test)]
+    pub(crate) fn run_together(
+        &mut self,
+        frames: &[Vec<u8>],
+        input: &dyn Fn(usize, Input, u32) -> Bits,
+        objects: &mut Objects<'_>,
+    ) -> Option<Vec<Vec<(Output, Bits)>>> {
+        if self.accesses.iter().any(|access| !access.has_unit && access.object.is_none()) {
+            return None;
+        }
+        self.write_tables(objects.state).ok()?;
+        for unit in &mut self.objects {
+            unit.write(objects.state, &mut self.simulator).ok()?;
+        }
+        self.wait();
+        let (mut cycle, mut next) = (0, 0);
+        let mut due = std::collections::VecDeque::new();
+        let mut said = Vec::new();
+        while said.len() < frames.len() {
+            if let Some(frame) = frames.get(next) {
+                if let Some(port) = self.frame {
+                    self.simulator.set(port, &frame_bits(frame, 0, self.window * 8));
+                }
+                for (of, width, port) in &self.inputs {
+                    let value = match of {
+                        Input::Now => Bits::new(*width, next as u128),
+                        other => input(next, *other, *width),
+                    };
+                    port.iter().for_each(|port| self.simulator.set(*port, &value));
+                }
+                self.set_valid(1);
+                if self.simulator.get_u64(self.ready) == 1 {
+                    due.push_back(cycle + self.latency);
+                    next += 1;
+                }
+            } else {
+                self.set_valid(0);
+            }
+            for at in 0..self.accesses.len() {
+                if self.accesses[at].object.is_some() {
+                    self.ask(at, objects);
+                }
+            }
+            if due.front() == Some(&cycle) {
+                due.pop_front();
+                let outputs = self.outputs.iter();
+                said.push(outputs.map(|(of, port)| (*of, self.simulator.get(*port))).collect());
+            }
+            self.simulator.step();
+            cycle += 1;
+        }
+        self.set_valid(0);
+        bring_back(&mut self.objects, &mut self.simulator, objects);
+        Some(said)
+    }
+
+    /// The kinds of the units, and how often each was asked.
+    #[cfg(test)]
+    pub(crate) fn asked(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.objects.iter().map(|unit| (unit.unit.kind_name(), unit.requests))
+    }
+
+    /// How often a memory that promises otherwise was read where it was written.
+    #[cfg(test)]
+    pub(crate) fn collisions(&self) -> u64 {
+        self.simulator.collisions()
+    }
+
     /// Lets cycles pass until the stage takes a frame.
     fn wait(&mut self) {
         let most = 2 * (self.latency + self.interval) + 16;

@@ -115,7 +115,7 @@ fn interval(object: ObjectKey, slots: &[Slot]) -> u32 {
     let all = span(&mut slots.iter().map(|slot| slot.cycle)).unwrap_or((0, 0));
     match object {
         // Nothing here writes them.
-        ObjectKey::Table(_) | ObjectKey::ValueSet(_) => 1,
+        ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Hash(_) => 1,
         ObjectKey::Register(_) => {
             let (reads, writes): (Vec<&Slot>, Vec<&Slot>) =
                 slots.iter().partition(|slot| matches!(slot.unit, Unit::RegisterRead(_)));

@@ -3,8 +3,8 @@
 use crate::graph::{Graph, Wire};
 use millrace_midend::Verdict;
 use millrace_pipeline::{
-    Bits, CounterId, DigestId, HashAlgorithm, HashId, HeaderId, MeterId, RegisterId, SlotId, TableId, Type,
-    ValueSetId,
+    Bits, CounterId, CrcParameters, CrcWidth, DigestId, HashAlgorithm, HashId, HeaderId, MeterId, RegisterId,
+    SlotId, TableId, Type, ValueSetId,
 };
 use std::sync::Arc;
 
@@ -38,9 +38,8 @@ pub enum Input {
     Now,
     /// Of the bytes of the frame that come after the cursor it starts with; of all, where the stage parses the frame.
     Rest(Rest),
-    /// The parameters of a hash of its own, the first one highest: polynomial, initial and final value, each as wide as the hash; whether
-    /// the bits of the data, and of the remainder, are turned round.
-    Hash(HashId),
+    /// The parameters of a hash: [`crc_parameters`].
+    Parameters(HashId),
 }
 
 /// What a receiver adds up of the bytes of a frame while they pass.
@@ -179,6 +178,24 @@ impl LookupAnswer {
     pub const DATA: u32 = 49;
 }
 
+/// The bits of the parameters of a CRC of so many bits.
+pub(crate) fn parameters_width(width: u32) -> u32 {
+    3 * width + 2
+}
+
+/// The parameters of a CRC as a word: polynomial lowest, start, what is added in the end, whether the bits of bytes are turned round,
+/// and those of the result.
+pub(crate) fn crc_parameters(of: CrcParameters) -> Bits {
+    let width = match of.width {
+        CrcWidth::Sixteen => 16,
+        CrcWidth::ThirtyTwo => 32,
+    };
+    let number = |value: u32| Bits::new(width, value.into());
+    let bit = |value: bool| Bits::new(1, value.into());
+    let numbers = number(of.final_xor).concat(&number(of.initial)).concat(&number(of.polynomial));
+    bit(of.remainder_reflected).concat(&bit(of.data_reflected)).concat(&numbers)
+}
+
 /// The bits of the length of a varbit next to the bits of the varbit.
 pub(crate) const LENGTH_BITS: u32 = 32;
 
@@ -273,6 +290,8 @@ pub(crate) enum ObjectKey {
     Random,
     /// Digests and lines.
     Messages,
+    /// The parameters of a hash.
+    Hash(HashId),
 }
 
 /// The cycles from a request to a meter to its answer.

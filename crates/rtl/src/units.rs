@@ -4,7 +4,7 @@
 //! of the switch has, too: a table that a controller writes and a register that it reads are the very ones that the pipeline
 //! uses, and counters and meters follow the interpreter's to the last bit.
 
-use crate::stage::{Input, LENGTH_BITS, LookupAnswer, Unit};
+use crate::stage::{Input, LENGTH_BITS, LookupAnswer, Unit, crc_parameters};
 use crate::tables::call_data;
 use millrace_pipeline::semantics::{Value, VarbitValue};
 use millrace_pipeline::*;
@@ -23,23 +23,11 @@ pub struct Objects<'a> {
 impl Objects<'_> {
     /// An input that comes from the objects, and not with the frame.
     pub(crate) fn given(&self, input: Input) -> Option<Bits> {
-        let hash = match input {
-            Input::Now => return Some(Bits::new(64, u128::from(self.now_ns))),
-            Input::Hash(hash) => hash,
-            _ => return None,
-        };
-        let CrcParameters { width, polynomial, initial, final_xor, data_reflected, remainder_reflected } =
-            self.state.own_hash(hash).parameters();
-        let bits = match width {
-            CrcWidth::Sixteen => 16,
-            CrcWidth::ThirtyTwo => 32,
-        };
-        let flag = |holds: bool| Bits::new(1, u128::from(holds));
-        let mut all = Bits::new(bits, u128::from(polynomial));
-        for number in [initial, final_xor] {
-            all = all.concat(&Bits::new(bits, u128::from(number)));
+        match input {
+            Input::Now => Some(Bits::new(64, u128::from(self.now_ns))),
+            Input::Parameters(hash) => Some(crc_parameters(self.state.own_hash(hash).parameters())),
+            _ => None,
         }
-        Some(all.concat(&flag(data_reflected)).concat(&flag(remainder_reflected)))
     }
 
     /// Does one access; gives the answer, as wide as asked for.

@@ -13,7 +13,7 @@ use std::fmt::Write;
 const LARGEST_EXPRESSION: u32 = 12;
 /// Words of a memory that are set to 0 in the text. Larger memories are left to the device, which clears block memory when it is
 /// configured: a text with so many assignments takes tools minutes.
-const MOST_CLEARED_WORDS: u32 = 1 << 12;
+const MOST_CLEARED_WORDS: u32 = 1 << 6;
 
 /// Which bits of a value others take.
 #[derive(Clone, Default)]

@@ -9,6 +9,7 @@ use super::{Converter, Step};
 use crate::graph::{Binary, Graph, Unary, Wire};
 use crate::limits::MAX_HASH_LENGTHS;
 use crate::refusal::Construct;
+use crate::stage::{Input, parameters_width};
 use millrace_pipeline::*;
 
 impl Converter<'_> {
@@ -53,9 +54,8 @@ impl Converter<'_> {
                 let zero = self.graph.number(16, 0);
                 Ok(words.into_iter().fold(zero, |all, word| self.graph.binary(Binary::Xor, all, word)))
             }
-            (_, None, Some(own)) => self.own_hash(own, &written),
             (_, Some(_), Some(own)) => Err(Construct::OwnHash(self.program.hashes[own].name.clone())),
-            (_, None, None) => self.by_length(algorithm, &written, MAX_HASH_LENGTHS),
+            (_, None, own) => self.by_length(algorithm, own, &written, MAX_HASH_LENGTHS),
             (_, Some(payload), None) => self.hash_with_payload(algorithm, &mut written, &payload),
         }
     }
@@ -86,6 +86,7 @@ impl Converter<'_> {
     pub(super) fn by_length(
         &mut self,
         algorithm: HashAlgorithm,
+        own: Option<HashId>,
         written: &Written,
         most: usize,
     ) -> Step<Wire> {
@@ -96,16 +97,56 @@ impl Converter<'_> {
         let mut chosen: Option<Wire> = None;
         for (length, is) in ends.iter() {
             let bytes = (*length as u32).div_ceil(8);
-            let one = match (written.bits, bytes) {
-                (None, _) | (_, 0) => self.graph.number(algorithm.width(), algorithm.compute(&[])),
-                (Some(bits), _) => {
-                    let data = self.graph.left_fit(bits, bytes * 8);
-                    self.of_bytes(algorithm, data, bytes)
-                }
+            let data = written.bits.filter(|_| bytes > 0);
+            let data = data.map(|bits| self.graph.left_fit(bits, bytes * 8));
+            let one = match (own, data) {
+                (Some(own), data) => self.by_parameters(own, data),
+                (None, Some(data)) => self.of_bytes(algorithm, data, bytes),
+                (None, None) => self.graph.number(algorithm.width(), algorithm.compute(&[])),
             };
             chosen = Some(chosen.map_or(one, |rest| self.graph.mux(*is, one, rest)));
         }
-        Ok(chosen.unwrap_or_else(|| self.graph.number(algorithm.width(), algorithm.compute(&[]))))
+        Ok(match (chosen, own) {
+            (Some(chosen), _) => chosen,
+            (None, Some(own)) => self.by_parameters(own, None),
+            (None, None) => self.graph.number(algorithm.width(), algorithm.compute(&[])),
+        })
+    }
+
+    /// A CRC whose parameters software sets, bit by bit.
+    fn by_parameters(&mut self, own: HashId, data: Option<Wire>) -> Wire {
+        let width = self.program.hashes[own].algorithm.width();
+        let parameters = self.shared_input(Input::Parameters(own), parameters_width(width));
+        let g = &mut self.graph;
+        let part = |g: &mut Graph, at: u32| g.slice(parameters, (at + 1) * width - 1, at * width);
+        let (polynomial, initial, last) = (part(g, 0), part(g, 1), part(g, 2));
+        let (data_turned, rest_turned) =
+            (g.slice(parameters, 3 * width, 3 * width), g.slice(parameters, 3 * width + 1, 3 * width + 1));
+        let mut rest = initial;
+        let bits = data.map_or(0, |data| g.width(data));
+        for at in (0..bits).rev() {
+            let Some(data) = data else { break };
+            // The bit of the byte from the other side.
+            let (plain, turned) = (g.slice(data, at, at), {
+                let other = at / 8 * 8 + (7 - at % 8);
+                g.slice(data, other, other)
+            });
+            let bit = g.mux(data_turned, turned, plain);
+            let top = g.slice(rest, width - 1, width - 1);
+            let takes = g.binary(Binary::Xor, top, bit);
+            let low = g.slice(rest, width - 2, 0);
+            let zero = g.bool(false);
+            let moved = g.concat(low, zero);
+            let changed = g.binary(Binary::Xor, moved, polynomial);
+            rest = g.mux(takes, changed, moved);
+        }
+        let mut turned = g.slice(rest, 0, 0);
+        for at in 1..width {
+            let bit = g.slice(rest, at, at);
+            turned = g.concat(turned, bit);
+        }
+        let rest = g.mux(rest_turned, turned, rest);
+        g.binary(Binary::Xor, rest, last)
     }
 
     pub(super) fn of_bytes(&mut self, algorithm: HashAlgorithm, data: Wire, bytes: u32) -> Wire {

@@ -11,7 +11,6 @@
 //! that by constants ([`Graph::values`](crate::graph::Graph::values)). A loop that none of them bounds is refused.
 
 mod bytes;
-mod custom;
 mod env;
 mod expr;
 mod hash;

@@ -167,7 +167,7 @@ impl Converter<'_> {
                     self.append(written, bits, there)?;
                 }
             }
-            return self.by_length(algorithm, written, MAX_HASH_LENGTHS + 8);
+            return self.by_length(algorithm, None, written, MAX_HASH_LENGTHS + 8);
         }
         let Some(linear) = Linear::of(algorithm) else {
             return Err(Construct::Operation("a hash of another kind"));
@@ -178,7 +178,7 @@ impl Converter<'_> {
         }
         let width = algorithm.width();
         // The remainder after the data; then what the bytes before the payload have given.
-        let data = self.by_length(algorithm, written, MAX_HASH_LENGTHS)?;
+        let data = self.by_length(algorithm, None, written, MAX_HASH_LENGTHS)?;
         let last = self.graph.number(width, linear.last);
         let mut differs = self.graph.binary(Binary::Xor, data, last);
         if let Some(starts) = &payload.starts {

@@ -15,7 +15,7 @@
 use super::ObjectUnit;
 use super::counter::{Count, Counts, WORD as COUNT_BITS};
 use super::memory::{Queue, Reads, Store, Write, place};
-use millrace_netlist::{Module, ModuleBuilder, NodeId, address_width};
+use millrace_netlist::{Module, ModuleBuilder, NodeId, RegisterId, address_width};
 
 /// Bits of a bucket: 2^64 units of 10^15 steps.
 pub(crate) const BUCKET: u32 = 114;
@@ -68,118 +68,159 @@ impl Travel {
     }
 }
 
-impl ObjectUnit {
-    pub(super) fn meter(&self, name: &str, size: u32, packets: bool) -> Module {
-        let mut m = ModuleBuilder::new(name);
-        let bits = address_width(size);
-        let queue = Queue::new(&mut m, self.address(), WORD, self.wait);
-        let reads = Reads::new(&mut m, self.address());
-        let (first, now) = self.requests(&mut m, size);
-        let cell = |m: &mut ModuleBuilder, address: NodeId| {
-            let cell = m.shr_by(address, PART_BITS);
-            let part = m.slice(address, 0, PART_BITS);
-            (m.resize(cell, bits), part)
-        };
-        let (written, part) = cell(&mut m, queue.address);
-        let parts = [part::CONFIG, part::TOKENS, part::LAST].map(|of| m.is(part, of.into()));
-        let counts_part = m.bit(part, 2);
-        let (asked, asked_part) = cell(&mut m, reads.address);
+/// A write of the pipeline that is prepared in one cycle and done in the next.
+struct Pending {
+    enable: (RegisterId, NodeId),
+    address: (RegisterId, NodeId),
+    data: (RegisterId, NodeId),
+}
 
-        // Cycle 0 and 1: software alone writes configurations.
-        let mut configs = Store::new(&mut m, "config", CONFIG, size, Vec::new());
-        let t1 = first.next(&mut m, 1);
-        let mut lasts = Store::new(&mut m, "last", 64, size, Vec::new());
-        let (last_enable, last_writes) = m.register("last_writes", 1, Some(0));
-        let (last_at, last_address) = m.register("last_at", bits, None);
-        let (last_next, last_data) = m.register("last_next", 64, None);
-        let (tokens_enable, tokens_writes) = m.register("tokens_writes", 1, Some(0));
-        let (tokens_at, tokens_address) = m.register("tokens_at", bits, None);
-        let (tokens_next, tokens_data) = m.register("tokens_next", TOKENS, None);
-        let mut tokens = Store::new(&mut m, "tokens", TOKENS, size, Vec::new());
-        let counts = Counts::new(&mut m, "colors", size * 4);
-        // A write of software is taken once the memory that it is for is free.
+impl Pending {
+    fn new(m: &mut ModuleBuilder, name: &str, (address, data): (u32, u32)) -> Pending {
+        Pending {
+            enable: m.register(&format!("{name}_writes"), 1, Some(0)),
+            address: m.register(&format!("{name}_at"), address, None),
+            data: m.register(&format!("{name}_next"), data, None),
+        }
+    }
+
+    fn write(&self) -> Write {
+        Write { enable: self.enable.1, address: self.address.1, data: self.data.1 }
+    }
+
+    fn prepare(&self, m: &mut ModuleBuilder, enable: NodeId, address: NodeId, data: NodeId) {
+        m.set_next(self.enable.0, enable);
+        m.set_next(self.address.0, address);
+        m.set_next(self.data.0, data);
+    }
+}
+
+/// The memories of a meter, with what software writes to them.
+struct Memories {
+    configs: Store,
+    lasts: Store,
+    last_write: Pending,
+    tokens: Store,
+    tokens_write: Pending,
+    counts: Counts,
+    /// What software writes to counts.
+    counts_written: Write,
+}
+
+impl Memories {
+    fn new(m: &mut ModuleBuilder, size: u32, queue: &Queue) -> Memories {
+        let bits = address_width(size);
+        let (written, part) = cell(m, queue.address, bits);
+        let mut configs = Store::new(m, "config", CONFIG, size, Vec::new());
+        let mut lasts = Store::new(m, "last", 64, size, Vec::new());
+        let last_write = Pending::new(m, "last", (bits, 64));
+        let mut tokens = Store::new(m, "tokens", TOKENS, size, Vec::new());
+        let tokens_write = Pending::new(m, "tokens", (bits, TOKENS));
+        let counts = Counts::new(m, "colors", size * 4);
+        // A write of software is taken once all memories are free.
         let free = {
-            let counts_free = counts.free(&mut m);
-            let (tokens_free, last_free) = (m.not(tokens_writes), m.not(last_writes));
+            let counts_free = counts.free(m);
+            let (tokens_free, last_free) = (m.not(tokens_write.enable.1), m.not(last_write.enable.1));
             m.all(&[counts_free, tokens_free, last_free])
         };
-        let taken = queue.take(&mut m, free);
-        let software = |m: &mut ModuleBuilder, is_part: NodeId, width: u32| {
-            let data = m.slice(queue.data, 0, width);
+        let taken = queue.take(m, free);
+        let software = |m: &mut ModuleBuilder, of: u64, width: u32| {
+            let (is_part, data) = (m.is(part, of.into()), m.slice(queue.data, 0, width));
             Write { enable: taken, address: written, data }.when(m, is_part)
         };
-        let config_write = software(&mut m, parts[0], CONFIG);
-        configs.written(&mut m, config_write);
-        let own = Write { enable: last_writes, address: last_address, data: last_data };
-        let other = software(&mut m, parts[2], 64);
-        let write = own.or(&mut m, other);
-        lasts.written(&mut m, write);
-        let own = Write { enable: tokens_writes, address: tokens_address, data: tokens_data };
-        let other = software(&mut m, parts[1], TOKENS);
-        let write = own.or(&mut m, other);
-        tokens.written(&mut m, write);
+        // Software alone writes configurations.
+        let write = software(m, part::CONFIG, CONFIG);
+        configs.written(m, write);
+        let other = software(m, part::LAST, 64);
+        let write = last_write.write().or(m, other);
+        lasts.written(m, write);
+        let other = software(m, part::TOKENS, TOKENS);
+        let write = tokens_write.write().or(m, other);
+        tokens.written(m, write);
+        let is_count = m.bit(part, 2);
+        let color = m.slice(part, 0, 2);
+        let address = m.concat(&[written, color]);
+        let data = m.slice(queue.data, 0, COUNT_BITS);
+        let counts_written = Write { enable: taken, address, data }.when(m, is_count);
+        Memories { configs, lasts, last_write, tokens, tokens_write, counts, counts_written }
+    }
 
+    /// Cycles 0 and 1: the configuration, and the time since the last packet, in cycle 1.
+    fn passed(&self, m: &mut ModuleBuilder, first: &Travel, now: NodeId) -> (Travel, Config, NodeId) {
         let active = m.and(first.enable, first.inside);
-        let config = configs.read(&mut m, "packet", active, first.address);
-        let last = lasts.read(&mut m, "packet", active, first.address);
-        let config = Config::of(&mut m, config);
+        let config = self.configs.read(m, "packet", active, first.address);
+        let last = self.lasts.read(m, "packet", active, first.address);
+        let config = Config::of(m, config);
         let now = m.delayed("now_1", now, None);
+        let t1 = first.next(m, 1);
         let newer = m.lt(last, now);
         let passed = m.sub(now, last);
         let zero = m.number(64, 0);
         let passed = m.mux(newer, passed, zero);
         let kept = m.mux(newer, now, last);
         let metered = m.all(&[t1.enable, t1.inside, config.is_there]);
-        m.set_next(last_enable, metered);
-        m.set_next(last_at, t1.address);
-        m.set_next(last_next, kept);
+        self.last_write.prepare(m, metered, t1.address, kept);
+        (t1, config, passed)
+    }
 
-        // Cycle 2 to 4: products.
+    /// Cycles 2 to 6: tokens come and go; gives the colour in cycle 6.
+    fn color(
+        &self,
+        m: &mut ModuleBuilder,
+        (t1, config, passed): (Travel, Config, NodeId),
+        packets: bool,
+    ) -> (Travel, NodeId) {
         let passed = m.delayed("passed", passed, None);
-        let config = config.next(&mut m, 2);
-        let t2 = t1.next(&mut m, 2);
-        let gained = [0, 1].map(|at| gained(&mut m, at, config.rates[at], passed));
-        let cost = cost(&mut m, t2.bytes, packets);
-        let (mut config, mut travel) = (config, t2);
+        let (mut config, mut travel) = (config.next(m, 2), t1.next(m, 2));
+        let gained = [0, 1].map(|at| gained(m, at, config.rates[at], passed));
+        let cost = cost(m, travel.bytes, packets);
         for cycle in 3..=4 {
-            (config, travel) = (config.next(&mut m, cycle), travel.next(&mut m, cycle));
+            (config, travel) = (config.next(m, cycle), travel.next(m, cycle));
         }
         let active = m.all(&[travel.enable, travel.inside, config.is_there]);
-        let kept = tokens.read(&mut m, "packet", active, travel.address);
-
-        // Cycle 5: tokens are added.
-        let (config, t5) = (config.next(&mut m, 5), travel.next(&mut m, 5));
-        let buckets: Vec<Bucket> = (0..2)
-            .map(|at| {
-                let bucket = m.slice(kept, at * BUCKET, BUCKET);
-                let full = config.bursts[at as usize];
-                Bucket::add(&mut m, at, (bucket, gained[at as usize]), full, cost)
-            })
-            .collect();
-
-        // Cycle 6: tokens are taken.
-        let (config, t6) = (config.next(&mut m, 6), t5.next(&mut m, 6));
-        let [red, yellow] = [2, 1].map(|color| m.is(t6.color, color));
+        let kept = self.tokens.read(m, "packet", active, travel.address);
+        (config, travel) = (config.next(m, 5), travel.next(m, 5));
+        let buckets = [0, 1].map(|at| {
+            let bucket = m.slice(kept, at * BUCKET, BUCKET);
+            let full = config.bursts[at as usize];
+            Bucket::add(m, at, (bucket, gained[at as usize]), full, cost)
+        });
+        // Cycle 6.
+        (config, travel) = (config.next(m, 6), travel.next(m, 6));
+        let yellow = m.is(travel.color, 1);
         // Numbers above 2 are red, too.
-        let beyond = m.is(t6.color, 3);
-        let red = m.or(red, beyond);
-        let not_red = m.not(red);
+        let red = m.bit(travel.color, 1);
+        let (not_red, not_yellow) = (m.not(red), m.not(yellow));
         let peak = m.and(not_red, buckets[1].pays);
-        let not_yellow = m.not(yellow);
         let committed = m.all(&[peak, not_yellow, buckets[0].pays]);
-        let next: Vec<NodeId> = [(0, committed), (1, peak)]
-            .into_iter()
-            .map(|(at, takes): (usize, NodeId)| m.mux(takes, buckets[at].left, buckets[at].filled))
-            .collect();
-        let metered = m.all(&[t6.enable, t6.inside, config.is_there]);
+        let next_committed = m.mux(committed, buckets[0].left, buckets[0].filled);
+        let next_peak = m.mux(peak, buckets[1].left, buckets[1].filled);
+        let next = m.concat(&[next_peak, next_committed]);
+        let metered = m.all(&[travel.enable, travel.inside, config.is_there]);
+        self.tokens_write.prepare(m, metered, travel.address, next);
         let colors = [0, 1, 2].map(|color| m.number(8, color));
         let color = m.mux(peak, colors[1], colors[2]);
         let color = m.mux(committed, colors[0], color);
-        let color = m.mux(metered, color, colors[0]);
-        let next = m.concat(&[next[1], next[0]]);
-        m.set_next(tokens_enable, metered);
-        m.set_next(tokens_at, t6.address);
-        m.set_next(tokens_next, next);
+        (travel, m.mux(metered, color, colors[0]))
+    }
+}
+
+/// The cell of an address of software, and its part.
+fn cell(m: &mut ModuleBuilder, address: NodeId, bits: u32) -> (NodeId, NodeId) {
+    let cell = m.shr_by(address, PART_BITS);
+    let part = m.slice(address, 0, PART_BITS);
+    (m.resize(cell, bits), part)
+}
+
+impl ObjectUnit {
+    pub(super) fn meter(&self, name: &str, size: u32, packets: bool) -> Module {
+        let mut m = ModuleBuilder::new(name);
+        let queue = Queue::new(&mut m, self.address(), WORD, self.wait);
+        let reads = Reads::new(&mut m, self.address());
+        let (first, now) = self.requests(&mut m, size);
+        let memories = Memories::new(&mut m, size, &queue);
+        let since = memories.passed(&mut m, &first, now);
+        let (t6, color) = memories.color(&mut m, since, packets);
 
         // Cycle 7.
         let color = m.delayed("color", color, None);
@@ -191,21 +232,19 @@ impl ObjectUnit {
         let counter = m.concat(&[t7.address, two]);
         let enable = m.and(t7.enable, t7.inside);
         let count = Count { enable, address: counter, bytes: t7.bytes };
-        let color_part = m.slice(part, 0, 2);
-        let counter = m.concat(&[written, color_part]);
-        let data = m.slice(queue.data, 0, COUNT_BITS);
-        let software = Write { enable: taken, address: counter, data }.when(&mut m, counts_part);
+
+        let (asked, asked_part) = cell(&mut m, reads.address, address_width(size));
         let asked_color = m.slice(asked_part, 0, 2);
         let counter = m.concat(&[asked, asked_color]);
-        let counted = counts.finish(&mut m, &count, software, (reads.enable, counter));
-
+        let Memories { configs, lasts, tokens, counts, counts_written, .. } = memories;
+        let counted = counts.finish(&mut m, &count, counts_written, (reads.enable, counter));
         let asked_part = m.delayed("asked_part", asked_part, None);
-        let of = [&configs, &tokens, &lasts].map(|store| {
+        let [config, tokens, last] = [&configs, &tokens, &lasts].map(|store| {
             let read = store.read(&mut m, "software", reads.enable, asked);
             m.resize(read, WORD)
         });
         let counted = m.resize(counted, WORD);
-        let read = m.choose(asked_part, &[of[0], of[1], of[2], of[2], counted]);
+        let read = m.choose(asked_part, &[config, tokens, last, last, counted]);
         reads.answer(&mut m, read);
         m.output("busy", queue.busy);
         m.finish()

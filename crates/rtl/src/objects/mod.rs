@@ -1,4 +1,4 @@
-//! The units of objects, as hardware: counters, meters, registers, value sets, and messages to software.
+//! The units of objects, as hardware: counters, meters, registers, value sets, parameters of hashes, and messages to software.
 //!
 //! All accesses of a stage to one object go to one unit. Each [`Slot`](crate::slots::Slot) is a port of it, with `slotN_enable`,
 //! `slotN_inputM` and `slotN_answer`; the schedule sees to it that no two ports that share a memory port are used in one cycle. A
@@ -9,6 +9,7 @@
 //! take. A read has a port of the memory of its own.
 
 mod counter;
+mod hash;
 mod memory;
 mod messages;
 mod meter;
@@ -26,9 +27,9 @@ mod tests;
 use crate::limits::{MAX_OBJECT_BITS, MAX_VALUE};
 use crate::slots::Slot;
 use crate::software_port::{PortKind, SoftwarePort};
-use crate::stage::{Access, ObjectKey, Unit, input_width};
+use crate::stage::{Access, ObjectKey, Unit, crc_parameters, input_width};
 use millrace_netlist::Module;
-use millrace_pipeline::{Bits, MatchKind, Program, Unit as Measured};
+use millrace_pipeline::{Bits, CrcParameters, MatchKind, Program, Unit as Measured};
 
 /// What a unit is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +48,8 @@ pub(crate) enum Kind {
     Meter { size: u32, packets: bool },
     /// Members, which are compared at once.
     Values { fields: Vec<(u32, MatchKind)>, size: u32 },
+    /// The parameters of a hash, and what they are at first.
+    Hash { initial: Bits },
     /// A queue of messages.
     Messages { depth: u32, messages: Vec<Message> },
 }
@@ -124,6 +127,11 @@ impl ObjectUnit {
                 let depth = (2 * messages.len() as u32).max(MESSAGES).next_power_of_two();
                 (Kind::Messages { depth, messages }, "messages".to_owned())
             }
+            ObjectKey::Hash(id) => {
+                let hash = &program.hashes[id];
+                let initial = crc_parameters(CrcParameters::of(hash.algorithm)?);
+                (Kind::Hash { initial }, hash.name.clone())
+            }
             ObjectKey::Table(_) | ObjectKey::Random => return None,
         };
         let width = |slot: &Slot, at: usize| -> u32 {
@@ -152,6 +160,7 @@ impl ObjectUnit {
             Kind::Meter { size, packets } => self.meter(name, *size, *packets),
             Kind::Values { fields, size } => self.values(name, fields, *size),
             Kind::Messages { depth, .. } => self.messages(name, *depth),
+            Kind::Hash { initial } => self.hash(name, initial),
         }
     }
 
@@ -163,6 +172,7 @@ impl ObjectUnit {
             Kind::Meter { .. } => "meter",
             Kind::Values { .. } => "value set",
             Kind::Messages { .. } => "messages",
+            Kind::Hash { .. } => "hash",
         }
     }
 
@@ -179,6 +189,7 @@ impl ObjectUnit {
             Kind::Meter { size, .. } => 2 * u64::from(meter::CELL_BITS) * u64::from(*size),
             Kind::Values { size, .. } => u64::from(self.port().width) * u64::from(*size),
             Kind::Messages { depth, .. } => u64::from(self.port().width) * u64::from(*depth),
+            Kind::Hash { initial } => u64::from(initial.width()),
         }
     }
 
@@ -192,6 +203,7 @@ impl ObjectUnit {
                 let key: u32 = fields.iter().map(|(width, _)| width).sum();
                 (PortKind::ValueSet, u64::from(*size), 1 + 2 * key)
             }
+            Kind::Hash { initial } => (PortKind::Hash, 1, initial.width()),
             Kind::Messages { .. } => (PortKind::Queue, 2, (1 + messages::width(&self.kind)).max(64)),
         };
         let (readable, writable) = match self.kind {

@@ -6,7 +6,7 @@
 
 use super::{Kind, ObjectUnit, messages, meter_part};
 use crate::software_port::READ_LATENCY;
-use crate::stage::{ObjectKey, Unit, input_width};
+use crate::stage::{ObjectKey, Unit, crc_parameters, input_width};
 use crate::tables::Full;
 use crate::units::Objects;
 use millrace_netlist::{SignalId, Simulator};
@@ -33,6 +33,9 @@ pub(crate) struct Synced {
     /// Messages that the frame has sent.
     sent: u64,
     lost: u64,
+    /// Requests that came to the unit.
+    #[cfg(test)]
+    pub(crate) requests: u64,
 }
 
 /// Words of a unit that were read, by their addresses: before and now.
@@ -48,17 +51,33 @@ impl Synced {
         let known = match &unit.kind {
             // Nothing is kept of what is only read once.
             Kind::Messages { .. } => Vec::new(),
-            Kind::Register { initial: Some(initial), .. } => {
+            Kind::Register { initial: Some(initial), .. } | Kind::Hash { initial } => {
                 let cell: Vec<u64> = initial.limbs().chain(std::iter::repeat(0)).take(limbs).collect();
                 cell.repeat(port.words as usize)
             }
             _ => vec![0; limbs * port.words as usize],
         };
-        Synced { unit, write, read, known, limbs, seen: None, touched: BTreeSet::new(), sent: 0, lost: 0 }
+        Synced {
+            unit,
+            write,
+            read,
+            known,
+            limbs,
+            seen: None,
+            touched: BTreeSet::new(),
+            sent: 0,
+            lost: 0,
+            #[cfg(test)]
+            requests: 0,
+        }
     }
 
     /// Notes what a frame asks the unit for.
     pub(crate) fn asked(&mut self, unit: &Unit, inputs: &[(Bits, Type)]) {
+        #[cfg(test)]
+        {
+            self.requests += 1;
+        }
         match unit {
             Unit::RegisterRead(_) | Unit::Member(_) => {}
             Unit::Digest(_) | Unit::Log(_) => self.sent += 1,
@@ -104,6 +123,7 @@ impl Synced {
             | Kind::Counter { size }
             | Kind::Meter { size, .. }
             | Kind::Values { size, .. } => u64::from(*size),
+            Kind::Hash { .. } => 1,
             Kind::Messages { .. } => 0,
         }
     }
@@ -169,6 +189,7 @@ impl Synced {
                 let word = |at: u64| members.get(at as usize).unwrap_or(&none).clone();
                 words.extend((0..self.cells()).map(|at| (at, word(at))));
             }
+            ObjectKey::Hash(id) => words.push((0, crc_parameters(state.own_hash(id).parameters()))),
             ObjectKey::Table(_) | ObjectKey::Random | ObjectKey::Messages => {}
         }
         Ok(words)
@@ -203,19 +224,14 @@ impl Synced {
     fn to_read(&self) -> Vec<u64> {
         match self.unit.kind {
             Kind::Meter { .. } => {
-                let parts = (meter_part::TOKENS..meter_part::ALL - 1)
-                    .filter(|part| *part <= meter_part::LAST || *part >= meter_part::COUNTS);
-                let parts: Vec<u64> = parts.collect();
-                let of = |cell: &u64| {
-                    parts
-                        .iter()
-                        .map(move |part| *part)
-                        .map({
-                            let cell = *cell;
-                            move |part| cell * meter_part::ALL + part
-                        })
-                        .collect::<Vec<_>>()
-                };
+                const PARTS: [u64; 5] = [
+                    meter_part::TOKENS,
+                    meter_part::LAST,
+                    meter_part::COUNTS,
+                    meter_part::COUNTS + 1,
+                    meter_part::COUNTS + 2,
+                ];
+                let of = |cell: &u64| PARTS.map(|part| cell * meter_part::ALL + part);
                 self.touched.iter().flat_map(of).collect()
             }
             // As many messages as were sent, and then how many were lost.
@@ -295,7 +311,11 @@ impl Synced {
             }
             ObjectKey::Meter(id) => self.keep_meter(MeterRef::Indexed(id), cell, changed, state),
             ObjectKey::DirectMeter(id) => self.keep_meter(MeterRef::Direct(id), cell, changed, state),
-            ObjectKey::Table(_) | ObjectKey::ValueSet(_) | ObjectKey::Random | ObjectKey::Messages => {}
+            ObjectKey::Table(_)
+            | ObjectKey::ValueSet(_)
+            | ObjectKey::Random
+            | ObjectKey::Messages
+            | ObjectKey::Hash(_) => {}
         }
     }
 

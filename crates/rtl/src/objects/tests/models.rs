@@ -1,54 +1,12 @@
 //! Units next to plain models: a request in every cycle in which one may come, few cells, software in between.
 
+use super::super::*;
 use super::*;
 use crate::software_port::READ_LATENCY;
 use millrace_netlist::{Design, SignalId, Simulator};
 use millrace_pipeline::arbitrary::Rng;
-use millrace_pipeline::{CounterId, DigestId, MeterId, RegisterId, Type, ValueSetId};
 use millrace_state::{Color, Meter as PlainMeter, MeterRates, Rate};
 use std::collections::VecDeque;
-
-fn slot(unit: Unit, at: usize) -> Slot {
-    Slot { unit, cycle: at as u32, accesses: vec![at] }
-}
-
-fn unit(key: ObjectKey, kind: Kind, slots: &[Unit], inputs: &[&[u32]]) -> ObjectUnit {
-    let slots = slots.iter().enumerate().map(|(at, unit)| slot(unit.clone(), at)).collect();
-    let inputs = inputs.iter().map(|widths| widths.to_vec()).collect();
-    ObjectUnit { key, name: "object".to_owned(), kind, slots, inputs, wait: 4 }
-}
-
-fn register(one_read: bool) -> ObjectUnit {
-    let id = RegisterId::from_u32(0);
-    let kind = Kind::Register { width: 40, size: 5, initial: Some(Bits::new(40, 77)), one_read };
-    let slots = [Unit::RegisterRead(id), Unit::RegisterRead(id), Unit::RegisterWrite(id)];
-    unit(ObjectKey::Register(id), kind, &slots, &[&[32], &[3], &[8, 40]])
-}
-
-fn counter() -> ObjectUnit {
-    let id = CounterId::from_u32(0);
-    let slots = [Unit::Count(id), Unit::Count(id)];
-    unit(ObjectKey::Counter(id), Kind::Counter { size: 6 }, &slots, &[&[32, 32], &[3, 32]])
-}
-
-fn meter(packets: bool) -> ObjectUnit {
-    let id = MeterId::from_u32(0);
-    unit(ObjectKey::Meter(id), Kind::Meter { size: 3, packets }, &[Unit::Meter(id)], &[&[8, 32, 2, 64]])
-}
-
-fn messages() -> ObjectUnit {
-    let id = DigestId::from_u32(0);
-    let message = |access| Message { access, unit: Unit::Digest(id), values: vec![Type::Bits(20)] };
-    let kind = Kind::Messages { depth: 8, messages: vec![message(0), message(1)] };
-    let slots = [Unit::Digest(id), Unit::Digest(id)];
-    unit(ObjectKey::Messages, kind, &slots, &[&[21], &[21]])
-}
-
-fn values() -> ObjectUnit {
-    let id = ValueSetId::from_u32(0);
-    let fields = vec![(8, MatchKind::Exact), (12, MatchKind::Ternary), (6, MatchKind::Range)];
-    unit(ObjectKey::ValueSet(id), Kind::Values { fields, size: 4 }, &[Unit::Member(id)], &[&[8, 12, 6]])
-}
 
 /// A unit in simulation.
 struct Bench {
@@ -113,7 +71,7 @@ impl Bench {
 #[test]
 fn registers_answer_with_what_was_written_last() {
     for one_read in [false, true] {
-        let mut bench = Bench::new(&register(one_read));
+        let mut bench = Bench::new(&register(5, one_read));
         let mut rng = Rng::new(1);
         let mut cells = [77u64; 5];
         // Requests of the last two cycles: the port and the index, if there was one.
@@ -177,7 +135,7 @@ fn registers_answer_with_what_was_written_last() {
 
 #[test]
 fn counters_lose_nothing_and_wrap() {
-    let mut bench = Bench::new(&counter());
+    let mut bench = Bench::new(&counter(6));
     let mut rng = Rng::new(2);
     let mut counts = [(0u64, 0u64); 6];
     bench.write(4, &Bits::new(128, u128::from(u64::MAX - 5) << 64 | u128::from(u64::MAX)));
@@ -211,7 +169,7 @@ fn counters_lose_nothing_and_wrap() {
 /// Software's writes go in while the pipeline counts, in the order in which they come.
 #[test]
 fn writes_wait_for_the_pipeline() {
-    let mut bench = Bench::new(&counter());
+    let mut bench = Bench::new(&counter(6));
     bench.set("slot0_enable", 1);
     bench.set("slot0_input0", 0);
     bench.set("slot0_input1", 10);
@@ -238,7 +196,7 @@ fn writes_wait_for_the_pipeline() {
 #[test]
 fn meters_color_as_the_software_does() {
     for packets in [false, true] {
-        let mut bench = Bench::new(&meter(packets));
+        let mut bench = Bench::new(&meter(3, packets));
         let mut rng = Rng::new(3 + u64::from(packets));
         let mut plain = [PlainMeter::default(); 3];
         let scale = if packets { 1 } else { 500 };
@@ -304,10 +262,11 @@ fn meters_color_as_the_software_does() {
 
 #[test]
 fn messages_come_in_order_and_what_is_lost_is_counted() {
-    let mut bench = Bench::new(&messages());
+    let mut bench = Bench::new(&messages(8));
     let mut rng = Rng::new(4);
-    let (mut queue, mut lost, mut due): (VecDeque<u64>, u64, VecDeque<(u32, Option<u64>)>) =
-        (VecDeque::new(), 0, VecDeque::new());
+    let (mut queue, mut lost) = (VecDeque::new(), 0);
+    // The answers that are on their way.
+    let mut due: VecDeque<(u32, Option<u64>)> = VecDeque::new();
     // When a read reaches the queue, it takes the first of those that came before.
     let mut reaching: VecDeque<u32> = VecDeque::new();
     for cycle in 0..3000u32 {
