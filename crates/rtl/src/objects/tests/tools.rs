@@ -58,8 +58,9 @@ fn synthesis_finds_block_memory_and_no_fault() {
     for (target, memory) in [("synth_xilinx -flatten", "RAMB"), ("synth_ecp5", "DP16KD")] {
         for (name, unit) in units() {
             let (folder, path) = written(&format!("{memory}_{name}"), &unit);
-            // Lookup tables of a meter take minutes; what is checked here is there before they are made.
-            let part = if matches!(unit.kind, Kind::Meter { .. }) { "-run begin:map_luts" } else { "" };
+            // Lookup tables of wide sums take minutes; what is checked here is there before they are made.
+            let is_wide = matches!(unit.kind, Kind::Meter { .. } | Kind::Counter { .. });
+            let part = if is_wide { "-run begin:map_luts" } else { "" };
             let script = format!(
                 "read_verilog -sv {}; {target} -top {} {part}; check -assert; select -assert-none t:$_DLATCH*; tee -o /dev/stdout stat",
                 path.display(),
