@@ -133,10 +133,10 @@ fn control(state: &mut State, number: u64) {
             let _ = state.tables().set_counter(CounterRef::Direct(id), index, value);
         }
     }
-    for id in program.value_sets.keys().filter(|_| number % 7 == 0) {
+    for id in program.value_sets.keys().filter(|_| number.is_multiple_of(7)) {
         state.clear_values(id);
     }
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         configure(state);
     }
 }
