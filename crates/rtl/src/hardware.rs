@@ -316,6 +316,8 @@ fn add_objects(program: &Program, stages: &mut [Stage]) {
         objects.extend(hashes.filter_map(|key| ObjectUnit::of(program, (key, &[]), &[], (1, 0))));
         // Tables and objects of different kinds may have one name.
         let mut taken: FxHashSet<String> = program.tables.values().map(|table| table.name.clone()).collect();
+        let own = (0..dataflow.accesses.len()).map(|number| format!("lookup{number}"));
+        taken.extend(own.chain(["pipeline".to_owned()]));
         for unit in &mut objects {
             while !taken.insert(unit.name.clone()) {
                 unit.name = format!("{}.{}", unit.name, unit.kind_name().replace(' ', "_"));

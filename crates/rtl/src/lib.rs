@@ -15,8 +15,9 @@
 //! - **Bounded**: [`limits`] holds for every program, however it was written.
 //! - **One latency**: every frame takes as many cycles as every other.
 //!
-//! Tables and objects are units outside of a pipeline, at named ports ([`Unit`]). In simulation the objects of the running program
-//! take their place ([`Objects`]).
+//! Tables and objects are units outside of a pipeline, at named ports ([`Unit`]), most of them in hardware, with a port of software
+//! ([`SoftwarePort`]). In simulation these are kept equal to the objects of the running program ([`Objects`]), which take the place of
+//! the others.
 //!
 //! This crate never decides what becomes of a frame between stages.
 

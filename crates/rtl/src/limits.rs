@@ -30,5 +30,11 @@ pub const MAX_HASH_LENGTHS: usize = 16;
 pub const MAX_ACCESSES: usize = 1 << 12;
 /// Bits of memory of the unit of one object.
 pub const MAX_OBJECT_BITS: u64 = 1 << 28;
+/// Words of the unit of one object that software reaches.
+pub const MAX_OBJECT_WORDS: u64 = 1 << 23;
+/// Cells of a register whose initial value is not 0: the text has all of them.
+pub const MAX_INITIAL_CELLS: u64 = 1 << 16;
+/// Members of a value set, which are compared at once.
+pub const MAX_MEMBERS: u64 = 1 << 10;
 /// Cycles from the first to the last of a stage.
 pub const MAX_LATENCY: u32 = 1 << 12;

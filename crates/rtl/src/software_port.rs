@@ -2,8 +2,8 @@
 //!
 //! A unit has an array of words. The top of a design has for each unit `OBJECT.write_enable`, `OBJECT.write_address` and
 //! `OBJECT.write_data` if its words can be written, and `OBJECT.read_enable`, `OBJECT.read_address` and `OBJECT.read_data` if they can be
-//! read. A write is done in the cycle of its enable; data that are read are valid [`READ_LATENCY`] cycles after the enable, in that cycle
-//! alone. One request a cycle.
+//! read. A write is done in the cycle of its enable, to a memory that frames write too in the first cycle after it in which these leave
+//! the memory alone; data that are read are valid [`READ_LATENCY`] cycles after the enable, in that cycle alone. One request a cycle.
 
 use millrace_netlist::{ModuleBuilder, NodeId, OutputId};
 use std::fmt;

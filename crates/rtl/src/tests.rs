@@ -10,10 +10,11 @@ use millrace_netlist::Simulator;
 use millrace_pipeline::arbitrary::{Rng, program};
 use millrace_pipeline::semantics::Value;
 use millrace_pipeline::{
-    BinaryOp, BodyBuilder, BodyKind, CrcParameters, DataItem, Expr, HashAlgorithm, Inst, OwnHash, Register,
+    BinaryOp, Bits, BodyBuilder, BodyKind, CrcParameters, DataItem, Expr, HashAlgorithm, Inst, OwnHash,
+    Register,
 };
 use millrace_pipeline::{HeaderId, Intrinsic, ProgramBuilder, SlotId, Type, verify};
-use millrace_state::{CounterRef, Effects, MeterRates, Rate, State};
+use millrace_state::{CounterRef, CounterValue, Effects, MeterRates, Rate, State};
 use std::sync::Arc;
 
 /// A frame as it arrives.
@@ -67,6 +68,13 @@ fn pipelines_are_their_graphs() {
             let found = simulation.run(&frame.1, &input, &mut objects).unwrap();
             assert_eq!(wanted, found, "seed {seed}, packet {packet}");
             assert_eq!(told, said, "seed {seed}, packet {packet}");
+            assert_eq!(left(&one), left(&other), "seed {seed}, packet {packet}");
+            if packet % 3 == 2 {
+                let number = rng.next_u64();
+                control(&mut one, number);
+                control(&mut other, number);
+                assert_eq!(left(&one), left(&other));
+            }
             compared += 1;
         }
     }
@@ -100,6 +108,37 @@ fn left(state: &State) -> String {
         }
     }
     left.join("\n")
+}
+
+/// What control does between packets.
+fn control(state: &mut State, number: u64) {
+    let program = Arc::clone(state.program());
+    let index = number % 4;
+    for (id, register) in &program.registers {
+        match number % 5 {
+            0 => state.reset_register(id),
+            _ => {
+                let value = Bits::new(64, number.into()).zero_extend(register.width);
+                // There may be fewer cells.
+                let _ = state.set_register(id, index, &value);
+            }
+        }
+    }
+    let value = CounterValue { packets: number >> 3, bytes: number };
+    for id in program.counters.keys() {
+        let _ = state.tables().set_counter(CounterRef::Indexed(id), index, value);
+    }
+    for (id, table) in &program.tables {
+        if table.direct_counter.is_some() {
+            let _ = state.tables().set_counter(CounterRef::Direct(id), index, value);
+        }
+    }
+    for id in program.value_sets.keys().filter(|_| number.is_multiple_of(7)) {
+        state.clear_values(id);
+    }
+    if number.is_multiple_of(3) {
+        configure(state);
+    }
 }
 
 /// Configures all meters, such that all colors are there for a while.

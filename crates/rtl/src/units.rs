@@ -1,8 +1,7 @@
-//! What the units of tables and objects answer, from the objects of the running program.
+//! What tables and objects answer that have no unit in hardware, and what becomes of messages, from the objects of the running program.
 //!
-//! A stage's pipeline has the units outside, at named ports. In simulation their place is taken by the [`State`] that the rest
-//! of the switch has, too: a table that a controller writes and a register that it reads are the very ones that the pipeline
-//! uses, and counters and meters follow the interpreter's to the last bit.
+//! A stage's pipeline has the units outside, at named ports. In simulation the place of those that are not there is taken by the
+//! [`State`] that the rest of the switch has, too.
 
 use crate::stage::{Input, LENGTH_BITS, LookupAnswer, Unit, crc_parameters};
 use crate::tables::call_data;

@@ -17,6 +17,18 @@ pub struct Written {
     tables: (u64, u64),
 }
 
+impl Written {
+    /// Those to registers, meters, value sets and hashes.
+    pub fn to_objects(self) -> Written {
+        Written { tables: (0, 0), ..self }
+    }
+
+    /// These, and those to counters, but not to entries.
+    pub fn to_arrays(self) -> Written {
+        Written { tables: (0, self.tables.1), ..self }
+    }
+}
+
 impl Tables {
     /// Adds what packets counted elsewhere. Control has not written by that.
     ///

@@ -24,7 +24,7 @@ pub(crate) use sync::{Synced, bring_back};
 #[cfg(test)]
 mod tests;
 
-use crate::limits::{MAX_OBJECT_BITS, MAX_VALUE};
+use crate::limits::{MAX_INITIAL_CELLS, MAX_MEMBERS, MAX_OBJECT_BITS, MAX_OBJECT_WORDS, MAX_VALUE};
 use crate::slots::Slot;
 use crate::software_port::{PortKind, SoftwarePort};
 use crate::stage::{Access, ObjectKey, Unit, crc_parameters, input_width};
@@ -144,9 +144,17 @@ impl ObjectUnit {
             _ => (0..accesses[slot.accesses[0]].inputs.len()).map(|at| width(slot, at)).collect(),
         });
         let inputs = inputs.collect();
-        let unit = ObjectUnit { key, name, kind, slots: slots.to_vec(), inputs, wait: latency + 1 };
-        let fits =
-            unit.storage() <= MAX_OBJECT_BITS && unit.port().width <= MAX_VALUE && unit.port().words > 0;
+        let unit = ObjectUnit { key, name, kind, slots: slots.to_vec(), inputs, wait: latency + 2 };
+        let port = unit.port();
+        let fits = match &unit.kind {
+            Kind::Register { size, initial: Some(_), .. } => u64::from(*size) <= MAX_INITIAL_CELLS,
+            Kind::Values { fields, size } => !fields.is_empty() && u64::from(*size) <= MAX_MEMBERS,
+            _ => true,
+        };
+        let fits = fits
+            && unit.storage() <= MAX_OBJECT_BITS
+            && port.width <= MAX_VALUE
+            && (1..=MAX_OBJECT_WORDS).contains(&port.words);
         fits.then_some(unit)
     }
 

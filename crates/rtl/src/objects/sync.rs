@@ -97,6 +97,11 @@ impl Synced {
     pub(crate) fn write(&mut self, state: &State, simulator: &mut Simulator) -> Result<(), Full> {
         let tables = state.tables();
         let written = state.written(&tables);
+        let written = match self.unit.key {
+            ObjectKey::DirectCounter(_) | ObjectKey::DirectMeter(_) => written,
+            ObjectKey::Counter(_) => written.to_arrays(),
+            _ => written.to_objects(),
+        };
         if self.seen == Some(written) {
             return Ok(());
         }
