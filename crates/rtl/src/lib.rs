@@ -18,10 +18,11 @@
 //! Tables and objects are units outside of a pipeline, at named ports ([`Unit`]). In simulation the objects of the running program
 //! take their place ([`Objects`]).
 //!
-//! This crate never decides what becomes of a frame between stages.
+//! As an engine this crate never decides what becomes of a frame between stages; a whole [`device`] has a traffic manager of its own.
 
 mod assemble;
 mod convert;
+pub mod device;
 mod emit;
 #[cfg(test)]
 mod evaluate;
@@ -45,6 +46,7 @@ mod units;
 #[cfg(test)]
 mod tests;
 
+pub use device::{Device, DeviceOptions};
 pub use hardware::{Hardware, Options, Part};
 pub use refusal::{Construct, Refusal};
 pub use report::{AccessReport, Report, StageReport, TableReport};

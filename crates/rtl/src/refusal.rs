@@ -64,6 +64,8 @@ pub enum Construct {
     Midend(String),
     /// The hardware IR refuses the design.
     Design(String),
+    /// What no whole device does.
+    Device(String),
 }
 
 impl fmt::Display for Construct {
@@ -133,7 +135,7 @@ impl fmt::Display for Construct {
             }
             Construct::Steps => write!(f, "a loop that may take all steps of a body"),
             Construct::Operation(what) => write!(f, "{what}"),
-            Construct::Midend(why) | Construct::Design(why) => f.write_str(why),
+            Construct::Midend(why) | Construct::Design(why) | Construct::Device(why) => f.write_str(why),
         }
     }
 }
